@@ -58,9 +58,9 @@ export async function commitChanges<T extends KubeObject>(
     }
   }
 
-  const releases = (before.metadata.finalizers?.length ?? 0) > (after.metadata.finalizers?.length ?? 0)
+  const removesFinalizer = (before.metadata.finalizers?.length ?? 0) > (after.metadata.finalizers?.length ?? 0)
   try {
-    if (releases) {
+    if (removesFinalizer) {
       await commitStatus()
       await commitMain()
     } else {
@@ -146,15 +146,15 @@ async function commitConditions<T extends KubeObject>(
   const [was, wanted] = [listsOf(before), listsOf(after)]
   let latest = start
   for (let attempt = 1; ; attempt++) {
-    const there = listsOf(latest)
+    const stored = listsOf(latest)
     const merged: Lists = {
-      conditions: mergeConditions(there.conditions, was.conditions, wanted.conditions, owned),
-      legacy: mergeConditions(there.legacy, was.legacy, wanted.legacy, ownedLegacy),
+      conditions: mergeConditions(stored.conditions, was.conditions, wanted.conditions, owned),
+      legacy: mergeConditions(stored.legacy, was.legacy, wanted.legacy, ownedLegacy),
     }
-    const changed = !equal(merged, there)
+    const changed = !equal(merged, stored)
     if (!changed && !status) return latest
     const metadata = { resourceVersion: latest.metadata.resourceVersion }
-    const body = changed ? { metadata, status: withLists(status, merged, there) } : { status }
+    const body = changed ? { metadata, status: withLists(status, merged, stored) } : { status }
     try {
       return await client.patch(kind, keyOf(before), { type: 'merge', body }, { subresource: 'status', ...more })
     } catch (err) {
@@ -167,9 +167,9 @@ async function commitConditions<T extends KubeObject>(
 }
 
 /** Puts the merged lists that differ from the stored ones into the status patch. */
-function withLists(status: JsonObject = {}, merged: Lists, there: Lists): object {
-  const conditions = equal(merged.conditions, there.conditions) ? {} : { conditions: merged.conditions }
-  if (equal(merged.legacy, there.legacy)) return { ...status, ...conditions }
+function withLists(status: JsonObject = {}, merged: Lists, stored: Lists): object {
+  const conditions = equal(merged.conditions, stored.conditions) ? {} : { conditions: merged.conditions }
+  if (equal(merged.legacy, stored.legacy)) return { ...status, ...conditions }
   const deprecated = isRecord(status.deprecated) ? status.deprecated : {}
   const v1beta1 = isRecord(deprecated.v1beta1) ? deprecated.v1beta1 : {}
   return { ...status, ...conditions, deprecated: { ...deprecated, v1beta1: { ...v1beta1, conditions: merged.legacy } } }

@@ -64,7 +64,7 @@ const Child = defineKind({
 })
 const { Ready } = conditionTypes({ Ready: ['Ready', 'Scaling'] })
 
-const parents = (reconciles: string[] = []) =>
+const createParentController = (reconciles: string[] = []) =>
   controller({
     name: 'parent',
     for: Parent,
@@ -109,7 +109,7 @@ let env: TestEnv
 afterEach(() => env.close())
 
 /** A client that records verb and subresource of each request. */
-const recorded = ({ transport }: Client, requests: string[]): Client =>
+const recordRequests = ({ transport }: Client, requests: string[]): Client =>
   createClient({
     watch: (request, signal) => transport.watch(request, signal),
     close: () => transport.close(),
@@ -124,7 +124,7 @@ const conflict = new StatusError('Conflict', 'the object has been modified')
 describe('a controller', () => {
   test('creates exactly the wanted objects, then becomes idle', async () => {
     const reconciles: string[] = []
-    env = await testEnv({ kinds, controllers: [parents(reconciles)] })
+    env = await testEnv({ kinds, controllers: [createParentController(reconciles)] })
     await env.client.create(Parent, aParent('a', 3))
     await env.settle()
     expect((await env.client.list(Child)).items).toHaveLength(3)
@@ -137,7 +137,7 @@ describe('a controller', () => {
   })
 
   test('creates nothing twice with a stale cache', async () => {
-    env = await testEnv({ kinds, controllers: [parents()] })
+    env = await testEnv({ kinds, controllers: [createParentController()] })
     await env.client.create(Parent, aParent('a', 3))
     // Not settled: the second event arrives before the cache contains the children of the first reconcile.
     await env.client.patch(
@@ -150,7 +150,7 @@ describe('a controller', () => {
   })
 
   test('replaces a deleted child', async () => {
-    env = await testEnv({ kinds, controllers: [parents()] })
+    env = await testEnv({ kinds, controllers: [createParentController()] })
     await env.client.create(Parent, aParent('a', 2))
     await env.settle()
     const [first] = (await env.client.list(Child)).items
@@ -172,7 +172,7 @@ describe('a controller', () => {
         return transport.send(request, signal)
       },
     })
-    env = await testEnv({ kinds, controllers: [parents(reconciles)], between })
+    env = await testEnv({ kinds, controllers: [createParentController(reconciles)], between })
     await env.client.create(Parent, aParent('a', 1))
     await env.advance(seconds(1))
     expect(reconciles.slice(0, 5)).toEqual(['0', '0.005', '0.015', '0.035', '0.075'])
@@ -221,7 +221,7 @@ describe('a controller', () => {
   })
 
   test("reports its queue in controller-runtime's metrics", async () => {
-    env = await testEnv({ kinds, controllers: [parents([])] })
+    env = await testEnv({ kinds, controllers: [createParentController([])] })
     await env.client.create(Parent, aParent('a', 1))
     await env.advance(seconds(1))
     const text = await env.manager.metrics.registry.metrics()
@@ -268,9 +268,9 @@ describe('a controller', () => {
     ['conflicts alone', new AggregateError([conflict, new Error('step: conflict', { cause: conflict })], 'two'), false],
     ['a conflict among others', new AggregateError([conflict, new Error('out of order')], 'two'), true],
     ['another failure', new Error('out of order', { cause: new StatusError('NotFound', 'gone') }), true],
-  ])('logs an error for %s: %#', async (_, failure, complains) => {
-    const complaints: string[] = []
-    const log: Logger = { ...silent, error: (message) => void complaints.push(message), child: () => log }
+  ])('logs an error unless all causes are conflicts: %s', async (_, failure, isError) => {
+    const errors: string[] = []
+    const log: Logger = { ...silent, error: (message) => void errors.push(message), child: () => log }
     let reconciles = 0
     const failing = controller({
       name: 'failing',
@@ -281,7 +281,7 @@ describe('a controller', () => {
     await env.client.create(Parent, aParent('a', 0))
     await env.advance(seconds(1))
     expect(reconciles).toBe(2)
-    expect(complaints).toEqual(complains ? ['Reconciler error'] : [])
+    expect(errors).toEqual(isError ? ['Reconciler error'] : [])
   })
 
   test('runs again after a requeue delay', async () => {
@@ -379,7 +379,7 @@ describe('commitChanges', () => {
     const newest = await commitChanges(env.client, Parent, before, withCondition(before, 'Theirs', 'Foreign'), { conditions: [] })
     const requests: string[] = []
     const cache = { peek: () => newest } as unknown as Cache
-    await commitChanges(recorded(env.client, requests), Parent, before, after, { conditions: ['Ours'], cache })
+    await commitChanges(recordRequests(env.client, requests), Parent, before, after, { conditions: ['Ours'], cache })
     expect(requests).toEqual(['patch', 'patch status'])
     expect(await reasons(env.client)).toEqual(['Ours=First', 'Theirs=Foreign'])
     expect((await env.client.get(Parent, key)).metadata.finalizers).toEqual(['test.dev/theirs', 'test.dev/ours'])
@@ -398,7 +398,7 @@ describe('commitChanges', () => {
       const latest = await env.client.get(Parent, key)
       const cache = { peek: () => cached } as unknown as Cache
       const options = { conditions: ['Ours'], cache }
-      await commitChanges(recorded(env.client, requests), Parent, latest, withCondition(latest, 'Ours', reason), options)
+      await commitChanges(recordRequests(env.client, requests), Parent, latest, withCondition(latest, 'Ours', reason), options)
       expect(requests).toEqual(['patch status'])
     }
     expect(await reasons(env.client)).toEqual(['Theirs=Foreign', 'Ours=Second'])
@@ -556,20 +556,20 @@ test('reconciles yield to timers and sockets, however many keys are ready', asyn
   })
   let most = 0
   let before = 0
-  const note = () => {
+  const recordMost = () => {
     most = Math.max(most, reconciles - before)
     before = reconciles
-    if (reconciles < 500) setImmediate(note)
+    if (reconciles < 500) setImmediate(recordMost)
   }
-  setImmediate(note)
+  setImmediate(recordMost)
   env = await testEnv({ kinds, clock, controllers: [busy] })
   expect(reconciles).toBe(500)
   expect(most).toBeLessThan(20)
 })
 
-describe('work outside', () => {
+describe('work outside of a worker', () => {
   /** Keys `slow…` wait for `answer` outside of their worker, others end at once. */
-  const waiting = (answer: Promise<void>, ended: string[], most: { workers: number; now: number }) =>
+  const createWaitingController = (answer: Promise<void>, ended: string[], most: { workers: number; now: number }) =>
     controller({
       name: 'waiting',
       for: Parent,
@@ -591,7 +591,7 @@ describe('work outside', () => {
     const answer = Promise.withResolvers<void>()
     const ended: string[] = []
     const most = { workers: 0, now: 0 }
-    env = await testEnv({ kinds, controllers: [waiting(answer.promise, ended, most)] })
+    env = await testEnv({ kinds, controllers: [createWaitingController(answer.promise, ended, most)] })
     for (let i = 0; i < 20; i++) await env.client.create(Parent, aParent(`slow${i}`, 0))
     await env.client.create(Parent, aParent('quick', 0))
     await turns(50)
@@ -602,7 +602,7 @@ describe('work outside', () => {
     expect(most.workers).toBe(2)
   })
 
-  test('fails its reconcile with its error, and the reconcile is retried', async () => {
+  test('that fails makes its reconcile fail, which is then retried', async () => {
     let calls = 0
     const failing = controller({
       name: 'failing',

@@ -18,9 +18,9 @@ export interface EventRecorders {
 }
 
 /** Number of recent Events remembered for counting. */
-const Remembered = 1000
+const MaxRecent = 1000
 /** Longest queue of unsent Events. Further ones are dropped, so that memory stays bounded when the server is slow. */
-const Waiting = 5000
+const MaxQueued = 5000
 
 interface Recent {
   readonly name: string
@@ -77,13 +77,13 @@ export function createEventRecorders({ client, clock, random, log }: EventRecord
       reportingInstance: '',
     })
     recent.set(identity, { name, namespace, count: 1 })
-    if (recent.size > Remembered) recent.delete(recent.keys().next().value!)
+    if (recent.size > MaxRecent) recent.delete(recent.keys().next().value!)
   }
 
   return {
     of: (component) => ({
       event(object, type, reason, message) {
-        if (waiting >= Waiting) return
+        if (waiting >= MaxQueued) return
         waiting++
         const now = timestamp(clock.now())
         tail = tail.then(() =>

@@ -9,7 +9,7 @@ export interface Fence {
 
 /** Wraps a transport: rejects writes unless `isOpen`, forwards reads. */
 export function fence(transport: Transport, isOpen: () => boolean): Fence {
-  const underWay = new Set<Promise<unknown>>()
+  const inFlight = new Set<Promise<unknown>>()
   return {
     transport: {
       watch: (request, signal) => transport.watch(request, signal),
@@ -18,16 +18,16 @@ export function fence(transport: Transport, isOpen: () => boolean): Fence {
         if (request.verb === 'get' || request.verb === 'list') return transport.send(request, signal)
         if (!isOpen()) throw new Error(`Cannot ${request.verb} ${request.plural}: this manager does not lead`)
         const write = transport.send(request, signal)
-        underWay.add(write)
+        inFlight.add(write)
         try {
           return await write
         } finally {
-          underWay.delete(write)
+          inFlight.delete(write)
         }
       },
     },
     async quiet() {
-      await Promise.allSettled(underWay)
+      await Promise.allSettled(inFlight)
     },
   }
 }

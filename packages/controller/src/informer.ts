@@ -166,10 +166,10 @@ export class Informer {
     if (!(revision > this.#revision)) return
     this.#revision = revision
     for (const [key, waiting] of this.#awaited) {
-      const still = waiting.filter((one) => one.revision > revision)
+      const remaining = waiting.filter((one) => one.revision > revision)
       for (const one of waiting) if (one.revision <= revision) one.resolve()
-      if (still.length === 0) this.#awaited.delete(key)
-      else this.#awaited.set(key, still)
+      if (remaining.length === 0) this.#awaited.delete(key)
+      else this.#awaited.set(key, remaining)
     }
   }
 }

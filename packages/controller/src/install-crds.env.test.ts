@@ -82,7 +82,7 @@ describe('a conversion webhook at another address', async () => {
   test.each([
     ['a URL in place of a Service', inCluster, outside, outside],
     ['a Service in place of a URL', outside, inCluster, { ...inCluster, service: { ...service, port: 443 } }],
-  ])('%s', async (_, before, after, expected) => {
+  ])('is replaced: %s', async (_, before, after, expected) => {
     await installKinds(client, [converted], { clock, random, conversion: before })
     await installKinds(client, [converted], { clock, random, conversion: after })
     const { spec } = await client.get(CustomResourceDefinition, { name })

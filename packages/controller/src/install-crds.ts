@@ -60,13 +60,16 @@ export async function replaceConversionUrls(
     kinds.map(async (kind) => {
       const { metadata, spec } = customResourceDefinition(kind, by)
       const name = metadata.name!
-      await retried(async () => {
+      await retryConflicts(async () => {
         const existing = await orAbsent(client.get(CustomResourceDefinition, { name }))
         const url = existing?.spec.conversion?.webhook?.clientConfig?.url
         if (existing === undefined || url === undefined || !isOurs(url) || !spec.conversion) return
         const { resourceVersion } = existing.metadata
-        const body = { metadata: { resourceVersion }, spec: { conversion: replacing(spec.conversion) } }
-        await disown(client, await client.patch(CustomResourceDefinition, { name }, { type: 'merge', body }, { fieldManager }))
+        const body = { metadata: { resourceVersion }, spec: { conversion: withAllAddressFields(spec.conversion) } }
+        await giveUpOwnership(
+          client,
+          await client.patch(CustomResourceDefinition, { name }, { type: 'merge', body }, { fieldManager }),
+        )
       })
     }),
   )
@@ -79,16 +82,16 @@ export async function replaceConversionUrls(
  */
 async function install(client: Client, definition: Input<CustomResourceDefinition>): Promise<void> {
   const name = definition.metadata.name!
-  await retried(async () => {
+  await retryConflicts(async () => {
     const existing = await orAbsent(client.get(CustomResourceDefinition, { name }))
     const written = existing
       ? await update(client, definition, existing)
       : await client.create(CustomResourceDefinition, definition, { fieldManager })
-    if (written.metadata.managedFields?.some(ownsFields)) await disown(client, written)
+    if (written.metadata.managedFields?.some(ownsFields)) await giveUpOwnership(client, written)
   })
 }
 
-async function retried(write: () => Promise<void>): Promise<void> {
+async function retryConflicts(write: () => Promise<void>): Promise<void> {
   for (let attempts = 1; ; attempts++) {
     try {
       return await write()
@@ -111,7 +114,7 @@ function update(
   const merged = mergedSpec(spec, existing)
   const body = {
     metadata: { labels: metadata.labels ?? {}, resourceVersion },
-    spec: { ...merged, ...(merged.conversion ? { conversion: replacing(merged.conversion) } : {}) },
+    spec: { ...merged, ...(merged.conversion ? { conversion: withAllAddressFields(merged.conversion) } : {}) },
   }
   return client.patch(CustomResourceDefinition, { name: metadata.name! }, { type: 'merge', body }, { fieldManager })
 }
@@ -120,7 +123,7 @@ function update(
  * The address of a webhook is a URL or a Service: a merge patch must remove the fields of the earlier address that the new one does not
  * have.
  */
-function replacing({ webhook, ...conversion }: NonNullable<Input<CustomResourceDefinition>['spec']['conversion']>) {
+function withAllAddressFields({ webhook, ...conversion }: NonNullable<Input<CustomResourceDefinition>['spec']['conversion']>) {
   if (!webhook) return conversion
   const clientConfig = { url: null, service: null, caBundle: null, ...webhook.clientConfig }
   return { ...conversion, webhook: { ...webhook, clientConfig } }
@@ -134,7 +137,7 @@ const ownsFields = ({ manager, operation }: ManagedFieldsEntry): boolean => mana
  * If managedFields were empty, the server would create an entry that owns all fields at the next apply. So one entry stays, which owns only
  * the name.
  */
-async function disown(client: Client, { metadata }: CustomResourceDefinition): Promise<void> {
+async function giveUpOwnership(client: Client, { metadata }: CustomResourceDefinition): Promise<void> {
   const { name, resourceVersion, managedFields = [] } = metadata
   const own = {
     manager: fieldManager,

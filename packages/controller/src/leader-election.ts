@@ -15,7 +15,15 @@ import {
   sleep,
   type Timer,
 } from '@capstan/kube'
-import { checkLeaseTerms, defaultLeaseTerms, holderOf, leaseMove, type LeaseTerms, released, RetryJitter } from './lease.ts'
+import {
+  checkLeaseTerms,
+  defaultLeaseTerms,
+  holderOf,
+  nextLeaseStep,
+  type LeaseTerms,
+  releasedLease,
+  RetryJitter,
+} from './lease.ts'
 import { unlessAborted, withTimeout } from './unless-aborted.ts'
 
 export interface LeaderElectionOptions {
@@ -49,8 +57,8 @@ export class LeaderElection {
   /** The Lease as last read or written. */
   #lease: Lease | undefined
   #before: Lease | undefined
-  #hasRunOut = false
-  #running: Timer | undefined
+  #hasExpired = false
+  #expiryTimer: Timer | undefined
   /** Time, by `Clock.elapsed`, at which leadership ends unless it is renewed. */
   #until = Number.NEGATIVE_INFINITY
   #hasResigned = false
@@ -87,7 +95,7 @@ export class LeaderElection {
   /** Identity of the process that holds the Lease as far as is known; empty when it is free or has expired. */
   get holder(): string {
     if (this.leads) return this.identity
-    const holder = this.#lease && !this.#hasRunOut ? holderOf(this.#lease) : ''
+    const holder = this.#lease && !this.#hasExpired ? holderOf(this.#lease) : ''
     return holder === this.identity ? '' : holder
   }
 
@@ -109,17 +117,17 @@ export class LeaderElection {
     const over = new AbortController()
     const lost = Promise.withResolvers<string>()
     const missed = () => lost.resolve(`the lease could not be renewed for ${this.#terms.renewDeadline / 1000}s`)
-    let deadline = clock.schedule(this.#left(this.#sent, this.#terms.renewDeadline), missed)
+    let deadline = clock.schedule(this.#remaining(this.#sent, this.#terms.renewDeadline), missed)
     const renewing = async (until: AbortSignal): Promise<void> => {
       for (;;) {
         // Counted from the last attempt, so that a slow response delays the next attempt only once.
-        await sleep(clock, this.#left(this.#sent, this.#terms.retryPeriod), until)
+        await sleep(clock, this.#remaining(this.#sent, this.#terms.retryPeriod), until)
         const attempt = await this.#attempt(until)
         if (until.aborted) return
         if (attempt === 'taken') return lost.resolve(`${holderOf(this.#lease!)} holds the lease`)
         if (attempt === 'failed') continue
         deadline.cancel()
-        deadline = clock.schedule(this.#left(this.#sent, this.#terms.renewDeadline), missed)
+        deadline = clock.schedule(this.#remaining(this.#sent, this.#terms.renewDeadline), missed)
       }
     }
     renewing(AbortSignal.any([signal, over.signal])).catch(() => {})
@@ -134,7 +142,7 @@ export class LeaderElection {
   /** Ends leadership for good: later responses cannot restore it. */
   resign(): void {
     this.#hasResigned = true
-    this.#running?.cancel()
+    this.#expiryTimer?.cancel()
   }
 
   /**
@@ -147,7 +155,7 @@ export class LeaderElection {
     const lease = this.#lease
     if (!lease || holderOf(lease) !== this.identity) return
     try {
-      await this.#within((signal) => client.update(Lease, released(lease, clock.now()), { signal }))
+      await this.#withLimit((signal) => client.update(Lease, releasedLease(lease, clock.now()), { signal }))
       log.info('Released leader lease', { lease: this.#text })
     } catch (err) {
       log.warn('Cannot release leader lease', { lease: this.#text, err })
@@ -159,7 +167,7 @@ export class LeaderElection {
     const sent = clock.elapsed()
     this.#sent = sent
     try {
-      const held = await this.#within((until) => this.#write(until, this.leads), signal)
+      const held = await this.#withLimit((until) => this.#write(until, this.leads), signal)
       if (!held) {
         this.#until = Number.NEGATIVE_INFINITY
         return 'taken'
@@ -175,9 +183,9 @@ export class LeaderElection {
   /** @param isCurrent the Lease is assumed to be as last written, so that one request suffices */
   async #write(signal: AbortSignal, isCurrent: boolean): Promise<boolean> {
     const { client, clock } = this.#dependencies
-    if (!isCurrent) this.#see(await orAbsent(client.get(Lease, this.#key, { signal })))
-    const contender = { identity: this.identity, terms: this.#terms, now: clock.now(), hasRunOut: this.#hasRunOut }
-    const move = leaseMove(this.#lease, contender)
+    if (!isCurrent) this.#observe(await orAbsent(client.get(Lease, this.#key, { signal })))
+    const candidate = { identity: this.identity, terms: this.#terms, now: clock.now(), hasExpired: this.#hasExpired }
+    const move = nextLeaseStep(this.#lease, candidate)
     const known = this.#lease
     const takes = move.kind !== 'wait' && (known === undefined || holderOf(known) !== this.identity)
     if (takes && this.#options.mayAcquire?.(known) === false) return false
@@ -186,14 +194,14 @@ export class LeaderElection {
         this.#logHolder(move.holder)
         return false
       case 'create':
-        this.#see(await client.create(Lease, { metadata: this.#marked(this.#key), spec: move.spec }, { signal }))
+        this.#observe(await client.create(Lease, { metadata: this.#withAnnotations(this.#key), spec: move.spec }, { signal }))
         this.#before = undefined
         return true
       case 'update':
         try {
           const { lease } = move
-          const updated = takes ? { ...lease, metadata: this.#marked(lease.metadata) } : lease
-          this.#see(await client.update(Lease, updated, { signal }))
+          const updated = takes ? { ...lease, metadata: this.#withAnnotations(lease.metadata) } : lease
+          this.#observe(await client.update(Lease, updated, { signal }))
           if (takes) this.#before = known
           return true
         } catch (err) {
@@ -204,7 +212,7 @@ export class LeaderElection {
   }
 
   /** Adds the annotations of a holder. */
-  #marked<T extends object>(metadata: T & { readonly annotations?: Record<string, string> }): T {
+  #withAnnotations<T extends object>(metadata: T & { readonly annotations?: Record<string, string> }): T {
     const annotations = { ...metadata.annotations }
     for (const [name, value] of Object.entries(this.#options.annotations ?? {})) {
       if (value === undefined) delete annotations[name]
@@ -214,15 +222,15 @@ export class LeaderElection {
   }
 
   /** A Lease expires when it was seen unchanged for its duration. Its timestamps are not compared with the local clock. */
-  #see(lease: Lease | undefined): void {
+  #observe(lease: Lease | undefined): void {
     const before = this.#lease
     this.#lease = lease
     if (before && equal(before.spec, lease?.spec)) return
-    this.#running?.cancel()
-    this.#hasRunOut = false
+    this.#expiryTimer?.cancel()
+    this.#hasExpired = false
     if (!lease || holderOf(lease) === this.identity) return
-    this.#running = this.#dependencies.clock.schedule((lease.spec?.leaseDurationSeconds ?? 0) * 1000, () => {
-      this.#hasRunOut = true
+    this.#expiryTimer = this.#dependencies.clock.schedule((lease.spec?.leaseDurationSeconds ?? 0) * 1000, () => {
+      this.#hasExpired = true
     })
   }
 
@@ -233,12 +241,12 @@ export class LeaderElection {
   }
 
   /** Limits each request so that another attempt fits before the deadline. */
-  #within<T>(work: (limit: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T> {
+  #withLimit<T>(work: (limit: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T> {
     return withTimeout(this.#dependencies.clock, this.#terms.renewDeadline / 2, work, signal)
   }
 
-  /** Remaining part of `period` since then. */
-  #left(since: number, period: number): number {
+  /** Remaining part of a period that began at `since`. */
+  #remaining(since: number, period: number): number {
     return Math.max(0, since + period - this.#dependencies.clock.elapsed())
   }
 

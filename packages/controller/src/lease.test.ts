@@ -1,6 +1,6 @@
 import type { Lease } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
-import { checkLeaseTerms, defaultLeaseTerms, leaseMove, type LeaseSpec, released } from './lease.ts'
+import { checkLeaseTerms, defaultLeaseTerms, nextLeaseStep, type LeaseSpec, releasedLease } from './lease.ts'
 
 const now = Date.UTC(2026, 0, 1, 0, 1)
 const lease = (spec: LeaseSpec): Lease => ({
@@ -16,8 +16,8 @@ const held: LeaseSpec = {
   renewTime: '2026-01-01T00:00:30.000000Z',
   leaseTransitions: 4,
 }
-const move = (of: Lease | undefined, identity: string, hasRunOut = false, leaseDuration = defaultLeaseTerms.leaseDuration) =>
-  leaseMove(of, { identity, terms: { ...defaultLeaseTerms, leaseDuration }, now, hasRunOut })
+const move = (of: Lease | undefined, identity: string, hasExpired = false, leaseDuration = defaultLeaseTerms.leaseDuration) =>
+  nextLeaseStep(of, { identity, terms: { ...defaultLeaseTerms, leaseDuration }, now, hasExpired })
 
 describe('a Lease', () => {
   test('that does not exist is created', () => {
@@ -41,9 +41,9 @@ describe('a Lease', () => {
 
   test.each([
     ['that has expired', held, true],
-    ['that was released', released(lease(held), now).spec!, false],
-  ])('%s is acquired, and leaseTransitions is incremented', (_, spec, hasRunOut) => {
-    expect(move(lease(spec), 'b', hasRunOut)).toMatchObject({
+    ['that was released', releasedLease(lease(held), now).spec!, false],
+  ])('%s is acquired, and leaseTransitions is incremented', (_, spec, hasExpired) => {
+    expect(move(lease(spec), 'b', hasExpired)).toMatchObject({
       kind: 'update',
       lease: {
         metadata: { resourceVersion: '7' },

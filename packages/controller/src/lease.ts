@@ -28,23 +28,23 @@ export function checkLeaseTerms({ leaseDuration, renewDeadline, retryPeriod }: L
 
 export type LeaseSpec = NonNullable<Lease['spec']>
 
-export type LeaseMove =
+export type LeaseStep =
   | { readonly kind: 'create'; readonly spec: LeaseSpec }
   /** Acquires or renews: valid only as an update of the Lease that was read. */
   | { readonly kind: 'update'; readonly lease: Lease }
   | { readonly kind: 'wait'; readonly holder: string }
 
-export interface Contender {
+export interface Candidate {
   /** Unique to each process ever started. */
   readonly identity: string
   readonly terms: LeaseTerms
   readonly now: number
   /** The Lease was seen unchanged for its own duration. */
-  readonly hasRunOut: boolean
+  readonly hasExpired: boolean
 }
 
 /** Decides the next step of a candidate. `lease` is the Lease as read; `undefined` when none exists. */
-export function leaseMove(lease: Lease | undefined, { identity, terms, now, hasRunOut }: Contender): LeaseMove {
+export function nextLeaseStep(lease: Lease | undefined, { identity, terms, now, hasExpired }: Candidate): LeaseStep {
   const renewed = {
     holderIdentity: identity,
     // Rounded up: with less, others could acquire the Lease while its holder still leads.
@@ -55,13 +55,13 @@ export function leaseMove(lease: Lease | undefined, { identity, terms, now, hasR
   const { spec = {} } = lease
   const holder = holderOf(lease)
   if (holder === identity) return { kind: 'update', lease: { ...lease, spec: { ...spec, ...renewed } } }
-  if (holder !== '' && !hasRunOut) return { kind: 'wait', holder }
+  if (holder !== '' && !hasExpired) return { kind: 'wait', holder }
   const taken = { acquireTime: microTime(now), leaseTransitions: (spec.leaseTransitions ?? 0) + 1 }
   return { kind: 'update', lease: { ...lease, spec: { ...spec, ...renewed, ...taken } } }
 }
 
 /** The Lease as its holder releases it, free for the next candidate. */
-export function released({ spec, ...lease }: Lease, now: number): Lease {
+export function releasedLease({ spec, ...lease }: Lease, now: number): Lease {
   const { holderIdentity: _, ...rest } = spec ?? {}
   return { ...lease, spec: { ...rest, leaseDurationSeconds: 1, acquireTime: microTime(now), renewTime: microTime(now) } }
 }

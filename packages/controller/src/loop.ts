@@ -48,7 +48,7 @@ export class Loop {
   readonly #queue: Queue<ObjectChange>
   readonly #log: Logger
   readonly #watched = new Map<string, Promise<void>>()
-  #holding = 0
+  #heldKeys = 0
   /** Reconciles in progress that occupy no worker. */
   #outside = 0
   /** Reconciles whose outside work is done, in the order in which they wait for a worker. */
@@ -73,7 +73,7 @@ export class Loop {
 
   /** True when no reconcile runs or is ready to run, and no key waits for its own writes: only `run`, time or an event causes work. */
   get idle(): boolean {
-    return !this.#started || (this.#queue.depth === 0 && this.#queue.running === 0 && this.#holding === 0)
+    return !this.#started || (this.#queue.depth === 0 && this.#queue.running === 0 && this.#heldKeys === 0)
   }
 
   /** For metrics. */
@@ -131,7 +131,7 @@ export class Loop {
   /** Enqueues a key, unless another process reconciles it and the controller has no `elsewhere`. */
   #add(key: ObjectKey, options?: { lowPriority: boolean; change?: ObjectChange }): void {
     const { partition } = this.#options
-    if (!partition || this.controller.elsewhere || partition.partOf(key)) this.#queue.add(keyText(key), options)
+    if (!partition || this.controller.elsewhere || partition.accessFor(key)) this.#queue.add(keyText(key), options)
   }
 
   async #follow(kind: Kind, map: MapFunction, when?: Predicate): Promise<void> {
@@ -157,7 +157,7 @@ export class Loop {
     }
     for (const key of keys.values()) {
       // `when` applies only to objects that this process reconciles; `elsewhere` gets every change.
-      if (isAccepted || !partition?.partOf(key)) this.#add(key, { lowPriority: initial, change: { kind, event } })
+      if (isAccepted || !partition?.accessFor(key)) this.#add(key, { lowPriority: initial, change: { kind, event } })
     }
   }
 
@@ -172,8 +172,8 @@ export class Loop {
   }
 
   async #fill(): Promise<void> {
-    const { concurrency: places = DefaultConcurrency } = this.controller
-    const hasFreeWorker = () => this.#queue.running - this.#outside < places
+    const { concurrency: workers = DefaultConcurrency } = this.controller
+    const hasFreeWorker = () => this.#queue.running - this.#outside < workers
     while (this.#returning.length > 0 && (hasFreeWorker() || this.#options.signal.aborted)) {
       this.#outside--
       this.#returning.shift()!()
@@ -189,15 +189,15 @@ export class Loop {
 
   async #reconcile(key: string): Promise<void> {
     const { informers, clock, random, ids, metrics, partition } = this.#options
-    const part = partition?.partOf(parseKey(key))
-    const isElsewhere = partition !== undefined && part === undefined
+    const access = partition?.accessFor(parseKey(key))
+    const isElsewhere = partition !== undefined && access === undefined
     if (isElsewhere && !this.controller.elsewhere) {
       this.#waiting.delete(key)
       return this.#queue.done(key, { changed: false, failed: false, held: false })
     }
-    const client = part?.client ?? this.#options.client
-    const events = part?.events(`${this.controller.name}-controller`) ?? this.#options.events
-    const signal = part ? AbortSignal.any([this.#options.signal, part.signal]) : this.#options.signal
+    const client = access?.client ?? this.#options.client
+    const events = access?.events(`${this.controller.name}-controller`) ?? this.#options.events
+    const signal = access ? AbortSignal.any([this.#options.signal, access.signal]) : this.#options.signal
     const limit = new AbortController()
     const timer = clock.schedule(ReconcileTimeout, () => {
       metrics.timedOut(this.controller.name)
@@ -205,7 +205,7 @@ export class Loop {
     })
     const writes = recordWrites(client, informers)
     const log = this.#log.child({ [this.controller.for.kind]: key, reconcileID: randomUUID(ids) })
-    const passSignal = AbortSignal.any([signal, limit.signal])
+    const reconcileSignal = AbortSignal.any([signal, limit.signal])
     const context: ReconcileContext = {
       client: writes.client,
       cache: informers,
@@ -213,9 +213,9 @@ export class Loop {
       random,
       log,
       events,
-      signal: passSignal,
+      signal: reconcileSignal,
       outside: this.#outsideOnce(),
-      watch: (kind, map) => this.#watch(kind, map, passSignal),
+      watch: (kind, map) => this.#watch(kind, map, reconcileSignal),
     }
 
     const started = clock.elapsed()
@@ -279,9 +279,9 @@ export class Loop {
 
   /** Keeps the key from running until the cache contains the writes of its reconcile. */
   async #hold(key: string, unseen: Promise<void>): Promise<void> {
-    this.#holding++
+    this.#heldKeys++
     const result = await within(unseen, OwnWritesTimeout, this.#options.clock, this.#options.signal)
-    this.#holding--
+    this.#heldKeys--
     if (result === 'late') this.#log.warn('Own writes have not been seen by the watch', { key, waitedMs: OwnWritesTimeout })
     this.#queue.release(key)
   }
@@ -305,7 +305,7 @@ export class Loop {
    * Drops keys of objects that the event filter excludes. Objects of kinds that a reconcile watches need not have the label themselves, and
    * those of all other objects are watched as well.
    */
-  #filtered(map: MapFunction): MapFunction {
+  #withEventFilter(map: MapFunction): MapFunction {
     const { eventFilter, informers } = this.#options
     if (!eventFilter) return map
     return (object, cache) =>
@@ -320,7 +320,7 @@ export class Loop {
     const name = `${resourceName(kind)}/${kind.version}`
     const known = this.#watched.get(name)
     if (known && this.#options.informers.find(kind)?.isSynced) return
-    const listed = known ?? this.#follow(kind, this.#filtered(map))
+    const listed = known ?? this.#follow(kind, this.#withEventFilter(map))
     this.#watched.set(name, listed)
     await unlessAborted(listed, signal)
   }

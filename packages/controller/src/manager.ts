@@ -151,9 +151,9 @@ export function createManager(options: ManagerOptions): Manager {
     await leaderElection?.prepare?.(signal)
   }
   /** Runs a process of a group with shards until the manager stops or fails. */
-  async function share(sharing: Shards): Promise<void> {
+  async function runShards(sharedWork: Shards): Promise<void> {
     try {
-      await Promise.all([sharing.run(signal), run()])
+      await Promise.all([sharedWork.run(signal), run()])
     } catch (err) {
       if (signal.aborted) return
       log.error('The manager stops', { err })
@@ -206,7 +206,7 @@ export function createManager(options: ManagerOptions): Manager {
       }
       synced = Promise.all(loops.map((loop) => loop.subscribe())).then(() => undefined)
       if (election) leading = lead(election)
-      if (shards) leading = share(shards)
+      if (shards) leading = runShards(shards)
       await synced
       if (signal.aborted) return
       started = true

@@ -90,17 +90,17 @@ export async function join(name: string, { ahead = 0, prepare, shards, elsewhere
         else callback()
       }),
   }
-  const silence = (signal?: AbortSignal) =>
+  const noResponse = (signal?: AbortSignal) =>
     new Promise<never>((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason), { once: true }))
   const inner = traffic.count(server.transport({ name, groups: ['system:masters'], agent: name }))
   const line: Transport = {
     close: () => inner.close(),
     watch: (request, signal) => inner.watch(request, signal),
     async send(request, signal) {
-      if (member.isDead || member.line === 'cut') return silence(signal)
+      if (member.isDead || member.line === 'cut') return noResponse(signal)
       const answer = await inner.send(request, signal)
       if (request.verb === 'patch') writes.push({ by: name, namespace: request.namespace, at: clock.now() })
-      if (member.line === 'deaf') return silence(signal)
+      if (member.line === 'deaf') return noResponse(signal)
       if (member.line === 'slow') await sleep(clock, seconds(4))
       return answer
     },

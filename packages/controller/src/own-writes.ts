@@ -28,7 +28,7 @@ export interface OwnWrites {
 }
 
 /** Verbs that store changes, except in dry runs. */
-const writing: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete'])
+const WriteVerbs: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete'])
 
 /** Whether the server would reject the same write again. */
 const isRejected = (err: unknown): boolean => isReason(err, 'Invalid', 'Forbidden', 'BadRequest', 'RequestEntityTooLarge')
@@ -46,7 +46,7 @@ export function recordWrites(client: Client, informers: Informers): OwnWrites {
     watch: (request, signal) => transport.watch(request, signal),
     close: () => transport.close(),
     async send(request, signal) {
-      if (!writing.has(request.verb) || request.options?.dryRun) return transport.send(request, signal)
+      if (!WriteVerbs.has(request.verb) || request.options?.dryRun) return transport.send(request, signal)
       const informer = informers.find(kindOf(request))
       // Read before the request: in one process the watch event may arrive before the response.
       const known = request.name === undefined ? undefined : informer?.get(targetOf(request))?.metadata.resourceVersion

@@ -85,7 +85,7 @@ describe('Queue', () => {
   test.each([
     ['its own change', 'own', undefined],
     ["another client's change", 'other', 'a'],
-  ])('after a failed reconcile, %s bypasses the backoff or not', (_, change, next) => {
+  ])('whether %s bypasses the backoff after a failed reconcile', (_, change, next) => {
     for (const when of ['while running', 'on hold', 'after release']) {
       const { queue, finish } = setup()
       queue.add('a')

@@ -51,7 +51,7 @@ export class Queue<Change = unknown> {
   readonly #metrics: QueueMetrics | undefined
   readonly #entries = new Map<string, Entry<Change>>()
   readonly #ready: string[] = []
-  readonly #later: string[] = []
+  readonly #lowPriority: string[] = []
   #running = 0
   #closed = false
 
@@ -65,12 +65,12 @@ export class Queue<Change = unknown> {
 
   /** Number of keys that are ready to run. */
   get depth(): number {
-    return this.#ready.length + this.#later.length
+    return this.#ready.length + this.#lowPriority.length
   }
 
   /** Number of keys that are ready to run, by priority. */
   get depths(): { readonly normal: number; readonly low: number } {
-    return { normal: this.#ready.length, low: this.#later.length }
+    return { normal: this.#ready.length, low: this.#lowPriority.length }
   }
 
   get running(): number {
@@ -116,7 +116,7 @@ export class Queue<Change = unknown> {
 
   /** Takes the next key and marks it as running. */
   take(): string | undefined {
-    const key = this.#ready.shift() ?? this.#later.shift()
+    const key = this.#ready.shift() ?? this.#lowPriority.shift()
     if (key === undefined) return undefined
     const entry = this.#entry(key)
     const now = this.#clock.elapsed()
@@ -178,7 +178,7 @@ export class Queue<Change = unknown> {
     for (const entry of this.#entries.values()) entry.timer?.cancel()
     this.#entries.clear()
     this.#ready.length = 0
-    this.#later.length = 0
+    this.#lowPriority.length = 0
   }
 
   #entry(key: string): Entry<Change> {
@@ -209,7 +209,7 @@ export class Queue<Change = unknown> {
     entry.state = 'ready'
     entry.since = this.#clock.elapsed()
     this.#metrics?.added()
-    ;(lowPriority ? this.#later : this.#ready).push(key)
+    ;(lowPriority ? this.#lowPriority : this.#ready).push(key)
     this.#onReady()
   }
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { AccessReviewer } from './review-access.ts'
 
 /** An API server that knows one token and lets its user get /metrics. */
-function scripted() {
+function scriptedServer() {
   const seen: string[] = []
   let isDown = false
   const client = {
@@ -26,7 +26,7 @@ function scripted() {
   } as unknown as Client
   return { client, seen, down: () => (isDown = true) }
 }
-const ask = (path: string, token?: string, method = 'GET') =>
+const requestFor = (path: string, token?: string, method = 'GET') =>
   new Request(`https://localhost${path}`, { method, headers: token === undefined ? {} : { authorization: `Bearer ${token}` } })
 
 test.each([
@@ -34,28 +34,30 @@ test.each([
   ['/metrics', undefined, 'GET', { kind: 'rejected', status: 401, message: 'Unauthorized' }],
   ['/metrics', 'bad', 'GET', { kind: 'rejected', status: 401, message: 'Unauthorized' }],
   ['/debug/flags/v', 'good', 'PUT', { kind: 'rejected', status: 403, message: 'Authorization denied for user prometheus' }],
-] as const)('%s with token %s by %s', async (path, token, method, verdict) => {
-  expect(await new AccessReviewer(scripted().client, new VirtualClock(0)).review(ask(path, token, method))).toEqual(verdict)
+] as const)('a request for %s with the token %s and the method %s', async (path, token, method, verdict) => {
+  expect(await new AccessReviewer(scriptedServer().client, new VirtualClock(0)).review(requestFor(path, token, method))).toEqual(
+    verdict,
+  )
 })
 
 test('asks the API server once a minute for the same token and path', async () => {
-  const { client, seen } = scripted()
+  const { client, seen } = scriptedServer()
   const clock = new VirtualClock(0)
   const reviewer = new AccessReviewer(client, clock)
-  for (let i = 0; i < 5; i++) await reviewer.review(ask('/metrics', 'good'))
+  for (let i = 0; i < 5; i++) await reviewer.review(requestFor('/metrics', 'good'))
   expect(seen).toEqual(['TokenReview', 'SubjectAccessReview'])
   clock.step(minutes(1) - 1)
-  await reviewer.review(ask('/metrics', 'good'))
+  await reviewer.review(requestFor('/metrics', 'good'))
   expect(seen).toHaveLength(2)
   clock.step(minutes(1))
-  await reviewer.review(ask('/metrics', 'good'))
+  await reviewer.review(requestFor('/metrics', 'good'))
   expect(seen).toHaveLength(4)
 })
 
 test('rejects requests while the API server fails', async () => {
-  const { client, down } = scripted()
+  const { client, down } = scriptedServer()
   down()
-  expect(await new AccessReviewer(client, new VirtualClock(0)).review(ask('/metrics', 'good'))).toMatchObject({
+  expect(await new AccessReviewer(client, new VirtualClock(0)).review(requestFor('/metrics', 'good'))).toMatchObject({
     kind: 'rejected',
     status: 500,
   })

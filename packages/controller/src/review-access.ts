@@ -10,9 +10,9 @@ export type Verdict =
   | { readonly kind: 'rejected'; readonly status: 401 | 403 | 500; readonly message: string }
 
 /** How long results are cached. As upstream: users and permissions for a minute, denials for half a minute. */
-const Ages = { user: minutes(1), allowed: minutes(1), rejected: seconds(30) }
+const Lifetimes = { user: minutes(1), allowed: minutes(1), rejected: seconds(30) }
 /** Limit of cached results, so that a client that tries many tokens cannot exhaust memory. */
-const MostKept = 1000
+const MaxCached = 1000
 
 interface User {
   readonly username: string
@@ -57,7 +57,7 @@ export class AccessReviewer {
     if (known && known.until > this.#clock.elapsed()) return known.user
     const { status } = await this.#client.create(TokenReview, { metadata: {}, spec: { token } })
     const user = status?.authenticated && status.user?.username ? (status.user as User) : undefined
-    keep(this.#users, key, { user, until: this.#clock.elapsed() + (user ? Ages.user : Ages.rejected) })
+    putBounded(this.#users, key, { user, until: this.#clock.elapsed() + (user ? Lifetimes.user : Lifetimes.rejected) })
     return user
   }
 
@@ -75,13 +75,16 @@ export class AccessReviewer {
       },
     })
     const isAllowed = status?.allowed === true
-    keep(this.#verdicts, key, { isAllowed, until: this.#clock.elapsed() + (isAllowed ? Ages.allowed : Ages.rejected) })
+    putBounded(this.#verdicts, key, {
+      isAllowed,
+      until: this.#clock.elapsed() + (isAllowed ? Lifetimes.allowed : Lifetimes.rejected),
+    })
     return isAllowed
   }
 }
 
-function keep<T>(kept: Map<string, T>, key: string, value: T): void {
+function putBounded<T>(kept: Map<string, T>, key: string, value: T): void {
   kept.delete(key)
   kept.set(key, value)
-  if (kept.size > MostKept) kept.delete(kept.keys().next().value!)
+  if (kept.size > MaxCached) kept.delete(kept.keys().next().value!)
 }

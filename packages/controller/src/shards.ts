@@ -59,7 +59,7 @@ export function shardsIn(lease: Lease | undefined): number | undefined {
 }
 
 /** Access to the API server for reconciles of a shard that this process holds. */
-export interface Part {
+export interface ShardAccess {
   /** Rejects writes once the shard is given away or lost. */
   readonly client: Client
   /** Aborts when the shard is given away or lost. */
@@ -70,7 +70,7 @@ export interface Part {
 /** Which objects this process reconciles. */
 export interface Partition {
   /** `undefined` when another process, or none, reconciles the object. */
-  partOf(key: ObjectKey): Part | undefined
+  accessFor(key: ObjectKey): ShardAccess | undefined
   shardOf(key: ObjectKey): number
 }
 
@@ -93,7 +93,7 @@ interface Dependencies {
 }
 
 /** A shard whose Lease this process holds. */
-interface Held extends Part {
+interface Held extends ShardAccess {
   readonly recorders: EventRecorders
   readonly fences: readonly Fence[]
   end(): void
@@ -120,7 +120,7 @@ export class Shards implements Partition {
     return shardOf(key, this.#options.count)
   }
 
-  partOf(key: ObjectKey): Part | undefined {
+  accessFor(key: ObjectKey): ShardAccess | undefined {
     return this.#held.get(this.shardOf(key))
   }
 
@@ -139,7 +139,7 @@ export class Shards implements Partition {
     const ending = AbortSignal.any([signal, this.#ending.signal])
     const failed = Promise.withResolvers<never>()
     failed.promise.catch(() => {})
-    const all = this.#elections.map((_, shard) => this.#takePart(shard, ending))
+    const all = this.#elections.map((_, shard) => this.#acquireAndHold(shard, ending))
     const balancing = this.#keepBalancing(ending).catch(failed.reject)
     try {
       await Promise.race([Promise.all(all), failed.promise])
@@ -150,7 +150,7 @@ export class Shards implements Partition {
   }
 
   /** Acquires one shard, holds it until it is lost or given away, and starts again. */
-  async #takePart(shard: number, signal: AbortSignal): Promise<void> {
+  async #acquireAndHold(shard: number, signal: AbortSignal): Promise<void> {
     const { clock } = this.#dependencies
     const { retryPeriod } = this.#options.election.terms ?? defaultLeaseTerms
     while (!signal.aborted) {
@@ -176,7 +176,7 @@ export class Shards implements Partition {
     lost.catch(() => {})
     let held: Held | undefined
     try {
-      const ready = this.#ready(shard, election.before, AbortSignal.any([signal, over.signal]))
+      const ready = this.#prepareShard(shard, election.before, AbortSignal.any([signal, over.signal]))
       ready.catch(() => {})
       const early = await Promise.race([ready.then(() => undefined), lost, given.promise])
       if (early === undefined) {
@@ -198,7 +198,7 @@ export class Shards implements Partition {
    * Waits for managers with another number of shards to end, runs `prepare` for shard 0, and waits until the cache contains all writes of
    * the former holder.
    */
-  async #ready(shard: number, former: Lease | undefined, signal: AbortSignal): Promise<void> {
+  async #prepareShard(shard: number, former: Lease | undefined, signal: AbortSignal): Promise<void> {
     const { election, count, prepare, caughtUp } = this.#options
     const { client } = this.#dependencies
     if (shard === 0) {
@@ -269,14 +269,14 @@ export class Shards implements Partition {
     const { count, election } = this.#options
     const first = this.#elections[0]!
     if (shard !== 0 && (shardsIn(first.lease) !== count || first.holder === '')) return false
-    const shares = this.#shares()
+    const shares = this.#shardCounts()
     if (shares.get(election.identity)! >= Math.ceil(count / shares.size)) return false
     return !this.#isReservedForAnother(shard, lease, election.identity)
   }
 
   /** Whether the Lease is reserved, for one lease duration, for another process that requested the shard. */
   #isReservedForAnother(shard: number, lease: Lease | undefined, me: string): boolean {
-    const to = wantedIn(lease)
+    const to = requesterOf(lease)
     if (lease === undefined || to === undefined || to === me) return false
     const now = this.#dependencies.clock.elapsed()
     const version = lease.metadata.resourceVersion
@@ -287,7 +287,7 @@ export class Shards implements Partition {
   }
 
   /** Number of shards of each known process, this one included, by the Leases as last read. */
-  #shares(): ReadonlyMap<string, number> {
+  #shardCounts(): ReadonlyMap<string, number> {
     const of = new Map<string, number>([[this.#options.election.identity, 0]])
     for (const { holder } of this.#elections) if (holder !== '') of.set(holder, (of.get(holder) ?? 0) + 1)
     return of
@@ -300,25 +300,25 @@ export class Shards implements Partition {
         () => {},
       )
       if (signal.aborted) return
-      this.#rejectOthers()
-      this.#give()
+      this.#checkOtherManagers()
+      this.#giveShardsAway()
       await this.#requestShard(signal).catch((err: unknown) => this.#dependencies.log.debug('Cannot request a shard', { err }))
     }
   }
 
   /** @throws Error when a manager without shards, or with another number of shards, has acquired the Lease of shard 0 */
-  #rejectOthers(): void {
+  #checkOtherManagers(): void {
     const { holder, lease } = this.#elections[0]!
     if (this.#held.size === 0 || holder === '' || shardsIn(lease) === this.#options.count) return
     throw new Error(`${holder} holds Lease ${this.#key(0).name} and does not share the work of ${this.#options.count} shards`)
   }
 
   /** Gives shards to processes that requested them and hold at least two shards fewer. */
-  #give(): void {
+  #giveShardsAway(): void {
     const me = this.#options.election.identity
-    const shares = new Map(this.#shares())
+    const shares = new Map(this.#shardCounts())
     for (const [shard, give] of this.#giving) {
-      const to = wantedIn(this.#elections[shard]!.lease)
+      const to = requesterOf(this.#elections[shard]!.lease)
       if (to === undefined || to === me) continue
       const [mine, theirs] = [shares.get(me)!, shares.get(to) ?? 0]
       if (mine - theirs < 2) continue
@@ -330,17 +330,17 @@ export class Shards implements Partition {
   /** Requests a shard from the process with the most shards, if it holds at least two more. */
   async #requestShard(signal: AbortSignal): Promise<void> {
     const me = this.#options.election.identity
-    const shares = this.#shares()
-    const requested = this.#elections.filter((one) => one.holder !== me && wantedIn(one.lease) === me).length
+    const shares = this.#shardCounts()
+    const requested = this.#elections.filter((one) => one.holder !== me && requesterOf(one.lease) === me).length
     const [target] = this.#elections
-      .map((election, shard) => ({ shard, holder: election.holder, isRequested: wantedIn(election.lease) !== undefined }))
+      .map((election, shard) => ({ shard, holder: election.holder, isRequested: requesterOf(election.lease) !== undefined }))
       .filter(({ holder, isRequested }) => holder !== '' && holder !== me && !isRequested)
       .filter(({ holder }) => shares.get(holder)! - (shares.get(me)! + requested) >= 2)
       .sort((a, b) => shares.get(b.holder)! - shares.get(a.holder)! || b.shard - a.shard)
     if (!target) return
     const { client } = this.#dependencies
     const lease = await this.#within((until) => client.get(Lease, this.#key(target.shard), { signal: until }), signal)
-    if (holderOf(lease) !== target.holder || wantedIn(lease) !== undefined) return
+    if (holderOf(lease) !== target.holder || requesterOf(lease) !== undefined) return
     const annotations = { ...lease.metadata.annotations, [WantedAnnotation]: me }
     const requesting = { ...lease, metadata: { ...lease.metadata, annotations } }
     await this.#within((until) => client.update(Lease, requesting, { signal: until }), signal)
@@ -358,7 +358,7 @@ export class Shards implements Partition {
   }
 }
 
-const wantedIn = (lease: Lease | undefined): string | undefined => lease?.metadata.annotations?.[WantedAnnotation]
+const requesterOf = (lease: Lease | undefined): string | undefined => lease?.metadata.annotations?.[WantedAnnotation]
 
 /** Number of shards of the last holder, which may have released its Lease. */
 export function shardsBefore(lease: Lease | undefined): number | undefined {

@@ -32,7 +32,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close()
 })
 
-async function running(limits: Partial<Pick<ManagerOptions, 'namespace' | 'eventFilter' | 'syncPeriod' | 'clock'>>) {
+async function startManager(limits: Partial<Pick<ManagerOptions, 'namespace' | 'eventFilter' | 'syncPeriod' | 'clock'>>) {
   const reconciled: string[] = []
   const maps = controller({
     name: 'maps',
@@ -64,7 +64,7 @@ const create = (namespace: string, name: string, labels = {}) =>
 
 test('a manager of one namespace reconciles its objects and those without a namespace, and no others', async () => {
   await create('two', 'before')
-  const { manager, reconciled, until } = await running({ namespace: 'one' })
+  const { manager, reconciled, until } = await startManager({ namespace: 'one' })
   await create('two', 'after')
   await create('one', 'own')
   await until('one/own')
@@ -75,7 +75,7 @@ test('a manager of one namespace reconciles its objects and those without a name
 
 test('reading an unwatched namespace is an error as upstream reports it, not an object that does not exist', async () => {
   await create('two', 'there')
-  const { manager } = await running({ namespace: 'one' })
+  const { manager } = await startManager({ namespace: 'one' })
   const message = 'unable to get: two/there because of unknown namespace for the cache'
   await expect(manager.cache.get(ConfigMap, { namespace: 'two', name: 'there' })).rejects.toThrow(message)
   expect(() => manager.cache.peek(ConfigMap, { namespace: 'two', name: 'there' })).toThrow(message)
@@ -88,7 +88,7 @@ test('reading an unwatched namespace is an error as upstream reports it, not an 
 })
 
 test('an event filter decides by the new object, and by the last state of a deleted one', async () => {
-  const { manager, reconciled, until } = await running({ eventFilter: ({ metadata }) => metadata.labels?.mine === 'yes' })
+  const { manager, reconciled, until } = await startManager({ eventFilter: ({ metadata }) => metadata.labels?.mine === 'yes' })
   const label = (name: string, mine: string) =>
     client.patch(ConfigMap, { namespace: 'one', name }, { type: 'merge', body: { metadata: { labels: { mine } } } })
   await create('one', 'other')
@@ -144,27 +144,27 @@ test('after the sync period every object is reconciled again, until the manager 
   const clock = new VirtualClock()
   await client.create(ConfigMap, { metadata: { name: 'a', namespace: 'one', labels: { mine: 'yes' } } })
   await client.create(ConfigMap, { metadata: { name: 'b', namespace: 'one' } })
-  const { manager, reconciled } = await running({
+  const { manager, reconciled } = await startManager({
     clock,
     syncPeriod: 60_000,
     eventFilter: ({ metadata }) => metadata.labels?.mine === 'yes',
   })
-  const pass = async (ms: number) => {
+  const advance = async (ms: number) => {
     const end = clock.now() + ms
     do await new Promise((resolve) => setImmediate(resolve))
     while (clock.step(end))
     for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve))
   }
   const times = () => reconciled.filter((key) => key === 'one/a').length
-  await pass(1000)
+  await advance(1000)
   expect(times()).toBe(1)
   // The period varies by a tenth.
-  await pass(66_000)
+  await advance(66_000)
   expect(times()).toBe(2)
-  await pass(66_000)
+  await advance(66_000)
   expect(times()).toBe(3)
   expect(reconciled).not.toContain('one/b')
   await manager.stop()
-  await pass(200_000)
+  await advance(200_000)
   expect(times()).toBe(3)
 })

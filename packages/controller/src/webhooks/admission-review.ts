@@ -45,7 +45,10 @@ export const admittedKinds = (admissions: readonly Admission[]): AdmittedKind[] 
   }))
 
 /** Returns whether an object matches the schema that its kind declares; always true without a declared kind. */
-export function fitsIn(kinds: readonly DeclaredKind[], { group, version, plural }: Kind): (object: KubeObject) => boolean {
+export function matchesSchemaOf(
+  kinds: readonly DeclaredKind[],
+  { group, version, plural }: Kind,
+): (object: KubeObject) => boolean {
   const declared = kinds.find((one) => one.group === group && one.version === version && one.plural === plural)
   if (!declared) return () => true
   const { schema } = declared
@@ -54,13 +57,13 @@ export function fitsIn(kinds: readonly DeclaredKind[], { group, version, plural 
 
 /** Operations for which the kind has admission functions in this phase. Upstream: deletions are not defaulted. */
 export function operationsOf({ admissions }: AdmittedKind, phase: Phase): AdmissionContext<KubeObject>['operation'][] {
-  const operations = new Set(admissions.filter((one) => one[phase]).flatMap(({ operations = usual }) => operations))
+  const operations = new Set(admissions.filter((one) => one[phase]).flatMap(({ operations = DefaultOperations }) => operations))
   return (['CREATE', 'UPDATE', 'DELETE'] as const).filter(
     (one) => operations.has(one) && (phase === 'validate' || one !== 'DELETE'),
   )
 }
 
-const usual = ['CREATE', 'UPDATE'] as const
+const DefaultOperations = ['CREATE', 'UPDATE'] as const
 
 export interface AdmissionReview {
   readonly request: {
@@ -94,26 +97,26 @@ export async function answerAdmission(
     kind: 'AdmissionReview',
     response: { uid, ...(warnings.length > 0 ? { warnings } : {}), ...response },
   })
-  const about = object ?? oldObject
-  if (!about)
+  const target = object ?? oldObject
+  if (!target)
     return respond({ allowed: false, status: new StatusError('BadRequest', 'there is no object in the request').status })
-  const called = admissions.filter(({ operations = usual }) => (operations as readonly string[]).includes(operation))
+  const called = admissions.filter(({ operations = DefaultOperations }) => (operations as readonly string[]).includes(operation))
   try {
     if (phase === 'default') {
-      const changed = draft(about)
+      const changed = draft(target)
       for (const one of called) await one.default?.(changed, context)
-      const patch = diffJson(about as unknown as Json, changed as unknown as Json)
+      const patch = diffJson(target as unknown as Json, changed as unknown as Json)
       if (patch.length === 0) return respond({ allowed: true })
       return respond({ allowed: true, patchType: 'JSONPatch', patch: Buffer.from(writeJSON(patch)).toString('base64') })
     }
     const errors: FieldError[] = []
-    for (const one of called) appendAll(errors, (await one.validate?.(about, context)) ?? [])
+    for (const one of called) appendAll(errors, (await one.validate?.(target, context)) ?? [])
     if (errors.length === 0) return respond({ allowed: true })
-    return respond({ allowed: false, status: invalidObject(kind, about.metadata.name ?? '', errors).status })
+    return respond({ allowed: false, status: invalidObject(kind, target.metadata.name ?? '', errors).status })
   } catch (err) {
     // Defaulting functions rely on the schema but run before its validation. An object that violates the schema is rejected by that
     // validation.
-    if (phase === 'default' && !(err instanceof StatusError) && !fits(about)) return respond({ allowed: true })
+    if (phase === 'default' && !(err instanceof StatusError) && !fits(target)) return respond({ allowed: true })
     const rejection = err instanceof StatusError ? err : new StatusError('InternalError', messageOf(err))
     return respond({ allowed: false, status: rejection.status })
   }

@@ -24,10 +24,10 @@ export async function answerConversion(
     kind: 'ConversionReview',
     response: { uid, ...response },
   })
-  const lookup = once(apiVersions)
+  const lookup = cachedLookup(apiVersions)
   try {
     const convertedObjects: KubeObject[] = []
-    for (const object of objects) convertedObjects.push(await converted(kinds, object, desiredAPIVersion, lookup))
+    for (const object of objects) convertedObjects.push(await convertObject(kinds, object, desiredAPIVersion, lookup))
     return respond({ convertedObjects, result: { status: 'Success' } })
   } catch (err) {
     return respond({ convertedObjects: [], result: { status: 'Failure', message: messageOf(err) } })
@@ -35,7 +35,7 @@ export async function answerConversion(
 }
 
 /** Caches lookups: many objects of a review refer to the same few kinds. */
-function once(lookup: ApiVersionLookup): ApiVersionLookup {
+function cachedLookup(lookup: ApiVersionLookup): ApiVersionLookup {
   const known = new Map<string, Promise<string>>()
   return (of) => {
     const name = `${of.kind}.${of.group}`
@@ -46,7 +46,7 @@ function once(lookup: ApiVersionLookup): ApiVersionLookup {
 }
 
 /** Converts through the stored version. */
-async function converted(
+async function convertObject(
   kinds: readonly DeclaredKind[],
   object: KubeObject,
   apiVersion: string,
@@ -63,18 +63,18 @@ async function converted(
   if (!of || (!to && apiVersionOf(of) !== apiVersion)) {
     throw new Error(`${object.kind} of ${object.apiVersion} cannot be converted to ${apiVersion}`)
   }
-  const about = (body: object, version: string) => ({
+  const withIdentity = (body: object, version: string) => ({
     metadata: object.metadata,
     ...body,
     apiVersion: version,
     kind: object.kind,
   })
-  const stored = from ? about(from.toStored(object), apiVersionOf(of)) : object
+  const stored = from ? withIdentity(from.toStored(object), apiVersionOf(of)) : object
   if (!to) return stored
   const versions = new Map<string, string>()
   for (const one of to.references?.(stored) ?? []) versions.set(`${one.kind}.${one.group}`, await referenceVersion(lookup, one))
   const context = { apiVersionOf: ({ group, kind }: GroupKind) => versions.get(`${kind}.${group}`) ?? group }
-  return about(to.fromStored(stored, context), apiVersion)
+  return withIdentity(to.fromStored(stored, context), apiVersion)
 }
 
 /** Upstream: convertToObjectReference. */

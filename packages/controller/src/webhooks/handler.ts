@@ -6,7 +6,7 @@ import {
   type AdmittedKind,
   admittedKinds,
   answerAdmission,
-  fitsIn,
+  matchesSchemaOf,
   type Phase,
 } from './admission-review.ts'
 import { type ApiVersionLookup, answerConversion, type ConversionReview } from './conversion-review.ts'
@@ -38,7 +38,7 @@ export function webhookHandler({
 }: WebhooksOptions): (request: Request) => Promise<Response> {
   const routes = new Map<string, (review: never) => object | Promise<object>>()
   for (const admitted of admittedKinds(admission?.of ?? [])) {
-    const fits = fitsIn(kinds, admitted.kind)
+    const fits = matchesSchemaOf(kinds, admitted.kind)
     for (const phase of ['default', 'validate'] as const) {
       routes.set(admissionPath(phase, admitted), (review: AdmissionReview) =>
         answerAdmission(admitted, phase, review, { reader: admission!.reader, fits }),
@@ -50,7 +50,7 @@ export function webhookHandler({
     const answer = routes.get(new URL(request.url).pathname)
     if (!answer) return new Response('404 page not found\n', { status: 404 })
     if (request.method !== 'POST') return new Response('405 method not allowed\n', { status: 405 })
-    const review = await reviewIn(request)
+    const review = await parseReview(request)
     if (typeof review === 'string') return new Response(`${review}\n`, { status: 400 })
     return Response.json(await answer(review as never))
   }
@@ -60,7 +60,7 @@ const unknownVersion: ApiVersionLookup = ({ group, kind }) =>
   Promise.reject(new Error(`no lookup of versions was given for ${kind}.${group}`))
 
 /** Parses the review; returns an error text for other bodies. */
-async function reviewIn(request: Request): Promise<object | string> {
+async function parseReview(request: Request): Promise<object | string> {
   let text = ''
   const decoder = new TextDecoder()
   let size = 0
