@@ -25,7 +25,7 @@ export async function followStory(client: Client, { clock, random, signal, repor
 
   const follow = async (kind: Kind) => {
     const objects = known.get(kind)!
-    const see = (key: string, object: KubeObject | undefined) => {
+    const update = (key: string, object: KubeObject | undefined) => {
       const previous = objects.get(key)
       if (object) objects.set(key, object)
       else objects.delete(key)
@@ -33,11 +33,11 @@ export async function followStory(client: Client, { clock, random, signal, repor
     }
     for await (const event of watchObjects(client, kind, { clock, random, signal })) {
       if (event.kind === 'replaced') {
-        const there = new Map(event.objects.map((object) => [keyText(keyOf(object)), object]))
-        for (const key of objects.keys()) if (!there.has(key)) see(key, undefined)
-        for (const [key, object] of there) see(key, object)
-      } else if (event.kind === 'applied') see(keyText(keyOf(event.object)), event.object)
-      else if (event.kind === 'deleted') see(keyText(keyOf(event.object)), undefined)
+        const current = new Map(event.objects.map((object) => [keyText(keyOf(object)), object]))
+        for (const key of objects.keys()) if (!current.has(key)) update(key, undefined)
+        for (const [key, object] of current) update(key, object)
+      } else if (event.kind === 'applied') update(keyText(keyOf(event.object)), event.object)
+      else if (event.kind === 'deleted') update(keyText(keyOf(event.object)), undefined)
       if (event.kind !== 'progress' && (kind.kind === 'Cluster' || kind.kind === 'Machine')) changed?.(all(Cluster), all(Machine))
     }
   }

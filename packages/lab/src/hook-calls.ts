@@ -21,7 +21,7 @@ export interface HookCall {
 
 /** Wraps a runtime client: reports each call of a handler when it has ended. */
 export function observeHooks(runtime: RuntimeClient, report: (call: HookCall) => void): RuntimeClient {
-  const observed = async <R>(
+  const observeCall = async <R>(
     hook: Hook,
     handlers: readonly string[],
     forObject: KubeObject,
@@ -52,19 +52,19 @@ export function observeHooks(runtime: RuntimeClient, report: (call: HookCall) =>
     onChanged: (listener) => runtime.onChanged?.(listener),
     callAll: async (hook, forObject, request, options) => {
       const handlers = await runtime.handlersFor(hook, forObject)
-      return observed(hook, handlers, forObject, (onIgnored) =>
-        runtime.callAll(hook, forObject, request, { ...options, onIgnored: both(onIgnored, options?.onIgnored) }),
+      return observeCall(hook, handlers, forObject, (onIgnored) =>
+        runtime.callAll(hook, forObject, request, { ...options, onIgnored: callBoth(onIgnored, options?.onIgnored) }),
       )
     },
     call: (hook, forObject, handler, request, options) =>
-      observed(hook, [handler], forObject, (onIgnored) =>
-        runtime.call(hook, forObject, handler, request, { ...options, onIgnored: both(onIgnored, options?.onIgnored) }),
+      observeCall(hook, [handler], forObject, (onIgnored) =>
+        runtime.call(hook, forObject, handler, request, { ...options, onIgnored: callBoth(onIgnored, options?.onIgnored) }),
       ),
   }
 }
 
 type OnIgnored = NonNullable<CallAllOptions['onIgnored']>
-const both =
+const callBoth =
   (first: OnIgnored, second: OnIgnored | undefined): OnIgnored =>
   (handler, error) => {
     first(handler, error)

@@ -6,13 +6,13 @@ import { lateDefaults } from './late-defaults.ts'
 
 /** The kinds without admission. */
 const plain = coreKinds.map(({ default: _default, validate: _validate, ...kind }) => kind)
-const open = (kinds = plain) => testEnv({ kinds, controllers: lateDefaults(providerAdmission(), coreKinds) })
+const startEnv = (kinds = plain) => testEnv({ kinds, controllers: lateDefaults(providerAdmission(), coreKinds) })
 
-let env: Awaited<ReturnType<typeof open>>
+let env: Awaited<ReturnType<typeof startEnv>>
 afterEach(() => env.close())
 
 /** Creates two objects; resolves with the number of later writes by controllers. */
-const createSome = async () => {
+const createTwo = async () => {
   const { revision } = env.store
   await env.client.create(MachineDeployment, {
     metadata: { name: 'md', namespace: 'default', labels: { team: 'a' } },
@@ -35,8 +35,8 @@ const createSome = async () => {
 }
 
 test('defaults objects on a server without our admission, with one write each', async () => {
-  env = await open()
-  expect(await createSome()).toBe(2)
+  env = await startEnv()
+  expect(await createTwo()).toBe(2)
   expect(await env.client.get(MachineDeployment, { namespace: 'default', name: 'md' })).toMatchObject({
     metadata: { labels: { team: 'a', 'cluster.x-k8s.io/cluster-name': 'demo' } },
     spec: {
@@ -49,6 +49,6 @@ test('defaults objects on a server without our admission, with one write each', 
 })
 
 test('writes nothing when admission has set the defaults', async () => {
-  env = await open([...coreKinds])
-  expect(await createSome()).toBe(0)
+  env = await startEnv([...coreKinds])
+  expect(await createTwo()).toBe(0)
 })

@@ -10,11 +10,11 @@ import { type Admission, diffMerge, draft, isDeleting, type Kind } from '@capsta
 export function lateDefaults(admission: readonly Admission[], kinds: readonly Kind[]): readonly Controller[] {
   return kinds.flatMap((kind) => {
     const all = admission.filter((one) => one.default && one.kind.plural === kind.plural && one.kind.group === kind.group)
-    return all.length === 0 ? [] : [defaultsOf(kind, all)]
+    return all.length === 0 ? [] : [createDefaultsController(kind, all)]
   })
 }
 
-const defaultsOf = (kind: Kind, admission: readonly Admission[]): Controller => ({
+const createDefaultsController = (kind: Kind, admission: readonly Admission[]): Controller => ({
   name: `defaults/${kind.kind.toLowerCase()}`,
   for: kind,
   // Admission sets no defaults in a status.
@@ -22,9 +22,9 @@ const defaultsOf = (kind: Kind, admission: readonly Admission[]): Controller => 
   async reconcile(key, { cache, client, signal }) {
     const object = cache.peek(kind, key)
     if (!object || isDeleting(object)) return proceed()
-    const filled = draft(object)
+    const defaulted = draft(object)
     for (const one of admission)
-      await one.default!(filled, {
+      await one.default!(defaulted, {
         operation: 'CREATE',
         oldObject: undefined,
         dryRun: false,
@@ -32,7 +32,7 @@ const defaultsOf = (kind: Kind, admission: readonly Admission[]): Controller => 
         reader: client,
         warn() {},
       })
-    const body = diffMerge(object, filled)
+    const body = diffMerge(object, defaulted)
     if (body) await client.patch(kind, key, { type: 'merge', body }, { fieldManager: 'capstan-defaults', signal })
     return proceed()
   },

@@ -27,7 +27,7 @@ export interface ObjectChange {
   readonly object: KubeObject | undefined
 }
 
-/** Returns the lines that a change adds to the story: none, one, or a few. */
+/** Returns the lines that a change adds to the report: none, one, or a few. */
 export type Narrator = (change: ObjectChange) => Line[]
 
 export function createNarrator(clock: Clock): Narrator {
@@ -104,8 +104,8 @@ function aboutTopology(previous: Cluster | undefined, object: Cluster, line: (ev
   const was = conditionOf(previous, 'TopologyReconciled')
   const is = conditionOf(object, 'TopologyReconciled')
   if (!is) return []
-  const trouble = is.reason === 'ReconcileFailed' || is.reason === 'ClusterClassNotReconciled'
-  if (trouble && is.message !== was?.message) return [line('TopologyNotReconciled', `topology not reconciled: ${is.message}`)]
+  const isProblem = is.reason === 'ReconcileFailed' || is.reason === 'ClusterClassNotReconciled'
+  if (isProblem && is.message !== was?.message) return [line('TopologyNotReconciled', `topology not reconciled: ${is.message}`)]
   if (was?.reason === 'ClusterUpgrading' && is.status === 'True')
     return [line('UpgradeCompleted', `upgraded to ${object.spec.topology?.version}`)]
   return []
