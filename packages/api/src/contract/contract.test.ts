@@ -102,7 +102,7 @@ test.each([
   ['more than 100', Array.from({ length: 101 }, (_, i) => ({ name: `d${i}` })), 'expected at most 100 entries, got 101'],
   ['equal names', [{ name: 'a' }, { name: 'a' }], 'expected unique names, got a twice'],
   ['a name that is a number', [{ name: 1 }], 'expected entries with a name'],
-  ['no objects', ['a'], 'expected entries with a name'],
+  ['entries that are not objects', ['a'], 'expected entries with a name'],
 ])('failure domains with %s are an error', (_, failureDomains, message) => {
   expect(() => failureDomainsOf({ status: { failureDomains } }, 'v1beta2')).toThrow(`status.failureDomains: ${message}`)
 })
@@ -133,12 +133,12 @@ describe('a control plane', () => {
   const of = (spec: object, status: object) => ({ spec, status })
   test.each([
     ['no version yet', of({ version: 'v1.36.0' }, {}), true, false],
-    ['its version', of({ version: 'v1.36.0' }, { version: 'v1.36.0' }), false, false],
+    ['the version of its spec', of({ version: 'v1.36.0' }, { version: 'v1.36.0' }), false, false],
     ['an older version', of({ version: 'v1.36.0' }, { version: 'v1.35.0' }), false, true],
     ['two versions', of({ version: 'v1.36.0' }, { versions: [{ version: 'v1.35.0' }, { version: 'v1.36.0' }] }), false, true],
     ['another build', of({ version: 'v1.36.0+b' }, { versions: [{ version: 'v1.36.0+a' }] }), false, true],
     ['a newer version', of({ version: 'v1.35.0' }, { versions: [{ version: 'v1.36.0' }] }), false, false],
-  ])('that reports %s: provisioning, upgrading', (_, object, provisioning, upgrading) => {
+  ])('that reports %s has the expected states of provisioning and upgrading', (_, object, provisioning, upgrading) => {
     expect([isProvisioning(object, 'v1beta2'), isUpgrading(object, 'v1beta2')]).toEqual([provisioning, upgrading])
   })
 
@@ -147,7 +147,7 @@ describe('a control plane', () => {
     expect(() => currentStatusVersion(object, 'v1beta2')).toThrow('version "v1.36.0" and "v1.35.0" are in the wrong order')
   })
 
-  it('of contract v1beta1 reports unavailable replicas', () => {
+  it('of contract v1beta1 has its available replicas computed from the unavailable ones', () => {
     expect(availableReplicasOf(of({ replicas: 3 }, { unavailableReplicas: 1 }), 'v1beta1')).toBe(2)
     expect(availableReplicasOf(of({ replicas: 3 }, { availableReplicas: 3 }), 'v1beta2')).toBe(3)
   })

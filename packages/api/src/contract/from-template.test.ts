@@ -51,7 +51,7 @@ test('a template without a body leads to an object without a spec', () => {
   expect(clone.kind).toBe('DevMachine')
 })
 
-test('the body may contain its own kind', () => {
+test('a kind in the template body replaces the derived one', () => {
   const clone = fromTemplate(aTemplate({ template: { kind: 'Special', apiVersion: 'other.example.com/v1' } }), {
     name: 'm1',
     namespace: 'default',
