@@ -10,13 +10,13 @@ const pairs = coreKinds.flatMap((kind) =>
   kind.versions.map((version) => ({ name: `${kind.kind} ${version.kind.version}`, kind, version })),
 )
 
-const older = (version: KindVersion, object: KubeObject): KubeObject => ({
+const toOlder = (version: KindVersion, object: KubeObject): KubeObject => ({
   metadata: object.metadata,
   ...version.fromStored(object, context),
   apiVersion: apiVersionOf(version.kind),
   kind: object.kind,
 })
-const stored = (kind: DeclaredKind, version: KindVersion, object: KubeObject): KubeObject => ({
+const toStored = (kind: DeclaredKind, version: KindVersion, object: KubeObject): KubeObject => ({
   metadata: object.metadata,
   ...version.toStored(object),
   apiVersion: apiVersionOf(kind),
@@ -40,14 +40,14 @@ describe.each(pairs)('$name', ({ name, kind, version }) => {
   test('an object of v1beta2 that is converted to the older version and back loses no value', () => {
     fc.assert(
       fc.property(objectsOf(kind), (object: KubeObject) => {
-        const back = stored(kind, version, older(version, object))
+        const back = toStored(kind, version, toOlder(version, object))
         const kept = new Set(leaves(back))
         expect(
           [...leaves(object)].filter(
             (leaf) => !kept.has(leaf) && (!isZero(leaf) || (keepsFalse(name) && leaf.endsWith(' = false'))),
           ),
         ).toEqual([])
-        expect(stored(kind, version, older(version, back))).toEqual(back)
+        expect(toStored(kind, version, toOlder(version, back))).toEqual(back)
       }),
       { seed: 14, numRuns: 150 },
     )
@@ -57,10 +57,10 @@ describe.each(pairs)('$name', ({ name, kind, version }) => {
     fc.assert(
       fc.property(objectsOf(version.kind), (object: KubeObject) => {
         // One round trip first: upstream converts an empty list of conditions to an empty struct, and that to an absent field.
-        const shown = older(version, stored(kind, version, older(version, stored(kind, version, object))))
-        const settled = stored(kind, version, shown)
-        expect(older(version, settled)).toEqual(shown)
-        expect(stored(kind, version, older(version, settled))).toEqual(settled)
+        const shown = toOlder(version, toStored(kind, version, toOlder(version, toStored(kind, version, object))))
+        const settled = toStored(kind, version, shown)
+        expect(toOlder(version, settled)).toEqual(shown)
+        expect(toStored(kind, version, toOlder(version, settled))).toEqual(settled)
       }),
       { seed: 14, numRuns: 150 },
     )

@@ -2,7 +2,7 @@
 import { type GroupKind, isRecord, type KubeObject, type ObjectMeta } from '@capstan/kube'
 import { ConversionDataAnnotation } from '../core/well-known.ts'
 import { decode, encodeStruct, fieldsOf, isList, isMap, isPointer, isStruct, nonZero, type Struct, zeroOf } from './go-types.ts'
-import { restoreZero, takeOver } from './restore.ts'
+import { restoreZero, copyRestored } from './restore.ts'
 import { type ConversionScope, type Move, ruleOf } from './rules.ts'
 
 /** Conversion rules of a kind beyond its types. */
@@ -41,7 +41,7 @@ export function toStored({ older, stored, rule }: Conversion, object: KubeObject
   for (const path of rule.zeros ?? []) restoreZero(value, restored, path)
   if (data !== undefined) metadata = withoutAnnotation(metadata, ConversionDataAnnotation)
   metadata = rule.metadataUp?.(metadata, value) ?? metadata
-  if (restored) for (const path of rule.restores ?? []) takeOver(value, restored, path)
+  if (restored) for (const path of rule.restores ?? []) copyRestored(value, restored, path)
   return { ...encodeStruct(stored, bodyOf(stored, value), isTypeMeta), metadata: withoutEmpty(metadata) }
 }
 
@@ -93,6 +93,7 @@ export function withoutAnnotation(metadata: ObjectMeta, name: string): ObjectMet
 const goJSON = (value: unknown): string =>
   JSON.stringify(value).replaceAll(/[<>&\u2028\u2029]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
+/** `up` converts from the older version to v1beta2, `down` from v1beta2. */
 type Direction = 'up' | 'down'
 
 function convertStruct(direction: Direction, older: string, stored: string, value: Struct, scope: ConversionScope): Struct {

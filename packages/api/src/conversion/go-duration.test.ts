@@ -32,7 +32,7 @@ test.each([
   ['.s', 'time: invalid duration ".s"'],
   ['1x', 'time: unknown unit "x" in duration "1x"'],
   ['9223372036854775808ns', 'time: invalid duration "9223372036854775808ns"'],
-])('rejects %s', (text, message) => {
+])('rejects %j', (text, message) => {
   expect(() => parseDuration(text)).toThrow(message)
 })
 

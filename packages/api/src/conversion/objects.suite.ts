@@ -71,7 +71,7 @@ function structs(schema: JSONSchema, field: string, depth: number): fc.Arbitrary
     if (nested && depth > MaxSchemaDepth) continue
     const value = nested ? nestedSchemas(schema, name, field, depth + 2) : valuesOf(one, name, depth + 1)
     // Optional fields get rarer with depth, so that objects stay small.
-    shape[name] = required.includes(name) ? value : sometimes(value, depth < 2 ? 1 : nested ? 8 : 2)
+    shape[name] = required.includes(name) ? value : optionally(value, depth < 2 ? 1 : nested ? 8 : 2)
   }
   const present = fc.record(shape).map((value) => Object.fromEntries(Object.entries(value).filter(([, one]) => one !== absent)))
   return minProperties === 0 ? present : present.filter((value) => Object.keys(value).length >= minProperties)
@@ -80,8 +80,8 @@ function structs(schema: JSONSchema, field: string, depth: number): fc.Arbitrary
 const absent = Symbol('absent')
 const MaxSchemaDepth = 9
 
-const sometimes = (value: fc.Arbitrary<unknown>, against: number): fc.Arbitrary<unknown> =>
-  fc.oneof({ weight: against, arbitrary: fc.constant(absent) }, { weight: 1, arbitrary: value })
+const optionally = (value: fc.Arbitrary<unknown>, absentWeight: number): fc.Arbitrary<unknown> =>
+  fc.oneof({ weight: absentWeight, arbitrary: fc.constant(absent) }, { weight: 1, arbitrary: value })
 
 function nestedSchemas(schema: JSONSchema, name: string, field: string, depth: number): fc.Arbitrary<unknown> {
   const inner = structs(schema, field, depth)

@@ -63,7 +63,7 @@ function restoreSchema(schema: Struct, restored: Struct): void {
 }
 
 /** Copies the value at a path from the restored v1beta2 object, regardless of the older version's value. */
-export function takeOver(value: Struct, restored: Struct, path: string): void {
+export function copyRestored(value: Struct, restored: Struct, path: string): void {
   const names = path.split('.')
   const last = names.pop()!
   let from: unknown = restored

@@ -20,6 +20,7 @@ export interface Move {
   readonly form?: Form
 }
 
+/** Converts a value between the forms of both versions: `up` to v1beta2, `down` to the older version. */
 export interface Form {
   up(value: unknown): unknown
   down(value: unknown, scope: ConversionScope): unknown
