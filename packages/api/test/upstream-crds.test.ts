@@ -64,9 +64,9 @@ describe.each(kindsWithFacts)('the CustomResourceDefinition of $kind.kind', ({ k
 
   it('describes every field at the top of spec and status', () => {
     const { spec, status } = kind.schema.properties!
-    const silent = [spec, status].flatMap((part) =>
+    const undocumented = [spec, status].flatMap((part) =>
       Object.entries(part?.properties ?? {}).filter(([, field]) => !field.description),
     )
-    expect(silent.map(([name]) => name)).toEqual([])
+    expect(undocumented.map(([name]) => name)).toEqual([])
   })
 })

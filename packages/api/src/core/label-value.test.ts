@@ -3,9 +3,9 @@ import { fnv32a, labelValue } from './label-value.ts'
 
 test.each([
   ['a valid label value is unchanged', 'machine-set-1', 'machine-set-1'],
-  ['nothing stays', '', ''],
-  ['63 characters stay', 'a'.repeat(63), 'a'.repeat(63)],
-  ['64 characters are hashed', 'a'.repeat(64), 'hash_2W8PhQ_z'],
+  ['an empty name is unchanged', '', ''],
+  ['a name of 63 characters is unchanged', 'a'.repeat(63), 'a'.repeat(63)],
+  ['a name of 64 characters is hashed', 'a'.repeat(64), 'hash_2W8PhQ_z'],
   ['an invalid label value is hashed', 'name.', 'hash_GeXB2A_z'],
 ])('%s', (_, name, value) => {
   expect(labelValue(name)).toBe(value)

@@ -6,14 +6,21 @@ const aMachine = (annotations?: Record<string, string>) => ({
   kind: 'Machine',
   metadata: { name: 'm', uid: 'u', resourceVersion: '1', creationTimestamp: '', ...(annotations ? { annotations } : {}) },
 })
-const mark = { 'cluster.x-k8s.io/paused': 'false' }
+const pausedAnnotation = { 'cluster.x-k8s.io/paused': 'false' }
 const both = 'Cluster spec.paused is set to true, Machine has the cluster.x-k8s.io/paused annotation'
 
 test.each([
   ['nothing is paused', false, undefined, 'False', 'NotPaused', ''],
   ['the Cluster is paused', true, undefined, 'True', 'Paused', 'Cluster spec.paused is set to true'],
-  ['the object is paused, by any value', undefined, mark, 'True', 'Paused', 'Machine has the cluster.x-k8s.io/paused annotation'],
-  ['both are', true, mark, 'True', 'Paused', both],
+  [
+    'the object is paused, by any value',
+    undefined,
+    pausedAnnotation,
+    'True',
+    'Paused',
+    'Machine has the cluster.x-k8s.io/paused annotation',
+  ],
+  ['the Cluster and the object are paused', true, pausedAnnotation, 'True', 'Paused', both],
 ] as const)('%s', (_, paused, annotations, status, reason, message) => {
   const cluster = { spec: paused === undefined ? {} : { paused } }
   expect(pausedCondition(cluster, aMachine(annotations))).toEqual({ type: 'Paused', status, reason, message })

@@ -9,7 +9,7 @@ import { MachineDeployment } from '../machine-deployment.ts'
 import { MachinePool } from '../machine-pool.ts'
 import { MachineSet } from '../machine-set.ts'
 
-const on = <T extends KubeObject>(oldObject?: T): AdmissionContext<T> => ({
+const contextOf = <T extends KubeObject>(oldObject?: T): AdmissionContext<T> => ({
   operation: oldObject ? 'UPDATE' : 'CREATE',
   oldObject,
   dryRun: false,
@@ -21,7 +21,7 @@ const defaulted = <T extends KubeObject>(
   old?: T,
 ): T => {
   const copy = draft(object)
-  kind.default!(copy, on(old))
+  kind.default!(copy, contextOf(old))
   return copy
 }
 
@@ -55,7 +55,7 @@ describe('defaults', () => {
     expect([spec.version, spec.deletion]).toEqual(['v1.36.0', { nodeDeletionTimeoutSeconds: 10 }])
   })
 
-  it.each([MachineSet, MachineDeployment])('of a missing selector: as for an empty one (%#)', (kind) => {
+  it.each([MachineSet, MachineDeployment])('of a $kind without a selector are those of one with an empty selector', (kind) => {
     const { selector: _, ...spec } = set.spec
     const bare = { ...set, spec } as MachineSet & MachineDeployment
     expect(defaulted(kind as typeof MachineSet, bare).spec.selector).toEqual(
@@ -120,7 +120,7 @@ describe('defaults', () => {
   })
 })
 
-describe('a Machine is rejected', () => {
+describe('validation of a Machine', () => {
   const valid = defaulted(Machine, machine)
   const taint = (key: string) => ({ taints: [{ key, effect: 'NoSchedule', propagation: 'Always' } as const] })
   test.each<[Partial<Machine['spec']>, string[]]>([
@@ -147,14 +147,14 @@ describe('a Machine is rejected', () => {
       taint('node-role.kubernetes.io/control-plane'),
       ['spec.taints[0].key: Invalid value: "node-role.kubernetes.io/control-plane": taint is not allowed for worker Machines'],
     ],
-  ])('with %j', (change, errors) => {
-    expect(texts(Machine.validate!({ ...valid, spec: { ...valid.spec, ...change } }, on(valid)))).toEqual(errors)
+  ])('returns the errors of the change %j', (change, errors) => {
+    expect(texts(Machine.validate!({ ...valid, spec: { ...valid.spec, ...change } }, contextOf(valid)))).toEqual(errors)
   })
 
-  it('but not for missing bootstrap data when a MachinePool owns it', () => {
+  it('accepts missing bootstrap data when a MachinePool owns it', () => {
     const labels = { 'cluster.x-k8s.io/pool-name': 'pool' }
     const pooled = { ...valid, metadata: { ...metadata, labels }, spec: { ...valid.spec, bootstrap: {} } }
-    expect(Machine.validate!(pooled, on())).toEqual([])
+    expect(Machine.validate!(pooled, contextOf())).toEqual([])
   })
 })
 
@@ -164,7 +164,7 @@ describe('a MachinePool is rejected', () => {
     template: { spec: { ...valid.spec.template.spec, ...spec } },
   })
   test.each<[string, Partial<MachinePool['spec']>, string[]]>([
-    ['never, when it is valid', {}, []],
+    ['not when it is valid', {}, []],
     [
       'without bootstrap data',
       template({ bootstrap: {} }),
@@ -196,11 +196,11 @@ describe('a MachinePool is rejected', () => {
       [expect.stringContaining('spec.template.metadata.labels: Invalid value: "a b"') as never],
     ],
   ])('%s', (_, spec, errors) => {
-    expect(texts(MachinePool.validate!({ ...valid, spec: { ...valid.spec, ...spec } }, on(valid)))).toEqual(errors)
+    expect(texts(MachinePool.validate!({ ...valid, spec: { ...valid.spec, ...spec } }, contextOf(valid)))).toEqual(errors)
   })
 })
 
-describe('a MachineDeployment is rejected', () => {
+describe('validation of a MachineDeployment', () => {
   const valid = defaulted(MachineDeployment, deployment)
   const strategy = (maxSurge: number | string, maxUnavailable: number | string) => ({
     rollout: { strategy: { type: 'RollingUpdate' as const, rollingUpdate: { maxSurge, maxUnavailable } } },
@@ -226,13 +226,13 @@ describe('a MachineDeployment is rejected', () => {
       { machineNaming: { template: 'static' } },
       ['spec.machineNaming.template: Invalid value: "static": invalid template, {{ .random }} is missing'],
     ],
-  ])('with %j', (change, errors) => {
-    expect(texts(MachineDeployment.validate!({ ...valid, spec: { ...valid.spec, ...change } }, on(valid)))).toEqual(errors)
+  ])('returns the errors of the change %j', (change, errors) => {
+    expect(texts(MachineDeployment.validate!({ ...valid, spec: { ...valid.spec, ...change } }, contextOf(valid)))).toEqual(errors)
   })
 
-  it('when it skips an unknown preflight check', () => {
+  it('rejects an unknown name of a skipped preflight check', () => {
     const annotations = { 'machineset.cluster.x-k8s.io/skip-preflight-checks': 'All, Nothing' }
-    expect(texts(MachineDeployment.validate!({ ...valid, metadata: { ...metadata, annotations } }, on()))).toEqual([
+    expect(texts(MachineDeployment.validate!({ ...valid, metadata: { ...metadata, annotations } }, contextOf()))).toEqual([
       'metadata.annotations.machineset.cluster.x-k8s.io/skip-preflight-checks: Invalid value: ["Nothing"]: skipped preflight check(s) must be among: [All ControlPlaneIsStable ControlPlaneVersionSkew KubeadmVersionSkew KubernetesVersionSkew]',
     ])
   })
@@ -242,27 +242,27 @@ describe('a Cluster is rejected', () => {
   const ref = { apiGroup: 'infra.example.com', kind: 'FooCluster', name: 'demo' }
   const topology = cluster.spec.topology!
   test.each<[string, Cluster['spec'], Cluster['spec'] | undefined, string[]]>([
-    ['not with a topology', cluster.spec, undefined, []],
+    ['not when it has a topology', cluster.spec, undefined, []],
     [
-      'with nothing',
+      'without references and topology',
       {},
       undefined,
       ['spec: Forbidden: one of spec.controlPlaneRef, spec.infrastructureRef or spec.topology must be set'],
     ],
     [
-      'without the reference it had',
+      'when a reference is removed',
       { controlPlaneRef: ref },
       { controlPlaneRef: ref, infrastructureRef: ref },
       ['spec.infrastructureRef: Forbidden: cannot be removed'],
     ],
     [
-      'without the topology it had',
+      'when its topology is removed',
       { controlPlaneRef: ref },
       cluster.spec,
       ['spec.topology: Forbidden: cannot be removed from an existing Cluster'],
     ],
     [
-      'with invalid ranges',
+      'with invalid address ranges',
       { ...cluster.spec, clusterNetwork: { pods: { cidrBlocks: ['10.0.0.0/8', 'fd00::/64', '10.0.0.0', '10.0.0.0/33'] } } },
       undefined,
       [
@@ -295,7 +295,7 @@ describe('a Cluster is rejected', () => {
     ],
   ])('%s', (_, spec, old, errors) => {
     const before = old && { ...cluster, spec: old }
-    expect(texts(Cluster.validate!({ ...cluster, spec }, on(before)))).toEqual(errors)
+    expect(texts(Cluster.validate!({ ...cluster, spec }, contextOf(before)))).toEqual(errors)
   })
 })
 
@@ -308,7 +308,7 @@ describe('a ClusterClass is rejected', () => {
     workers: { machineDeployments: [workers] },
   }
   test.each<[string, Partial<ClusterClass['spec']>, string[]]>([
-    ['never, when it is valid', {}, []],
+    ['not when it is valid', {}, []],
     [
       'when a reference names a kind that is not a template',
       { infrastructure: { templateRef: ref('Template') } },
@@ -343,17 +343,17 @@ describe('a ClusterClass is rejected', () => {
     ],
   ])('%s', (_, change, errors) => {
     const before: ClusterClass = { ...machine, kind: 'ClusterClass', spec }
-    expect(texts(ClusterClass.validate!({ ...before, spec: { ...spec, ...change } }, on(before)))).toEqual(errors)
+    expect(texts(ClusterClass.validate!({ ...before, spec: { ...spec, ...change } }, contextOf(before)))).toEqual(errors)
   })
 })
 
-test('prints a selector in errors as upstream: labels sorted, empty values left out', () => {
+test('prints a selector in errors as upstream does: labels sorted, empty values omitted', () => {
   const selector = { matchLabels: { 'not a key': 'x', a: 'b' }, matchExpressions: [] }
   const wrong = { ...set, spec: { ...set.spec, selector } }
-  const [error] = texts(MachineSet.validate!(wrong, on()) as FieldError[])
+  const [error] = texts(MachineSet.validate!(wrong, contextOf()) as FieldError[])
   expect(error).toMatch('spec.selector: Invalid value: {"matchLabels":{"a":"b","not a key":"x"}}: key: ')
   const none = { ...set, spec: { ...set.spec, selector: { matchExpressions: [{ key: 'a', operator: 'In', values: [] }] } } }
-  expect(texts(MachineSet.validate!(none, on()) as FieldError[])[0]).toBe(
+  expect(texts(MachineSet.validate!(none, contextOf()) as FieldError[])[0]).toBe(
     `spec.selector: Invalid value: {"matchExpressions":[{"key":"a","operator":"In"}]}: values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty`,
   )
 })

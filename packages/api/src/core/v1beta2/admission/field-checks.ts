@@ -29,7 +29,7 @@ export const bootstrapErrors = (path: string, { bootstrap }: MachineSpec): Field
         ),
       ]
 
-/** Validates a version. `what` is the start of the second error text: `must be …` or `version must be …`. */
+/** Validates a version. `what` is the text of the error when it is not a semantic version. */
 export function versionErrors(
   path: string,
   version: string | undefined,

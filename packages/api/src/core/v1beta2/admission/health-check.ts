@@ -5,7 +5,7 @@ import type { HealthCheckRemediation, HealthChecks } from '../shared/health-chec
 import { intOrPercentErrors } from './field-checks.ts'
 
 /** Shorter timeouts would replace Machines that are only slow to start. */
-const LeastStartupTimeout = 30
+const MinStartupTimeout = 30
 
 export function healthCheckFieldErrors(
   path: string,
@@ -13,7 +13,7 @@ export function healthCheckFieldErrors(
 ): FieldError[] {
   const timeout = of?.checks?.nodeStartupTimeoutSeconds
   return [
-    ...(timeout !== undefined && timeout !== 0 && timeout < LeastStartupTimeout
+    ...(timeout !== undefined && timeout !== 0 && timeout < MinStartupTimeout
       ? [invalid(`${path}.checks.nodeStartupTimeoutSeconds`, timeout, 'must be at least 30s')]
       : []),
     ...intOrPercentErrors(

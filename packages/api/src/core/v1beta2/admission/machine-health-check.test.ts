@@ -3,7 +3,7 @@ import { draft } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
 import { MachineHealthCheck, type MachineHealthCheckSpec } from '../machine-health-check.ts'
 
-const on = (oldObject?: MachineHealthCheck): AdmissionContext<MachineHealthCheck> => ({
+const contextOf = (oldObject?: MachineHealthCheck): AdmissionContext<MachineHealthCheck> => ({
   operation: oldObject ? 'UPDATE' : 'CREATE',
   oldObject,
   dryRun: false,
@@ -15,12 +15,12 @@ const check = (spec: Partial<MachineHealthCheckSpec> = {}): MachineHealthCheck =
   spec: { clusterName: 'demo', selector: { matchLabels: { foo: 'bar' } }, ...spec },
 })
 const errorsOf = (object: MachineHealthCheck, old?: MachineHealthCheck): string[] =>
-  MachineHealthCheck.validate!(object, on(old)).map(({ field, text }) => `${field}: ${text}`)
+  MachineHealthCheck.validate!(object, contextOf(old)).map(({ field, text }) => `${field}: ${text}`)
 
 describe('defaults', () => {
   const defaulted = (spec: Partial<MachineHealthCheckSpec>): MachineHealthCheck => {
     const object = draft(check(spec))
-    MachineHealthCheck.default!(object, on())
+    MachineHealthCheck.default!(object, contextOf())
     return object
   }
 

@@ -9,12 +9,12 @@ import type { MachineTemplateSpec } from '../shared/machine-template.ts'
 import type { MachineNaming } from '../shared/naming.ts'
 import { bootstrapErrors, metadataErrors, taintErrors, versionErrors, workerTaintErrors } from './field-checks.ts'
 
-interface MakesMachines {
+interface MachineCreator {
   metadata: { annotations?: { [key: string]: string } }
   spec: { clusterName: string; machineNaming?: MachineNaming; template: MachineTemplateSpec }
 }
 
-export function machineTemplateErrors({ metadata, spec }: MakesMachines, old: MakesMachines | undefined): FieldError[] {
+export function machineTemplateErrors({ metadata, spec }: MachineCreator, old: MachineCreator | undefined): FieldError[] {
   const { template } = spec
   return [
     ...bootstrapErrors('spec.template.spec', template.spec),

@@ -2,7 +2,7 @@
 import { StatusError } from '@capstan/kube'
 import { AutoscalerMaxSizeAnnotation, AutoscalerMinSizeAnnotation } from '../../well-known.ts'
 
-interface Scaled {
+interface Scalable {
   kind: string
   metadata: { annotations?: { [key: string]: string } }
   spec: { replicas?: number }
@@ -13,16 +13,16 @@ interface Scaled {
  *
  * @throws StatusError Forbidden when an annotation is not a number
  */
-export function defaultReplicas(object: Scaled, old: Scaled | undefined): number {
+export function defaultReplicas(object: Scalable, old: Scalable | undefined): number {
   const { annotations } = object.metadata
   const smallest = annotations?.[AutoscalerMinSizeAnnotation]
   const largest = annotations?.[AutoscalerMaxSizeAnnotation]
   if (smallest === undefined || largest === undefined) return 1
   const min = sizeOf(object.kind, AutoscalerMinSizeAnnotation, smallest)
   const max = sizeOf(object.kind, AutoscalerMaxSizeAnnotation, largest)
-  const present = old?.spec.replicas
-  if (present === undefined || present < min) return min
-  return present > max ? max : present
+  const current = old?.spec.replicas
+  if (current === undefined || current < min) return min
+  return current > max ? max : current
 }
 
 function sizeOf(kind: string, annotation: string, text: string): number {
