@@ -10,12 +10,12 @@ import { applyOperations } from './patch-dialect.ts'
 export function patchedDocument<T extends object>(document: T, patchType: string, text: string): T | undefined {
   switch (patchType) {
     case 'JSONPatch': {
-      const operations = operationsIn(text)
+      const operations = parseOperations(text)
       return operations.length === 0 ? undefined : applyOperations(document, operations)
     }
     case 'JSONMergePatch': {
       if (text === '' || text === '{}') return undefined
-      const patch = parsed(text, () => new Error(`${cannotMerge}: Invalid JSON Patch`))
+      const patch = parseOrThrow(text, () => new Error(`${cannotMerge}: Invalid JSON Patch`))
       if (!isRecord(patch)) throw new Error(`${cannotMerge}: expected an object`)
       return applyMergePatch(document, withoutNullsInLists(patch))
     }
@@ -27,8 +27,8 @@ export function patchedDocument<T extends object>(document: T, patchType: string
 const cannotMerge = 'failed to apply patch: error applying json merge patch (RFC7386)'
 const cannotDecode = (why: string): Error => new Error(`failed to apply patch: error decoding json patch (RFC6902): ${why}`)
 
-function operationsIn(text: string): JsonPatchOperation[] {
-  const patch = parsed(text, () => cannotDecode('invalid state detected')) ?? []
+function parseOperations(text: string): JsonPatchOperation[] {
+  const patch = parseOrThrow(text, () => cannotDecode('invalid state detected')) ?? []
   if (!Array.isArray(patch)) throw cannotDecode(`json: cannot unmarshal ${goKind(patch)} into Go value of type jsonpatch.Patch`)
   const odd: unknown = patch.find((operation) => operation !== null && !isRecord(operation))
   if (odd !== undefined) throw cannotDecode(`json: cannot unmarshal ${goKind(odd)} into Go value of type jsonpatch.Operation`)
@@ -39,7 +39,7 @@ function operationsIn(text: string): JsonPatchOperation[] {
   return patch as JsonPatchOperation[]
 }
 
-function parsed(text: string, problem: () => Error): unknown {
+function parseOrThrow(text: string, problem: () => Error): unknown {
   try {
     return JSON.parse(text)
   } catch {

@@ -8,7 +8,7 @@ import { s } from '@capstan/kube'
 export interface Hook<Request = unknown, Response = unknown> {
   readonly group: string
   readonly version: string
-  /** Such as BeforeClusterCreate: path segment in lower case, kinds are `<name>Request` and `<name>Response`. */
+  /** Such as BeforeClusterCreate. The path has the name in lower case; the kinds are `<name>Request` and `<name>Response`. */
   readonly name: string
   /** Heading in documents. Upstream: the tags of its OpenAPI document. */
   readonly tag: string

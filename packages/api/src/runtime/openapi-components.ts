@@ -14,7 +14,7 @@ const packages = {
   meta: 'io.k8s.apimachinery.pkg.apis.meta.v1',
 } as const
 
-/** Components by the field of another component; `[]` stands for the items of a list. */
+/** Names of the components that a component refers to, by field; `[]` stands for the items of a list. */
 type Fields = { readonly [field: string]: string }
 
 const steps = (name: string): Fields => ({ 'controlPlaneUpgrades[]': name, 'workersUpgrades[]': name })
@@ -37,9 +37,9 @@ const healthCheckOf = (topology: string): { readonly [component: string]: Fields
     triggerIf: `core.${topology}HealthCheckRemediationTriggerIf`,
   },
 })
-const ofMachines: Fields = { 'readinessGates[]': 'core.MachineReadinessGate', 'taints[]': 'core.MachineTaint' }
+const machineFields: Fields = { 'readinessGates[]': 'core.MachineReadinessGate', 'taints[]': 'core.MachineTaint' }
 const topologyOf = (name: string, variables: string): Fields => ({
-  ...ofMachines,
+  ...machineFields,
   metadata: 'core.ObjectMeta',
   deletion: `core.${name}MachineDeletionSpec`,
   healthCheck: `core.${name}HealthCheck`,
@@ -65,7 +65,7 @@ const ofResponses: Fields = {
   'variables[]': 'core.ClusterClassVariable',
 }
 
-const named: { readonly [component: string]: Fields } = {
+const componentFields: { readonly [component: string]: Fields } = {
   'hooks.CanUpdateMachineRequest': objectsOf('CanUpdateMachine'),
   'hooks.CanUpdateMachineSetRequest': objectsOf('CanUpdateMachineSet'),
   'hooks.UpdateMachineRequest': objectsOf('UpdateMachine'),
@@ -115,7 +115,7 @@ const named: { readonly [component: string]: Fields } = {
   'core.MachinePoolVariables': { 'overrides[]': 'core.ClusterVariable' },
   'core.Machine': { metadata: 'meta.ObjectMeta', spec: 'core.MachineSpec' },
   'core.MachineSpec': {
-    ...ofMachines,
+    ...machineFields,
     bootstrap: 'core.Bootstrap',
     deletion: 'core.MachineDeletionSpec',
     infrastructureRef: 'core.ContractVersionedObjectReference',
@@ -136,21 +136,21 @@ const named: { readonly [component: string]: Fields } = {
 export function withSharedComponents(components: Components): { readonly [name: string]: JSONSchema } {
   const shared = new Map<string, { readonly schema: JSONSchema; readonly text: string }>()
 
-  const inside = (schema: JSONSchema, name: string): JSONSchema => {
+  const withReferences = (schema: JSONSchema, name: string): JSONSchema => {
     const fields = fieldsOf(name)
     if (!schema.properties || Object.keys(fields).length === 0) return schema
     const properties = Object.entries(schema.properties).map(([field, given]) => {
       const itself = fields[field]
       const item = fields[`${field}[]`]
-      if (itself !== undefined) return [field, referred(given, itself)] as const
-      return [field, item !== undefined && given.items ? { ...given, items: referred(given.items, item) } : given] as const
+      if (itself !== undefined) return [field, referenceTo(given, itself)] as const
+      return [field, item !== undefined && given.items ? { ...given, items: referenceTo(given.items, item) } : given] as const
     })
     return { ...schema, properties: Object.fromEntries(properties) }
   }
-  const referred = (given: JSONSchema, name: string): JSONSchema => {
+  const referenceTo = (given: JSONSchema, name: string): JSONSchema => {
     const { description, ...bare } = given
     if (!bare.properties) return given
-    const schema = inside(bare, name)
+    const schema = withReferences(bare, name)
     const text = stableText(schema)
     const known = shared.get(name)
     if (known && known.text !== text) return { ...schema, ...(description === undefined ? {} : { description }) }
@@ -160,7 +160,7 @@ export function withSharedComponents(components: Components): { readonly [name: 
     return description === undefined ? { $ref } : { description, allOf: [{ $ref }] }
   }
 
-  const own = [...components].map(([name, schema]) => [name, inside(schema, shortName(name))] as const)
+  const own = [...components].map(([name, schema]) => [name, withReferences(schema, shortName(name))] as const)
   const all = [...own, ...[...shared].map(([name, { schema }]) => [longName(name), schema] as const)]
   return Object.fromEntries(all.sort(([a], [b]) => (a < b ? -1 : 1)))
 }
@@ -168,7 +168,7 @@ export function withSharedComponents(components: Components): { readonly [name: 
 function fieldsOf(name: string): Fields {
   const ofAll =
     name.startsWith('hooks.') && (name.endsWith('Request') ? ofRequests : name.endsWith('Response') ? ofResponses : {})
-  return { ...ofAll, ...named[name] }
+  return { ...ofAll, ...componentFields[name] }
 }
 
 function shortName(name: string): string {

@@ -21,7 +21,7 @@ interface Body {
   readonly content: { readonly [type: string]: { readonly schema: { readonly $ref: string } } }
 }
 
-/** Type of a field, by path of the operation, request or response, and field path. */
+/** Returns the type of each field, by path of the operation, request or response, and field path. */
 export function outlineOf({ paths, components: { schemas } }: HooksDocument): Map<string, string> {
   const lines = new Map<string, string>()
   const resolved = (schema: JSONSchema): { schema: JSONSchema; name?: string } => {

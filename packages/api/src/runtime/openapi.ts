@@ -34,7 +34,7 @@ export function hooksOpenApi(hooks: readonly Hook[], version: string): OpenApiDo
       schemas: withSharedComponents(
         new Map(
           sorted.flatMap((hook) => [
-            [componentName(hook, 'Request'), published(hook.request.json, new Map())] as const,
+            [componentName(hook, 'Request'), publishedSchema(hook.request.json, new Map())] as const,
             ...responseComponents(hook),
           ]),
         ),
@@ -88,8 +88,8 @@ function responseComponents(hook: Hook): (readonly [string, JSONSchema])[] {
     ...components.map(([, schema, as]) => [schema, as] as const),
   ])
   return [
-    [componentName(hook, 'Response'), published(response, refs)],
-    ...components.map(([, { ...schema }, as]) => [as, published(schema, refs)] as const),
+    [componentName(hook, 'Response'), publishedSchema(response, refs)],
+    ...components.map(([, { ...schema }, as]) => [as, publishedSchema(schema, refs)] as const),
   ]
 }
 
@@ -97,7 +97,7 @@ function responseComponents(hook: Hook): (readonly [string, JSONSchema])[] {
 type Refs = ReadonlyMap<string | JSONSchema, string>
 
 /** Returns a schema without keywords that only API servers understand. */
-function published(schema: JSONSchema, refs: Refs): JSONSchema {
+function publishedSchema(schema: JSONSchema, refs: Refs): JSONSchema {
   const component = refs.get(schema.$ref ?? schema)
   if (component !== undefined) return { $ref: `#/components/schemas/${component}` }
   if (schema['x-kubernetes-int-or-string']) return { format: 'int-or-string', anyOf: [{ type: 'integer' }, { type: 'string' }] }
@@ -106,7 +106,7 @@ function published(schema: JSONSchema, refs: Refs): JSONSchema {
 }
 
 function publishedValue(name: string, value: unknown, refs: Refs): unknown {
-  const below = (schema: JSONSchema) => published(schema, refs)
+  const below = (schema: JSONSchema) => publishedSchema(schema, refs)
   if (name === 'properties') {
     const fields = Object.entries(value as Record<string, JSONSchema>).sort(([a], [b]) => (a < b ? -1 : 1))
     return Object.fromEntries(fields.map(([field, schema]) => [field, below(schema)]))

@@ -38,20 +38,20 @@ function apply(root: Root, operation: JsonPatchOperation, copies: { bytes: numbe
       const value = draft<unknown>(operation.value ?? null)
       if (path === '') return replaceDocument(root, value)
       const place = locate(root, path)
-      if (!place) return missing(`add operation does not apply: doc is missing path: ${JSON.stringify(path)}`)
-      return seen(`error in add for path: '${path}'`, insert(place, value))
+      if (!place) return missingValue(`add operation does not apply: doc is missing path: ${JSON.stringify(path)}`)
+      return withContext(`error in add for path: '${path}'`, insert(place, value))
     }
     case 'remove': {
       const place = locate(root, path)
-      if (!place) return missing(`remove operation does not apply: doc is missing path: ${JSON.stringify(path)}`)
-      return seen(`error in remove for path: '${path}'`, remove(place))
+      if (!place) return missingValue(`remove operation does not apply: doc is missing path: ${JSON.stringify(path)}`)
+      return withContext(`error in remove for path: '${path}'`, remove(place))
     }
     case 'replace': {
       const value = draft<unknown>(operation.value ?? null)
       if (path === '') return replaceDocument(root, value)
       const place = locate(root, path)
-      if (!place) return missing(`replace operation does not apply: doc is missing path: ${path}`)
-      if (read(place).problem) return missing(`replace operation does not apply: doc is missing key: ${path}`)
+      if (!place) return missingValue(`replace operation does not apply: doc is missing path: ${path}`)
+      if (read(place).problem) return missingValue(`replace operation does not apply: doc is missing key: ${path}`)
       put(place, value)
       return undefined
     }
@@ -59,42 +59,42 @@ function apply(root: Root, operation: JsonPatchOperation, copies: { bytes: numbe
       return test(root, path, operation.value ?? null)
     case 'move': {
       const from = locate(root, operation.from)
-      if (!from) return missing(`move operation does not apply: doc is missing from path: ${operation.from}`)
+      if (!from) return missingValue(`move operation does not apply: doc is missing from path: ${operation.from}`)
       const { value, problem } = read(from)
       if (problem) return `error in move for path: '${from.key}': ${problem}`
       remove(from)
       const to = locate(root, path)
-      if (!to) return missing(`move operation does not apply: doc is missing destination path: ${path}`)
-      return seen(`error in move for path: '${path}'`, insert(to, value))
+      if (!to) return missingValue(`move operation does not apply: doc is missing destination path: ${path}`)
+      return withContext(`error in move for path: '${path}'`, insert(to, value))
     }
     case 'copy': {
-      const { value, problem } = copied(root, operation.from)
+      const { value, problem } = readSource(root, operation.from)
       if (problem) return problem
       const to = locate(root, path)
-      if (!to) return missing(`copy operation does not apply: doc is missing destination path: ${path}`)
+      if (!to) return missingValue(`copy operation does not apply: doc is missing destination path: ${path}`)
       copies.bytes += writeJSON(value).length
       if (copies.bytes > MaxCopied) {
         return `Unable to complete the copy, the accumulated size increase of copy is ${copies.bytes}, exceeding the limit ${MaxCopied}`
       }
-      return seen('error while adding value during copy', insert(to, draft(value)))
+      return withContext('error while adding value during copy', insert(to, draft(value)))
     }
     default:
       return `Unexpected kind: ${String(op)}`
   }
 }
 
-const missing = (what: string): string => `${what}: missing value`
-const seen = (context: string, problem: string | undefined): string | undefined => problem && `${context}: ${problem}`
+const missingValue = (what: string): string => `${what}: missing value`
+const withContext = (context: string, problem: string | undefined): string | undefined => problem && `${context}: ${problem}`
 
 function replaceDocument(root: Root, value: unknown): string | undefined {
   if (typeof value === 'object' && value !== null) return void (root.document = value)
   return `the document cannot become ${JSON.stringify(value)}: expected an object`
 }
 
-function copied(root: Root, from: string): Reading {
+function readSource(root: Root, from: string): Reading {
   if (from === '') return { value: root.document }
   const place = locate(root, from)
-  if (!place) return { problem: missing(`copy operation does not apply: doc is missing from path: ${JSON.stringify(from)}`) }
+  if (!place) return { problem: missingValue(`copy operation does not apply: doc is missing from path: ${JSON.stringify(from)}`) }
   const { value, problem } = read(place)
   return problem ? { problem: `error in copy for from: '${from}': ${problem}` } : { value }
 }
@@ -103,7 +103,7 @@ function test(root: Root, path: string, expected: unknown): string | undefined {
   let found = root.document
   if (path !== '') {
     const place = locate(root, path)
-    if (!place) return missing(`test operation does not apply: is missing path: ${path}`)
+    if (!place) return missingValue(`test operation does not apply: is missing path: ${path}`)
     const { value = null, problem } = read(place)
     // A missing member of an object is null here.
     if (problem && Array.isArray(place.parent)) return `error in test for path: '${path}': ${problem}`
@@ -143,7 +143,7 @@ interface Reading {
 
 function read({ parent, key }: Place): Reading {
   if (!Array.isArray(parent)) {
-    if (!Object.hasOwn(parent, key)) return { problem: missing(`unable to get nonexistent key: ${key}`) }
+    if (!Object.hasOwn(parent, key)) return { problem: missingValue(`unable to get nonexistent key: ${key}`) }
     return { value: getMember(parent, key) }
   }
   const index = indexOf(key, parent.length)
@@ -169,7 +169,7 @@ function insert({ parent, key }: Place, value: unknown): string | undefined {
 
 function remove({ parent, key }: Place): string | undefined {
   if (!Array.isArray(parent)) {
-    if (!Object.hasOwn(parent, key)) return missing(`unable to remove nonexistent key: ${key}`)
+    if (!Object.hasOwn(parent, key)) return missingValue(`unable to remove nonexistent key: ${key}`)
     delete parent[key]
     return undefined
   }

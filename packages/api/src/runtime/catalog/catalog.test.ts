@@ -6,7 +6,7 @@ import { hookCatalog } from '../hooks/catalog.ts'
 import { createCatalog } from './catalog.ts'
 import { preflight } from './preflight.ts'
 import { type ReleasedCatalog, releasedCatalog } from './release.ts'
-import { catalogProblems, converts, keepsElements, removesInTime, replacesBeforeDeprecating } from './rules.ts'
+import { catalogProblems, conversionProblems, elementProblems, removalProblems, replacementProblems } from './rules.ts'
 
 const group = 'hooks.example.com'
 const gateV2 = defineHook({
@@ -142,7 +142,7 @@ describe('rule #1: a version keeps its elements', () => {
       [`${id} could block and cannot any more: that needs a new version`],
     ],
   ])('%s', (_, now, problems) =>
-    expect(keepsElements(released('2026-01-01', gateV1), released('2026-05-01', now))).toEqual(problems),
+    expect(elementProblems(released('2026-01-01', gateV1), released('2026-05-01', now))).toEqual(problems),
   )
 })
 
@@ -157,7 +157,7 @@ test('rule #1 applies inside recursive schemas', () => {
   const [was, now] = [tree({ type: 'string' }), tree({ type: 'boolean' })].map((hook, index) =>
     released(`2026-0${index + 1}-01`, hook),
   )
-  expect(keepsElements(was!, now!)).toEqual([
+  expect(elementProblems(was!, now!)).toEqual([
     'Rule #1: hooks.example.com/v1beta1, Hook=Gate: response#Node.leaf was string and is boolean: that needs a new version',
   ])
 })
@@ -165,7 +165,7 @@ test('rule #1 applies inside recursive schemas', () => {
 describe('rule #2: every version can be converted', () => {
   const { newer: _, ...alone } = gateV1
   test.each([
-    ['all of them', [gateV0, gateV1, gateV2], []],
+    ['all versions in one catalog', [gateV0, gateV1, gateV2], []],
     [
       'a version without conversion',
       [alone as Hook, gateV2],
@@ -180,7 +180,7 @@ describe('rule #2: every version can be converted', () => {
         'Rule #2: hooks.example.com/v1alpha1, Hook=Gate is converted by way of hooks.example.com/v1beta1, Hook=Gate, which is not in the catalog',
       ],
     ],
-  ])('%s', (_, hooks, problems) => expect(converts(createCatalog(hooks as Hook[]))).toEqual(problems))
+  ])('%s', (_, hooks, problems) => expect(conversionProblems(createCatalog(hooks as Hook[]))).toEqual(problems))
 })
 
 describe('rule #3: a deprecated version has a replacement', () => {
@@ -194,39 +194,39 @@ describe('rule #3: a deprecated version has a replacement', () => {
       ],
     ],
     [
-      'alone',
+      'the only version of a hook',
       [deprecated(gateV1, '2026-05-01')],
       [
         'Rule #3: hooks.example.com/v1beta1, Hook=Gate is deprecated, and no other version that is at least as stable is there instead',
       ],
     ],
-  ])('%s', (_, hooks, problems) =>
-    expect(replacesBeforeDeprecating(released('2026-05-01', ...(hooks as Hook[])))).toEqual(problems),
-  )
+  ])('%s', (_, hooks, problems) => expect(replacementProblems(released('2026-05-01', ...(hooks as Hook[])))).toEqual(problems))
 })
 
 describe('rule #4: a version is removed after its support window', () => {
   const head = 'Rule #4: hooks.example.com/v1beta1, Hook=Gate is gone'
-  const with_ = (date: string) => released(date, deprecated(gateV1, '2026-01-10'), gateV2)
+  const deprecatedRelease = (date: string) => released(date, deprecated(gateV1, '2026-01-10'), gateV2)
   test.each([
-    ['beta after 6 months and 2 releases', [with_('2026-01-10'), with_('2026-05-01')], '2026-07-10', []],
+    ['beta after 6 months and 2 releases', [deprecatedRelease('2026-01-10'), deprecatedRelease('2026-05-01')], '2026-07-10', []],
     [
-      'too early by both',
-      [with_('2026-01-10')],
+      'too early, and after too few releases',
+      [deprecatedRelease('2026-01-10')],
       '2026-02-01',
       [`${head} before 2026-07-10 and after 1 of 2 releases; it was deprecated in v2.0.0 on 2026-01-10`],
     ],
     [
       'too few releases',
-      [with_('2026-01-10')],
+      [deprecatedRelease('2026-01-10')],
       '2027-02-01',
       [`${head} after 1 of 2 releases; it was deprecated in v2.0.0 on 2026-01-10`],
     ],
     ['never deprecated', [released('2026-01-10', gateV1, gateV2)], '2027-02-01', [`${head} without having been deprecated`]],
-  ])('%s', (_, before, date, problems) => expect(removesInTime(before.at(-1)!, released(date, gateV2), before)).toEqual(problems))
+  ])('%s', (_, before, date, problems) =>
+    expect(removalProblems(before.at(-1)!, released(date, gateV2), before)).toEqual(problems),
+  )
 
   test('an alpha version may be removed at once', () =>
-    expect(removesInTime(released('2026-01-10', gateV0, gateV2), released('2026-02-01', gateV2), [])).toEqual([]))
+    expect(removalProblems(released('2026-01-10', gateV0, gateV2), released('2026-02-01', gateV2), [])).toEqual([]))
 })
 
 // Recorded once with `capstan hooks catalog`, to detect removals.
@@ -240,7 +240,7 @@ test('core keeps the hooks of v1.14.0', () => {
   expect(catalogProblems(createCatalog(hookCatalog), now, [v1140])).toEqual([])
 })
 
-test('a removed hook of v1.14.0 would be reported', () => {
+test('incompatible changes of a hook of v1.14.0 would be reported', () => {
   const hooks = hookCatalog.map((hook) =>
     hook.name === 'BeforeClusterUpgrade'
       ? changed(hook, { request: s.object({ cluster: s.any(), fromKubernetesVersion: s.int32() }) })
@@ -256,7 +256,7 @@ test.each([
   ['v1', []],
   ['v1beta1', ['deprecated hooks.example.com/v1beta1, Hook=Gate is deprecated since v2.0.0']],
   ['v1alpha1', ['gone hooks.example.com/v1alpha1, Hook=Gate is not in of 2026-05-01: it has v1beta1, v1']],
-])('a handler for %s under a release without the first version', (version, findings) => {
+])('preflight of a handler for %s, when the target deprecates v1beta1 and lacks v1alpha1', (version, findings) => {
   const target = released('2026-05-01', deprecated(gateV1, '2026-05-01'), gateV2)
   const found = preflight([{ name: 'a.b', group, version, hook: 'Gate' }], target)
   expect(found.map(({ kind, message }) => `${kind} ${message}`)).toEqual(findings)

@@ -11,7 +11,7 @@ const upstream: unknown = JSON.parse(readFileSync(new URL('../../../testdata/hoo
 
 test.each([
   ["upstream's document", upstream],
-  ['our own', hooksOpenApi(hookCatalog, 'v1.14.0')],
+  ['our own document', hooksOpenApi(hookCatalog, 'v1.14.0')],
 ])('%s contains all hooks with their case', (_, document) => {
   expect(publishedCatalog(document)!.hooks.map(hookText).sort()).toEqual(known)
 })
@@ -28,7 +28,7 @@ test('a hook marked as deprecated in the document is deprecated', () => {
 
 test.each([
   ['a list', []],
-  ['something else', { release: 'v1' }],
+  ['another object', { release: 'v1' }],
   ['no paths', { paths: {} }],
-  ['nothing', undefined],
+  ['no document', undefined],
 ])('returns undefined for %s', (_, document) => expect(publishedCatalog(document)).toBeUndefined())

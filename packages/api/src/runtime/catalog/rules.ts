@@ -9,19 +9,19 @@ import type { Catalog } from './catalog.ts'
 import { hookText } from './catalog.ts'
 import type { ReleasedCatalog } from './release.ts'
 
-/** Returns violations in `now`, which is about to be released, of the rules about all earlier releases, oldest first. */
+/** Returns the violations of the rules in `now`, which is about to be released. `before`: all earlier releases, oldest first. */
 export function catalogProblems(catalog: Catalog, now: ReleasedCatalog, before: readonly ReleasedCatalog[]): string[] {
   const last = before.at(-1)
   return [
-    ...(last ? keepsElements(last, now) : []),
-    ...converts(catalog),
-    ...replacesBeforeDeprecating(now),
-    ...(last ? removesInTime(last, now, before) : []),
+    ...(last ? elementProblems(last, now) : []),
+    ...conversionProblems(catalog),
+    ...replacementProblems(now),
+    ...(last ? removalProblems(last, now, before) : []),
   ]
 }
 
 /** Rule #1: a released version keeps its elements. */
-export const keepsElements = (last: ReleasedCatalog, now: ReleasedCatalog): string[] =>
+export const elementProblems = (last: ReleasedCatalog, now: ReleasedCatalog): string[] =>
   last.hooks.flatMap((was) => {
     const is = now.hooks.find((one) => hookText(one) === hookText(was))
     if (!is) return []
@@ -52,10 +52,10 @@ function changes(was: JSONSchema, is: JSONSchema, path: string): string[] {
       const below = `${path}.${name}`
       const now = is.properties?.[name]
       if (!now) return [`${below} is gone`]
-      const mustBe = [was, is].map((schema) => schema.required?.includes(name) === true)
+      const isRequired = [was, is].map((schema) => schema.required?.includes(name) === true)
       // Fields that handlers rely on must stay required in requests; responses must not get new required fields.
-      const isLooser = path.startsWith('request') && mustBe[0] && !mustBe[1]
-      const isStricter = path.startsWith('response') && !mustBe[0] && mustBe[1]
+      const isLooser = path.startsWith('request') && isRequired[0] && !isRequired[1]
+      const isStricter = path.startsWith('response') && !isRequired[0] && isRequired[1]
       return [
         ...(isLooser ? [`${below} was always there and may be absent`] : []),
         ...(isStricter ? [`${below} could be left out and must be there`] : []),
@@ -90,7 +90,7 @@ const valueText = (value: unknown): string => JSON.stringify(value)
 const typeText = ({ type, format }: JSONSchema): string => [type ?? 'any value', format].filter(Boolean).join(' ')
 
 /** Rule #2: requests of the newest version can be converted to every other version, and responses back. */
-export const converts = (catalog: Catalog): string[] =>
+export const conversionProblems = (catalog: Catalog): string[] =>
   groupHooks(catalog.hooks).flatMap((hook) => {
     const versions = catalog.versions(hook)
     return versions.slice(1).flatMap((older) => {
@@ -105,7 +105,7 @@ export const converts = (catalog: Catalog): string[] =>
   })
 
 /** Rule #3: a version is deprecated only when another one that is at least as stable replaces it. */
-export const replacesBeforeDeprecating = ({ hooks }: ReleasedCatalog): string[] =>
+export const replacementProblems = ({ hooks }: ReleasedCatalog): string[] =>
   hooks.flatMap((hook) => {
     if (!hook.deprecated) return []
     const isReplaced = hooks.some(
@@ -128,7 +128,7 @@ export const supportWindows: { readonly [stability in Stability]: { readonly mon
 }
 
 /** Rule #4: a version is removed only after its support window. */
-export const removesInTime = (last: ReleasedCatalog, now: ReleasedCatalog, before: readonly ReleasedCatalog[]): string[] =>
+export const removalProblems = (last: ReleasedCatalog, now: ReleasedCatalog, before: readonly ReleasedCatalog[]): string[] =>
   last.hooks.flatMap((was) => {
     if (now.hooks.some((one) => hookText(one) === hookText(was))) return []
     const { months, releases } = supportWindows[stabilityOf(was.version)]

@@ -2,7 +2,7 @@
 import { HooksGroup } from '../hook.ts'
 import type { ReleasedCatalog } from './release.ts'
 
-const lifecycle = [
+const firstHooks = [
   'Discovery',
   'BeforeClusterCreate',
   'AfterControlPlaneInitialized',
@@ -14,8 +14,8 @@ const lifecycle = [
   'ValidateTopology',
   'DiscoverVariables',
 ]
-const chained = [
-  ...lifecycle,
+const hooksSinceV112 = [
+  ...firstHooks,
   'BeforeControlPlaneUpgrade',
   'BeforeWorkersUpgrade',
   'AfterWorkersUpgrade',
@@ -32,9 +32,9 @@ const released = (release: string, names: readonly string[]): Pick<ReleasedCatal
 
 /** Catalogs by minor release; all hooks have only version v1alpha1. */
 export const upstreamCatalogs: { readonly [release: string]: Pick<ReleasedCatalog, 'release' | 'hooks'> } = {
-  'v1.10': released('v1.10', lifecycle),
-  'v1.11': released('v1.11', lifecycle),
-  'v1.12': released('v1.12', chained),
-  'v1.13': released('v1.13', chained),
-  'v1.14': released('v1.14', chained),
+  'v1.10': released('v1.10', firstHooks),
+  'v1.11': released('v1.11', firstHooks),
+  'v1.12': released('v1.12', hooksSinceV112),
+  'v1.13': released('v1.13', hooksSinceV112),
+  'v1.14': released('v1.14', hooksSinceV112),
 }

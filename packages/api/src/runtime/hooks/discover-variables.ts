@@ -4,21 +4,21 @@ import { objectMeta } from '../../core/v1beta2/shared/object-meta.ts'
 import { jsonSchemaProps, type VariableSchema, variableSchema } from '../../core/v1beta2/shared/variables.ts'
 import { commonResponse, defineHook } from '../hook.ts'
 
-const itself: JSONSchema = { $ref: '#/definitions/JSONSchemaProps' }
-const several: JSONSchema = { type: 'array', items: itself }
+const schemaReference: JSONSchema = { $ref: '#/definitions/JSONSchemaProps' }
+const schemaList: JSONSchema = { type: 'array', items: schemaReference }
 
 /** The schema of a variable with nested schemas, which a CustomResourceDefinition cannot declare. */
 const nestedSchema: JSONSchema = {
   ...jsonSchemaProps.json,
   properties: {
     ...jsonSchemaProps.json.properties,
-    properties: { type: 'object', additionalProperties: itself },
-    additionalProperties: itself,
-    items: itself,
-    not: itself,
-    allOf: several,
-    anyOf: several,
-    oneOf: several,
+    properties: { type: 'object', additionalProperties: schemaReference },
+    additionalProperties: schemaReference,
+    items: schemaReference,
+    not: schemaReference,
+    allOf: schemaList,
+    anyOf: schemaList,
+    oneOf: schemaList,
   },
 }
 

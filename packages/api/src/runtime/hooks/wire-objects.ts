@@ -4,7 +4,7 @@ import { ObjectMetaSchema, s } from '@capstan/kube'
 import { Machine } from '../../core/v1beta2/machine.ts'
 import { MachineSet } from '../../core/v1beta2/machine-set.ts'
 
-const kept = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } as const
+const anyObject = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } as const
 
 /** The parts of an object in a request: type, name, labels and annotations, and spec. */
 type OnTheWire<T extends KubeObject> = Omit<T, 'status'>
@@ -12,7 +12,7 @@ type OnTheWire<T extends KubeObject> = Omit<T, 'status'>
 /** Returns the schema of a kind in requests: without status, and accepting unknown fields, since callers may be other versions of core. */
 export function onTheWire({ schema }: { readonly schema: JSONSchema }): JSONSchema {
   const { status: _, ...properties } = schema.properties ?? {}
-  return { ...kept, required: ['spec'], properties: { ...properties, metadata: wireMetadata } }
+  return { ...anyObject, required: ['spec'], properties: { ...properties, metadata: wireMetadata } }
 }
 
 /** Schema of metadata without managedFields, which change even when no other field changes. */
@@ -22,7 +22,7 @@ const wireMetadata: JSONSchema = (() => {
 })()
 
 /** An object or template of a provider. */
-export const wireObject = (doc: string) => s.of<UnknownObject>(kept).doc(doc)
+export const wireObject = (doc: string) => s.of<UnknownObject>(anyObject).doc(doc)
 
 export type WireMachine = OnTheWire<Machine>
 export const wireMachine = s.of<WireMachine>(onTheWire(Machine)).doc('The Machine (cluster.x-k8s.io/v1beta2): metadata and spec.')

@@ -50,7 +50,7 @@ test.each([
     ['Host cannot be updated in-place: spec.size'],
   ],
   [
-    'objects in their order, paths sorted',
+    'objects are reported in a fixed order, with sorted paths',
     {
       machine: { version: 'v1.35.0', failureDomain: 'b' },
       host: { size: 'big', disks: [{ gib: 9 }], 'a/b': 1 },
@@ -76,14 +76,14 @@ test.each([
     [],
   ],
   [
-    'a patch may contain more changes than desired',
+    'a patch with more changes than desired leaves a difference',
     {},
     { infrastructureMachinePatch: merge({ spec: { colour: 'red' } }) },
     ['Host cannot be updated in-place: spec.colour'],
   ],
   ['an empty failure domain equals an absent one', { machine: { failureDomain: '' } }, {}, []],
   [
-    'fields that need no update',
+    'fields that need no update are not compared',
     {
       machine: {
         taints: [{}],
@@ -99,7 +99,7 @@ test.each([
     {},
     [],
   ],
-  ['fields that a Machine does not have', {}, { machinePatch: merge({ spec: { colour: 'red' } }) }, []],
+  ['a patch of fields that a Machine does not have is ignored', {}, { machinePatch: merge({ spec: { colour: 'red' } }) }, []],
 ])('%s', (_, desired, answer, reasons) => {
   expect(uncovered(desired, answer)).toEqual(reasons)
 })
@@ -165,13 +165,16 @@ const sets = (of: { set?: object; host?: object; config?: object } = {}) => ({
   infrastructureMachineTemplate: template('HostTemplate', of.host),
   ...(of.config ? { bootstrapConfigTemplate: template('ConfigTemplate', of.config) } : {}),
 })
-const at = (spec: Json) => merge({ spec: { template: { spec } } })
+const templateSpecPatch = (spec: Json) => merge({ spec: { template: { spec } } })
 
 test.each([
   [
     'all is covered',
     { set: { version: 'v1.35.0' }, host: { size: 'large' } },
-    { machineSetPatch: at({ version: 'v1.35.0' }), infrastructureMachineTemplatePatch: at({ size: 'large' }) },
+    {
+      machineSetPatch: templateSpecPatch({ version: 'v1.35.0' }),
+      infrastructureMachineTemplatePatch: templateSpecPatch({ size: 'large' }),
+    },
     [],
   ],
   [
@@ -190,7 +193,7 @@ test.each([
     { machineSetPatch: merge({ spec: { replicas: 9 } }), infrastructureMachineTemplatePatch: merge({ spec: { other: 1 } }) },
     [],
   ],
-])('of MachineSets: %s', (_, desired: Parameters<typeof sets>[0], answer, reasons) => {
+])('differences of MachineSets: %s', (_, desired: Parameters<typeof sets>[0], answer, reasons) => {
   const current = sets(desired?.config ? { config: { a: 1, b: 2 } } : {})
   const wanted = sets(desired?.config ? { ...desired, config: { a: 1, ...desired.config } } : desired)
   expect(uncoveredOfMachineSet({ current, desired: wanted }, answer, 'h.x')).toEqual(reasons)

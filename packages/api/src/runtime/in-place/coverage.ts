@@ -9,13 +9,13 @@ import type { CanUpdateMachineSet } from '../hooks/can-update-machine-set.ts'
 import { applyAnswerPatch } from './apply-patch.ts'
 import { differingPaths, machineSpecDifferences } from './differences.ts'
 
-type MachineQuestion = Pick<RequestOf<typeof CanUpdateMachine>, 'current' | 'desired'>
-type MachineAnswer = Pick<
+type MachineRequest = Pick<RequestOf<typeof CanUpdateMachine>, 'current' | 'desired'>
+type MachineResponse = Pick<
   ResponseOf<typeof CanUpdateMachine>,
   'machinePatch' | 'infrastructureMachinePatch' | 'bootstrapConfigPatch'
 >
-type MachineSetQuestion = Pick<RequestOf<typeof CanUpdateMachineSet>, 'current' | 'desired'>
-type MachineSetAnswer = Pick<
+type MachineSetRequest = Pick<RequestOf<typeof CanUpdateMachineSet>, 'current' | 'desired'>
+type MachineSetResponse = Pick<
   ResponseOf<typeof CanUpdateMachineSet>,
   'machineSetPatch' | 'infrastructureMachineTemplatePatch' | 'bootstrapConfigTemplatePatch'
 >
@@ -25,7 +25,7 @@ type MachineSetAnswer = Pick<
  *
  * @throws Error when a patch cannot be applied
  */
-export function uncoveredOfMachine({ current, desired }: MachineQuestion, answer: MachineAnswer, handler: string): string[] {
+export function uncoveredOfMachine({ current, desired }: MachineRequest, answer: MachineResponse, handler: string): string[] {
   const patched = withErrorContext(`failed to apply patches from extension ${handler} to the CanUpdateMachine request`, () => ({
     machine: applyAnswerPatch(current.machine, answer.machinePatch, Spec),
     bootstrap: current.bootstrapConfig && applyAnswerPatch(current.bootstrapConfig, answer.bootstrapConfigPatch, Spec),
@@ -33,8 +33,8 @@ export function uncoveredOfMachine({ current, desired }: MachineQuestion, answer
   }))
   return [
     ...sentence('Machine', machineSpecDifferences(patched.machine.spec, desired.machine.spec, 'spec')),
-    ...ofProvider(patched.bootstrap, desired.bootstrapConfig, Spec),
-    ...ofProvider(patched.infrastructure, desired.infrastructureMachine, Spec),
+    ...providerDifferences(patched.bootstrap, desired.bootstrapConfig, Spec),
+    ...providerDifferences(patched.infrastructure, desired.infrastructureMachine, Spec),
   ]
 }
 
@@ -45,8 +45,8 @@ export function uncoveredOfMachine({ current, desired }: MachineQuestion, answer
  * @throws Error when a patch cannot be applied
  */
 export function uncoveredOfMachineSet(
-  { current, desired }: MachineSetQuestion,
-  answer: MachineSetAnswer,
+  { current, desired }: MachineSetRequest,
+  answer: MachineSetResponse,
   handler: string,
 ): string[] {
   const patched = withErrorContext(
@@ -66,25 +66,25 @@ export function uncoveredOfMachineSet(
   const [from, to] = [patched.set.spec.template.spec, desired.machineSet.spec.template.spec]
   return [
     ...sentence('MachineSet', machineSpecDifferences(from, to, TemplateSpec.join('.'))),
-    ...ofProvider(patched.bootstrap, desired.bootstrapConfigTemplate, TemplateSpec),
-    ...ofProvider(patched.infrastructure, desired.infrastructureMachineTemplate, TemplateSpec),
+    ...providerDifferences(patched.bootstrap, desired.bootstrapConfigTemplate, TemplateSpec),
+    ...providerDifferences(patched.infrastructure, desired.infrastructureMachineTemplate, TemplateSpec),
   ]
 }
 
 const Spec = ['spec']
 const TemplateSpec = ['spec', 'template', 'spec']
 
-function ofProvider(from: UnknownObject | undefined, to: UnknownObject | undefined, path: readonly string[]): string[] {
+function providerDifferences(from: UnknownObject | undefined, to: UnknownObject | undefined, path: readonly string[]): string[] {
   if (!from || !to) return []
   const at = (object: UnknownObject) => path.reduce<unknown>((value, name) => (isRecord(value) ? value[name] : undefined), object)
   return sentence(from.kind, differingPaths(at(from), at(to), path.join('.')))
 }
 
 /** Most paths that one sentence lists. */
-const MostPaths = 10
+const MaxPaths = 10
 
 /** Formats the uncovered paths of an object. Upstream logs a diff with values after the colon instead. */
 function sentence(kind: string, paths: readonly string[]): string[] {
   if (paths.length === 0) return []
-  return [`${kind} cannot be updated in-place: ${shortList(paths, MostPaths)}`]
+  return [`${kind} cannot be updated in-place: ${shortList(paths, MaxPaths)}`]
 }

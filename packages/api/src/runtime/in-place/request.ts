@@ -1,4 +1,4 @@
-/** Normalizes objects before an in-place update request, for both sides. */
+/** Objects and handlers of requests for in-place updates, for core and for providers. */
 import type { KubeObject } from '@capstan/kube'
 import { WaitingHooksAnnotation } from '../../core/well-known.ts'
 import type { Hook } from '../hook.ts'

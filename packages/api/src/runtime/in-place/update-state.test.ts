@@ -2,23 +2,23 @@ import { expect, test } from 'vitest'
 import { PendingHooksAnnotation, UpdateInProgressAnnotation, WaitingHooksAnnotation } from '../../core/well-known.ts'
 import { UpdateMachine } from '../hooks/update-machine.ts'
 import { pendingHooksText } from '../pending-hooks.ts'
-import { onlyHandler, withoutState } from './question.ts'
+import { onlyHandler, withoutState } from './request.ts'
 import { isMarkedForUpdate, isUpdateInProgress, isUpdatePending } from './update-state.ts'
 
 const object = (annotations?: Record<string, string>) =>
   ({ metadata: { name: 'm', uid: 'u', ...(annotations && { annotations }) } }) as never
 
 test.each([
-  ['no mark', undefined, { marked: false, pending: false, inProgress: false }],
+  ['no annotation', undefined, { marked: false, pending: false, inProgress: false }],
   ['the annotation alone', { [UpdateInProgressAnnotation]: '' }, { marked: true, pending: false, inProgress: true }],
   ['the hook alone', { [PendingHooksAnnotation]: 'UpdateMachine' }, { marked: false, pending: true, inProgress: true }],
   [
-    'both',
+    'the annotation and the hook',
     { [UpdateInProgressAnnotation]: '', [PendingHooksAnnotation]: 'A,UpdateMachine' },
     { marked: true, pending: true, inProgress: true },
   ],
   ['another hook', { [PendingHooksAnnotation]: 'UpdateMachineSet' }, { marked: false, pending: false, inProgress: false }],
-])('%s', (_, annotations, expected) => {
+])('the state with %s', (_, annotations, expected) => {
   const machine = object(annotations)
   expect({
     marked: isMarkedForUpdate(machine),
@@ -62,7 +62,7 @@ test('requests carry type, name, labels, annotations and spec of an object', () 
   })
 })
 
-test('one handler is allowed, none returns undefined, and several are rejected by name', () => {
+test('one handler is allowed, none returns undefined, and several are rejected with their names', () => {
   expect(onlyHandler(UpdateMachine, [])).toBeUndefined()
   expect(onlyHandler(UpdateMachine, ['a.x'])).toBe('a.x')
   expect(() => onlyHandler(UpdateMachine, ['a.x', 'b.y'])).toThrow(

@@ -19,8 +19,12 @@ it('defaults to all namespaces and port 443', () => {
 const service = { name: 'a', namespace: 'b', port: 443 }
 test.each([
   ['a URL', config({ url: 'https://127.0.0.1:9443/prefix' }), []],
-  ['neither', config({}), ['spec.clientConfig: Required value: either url or service must be defined']],
-  ['both', config({ url: 'https://a', service }), ['spec.clientConfig: Forbidden: only one of url or service can be defined']],
+  ['neither URL nor Service', config({}), ['spec.clientConfig: Required value: either url or service must be defined']],
+  [
+    'both URL and Service',
+    config({ url: 'https://a', service }),
+    ['spec.clientConfig: Forbidden: only one of url or service can be defined'],
+  ],
   [
     'plain HTTP',
     config({ url: 'http://a' }),
