@@ -52,13 +52,13 @@ export async function ensureCertificates(
   cluster: Cluster,
   io: ReconcileContext,
 ): Promise<Certificates> {
-  const mayMake = !controlPlane.status?.initialization?.controlPlaneInitialized
+  const mayCreate = !controlPlane.status?.initialization?.controlPlaneInitialized
   const missing: string[] = []
   let clusterAuthority: CertifiedKey | undefined
   for (const [purpose, make] of Object.entries(ClusterCertificates)) {
     const key = { ...keyOf(cluster), name: `${cluster.metadata.name}-${purpose}` }
     // The create request fails when the user has provided the Secret, so that no read before it is necessary.
-    const secret = mayMake ? (io.cache.peek(Secret, key) ?? (await create())) : await findSecret(key, io)
+    const secret = mayCreate ? (io.cache.peek(Secret, key) ?? (await create())) : await findSecret(key, io)
     const certificate = secretText(secret, 'tls.crt')
     const privateKey = secretText(secret, 'tls.key')
     if (certificate === undefined || privateKey === undefined) missing.push(purpose)

@@ -13,10 +13,10 @@ import { observeMachines } from './observe.ts'
 import type { ControlPlaneScope } from './scope.ts'
 
 /** Returns the name that identifies the API server in place of a control plane Machine. No Machine can have this name. */
-const hostOf = ({ metadata }: LocalControlPlane): string => `hosted/${metadata.name}`
+const hostedMemberName = ({ metadata }: LocalControlPlane): string => `hosted/${metadata.name}`
 
 /** Starts the API server, or changes its version, and initializes the control plane. */
-export async function host(
+export async function reconcileHosted(
   scope: ControlPlaneScope,
   io: ReconcileContext,
   workloads: Pick<Workloads, 'join' | 'trust'>,
@@ -33,14 +33,14 @@ export async function host(
   const endpoint = endpointOf(controlPlane, cluster)!
   const { version } = controlPlane.spec
   const boot = { authority, endpointHost: endpoint.host, kubernetesVersion: version }
-  const workload = await workloads.join(keyOf(cluster), hostOf(controlPlane), boot)
+  const workload = await workloads.join(keyOf(cluster), hostedMemberName(controlPlane), boot)
   workloads.trust(keyOf(cluster), authority)
   await ensureKubeconfig(controlPlane, cluster, authority, endpoint, io)
   await recordVersion(workload, version)
   return initialize(scope, io, workload)
 }
 
-/** Restarts the API server after a restart of the provider while the control plane is paused, or waits for its workers to be deleted. */
+/** Starts the API server again after a restart of the provider, for a control plane that is paused or waits for its workers to be deleted. */
 export async function keepHosted(
   controlPlane: LocalControlPlane,
   cluster: Cluster,
@@ -51,7 +51,7 @@ export async function keepHosted(
   if (!spec.hosted || !status?.initialization?.controlPlaneInitialized || workloads.clientFor(keyOf(cluster))) return
   const certificates = await ensureCertificates(controlPlane, cluster, io)
   if (certificates.state !== 'available') return
-  await workloads.join(keyOf(cluster), hostOf(controlPlane), {
+  await workloads.join(keyOf(cluster), hostedMemberName(controlPlane), {
     authority: certificates.authority,
     endpointHost: endpointOf(controlPlane, cluster)?.host,
     kubernetesVersion: spec.version,
@@ -72,7 +72,7 @@ export async function removeHosted(
     await keepHosted(controlPlane, cluster, io, workloads)
     return wait(`Machines to be deleted: ${scope.workers.join(', ')}`)
   }
-  await workloads.leave(keyOf(cluster), hostOf(controlPlane))
+  await workloads.leave(keyOf(cluster), hostedMemberName(controlPlane))
   scope.deletion = 'completed'
   removeFinalizer(controlPlane, LocalControlPlaneFinalizer)
   return proceed()

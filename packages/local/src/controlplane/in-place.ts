@@ -36,7 +36,7 @@ import {
   type UnknownObject,
 } from '@capstan/kube'
 import { LocalBootstrapConfig } from '../kinds/local-bootstrap-config.ts'
-import { InfrastructureManager, machineMetadata, partsOf, referencedKind } from './machines.ts'
+import { InfrastructureManager, machineMetadata, readMachineParts, referencedKind } from './machines.ts'
 import { machineTemplateOf } from '../kinds/local-control-plane.ts'
 import type { ControlPlaneScope } from './scope.ts'
 
@@ -79,22 +79,22 @@ export async function canUpdateInPlace(
   updates: InPlaceUpdates,
 ): Promise<Decision> {
   const handler = onlyHandler(CanUpdateMachine, await updates.handlersFor(CanUpdateMachine, machine))
-  if (handler === undefined) return cannot()
+  if (handler === undefined) return cannotUpdate()
   const change = await changeOf(scope, machine, io)
-  if ('missing' in change) return cannot(change.missing)
+  if ('missing' in change) return cannotUpdate(change.missing)
   const request = await requestFor(change, scope.controlPlane.spec.version, io)
-  if ('rejected' in request) return cannot(request.rejected)
+  if ('rejected' in request) return cannotUpdate(request.rejected)
   const answer = await io.outside(() => updates.call(CanUpdateMachine, machine, handler, request, { signal: io.signal }))
   const reasons = uncoveredOfMachine(request, answer, handler)
   return reasons.length === 0 ? { kind: 'can' } : { kind: 'cannot', reasons }
 }
 
-const cannot = (...reasons: string[]): Decision => ({ kind: 'cannot', reasons })
+const cannotUpdate = (...reasons: string[]): Decision => ({ kind: 'cannot', reasons })
 
 /** Returns the Machine's current objects, and the objects that this control plane would create now. */
 async function changeOf(scope: ControlPlaneScope, machine: Machine, io: ReconcileContext): Promise<Change | { missing: string }> {
   const { controlPlane, cluster, template } = scope
-  const { infrastructure, infrastructureKind, bootstrap } = await partsOf(machine, io)
+  const { infrastructure, infrastructureKind, bootstrap } = await readMachineParts(machine, io)
   const { kind, name } = machine.spec.infrastructureRef
   if (!infrastructure || template.state !== 'found') return { missing: `could not compute desired ${kind}` }
   if (!bootstrap) return { missing: `could not compute desired ${LocalBootstrapConfig.kind}` }
@@ -106,9 +106,9 @@ async function changeOf(scope: ControlPlaneScope, machine: Machine, io: Reconcil
   )
   // Otherwise fields removed from the template would stay and look like desired ones.
   if (!isOurs) return { missing: `${kind} ${name} was not applied by this control plane` }
-  const wanted = clonedKind(referencedKind(machineTemplateOf(controlPlane).spec.infrastructureRef, io))
-  if (wanted.kind !== infrastructureKind.kind || wanted.group !== infrastructureKind.group) {
-    return { missing: `${kind} cannot be updated in-place: ${wanted.kind}.${wanted.group} is required` }
+  const desiredKind = clonedKind(referencedKind(machineTemplateOf(controlPlane).spec.infrastructureRef, io))
+  if (desiredKind.kind !== infrastructureKind.kind || desiredKind.group !== infrastructureKind.group) {
+    return { missing: `${kind} cannot be updated in-place: ${desiredKind.kind}.${desiredKind.group} is required` }
   }
   const metadata = machineMetadata(scope)
   const clone = fromTemplate(template.object, {
@@ -143,13 +143,13 @@ async function requestFor(change: Change, version: string, io: ReconcileContext)
     metadata: { name, namespace: namespace!, uid: uid!, labels: labels ?? {}, annotations: annotations ?? {} },
     spec: infrastructure.current['spec'] ?? {},
   } as unknown as Input<UnknownObject>
-  const tried: UnknownObject[] = []
+  const dryRunResults: UnknownObject[] = []
   for (const [what, object] of [
     ['current', current],
     ['desired', infrastructure.desired],
   ] as const) {
     try {
-      tried.push(await apply(change, object, io, { dryRun: true }))
+      dryRunResults.push(await apply(change, object, io, { dryRun: true }))
     } catch (err) {
       const failure = `server side apply dry-run for ${what} InfraMachine failed: ${messageOf(err)}`
       if (isReason(err, 'Invalid') || isReason(err, 'Forbidden')) return { rejected: failure }
@@ -159,12 +159,12 @@ async function requestFor(change: Change, version: string, io: ReconcileContext)
   return {
     current: {
       machine: withoutState(machine),
-      infrastructureMachine: withoutState(tried[0]!),
+      infrastructureMachine: withoutState(dryRunResults[0]!),
       bootstrapConfig: withoutState({ ...bootstrap.current, metadata: bootstrap.desired.metadata }) as unknown as UnknownObject,
     },
     desired: {
       machine: withoutState(desiredMachine(change, version)),
-      infrastructureMachine: withoutState(tried[1]!),
+      infrastructureMachine: withoutState(dryRunResults[1]!),
       bootstrapConfig: withoutState(bootstrap.desired) as unknown as UnknownObject,
     },
   }

@@ -1,7 +1,7 @@
 import type { ReconcileContext } from '@capstan/controller'
 import { type Outcome, proceed, requeue, wait } from '@capstan/controller'
 import { type Client, ConfigMap, isDeleting, orAbsent } from '@capstan/kube'
-import { again, failureAt, instant, progress, reportTerminal } from '../simulation.ts'
+import { retryOutcome, failureAt, timeText, progress, reportTerminal } from '../simulation.ts'
 import { KubeadmConfigKey } from '../workload/basics.ts'
 import type { ControlPlaneScope } from './scope.ts'
 import { isToBeRemediated } from './status.ts'
@@ -18,7 +18,7 @@ export async function initialize(scope: ControlPlaneScope, io: ReconcileContext,
   if (!workload || !(await orAbsent(workload.get(ConfigMap, KubeadmConfigKey)))) return wait('API server to be reachable')
   const now = io.clock.now()
   status.timeline ??= {}
-  status.timeline.apiServerReached ??= instant(now)
+  status.timeline.apiServerReached ??= timeText(now)
   const simulated = controlPlane.spec.simulated
   const step = progress(Date.parse(status.timeline.apiServerReached), now, {
     delay: simulated?.initializationDelay,
@@ -28,7 +28,7 @@ export async function initialize(scope: ControlPlaneScope, io: ReconcileContext,
   if (step.state === 'failed') {
     reportTerminal(status, simulated?.failure)
     scope.initializationIssue = step.message
-    return again(step.retryAt, now, 'failed initialization')
+    return retryOutcome(step.retryAt, now, 'failed initialization')
   }
   status.initialization = { controlPlaneInitialized: true }
   return proceed()

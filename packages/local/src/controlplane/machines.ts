@@ -34,7 +34,7 @@ import { LocalControlPlane, machineTemplateOf } from '../kinds/local-control-pla
 import { propagateMetadata, templatedMetadata } from './metadata.ts'
 import { RemediationForAnnotation, RemediationInProgressAnnotation } from './remediation.ts'
 import type { ControlPlaneScope } from './scope.ts'
-import { upToDate } from './status.ts'
+import { upToDateCondition } from './status.ts'
 import { type MachineParts, outdatedReasons } from './up-to-date.ts'
 
 /** Returns the kind that a contract reference names, in the API version that its CustomResourceDefinition declares for the contract. */
@@ -49,7 +49,7 @@ export function referencedKind(
 }
 
 /** Reads the infrastructure and bootstrap config of a Machine. */
-export async function partsOf(
+export async function readMachineParts(
   machine: Machine,
   io: ReconcileContext,
 ): Promise<MachineParts & { infrastructureKind: Kind<UnknownObject> }> {
@@ -115,13 +115,16 @@ export function desiredMachine(
   const { version } = controlPlane.spec
   const machineTemplate = machineTemplateOf(controlPlane)
   const { labels, annotations } = machineMetadata(scope)
-  const replaced = controlPlane.metadata.annotations?.[RemediationInProgressAnnotation]
+  const remediationRecord = controlPlane.metadata.annotations?.[RemediationInProgressAnnotation]
   return {
     metadata: {
       name,
       namespace: controlPlane.metadata.namespace!,
       labels,
-      annotations: { ...annotations, ...(replaced === undefined ? {} : { [RemediationForAnnotation]: replaced }) },
+      annotations: {
+        ...annotations,
+        ...(remediationRecord === undefined ? {} : { [RemediationForAnnotation]: remediationRecord }),
+      },
       ownerReferences: [controllerReference(controlPlane, LocalControlPlane)],
     },
     spec: {
@@ -145,7 +148,7 @@ export async function syncMachine(
   io: ReconcileContext,
 ): Promise<ControlPlaneScope['machines'][number]> {
   const { controlPlane } = scope
-  const parts = await partsOf(found, io)
+  const parts = await readMachineParts(found, io)
   const outdated = outdatedReasons(controlPlane, parts, io.clock.now())
   if (isDeleting(found)) return { machine: found, outdated }
 
@@ -158,7 +161,7 @@ export async function syncMachine(
   machine.spec = { ...rest, ...draft(policyOf(machineTemplateOf(controlPlane).spec)) }
   machine.status = {
     ...machine.status,
-    conditions: setConditions(machine.status?.conditions, [upToDate(found, outdated)], {
+    conditions: setConditions(machine.status?.conditions, [upToDateCondition(found, outdated)], {
       now: io.clock.now(),
       generation: found.metadata.generation,
     }),
@@ -220,7 +223,7 @@ export function machineMetadata({ controlPlane, cluster }: ControlPlaneScope) {
   }
 }
 
-const LongestName = 63
+const MaxNameLength = 63
 
 /** Returns the name of a new Machine, truncated before its random part. Upstream: naming strategy of KubeadmControlPlane. */
 export function machineName({ metadata, spec }: LocalControlPlane, clusterName: string, random: string): string {
@@ -228,7 +231,7 @@ export function machineName({ metadata, spec }: LocalControlPlane, clusterName: 
   const render = (template: string) =>
     template.replace(/\{\{\s*\.([\w.]+)\s*\}\}/g, (all, variable: string) => values[variable] ?? all)
   const name = render(spec.machineNaming?.template ?? '{{ .localControlPlane.name }}-{{ .random }}')
-  return name.length <= LongestName ? name : `${name.slice(0, LongestName - random.length - 1)}-${random}`
+  return name.length <= MaxNameLength ? name : `${name.slice(0, MaxNameLength - random.length - 1)}-${random}`
 }
 
 /**

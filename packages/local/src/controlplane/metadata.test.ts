@@ -14,7 +14,7 @@ const anObject = (labels?: Record<string, string>, annotations?: Record<string, 
     ...(annotations ? { annotations } : {}),
   },
 })
-const after = (object: KubeObject, template: TemplateMetadata) => {
+const metadataAfter = (object: KubeObject, template: TemplateMetadata) => {
   propagateMetadata(object, template)
   const { labels, annotations } = object.metadata
   return { labels, annotations }
@@ -47,11 +47,11 @@ test.each([
     { labels: { b: '1', a: '2' }, annotations: { fresh: '2', [PropagatedAnnotation]: 'a,b;fresh' } },
   ],
 ])('%s', (_, object, template, expected) => {
-  expect(after(object, template)).toEqual(expected)
+  expect(metadataAfter(object, template)).toEqual(expected)
 })
 
 test('metadata of a new object needs no later change', () => {
   const template = { labels: { tier: 'a' }, annotations: { note: 'x' } }
   const { labels, annotations } = templatedMetadata(template)
-  expect(after(anObject(labels, annotations), template)).toEqual({ labels, annotations })
+  expect(metadataAfter(anObject(labels, annotations), template)).toEqual({ labels, annotations })
 })

@@ -27,15 +27,15 @@ export function propagateMetadata(object: KubeObject, { labels = {}, annotations
   const { metadata } = object
   const [oldLabels = '', oldAnnotations = ''] = (metadata.annotations?.[PropagatedAnnotation] ?? '').split(';')
   const marker = markerOf(labels, annotations)
-  const nextLabels = replaced(metadata.labels, oldLabels, labels)
-  const nextAnnotations = replaced(metadata.annotations, oldAnnotations, annotations)
+  const nextLabels = withPropagated(metadata.labels, oldLabels, labels)
+  const nextAnnotations = withPropagated(metadata.annotations, oldAnnotations, annotations)
   if (marker === undefined) delete nextAnnotations[PropagatedAnnotation]
   else nextAnnotations[PropagatedAnnotation] = marker
   setUnlessEmpty(metadata, 'labels', nextLabels)
   setUnlessEmpty(metadata, 'annotations', nextAnnotations)
 }
 
-function replaced(existing: Record<string, string> = {}, propagated: string, wanted: Readonly<Record<string, string>>) {
+function withPropagated(existing: Record<string, string> = {}, propagated: string, wanted: Readonly<Record<string, string>>) {
   const next = { ...existing }
   for (const key of propagated.split(',')) if (!Object.hasOwn(wanted, key)) delete next[key]
   return Object.assign(next, wanted)

@@ -49,11 +49,11 @@ export async function observeTemplate(scope: ControlPlaneScope, io: ReconcileCon
     scope.template = { state: 'missing' }
     return
   }
-  scope.template = { state: 'found', object: await ownedByCluster(kind, found, cluster, io) }
+  scope.template = { state: 'found', object: await ensureClusterOwner(kind, found, cluster, io) }
 }
 
 /** Adds the Cluster to the owners of the template. */
-async function ownedByCluster(
+async function ensureClusterOwner(
   kind: Kind<UnknownObject>,
   found: UnknownObject,
   cluster: Cluster,

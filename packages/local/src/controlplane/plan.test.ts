@@ -210,7 +210,7 @@ describe('the next step', () => {
   })
 })
 
-function after(
+function machinesAfter(
   machines: readonly PlannedMachine[],
   step: Exclude<Step, { kind: 'rest' | 'hold' }>,
   name: () => string,
@@ -229,7 +229,7 @@ function performSteps(controlPlane: ControlPlane): { steps: string[]; controlPla
     if (step.kind === 'rest') return { steps, controlPlane }
     if (step.kind === 'hold') throw new Error(step.messages.join())
     steps.push(`${controlPlane.machines.length} ${summarise(controlPlane)}`)
-    controlPlane = { ...controlPlane, machines: after(controlPlane.machines, step, () => `m${++serial}`) }
+    controlPlane = { ...controlPlane, machines: machinesAfter(controlPlane.machines, step, () => `m${++serial}`) }
   }
   throw new Error(`the plan does not end after ${steps.length} steps`)
 }

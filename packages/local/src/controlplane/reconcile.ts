@@ -13,7 +13,7 @@ import { recordVersion } from '../workload/basics.ts'
 import type { Workloads } from '../workload/workloads.ts'
 import { ensureCertificates } from './certificates.ts'
 import { type Endpoint, endpointOf } from './endpoint.ts'
-import { host, keepHosted, removeHosted } from './hosted.ts'
+import { reconcileHosted, keepHosted, removeHosted } from './hosted.ts'
 import type { InPlaceUpdates } from './in-place.ts'
 import { initialize } from './initialize.ts'
 import { ensureKubeconfig } from './kubeconfig.ts'
@@ -62,7 +62,9 @@ export async function reconcileLocalControlPlane(
     phases: (controlPlane) => [
       (scope) => {
         if (controlPlane.spec.hosted) {
-          return isDeleting(controlPlane) ? removeHosted(scope, io, of.workloads) : host(scope, io, of.workloads, of.endpoint)
+          return isDeleting(controlPlane)
+            ? removeHosted(scope, io, of.workloads)
+            : reconcileHosted(scope, io, of.workloads, of.endpoint)
         }
         return isDeleting(controlPlane) ? remove(scope, io) : provision(scope, io, of)
       },

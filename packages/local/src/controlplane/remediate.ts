@@ -16,7 +16,7 @@ export async function remediate(
   io: ReconcileContext,
 ): Promise<Outcome | 'deleted'> {
   const { controlPlane } = scope
-  for (const { machine } of scope.machines) if (hasRecovered(machine)) await report(scope, machine, undefined, io)
+  for (const { machine } of scope.machines) if (hasRecovered(machine)) await writeOwnerRemediated(scope, machine, undefined, io)
   forgetCompleted(scope)
 
   const now = io.clock.now()
@@ -30,11 +30,11 @@ export async function remediate(
   if (plan.kind === 'none') return proceed()
   const { machine } = scope.machines.find((one) => one.machine.metadata.name === plan.machine)!
   if (plan.kind === 'wait') {
-    await report(scope, machine, OwnerRemediated.false(plan.reason, plan.message), io)
+    await writeOwnerRemediated(scope, machine, OwnerRemediated.false(plan.reason, plan.message), io)
     return plan.until === undefined ? proceed() : requeue(plan.until - now, plan.message)
   }
   // Written before the deletion, because a Machine that is being deleted is not processed here again.
-  await report(scope, machine, OwnerRemediated.false('MachineDeleting', 'Machine is deleting'), io)
+  await writeOwnerRemediated(scope, machine, OwnerRemediated.false('MachineDeleting', 'Machine is deleting'), io)
   io.log.info('Deleting Machine (remediating unhealthy Machine)', { Machine: plan.machine })
   await orAbsent(io.client.delete(Machine, keyOf(machine), { preconditions: { uid: machine.metadata.uid } }))
   const annotations = (controlPlane.metadata.annotations ??= {})
@@ -56,7 +56,7 @@ const hasRecovered = (machine: Machine): boolean =>
   !isDeleting(machine) && isTrue(machine, HealthCheckSucceeded.type) && isFalse(machine, OwnerRemediated.type)
 
 /** Writes the condition OwnerRemediated of a Machine, or removes it. */
-async function report(
+async function writeOwnerRemediated(
   scope: ControlPlaneScope,
   machine: Machine,
   condition: NewCondition | undefined,

@@ -24,7 +24,7 @@ interface Setup {
 }
 
 /** A control plane whose Machines are remediated when their Node is not Ready for 30 s, or absent after a minute. */
-async function aControlPlane({ replicas = 3, remediation }: Setup = {}): Promise<void> {
+async function createControlPlane({ replicas = 3, remediation }: Setup = {}): Promise<void> {
   env = await providerEnv({ ...localProvider(), contract: testContract() })
   const { newClient: client } = env
   await client.create(LocalMachineTemplate, { ...named('machines'), spec: { template: { spec: {} } } })
@@ -72,7 +72,7 @@ const breakMachine = (name: string) =>
   env.newClient.patch(LocalMachine, { namespace: 'default', name }, { type: 'merge', body: { spec: { simulated: { failure } } } })
 
 test('an unhealthy Machine is replaced', async () => {
-  await aControlPlane()
+  await createControlPlane()
   const before = await names()
   await breakMachine(before[0]!)
   await env.advance(seconds(29))
@@ -95,7 +95,7 @@ test('an unhealthy Machine is replaced', async () => {
 })
 
 test('a Machine that a user marks is replaced', async () => {
-  await aControlPlane()
+  await createControlPlane()
   const before = await names()
   const body = { metadata: { annotations: { [RemediateMachineAnnotation]: '' } } }
   await env.newClient.patch(Machine, { namespace: 'default', name: before[1]! }, { type: 'merge', body })
@@ -105,7 +105,7 @@ test('a Machine that a user marks is replaced', async () => {
 })
 
 test('no Machine is deleted that the etcd quorum needs, until a Machine recovers', async () => {
-  await aControlPlane()
+  await createControlPlane()
   const before = await names()
   await breakMachine(before[0]!)
   await breakMachine(before[1]!)
@@ -134,8 +134,8 @@ test('no Machine is deleted that the etcd quorum needs, until a Machine recovers
   expect(conditionText(await controlPlane(), 'Remediating')).toBe('False NotRemediating')
 })
 
-test('of five Machines two are replaced, one after the other', async () => {
-  await aControlPlane({ replicas: 5 })
+test('two unhealthy Machines of five are replaced one after the other', async () => {
+  await createControlPlane({ replicas: 5 })
   const before = await names()
   await breakMachine(before[0]!)
   await breakMachine(before[1]!)
@@ -149,8 +149,8 @@ test('of five Machines two are replaced, one after the other', async () => {
   expect((await controlPlane()).status).toMatchObject({ readyReplicas: 5 })
 })
 
-test('replacements that fail, too, are replaced maxRetry times', async () => {
-  await aControlPlane({ remediation: { maxRetry: 2, retryPeriodSeconds: 300 } })
+test('replacements that fail as well are replaced maxRetry times', async () => {
+  await createControlPlane({ remediation: { maxRetry: 2, retryPeriodSeconds: 300 } })
   const seen = new Set(await names())
   const [first] = seen
   await breakMachine(first!)

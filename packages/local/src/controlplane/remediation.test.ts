@@ -68,7 +68,7 @@ describe('a remediation', () => {
       'delete m1, retry 0',
     ],
     [
-      'waits for a healthy Machine that is being provisioned',
+      'waits for a Machine that is being provisioned',
       { machines: [aMachine('m1', broken), m2, aMachine('m3', { hasNode: false, healthy: false })] },
       'm1 RemediationDeferred: LocalControlPlane waiting for control plane Machine provisioning to complete before triggering remediation',
     ],
@@ -169,7 +169,7 @@ test.each([
   { members: 2, unhealthy: 1, keeps: false },
   { members: 4, unhealthy: 1, keeps: true },
   { members: 4, unhealthy: 2, keeps: false },
-])('a member joins $members, $unhealthy of them unhealthy: $keeps', ({ members, unhealthy, keeps }) => {
+])('a member may join $members members of which $unhealthy are unhealthy: $keeps', ({ members, unhealthy, keeps }) => {
   const machines = Array.from({ length: members }, (_, i) => aMachine(`m${i}`, { healthy: i >= unhealthy }))
   expect(keepsQuorum(machines, true)).toBe(keeps)
 })

@@ -66,8 +66,8 @@ const aScope = ({
   ...more,
 })
 
-const shown = ({ type, status, reason, message }: NewCondition) => `${type} ${status} ${reason}${message ? `: ${message}` : ''}`
-const condition = (type: string, given: Given) => shown(controlPlaneConditions(aScope(given)).find((c) => c.type === type)!)
+const textOf = ({ type, status, reason, message }: NewCondition) => `${type} ${status} ${reason}${message ? `: ${message}` : ''}`
+const condition = (type: string, given: Given) => textOf(controlPlaneConditions(aScope(given)).find((c) => c.type === type)!)
 
 const three = [aMachine('m1'), aMachine('m2'), aMachine('m3')]
 

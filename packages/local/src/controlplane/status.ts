@@ -34,7 +34,7 @@ export function controlPlaneCounters({ controlPlane, cluster, machines }: Contro
     replicas: machines.length,
     readyReplicas: count('Ready'),
     availableReplicas: count('Available'),
-    upToDateReplicas: machines.filter(({ machine, outdated }) => upToDate(machine, outdated).status === 'True').length,
+    upToDateReplicas: machines.filter(({ machine, outdated }) => upToDateCondition(machine, outdated).status === 'True').length,
     ...(versions.length === 0 ? {} : { versions, version: versions[0]!.version }),
     ...lastRemediation(controlPlane, machines),
   }
@@ -68,34 +68,34 @@ function versionsOf(machines: readonly Machine[]): NonNullable<Status['versions'
 export function controlPlaneConditions(scope: ControlPlaneScope): NewCondition[] {
   if (scope.controlPlane.spec.hosted) {
     return [
-      available(scope),
-      ...(scope.certificates.state === 'unread' && !scope.failed ? [] : [certificatesAvailable(scope)]),
-      initialized(scope),
+      availableCondition(scope),
+      ...(scope.certificates.state === 'unread' && !scope.failed ? [] : [certificatesAvailableCondition(scope)]),
+      initializedCondition(scope),
       Conditions.RollingOut.false('NotRollingOut'),
       Conditions.ScalingDown.false('NotScalingDown'),
       Conditions.ScalingUp.false('NotScalingUp'),
-      deleting(scope),
+      deletingCondition(scope),
     ]
   }
   return [
-    available(scope),
+    availableCondition(scope),
     // The condition is not reported before certificates were read.
-    ...(scope.certificates.state === 'unread' && !scope.failed ? [] : [certificatesAvailable(scope)]),
-    initialized(scope),
-    rollingOut(scope),
-    scalingDown(scope),
-    scalingUp(scope),
-    machinesReady(scope),
-    machinesUpToDate(scope),
-    remediating(scope),
-    deleting(scope),
+    ...(scope.certificates.state === 'unread' && !scope.failed ? [] : [certificatesAvailableCondition(scope)]),
+    initializedCondition(scope),
+    rollingOutCondition(scope),
+    scalingDownCondition(scope),
+    scalingUpCondition(scope),
+    machinesReadyCondition(scope),
+    machinesUpToDateCondition(scope),
+    remediatingCondition(scope),
+    deletingCondition(scope),
   ]
 }
 
 /** Whether the Machine's Node exists and is Ready. */
 export const isHealthy = (machine: Machine): boolean => machine.status?.nodeRef !== undefined && isTrue(machine, 'NodeReady')
 
-function available({ controlPlane, certificates, machines }: ControlPlaneScope): NewCondition {
+function availableCondition({ controlPlane, certificates, machines }: ControlPlaneScope): NewCondition {
   if (!controlPlane.status?.initialization?.controlPlaneInitialized) {
     return Conditions.Available.false('NotAvailable', 'Control plane not yet initialized')
   }
@@ -110,7 +110,7 @@ function available({ controlPlane, certificates, machines }: ControlPlaneScope):
   return Conditions.Available.true('Available', healthy < machines.length ? partly : '')
 }
 
-function certificatesAvailable({ certificates }: ControlPlaneScope): NewCondition {
+function certificatesAvailableCondition({ certificates }: ControlPlaneScope): NewCondition {
   const condition = Conditions.CertificatesAvailable
   switch (certificates.state) {
     case 'unread':
@@ -122,13 +122,13 @@ function certificatesAvailable({ certificates }: ControlPlaneScope): NewConditio
   }
 }
 
-const initialized = ({ controlPlane, initializationIssue }: ControlPlaneScope): NewCondition =>
+const initializedCondition = ({ controlPlane, initializationIssue }: ControlPlaneScope): NewCondition =>
   controlPlane.status?.initialization?.controlPlaneInitialized
     ? Conditions.Initialized.true('Initialized')
     : Conditions.Initialized.false('NotInitialized', initializationIssue)
 
-function rollingOut({ machines }: ControlPlaneScope): NewCondition {
-  const rolling = machines.map((one) => upToDate(one.machine, one.outdated)).filter(({ status }) => status === 'False')
+function rollingOutCondition({ machines }: ControlPlaneScope): NewCondition {
+  const rolling = machines.map((one) => upToDateCondition(one.machine, one.outdated)).filter(({ status }) => status === 'False')
   if (rolling.length === 0) return Conditions.RollingOut.false('NotRollingOut')
   const reasons = [...new Set(rolling.flatMap(({ message }) => message.split('\n')))].sort(versionFirst)
   return Conditions.RollingOut.true(
@@ -140,7 +140,7 @@ function rollingOut({ machines }: ControlPlaneScope): NewCondition {
 const versionFirst = (a: string, b: string): number =>
   Number(b.startsWith('* Version')) - Number(a.startsWith('* Version')) || compareText(a, b)
 
-function scalingUp(scope: ControlPlaneScope): NewCondition {
+function scalingUpCondition(scope: ControlPlaneScope): NewCondition {
   const { controlPlane, machines, template, step } = scope
   const { replicas } = controlPlane.spec
   if (replicas === undefined) return Conditions.ScalingUp.unknown('WaitingForReplicasSet', 'Waiting for spec.replicas set')
@@ -159,7 +159,7 @@ function scalingUp(scope: ControlPlaneScope): NewCondition {
   )
 }
 
-function scalingDown({ controlPlane, machines, step }: ControlPlaneScope): NewCondition {
+function scalingDownCondition({ controlPlane, machines, step }: ControlPlaneScope): NewCondition {
   const { replicas } = controlPlane.spec
   if (replicas === undefined) return Conditions.ScalingDown.unknown('WaitingForReplicasSet', 'Waiting for spec.replicas set')
   const desired = controlPlane.metadata.deletionTimestamp ? 0 : replicas
@@ -172,7 +172,7 @@ function scalingDown({ controlPlane, machines, step }: ControlPlaneScope): NewCo
   )
 }
 
-function machinesReady({ machines }: ControlPlaneScope): NewCondition {
+function machinesReadyCondition({ machines }: ControlPlaneScope): NewCondition {
   if (machines.length === 0) return Conditions.MachinesReady.true('NoReplicas')
   return aggregate(
     machines.map(({ machine }) => machine),
@@ -182,13 +182,13 @@ function machinesReady({ machines }: ControlPlaneScope): NewCondition {
 }
 
 /** Uses the reasons found in this reconcile; the conditions on the Machines are computed from the same. */
-function machinesUpToDate({ machines }: ControlPlaneScope): NewCondition {
+function machinesUpToDateCondition({ machines }: ControlPlaneScope): NewCondition {
   if (machines.length === 0) return Conditions.MachinesUpToDate.true('NoReplicas')
   return aggregate(
     machines.map(({ machine, outdated }) => ({
       kind: machine.kind,
       metadata: machine.metadata,
-      status: { conditions: [upToDate(machine, outdated)] },
+      status: { conditions: [upToDateCondition(machine, outdated)] },
     })),
     'UpToDate',
     { as: Conditions.MachinesUpToDate, reasons: { issue: 'NotUpToDate', unknown: 'UpToDateUnknown', info: 'UpToDate' } },
@@ -199,10 +199,10 @@ function machinesUpToDate({ machines }: ControlPlaneScope): NewCondition {
 export const isToBeRemediated = (machine: Machine): boolean =>
   isFalse(machine, 'HealthCheckSucceeded') && isFalse(machine, 'OwnerRemediated')
 
-function remediating({ machines }: ControlPlaneScope): NewCondition {
+function remediatingCondition({ machines }: ControlPlaneScope): NewCondition {
   const unhealthy = machines.map(({ machine }) => machine).filter((machine) => isFalse(machine, 'HealthCheckSucceeded'))
-  const inWork = unhealthy.filter(isToBeRemediated)
-  if (inWork.length > 0) return Conditions.Remediating.true('Remediating', aggregate(inWork, 'OwnerRemediated').message)
+  const inProgress = unhealthy.filter(isToBeRemediated)
+  if (inProgress.length > 0) return Conditions.Remediating.true('Remediating', aggregate(inProgress, 'OwnerRemediated').message)
   if (unhealthy.length === 0) return Conditions.Remediating.false('NotRemediating')
   const names = shortList(unhealthy.map(({ metadata }) => metadata.name).sort(compareText), 3)
   const are = unhealthy.length === 1 ? `Machine ${names} is` : `Machines ${names} are`
@@ -210,7 +210,7 @@ function remediating({ machines }: ControlPlaneScope): NewCondition {
 }
 
 /** Returns the UpToDate condition of a Machine. */
-export function upToDate(machine: Machine, outdated: readonly string[]): NewCondition {
+export function upToDateCondition(machine: Machine, outdated: readonly string[]): NewCondition {
   const { UpToDate } = MachineConditions
   if (outdated.length > 0) return UpToDate.false('NotUpToDate', outdated.map((reason) => `* ${reason}`).join('\n'))
   if (isUpdateInProgress(machine)) {
@@ -226,7 +226,7 @@ export function upToDate(machine: Machine, outdated: readonly string[]): NewCond
   return UpToDate.true('UpToDate')
 }
 
-function deleting({ deletion, machines, workers }: ControlPlaneScope): NewCondition {
+function deletingCondition({ deletion, machines, workers }: ControlPlaneScope): NewCondition {
   const condition = Conditions.Deleting
   switch (deletion) {
     case 'none':

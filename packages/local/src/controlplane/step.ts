@@ -47,14 +47,14 @@ export async function takeStep(
   scope.step = step
   // The start of an in-place update is completed first.
   if (step.kind === 'resume') {
-    await update(scope, named(scope, step.machine), io)
+    await updateInPlace(scope, machineNamed(scope, step.machine), io)
     return proceed()
   }
   const remediation = await remediate(scope, { machines: planned, pendingVersion: plan.pendingVersion }, io)
-  return remediation === 'deleted' ? proceed() : mergeOutcomes([remediation, await takePlanned(scope, step, io, updates)])
+  return remediation === 'deleted' ? proceed() : mergeOutcomes([remediation, await performStep(scope, step, io, updates)])
 }
 
-async function takePlanned(
+async function performStep(
   scope: ControlPlaneScope,
   step: Exclude<Step, { kind: 'resume' }>,
   io: ReconcileContext,
@@ -88,17 +88,17 @@ async function takePlanned(
       return proceed()
     }
     case 'delete':
-      await deleteMachine(named(scope, step.machine), step.reason, io)
+      await deleteMachine(machineNamed(scope, step.machine), step.reason, io)
       return proceed()
     case 'update': {
-      const machine = named(scope, step.machine)
+      const machine = machineNamed(scope, step.machine)
       // Without the template no replacement could be created for a deleted Machine.
       if (template.state !== 'found') return proceed()
       if (updates && !updates.ready) {
         scope.step = { kind: 'hold', messages: ['* waiting for Runtime Extensions to be discovered'] }
         return requeue(seconds(1), 'Runtime Extensions are still being discovered')
       }
-      if (updates && (await isUpdatable(scope, machine, io, updates))) await update(scope, machine, io)
+      if (updates && (await isUpdatable(scope, machine, io, updates))) await updateInPlace(scope, machine, io)
       else await deleteMachine(machine, step.reason, io)
       return proceed()
     }
@@ -129,7 +129,7 @@ async function isUpdatable(
   }
 }
 
-async function update(scope: ControlPlaneScope, machine: Machine, io: ReconcileContext): Promise<void> {
+async function updateInPlace(scope: ControlPlaneScope, machine: Machine, io: ReconcileContext): Promise<void> {
   const updated = await triggerInPlaceUpdate(scope, machine, io)
   scope.machines = scope.machines.map((one) => (one.machine === machine ? { machine: updated, outdated: [] } : one))
 }
@@ -139,7 +139,7 @@ async function deleteMachine(machine: Machine, reason: string, io: ReconcileCont
   await io.client.delete(Machine, keyOf(machine), { preconditions: { uid: machine.metadata.uid } })
 }
 
-const named = ({ machines }: ControlPlaneScope, name: string): Machine =>
+const machineNamed = ({ machines }: ControlPlaneScope, name: string): Machine =>
   machines.find(({ machine }) => machine.metadata.name === name)!.machine
 
 const plannedMachine = (
@@ -155,7 +155,7 @@ const plannedMachine = (
   failsHealthCheck: isFalse(machine, 'HealthCheckSucceeded'),
   remediationRequested: isToBeRemediated(machine),
   marked: hasAnnotation(machine, RemediateMachineAnnotation),
-  replaces: replacedBy(machine),
+  replaces: remediationRecordOf(machine),
   outdated,
   deleteFirst: hasAnnotation(machine, DeleteMachineAnnotation),
   updatable:
@@ -166,7 +166,7 @@ const plannedMachine = (
   update: isUpdateInProgress(machine) ? (isMarkedForUpdate(machine) && !isUpdatePending(machine) ? 'begun' : 'running') : 'none',
 })
 
-function replacedBy({ metadata }: Machine): RemediationRecord | undefined {
+function remediationRecordOf({ metadata }: Machine): RemediationRecord | undefined {
   const value = metadata.annotations?.[RemediationForAnnotation]
   return value === undefined ? undefined : parseRecord(value)
 }
@@ -175,9 +175,9 @@ const hasAnnotation = ({ metadata }: KubeObject, name: string): boolean => metad
 
 /** Returns the version of the topology while this control plane does not have it; no step is performed meanwhile. */
 function pendingVersion({ controlPlane, cluster }: ControlPlaneScope): string | undefined {
-  const wanted = cluster.spec.topology?.version
+  const topologyVersion = cluster.spec.topology?.version
   const { version } = controlPlane.spec
-  if (wanted === undefined || wanted === version) return undefined
+  if (topologyVersion === undefined || topologyVersion === version) return undefined
   const upgradeStep = cluster.metadata.annotations?.[ClusterTopologyUpgradeStepAnnotation]
-  return upgradeStep === version ? undefined : upgradeStep || wanted
+  return upgradeStep === version ? undefined : upgradeStep || topologyVersion
 }
