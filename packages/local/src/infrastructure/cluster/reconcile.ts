@@ -12,7 +12,7 @@ import { addFinalizer, isDeleting, type NewCondition, type ObjectKey, removeFina
 import { LocalCluster, LocalClusterConditions as Conditions, LocalClusterFinalizer } from '../../kinds/local-cluster.ts'
 import { byCluster, owningCluster } from '../../owner.ts'
 import { type PhaseReport, reportConditions } from '../../report-conditions.ts'
-import { again, failureAt, instant, progress, reportTerminal } from '../../simulation.ts'
+import { retryOutcome, failureAt, timeText, progress, reportTerminal } from '../../simulation.ts'
 import { LocalMachine } from '../../kinds/local-machine.ts'
 import type { Workloads } from '../../workload/workloads.ts'
 
@@ -73,7 +73,7 @@ export function provision(
   const spec = (object.spec ??= {})
   if (!status.initialization?.provisioned) {
     status.timeline ??= {}
-    status.timeline.provisioningStarted ??= instant(now)
+    status.timeline.provisioningStarted ??= timeText(now)
     const simulated = spec.simulated
     const step = progress(Date.parse(status.timeline.provisioningStarted), now, {
       delay: simulated?.provisioningDelay,
@@ -86,7 +86,7 @@ export function provision(
     if (step.state === 'failed') {
       reportTerminal(status, simulated?.failure)
       const ready = Conditions.Ready.false('ProvisioningFailed', step.message)
-      return { outcome: again(step.retryAt, now, 'failed provisioning'), conditions: [ready, notDeleting] }
+      return { outcome: retryOutcome(step.retryAt, now, 'failed provisioning'), conditions: [ready, notDeleting] }
     }
     const given = [spec.controlPlaneEndpoint, cluster.spec.controlPlaneEndpoint].find(isValid)
     if (given || !spec.withoutEndpoint) spec.controlPlaneEndpoint = given ?? fallback
@@ -105,13 +105,13 @@ async function remove(
   { workloads }: LocalClusterDependencies,
 ): Promise<PhaseReport> {
   const key = { namespace: object.metadata.namespace!, name: cluster?.metadata.name ?? clusterNameOf(object) }
-  const left = io.cache.byIndex(machinesByCluster, `${key.namespace}/${key.name}`)
+  const remaining = io.cache.byIndex(machinesByCluster, `${key.namespace}/${key.name}`)
   const deleting = (reason: Parameters<typeof Conditions.Deleting.true>[0], message: string) => [
     Conditions.Ready.false('Deleting', message),
     Conditions.Deleting.true(reason, message),
   ]
-  if (left.length > 0) {
-    const message = `LocalMachines still exist: ${left.map(({ metadata }) => metadata.name).join(', ')}`
+  if (remaining.length > 0) {
+    const message = `LocalMachines still exist: ${remaining.map(({ metadata }) => metadata.name).join(', ')}`
     return { outcome: wait(message), conditions: deleting('WaitingForMachineDeletion', message) }
   }
   const now = io.clock.now()
@@ -125,7 +125,7 @@ async function remove(
     return { outcome: requeue(step.until - now, message), conditions: deleting('Deleting', message) }
   }
   if (step.state === 'failed') {
-    return { outcome: again(step.retryAt, now, 'failed deletion'), conditions: deleting('DeletionFailed', step.message) }
+    return { outcome: retryOutcome(step.retryAt, now, 'failed deletion'), conditions: deleting('DeletionFailed', step.message) }
   }
   await workloads.remove(key)
   removeFinalizer(object, LocalClusterFinalizer)

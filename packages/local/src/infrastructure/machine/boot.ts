@@ -2,7 +2,7 @@ import { isUpdateInProgress, type Machine, MachineControlPlaneLabel } from '@cap
 import type { LocalMachine } from '../../kinds/local-machine.ts'
 
 /** Inputs of a machine's boot: from its Machine, or from its pool, which needs no Machine. */
-export interface Boot {
+export interface BootInputs {
   /** Absent while there is no bootstrap data. */
   readonly dataSecretName: string | undefined
   readonly version: string | undefined
@@ -14,7 +14,7 @@ export interface Boot {
 }
 
 /** Returns the inputs of the boot; `undefined` while there is neither a Machine nor a pool. */
-export function bootOf({ spec }: LocalMachine, machine: Machine | undefined): Boot | undefined {
+export function bootInputsOf({ spec }: LocalMachine, machine: Machine | undefined): BootInputs | undefined {
   if (spec?.pool) {
     const { dataSecretName, version, failureDomain } = spec.pool
     const hasNode = machine?.status?.nodeRef !== undefined

@@ -4,10 +4,10 @@ import { type Client, keyOf, Node, orAbsent, Secret } from '@capstan/kube'
 import { parseBootstrapData, type Registration } from '../../bootstrap/data.ts'
 import { type LocalMachine, LocalMachineConditions } from '../../kinds/local-machine.ts'
 import { secretText } from '../../secrets.ts'
-import { again, failureAt, type Progress, progress, reportTerminal } from '../../simulation.ts'
+import { retryOutcome, failureAt, type Progress, progress, reportTerminal } from '../../simulation.ts'
 import { type Kubelet, newNode, nodeStatus } from '../../workload/node.ts'
 import type { Workloads } from '../../workload/workloads.ts'
-import type { Boot } from './boot.ts'
+import type { BootInputs } from './boot.ts'
 import type { Stage } from './provision.ts'
 
 const { NodeProvisioned } = LocalMachineConditions
@@ -18,13 +18,13 @@ const { NodeProvisioned } = LocalMachineConditions
  */
 export async function joinCluster(
   object: LocalMachine,
-  boot: Boot,
+  boot: BootInputs,
   cluster: Cluster,
   io: ReconcileContext,
   workloads: Workloads,
 ): Promise<Stage> {
   const now = io.clock.now()
-  const step = booting(object, now)
+  const step = bootProgress(object, now)
   if (step === undefined) {
     const message = 'Waiting for the machine to be provisioned'
     return { outcome: proceed(), condition: NodeProvisioned.false('WaitingForMachine', message) }
@@ -36,7 +36,7 @@ export async function joinCluster(
   if (step.state === 'failed') {
     reportTerminal((object.status ??= {}), object.spec?.simulated?.failure)
     return {
-      outcome: again(step.retryAt, now, 'failed Node'),
+      outcome: retryOutcome(step.retryAt, now, 'failed Node'),
       condition: NodeProvisioned.false('ProvisioningFailed', step.message),
     }
   }
@@ -49,26 +49,26 @@ export async function joinCluster(
     const message = isControlPlane
       ? `Waiting for Secret ${cluster.metadata.name}-ca`
       : 'Waiting for the API server to be reachable'
-    const outcome = isControlPlane ? requeue(SecretCheck, message) : wait(message)
+    const outcome = isControlPlane ? requeue(SecretCheckInterval, message) : wait(message)
     // A Node that was registered stays while the API server is down, for example during a restart of this process.
-    const isThere = !isControlPlane && boot.hasNode
+    const isRegistered = !isControlPlane && boot.hasNode
     return {
       outcome,
-      condition: isThere ? NodeProvisioned.true('Provisioned') : NodeProvisioned.false('WaitingForControlPlane', message),
+      condition: isRegistered ? NodeProvisioned.true('Provisioned') : NodeProvisioned.false('WaitingForControlPlane', message),
     }
   }
   const kubelet = kubeletOf(object, boot)
   const expired = await reportNode(workload, kubelet, object, boot, io)
   if (expired !== undefined) {
     const message = `Bootstrap data of Secret ${boot.dataSecretName} expired at ${expired}`
-    return { outcome: requeue(SecretCheck, message), condition: NodeProvisioned.false('BootstrapDataExpired', message) }
+    return { outcome: requeue(SecretCheckInterval, message), condition: NodeProvisioned.false('BootstrapDataExpired', message) }
   }
   return {
     outcome: proceed(),
     condition:
-      kubelet.trouble === undefined
+      kubelet.failureMessage === undefined
         ? NodeProvisioned.true('Provisioned')
-        : NodeProvisioned.false('KubeletFailed', kubelet.trouble),
+        : NodeProvisioned.false('KubeletFailed', kubelet.failureMessage),
   }
 }
 
@@ -78,19 +78,19 @@ export async function joinCluster(
  */
 export async function keepRunning(
   object: LocalMachine,
-  boot: Boot,
+  boot: BootInputs,
   cluster: Cluster,
   io: ReconcileContext,
   workloads: Workloads,
 ): Promise<void> {
   const deleted = Date.parse(object.metadata.deletionTimestamp ?? '')
   const now = Math.min(io.clock.now(), Number.isNaN(deleted) ? Number.POSITIVE_INFINITY : deleted)
-  if (!boot.isControlPlane || booting(object, now)?.state !== 'done') return
+  if (!boot.isControlPlane || bootProgress(object, now)?.state !== 'done') return
   await startApiServer(object, boot, cluster, io, workloads)
 }
 
 /** Returns the progress of the boot; `undefined` before the machine is provisioned. */
-function booting({ spec, status }: LocalMachine, now: number): Progress | undefined {
+function bootProgress({ spec, status }: LocalMachine, now: number): Progress | undefined {
   const provisioned = status?.timeline?.provisioned
   if (!status?.initialization?.provisioned || provisioned === undefined) return undefined
   const { nodeDelay, failure } = spec?.simulated ?? {}
@@ -98,12 +98,12 @@ function booting({ spec, status }: LocalMachine, now: number): Progress | undefi
 }
 
 /** Interval of checks for certificates that another controller provides, and for renewed bootstrap data. */
-const SecretCheck = 10_000
+const SecretCheckInterval = 10_000
 
 /** Starts this machine's API server; returns `undefined` while the cluster has no certificate authority. */
 async function startApiServer(
   object: LocalMachine,
-  boot: Boot,
+  boot: BootInputs,
   cluster: Cluster,
   io: ReconcileContext,
   workloads: Workloads,
@@ -123,13 +123,13 @@ async function startApiServer(
   })
 }
 
-const kubeletOf = (object: LocalMachine, { version = '', isControlPlane }: Boot): Kubelet => ({
+const kubeletOf = (object: LocalMachine, { version = '', isControlPlane }: BootInputs): Kubelet => ({
   nodeName: object.metadata.name,
   providerID: object.spec!.providerID!,
   version,
   role: isControlPlane ? 'control-plane' : 'worker',
   addresses: object.status?.addresses ?? [],
-  trouble: failureAt(object.spec?.simulated?.failure, 'kubelet')?.message,
+  failureMessage: failureAt(object.spec?.simulated?.failure, 'kubelet')?.message,
 })
 
 /**
@@ -140,13 +140,13 @@ async function reportNode(
   workload: Client,
   kubelet: Kubelet,
   object: LocalMachine,
-  boot: Boot,
+  boot: BootInputs,
   io: ReconcileContext,
 ): Promise<string | undefined> {
   const key = { name: kubelet.nodeName }
   const now = io.clock.now()
   const found = await orAbsent(workload.get(Node, key))
-  const data = found ? undefined : await registration(object, boot, io)
+  const data = found ? undefined : await readRegistration(object, boot, io)
   // A kubelet that has joined before has credentials of its own.
   if (data?.expires !== undefined && !boot.hasNode && Date.parse(data.expires) <= now) return data.expires
   const node = found ?? (await workload.create(Node, newNode(kubelet, data, now)))
@@ -157,9 +157,9 @@ async function reportNode(
   return undefined
 }
 
-async function registration(
+async function readRegistration(
   { metadata }: LocalMachine,
-  { dataSecretName }: Boot,
+  { dataSecretName }: BootInputs,
   io: ReconcileContext,
 ): Promise<Registration | undefined> {
   const data = await orAbsent(io.client.get(Secret, { namespace: metadata.namespace!, name: dataSecretName! }))

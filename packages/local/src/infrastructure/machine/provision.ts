@@ -2,8 +2,8 @@ import { type Cluster, fnv32a } from '@capstan/api'
 import { type Outcome, proceed, requeue, wait } from '@capstan/controller'
 import { addFinalizer, type NewCondition } from '@capstan/kube'
 import { type LocalMachine, LocalMachineConditions, LocalMachineFinalizer } from '../../kinds/local-machine.ts'
-import { again, failureAt, instant, progress, reportTerminal } from '../../simulation.ts'
-import type { Boot } from './boot.ts'
+import { retryOutcome, failureAt, timeText, progress, reportTerminal } from '../../simulation.ts'
+import type { BootInputs } from './boot.ts'
 
 /** Progress of one stage of a machine's life. */
 export interface Stage {
@@ -14,7 +14,7 @@ export interface Stage {
 const Provisioned = LocalMachineConditions.Provisioned
 
 /** Writes the simulated state at `now` on the draft. Pure, except for the draft. */
-export function provision(object: LocalMachine, boot: Boot, cluster: Cluster, now: number): Stage {
+export function provision(object: LocalMachine, boot: BootInputs, cluster: Cluster, now: number): Stage {
   addFinalizer(object, LocalMachineFinalizer)
   const status = (object.status ??= {})
   if (status.initialization?.provisioned) return { outcome: proceed(), condition: Provisioned.true('Provisioned') }
@@ -28,7 +28,7 @@ export function provision(object: LocalMachine, boot: Boot, cluster: Cluster, no
     return { outcome: wait(message), condition: Provisioned.false('WaitingForBootstrapData', message) }
   }
   status.timeline ??= {}
-  status.timeline.provisioningStarted ??= instant(now)
+  status.timeline.provisioningStarted ??= timeText(now)
   const simulated = object.spec?.simulated
   const step = progress(Date.parse(status.timeline.provisioningStarted), now, {
     delay: simulated?.provisioningDelay,
@@ -43,7 +43,7 @@ export function provision(object: LocalMachine, boot: Boot, cluster: Cluster, no
     case 'failed':
       reportTerminal(status, simulated?.failure)
       return {
-        outcome: again(step.retryAt, now, 'failed provisioning'),
+        outcome: retryOutcome(step.retryAt, now, 'failed provisioning'),
         condition: Provisioned.false('ProvisioningFailed', step.message),
       }
     case 'done': {
@@ -54,7 +54,7 @@ export function provision(object: LocalMachine, boot: Boot, cluster: Cluster, no
         { type: 'InternalIP', address: addressOf(`${namespace}/${name}`) },
       ]
       if (boot.failureDomain) status.failureDomain = boot.failureDomain
-      status.timeline.provisioned = instant(step.at)
+      status.timeline.provisioned = timeText(step.at)
       status.initialization = { provisioned: true }
       return { outcome: proceed(), condition: Provisioned.true('Provisioned') }
     }

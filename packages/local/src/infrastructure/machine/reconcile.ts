@@ -15,9 +15,9 @@ import {
 import { LocalMachine, LocalMachineConditions as Conditions, LocalMachineFinalizer } from '../../kinds/local-machine.ts'
 import { commit } from '../../commit.ts'
 import { clusterOfMachine, labelledCluster, owningMachine, owningPool } from '../../owner.ts'
-import { again, failureAt, progress } from '../../simulation.ts'
+import { retryOutcome, failureAt, progress } from '../../simulation.ts'
 import type { Workloads } from '../../workload/workloads.ts'
-import { bootOf } from './boot.ts'
+import { bootInputsOf } from './boot.ts'
 import { joinCluster, keepRunning } from './node.ts'
 import { provision } from './provision.ts'
 
@@ -39,7 +39,7 @@ export async function reconcileLocalMachine(
   const before = io.cache.peek(LocalMachine, key)
   if (!before) return proceed()
   const machine = owningMachine(io.cache, before)
-  const boot = bootOf(before, machine)
+  const boot = bootInputsOf(before, machine)
   const cluster = machine ? clusterOfMachine(io.cache, machine) : boot && labelledCluster(io.cache, before)
   if (!isDeleting(before)) {
     if (!boot) return wait('Machine to own this LocalMachine')
@@ -56,8 +56,8 @@ export async function reconcileLocalMachine(
   else {
     const provisioned = provision(after, boot!, cluster!, io.clock.now())
     // The Node is created in another API server, so the finalizer for its deletion must be stored first.
-    const held = hasFinalizer(before, LocalMachineFinalizer)
-    const joined = held ? await joinCluster(before, boot!, cluster!, io, workloads) : undefined
+    const hasStoredFinalizer = hasFinalizer(before, LocalMachineFinalizer)
+    const joined = hasStoredFinalizer ? await joinCluster(before, boot!, cluster!, io, workloads) : undefined
     result = {
       outcome: mergeOutcomes([provisioned.outcome, ...(joined ? [joined.outcome] : [])]),
       conditions: [
@@ -97,7 +97,7 @@ async function remove(object: LocalMachine, io: ReconcileContext, workloads: Wor
     return { outcome: requeue(step.until - now, message), conditions: [Conditions.Deleting.true('Deleting', message)] }
   }
   if (step.state === 'failed') {
-    const outcome = again(step.retryAt, now, 'failed deletion')
+    const outcome = retryOutcome(step.retryAt, now, 'failed deletion')
     return { outcome, conditions: [Conditions.Deleting.true('DeletionFailed', step.message)] }
   }
   const { namespace, name, labels } = object.metadata

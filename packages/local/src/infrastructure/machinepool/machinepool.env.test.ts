@@ -19,7 +19,7 @@ const named = (name: string) => ({ metadata: { name, namespace: 'default' } })
 const key = (name: string) => ({ name, namespace: 'default' })
 const ref = (group: string, kind: string, name: string) => ({ apiGroup: `${group}.capstan.dev`, kind, name })
 
-async function aCluster(): Promise<void> {
+async function createCluster(): Promise<void> {
   const { newClient: client } = env
   await client.create(LocalMachineTemplate, { ...named('control-plane'), spec: { template: { spec: {} } } })
   await client.create(LocalCluster, { ...named('demo'), spec: {} })
@@ -42,12 +42,12 @@ async function aCluster(): Promise<void> {
 
 type PoolSpec = NonNullable<LocalMachinePool['spec']>
 
-async function aPool(
+async function createPool(
   infrastructure: PoolSpec = {},
   spec: Partial<MachinePool['spec']> = {},
   annotations: { [key: string]: string } = {},
 ): Promise<void> {
-  await aCluster()
+  await createCluster()
   const { newClient: client } = env
   await client.create(LocalMachinePool, { ...named('pool'), spec: infrastructure })
   await client.create(LocalBootstrapConfig, { ...named('pool'), spec: { nodeLabels: { tier: 'blue' }, ttlSeconds: 0 } })
@@ -88,7 +88,7 @@ describe.each([
   const spec = { machines: withMachines }
 
   test('creates its machines, and their MachinePool is Running', async () => {
-    await aPool(spec)
+    await createPool(spec)
     expect((await pool()).status).toMatchObject({
       phase: 'Running',
       replicas: 2,
@@ -111,7 +111,7 @@ describe.each([
   })
 
   test('scales up and down', async () => {
-    await aPool(spec)
+    await createPool(spec)
     await patchPool({ replicas: 4 })
     await env.advance(seconds(30))
     expect(await nodes()).toHaveLength(4)
@@ -127,25 +127,25 @@ describe.each([
   })
 
   test('replaces its machines one by one for a new version, with at least the wanted number ready', async () => {
-    await aPool({ ...spec, template: { simulated: { provisioningDelay: '2s', nodeDelay: '1s', deletionDelay: '3s' } } })
-    const fewest: number[] = []
+    await createPool({ ...spec, template: { simulated: { provisioningDelay: '2s', nodeDelay: '1s', deletionDelay: '3s' } } })
+    const readyCounts: number[] = []
     await patchPool({ template: { spec: { version: 'v1.36.0' } } })
     for (let second = 0; second < 60; second++) {
       await env.advance(seconds(1))
-      fewest.push(
+      readyCounts.push(
         (await nodes()).filter((node) =>
           node.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True'),
         ).length,
       )
     }
-    expect(Math.min(...fewest)).toBe(2)
-    expect(Math.max(...fewest)).toBe(3)
+    expect(Math.min(...readyCounts)).toBe(2)
+    expect(Math.max(...readyCounts)).toBe(3)
     expect(await versions()).toEqual(['v1.36.0', 'v1.36.0'])
     expect((await pool()).status).toMatchObject({ phase: 'Running', versions: [{ version: 'v1.36.0', replicas: 2 }] })
   })
 
   test('replaces its machines when its own template changes', async () => {
-    await aPool(spec)
+    await createPool(spec)
     const before = (await instances()).map(({ instanceName }) => instanceName)
     await patchLocalPool({ template: { simulated: { nodeDelay: '1s' } } })
     await env.advance(seconds(60))
@@ -155,7 +155,7 @@ describe.each([
   })
 
   test('replaces machines that it has lost', async () => {
-    await aPool(spec)
+    await createPool(spec)
     const [lost] = await instances()
     await patchLocalPool({ simulated: { lost: [lost!.instanceName] } })
     await env.advance(seconds(60))
@@ -168,7 +168,7 @@ describe.each([
   })
 
   test('deletes its machines when its Cluster is deleted', async () => {
-    await aPool(spec)
+    await createPool(spec)
     await env.newClient.delete(Cluster, key('demo'))
     await env.advance(minutes(2))
     expect(await orAbsent(env.newClient.get(Cluster, key('demo')))).toBeUndefined()
@@ -178,7 +178,7 @@ describe.each([
   })
 
   test('writes nothing when idle', async () => {
-    await aPool(spec)
+    await createPool(spec)
     await env.advance(minutes(1))
     const revisions = async () =>
       Promise.all([env.client, await workload()].map(async (client) => (await client.list(Secret)).metadata?.resourceVersion))
@@ -190,7 +190,7 @@ describe.each([
 
 describe('a LocalMachinePool', () => {
   test('is deleted with its Nodes while its Cluster stays', async () => {
-    await aPool()
+    await createPool()
     await env.newClient.delete(MachinePool, key('pool'))
     await env.advance(seconds(30))
     expect(await orAbsent(pool())).toBeUndefined()
@@ -198,14 +198,14 @@ describe('a LocalMachinePool', () => {
   })
 
   test('spreads its machines over the failure domains of its MachinePool', async () => {
-    await aPool({}, { replicas: 4, failureDomains: ['a', 'b'] })
+    await createPool({}, { replicas: 4, failureDomains: ['a', 'b'] })
     const inDomain = async (domain: string) => (await instances()).filter(({ failureDomain }) => failureDomain === domain)
     expect(await inDomain('a')).toHaveLength(2)
     expect(await inDomain('b')).toHaveLength(2)
   })
 
-  test('lists machines late, and IDs without a machine; the MachinePool reports the missing Nodes', async () => {
-    await aPool({ simulated: { listDelay: '60s', ghosts: ['local:////ghost'] } })
+  test('lists machines after a delay, and provider IDs without a machine; the MachinePool reports the missing Nodes', async () => {
+    await createPool({ simulated: { listDelay: '60s', ghosts: ['local:////ghost'] } })
     expect((await localPool()).spec?.providerIDList).toEqual(['local:////ghost'])
     await env.advance(seconds(60))
     expect((await localPool()).spec?.providerIDList).toHaveLength(3)
@@ -214,7 +214,7 @@ describe('a LocalMachinePool', () => {
   })
 
   test('is provisioned late, after failures that its conditions report', async () => {
-    await aPool({ simulated: { provisioningDelay: '2s', failure: { at: 'provisioning', message: 'no quota', times: 5 } } })
+    await createPool({ simulated: { provisioningDelay: '2s', failure: { at: 'provisioning', message: 'no quota', times: 5 } } })
     expect(legacyConditionsOf(await pool()).find(({ type }) => type === 'InfrastructureReady')).toMatchObject({
       status: 'False',
       message: '* Provisioned: no quota',
@@ -224,7 +224,7 @@ describe('a LocalMachinePool', () => {
   })
 
   test('writes the replicas of its own autoscaler to its MachinePool', async () => {
-    await aPool({ simulated: { replicas: 3 } }, {}, { [ReplicasManagedByAnnotation]: 'local-autoscaler' })
+    await createPool({ simulated: { replicas: 3 } }, {}, { [ReplicasManagedByAnnotation]: 'local-autoscaler' })
     expect(await pool()).toMatchObject({ spec: { replicas: 3 }, status: { phase: 'Running', replicas: 3 } })
     await patchLocalPool({ simulated: { replicas: 1 } })
     await env.advance(seconds(30))
@@ -232,7 +232,7 @@ describe('a LocalMachinePool', () => {
   })
 
   test('replaces a Machine that a user deletes, after its Node was drained', async () => {
-    await aPool({ machines: true })
+    await createPool({ machines: true })
     const [machine] = await machines()
     await env.newClient.delete(Machine, key(machine!.metadata.name))
     await env.advance(seconds(60))
@@ -243,7 +243,7 @@ describe('a LocalMachinePool', () => {
   })
 
   test('removes Machines with the annotation delete-machine first', async () => {
-    await aPool({ machines: true }, { replicas: 3 })
+    await createPool({ machines: true }, { replicas: 3 })
     const marked = draft((await machines())[1]!)
     const annotations = { 'cluster.x-k8s.io/delete-machine': '' }
     await env.newClient.patch(Machine, key(marked.metadata.name), { type: 'merge', body: { metadata: { annotations } } })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { leastUsed, planPool, type PoolMachine } from './plan.ts'
+import { leastUsedDomain, planPool, type PoolMachine } from './plan.ts'
 
 /** Machines by letters: `r` ready, `n` not ready, `o` outdated and ready, `x` outdated and not ready, `d` being deleted, `m` marked. */
 const machines = (letters: string): PoolMachine[] =>
@@ -19,12 +19,12 @@ describe('a pool', () => {
     ['does not count machines that are being deleted', 'rd', 2, 1, []],
     ['that is too large removes the oldest', 'rrr', 1, 0, ['r0', 'r1']],
     ['removes machines that are not ready first', 'rrn', 2, 0, ['n2']],
-    ['removes marked machines before those', 'rnm', 2, 0, ['m2']],
+    ['removes marked machines before those that are not ready', 'rnm', 2, 0, ['m2']],
     ['of a new template creates one more machine', 'oo', 2, 1, []],
     ['waits until the new machine is ready', 'oon', 2, 0, []],
-    ['then removes an outdated machine', 'oor', 2, 0, ['o0']],
+    ['removes an outdated machine once the new one is ready', 'oor', 2, 0, ['o0']],
     ['replaces machines that are not ready at once', 'xor', 2, 0, ['x0']],
-    ['keeps the size while it replaces', 'odr', 2, 1, []],
+    ['creates the next machine while an outdated one is being deleted', 'odr', 2, 1, []],
     ['scales down and replaces together', 'ooor', 2, 0, ['o0', 'o1']],
     ['of size 0 removes all machines', 'oo', 0, 0, ['o0', 'o1']],
   ] as const)('%s', (_, letters, replicas, create, remove) => {
@@ -37,7 +37,7 @@ describe('a pool', () => {
     [['a', 'b'], ['a', undefined], 'b'],
     [['a', 'b'], ['a', 'b', 'b'], 'a'],
   ])('places the next machine in the failure domain with the fewest: %j %j', (domains, used, expected) => {
-    expect(leastUsed(domains, used)).toBe(expected)
+    expect(leastUsedDomain(domains, used)).toBe(expected)
   })
 
   test('keeps the wanted number of ready machines during a replacement, which ends', () => {

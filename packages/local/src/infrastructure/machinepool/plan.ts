@@ -44,16 +44,16 @@ export function planPool(machines: readonly PoolMachine[], replicas: number): Po
 
 /** Order of deletion: outdated machines first, then marked ones, those that are not ready, and the oldest. */
 const byPriority = (a: PoolMachine, b: PoolMachine): number =>
-  first(a.isOutdated, b.isOutdated) ||
-  first(a.isMarked, b.isMarked) ||
-  first(!a.isReady, !b.isReady) ||
+  trueFirst(a.isOutdated, b.isOutdated) ||
+  trueFirst(a.isMarked, b.isMarked) ||
+  trueFirst(!a.isReady, !b.isReady) ||
   a.created - b.created ||
   (a.name < b.name ? -1 : 1)
 
-const first = (a: boolean, b: boolean): number => Number(b) - Number(a)
+const trueFirst = (a: boolean, b: boolean): number => Number(b) - Number(a)
 
 /** Returns the failure domain with the fewest machines; the first of several. */
-export function leastUsed(domains: readonly string[], used: readonly (string | undefined)[]): string | undefined {
+export function leastUsedDomain(domains: readonly string[], used: readonly (string | undefined)[]): string | undefined {
   const count = (domain: string) => used.filter((one) => one === domain).length
   return domains.reduce<string | undefined>(
     (best, domain) => (best === undefined || count(domain) < count(best) ? domain : best),

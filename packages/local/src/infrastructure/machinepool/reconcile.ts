@@ -40,8 +40,8 @@ import {
   LocalMachinePoolFinalizer,
 } from '../../kinds/local-machine-pool.ts'
 import { labelledCluster, owningMachinePool } from '../../owner.ts'
-import { again, failureAt, instant, progress, reportTerminal } from '../../simulation.ts'
-import { leastUsed, planPool } from './plan.ts'
+import { retryOutcome, failureAt, timeText, progress, reportTerminal } from '../../simulation.ts'
+import { leastUsedDomain, planPool } from './plan.ts'
 
 interface Result {
   readonly outcome: Outcome
@@ -89,7 +89,7 @@ function provision(pool: LocalMachinePool, cluster: Cluster, now: number): Resul
     return { outcome: wait(message), conditions: [Provisioned.false('WaitingForClusterInfrastructure', message)] }
   }
   status.timeline ??= {}
-  status.timeline.provisioningStarted ??= instant(now)
+  status.timeline.provisioningStarted ??= timeText(now)
   const simulated = pool.spec?.simulated
   const step = progress(Date.parse(status.timeline.provisioningStarted), now, {
     delay: simulated?.provisioningDelay,
@@ -101,7 +101,7 @@ function provision(pool: LocalMachinePool, cluster: Cluster, now: number): Resul
   }
   if (step.state === 'failed') {
     reportTerminal(status, simulated?.failure)
-    const outcome = again(step.retryAt, now, 'failed provisioning')
+    const outcome = retryOutcome(step.retryAt, now, 'failed provisioning')
     return { outcome, conditions: [Provisioned.false('ProvisioningFailed', step.message)] }
   }
   const { namespace, name } = pool.metadata
@@ -115,8 +115,8 @@ function provision(pool: LocalMachinePool, cluster: Cluster, now: number): Resul
 async function syncMachines(pool: LocalMachinePool, machinePool: MachinePool, io: ReconcileContext): Promise<Result> {
   const replicas = await wantedReplicas(pool, machinePool, io)
   const machines = io.cache.byIndex(byPool, poolText(pool))
-  const report = reportMachines(pool, machines, io.clock.now())
-  await dropLost(pool, machines, io)
+  const reportOutcome = reportMachines(pool, machines, io.clock.now())
+  await deleteLost(pool, machines, io)
   await deleteOrphans(machinePool, machines, io)
 
   const { dataSecretName } = machinePool.spec.template.spec.bootstrap
@@ -137,7 +137,7 @@ async function syncMachines(pool: LocalMachinePool, machinePool: MachinePool, io
   )
   const used = machines.map(({ spec }) => spec?.pool?.failureDomain)
   for (let made = 0; made < Math.min(step.create, MaxCreations); made++) {
-    const failureDomain = leastUsed(machinePool.spec.failureDomains ?? [], used)
+    const failureDomain = leastUsedDomain(machinePool.spec.failureDomains ?? [], used)
     used.push(failureDomain)
     await createMachine(pool, machinePool, { dataSecretName, failureDomain }, io)
   }
@@ -148,7 +148,7 @@ async function syncMachines(pool: LocalMachinePool, machinePool: MachinePool, io
     ready === replicas && machines.length === replicas
       ? Conditions.MachinesReady.true('Ready')
       : Conditions.MachinesReady.false('NotReady', `${ready} of ${replicas} machines are ready, there are ${machines.length}`)
-  return { outcome: report, conditions: [condition] }
+  return { outcome: reportOutcome, conditions: [condition] }
 }
 
 /** Most machines that one reconcile creates; their watch events trigger the next one. */
@@ -226,7 +226,7 @@ async function removeMachine(machine: LocalMachine, io: ReconcileContext): Promi
 }
 
 /** Deletes the machines in `simulated.lost` at once, without a drain. */
-async function dropLost(pool: LocalMachinePool, machines: readonly LocalMachine[], io: ReconcileContext): Promise<void> {
+async function deleteLost(pool: LocalMachinePool, machines: readonly LocalMachine[], io: ReconcileContext): Promise<void> {
   const lost = pool.spec?.simulated?.lost ?? []
   for (const machine of machines) {
     if (lost.includes(machine.metadata.name) && !isDeleting(machine))
