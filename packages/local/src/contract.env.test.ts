@@ -30,7 +30,7 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
     readonly endpoint?: { host: string; port: number }
   }
 
-  async function aCluster({ cluster = {}, annotations = {}, controlPlane = {}, endpoint }: Setup = {}): Promise<void> {
+  async function createCluster({ cluster = {}, annotations = {}, controlPlane = {}, endpoint }: Setup = {}): Promise<void> {
     env = await providerEnv({ ...localProvider(), contract })
     const { client } = env
     const template = ref('infrastructure', 'LocalMachineTemplate', 'machines')
@@ -69,7 +69,7 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
   const legacyFailure = ({ status }: { status?: { deprecated?: { v1beta1?: object } } }) => status?.deprecated?.v1beta1
 
   test('a terminal failure of a LocalCluster reaches its Cluster', async () => {
-    await aCluster({ cluster: failure('provisioning') })
+    await createCluster({ cluster: failure('provisioning') })
     expect((await env.client.get(LocalCluster, key('demo'))).status).toMatchObject({
       failureReason: 'Broken',
       failureMessage: 'cannot: provisioning',
@@ -78,7 +78,7 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
   })
 
   test('a terminal failure of a LocalControlPlane reaches its Cluster', async () => {
-    await aCluster({ controlPlane: failure('initialization') })
+    await createCluster({ controlPlane: failure('initialization') })
     expect((await env.client.get(LocalControlPlane, key('demo'))).status).toMatchObject({
       failureReason: 'Broken',
       failureMessage: 'cannot: initialization',
@@ -87,9 +87,9 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
   })
 
   test('terminal failures of a LocalMachine and a LocalBootstrapConfig reach their Machines', async () => {
-    await aCluster()
-    await aWorker('broken-machine', { machine: failure('provisioning') })
-    await aWorker('broken-config', { config: failure('data') })
+    await createCluster()
+    await createWorker('broken-machine', { machine: failure('provisioning') })
+    await createWorker('broken-config', { config: failure('data') })
     await env.advance(seconds(20))
     for (const [name, message] of [
       ['broken-machine', 'cannot: provisioning'],
@@ -101,15 +101,15 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
   })
 
   test('a terminal failure of a LocalMachinePool reaches its MachinePool', async () => {
-    await aCluster()
-    await aPool(failure('provisioning'))
+    await createCluster()
+    await createPool(failure('provisioning'))
     await env.advance(seconds(20))
     const copied = legacyFailure(await env.client.get(MachinePool, key('pool')))
     expect(copied).toMatchObject({ failureReason: 'Broken', failureMessage: expect.stringContaining('cannot: provisioning') })
   })
 
   test('an externally managed LocalCluster is not reconciled, and core uses the status that its external system writes', async () => {
-    await aCluster({ annotations: { [ManagedByAnnotation]: 'terraform' } })
+    await createCluster({ annotations: { [ManagedByAnnotation]: 'terraform' } })
     const before = await env.client.get(LocalCluster, key('demo'))
     expect([before.spec, before.status, before.metadata.finalizers]).toEqual([{}, undefined, undefined])
 
@@ -126,13 +126,13 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
 
   test('an endpoint that the user has set is kept', async () => {
     const endpoint = { host: 'lb.example.com', port: 443 }
-    await aCluster({ endpoint })
+    await createCluster({ endpoint })
     expect((await cluster()).spec.controlPlaneEndpoint).toEqual(endpoint)
     expect((await env.client.get(LocalCluster, key('demo'))).spec?.controlPlaneEndpoint).toEqual(endpoint)
   })
 
   test('changed failure domains are copied to the Cluster', async () => {
-    await aCluster()
+    await createCluster()
     const names = async () => (await cluster()).status?.failureDomains?.map(({ name }) => name)
     expect(await names()).toEqual(['a', 'b', 'c'])
     // In contract v1beta1 the field is a map: a merge patch adds entries and removes none.
@@ -143,7 +143,7 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
   })
 
   test('minReadySeconds propagates to control plane Machines without a rollout', async () => {
-    await aCluster()
+    await createCluster()
     const machines = async () => (await env.client.list(Machine, { namespace: 'default' })).items
     const [before] = await machines()
     await patch(LocalControlPlane, 'demo', { spec: { machineTemplate: { spec: { minReadySeconds: 60 } } } })
@@ -162,7 +162,7 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
     expect(await available()).toBe(3)
   })
 
-  async function aPool(pool: object, config: object = {}): Promise<void> {
+  async function createPool(pool: object, config: object = {}): Promise<void> {
     await env.client.create(LocalMachinePool, { ...named('pool'), spec: pool })
     await env.client.create(LocalBootstrapConfig, { ...named('pool'), spec: config })
     await env.client.create(MachinePool, {
@@ -182,7 +182,7 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
     })
   }
 
-  async function aWorker(name: string, { machine = {}, config = {} } = {}): Promise<void> {
+  async function createWorker(name: string, { machine = {}, config = {} } = {}): Promise<void> {
     await env.client.create(LocalMachine, { ...named(name), spec: machine })
     await env.client.create(LocalBootstrapConfig, { ...named(name), spec: config })
     await env.client.create(Machine, {
@@ -198,7 +198,7 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
   const worker = () => env.client.get(Machine, key('worker'))
 
   test('a hosted control plane supplies the endpoint and has no Machines; workers join, also after a restart', async () => {
-    await aCluster({ cluster: { withoutEndpoint: true }, controlPlane: { hosted: true } })
+    await createCluster({ cluster: { withoutEndpoint: true }, controlPlane: { hosted: true } })
     expect((await env.client.get(LocalCluster, key('demo'))).spec?.controlPlaneEndpoint).toBeUndefined()
     expect((await env.client.get(LocalControlPlane, key('demo'))).status).toMatchObject({
       externalManagedControlPlane: true,
@@ -212,7 +212,7 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
     expect(isTrue(await cluster(), 'ControlPlaneAvailable')).toBe(true)
     expect((await env.client.list(Machine, { namespace: 'default' })).items).toEqual([])
 
-    await aWorker('worker')
+    await createWorker('worker')
     await env.advance(seconds(20))
     expect(await worker()).toMatchObject({ status: { phase: 'Running', nodeRef: { name: 'worker' } } })
 
@@ -247,8 +247,10 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
   test.each([undefined, 'cloud-config', 'ignition'] as const)(
     'a machine boots from bootstrap data of format %s',
     async (format) => {
-      await aCluster({ controlPlane: { hosted: true } })
-      await aWorker('worker', { config: { ...(format ? { format } : {}), nodeLabels: { 'node.cluster.x-k8s.io/tier': 'blue' } } })
+      await createCluster({ controlPlane: { hosted: true } })
+      await createWorker('worker', {
+        config: { ...(format ? { format } : {}), nodeLabels: { 'node.cluster.x-k8s.io/tier': 'blue' } },
+      })
       await env.advance(seconds(20))
       const { uid } = (await env.client.get(LocalBootstrapConfig, key('worker'))).metadata
       const secret = await dataSecret()
@@ -270,8 +272,8 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
   )
 
   test('data are renewed at half of their TTL until the Machine has its Node, and not afterwards', async () => {
-    await aCluster({ controlPlane: { hosted: true } })
-    await aWorker('worker', { config: { ttlSeconds: 240 }, machine: { simulated: { nodeDelay: '9m' } } })
+    await createCluster({ controlPlane: { hosted: true } })
+    await createWorker('worker', { config: { ttlSeconds: 240 }, machine: { simulated: { nodeDelay: '9m' } } })
     await env.advance(seconds(5))
     const first = await expiry()
     await env.advance(minutes(2))
@@ -292,8 +294,8 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
     ['15 minutes by default', {}, minutes(15)],
     ['not limited where ttlSeconds is 0', { ttlSeconds: 0 }, Number.NaN],
   ])('the TTL is %s', async (_, config, ttl) => {
-    await aCluster({ controlPlane: { hosted: true } })
-    await aWorker('worker', { config, machine: { simulated: { nodeDelay: '2h' } } })
+    await createCluster({ controlPlane: { hosted: true } })
+    await createWorker('worker', { config, machine: { simulated: { nodeDelay: '2h' } } })
     const now = env.clock.now()
     await env.settle()
     expect((await expiry()) - now).toBe(ttl)
@@ -302,32 +304,32 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
   })
 
   test('the data of the first control plane machine, which joins no existing cluster, do not expire', async () => {
-    await aCluster()
+    await createCluster()
     const [first] = (await env.client.list(Machine, { namespace: 'default' })).items
     expect(await expiry(first!.metadata.name)).toBeNaN()
   })
 
   test('a machine does not join with expired data, until they are renewed', async () => {
-    await aCluster({ controlPlane: { hosted: true } })
-    await aWorker('worker', { config: { ttlSeconds: 240 }, machine: { simulated: { nodeDelay: '9m' } } })
+    await createCluster({ controlPlane: { hosted: true } })
+    await createWorker('worker', { config: { ttlSeconds: 240 }, machine: { simulated: { nodeDelay: '9m' } } })
     await env.advance(seconds(5))
-    const paused = (value: string | null) =>
+    const setPaused = (value: string | null) =>
       patch(LocalBootstrapConfig, 'worker', { metadata: { annotations: { 'cluster.x-k8s.io/paused': value } } })
-    await paused('')
+    await setPaused('')
     const expires = new Date(await expiry()).toISOString()
     await env.advance(minutes(10))
     expect(await nodeProvisioned()).toBe(`False BootstrapDataExpired: Bootstrap data of Secret worker expired at ${expires}`)
     expect(conditionText(await worker(), 'InfrastructureReady')).toContain(expires)
     expect((await worker()).status?.nodeRef).toBeUndefined()
 
-    await paused(null)
+    await setPaused(null)
     await env.advance(seconds(20))
     expect((await worker()).status?.nodeRef).toEqual({ name: 'worker' })
   })
 
   test('the data of a MachinePool are renewed while it exists, so that machines of a later scale-up join', async () => {
-    await aCluster({ controlPlane: { hosted: true } })
-    await aPool({}, { ttlSeconds: 240 })
+    await createCluster({ controlPlane: { hosted: true } })
+    await createPool({}, { ttlSeconds: 240 })
     await env.advance(minutes(30))
     expect(await expiry('pool')).toBeGreaterThan(env.clock.now())
     await patch(MachinePool, 'pool', { spec: { replicas: 2 } })
@@ -337,7 +339,7 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
 
   test('a control plane with Machines supplies the endpoint', async () => {
     const controlPlaneEndpoint = { host: 'control-plane.example.com', port: 443 }
-    await aCluster({ cluster: { withoutEndpoint: true }, controlPlane: { controlPlaneEndpoint } })
+    await createCluster({ cluster: { withoutEndpoint: true }, controlPlane: { controlPlaneEndpoint } })
     expect(await cluster()).toMatchObject({
       spec: { controlPlaneEndpoint },
       status: { initialization: { controlPlaneInitialized: true } },

@@ -14,7 +14,7 @@ import { LocalCluster } from './kinds/local-cluster.ts'
 import { LocalControlPlane, LocalControlPlaneConditions } from './kinds/local-control-plane.ts'
 import { LocalMachine } from './kinds/local-machine.ts'
 import { LocalMachinePool } from './kinds/local-machine-pool.ts'
-import { byCluster, clusterMattered, machineMattered, machinePoolMattered, ofCluster } from './owner.ts'
+import { byCluster, relevantClusterChange, relevantMachineChange, relevantMachinePoolChange, ofCluster } from './owner.ts'
 import type { Workloads } from './workload/workloads.ts'
 
 export interface LocalControllersOptions {
@@ -25,10 +25,10 @@ export interface LocalControllersOptions {
   readonly updates?: InPlaceUpdates
 }
 
-const configsByCluster = byCluster(LocalBootstrapConfig)
-const clustersByCluster = byCluster(LocalCluster)
-const poolsByCluster = byCluster(LocalMachinePool)
-const controlPlanesByCluster = byCluster(LocalControlPlane)
+const localConfigsByCluster = byCluster(LocalBootstrapConfig)
+const localClustersByCluster = byCluster(LocalCluster)
+const localPoolsByCluster = byCluster(LocalMachinePool)
+const localControlPlanesByCluster = byCluster(LocalControlPlane)
 
 /** Creates all controllers of the local provider. Only their watches, sources and requeues trigger a reconcile. */
 export function localControllers({ workloads, endpoint, updates }: LocalControllersOptions): readonly Controller[] {
@@ -37,9 +37,9 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
       name: 'localcluster',
       for: LocalCluster,
       watches: [
-        watches(Cluster, ofCluster(clustersByCluster), clusterMattered),
+        watches(Cluster, ofCluster(localClustersByCluster), relevantClusterChange),
         // The workload API server runs until the last machine is deleted.
-        watches(LocalMachine, sameCluster(clustersByCluster), isGone),
+        watches(LocalMachine, sameCluster(localClustersByCluster), isGone),
       ],
       reconcile: (key, io) => reconcileLocalCluster(key, io, { workloads, endpoint }),
     }),
@@ -47,8 +47,12 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
       name: 'localmachine',
       for: LocalMachine,
       watches: [
-        watches(Cluster, ofCluster(machinesByCluster), clusterMattered),
-        watches(Machine, (machine) => referenced(machine, LocalMachine, machine.spec.infrastructureRef), machineMattered),
+        watches(Cluster, ofCluster(machinesByCluster), relevantClusterChange),
+        watches(
+          Machine,
+          (machine) => keyOfReference(machine, LocalMachine, machine.spec.infrastructureRef),
+          relevantMachineChange,
+        ),
       ],
       sources: [workloadStarted(workloads, machinesByCluster)],
       reconcile: (key, io) => reconcileLocalMachine(key, io, { workloads }),
@@ -57,19 +61,19 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
       name: 'localbootstrapconfig',
       for: LocalBootstrapConfig,
       watches: [
-        watches(Cluster, ofCluster(configsByCluster), clusterMattered),
+        watches(Cluster, ofCluster(localConfigsByCluster), relevantClusterChange),
         watches(
           Machine,
-          (machine) => referenced(machine, LocalBootstrapConfig, machine.spec.bootstrap.configRef),
-          machineMattered,
+          (machine) => keyOfReference(machine, LocalBootstrapConfig, machine.spec.bootstrap.configRef),
+          relevantMachineChange,
         ),
         // Their events trigger no reconcile: reconciles read the endpoint of a control plane, and the expiry of data, from the cache.
         watches(LocalControlPlane, () => []),
         watches(Secret, () => []),
         watches(
           MachinePool,
-          ({ metadata, spec }) => referenced({ metadata }, LocalBootstrapConfig, spec.template.spec.bootstrap.configRef),
-          machinePoolMattered,
+          ({ metadata, spec }) => keyOfReference({ metadata }, LocalBootstrapConfig, spec.template.spec.bootstrap.configRef),
+          relevantMachinePoolChange,
         ),
       ],
       reconcile: reconcileLocalBootstrapConfig,
@@ -78,15 +82,15 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
       name: 'localmachinepool',
       for: LocalMachinePool,
       watches: [
-        watches(Cluster, ofCluster(poolsByCluster), clusterMattered),
+        watches(Cluster, ofCluster(localPoolsByCluster), relevantClusterChange),
         watches(
           MachinePool,
-          ({ metadata, spec }) => referenced({ metadata }, LocalMachinePool, spec.template.spec.infrastructureRef),
-          machinePoolMattered,
+          ({ metadata, spec }) => keyOfReference({ metadata }, LocalMachinePool, spec.template.spec.infrastructureRef),
+          relevantMachinePoolChange,
         ),
         watches(LocalMachine, poolOf),
         // For deletions of Machines, and for Machines without infrastructure.
-        watches(Machine, sameCluster(poolsByCluster), ({ previous, object }) => isPooled(object ?? previous)),
+        watches(Machine, sameCluster(localPoolsByCluster), ({ previous, object }) => isPooled(object ?? previous)),
       ],
       reconcile: reconcileLocalMachinePool,
     }),
@@ -95,16 +99,16 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
       for: LocalControlPlane,
       owns: [Machine],
       watches: [
-        watches(Cluster, ofCluster(controlPlanesByCluster), clusterMattered),
+        watches(Cluster, ofCluster(localControlPlanesByCluster), relevantClusterChange),
         // Deletion waits for the last worker.
-        watches(Machine, sameCluster(controlPlanesByCluster), isGone),
+        watches(Machine, sameCluster(localControlPlanesByCluster), isGone),
         // Secrets of any owner, because users may bring certificates, and replace them.
-        watches(Secret, sameCluster(controlPlanesByCluster), isClusterSecretOf),
+        watches(Secret, sameCluster(localControlPlanesByCluster), isClusterSecretOf),
         watches(LocalBootstrapConfig, () => []),
         // Its events trigger no reconcile: reconciles read the API versions of kinds from the cache.
         watches(CustomResourceDefinition, () => []),
       ],
-      sources: [workloadStarted(workloads, controlPlanesByCluster), extensionsChanged(updates)],
+      sources: [workloadStarted(workloads, localControlPlanesByCluster), extensionsChanged(updates)],
       reconcile: (key, io) => reconcileLocalControlPlane(key, io, { workloads, endpoint, updates }),
     }),
   ]
@@ -126,7 +130,7 @@ const rollingOut: Index<LocalControlPlane> = {
 }
 
 /** Maps a Machine or MachinePool to the object that it refers to, if that has this kind. */
-const referenced = (
+const keyOfReference = (
   { metadata }: Pick<KubeObject, 'metadata'>,
   { group, kind }: Kind,
   ref: { apiGroup: string; kind: string; name: string } | undefined,

@@ -40,9 +40,9 @@ interface World extends TestEnv {
   readonly workloads: Workloads
 }
 
-const open: World[] = []
+const openWorlds: World[] = []
 afterEach(async () => {
-  for (const world of open.splice(0)) await end(world)
+  for (const world of openWorlds.splice(0)) await end(world)
 })
 
 async function end(world: World): Promise<void> {
@@ -105,7 +105,7 @@ async function aWorld(options: Partial<TestEnvOptions> & { stores?: ReturnType<t
     ...more,
   })
   const world = { ...env, workloads }
-  open.push(world)
+  openWorlds.push(world)
   return world
 }
 
@@ -143,7 +143,7 @@ const nodes = async ({ workloads }: World) => {
 }
 const scale = ({ client }: World, replicas: number) =>
   client.patch(LocalControlPlane, key('demo'), { type: 'merge', body: { spec: { replicas } } })
-const shown = async (world: World) =>
+const machineTexts = async (world: World) =>
   (await machines(world))
     .map((machine) => `${machine.status?.phase} in ${machine.status?.failureDomain} ${machine.spec.version}`)
     .sort()
@@ -153,7 +153,7 @@ test('a cluster is provisioned at once without delays', async () => {
   await createCluster(world)
   await world.advance(seconds(2))
 
-  expect(await shown(world)).toEqual(['Running in a v1.35.0'])
+  expect(await machineTexts(world)).toEqual(['Running in a v1.35.0'])
   const controlPlane = await world.client.get(LocalControlPlane, key('demo'))
   expect(controlPlane.status).toMatchObject({
     initialization: { controlPlaneInitialized: true },
@@ -217,7 +217,7 @@ test('a new version replaces one Machine at a time, and the API server stays rea
   const upgrade = () =>
     world.client.patch(LocalControlPlane, key('demo'), { type: 'merge', body: { spec: { version: 'v1.36.0' } } })
   expect(await followMachines(world, upgrade, 'v1.36.0')).toBe('0/3 1/4 1/3 2/4 2/3 3/4 3/3')
-  expect(await shown(world)).toEqual(['Running in a v1.36.0', 'Running in b v1.36.0', 'Running in c v1.36.0'])
+  expect(await machineTexts(world)).toEqual(['Running in a v1.36.0', 'Running in b v1.36.0', 'Running in c v1.36.0'])
   expect((await nodes(world))?.map(({ status }) => status?.nodeInfo?.kubeletVersion)).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
   const kubeadmConfig = await world.workloads
     .clientFor(key('demo'))!
@@ -245,7 +245,7 @@ async function addWorker({ client }: World, name: string): Promise<void> {
 }
 
 /** Names of a cluster's objects in the store, as `resource/name`. */
-const leftOf = ({ store }: World) =>
+const objectNames = ({ store }: World) =>
   [
     'clusters.cluster.x-k8s.io',
     'machines.cluster.x-k8s.io',
@@ -270,16 +270,16 @@ test('a worker waits for the control plane and joins; a deleted Cluster deletes 
   expect(node?.metadata.labels?.tier).toBe('blue')
   expect(node?.spec?.taints ?? []).toEqual([])
 
-  const gone: string[] = []
-  const note = ({ object, previous }: { object: KubeObject | undefined; previous: KubeObject | undefined }) => {
-    if (!object) gone.push(previous!.kind)
+  const deleted: string[] = []
+  const recordDeletion = ({ object, previous }: { object: KubeObject | undefined; previous: KubeObject | undefined }) => {
+    if (!object) deleted.push(previous!.kind)
   }
   for (const { group, plural } of [Machine, LocalControlPlane, LocalCluster, Cluster])
-    world.store.subscribe(`${plural}.${group}`, note)
+    world.store.subscribe(`${plural}.${group}`, recordDeletion)
   await world.client.delete(Cluster, key('demo'))
   await world.advance(minutes(2))
-  expect(gone).toEqual(['Machine', 'Machine', 'Machine', 'Machine', 'LocalControlPlane', 'LocalCluster', 'Cluster'])
-  expect(leftOf(world)).toEqual([])
+  expect(deleted).toEqual(['Machine', 'Machine', 'Machine', 'Machine', 'LocalControlPlane', 'LocalCluster', 'Cluster'])
+  expect(objectNames(world)).toEqual([])
   expect(stores.names()).toEqual([])
 })
 
@@ -288,16 +288,16 @@ test('delays count from their start, also across a restart', async () => {
   const world = await aWorld({ stores, store, clock })
   await createCluster(world, { simulated: { provisioningDelay: '30s', nodeDelay: '20s' } })
   await world.advance(seconds(29))
-  expect(await shown(world)).toEqual(['Provisioning in undefined v1.35.0'])
+  expect(await machineTexts(world)).toEqual(['Provisioning in undefined v1.35.0'])
   await end(world)
 
-  const again = await aWorld({ stores, store, clock })
-  await again.advance(seconds(2))
-  expect(await shown(again)).toEqual(['Provisioned in a v1.35.0'])
-  await again.advance(seconds(17))
-  expect(await nodes(again)).toBeUndefined()
-  await again.advance(seconds(3))
-  expect(await shown(again)).toEqual(['Running in a v1.35.0'])
+  const restarted = await aWorld({ stores, store, clock })
+  await restarted.advance(seconds(2))
+  expect(await machineTexts(restarted)).toEqual(['Provisioned in a v1.35.0'])
+  await restarted.advance(seconds(17))
+  expect(await nodes(restarted)).toBeUndefined()
+  await restarted.advance(seconds(3))
+  expect(await machineTexts(restarted)).toEqual(['Running in a v1.35.0'])
 })
 
 test('a scripted failure is reported in conditions, and ends after its attempts', async () => {
@@ -308,7 +308,7 @@ test('a scripted failure is reported in conditions, and ends after its attempts'
   const [machine] = await machines(world)
   expect(getCondition(machine!, 'InfrastructureReady')?.message).toContain('* Provisioned: no capacity in zone a')
   await world.advance(seconds(20))
-  expect(await shown(world)).toEqual(['Running in a v1.35.0'])
+  expect(await machineTexts(world)).toEqual(['Running in a v1.35.0'])
 })
 
 test('a permanent failure is not retried until it is removed from the spec', async () => {
@@ -327,7 +327,7 @@ test('a permanent failure is not retried until it is removed from the spec', asy
 
   await world.client.patch(LocalMachine, key(machine!.metadata.name), { type: 'merge', body: { spec: { simulated: null } } })
   await world.advance(seconds(20))
-  expect(await shown(world)).toEqual(['Running in a v1.35.0'])
+  expect(await machineTexts(world)).toEqual(['Running in a v1.35.0'])
 })
 
 test('a failing kubelet of the new version stops the rollout', async () => {
@@ -359,7 +359,7 @@ test('a certificate authority of the user is used and not changed', async () => 
   await world.client.create(Secret, { ...named('demo-ca'), type: 'Opaque', data })
   await createCluster(world)
   await world.advance(seconds(5))
-  expect(await shown(world)).toEqual(['Running in a v1.35.0'])
+  expect(await machineTexts(world)).toEqual(['Running in a v1.35.0'])
   const secret = await world.client.get(Secret, key('demo-ca'))
   expect(secret.data).toEqual(data)
   expect(secret.metadata.ownerReferences).toBeUndefined()
@@ -461,11 +461,11 @@ test('a paused cluster is reachable after a restart', async () => {
   await world.advance(seconds(5))
   await world.client.patch(Cluster, key('demo'), { type: 'merge', body: { spec: { paused: true } } })
   await world.advance(seconds(5))
-  await end(open.pop()!)
+  await end(openWorlds.pop()!)
 
-  const again = await aWorld({ isInstalled: true, stores, store, clock })
-  await again.settle()
-  expect(await nodes(again)).toHaveLength(1)
+  const restarted = await aWorld({ isInstalled: true, stores, store, clock })
+  await restarted.settle()
+  expect(await nodes(restarted)).toHaveLength(1)
 })
 
 test('labels and deletion timeouts of the machine template propagate to existing Machines without a rollout', async () => {
@@ -520,15 +520,15 @@ test('creates each object once, however early the process was stopped', async ()
     const world = await aWorld({ isInstalled: true, stores, store, clock, between: cutOffAfter(writes) })
     await createCluster(world)
     await world.settle()
-    const finished = (await shown(world)).join() === 'Running in a v1.35.0'
-    await end(open.pop()!)
+    const finished = (await machineTexts(world)).join() === 'Running in a v1.35.0'
+    await end(openWorlds.pop()!)
 
-    const again = await aWorld({ isInstalled: true, stores, store, clock, seed: 2 })
-    await again.advance(seconds(30))
-    expect([writes, ...(await shown(again))]).toEqual([writes, 'Running in a v1.35.0'])
-    const [machine] = await machines(again)
+    const restarted = await aWorld({ isInstalled: true, stores, store, clock, seed: 2 })
+    await restarted.advance(seconds(30))
+    expect([writes, ...(await machineTexts(restarted))]).toEqual([writes, 'Running in a v1.35.0'])
+    const [machine] = await machines(restarted)
     const name = machine!.metadata.name
-    expect(leftOf(again)).toEqual([
+    expect(objectNames(restarted)).toEqual([
       'clusters/demo',
       `machines/${name}`,
       'localclusters/demo',
@@ -537,7 +537,7 @@ test('creates each object once, however early the process was stopped', async ()
       `localbootstrapconfigs/${name}`,
       ...[`secrets/${name}`, ...['ca', 'etcd', 'kubeconfig', 'proxy', 'sa'].map((of) => `secrets/demo-${of}`)].sort(),
     ])
-    await end(open.pop()!)
+    await end(openWorlds.pop()!)
     if (finished) break
   }
 })
@@ -548,18 +548,18 @@ test.each([4, 11, 17, 23, 30, 38, 47])('a rollout that is stopped at write %d co
   await createCluster(before, { replicas: 3 })
   await before.advance(seconds(10))
   await before.client.patch(LocalControlPlane, key('demo'), { type: 'merge', body: { spec: { version: 'v1.36.0' } } })
-  await end(open.pop()!)
+  await end(openWorlds.pop()!)
 
   const stopped = await aWorld({ isInstalled: true, stores, store, clock, between: cutOffAfter(writes) })
   await stopped.advance(seconds(20))
-  await end(open.pop()!)
+  await end(openWorlds.pop()!)
 
-  const again = await aWorld({ isInstalled: true, stores, store, clock, seed: 2 })
-  const counts = await followMachines(again, () => Promise.resolve(), 'v1.36.0')
+  const restarted = await aWorld({ isInstalled: true, stores, store, clock, seed: 2 })
+  const counts = await followMachines(restarted, () => Promise.resolve(), 'v1.36.0')
   expect(counts).toMatch(/3\/3$/)
   expect(counts).not.toMatch(/\/[0125-9]/)
-  expect(await shown(again)).toEqual(['Running in a v1.36.0', 'Running in b v1.36.0', 'Running in c v1.36.0'])
-  expect(leftOf(again).filter((name) => name.startsWith('local'))).toHaveLength(2 + 3 + 3)
+  expect(await machineTexts(restarted)).toEqual(['Running in a v1.36.0', 'Running in b v1.36.0', 'Running in c v1.36.0'])
+  expect(objectNames(restarted).filter((name) => name.startsWith('local'))).toHaveLength(2 + 3 + 3)
 })
 
 test('kubectl connects to the workload API server with its kubeconfig over TLS', async () => {
@@ -582,7 +582,7 @@ test('kubectl connects to the workload API server with its kubeconfig over TLS',
   }
 })
 
-test('a user replaces the certificate authority: the kubeconfig and the workload API server follow', async () => {
+test('a user replaces the certificate authority: the kubeconfig and the workload API server use the new one', async () => {
   const clock = new VirtualClock(Date.now())
   const world = await aWorld({ clock })
   const listener = await listen({ port: 0, endpointFor: (name) => world.workloads.endpointFor(name ?? ''), clock })

@@ -65,8 +65,8 @@ export const ofCluster =
   (cluster, cache) =>
     cache.byIndex(index, `${cluster.metadata.namespace}/${cluster.metadata.name}`).map(keyOf)
 
-/** Fields of a Cluster that matter to this provider. */
-export const clusterMattered = whenChanged(({ metadata, spec, status }: Cluster) => [
+/** Passes changes of those fields of a Cluster that this provider uses. */
+export const relevantClusterChange = whenChanged(({ metadata, spec, status }: Cluster) => [
   spec.paused,
   spec.controlPlaneEndpoint,
   spec.topology?.version,
@@ -75,15 +75,15 @@ export const clusterMattered = whenChanged(({ metadata, spec, status }: Cluster)
   status?.failureDomains,
 ])
 
-/** Fields of a Machine that matter to its infrastructure and bootstrap config; not its status, which core computes from theirs. */
-export const machineMattered = whenChanged((machine: Machine) => [
+/** Passes changes that its infrastructure and bootstrap config use; not those of its status, which core computes from theirs. */
+export const relevantMachineChange = whenChanged((machine: Machine) => [
   machine.spec,
   machine.metadata.labels,
   isUpdateInProgress(machine),
 ])
 
-/** Fields of a MachinePool that matter to its infrastructure and bootstrap config; not the list that core copies into it. */
-export const machinePoolMattered = whenChanged(({ metadata, spec }: MachinePool) => [
+/** Passes changes that its infrastructure and bootstrap config use; not those of the list that core copies into it. */
+export const relevantMachinePoolChange = whenChanged(({ metadata, spec }: MachinePool) => [
   spec.replicas,
   spec.template,
   spec.failureDomains,

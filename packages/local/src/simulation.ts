@@ -43,19 +43,21 @@ export function progress(
 ): Progress {
   const delay = script.delay === undefined ? 0 : parseDuration(script.delay)
   const { failure } = script
-  const failing = failure === undefined ? 0 : (failure.times ?? Number.POSITIVE_INFINITY)
-  const length = (Number.isFinite(failing) ? failing : 0) * (delay + RetryDelay) + delay
-  const begun = started - now > length ? now - length : started
+  const failedAttempts = failure === undefined ? 0 : (failure.times ?? Number.POSITIVE_INFINITY)
+  const duration = (Number.isFinite(failedAttempts) ? failedAttempts : 0) * (delay + RetryDelay) + delay
+  const begun = started - now > duration ? now - duration : started
   // A permanent failure is not retried, so that an idle system does no work.
-  const attempt = failing === Number.POSITIVE_INFINITY ? 0 : Math.max(0, Math.floor((now - begun) / (delay + RetryDelay)))
-  if (attempt >= failing) {
-    const end = begun + failing * (delay + RetryDelay) + delay
+  const attempt = failedAttempts === Number.POSITIVE_INFINITY ? 0 : Math.max(0, Math.floor((now - begun) / (delay + RetryDelay)))
+  if (attempt >= failedAttempts) {
+    const end = begun + failedAttempts * (delay + RetryDelay) + delay
     return now >= end ? { state: 'done', at: end } : { state: 'running', until: end }
   }
-  const ends = begun + attempt * (delay + RetryDelay) + delay
-  if (now < ends) return { state: 'running', until: ends }
+  const attemptEnd = begun + attempt * (delay + RetryDelay) + delay
+  if (now < attemptEnd) return { state: 'running', until: attemptEnd }
   const { message } = failure!
-  return failure!.times === undefined ? { state: 'failed', message } : { state: 'failed', message, retryAt: ends + RetryDelay }
+  return failure!.times === undefined
+    ? { state: 'failed', message }
+    : { state: 'failed', message, retryAt: attemptEnd + RetryDelay }
 }
 
 /** Returns the scripted failure if it is for this stage. */
@@ -65,8 +67,8 @@ export const failureAt = <Stage extends string>(
 ): ScriptedFailure | undefined => (failure?.at === stage ? failure : undefined)
 
 /** Formats a time with milliseconds for `status.timeline`, since delays may be shorter than a second. */
-export const instant = (ms: number): string => new Date(ms).toISOString()
+export const timeText = (ms: number): string => new Date(ms).toISOString()
 
 /** Requeues at the retry time of a scripted failure; without one, waits for a change of the spec. */
-export const again = (retryAt: number | undefined, now: number, what: string): Outcome =>
+export const retryOutcome = (retryAt: number | undefined, now: number, what: string): Outcome =>
   retryAt === undefined ? wait(`${what}: the spec to change`) : requeue(retryAt - now, `${what}: the next attempt`)

@@ -62,7 +62,7 @@ test.each(formats)('an invalid file in the format %s is an error that does not q
   expect(() => parseBootstrapData(value, format)).toThrow('Cannot read bootstrap data: /etc/capstan/bootstrap.json is not JSON')
 })
 
-describe('bootstrap data waits', () => {
+describe('bootstrap data', () => {
   const worker = { isControlPlane: false }
   const controlPlane = { isControlPlane: true }
   const cluster = (initialization: object, endpoint?: object) =>
@@ -72,20 +72,20 @@ describe('bootstrap data waits', () => {
   const initialized = { ...provisioned, controlPlaneInitialized: true }
   test.each([
     [
-      'for the infrastructure',
+      'wait for the infrastructure',
       worker,
       cluster({}),
       'Waiting for Cluster status.initialization.infrastructureProvisioned to be true',
     ],
-    ['for the endpoint', worker, cluster(provisioned), 'Waiting for Cluster spec.controlPlaneEndpoint to be set'],
+    ['wait for the endpoint', worker, cluster(provisioned), 'Waiting for Cluster spec.controlPlaneEndpoint to be set'],
     [
-      'on workers, for the control plane',
+      'of workers wait for the control plane',
       worker,
       cluster(provisioned, endpoint),
       'Waiting for Cluster control plane to be initialized',
     ],
-    ['on control plane machines, not for the control plane', controlPlane, cluster(provisioned, endpoint), undefined],
-    ['not after the control plane is initialized', worker, cluster(initialized, endpoint), undefined],
+    ['of control plane machines do not wait for the control plane', controlPlane, cluster(provisioned, endpoint), undefined],
+    ['of workers do not wait after the control plane is initialized', worker, cluster(initialized, endpoint), undefined],
   ])('%s', (_, of, owner, expected) => {
     expect(missingFor({ ...of, endpoint: endpointOf(undefined, owner) }, owner)).toBe(expected)
   })

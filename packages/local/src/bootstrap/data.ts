@@ -51,16 +51,16 @@ const CloudConfigHeader = '#cloud-config\n'
 
 const DataUrl = 'data:,'
 
-const text = (value: unknown): string => `${JSON.stringify(value, undefined, 2)}\n`
+const jsonText = (value: unknown): string => `${JSON.stringify(value, undefined, 2)}\n`
 
 export function formatBootstrapData(data: BootstrapData, format: BootstrapFormat): string {
-  const content = text(data)
+  const content = jsonText(data)
   if (format === 'cloud-config') {
     const config: CloudConfig = {
       write_files: [{ path: DataFile, permissions: '0600', content }],
       runcmd: [ReportSuccess],
     }
-    return CloudConfigHeader + text(config)
+    return CloudConfigHeader + jsonText(config)
   }
   const service = [
     '[Service]\nType=oneshot',
@@ -73,7 +73,7 @@ export function formatBootstrapData(data: BootstrapData, format: BootstrapFormat
     storage: { files: [{ filesystem: 'root', path: DataFile, mode: 0o600, contents: { source } }] },
     systemd: { units: [{ name: 'capstan-bootstrap.service', enabled: true, contents: service }] },
   }
-  return text(config)
+  return jsonText(config)
 }
 
 /** The parts of the data that a kubelet needs to register its Node, and their expiry. */

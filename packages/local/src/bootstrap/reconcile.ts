@@ -29,7 +29,7 @@ import { type Endpoint, endpointOf } from '../controlplane/endpoint.ts'
 import { LocalControlPlane } from '../kinds/local-control-plane.ts'
 import { owningMachine, owningMachinePool } from '../owner.ts'
 import { findSecret, secretData, secretText } from '../secrets.ts'
-import { again, failureAt, instant, progress, reportTerminal } from '../simulation.ts'
+import { retryOutcome, failureAt, timeText, progress, reportTerminal } from '../simulation.ts'
 import { roleTaint } from '../workload/node.ts'
 import { formatBootstrapData, parseBootstrapData } from './data.ts'
 
@@ -49,14 +49,14 @@ export interface BootstrapOwner {
   readonly endpoint?: Endpoint | undefined
 }
 
-const ofMachine = ({ metadata, spec, status }: Machine): BootstrapOwner => ({
+const ownerFromMachine = ({ metadata, spec, status }: Machine): BootstrapOwner => ({
   clusterName: spec.clusterName,
   version: spec.version,
   isControlPlane: metadata.labels?.[MachineControlPlaneLabel] !== undefined,
   mayJoin: !status?.nodeRef,
 })
 
-const ofMachinePool = (machinePool: MachinePool | undefined): BootstrapOwner | undefined =>
+const ownerFromMachinePool = (machinePool: MachinePool | undefined): BootstrapOwner | undefined =>
   machinePool && {
     clusterName: machinePool.spec.clusterName,
     version: machinePool.spec.template.spec.version,
@@ -71,7 +71,7 @@ export async function reconcileLocalBootstrapConfig(key: ObjectKey, io: Reconcil
   const before = io.cache.peek(LocalBootstrapConfig, key)
   if (!before || isDeleting(before)) return proceed()
   const machine = owningMachine(io.cache, before)
-  const found = machine ? ofMachine(machine) : ofMachinePool(owningMachinePool(io.cache, before))
+  const found = machine ? ownerFromMachine(machine) : ownerFromMachinePool(owningMachinePool(io.cache, before))
   if (!found) return wait('Machine or MachinePool to own this LocalBootstrapConfig')
   const cluster = io.cache.peek(Cluster, { namespace: key.namespace!, name: found.clusterName })
   if (!cluster) return wait(`Cluster ${found.clusterName} to exist`)
@@ -115,7 +115,7 @@ async function provideData(
   if (missing !== undefined) return { outcome: wait(missing), condition: Available.false('NotAvailable', missing) }
   const now = io.clock.now()
   status.timeline ??= {}
-  status.timeline.started ??= instant(now)
+  status.timeline.started ??= timeText(now)
   const simulated = object.spec?.simulated
   const step = progress(Date.parse(status.timeline.started), now, {
     delay: simulated?.delay,
@@ -127,7 +127,10 @@ async function provideData(
   }
   if (step.state === 'failed') {
     reportTerminal(status, simulated?.failure)
-    return { outcome: again(step.retryAt, now, 'failed bootstrap data'), condition: Available.false('Failed', step.message) }
+    return {
+      outcome: retryOutcome(step.retryAt, now, 'failed bootstrap data'),
+      condition: Available.false('Failed', step.message),
+    }
   }
   await createDataSecret(object, owner, cluster, io)
   // Contract: the name is deterministic, so that a crash before the status is written does not lead to a second Secret.
@@ -197,7 +200,7 @@ function dataOf(
       clusterName: cluster.metadata.name,
       ...(version === undefined ? {} : { kubernetesVersion: version }),
       controlPlaneEndpoint: `${host}:${port}`,
-      ...(mayExpire ? { expires: instant(now + ttl) } : {}),
+      ...(mayExpire ? { expires: timeText(now + ttl) } : {}),
       nodeLabels,
       nodeTaints: [roleTaint(role), ...nodeTaints],
     },

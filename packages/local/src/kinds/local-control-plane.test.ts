@@ -34,12 +34,12 @@ describe('a LocalControlPlane is rejected', () => {
       'spec.version: Invalid value: "vlatest": must be a valid semantic version',
     ],
     [
-      'skipping a minor',
+      'that skips a minor version',
       { version: 'v1.38.0' },
       'spec.version: Forbidden: cannot update Kubernetes version from 1.36.0 to 1.38.0',
     ],
     [
-      'scaling in with one machine',
+      'with one machine and no surge',
       { replicas: 1, ...surge(0) },
       'spec.rollout.strategy.rollingUpdate.maxSurge: Required value: when LocalControlPlane is configured to scale-in, replica count needs to be at least 3',
     ],
@@ -53,9 +53,9 @@ describe('a LocalControlPlane is rejected', () => {
 test.each([
   ['one machine', { replicas: 1 }],
   ['five machines', { replicas: 5 }],
-  ['the next minor', { version: 'v1.37.0' }],
+  ['the next minor version', { version: 'v1.37.0' }],
   ['an older version', { version: 'v1.35.9' }],
-  ['scaling in with three machines', surge(0)],
+  ['three machines and no surge', surge(0)],
 ])('a LocalControlPlane may have %s', (_, spec) => {
   expect(LocalControlPlane.validate!(aControlPlane(spec), context(aControlPlane()))).toEqual([])
 })
@@ -81,16 +81,16 @@ describe('every kind', () => {
 
 test('a template spec is immutable, except in a dry run of the topology controller', () => {
   const template = localKinds.find((kind) => kind.kind === 'LocalMachineTemplate')!
-  const at = (delay: string, annotations = {}) =>
+  const templateWithDelay = (delay: string, annotations = {}) =>
     ({
       ...aControlPlane(),
       metadata: { ...aControlPlane().metadata, annotations },
       spec: { template: { spec: { simulated: { provisioningDelay: delay } } } },
     }) as never
-  const old = { operation: 'UPDATE' as const, oldObject: at('1s') }
-  expect(template.validate!(at('2s'), { ...old, dryRun: false }).map((error) => error.text)).toEqual([
+  const old = { operation: 'UPDATE' as const, oldObject: templateWithDelay('1s') }
+  expect(template.validate!(templateWithDelay('2s'), { ...old, dryRun: false }).map((error) => error.text)).toEqual([
     'Invalid value: {"simulated":{"provisioningDelay":"2s"}}: LocalMachineTemplate spec.template.spec field is immutable. Please create new resource instead.',
   ])
-  const dryRun = at('2s', { 'topology.cluster.x-k8s.io/dry-run': '' })
+  const dryRun = templateWithDelay('2s', { 'topology.cluster.x-k8s.io/dry-run': '' })
   expect(template.validate!(dryRun, { ...old, dryRun: true })).toEqual([])
 })

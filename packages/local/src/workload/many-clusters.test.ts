@@ -92,9 +92,9 @@ test('credentials of one cluster are rejected by the others', async () => {
   const [first, second] = [workloads.clientFor(clusters[0]!.key)!, workloads.clientFor(clusters[1]!.key)!]
   const account = { namespace: 'default', name: 'robot' }
   await Promise.all([first, second].map((client) => client.create(ServiceAccount, { metadata: account })))
-  const asked = await send(path, { cluster: 0, as: 0 })
-  expect(asked.code).toBe(200)
-  const asking = {
+  const response = await send(path, { cluster: 0, as: 0 })
+  expect(response.code).toBe(200)
+  const tokenRequest = {
     verb: 'create',
     group: '',
     version: 'v1',
@@ -104,7 +104,7 @@ test('credentials of one cluster are rejected by the others', async () => {
   } as const
   const body = { kind: 'TokenRequest', apiVersion: 'authentication.k8s.io/v1', spec: {} }
   const transport = workloads.transportFor(serverNameOf(clusters[0]!.key))!
-  const { status } = (await transport.send({ ...asking, body })) as unknown as { status: { token: string } }
+  const { status } = (await transport.send({ ...tokenRequest, body })) as unknown as { status: { token: string } }
   const { token } = status
   const rejected = await Promise.all([
     send(path, { cluster: 1, as: 0 }),

@@ -32,10 +32,10 @@ test('an idle kubelet reports nothing', () => {
 
 test('a failing kubelet reports NotReady once, and does not change other conditions', () => {
   const node = registered()
-  const status = nodeStatus(node, kubelet({ trouble: 'disk full' }), later)
+  const status = nodeStatus(node, kubelet({ failureMessage: 'disk full' }), later)
   expect(ready(status)).toMatchObject({ status: 'False', message: 'disk full', lastTransitionTime: '2026-01-01T00:01:00Z' })
   expect(status?.conditions?.[0]).toEqual(node.status?.conditions?.[0])
-  expect(nodeStatus({ ...node, status: status! }, kubelet({ trouble: 'disk full' }), later + 1000)).toBeUndefined()
+  expect(nodeStatus({ ...node, status: status! }, kubelet({ failureMessage: 'disk full' }), later + 1000)).toBeUndefined()
 })
 
 test('conditions of other writers stay', () => {

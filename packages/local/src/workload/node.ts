@@ -12,7 +12,7 @@ export interface Kubelet {
   readonly role: 'control-plane' | 'worker'
   readonly addresses: readonly { type: string; address: string }[]
   /** Reason of a kubelet failure; absent when the kubelet is healthy. */
-  readonly trouble?: string | undefined
+  readonly failureMessage?: string | undefined
 }
 
 const ControlPlaneRole = 'node-role.kubernetes.io/control-plane'
@@ -53,7 +53,7 @@ export function nodeStatus(node: Node, kubelet: Kubelet, now: number): Node['sta
   return equal(next, node.status) ? undefined : next
 }
 
-function newStatus({ version, nodeName, addresses, trouble }: Kubelet, now: number) {
+function newStatus({ version, nodeName, addresses, failureMessage }: Kubelet, now: number) {
   const at = timestamp(now)
   const condition = (type: string, status: string, reason: string, message: string) => ({
     type,
@@ -72,9 +72,9 @@ function newStatus({ version, nodeName, addresses, trouble }: Kubelet, now: numb
       condition('MemoryPressure', 'False', 'KubeletHasSufficientMemory', 'kubelet has sufficient memory available'),
       condition('DiskPressure', 'False', 'KubeletHasNoDiskPressure', 'kubelet has no disk pressure'),
       condition('PIDPressure', 'False', 'KubeletHasSufficientPID', 'kubelet has sufficient PID available'),
-      trouble === undefined
+      failureMessage === undefined
         ? condition('Ready', 'True', 'KubeletReady', 'kubelet is posting ready status')
-        : condition('Ready', 'False', 'KubeletNotReady', trouble),
+        : condition('Ready', 'False', 'KubeletNotReady', failureMessage),
     ],
     nodeInfo: {
       architecture: 'amd64',

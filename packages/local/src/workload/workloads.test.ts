@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 const boot = (): Boot => ({ authority, endpointHost: '10.0.0.1', kubernetesVersion: 'v1.36.0' })
 
-function aProcess(stores = new Map<string, Store>()) {
+function createProcess(stores = new Map<string, Store>()) {
   const opened: string[] = []
   const workloads = createWorkloads({
     openStore: (name) => {
@@ -35,7 +35,7 @@ function aProcess(stores = new Map<string, Store>()) {
 }
 
 test('machines that join at the same time share one API server', async () => {
-  const { workloads, opened } = aProcess()
+  const { workloads, opened } = createProcess()
   const clients = await Promise.all(['m1', 'm2', 'm3'].map((machine) => workloads.join(demo, machine, boot())))
   expect(new Set(clients).size).toBe(1)
   expect(opened).toEqual(['workload_default_demo'])
@@ -48,7 +48,7 @@ test('machines that join at the same time share one API server', async () => {
 })
 
 test('the API server stops with its last machine, and then rejects all requests', async () => {
-  const { workloads } = aProcess()
+  const { workloads } = createProcess()
   await workloads.join(demo, 'm1', boot())
   await workloads.join(demo, 'm2', boot())
   const client = createClient(workloads.transportFor(serverName)!)
@@ -64,7 +64,7 @@ test('the API server stops with its last machine, and then rejects all requests'
 })
 
 test('the API server reports the lowest version of its machines', async () => {
-  const { workloads } = aProcess()
+  const { workloads } = createProcess()
   const version = async () => {
     const request = {
       method: 'GET',
@@ -90,7 +90,7 @@ test('the API server reports the lowest version of its machines', async () => {
 })
 
 test('whenStarted resolves when the API server starts, and listeners are notified', async () => {
-  const { workloads } = aProcess()
+  const { workloads } = createProcess()
   const started: string[] = []
   const stop = workloads.onStarted(({ name }) => started.push(name))
   const awaited = workloads.whenStarted(serverName)
@@ -105,15 +105,15 @@ test('whenStarted resolves when the API server starts, and listeners are notifie
 })
 
 test('a removed cluster leaves no data', async () => {
-  const { workloads, stores } = aProcess()
+  const { workloads, stores } = createProcess()
   await workloads.join(demo, 'm1', boot())
   await Promise.all([workloads.remove(demo), workloads.remove(demo)])
   expect(stores.size).toBe(0)
   expect(workloads.clientFor(demo)).toBeUndefined()
 })
 
-test('a store that cannot be opened fails the machine, and the next attempt opens it again', async () => {
-  const { workloads } = aProcess()
+test('a store that cannot be opened makes the join fail, and the next attempt opens it again', async () => {
+  const { workloads } = createProcess()
   let attempts = 0
   const failing = createWorkloads({
     openStore: () => (attempts++ === 0 ? Promise.reject(new Error('disk full')) : Promise.resolve(memoryStore())),
@@ -127,7 +127,7 @@ test('a store that cannot be opened fails the machine, and the next attempt open
 })
 
 test('the serving certificate is signed by the cluster authority for every name of the server', async () => {
-  const { workloads } = aProcess()
+  const { workloads } = createProcess()
   await workloads.join(demo, 'm1', boot())
   const { serving, clientCA } = workloads.endpointFor(serverName)!
   const made = typeof serving === 'function' ? await serving() : serving

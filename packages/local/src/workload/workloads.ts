@@ -33,7 +33,7 @@ export interface Boot {
 export interface Workloads {
   /** Starts the API server of a cluster, or adds this machine to the running one. Safe to repeat. */
   join(cluster: ObjectKey, machine: string, boot: Boot): Promise<Client>
-  /** Replaces the certificate authority of a running API server: it serves, and verifies clients of new connections, with this one. */
+  /** Replaces the certificate authority of a running API server: later connections are served, and their clients verified, with this one. */
   trust(cluster: ObjectKey, authority: CertifiedKey): void
   /** Removes a machine; with the last one the API server stops. Its data is kept. */
   leave(cluster: ObjectKey, machine: string): Promise<void>
@@ -53,7 +53,7 @@ export interface Workloads {
   close(): Promise<void>
 }
 
-interface Running {
+interface RunningServer {
   readonly cluster: ObjectKey
   /** Versions of the API server by control plane machine. */
   readonly machines: Map<string, string | undefined>
@@ -72,8 +72,8 @@ interface Running {
 export function createWorkloads(options: WorkloadsOptions): Workloads {
   const { openStore, removeStore, clock, log } = options
   /** Running API servers by server name. They accept client certificates and tokens of their own service accounts only. */
-  const servers = new Map<string, Running>()
-  const awaited = new Map<string, { promise: Promise<Transport>; resolve: (transport: Transport) => void }>()
+  const servers = new Map<string, RunningServer>()
+  const startWaiters = new Map<string, { promise: Promise<Transport>; resolve: (transport: Transport) => void }>()
   const listeners = new Set<(cluster: ObjectKey) => void>()
   /** Serializes starts and stops of each API server. */
   const turns = new Map<string, Promise<unknown>>()
@@ -88,7 +88,7 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
     return turn
   }
 
-  async function start(cluster: ObjectKey, boot: Boot): Promise<Running> {
+  async function start(cluster: ObjectKey, boot: Boot): Promise<RunningServer> {
     const store = await openStore(storeName(cluster))
     const server = createApiServer({ store, clock, random: options.random, log, gracefulDeletion: false })
     try {
@@ -97,7 +97,7 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
       await ensureBasics(client, cluster.name, boot.kubernetesVersion)
       // In-process clients act as the user of the kubeconfig, and fail once the server has stopped.
       const transport = whileRunning(server.transport({ name: 'kubernetes-admin', agent: 'capstan' }), () => !running.stopped)
-      const running: Running = {
+      const running: RunningServer = {
         cluster,
         machines: new Map(),
         version: boot.kubernetesVersion,
@@ -116,7 +116,7 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
     }
   }
 
-  const endpointOf = (running: () => Running, boot: Boot): Endpoint => ({
+  const endpointOf = (running: () => RunningServer, boot: Boot): Endpoint => ({
     // The endpoint stays the same when the version, and with it the handler, changes.
     handler: (request, identity) => running().handler(request, identity),
     authenticate: (token) => running().server.authenticate(token),
@@ -129,14 +129,14 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
     createHandler({ engine, issuer, clock, log, ...(version === undefined ? {} : { version }) })
 
   /** Updates the version after machines joined or left. */
-  function updateVersion(running: Running): void {
+  function updateVersion(running: RunningServer): void {
     const version = lowestVersion([...running.machines.values()])
     if (version === running.version) return
     running.version = version
     running.handler = handlerOf(running.server, version)
   }
 
-  async function stop(running: Running): Promise<void> {
+  async function stop(running: RunningServer): Promise<void> {
     running.stopped = true
     servers.delete(serverNameOf(running.cluster))
     await running.server.close()
@@ -154,8 +154,8 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
         if (!known) {
           servers.set(name, running)
           log.info('Workload API server ready', { Cluster: keyText(cluster), serverName: name })
-          awaited.get(name)?.resolve(running.transport)
-          awaited.delete(name)
+          startWaiters.get(name)?.resolve(running.transport)
+          startWaiters.delete(name)
           for (const listener of listeners) listener(cluster)
         }
         return running.client
@@ -193,8 +193,8 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
     whenStarted(serverName) {
       const running = servers.get(serverName)
       if (running) return Promise.resolve(running.transport)
-      const known = awaited.get(serverName) ?? Promise.withResolvers<Transport>()
-      awaited.set(serverName, known)
+      const known = startWaiters.get(serverName) ?? Promise.withResolvers<Transport>()
+      startWaiters.set(serverName, known)
       return known.promise
     },
     endpointFor: (serverName) => servers.get(serverName)?.endpoint,
