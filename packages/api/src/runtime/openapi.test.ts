@@ -8,7 +8,7 @@ import { type HooksDocument, outlineOf } from './openapi-outline.suite.ts'
 const document = hooksOpenApi(hookCatalog, 'v1.14.0')
 const group = '/hooks.runtime.cluster.x-k8s.io/v1alpha1'
 
-it('has a path for each hook that ends with the name of the handler', () => {
+it('has one path for each hook, with the name of the handler at the end', () => {
   expect(Object.keys(document.paths)).toHaveLength(17)
   expect(document.paths[`${group}/discovery`]).toMatchObject({ post: { operationId: 'hooksRuntimeClusterV1alpha1Discovery' } })
   expect(document.paths[`${group}/aftercontrolplaneupgrade/{name}`]).toMatchObject({

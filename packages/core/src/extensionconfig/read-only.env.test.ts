@@ -53,8 +53,8 @@ describe.each([
       spec: { clientConfig: { url: 'https://127.0.0.1:9443' } },
     })
 
-  /** The status that core writes after discovery. */
-  async function discovered(status: 'True' | 'False', handlers: readonly string[], observedGeneration = 1) {
+  /** Writes the status that core writes after discovery. */
+  async function reportDiscovered(status: 'True' | 'False', handlers: readonly string[], observedGeneration = 1) {
     const condition = {
       type: 'Discovered',
       status,
@@ -90,14 +90,14 @@ describe.each([
     await env.settle()
     expect(extensions.ready).toBe(false)
     const before = await env.client.get(ExtensionConfig, key)
-    await discovered('True', ['can.sample'])
+    await reportDiscovered('True', ['can.sample'])
     expect(extensions.ready).toBe(true)
     expect(await handlers()).toEqual(['can.sample'])
     const after = await env.client.get(ExtensionConfig, key)
     expect(after.metadata.generation).toBe(before.metadata.generation)
     expect(after.metadata.annotations).toEqual(before.metadata.annotations)
 
-    await discovered('True', ['can.sample', 'too.sample'])
+    await reportDiscovered('True', ['can.sample', 'too.sample'])
     expect(await handlers()).toEqual(['can.sample', 'too.sample'])
     await env.client.delete(ExtensionConfig, key)
     await env.settle()
@@ -107,7 +107,7 @@ describe.each([
   test('an extension keeps its handlers while core cannot reach it', async () => {
     const { extensions, handlers } = await start()
     await create()
-    await discovered('False', ['can.sample'])
+    await reportDiscovered('False', ['can.sample'])
     expect(extensions.ready).toBe(true)
     expect(await handlers()).toEqual(['can.sample'])
   })
@@ -115,11 +115,11 @@ describe.each([
   test('a changed ExtensionConfig keeps its earlier registration until core has reconciled it', async () => {
     const { handlers } = await start()
     await create()
-    await discovered('True', ['can.sample'])
+    await reportDiscovered('True', ['can.sample'])
     await env.client.patch(ExtensionConfig, key, { type: 'merge', body: { spec: { settings: { a: 'b' } } } })
-    await discovered('True', [], 1)
+    await reportDiscovered('True', [], 1)
     expect(await handlers()).toEqual(['can.sample'])
-    await discovered('True', [], 2)
+    await reportDiscovered('True', [], 2)
     expect(await handlers()).toEqual([])
   })
 

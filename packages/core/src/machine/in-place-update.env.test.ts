@@ -9,8 +9,8 @@ afterEach(() => env.close())
 
 const inProgress = 'in-place-updates.internal.cluster.x-k8s.io/update-in-progress'
 const pendingHooks = 'runtime.cluster.x-k8s.io/pending-hooks'
-const mark = { metadata: { annotations: { [inProgress]: '' } } }
-const pending = { metadata: { annotations: { [pendingHooks]: 'UpdateMachine' } } }
+const inProgressPatch = { metadata: { annotations: { [inProgress]: '' } } }
+const pendingPatch = { metadata: { annotations: { [pendingHooks]: 'UpdateMachine' } } }
 
 type Script = Parameters<typeof scriptedRuntime>[0]['UpdateMachine']
 
@@ -31,10 +31,10 @@ async function provisionMachine(answer: Script, options: Parameters<typeof coreE
 
 /** The writes of an owner that starts an update, in their order. */
 async function startUpdate(version = 'v1.35.0') {
-  await env.patch(Machine, 'm1', mark)
-  await env.patch(DevMachine, 'm1', { ...mark, spec: { size: version } })
-  await env.patch(DevConfig, 'm1', mark)
-  await env.patch(Machine, 'm1', { ...pending, spec: { version } })
+  await env.patch(Machine, 'm1', inProgressPatch)
+  await env.patch(DevMachine, 'm1', { ...inProgressPatch, spec: { size: version } })
+  await env.patch(DevConfig, 'm1', inProgressPatch)
+  await env.patch(Machine, 'm1', { ...pendingPatch, spec: { version } })
 }
 
 const machine = () => env.get(Machine, 'm1')
@@ -235,39 +235,39 @@ test('calls nothing before the registered extensions are known', async () => {
 
 test.each([
   [
-    'the pending hook',
+    'the Machine, which names the pending hook',
     async () => {
-      await env.patch(Machine, 'm1', mark)
-      await env.patch(DevMachine, 'm1', mark)
-      await env.patch(DevConfig, 'm1', mark)
+      await env.patch(Machine, 'm1', inProgressPatch)
+      await env.patch(DevMachine, 'm1', inProgressPatch)
+      await env.patch(DevConfig, 'm1', inProgressPatch)
     },
-    () => env.patch(Machine, 'm1', pending),
+    () => env.patch(Machine, 'm1', pendingPatch),
   ],
   [
     'the infrastructure machine',
     async () => {
-      await env.patch(Machine, 'm1', mark)
-      await env.patch(DevConfig, 'm1', mark)
-      await env.patch(Machine, 'm1', pending)
+      await env.patch(Machine, 'm1', inProgressPatch)
+      await env.patch(DevConfig, 'm1', inProgressPatch)
+      await env.patch(Machine, 'm1', pendingPatch)
     },
-    () => env.patch(DevMachine, 'm1', mark),
+    () => env.patch(DevMachine, 'm1', inProgressPatch),
   ],
   [
     'the bootstrap config',
     async () => {
-      await env.patch(Machine, 'm1', mark)
-      await env.patch(DevMachine, 'm1', mark)
-      await env.patch(Machine, 'm1', pending)
+      await env.patch(Machine, 'm1', inProgressPatch)
+      await env.patch(DevMachine, 'm1', inProgressPatch)
+      await env.patch(Machine, 'm1', pendingPatch)
     },
-    () => env.patch(DevConfig, 'm1', mark),
+    () => env.patch(DevConfig, 'm1', inProgressPatch),
   ],
-] as const)('an update waits for %s to be marked', async (_, most, last) => {
+] as const)('an update waits for its annotation on %s', async (_, writeMost, writeLast) => {
   const { requests } = await provisionMachine(() => undefined)
-  await most()
+  await writeMost()
   await env.advance(seconds(30))
   expect(requests).toEqual([])
   expect(await updating()).toBe('True InPlaceUpdating: In-place update in progress')
-  await last()
+  await writeLast()
   expect(requests).toHaveLength(1)
   expect(await leftAnnotations()).toEqual([])
 })
@@ -285,9 +285,9 @@ test('an annotation removed by a user ends the update without a call', async () 
 test('other pending hooks stay pending', async () => {
   await provisionMachine(() => undefined)
   await env.patch(Machine, 'm1', { metadata: { annotations: { [pendingHooks]: 'Another' } } })
-  await env.patch(Machine, 'm1', mark)
-  await env.patch(DevMachine, 'm1', mark)
-  await env.patch(DevConfig, 'm1', mark)
+  await env.patch(Machine, 'm1', inProgressPatch)
+  await env.patch(DevMachine, 'm1', inProgressPatch)
+  await env.patch(DevConfig, 'm1', inProgressPatch)
   await env.patch(Machine, 'm1', { metadata: { annotations: { [pendingHooks]: 'Another,UpdateMachine' } } })
   expect((await machine()).metadata.annotations).toEqual({ [pendingHooks]: 'Another' })
 })
@@ -323,17 +323,17 @@ test('a Machine deleted meanwhile is removed without further calls', async () =>
 test('annotations are removed in their order, and a failed write is retried without another call', async () => {
   for (let failing = 1; failing <= 4; failing++) {
     const writes: string[] = []
-    let isOn = false
+    let isFailing = false
     const between = (transport: Transport): Transport => ({
       close: () => transport.close(),
       watch: (request, signal) => transport.watch(request, signal),
       async send(request, signal) {
         const annotations = (request.body as { metadata?: { annotations?: Record<string, unknown> } })?.metadata?.annotations
-        if (isOn && request.verb === 'patch' && annotations) {
+        if (isFailing && request.verb === 'patch' && annotations) {
           const removed = Object.keys(annotations).filter((name) => annotations[name] === null)
           if (removed.length > 0) writes.push(`${request.plural} ${removed.map((name) => name.split('/')[1]).join(' ')}`)
           if (writes.length === failing && removed.length > 0) {
-            isOn = false
+            isFailing = false
             throw new StatusError('ServiceUnavailable', 'lost on the way')
           }
         }
@@ -341,7 +341,7 @@ test('annotations are removed in their order, and a failed write is retried with
       },
     })
     const { requests } = await provisionMachine(() => undefined, { between })
-    isOn = true
+    isFailing = true
     await startUpdate()
     await env.advance(seconds(30))
     expect(writes).toEqual(

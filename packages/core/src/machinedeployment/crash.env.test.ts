@@ -2,7 +2,7 @@ import { Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import { memoryStore, type Store } from '@capstan/apiserver'
 import { type Kind, seconds, StatusError, type Transport, VirtualClock } from '@capstan/kube'
 import { expect, test } from 'vitest'
-import { aClusterWithTemplates, aMachineDeployment, DevConfig, DevMachine, setsEnv, type SetsEnv } from './sets-env.suite.ts'
+import { createClusterWithTemplates, aMachineDeployment, DevConfig, DevMachine, setsEnv, type SetsEnv } from './sets-env.suite.ts'
 
 const key = { namespace: 'default', name: 'workers' }
 
@@ -52,7 +52,7 @@ async function runWithCrashes(count: number): Promise<{ wasStopped: boolean; cou
   const clock = new VirtualClock()
   const parts: ((env: SetsEnv) => Promise<unknown>)[] = [
     async (env) => {
-      await aClusterWithTemplates(env)
+      await createClusterWithTemplates(env)
       await env.client.create(MachineDeployment, aMachineDeployment({ replicas: 1 }))
     },
     ({ client }) =>

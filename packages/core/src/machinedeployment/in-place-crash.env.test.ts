@@ -6,7 +6,7 @@ import { mortalStores, scriptedRuntime, stopsOf } from '@capstan/testing'
 import { expect, test } from 'vitest'
 import { ableExtension, withoutSurge, largerAndNewer } from './in-place-env.suite.ts'
 import {
-  aClusterWithTemplates,
+  createClusterWithTemplates,
   aMachineDeployment,
   DevConfig,
   DevMachine,
@@ -42,7 +42,7 @@ async function runRollout(stopAfter = Number.POSITIVE_INFINITY): Promise<FinalSt
   const clock = new VirtualClock()
   const first = mortalStores(keptOpen)
   let env = await setsEnv({ store: await first.store('sets'), clock, runtime: runtime(), machineDelay })
-  await aClusterWithTemplates(env)
+  await createClusterWithTemplates(env)
   await env.client.create(DevMachineTemplate, {
     metadata: { name: 'larger', namespace },
     spec: { template: { spec: { size: 'large' } } },

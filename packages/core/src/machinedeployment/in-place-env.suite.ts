@@ -5,7 +5,7 @@ import { Event, seconds } from '@capstan/kube'
 import type { HookScript } from '@capstan/testing'
 import { expect } from 'vitest'
 import {
-  aClusterWithTemplates,
+  createClusterWithTemplates,
   aMachineDeployment,
   DevConfig,
   DevMachine,
@@ -75,7 +75,7 @@ export async function inPlaceEnv(
   more: SetsEnvOptions = {},
 ): Promise<InPlaceEnv> {
   const env = await setsEnv({ runtime, ...more })
-  await aClusterWithTemplates(env)
+  await createClusterWithTemplates(env)
   await env.client.create(DevMachineTemplate, {
     metadata: { name: 'larger', namespace },
     spec: { template: { spec: { size: 'large' } } },

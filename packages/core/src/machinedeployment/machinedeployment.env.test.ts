@@ -2,7 +2,7 @@ import { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import { Event, seconds, StatusError, type Transport } from '@capstan/kube'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
-  aClusterWithTemplates,
+  createClusterWithTemplates,
   aMachineDeployment,
   conditionText,
   DevMachine,
@@ -33,7 +33,7 @@ async function countsUntilStable(): Promise<string> {
 
 async function aReadyDeployment(more: Parameters<typeof aMachineDeployment>[0] = {}): Promise<void> {
   env = await setsEnv()
-  await aClusterWithTemplates(env)
+  await createClusterWithTemplates(env)
   await env.client.create(MachineDeployment, aMachineDeployment(more))
   await env.advance(seconds(60))
 }
@@ -57,7 +57,7 @@ describe('a MachineDeployment', () => {
 
   test('creates a MachineSet and reports progress', async () => {
     env = await setsEnv()
-    await aClusterWithTemplates(env)
+    await createClusterWithTemplates(env)
     await env.client.create(MachineDeployment, aMachineDeployment())
     await env.settle()
     const [set] = (await env.client.list(MachineSet, { namespace: 'default' })).items
@@ -156,7 +156,7 @@ describe('a MachineDeployment', () => {
       },
     })
     env = await setsEnv({ between: rejecting })
-    await aClusterWithTemplates(env)
+    await createClusterWithTemplates(env)
     await env.client.create(MachineDeployment, aMachineDeployment({ rollout: { strategy: { type: 'OnDelete' } } }))
     await env.advance(seconds(60))
     await setVersion('v1.35.0')
@@ -248,7 +248,7 @@ describe('a MachineDeployment', () => {
 
   test('creates no set without its templates', async () => {
     env = await setsEnv()
-    await aClusterWithTemplates(env)
+    await createClusterWithTemplates(env)
     await env.client.delete(DevMachineTemplate, { namespace: 'default', name: 'infra' })
     await env.client.create(MachineDeployment, aMachineDeployment())
     await env.settle()

@@ -172,7 +172,7 @@ export async function setsEnv(options: SetsEnvOptions = {}): Promise<SetsEnv> {
 const infrastructureRef = (name: string) => ({ apiGroup: 'infra.test', kind: 'DevMachineTemplate', name })
 const configRef = (name: string) => ({ apiGroup: 'bootstrap.test', kind: 'DevConfigTemplate', name })
 
-export async function aClusterWithTemplates({ client }: TestEnv): Promise<void> {
+export async function createClusterWithTemplates({ client }: TestEnv): Promise<void> {
   await client.create(Cluster, {
     metadata: { name: 'demo', namespace: 'default' },
     spec: { infrastructureRef: infrastructureRef('unused') },

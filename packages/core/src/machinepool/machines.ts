@@ -84,7 +84,7 @@ export const listMachines: MachinePoolPhase = async (scope, io) => {
 }
 
 /** Sets UpToDate on the Machines: True, because the provider replaces outdated machines; False while a Machine is being deleted. */
-export const machinesUpToDate: MachinePoolPhase = async ({ machines = [] }, { client, cache, clock, signal }) => {
+export const reportUpToDate: MachinePoolPhase = async ({ machines = [] }, { client, cache, clock, signal }) => {
   const { UpToDate } = MachineConditions
   for (const machine of machines) {
     const condition = isDeleting(machine) ? UpToDate.false('NotUpToDate', 'Machine is being deleted') : UpToDate.true('UpToDate')
@@ -139,15 +139,15 @@ async function infraMachinesOf(
   if (kindName === undefined) return undefined
   await io.watch(CustomResourceDefinition as Kind, () => [])
   const { group } = parseApiVersion(pool.external.object.apiVersion)
-  const of = await externalKind(io.cache, { apiGroup: group, kind: kindName })
-  await io.watch(of.kind, poolOfLabels)
+  const infraMachineKind = await externalKind(io.cache, { apiGroup: group, kind: kindName })
+  await io.watch(infraMachineKind.kind, poolOfLabels)
   const { metadata, spec } = machinePool
   const labels = { [MachinePoolNameLabel]: labelValue(metadata.name), [ClusterNameLabel]: spec.clusterName }
   const labelSelector = Object.entries(labels)
     .map(([key, value]) => `${key}=${value}`)
     .join(',')
-  const { items } = await io.cache.list(of.kind, { namespace: metadata.namespace!, labelSelector })
-  return items.map((object) => ({ ...of, object }))
+  const { items } = await io.cache.list(infraMachineKind.kind, { namespace: metadata.namespace!, labelSelector })
+  return items.map((object) => ({ ...infraMachineKind, object }))
 }
 
 interface DesiredMachine {

@@ -7,7 +7,7 @@ import { bootstrap } from './bootstrap.ts'
 import { remove } from './delete.ts'
 import { infrastructure, providerIDs } from './infrastructure.ts'
 import { OwnedLegacyConditions } from './legacy-status.ts'
-import { createMachines, listMachines, machinesUpToDate } from './machines.ts'
+import { createMachines, listMachines, reportUpToDate } from './machines.ts'
 import { nodes } from './nodes.ts'
 import { owner } from './owner.ts'
 import type { MachinePoolIO, MachinePoolPhase, MachinePoolScope } from './scope.ts'
@@ -21,7 +21,7 @@ const unlessDeleting: MachinePoolPhase[] = [
   providerIDs,
   listMachines,
   nodes,
-  machinesUpToDate,
+  reportUpToDate,
 ]
 const whenDeleting: MachinePoolPhase[] = [remove]
 

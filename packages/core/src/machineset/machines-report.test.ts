@@ -61,37 +61,41 @@ describe('conditions', () => {
   const unhealthy: Reported = { HealthCheckSucceeded: 'False' }
   const inRemediation: Reported = { ...unhealthy, OwnerRemediated: ['False', 'MachineDeleting', 'Machine is deleting'] }
   test.each([
-    ['ready: not known', machinesReady(undefined), 'Unknown InternalError: Please check controller logs for errors'],
-    ['ready: none', machinesReady([]), 'True NoReplicas'],
-    ['ready: all', machinesReady([aMachine('a', { Ready: 'True' })]), 'True Ready'],
     [
-      'ready: not all',
+      'MachinesReady for unknown Machines',
+      machinesReady(undefined),
+      'Unknown InternalError: Please check controller logs for errors',
+    ],
+    ['MachinesReady without Machines', machinesReady([]), 'True NoReplicas'],
+    ['MachinesReady when all Machines are ready', machinesReady([aMachine('a', { Ready: 'True' })]), 'True Ready'],
+    [
+      'MachinesReady when a Machine is not ready',
       machinesReady([aMachine('a', { Ready: ['False', 'x', 'why'] }), aMachine('b', { Ready: 'True' })]),
       'False NotReady: * Machine a: why',
     ],
     [
-      'up to date: new Machine without condition',
+      'MachinesUpToDate for a new Machine without condition',
       machinesUpToDate([aMachine('a', {}, { metadata: { creationTimestamp: ago(0.1) } })], now),
       'True NoReplicas',
     ],
     [
-      'up to date: old Machine without condition',
+      'MachinesUpToDate for an old Machine without condition',
       machinesUpToDate([aMachine('a')], now),
       'Unknown UpToDateUnknown: * Machine a: Condition UpToDate not yet reported',
     ],
     [
-      'up to date: not',
+      'MachinesUpToDate for an outdated Machine',
       machinesUpToDate([aMachine('a', { UpToDate: ['False', 'x', '* Version v1, v2 required'] })], now),
       'False NotUpToDate: * Machine a:\n  * Version v1, v2 required',
     ],
-    ['remediating: all healthy', remediating([aMachine('a')], 'MachineSet'), 'False NotRemediating'],
+    ['Remediating when all Machines are healthy', remediating([aMachine('a')], 'MachineSet'), 'False NotRemediating'],
     [
-      'remediating: one unhealthy',
+      'Remediating for an unhealthy Machine that the owner does not remediate',
       remediating([aMachine('a', unhealthy)], 'MachineSet'),
       'False NotRemediating: Machine a is not healthy (not to be remediated by MachineSet)',
     ],
     [
-      'remediating: many',
+      'Remediating for many such Machines',
       remediating(
         ['e', 'd', 'c', 'b', 'a'].map((name) => aMachine(name, unhealthy)),
         'MachineDeployment',
@@ -99,18 +103,18 @@ describe('conditions', () => {
       'False NotRemediating: Machines a, b, c, ... (2 more) are not healthy (not to be remediated by MachineDeployment)',
     ],
     [
-      'remediating: yes',
+      'Remediating for a Machine that the owner remediates',
       remediating([aMachine('a', inRemediation)], 'MachineSet'),
       'True Remediating: * Machine a: Machine is deleting',
     ],
     [
-      'scaling down: replicas not set',
+      'ScalingDown without spec.replicas',
       scalingDown({ current: 1, desired: undefined }, [], now),
       'Unknown WaitingForReplicasSet: Waiting for spec.replicas set',
     ],
-    ['scaling down: no', scalingDown({ current: 1, desired: 1 }, [], now), 'False NotScalingDown'],
+    ['ScalingDown when no Machine is surplus', scalingDown({ current: 1, desired: 1 }, [], now), 'False NotScalingDown'],
     [
-      'scaling down: long deletion',
+      'ScalingDown during a long deletion',
       scalingDown({ current: 2, desired: 1 }, [aMachine('a', {}, { metadata: { deletionTimestamp: ago(16) } })], now),
       'True ScalingDown: Scaling down from 2 to 1 replicas\n* Machine a is in deletion since more than 15m',
     ],

@@ -3,7 +3,7 @@ import type { Client, Kind, Transport } from '@capstan/kube'
 import { controllerOf, seconds, StatusError } from '@capstan/kube'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
-  aClusterWithTemplates,
+  createClusterWithTemplates,
   aMachineDeployment,
   aMachineSet,
   conditionText,
@@ -25,7 +25,7 @@ const names = async (client: Client, kind: Kind) =>
 describe('a MachineSet', () => {
   test('creates Machines with their objects, and reports progress', async () => {
     env = await setsEnv()
-    await aClusterWithTemplates(env)
+    await createClusterWithTemplates(env)
     await env.client.create(MachineSet, aMachineSet())
     await env.settle()
     expect(conditionText(await env.client.get(MachineSet, key))).toMatchInlineSnapshot(`
@@ -96,7 +96,7 @@ describe('a MachineSet', () => {
 
   test('writes nothing when idle', async () => {
     env = await setsEnv()
-    await aClusterWithTemplates(env)
+    await createClusterWithTemplates(env)
     await env.client.create(MachineSet, aMachineSet())
     await env.advance(seconds(60))
     const { revision } = env.store
@@ -106,7 +106,7 @@ describe('a MachineSet', () => {
 
   test('waits for templates, and continues when they exist', async () => {
     env = await setsEnv()
-    await aClusterWithTemplates(env)
+    await createClusterWithTemplates(env)
     const template = { namespace: 'default', name: 'infra' }
     const { spec } = await env.client.get(DevMachineTemplate, template)
     await env.client.delete(DevMachineTemplate, template)
@@ -143,7 +143,7 @@ describe('a MachineSet', () => {
     'reports a missing template in MachinesCreated, and keeps observedGeneration: %s',
     async (name, kind, annotations, expected) => {
       env = await setsEnv()
-      await aClusterWithTemplates(env)
+      await createClusterWithTemplates(env)
       await env.client.delete(kind, { namespace: 'default', name })
       const { metadata, spec } = aMachineSet()
       await env.client.create(MachineSet, { metadata: { ...metadata, annotations }, spec } as never)
@@ -157,7 +157,7 @@ describe('a MachineSet', () => {
 
   test('scales down to the unmarked Machine, and deletes the infrastructure of the others', async () => {
     env = await setsEnv()
-    await aClusterWithTemplates(env)
+    await createClusterWithTemplates(env)
     await env.client.create(MachineSet, aMachineSet({ replicas: 3 }))
     await env.advance(seconds(30))
     const [first, second, third] = await names(env.client, Machine)
@@ -177,7 +177,7 @@ describe('a MachineSet', () => {
 
   test('propagates changes to Machines in place, and removes only its own labels', async () => {
     env = await setsEnv()
-    await aClusterWithTemplates(env)
+    await createClusterWithTemplates(env)
     const { template } = aMachineSet().spec
     const labelled = { ...template, metadata: { labels: { app: 'demo', tier: 'gold' } } }
     await env.client.create(MachineSet, aMachineSet({ replicas: 1, template: labelled }))
@@ -205,7 +205,7 @@ describe('a MachineSet', () => {
 
   test('makes the Cluster an owner of its templates', async () => {
     env = await setsEnv()
-    await aClusterWithTemplates(env)
+    await createClusterWithTemplates(env)
     await env.client.create(MachineSet, aMachineSet())
     await env.settle()
     const { metadata } = await env.client.get(Cluster, { namespace: 'default', name: 'demo' })
@@ -217,7 +217,7 @@ describe('a MachineSet', () => {
 
   test('propagates timeouts to Machines that are being deleted', async () => {
     env = await setsEnv()
-    await aClusterWithTemplates(env)
+    await createClusterWithTemplates(env)
     await env.client.create(MachineSet, aMachineSet())
     await env.advance(seconds(30))
     const [name] = await names(env.client, Machine)
@@ -246,7 +246,7 @@ describe('a MachineSet', () => {
       },
     })
     env = await setsEnv({ between: rejecting })
-    await aClusterWithTemplates(env)
+    await createClusterWithTemplates(env)
     await env.client.create(MachineSet, aMachineSet())
     await env.settle()
     expect(await names(env.client, DevConfig)).toEqual([])
@@ -270,7 +270,7 @@ describe('a MachineSet', () => {
       },
     })
     env = await setsEnv({ between: withoutMachineEvents, patience: 30 })
-    await aClusterWithTemplates(env)
+    await createClusterWithTemplates(env)
     await env.client.create(MachineSet, aMachineSet())
     await env.advance(seconds(12))
     await env.client.patch(MachineSet, key, { type: 'merge', body: { metadata: { labels: { touched: 'yes' } } } })
@@ -281,7 +281,7 @@ describe('a MachineSet', () => {
 
   test('adopts a Machine that is being deleted, instead of creating another', async () => {
     env = await setsEnv()
-    await aClusterWithTemplates(env)
+    await createClusterWithTemplates(env)
     const { template } = aMachineSet().spec
     const labels = { app: 'demo', 'cluster.x-k8s.io/cluster-name': 'demo' }
     await env.client.create(Machine, {
@@ -297,7 +297,7 @@ describe('a MachineSet', () => {
 
   test('adopts a Machine without controller', async () => {
     env = await setsEnv()
-    await aClusterWithTemplates(env)
+    await createClusterWithTemplates(env)
     const { template } = aMachineSet().spec
     await env.client.create(Machine, {
       metadata: { name: 'lone', namespace: 'default', labels: { app: 'demo', 'cluster.x-k8s.io/cluster-name': 'demo' } },
@@ -313,7 +313,7 @@ describe('a MachineSet', () => {
 
   test('is deleted after its Machines', async () => {
     env = await setsEnv()
-    await aClusterWithTemplates(env)
+    await createClusterWithTemplates(env)
     await env.client.create(MachineSet, aMachineSet())
     await env.advance(seconds(30))
     await env.client.delete(MachineSet, key)
@@ -326,7 +326,7 @@ describe('a MachineSet', () => {
 
   test('reports only its pause while it is paused', async () => {
     env = await setsEnv()
-    await aClusterWithTemplates(env)
+    await createClusterWithTemplates(env)
     const paused = aMachineSet()
     await env.client.create(MachineSet, {
       ...paused,
@@ -373,7 +373,7 @@ describe('remediation', () => {
 
   test('replaces a Machine whose remediation a MachineHealthCheck has requested', async () => {
     env = await setsEnv()
-    await aClusterWithTemplates(env)
+    await createClusterWithTemplates(env)
     await env.client.create(MachineSet, aMachineSet())
     await env.advance(seconds(30))
     const [unhealthyName, healthyName] = (await names(env.client, Machine)) as [string, string]
@@ -386,7 +386,7 @@ describe('remediation', () => {
 
   test('removes the remediation request of a Machine that is healthy again', async () => {
     env = await setsEnv()
-    await aClusterWithTemplates(env)
+    await createClusterWithTemplates(env)
     await env.client.create(MachineSet, aMachineSet())
     await env.advance(seconds(30))
     const [one] = (await names(env.client, Machine)) as [string]
@@ -397,7 +397,7 @@ describe('remediation', () => {
 
   test('of a MachineDeployment keeps within maxInFlight', async () => {
     env = await setsEnv()
-    await aClusterWithTemplates(env)
+    await createClusterWithTemplates(env)
     await env.client.create(MachineDeployment, aMachineDeployment({ remediation: { maxInFlight: 0 } }))
     await env.advance(seconds(60))
     const [unhealthyName] = (await names(env.client, Machine)) as [string]

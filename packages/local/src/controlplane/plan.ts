@@ -48,7 +48,7 @@ export type Step =
   | { readonly kind: 'resume'; readonly machine: string }
   /** The next step must wait; `messages` are the reasons. */
   | { readonly kind: 'hold'; readonly messages: readonly string[] }
-  /** There is nothing to do. */
+  /** The Machines are as desired. */
   | { readonly kind: 'rest' }
 
 /** Returns the next step of a control plane that is not being deleted. */
