@@ -13,6 +13,8 @@ export interface Observed {
    * was ready to run but other processes had the CPUs: it is the same on a busy machine.
    */
   readonly delay: number
+  /** The longest time that the main thread of the server computed during such a request, in milliseconds. Depends least on other processes. */
+  readonly cpu: number
 }
 
 export interface Side {
@@ -43,35 +45,37 @@ export async function observed(plane: ServedPlane): Promise<Side> {
   await plane.client().create(ConfigMap, { metadata: { name: 'target', namespace: 'default' }, data: { a: '1' } })
   const agents = [new Agent({ ca: plane.ca, keepAlive: true }), new Agent({ ca: plane.ca, keepAlive: true })] as const
   const server = plane.programs.find(({ name }) => name === 'apiserver')!.pid
-  const waitedForCpu = () => waitOf(process.pid) + waitOf(server)
+  const waitedForCpu = () => schedulingOf(process.pid).waited + schedulingOf(server).waited
   const other = /token: (\S+)/.exec(readFileSync(plane.kubeconfigOf('other'), 'utf8'))![1]!
   return {
     plane,
     async observe(input) {
       let isOver = false
-      let delay = 0
+      let [delay, cpu] = [0, 0]
       const others = (async () => {
         for (let index = 0; index === 0 || !isOver; index++) {
-          const [started, waited] = [performance.now(), waitedForCpu()]
+          const [started, waited, computed] = [performance.now(), waitedForCpu(), schedulingOf(server).computed]
           await send(plane, agents[1], other, small[index % small.length]!)
           delay = Math.max(delay, performance.now() - started - (waitedForCpu() - waited))
+          cpu = Math.max(cpu, schedulingOf(server).computed - computed)
         }
       })()
       const status = await send(plane, agents[0], plane.token, input)
       isOver = true
       await others
-      return { status, delay }
+      return { status, delay, cpu }
     },
     close: () => agents.forEach((agent) => agent.destroy()),
   }
 }
 
-/** Milliseconds in which the main thread of a process was ready to run without a CPU; 0 on systems that do not count it. */
-function waitOf(pid: number): number {
+/** Milliseconds in which the main thread of a process computed, and was ready to run without a CPU; 0 on systems that do not count them. */
+function schedulingOf(pid: number): { readonly computed: number; readonly waited: number } {
   try {
-    return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6
+    const [computed, waited] = readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ').map(Number)
+    return { computed: computed! / 1e6, waited: waited! / 1e6 }
   } catch {
-    return 0
+    return { computed: 0, waited: 0 }
   }
 }
 

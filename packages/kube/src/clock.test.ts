@@ -1,20 +1,26 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { eventLoopYielder, hours, inPieces, seconds, timeLeft, VirtualClock } from './clock.ts'
+import { eventLoopYielder, hours, inPieces, seconds, timeLeft, VirtualClock, type Work } from './clock.ts'
 
-/** An event loop on which each task takes a millisecond. Records the tasks of each turn. */
+/** An event loop whose time passes only with work. Records the tasks of each turn, and the rests. */
 function aLoop() {
   let now = 0
   const turns: string[][] = [[]]
+  const rests: number[] = []
   const yieldIfDue = eventLoopYielder({
     now: () => now,
     async turn() {
       await setImmediate()
       turns.push([])
     },
+    async rest(ms) {
+      rests.push(ms)
+      for (let turn = 0; turn < ms; turn++) await setImmediate()
+    },
   })
   return {
     turns,
+    rests,
     async work(name: string, pieces: number): Promise<void> {
       for (let piece = 1; piece <= pieces; piece++) {
         for (let pause = yieldIfDue(); pause; pause = yieldIfDue()) await pause
@@ -22,6 +28,17 @@ function aLoop() {
         turns.at(-1)!.push(`${name}${piece}`)
         await Promise.resolve()
       }
+    },
+    /** Runs pieces of work that take `length` milliseconds each. */
+    async long(pieces: number, length = 60): Promise<void> {
+      const work = function* (): Work<void> {
+        for (let piece = 1; piece <= pieces; piece++) {
+          yield
+          now += length
+          turns.at(-1)!.push(`long${piece}`)
+        }
+      }
+      await inPieces(Object.assign(new VirtualClock(), { yieldIfDue }), work())
     },
   }
 }
@@ -43,6 +60,29 @@ test('continues after a turn with the tasks that have waited longest', async () 
       "n2 o2 busy3 busy4 busy5 busy6 busy7 busy8 busy9 busy10",
     ]
   `)
+})
+
+test('other work runs to its end after a piece that was too long', async () => {
+  const { work, long, turns } = aLoop()
+  await Promise.all([long(3), work('small', 15)])
+  expect(turns.map((done) => done.join(' ')).filter(Boolean)).toMatchInlineSnapshot(`
+    [
+      "long1",
+      "small1 small2 small3 small4 small5 small6 small7 small8 small9 small10",
+      "small11 small12 small13 small14 small15",
+      "long2",
+      "long3",
+    ]
+  `)
+})
+
+test('a rest is a tenth of the work before it, at most ten milliseconds, and none after a usual turn', async () => {
+  const restsAfter = async (length: number) => {
+    const { long, rests } = aLoop()
+    await long(2, length)
+    return rests
+  }
+  expect(await Promise.all([1, 10, 19, 20, 60, 5000].map(restsAfter))).toEqual([[], [], [], [2], [6], [10]])
 })
 
 test('work in pieces pauses at a yield when a pause is due, and returns its result', async () => {

@@ -103,6 +103,9 @@ const nextTurn: (callback: () => void) => unknown = globalThis.setImmediate ?? s
 /** Milliseconds of work in one turn of the event loop, after which further work waits for the next turn. */
 const LongestTurn = 10
 
+/** Work that cannot be divided waits a tenth of its time, at most so many milliseconds: enough for a handshake, or for several small requests. */
+const LongestRest = 10
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   elapsed: () => Math.floor(performance.now()),
@@ -112,15 +115,32 @@ export const systemClock: Clock = {
     return { cancel: () => clearTimeout(timer) }
   },
   // One yielder for the process, because the process has one event loop.
-  yieldIfDue: eventLoopYielder({ now: () => performance.now(), turn: () => new Promise((resolve) => void nextTurn(resolve)) }),
+  yieldIfDue: eventLoopYielder({
+    now: () => performance.now(),
+    turn: () => new Promise((resolve) => void nextTurn(resolve)),
+    rest: (ms) => new Promise((resolve) => void setTimeout(resolve, ms)),
+  }),
+}
+
+interface EventLoop {
+  now(): number
+  /** Resolves in the next turn. */
+  turn(): Promise<void>
+  /** Resolves after `ms`. */
+  rest(ms: number): Promise<void>
 }
 
 /** Returns a `yieldIfDue` for an event loop. The time of a turn is measured from its first call in that turn. */
-export function eventLoopYielder(loop: { now(): number; turn(): Promise<void> }): () => Promise<void> | undefined {
-  let turn: { readonly since: number; readonly over: Promise<void> } | undefined
+export function eventLoopYielder(loop: EventLoop): () => Promise<void> | undefined {
+  let turn: { readonly since: number; readonly over: Promise<void>; hasWaiter: boolean } | undefined
   return () => {
-    turn ??= { since: loop.now(), over: loop.turn().then(() => void (turn = undefined)) }
-    return loop.now() - turn.since < LongestTurn ? undefined : turn.over
+    turn ??= { since: loop.now(), over: loop.turn().then(() => void (turn = undefined)), hasWaiter: false }
+    const spent = loop.now() - turn.since
+    if (spent < LongestTurn) return undefined
+    // The first to wait has used up the time. One turn is too short for requests that need several, such as those of new connections.
+    const rests = !turn.hasWaiter && spent >= 2 * LongestTurn
+    turn.hasWaiter = true
+    return rests ? turn.over.then(() => loop.rest(Math.min(spent / 10, LongestRest))) : turn.over
   }
 }
 
