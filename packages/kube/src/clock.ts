@@ -66,6 +66,7 @@ export type Work<T> = Generator<undefined, T>
  */
 export function inPieces<T>(clock: Clock, work: Work<T>): T | Promise<T> {
   for (;;) {
+    steps = 0
     const piece = work.next()
     if (piece.done) return piece.value
     const pause = pauseIfDue(clock)
@@ -96,6 +97,74 @@ export function* eachInPieces<T>(elements: Iterable<T>, act: (element: T) => voi
     if (++count % PieceSize === 0) yield
   }
 }
+
+/** What is left of work that takes long; `undefined` when it is done. Short work thus needs no generator. */
+export type Rest = Work<void> | undefined
+
+/** Elements that `each` has processed in this piece, of all lists. */
+let steps = 0
+const MaxSteps = 4 * PieceSize
+
+/** Calls `act` with each element. Long work returns its rest, which yields after each piece: lists may be nested. */
+export function each<T>(elements: readonly T[], act: (element: T) => Rest): Rest {
+  for (let at = 0; at < elements.length; at++) {
+    if (++steps > MaxSteps) return eachFrom(elements, at, act)
+    const rest = act(elements[at]!)
+    if (rest) return eachFrom(elements, at + 1, act, rest)
+  }
+  return undefined
+}
+
+function* eachFrom<T>(elements: readonly T[], from: number, act: (element: T) => Rest, first?: Rest): Work<void> {
+  if (first) yield* first
+  for (let at = from; at < elements.length; at++) {
+    if (++steps > MaxSteps) {
+      yield
+      steps = 0
+    }
+    const rest = act(elements[at]!)
+    if (rest) yield* rest
+  }
+}
+
+/** Runs `act` after work that may have a rest. */
+export function after(rest: Rest, act: () => Rest): Rest {
+  return rest ? both(rest, act) : act()
+}
+
+function* both(first: Work<void>, act: () => Rest): Work<void> {
+  yield* first
+  const rest = act()
+  if (rest) yield* rest
+}
+
+/** Does the rest of some work. Returns its result. */
+export function once(rest: Rest): Work<void>
+export function once<T>(rest: Rest, result: () => T): Work<T>
+export function* once<T>(rest: Rest, result?: () => T): Work<T | undefined> {
+  if (rest) yield* rest
+  return result?.()
+}
+
+/** Sorts a list in place, in pieces; without `compare`, a list of texts. */
+export function* sorting<T>(list: T[], compare?: (a: T, b: T) => number): Work<T[]> {
+  if (list.length <= SortedAtOnce) return list.sort(compare)
+  const middle = list.length >> 1
+  const left = yield* sorting(list.slice(0, middle), compare)
+  yield
+  const right = yield* sorting(list.slice(middle), compare)
+  yield
+  const order = compare ?? byText
+  let [l, r] = [0, 0]
+  for (let at = 0; at < list.length; at++) {
+    list[at] = r === right.length || (l < left.length && order(left[l]!, right[r]!) <= 0) ? left[l++]! : right[r++]!
+    if (at % SortedAtOnce === 0) yield
+  }
+  return list
+}
+
+const byText = (a: unknown, b: unknown): number => ((a as string) < (b as string) ? -1 : (a as string) > (b as string) ? 1 : 0)
+export const SortedAtOnce = 16 * PieceSize
 
 /** Browsers have no setImmediate. */
 const nextTurn: (callback: () => void) => unknown = globalThis.setImmediate ?? setTimeout

@@ -215,6 +215,10 @@ export const invalid = (field: string, value: unknown, detail: string): FieldErr
 export function addInvalid(errors: FieldError[], field: string, value: unknown, details: readonly string[]): void {
   for (const detail of details) errors.push(errors.length < MaxFieldErrors ? invalid(field, value, detail) : onlyCounted)
 }
+/** Appends an error, without its text above the maximum of one response. */
+export function addError(errors: FieldError[], make: () => FieldError): void {
+  errors.push(errors.length < MaxFieldErrors ? make() : onlyCounted)
+}
 export const typeInvalid = (field: string, value: unknown, detail: string): FieldError => ({
   type: 'FieldValueTypeInvalid',
   field,

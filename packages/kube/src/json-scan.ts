@@ -2,6 +2,8 @@
  * Finds problems in JSON text that `JSON.parse` does not report: errors with the messages of Go's decoder, and duplicate keys. Only used after a
  * problem is known.
  */
+import { each, once, type Rest, type Work } from './clock.ts'
+
 export interface JSONScan {
   /** Upstream: encoding/json, SyntaxError. */
   readonly error: string | undefined
@@ -145,6 +147,19 @@ export function measureJSON(text: string): { keys: number; depth: number } {
     else if (char === 0x7d || char === 0x5d) open--
   }
   return { keys, depth }
+}
+
+/** Counts the keys of all objects in a value. */
+export function countingKeys(value: unknown): Work<number> {
+  let count = 0
+  const visit = (part: unknown): Rest => {
+    if (typeof part !== 'object' || part === null) return undefined
+    if (Array.isArray(part)) return each(part, visit)
+    const keys = Object.keys(part)
+    count += keys.length
+    return each(keys, (key) => visit((part as Readonly<Record<string, unknown>>)[key]))
+  }
+  return once(visit(value), () => count)
 }
 
 const isDigit = (char: string | undefined): boolean => char !== undefined && char >= '0' && char <= '9'

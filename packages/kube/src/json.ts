@@ -1,4 +1,6 @@
 /** JSON values, and the basic operations on them: copy, freeze, compare. */
+import { each, once, type Rest, type Work } from './clock.ts'
+
 export type Json = string | number | bigint | boolean | null | Json[] | { [key: string]: Json }
 export type JsonObject = { [key: string]: Json }
 
@@ -15,6 +17,43 @@ export function draft<T>(value: T): T {
     if (member !== undefined) setMember(copy, key, typeof member === 'object' ? draft(member) : member)
   }
   return copy as T
+}
+
+/** `draft` in pieces. */
+export function drafting<T>(value: T): Work<T> {
+  const copy = emptyLike(value)
+  return once(copyMembers(copy, value), () => copy as T)
+}
+
+/** Whether JSON has so many values that work on all of them should be divided. */
+export const isLong = (value: unknown): boolean => valuesLeft(value, LongValues) < 0
+const LongValues = 10_000
+
+/** Subtracts the number of values from `most`. Stops counting when the result is negative. */
+function valuesLeft(value: unknown, most: number): number {
+  let left = most - 1
+  if (typeof value !== 'object' || value === null) return left
+  for (const key in value) {
+    if (left < 0) return left
+    left = valuesLeft((value as Readonly<Record<string, unknown>>)[key], left)
+  }
+  return left
+}
+
+/** An empty container of the same form; scalars as they are. */
+const emptyLike = (value: unknown): unknown => (Array.isArray(value) ? [] : isRecord(value) ? {} : value)
+
+function copyMembers(to: unknown, from: unknown): Rest {
+  if (typeof from !== 'object' || from === null) return undefined
+  const copies = to as Record<string | number, unknown>
+  const members = from as Readonly<Record<string, unknown>>
+  return each(Object.keys(members), (key) => {
+    const member = members[key]
+    if (member === undefined) return undefined
+    const copy = emptyLike(member)
+    setMember(copies, key, copy)
+    return copyMembers(copy, member)
+  })
 }
 
 /** Returns an own member of the object. Inherited ones, such as `constructor`, are not data. */

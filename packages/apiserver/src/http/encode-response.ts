@@ -4,7 +4,7 @@ import type { Clock, Status } from '@capstan/kube'
 import { readJSON, StatusError, writeJSON } from '@capstan/kube'
 import type { Answer } from '../verbs/engine.ts'
 import type { Resource } from '../registry/resource.ts'
-import { listBytes, listParts, objectLine } from './encode.ts'
+import { listBytes, listParts, longLine, objectLine } from './encode.ts'
 import type { HttpAnswer, HttpRequest } from './exchange.ts'
 import type { Representation } from './negotiate.ts'
 import { insistsOnProtobuf, parseAccept, representationOf, wantsPretty } from './negotiate.ts'
@@ -22,7 +22,7 @@ export function encodeResponse(
   { code, body, warnings }: Answer,
   representation: Representation,
   query: URLSearchParams,
-): HttpAnswer {
+): HttpAnswer | Promise<HttpAnswer> {
   const headers = warnings.length === 0 ? {} : { warning: warningHeaders(warnings) }
   if (isStatus(body)) return send(code, body, representation, headers)
   switch (representation.as) {
@@ -47,7 +47,10 @@ export function encodeResponse(
       return send(code, partialMetadata(body, representation.version), representation, headers)
     case undefined:
   }
-  if (!('items' in body)) return send(code, body, representation, headers)
+  if (!('items' in body)) {
+    const isLine = representation.format === 'json' && !representation.pretty
+    return (isLine && longLine(clock, body)?.then(jsonLine(code, headers))) || send(code, body, representation, headers)
+  }
   // Upstream omits apiVersion and kind of items of built-in lists.
   const typedItems = !resource.builtin
   if (representation.format === 'json' && !representation.pretty) {
@@ -83,9 +86,12 @@ function send(
 ): HttpAnswer {
   if (format === 'yaml') return { status, headers: { ...headers, 'content-type': 'application/yaml' }, body: formatYAML(value) }
   // Upstream ends with a newline only when the output is not pretty-printed.
-  const body = pretty ? writeJSON(value, 2) : objectLine(value)
-  return { status, headers: { ...headers, 'content-type': 'application/json' }, body }
+  return jsonLine(status, headers)(pretty ? writeJSON(value, 2) : objectLine(value))
 }
+
+const jsonLine =
+  (status: number, headers: HttpAnswer['headers']) =>
+  (body: Buffer | string): HttpAnswer => ({ status, headers: { ...headers, 'content-type': 'application/json' }, body })
 
 export function errorAnswer(error: StatusError, request: HttpRequest): HttpAnswer {
   const format = parseAccept(request.headers.accept)[0]?.type === 'application/yaml' ? 'yaml' : 'json'

@@ -2,8 +2,8 @@
  * Encodes objects as JSON bytes. Stored objects are frozen and shared, and so are their bytes: they are encoded at most once for all
  * lists and watchers that send them. Packed objects are sent from their JSON, without a copy of the bytes.
  */
-import { writeJSON } from '@capstan/kube'
-import type { KubeObject, ObjectList, Status, WatchEvent } from '@capstan/kube'
+import { inPieces, isLong, writeJSON, writingJSON } from '@capstan/kube'
+import type { Clock, KubeObject, ObjectList, Status, WatchEvent } from '@capstan/kube'
 import { isPacked, jsonOf } from '../store/packed.ts'
 
 export function objectBytes(object: object): Buffer {
@@ -13,6 +13,12 @@ export function objectBytes(object: object): Buffer {
 /** The object as a line: a string when its bytes are not cached. */
 export const objectLine = (object: object): Buffer | string =>
   isPacked(object) || !Object.isFrozen(object) ? `${jsonOf(object)}\n` : Buffer.concat([objectBytes(object), lineEnd])
+
+/** The object as a line, encoded in pieces; `undefined` for an object of few values, and for a packed one, which is encoded already. */
+export const longLine = (clock: Clock, object: object): Promise<string> | undefined =>
+  isPacked(object) || !isLong(object) ? undefined : lineInPieces(clock, object)
+
+const lineInPieces = async (clock: Clock, object: object): Promise<string> => `${await inPieces(clock, writingJSON(object))}\n`
 
 /** Joins the bytes of the items to a list. Upstream omits apiVersion and kind of items of built-in lists. */
 export const listBytes = (list: ObjectList, options?: { typedItems?: boolean }): Buffer =>

@@ -11,6 +11,7 @@ import {
   type Structural,
   type UnknownObject,
   type WebhookClientConfig,
+  type Work,
 } from '@capstan/kube'
 import type { Resource } from './resource.ts'
 import { inMemory } from '../store/packed.ts'
@@ -27,11 +28,11 @@ export interface GoType {
   /** Reports whether any built-in kind has this apiVersion and kind. */
   isRegistered(apiVersion: unknown, kind: unknown): boolean
   /** Error of the JSON decoder for the first value of the wrong type. */
-  jsonProblem(object: object): string | undefined
+  jsonProblem(object: object): Work<string | undefined>
   /** The same error from Go's converter of maps to structs, which decodes the result of a strategic merge patch. */
-  convertedProblem(object: object): string | undefined
+  convertedProblem(object: object): Work<string | undefined>
   /** Replaces nulls in a draft, whose types have been checked, by the values that the decoder decodes them to. */
-  readNulls(object: { [field: string]: unknown }): void
+  readNulls(object: { [field: string]: unknown }): Work<void>
   /** Value of the type before any field is set. */
   blank(): object
 }

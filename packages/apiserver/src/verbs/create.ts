@@ -12,7 +12,7 @@ import {
 } from '@capstan/kube'
 import type { ResourceInfo } from '../registry/resource-info.ts'
 import { StoreConflict } from '../store/store.ts'
-import { decoding, draftOf } from './steps/decode.ts'
+import { decodingBody } from './steps/decode.ts'
 import { trackFields } from './steps/managed-fields.ts'
 import { type RequestContext, keyFor, type ServerContext } from './context.ts'
 import { draftFor, store, type Write } from './write.ts'
@@ -22,7 +22,7 @@ const MaxPrefix = 58
 const NameAttempts = 8
 
 export async function create(server: ServerContext, context: RequestContext): Promise<KubeObject> {
-  const object = await inPieces(server.clock, decoding(context, draftOf(context.info, context.request.body), 'body'))
+  const object = await inPieces(server.clock, decodingBody(context))
   return createDecoded(server, context, object, (fresh) => trackFields(server, context, fresh, undefined))
 }
 

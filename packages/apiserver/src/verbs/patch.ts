@@ -1,14 +1,17 @@
 import {
   applyJsonPatch,
-  applyMergePatch,
+  applyingMergePatch,
   applyStrategicPatch,
   badRequest,
   inPieces,
   isRecord,
   jsonTypeName,
   type KubeObject,
+  once,
   parseJsonPatch,
   StatusError,
+  type UnknownObject,
+  type Work,
 } from '@capstan/kube'
 import { decoding } from './steps/decode.ts'
 import { modify } from './modify.ts'
@@ -17,37 +20,37 @@ import type { RequestContext, ServerContext } from './context.ts'
 /** PATCH, except apply: applies the patch to the current object. */
 export function patch(server: ServerContext, context: RequestContext): Promise<KubeObject> {
   const change = patcher(context)
-  return modify(server, context, {
-    replaces: false,
-    apply: (current) =>
-      inPieces(server.clock, decoding(context, change(current) as { [field: string]: unknown }, 'patch', current)),
-  })
+  const changing = function* (current: UnknownObject): Work<UnknownObject> {
+    return yield* decoding(context, (yield* change(current)) as { [field: string]: unknown }, 'patch', current)
+  }
+  return modify(server, context, { replaces: false, apply: (current) => inPieces(server.clock, changing(current)) })
 }
 
 /**
  * Returns a function that applies the patch and returns a draft. @throws StatusError for a patch that cannot be decoded or is not supported
  */
-export function patcher({ info, request: { patchType, body } }: RequestContext): (current: object) => object {
+export function patcher({ info, request: { patchType, body } }: RequestContext): (current: object) => Work<object> {
   switch (patchType) {
     case 'application/json-patch+json': {
       const operations = parseJsonPatch(body)
-      return (current) => {
+      const patch = (current: object): object => {
         const patched: unknown = applyJsonPatch(current, operations)
         if (isRecord(patched)) return patched
         // A patch may replace the whole object, but only by an object.
         throw new StatusError('Invalid', 'the server rejected our request due to an error in our request', { details: {} })
       }
+      return (current) => once(undefined, () => patch(current))
     }
     case 'application/merge-patch+json': {
       // Upstream has its own message for `null`.
       if (body === null) throw badRequest('Invalid JSON Patch')
       const changes = objectOf(body, 'error decoding patch: ')
-      return (current) => applyMergePatch(current, changes)
+      return (current) => applyingMergePatch(current, changes)
     }
     case 'application/strategic-merge-patch+json': {
       if (!info.builtin) throw unsupportedPatch(info.builtin)
       const changes = body === null ? {} : objectOf(body, '')
-      return (current) => applyStrategicPatch(current, changes, info.schema)
+      return (current) => once(undefined, () => applyStrategicPatch(current, changes, info.schema))
     }
     case 'application/apply-patch+yaml':
     case undefined:

@@ -1,20 +1,19 @@
-import { draft, inPieces, type KubeObject } from '@capstan/kube'
+import { inPieces, type KubeObject } from '@capstan/kube'
 import { authorize } from '../auth/authorizer.ts'
 import { attributesOf } from '../auth/request-attributes.ts'
 import { createDecoded } from './create.ts'
-import { decoding, draftOf } from './steps/decode.ts'
+import { decodingBody } from './steps/decode.ts'
 import { trackFields } from './steps/managed-fields.ts'
 import { modify, uidConflict } from './modify.ts'
 import { type RequestContext, exists, type ServerContext } from './context.ts'
 
 /** PUT: replaces the object. */
 export async function update(server: ServerContext, context: RequestContext): Promise<KubeObject> {
-  const body = draftOf(context.info, context.request.body)
   // Upstream decodes the body before it looks up the object.
-  if (!exists(server, context)) await inPieces(server.clock, decoding(context, draft(body), 'body'))
+  if (!exists(server, context)) await inPieces(server.clock, decodingBody(context))
   return modify(server, context, {
     replaces: true,
-    apply: (current) => inPieces(server.clock, decoding(context, draft(body), 'body', current)),
+    apply: (current) => inPieces(server.clock, decodingBody(context, current)),
   })
 }
 
@@ -27,8 +26,8 @@ export const isCreation = (server: ServerContext, context: RequestContext): bool
 
 /** Creates an object by PUT. Requires the permissions for update and for create; a resourceVersion in the body is ignored. */
 export async function createByUpdate(server: ServerContext, context: RequestContext): Promise<KubeObject> {
-  const { info, request, caller } = context
-  const object = await inPieces(server.clock, decoding(context, draftOf(info, request.body), 'body'))
+  const { request, caller } = context
+  const object = await inPieces(server.clock, decodingBody(context))
   const { name, namespace, uid } = object.metadata
   if (uid !== undefined) throw uidConflict(context, { name, ...(namespace === undefined ? {} : { namespace }) }, uid)
   const creation = { ...request, verb: 'create' as const }

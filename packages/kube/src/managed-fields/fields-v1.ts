@@ -1,10 +1,10 @@
 /** Decodes and encodes field sets in the format of managedFields entries. */
-import { PieceSize, type Work } from '../clock.ts'
+import { PieceSize, SortedAtOnce, type Work } from '../clock.ts'
 import { isRecord, setMember } from '../json.ts'
 import type { FieldSet } from './field-set.ts'
 import { emptySet, fieldSet, leaf, sameSet, sortedElements, union } from './field-set.ts'
 import type { PathElement } from './path-element.ts'
-import { parseElement } from './path-element.ts'
+import { ordering, parseElement } from './path-element.ts'
 
 export type FieldsV1 = { [element: string]: unknown }
 
@@ -97,7 +97,8 @@ function* encode(set: FieldSet, isItself = false): Work<FieldsV1> {
   const fields: FieldsV1 = {}
   if (isItself) fields['.'] = Nothing
   let count = 0
-  for (const element of sortedElements(set)) {
+  const isLong = set.children.size > SortedAtOnce
+  for (const element of isLong ? yield* ordering([...set.children.keys()]) : sortedElements(set)) {
     const child = set.children.get(element)!
     setMember(fields, element, child.children.size === 0 ? Nothing : yield* encode(child, child.owned))
     if (++count % PieceSize === 0) yield

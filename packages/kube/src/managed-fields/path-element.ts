@@ -2,6 +2,7 @@
  * One step of a path into an object, in the format of FieldsV1: `f:name` a field, `k:{"name":"a"}` an item by its keys, `v:"a"` an item by
  * its value, `i:0` an item by its index. Elements are strings in canonical form, so that equal elements are equal strings.
  */
+import { atOnce, eachInPieces, sorting, type Work } from '../clock.ts'
 import { isNumeric, readJSON, writeJSON } from '../json-text.ts'
 import { isRecord } from '../json.ts'
 import { stableText } from '../structural/stable-text.ts'
@@ -70,14 +71,18 @@ function valueText(value: unknown): string {
 }
 
 /** Sorts the elements of a set: fields, keys, values, indexes. Values are parsed once: sorting compares each several times. */
-export function inOrder(elements: PathElement[]): PathElement[] {
-  if (elements.every((element) => element.startsWith('f'))) return elements.sort()
-  const parsed = elements.map((element) => ({
-    element,
-    kind: Kinds.indexOf(element.charAt(0)),
-    value: element.startsWith('f') ? element : sortable(readJSON(element.slice(2))),
-  }))
-  return parsed.sort((a, b) => a.kind - b.kind || compareValues(a.value, b.value)).map(({ element }) => element)
+export const inOrder = (elements: PathElement[]): PathElement[] => atOnce(ordering(elements))
+
+/** `inOrder` in pieces. */
+export function* ordering(elements: PathElement[]): Work<PathElement[]> {
+  if (elements.every((element) => element.startsWith('f'))) return yield* sorting(elements)
+  const parsed: { readonly element: PathElement; readonly kind: number; readonly value: unknown }[] = []
+  yield* eachInPieces(elements, (element) => {
+    const value = element.startsWith('f') ? element : sortable(readJSON(element.slice(2)))
+    parsed.push({ element, kind: Kinds.indexOf(element.charAt(0)), value })
+  })
+  const sorted = yield* sorting(parsed, (a, b) => a.kind - b.kind || compareValues(a.value, b.value))
+  return sorted.map(({ element }) => element)
 }
 const Kinds = 'fkvi'
 

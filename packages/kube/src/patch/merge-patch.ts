@@ -1,27 +1,40 @@
 /** JSON Merge Patch, RFC 7396: members replace members, null removes, lists are replaced whole. */
+import { after, atOnce, each, once, type Rest, type Work } from '../clock.ts'
 import type { JsonObject } from '../json.ts'
 import { draft, equal, getMember, isRecord, setMember } from '../json.ts'
 
 /** Applies the patch. Neither argument changes. */
-export function applyMergePatch<T>(document: T, patch: unknown): T {
-  return merge(document, patch) as T
+export const applyMergePatch = <T>(document: T, patch: unknown): T => atOnce(applyingMergePatch(document, patch))
+
+/** `applyMergePatch` in pieces. */
+export function applyingMergePatch<T>(document: T, patch: unknown): Work<T> {
+  const result: Record<string, unknown> = {}
+  return once(merge(result, 'document', document, patch), () => result.document as T)
 }
 
-function merge(target: unknown, patch: unknown): unknown {
+/** Sets a member of `to` to the merged value. */
+function merge(to: Record<string, unknown>, name: string, target: unknown, patch: unknown): Rest {
   // Upstream removes nulls also inside of lists, except in a value that replaces an object.
-  if (!isRecord(patch)) return isRecord(target) ? draft(patch) : withoutNulls(patch)
-  const base = isRecord(target) ? target : {}
-  const result: Record<string, unknown> = {}
-  for (const key of Object.keys(base)) {
+  const merged: unknown = isRecord(patch) ? {} : isRecord(target) ? draft(patch) : withoutNulls(patch)
+  setMember(to, name, merged)
+  return isRecord(patch) ? mergeMembers(merged as Record<string, unknown>, isRecord(target) ? target : {}, patch) : undefined
+}
+
+function mergeMembers(
+  result: Record<string, unknown>,
+  base: Readonly<Record<string, unknown>>,
+  patch: Readonly<Record<string, unknown>>,
+): Rest {
+  const known = each(Object.keys(base), (key) => {
     const change = getMember(patch, key)
+    if (change !== undefined && change !== null) return merge(result, key, base[key], change)
     if (change === undefined) setMember(result, key, draft(base[key]))
-    else if (change !== null) setMember(result, key, merge(base[key], change))
-  }
-  for (const key of Object.keys(patch)) {
-    const change = patch[key]
-    if (!Object.hasOwn(base, key) && change !== null && change !== undefined) setMember(result, key, merge(undefined, change))
-  }
-  return result
+    return undefined
+  })
+  const isNew = (key: string) => !Object.hasOwn(base, key) && patch[key] !== null && patch[key] !== undefined
+  return after(known, () =>
+    each(Object.keys(patch), (key) => (isNew(key) ? merge(result, key, undefined, patch[key]) : undefined)),
+  )
 }
 
 /** Returns a copy without null members. */

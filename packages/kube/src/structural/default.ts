@@ -1,9 +1,10 @@
 /** Sets defaults, and removes nulls that mean an absent field. Upstream: apiextensions structural defaulting. */
+import { each, type Rest } from '../clock.ts'
 import { draft, isRecord } from '../json.ts'
 import type { JSONSchema } from '../schema.ts'
 
 /** Changes a value in place. */
-export type Fill = (value: unknown) => void
+export type Fill = (value: unknown) => Rest
 
 /** Sets defaults for members that are absent, or null and not nullable. Defaults inside of the default value are set, too. */
 export function compileDefault(schema: JSONSchema): Fill | undefined {
@@ -47,21 +48,15 @@ function compileWalk(
   if (touches.length + fills.size === 0 && !touchOther && !fillOther && !item) return undefined
 
   return (value) => {
-    if (Array.isArray(value)) {
-      if (item) for (const entry of value) item(entry)
-      return
-    }
-    if (!isRecord(value)) return
+    if (Array.isArray(value)) return item && each(value, item)
+    if (!isRecord(value)) return undefined
     for (const { name, touch } of touches) touch(value, name, Object.hasOwn(value, name) && value[name] !== undefined)
-    if (fills.size === 0 && !touchOther && !fillOther) return
+    if (fills.size === 0 && !touchOther && !fillOther) return undefined
     // An object has few of the members that its schema declares.
-    for (const name of Object.keys(value)) {
-      if (declared.has(name)) {
-        fills.get(name)?.(value[name])
-        continue
-      }
+    return each(Object.keys(value), (name) => {
+      if (declared.has(name)) return fills.get(name)?.(value[name])
       touchOther?.(value, name, true)
-      if (fillOther && Object.hasOwn(value, name)) fillOther(value[name])
-    }
+      return fillOther && Object.hasOwn(value, name) ? fillOther(value[name]) : undefined
+    })
   }
 }

@@ -1,10 +1,11 @@
 /** Prunes fields that a schema does not specify. Upstream: apiextensions structural pruning. */
+import { each, type Rest } from '../clock.ts'
 import { isRecord } from '../json.ts'
 import type { JSONSchema } from '../schema.ts'
 import { ObjectMetaSchema } from './object-meta.ts'
 
 /** Prunes a value in place and records the paths of removed fields. */
-export type Prune = (value: unknown, path: string, removed: Removed) => void
+export type Prune = (value: unknown, path: string, removed: Removed) => Rest
 
 /** Paths of pruned fields: upstream reports the metadata of embedded resources after everything else. */
 export interface Removed {
@@ -41,40 +42,43 @@ export function compilePrune(schema: JSONSchema, isRoot = false): Prune | undefi
   if (!removesUnknown && !prunesInside) return undefined
 
   return (value, path, removed) => {
-    if (Array.isArray(value)) {
-      if (item) for (const [index, entry] of value.entries()) item(entry, `${path}[${index}]`, removed)
-    } else if (isRecord(value)) {
-      for (const key of Object.keys(value)) {
-        const known = members.has(key)
-        if (!known && !others) {
-          if (preserve) continue
-          delete value[key]
-          removed.fields.push(childPath(path, key))
-          continue
-        }
-        const child = known ? members.get(key) : others?.prune
-        const member = value[key]
-        if (child && typeof member === 'object' && member !== null) child(member, childPath(path, key), removed)
+    if (Array.isArray(value)) return item && pruneItems(item, value, path, removed)
+    if (!isRecord(value)) return undefined
+    return each(Object.keys(value), (key) => {
+      const known = members.has(key)
+      if (!known && !others) {
+        if (preserve) return undefined
+        delete value[key]
+        removed.fields.push(childPath(path, key))
+        return undefined
       }
-    }
+      const child = known ? members.get(key) : others?.prune
+      const member = value[key]
+      return child && typeof member === 'object' && member !== null ? child(member, childPath(path, key), removed) : undefined
+    })
   }
 }
 
 /** Prunes all fields, for a schema without declared properties. */
-function pruneAll(value: unknown, path: string, removed: Removed): void {
-  if (Array.isArray(value)) for (const [index, entry] of value.entries()) pruneAll(entry, `${path}[${index}]`, removed)
-  else if (isRecord(value)) {
-    for (const key of Object.keys(value)) {
-      delete value[key]
-      removed.fields.push(childPath(path, key))
-    }
-  }
+function pruneAll(value: unknown, path: string, removed: Removed): Rest {
+  if (Array.isArray(value)) return pruneItems(pruneAll, value, path, removed)
+  if (!isRecord(value)) return undefined
+  return each(Object.keys(value), (key) => {
+    delete value[key]
+    removed.fields.push(childPath(path, key))
+    return undefined
+  })
+}
+
+function pruneItems(prune: Prune, items: readonly unknown[], path: string, removed: Removed): Rest {
+  let index = 0
+  return each(items, (item) => prune(item, `${path}[${index++}]`, removed))
 }
 
 const pruneObjectMeta = compilePrune(ObjectMetaSchema)
 
-function pruneMetadata(value: unknown, path: string, { metadata }: Removed): void {
-  pruneObjectMeta?.(value, path, { fields: metadata, metadata })
+function pruneMetadata(value: unknown, path: string, { metadata }: Removed): Rest {
+  return pruneObjectMeta?.(value, path, { fields: metadata, metadata })
 }
 
 function childPath(path: string, key: string): string {

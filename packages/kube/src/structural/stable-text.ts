@@ -1,3 +1,4 @@
+import { after, each, once, type Rest, sorting, type Work } from '../clock.ts'
 import { writeJSON } from '../json-text.ts'
 import { isRecord } from '../json.ts'
 
@@ -10,4 +11,53 @@ export function stableText(value: unknown): string {
     .sort()
     .map((key) => `${JSON.stringify(key)}:${stableText(value[key])}`)
   return `{${members.join(',')}}`
+}
+
+/** `stableText` in pieces. */
+export const writingStableText = (value: unknown): Work<string> => writing(value, (keys) => sorting(keys))
+
+/** `writeJSON` in pieces. */
+export const writingJSON = (value: unknown): Work<string> => writing(value)
+
+/** Parts that are joined in one piece of work. */
+const LongestChunk = 1024
+
+function writing(value: unknown, order?: (keys: string[]) => Work<string[]>): Work<string> {
+  // Joining a million parts at the end would take long.
+  const chunks: string[] = []
+  let parts: string[] = []
+  const add = (part: string): undefined => {
+    if (parts.push(part) < LongestChunk) return
+    chunks.push(parts.join(''))
+    parts = []
+  }
+  const write = (part: unknown): Rest => {
+    if (Array.isArray(part)) {
+      let before = '['
+      const items = each(part, (item) => {
+        add(before)
+        before = ','
+        return write(item)
+      })
+      return after(items, () => add(part.length === 0 ? '[]' : ']'))
+    }
+    if (!isRecord(part)) return add(writeJSON(part) ?? 'null')
+    const keys = Object.keys(part).filter((key) => part[key] !== undefined)
+    const members = (ordered: readonly string[]): Rest => {
+      let before = '{'
+      const written = each(ordered, (key) => {
+        add(`${before}${JSON.stringify(key)}:`)
+        before = ','
+        return write(part[key])
+      })
+      return after(written, () => add(keys.length === 0 ? '{}' : '}'))
+    }
+    return order ? ordering(order(keys), members) : members(keys)
+  }
+  return once(write(value), () => [...chunks, ...parts].join(''))
+}
+
+function* ordering(work: Work<string[]>, act: (keys: readonly string[]) => Rest): Work<void> {
+  const rest = act(yield* work)
+  if (rest) yield* rest
 }

@@ -1,4 +1,5 @@
 /** Compiles a schema into the operations of an API server on objects: prune, default, validate. */
+import { atOnce, once, sorting, type Work } from '../clock.ts'
 import { appendAll } from '../lists.ts'
 import { type RuleError, type RuleOptions, rulesValidator } from '../cel/validate-rules.ts'
 import type { FieldError } from '../errors.ts'
@@ -17,10 +18,13 @@ export interface Structural {
    * validation reports them.
    */
   prune(object: object): string[]
+  pruning(object: object): Work<string[]>
   /** Removes nulls of fields that are neither nullable nor have a default. */
   dropNulls(object: object): void
+  droppingNulls(object: object): Work<void>
   /** Sets defaults. */
   default(object: object): void
+  defaulting(object: object): Work<void>
   /**
    * Validates the object: its schema, then embedded resources, then duplicate items, then CEL rules. With `old`, unchanged parts are not
    * validated (ratcheting). `earlier` has errors found elsewhere: rules are skipped when the object does not have the types that they rely
@@ -70,15 +74,19 @@ function compile(schema: JSONSchema): Structural {
     if (duplicates.length > 0 && (old === undefined || duplicatesIn(old).length === 0)) appendAll(errors, duplicates)
     return errors
   }
+  const pruning = function* (object: object): Work<string[]> {
+    const removed = { fields: [], metadata: [] } as { fields: string[]; metadata: string[] }
+    yield* once(prune?.(object, '', removed))
+    return [...(yield* sorting(removed.fields)), ...(yield* sorting(removed.metadata))]
+  }
   return {
     schema,
-    prune(object) {
-      const removed = { fields: [], metadata: [] } as { fields: string[]; metadata: string[] }
-      prune?.(object, '', removed)
-      return [...removed.fields.sort(), ...removed.metadata.sort()]
-    },
-    dropNulls: (object) => dropNulls?.(object),
-    default: (object) => fill?.(object),
+    prune: (object) => atOnce(pruning(object)),
+    pruning,
+    dropNulls: (object) => atOnce(once(dropNulls?.(object))),
+    droppingNulls: (object) => once(dropNulls?.(object)),
+    default: (object) => atOnce(once(fill?.(object))),
+    defaulting: (object) => once(fill?.(object)),
     validate(object, old, earlier = [], also = []) {
       const errors = [...validateSchema(object, old), ...also]
       if (!validateRules) return errors

@@ -114,8 +114,10 @@ export function descendingPath(field: string, path: string): FieldError[] {
   return [...(path.startsWith('/') ? [invalid(field, path, 'must be a relative path')] : []), ...noBacksteps(field, path)]
 }
 
+export const hasBackstep = (path: string): boolean => path.includes('..') && path.split('/').includes('..')
+
 export const noBacksteps = (field: string, path: string): FieldError[] =>
-  path.split('/').includes('..') ? [invalid(field, path, "must not contain '..'")] : []
+  hasBackstep(path) ? [invalid(field, path, "must not contain '..'")] : []
 
 /** Upstream: ValidateLocalNonReservedPath. */
 export function localPath(field: string, path: string): FieldError[] {

@@ -4,19 +4,19 @@
  * can then rely on the declared types.
  * Upstream: encoding/json.
  */
-import { isRecord } from '@capstan/kube'
+import { each, isRecord, once, type Rest, type Work } from '@capstan/kube'
 import { type Component, componentOf, targetOf } from './catalog.ts'
 import { structIn } from './go-types.ts'
 
 /** Changes a value in place. */
-type Reader = (value: unknown) => void
+type Reader = (value: unknown) => Rest
 
 const readers = new Map<string, Reader>()
 
 /** Decodes nulls in a draft of an object whose types have been checked, as Go does. */
-export function readNulls(component: string, object: { [field: string]: unknown }): void {
+export function* readNulls(component: string, object: { [field: string]: unknown }): Work<void> {
   const { metadata } = object
-  readerOf(component)(object)
+  yield* once(readerOf(component)(object))
   // The server decodes metadata separately.
   object.metadata = metadata
 }
@@ -33,7 +33,7 @@ function readerOf(name: string): Reader {
 
 function structReader(name: string): Reader {
   const { properties, required = [] } = componentOf(name) ?? {}
-  if (!properties) return () => {}
+  if (!properties) return () => undefined
   const members = new Map(Object.entries(properties).map(([field, schema]) => [field, memberReader(schema)]))
   const zeros = Object.entries(properties).flatMap(([field, schema]) => {
     const zero = required.includes(field) ? zeroOfRequired(schema, name) : undefined
@@ -41,15 +41,16 @@ function structReader(name: string): Reader {
   })
   const doubles = Object.keys(properties).filter((field) => properties[field]!.type === 'number')
   return (value) => {
-    if (!isRecord(value)) return
+    if (!isRecord(value)) return undefined
     for (const field of doubles) if (typeof value[field] === 'bigint') value[field] = Number(value[field])
     for (const { field, zero } of zeros) value[field] ??= zero()
     // An object has few of the fields of its type.
-    for (const field of Object.keys(value)) {
-      if (!members.has(field)) continue
-      if (value[field] === null) delete value[field]
-      else if (value[field] !== undefined) members.get(field)?.(value[field])
-    }
+    return each(Object.keys(value), (field) => {
+      if (!members.has(field) || value[field] === undefined) return undefined
+      if (value[field] !== null) return members.get(field)?.(value[field])
+      delete value[field]
+      return undefined
+    })
   }
 }
 
@@ -70,12 +71,12 @@ function memberReader(schema: Component): Reader | undefined {
   if (!inner) return undefined
   const read = memberReader(inner)
   return (container) => {
-    if (typeof container !== 'object' || container === null) return
+    if (typeof container !== 'object' || container === null) return undefined
     const members = container as { [key: string]: unknown }
-    for (const key of Object.keys(members)) {
+    return each(Object.keys(members), (key) => {
       if (members[key] === null) members[key] = zeroOf(inner)
-      read?.(members[key])
-    }
+      return read?.(members[key])
+    })
   }
 }
 

@@ -1,3 +1,4 @@
+import { atOnce } from '@capstan/kube'
 import { expect, test } from 'vitest'
 import { convertedTypeProblem, jsonTypeProblem } from './go-types.ts'
 
@@ -58,8 +59,8 @@ test.each<[string, object, string, string]>([
   ],
   ['an invalid quantity', container({ resources: { limits: { cpu: 'zz' } } }), notAQuantity, notAQuantity],
 ])('%s', (_, object, json, converted) => {
-  expect(jsonTypeProblem(deployment, object)).toBe(json)
-  expect(convertedTypeProblem(deployment, object)).toBe(converted)
+  expect(atOnce(jsonTypeProblem(deployment, object))).toBe(json)
+  expect(atOnce(convertedTypeProblem(deployment, object))).toBe(converted)
 })
 
 test.each<[string, string, object, string | undefined]>([
@@ -87,5 +88,5 @@ test.each<[string, string, object, string | undefined]>([
     'parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"',
   ],
 ])('%s', (_, component, object, problem) => {
-  expect(jsonTypeProblem(component, object)).toBe(problem)
+  expect(atOnce(jsonTypeProblem(component, object))).toBe(problem)
 })

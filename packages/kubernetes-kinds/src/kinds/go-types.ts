@@ -3,13 +3,13 @@
  * are two decoders: one for JSON, and one for the result of a strategic merge patch. Each reports the first such value.
  * Upstream: encoding/json, and k8s.io/apimachinery/pkg/runtime/converter.go, v0.36.
  */
-import { isInt64, isNumeric, isRecord, jsonTypeName, messageOf, parseQuantity } from '@capstan/kube'
+import { each, isInt64, isNumeric, isRecord, jsonTypeName, messageOf, once, parseQuantity, type Work } from '@capstan/kube'
 import { timeProblem } from '@capstan/apiserver/kinds'
 import { type Component, componentOf, targetOf } from './catalog.ts'
 
 /** Returns the JSON decoder's error for the first value that does not match its type. */
-export function jsonTypeProblem(component: string, object: object): string | undefined {
-  const found = misfitIn(component, object)
+export function* jsonTypeProblem(component: string, object: object): Work<string | undefined> {
+  const found = yield* misfitIn(component, object)
   if (!found) return undefined
   const { struct, path, value, wanted, problem } = found
   return (
@@ -18,8 +18,8 @@ export function jsonTypeProblem(component: string, object: object): string | und
 }
 
 /** Returns the error of the converter from maps to structs for the first value that does not match its type. */
-export function convertedTypeProblem(component: string, object: object): string | undefined {
-  const found = misfitIn(component, object)
+export function* convertedTypeProblem(component: string, object: object): Work<string | undefined> {
+  const found = yield* misfitIn(component, object)
   if (!found) return undefined
   const { value, wanted, form, problem } = found
   if (problem !== undefined) return problem
@@ -53,8 +53,9 @@ interface Misfit {
   readonly problem?: string
 }
 
-/** Finds the first value at or below a value that is not null, and sets its path from there. */
-type Check = (value: unknown) => Misfit | undefined
+/** Finds the first value at or below a value that is not null, and sets its path from there; in pieces if there are many values. */
+type Check = (value: unknown) => Found
+type Found = Misfit | undefined | Work<Misfit | undefined>
 
 /** Checks of the fields of a type, compiled on first use: a pod of 3 MB has a million values. */
 const compiled = new Map<string, ReadonlyMap<string, Check>>()
@@ -74,27 +75,34 @@ function fieldChecks(component: string): ReadonlyMap<string, Check> | undefined 
   return checks
 }
 
-function misfitIn(component: string, object: object): Misfit | undefined {
+function* misfitIn(component: string, object: object): Work<Misfit | undefined> {
   const checks = fieldChecks(component)
-  return checks && misfitInFields(checks, object as Record<string, unknown>, isTyped)
+  const found = checks && misfitInFields(checks, object as Record<string, unknown>, isTyped)
+  return isWork(found) ? yield* found : found
 }
+
+const isWork = (found: Found): found is Work<Misfit | undefined> => found !== undefined && 'next' in found
 
 function misfitInFields(
   checks: ReadonlyMap<string, Check>,
   value: Readonly<Record<string, unknown>>,
   isSkipped?: (field: string) => boolean,
-): Misfit | undefined {
-  for (const field of Object.keys(value)) {
-    const check = checks.get(field)
-    if (!check || isSkipped?.(field)) continue
-    const found = misfitOf(check, value[field])
-    if (found) return { ...found, path: found.path === '' ? field : `${field}.${found.path}` }
-  }
-  return undefined
+): Found {
+  const inField = (field: string, found: Misfit): Misfit => ({
+    ...found,
+    path: found.path === '' ? field : `${field}.${found.path}`,
+  })
+  return first(
+    Object.keys(value),
+    (field) => {
+      const check = checks.get(field)
+      return check && !isSkipped?.(field) ? misfitOf(check, value[field]) : undefined
+    },
+    inField,
+  )
 }
 
-const misfitOf = (check: Check, value: unknown): Misfit | undefined =>
-  value === null || value === undefined ? undefined : check(value)
+const misfitOf = (check: Check, value: unknown): Found => (value === null || value === undefined ? undefined : check(value))
 
 /** Fields that the server validates separately. */
 const isTyped = (field: string): boolean => field === 'apiVersion' || field === 'kind' || field === 'metadata'
@@ -124,13 +132,14 @@ function checkOf(schema: Component, struct: string): Check | undefined {
       return (value) => (isNumeric(value) ? undefined : wrong(value, 'scalar'))
     case 'array': {
       const item = schema.items && checkOf(schema.items, struct)
-      return (value) => (Array.isArray(value) ? item && first(value, item) : wrong(value, 'slice'))
+      return (value) => (Array.isArray(value) ? item && first(value, (one) => misfitOf(item, one)) : wrong(value, 'slice'))
     }
     case 'object': {
       const { additionalProperties } = schema
       if (typeof additionalProperties !== 'object') return undefined
       const member = checkOf(additionalProperties, struct)
-      return (value) => (isRecord(value) ? member && first(Object.values(value), member) : wrong(value, 'map'))
+      return (value) =>
+        isRecord(value) ? member && first(Object.keys(value), (key) => misfitOf(member, value[key])) : wrong(value, 'map')
     }
     case undefined:
     default:
@@ -177,12 +186,25 @@ export const structIn = (target: string, value: unknown): string =>
 const withProblem = (value: unknown, problem: string | undefined, wrong: MakeMisfit): Misfit | undefined =>
   problem === undefined ? undefined : wrong(value, 'own', problem)
 
-function first(items: readonly unknown[], check: Check): Misfit | undefined {
-  for (const item of items) {
-    const found = misfitOf(check, item)
-    if (found) return found
+/** Returns the first misfit that `find` finds for an element. */
+function first<T>(
+  elements: readonly T[],
+  find: (element: T) => Found,
+  at: (element: T, found: Misfit) => Misfit = (_, found) => found,
+): Found {
+  let misfit: Misfit | undefined
+  const keep = function* (element: T, work: Work<Misfit | undefined>): Work<void> {
+    const found = yield* work
+    misfit = found && at(element, found)
   }
-  return undefined
+  const rest = each(elements, (element) => {
+    if (misfit) return undefined
+    const found = find(element)
+    if (isWork(found)) return keep(element, found)
+    misfit = found && at(element, found)
+    return undefined
+  })
+  return rest ? once(rest, () => misfit) : misfit
 }
 
 /** `PodSpec` of `io.k8s.api.core.v1.PodSpec`. */

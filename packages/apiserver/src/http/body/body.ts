@@ -3,6 +3,7 @@ import type { Clock, RequestOptions, Work } from '@capstan/kube'
 import {
   apiVersionOf,
   badRequest,
+  countingKeys,
   inPieces,
   isRecord,
   jsonTypeName,
@@ -125,7 +126,7 @@ function* parseObject(text: string, builtin: boolean, reject: (problem: string) 
   if (value === null && builtin) return { value: {}, duplicates: [] }
   if (!isRecord(value)) throw reject(notAnObject(value))
   yield
-  if (keys === countKeys(value)) return { value, duplicates: [] }
+  if (keys === (yield* countingKeys(value))) return { value, duplicates: [] }
   yield
   const { duplicates, keys: written } = scanJSON(text)
   return { value, duplicates: duplicates.map(duplicateField), ...(duplicates.length === 0 ? {} : { written }) }
@@ -135,10 +136,6 @@ function* parseObject(text: string, builtin: boolean, reject: (problem: string) 
 interface ParsedObject extends Omit<Decoded, 'body'> {
   readonly value: Record<string, unknown>
 }
-
-/** Finds duplicate fields. Runs only when parsing lost keys, because it parses again. */
-export const duplicatesOf = (text: string, value: unknown, keys: number): string[] =>
-  keys === countKeys(value) ? [] : scanJSON(text).duplicates.map(duplicateField)
 
 const jsonProblem = "couldn't get version/kind; json parse error: "
 
@@ -245,17 +242,4 @@ function excerpt(bytes: Buffer): string {
   const head = bytes.subarray(0, 30)
   const printed = bytes[0] === 0x7b ? head.toString('utf8') : head.toString('hex')
   return bytes.length > 30 ? `${printed} ...` : printed
-}
-
-export function countKeys(value: unknown): number {
-  if (Array.isArray(value)) {
-    let count = 0
-    for (const item of value) count += countKeys(item)
-    return count
-  }
-  if (!isRecord(value)) return 0
-  const keys = Object.keys(value)
-  let count = keys.length
-  for (const key of keys) count += countKeys(value[key])
-  return count
 }

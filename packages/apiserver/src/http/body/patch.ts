@@ -1,20 +1,11 @@
 /** Bodies of patches: their types, and the readers of JSON and YAML for each. */
 import type { PatchType, RequestOptions, Work } from '@capstan/kube'
-import { badRequest, inPieces, isRecord, jsonTypeName, StatusError } from '@capstan/kube'
+import { badRequest, countingKeys, inPieces, isRecord, jsonTypeName, scanJSON, StatusError } from '@capstan/kube'
 import type { Resource } from '../../registry/resource.ts'
+import { duplicateField } from '../../verbs/steps/field-validation.ts'
 import { unsupportedMediaType } from '../errors.ts'
 import type { HttpRequest } from '../exchange.ts'
-import {
-  type BodyReaders,
-  type Decoded,
-  duplicatesOf,
-  countKeys,
-  mediaType,
-  parseJSON,
-  parseYAML,
-  readText,
-  unmarshalErrors,
-} from './body.ts'
+import { type BodyReaders, type Decoded, mediaType, parseJSON, parseYAML, readText, unmarshalErrors } from './body.ts'
 
 const customPatchTypes: readonly PatchType[] = [
   'application/json-patch+json',
@@ -51,7 +42,7 @@ export async function readPatch(
       const problem = `json: cannot unmarshal ${jsonTypeName(value)} into Go value of type map[string]interface {}`
       throw badRequest(`error decoding YAML: error unmarshaling JSON: while decoding JSON: ${problem}`)
     }
-    const mayHaveDuplicates = json === undefined || json.keys !== countKeys(value)
+    const mayHaveDuplicates = json === undefined || json.keys !== (await inPieces(clock, countingKeys(value)))
     const lines = mayHaveDuplicates && validation !== 'Ignore' ? await yaml.duplicates(text) : []
     if (lines.length > 0 && validation === 'Strict')
       throw badRequest(`error strict decoding YAML: error converting YAML to JSON: ${unmarshalErrors(lines)}`)
@@ -60,7 +51,7 @@ export async function readPatch(
   const isStrategic = type === 'application/strategic-merge-patch+json'
   const reject = (error: string) => badRequest(isStrategic ? error : `error decoding patch: ${error}`)
   const { value, keys } = await inPieces(clock, parseJSON(text, reject))
-  const duplicates = duplicatesOf(text, value, keys)
+  const duplicates = await inPieces(clock, duplicatesOf(text, value, keys))
   if (type !== 'application/json-patch+json') return { body: value, duplicates }
   if (value === null) return { body: [], duplicates }
   if (!Array.isArray(value)) {
@@ -77,6 +68,11 @@ export async function readPatch(
   }
   const problems = [...duplicates, ...unknownMembers(value)]
   return { body: value, duplicates: problems.map((problem) => `json patch ${problem}`) }
+}
+
+/** Finds duplicate fields. Parses again only when parsing has lost keys. */
+function* duplicatesOf(text: string, value: unknown, keys: number): Work<string[]> {
+  return keys === (yield* countingKeys(value)) ? [] : scanJSON(text).duplicates.map(duplicateField)
 }
 
 /** Unknown members of the operations of a JSON patch. */

@@ -1,5 +1,5 @@
 /** Builds AdmissionReview requests of a write and applies the returned patches. */
-import { isRecord, messageOf, type UnknownObject } from '@capstan/kube'
+import { atOnce, isRecord, messageOf, type UnknownObject } from '@capstan/kube'
 import { type GroupVersionKind, internalError } from '../../admission/review.ts'
 import type { Write } from '../../admission/webhooks.ts'
 import { checkNameAndNamespace } from './decode.ts'
@@ -81,9 +81,9 @@ function decodeMutated(
   const object = document as UnknownObject
   const { goType } = info
   if (goType) {
-    const problem = goType.jsonProblem(object)
+    const problem = atOnce(goType.jsonProblem(object))
     if (problem !== undefined) throw internalError(problem)
-    goType.readNulls(object)
+    atOnce(goType.readNulls(object))
   }
   structural.prune(object)
   structural.dropNulls(object)

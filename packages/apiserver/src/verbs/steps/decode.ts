@@ -4,6 +4,7 @@ import {
   atOnce,
   badRequest,
   draft,
+  drafting,
   goText,
   invalid,
   invalidObject,
@@ -14,6 +15,7 @@ import {
   type UnknownObject,
   type Work,
   writeJSON,
+  writingStableText,
 } from '@capstan/kube'
 import type { ResourceInfo, GoType } from '../../registry/resource-info.ts'
 import { coerceMetadata } from './metadata.ts'
@@ -34,7 +36,7 @@ export function* decoding(context: RequestContext, raw: Draft, source: Source, o
   const { info } = context
   yield
   checkType(context, raw, source)
-  const patched = source !== 'body' && context.options.fieldValidation === 'Strict' ? stableText(raw) : ''
+  const patched = source !== 'body' && context.options.fieldValidation === 'Strict' ? yield* writingStableText(raw) : ''
   const unknown = coerceMetadata(
     info,
     raw,
@@ -45,22 +47,29 @@ export function* decoding(context: RequestContext, raw: Draft, source: Source, o
   if (info.goType) {
     yield* checkTypes(context, info.goType, object, source)
     yield
-    info.goType.readNulls(object)
+    yield* info.goType.readNulls(object)
     yield
   }
-  appendAll(unknown, info.structural.prune(object), info.strategy.pruneUnknown?.(object) ?? [])
+  appendAll(unknown, yield* info.structural.pruning(object), info.strategy.pruneUnknown?.(object) ?? [])
   yield
   reportUnknownFields(context, unknown, source, patched)
   yield
   // Upstream: an apply keeps null values.
-  if (source !== 'apply') info.structural.dropNulls(object)
+  if (source !== 'apply') yield* info.structural.droppingNulls(object)
   info.strategy.normalize?.(object)
   yield
-  info.structural.default(object)
+  yield* info.structural.defaulting(object)
   info.strategy.default?.(object, old)
   info.strategy.reuseFrozen?.(object, context.request.body, old)
   checkNameAndNamespace(context, object)
   return object
+}
+
+/** Decodes a copy of the request's body. */
+export function* decodingBody(context: RequestContext, old?: UnknownObject): Work<UnknownObject> {
+  const { body } = context.request
+  const raw = isRecord(body) ? yield* drafting(body) : draftOf(context.info, body)
+  return yield* decoding(context, raw, 'body', old)
 }
 
 /** Returns a mutable copy of a request's body. @throws StatusError BadRequest when it is not an object */
@@ -135,14 +144,14 @@ function checkType(context: RequestContext, raw: Draft, source: Source): void {
 function* checkTypes({ info, request }: RequestContext, goType: GoType, object: UnknownObject, source: Source): Work<void> {
   const { kind, version } = info
   if (source !== 'body' && request.patchType === 'application/strategic-merge-patch+json') {
-    const problem = goType.convertedProblem(object)
+    const problem = yield* goType.convertedProblem(object)
     if (problem !== undefined) throw invalidPatch(goText(request.body), problem)
     return
   }
-  const problem = goType.jsonProblem(object)
+  const problem = yield* goType.jsonProblem(object)
   if (problem === undefined) return
   yield
-  if (source !== 'body') throw invalidPatch(stableText(object), problem)
+  if (source !== 'body') throw invalidPatch(yield* writingStableText(object), problem)
   throw badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${problem}`)
 }
 

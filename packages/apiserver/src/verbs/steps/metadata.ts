@@ -84,7 +84,7 @@ export function coerceMetadata(
     else metadata[field] = coerceField(shape, value, (item, wanted) => wrongType(item, field, wanted), reject)
     // Upstream: an empty list removes the managedFields of a built-in kind; for a custom resource it is as if absent.
     if (field === 'managedFields' && builtin && Array.isArray(value) && value.length === 0) metadata[field] = [{}]
-    if (metadata[field] === '' || (shape !== undefined && isEmpty(metadata[field]))) delete metadata[field]
+    if (metadata[field] === '' || metadata[field] === undefined || isEmptyList(metadata[field])) delete metadata[field]
   }
   return unknown
 }
@@ -117,8 +117,10 @@ function coerceField(shape: Shape, value: unknown, wrongType: WrongType, reject:
       return value.map((item: unknown) => item ?? '')
     case 'stringMap': {
       if (!isRecord(value)) throw wrongType(value, 'map[string]string')
+      const keys = Object.keys(value)
+      if (keys.length === 0) return undefined
       // Object.entries takes three times as long for a map with 100,000 keys.
-      for (const key of Object.keys(value)) {
+      for (const key of keys) {
         const item = value[key]
         if (item === null) value[key] = ''
         else if (typeof item !== 'string') throw wrongType(item, 'string')
@@ -147,6 +149,7 @@ function coerceField(shape: Shape, value: unknown, wrongType: WrongType, reject:
 /** Boolean fields of owner references; all other fields of owner references and managed fields are strings. */
 const booleanFields = new Set(['controller', 'blockOwnerDeletion'])
 
+const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0
 const isEmpty = (value: unknown): boolean => typeof value === 'object' && value !== null && Object.keys(value).length === 0
 
 /** Validates the metadata of an object to be stored. */

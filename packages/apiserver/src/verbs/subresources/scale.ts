@@ -1,6 +1,7 @@
 /** The scale subresource: replicas of any kind as a Scale object. Upstream: apiextensions registry/customresource/etcd.go, v0.36. */
 import {
   apiVersionOf,
+  atOnce,
   badRequest,
   draft,
   freeze,
@@ -40,7 +41,13 @@ export async function scale(server: ServerContext, context: RequestContext): Pro
   }
   if (request.verb === 'patch') {
     const change = patcher(info.builtin ? { ...context, info: server.registry.scaleFor(info) } : context)
-    return writeReplicas(server, context, paths, false, (current) => change(scaleOf(paths, current)) as Record<string, unknown>)
+    return writeReplicas(
+      server,
+      context,
+      paths,
+      false,
+      (current) => atOnce(change(scaleOf(paths, current))) as Record<string, unknown>,
+    )
   }
   throw verbNotSupported(request.verb, info)
 }

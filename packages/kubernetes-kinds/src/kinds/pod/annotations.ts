@@ -106,8 +106,8 @@ const outdated = (field: string, name: string): string =>
   `${field}[${AppArmor}${name}]: deprecated since v1.30; use the "appArmorProfile" field instead`
 
 /** Sets the AppArmor fields of a new pod from its annotations. @returns warnings. Upstream: applyAppArmorVersionSkew */
-export function adoptAppArmorAnnotations({ metadata: { annotations = {} }, spec }: Pod): string[] {
-  if (spec.os?.name === 'windows') return []
+export function adoptAppArmorAnnotations({ metadata: { annotations }, spec }: Pod): string[] {
+  if (!annotations || spec.os?.name === 'windows') return []
   return containersOf(spec).flatMap((container) => {
     const annotation = annotations[`${AppArmor}${container.name}`]
     if (annotation === undefined || container.securityContext?.appArmorProfile) return []

@@ -1,5 +1,6 @@
 /** Validates the containers of a pod. Upstream: validateContainers and related functions, v1.36. */
 import {
+  addError,
   appendAll,
   duplicate,
   eachInPieces,
@@ -15,9 +16,9 @@ import {
 import {
   descendingPath,
   dnsLabel,
+  hasBackstep,
   inRange,
   missing,
-  noBacksteps,
   oneOf,
   portNameProblems,
   portNumber,
@@ -294,17 +295,16 @@ function devices(field: string, { volumeDevices = [], volumeMounts = [] }: Conta
     const at = `${field}[${index}]`
     const volume = volumes.get(name)
     if (!name) errors.push(required(`${at}.name`))
-    if (names.has(name)) errors.push(invalid(`${at}.name`, name, 'must be unique'))
+    if (names.has(name)) addError(errors, () => invalid(`${at}.name`, name, 'must be unique'))
     if (volume && !volume.persistentVolumeClaim && !volume.ephemeral) {
       const text = 'can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode'
       errors.push(invalid(`${at}.name`, name, text))
     }
-    if (!volume) errors.push(missing(`${at}.name`, name))
+    if (!volume) addError(errors, () => missing(`${at}.name`, name))
     if (!devicePath) errors.push(required(`${at}.devicePath`))
     if (paths.has(devicePath)) errors.push(invalid(`${at}.devicePath`, devicePath, 'must be unique'))
-    if (noBacksteps('', devicePath).length > 0) {
-      errors.push(invalid(`${at}.devicePath`, devicePath, "can not contain backsteps ('..')"))
-    } else paths.add(devicePath)
+    if (hasBackstep(devicePath)) errors.push(invalid(`${at}.devicePath`, devicePath, "can not contain backsteps ('..')"))
+    else paths.add(devicePath)
     if (mountNames.has(name)) {
       errors.push(invalid(`${at}.name`, name, 'must not already exist in volumeMounts'))
     }

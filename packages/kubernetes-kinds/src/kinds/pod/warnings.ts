@@ -94,14 +94,15 @@ function* warningsOf(field: string, { metadata, spec }: Pick<PodTemplateSpec, 'm
       ? []
       : [`${below}metadata.annotations[${name}]: non-functional in v1.27+; use the "seccompProfile" field instead`]
   if (!spec.securityContext?.seccompProfile) yield* noSeccomp('seccomp.security.alpha.kubernetes.io/pod')
+  const hasAnnotations = Object.keys(annotations).length > 0
   const placed = placedContainers(at, spec)
   for (const [here, container] of placed) {
-    if (!container.securityContext?.seccompProfile)
+    if (hasAnnotations && !container.securityContext?.seccompProfile)
       yield* noSeccomp(`container.seccomp.security.alpha.kubernetes.io/${container.name}`)
     // For pods, the copying of annotations to fields causes its own warning.
-    if (field !== '') yield* appArmorWarning(`${below}metadata.annotations`, { metadata, spec }, container)
-    yield* fractionWarnings(here, container)
-    yield* environmentWarnings(here, container)
+    if (hasAnnotations && field !== '') yield* appArmorWarning(`${below}metadata.annotations`, { metadata, spec }, container)
+    if (container.resources) yield* fractionWarnings(here, container)
+    if (container.env) yield* environmentWarnings(here, container)
   }
   yield* portWarnings(placed)
   if ((spec.terminationGracePeriodSeconds ?? 0) < 0) {

@@ -1,0 +1,126 @@
+/** Work on long values runs in pieces, with the result of the work at once: other requests run between the pieces. */
+import { expect, test } from 'vitest'
+import { after, atOnce, each, once, sorting, type Work } from './clock.ts'
+import { applyMergePatch, applyingMergePatch } from './patch/merge-patch.ts'
+import { countingKeys } from './json-scan.ts'
+import { writeJSON } from './json-text.ts'
+import { draft, drafting, isLong } from './json.ts'
+import { encodeFields } from './managed-fields/fields-v1.ts'
+import { setOf } from './managed-fields/field-set.ts'
+import { keyElement } from './managed-fields/path-element.ts'
+import type { JSONSchema } from './schema.ts'
+import { stableText, writingJSON, writingStableText } from './structural/stable-text.ts'
+import { structural } from './structural/structural.ts'
+
+/** Runs work to its end. Returns its result, and the number of its pieces. */
+function run<T>(work: Work<T>): { pieces: number; result: T } {
+  for (let pieces = 1; ; pieces++) {
+    const piece = work.next()
+    if (piece.done) return { pieces, result: piece.value }
+  }
+}
+
+const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `n${(index * 7) % count}`)
+const mapOf = (count: number, value: unknown = 'v') => Object.fromEntries(names(count).map((name) => [name, value]))
+/** Many lists, each of them short. */
+const listsOf = (count: number) => names(Math.ceil(count / 8)).map((name) => [name, 1, null, true, { name }, [], {}, 'v'])
+
+const schema: JSONSchema = {
+  type: 'object',
+  properties: {
+    spec: {
+      type: 'object',
+      properties: {
+        texts: { type: 'object', additionalProperties: { type: 'string', default: 'd' } },
+        items: {
+          type: 'array',
+          items: { type: 'object', properties: { a: { type: 'string' }, b: { type: 'string', default: 'b' } } },
+        },
+      },
+    },
+  },
+}
+const objects = (count: number) => ({ spec: { texts: mapOf(count, null), items: names(count).map((x) => ({ a: null, x })) } })
+const filled = (change: (object: object) => Work<unknown>) =>
+  function* (count: number): Work<unknown> {
+    const object = objects(count)
+    const result = yield* change(object)
+    return { object, result }
+  }
+const { pruning, droppingNulls, defaulting, ...whole } = structural(schema)
+const changed = (change: (object: object) => unknown) => (count: number) => {
+  const object = objects(count)
+  return { object, result: change(object) }
+}
+
+test.each<[string, (count: number) => Work<unknown>, (count: number) => unknown]>([
+  ['a copy of a map', (n) => drafting(mapOf(n)), mapOf],
+  ['a copy of lists', (n) => drafting(listsOf(n)), (n) => draft(listsOf(n))],
+  ['the number of keys', (n) => countingKeys([mapOf(n), { a: { b: 1 } }]), (n) => n + 2],
+  ['sorted texts', (n) => sorting(names(8 * n)), (n) => names(8 * n).sort()],
+  [
+    'sorted numbers',
+    (n) =>
+      sorting(
+        names(8 * n).map((_, i) => -1 - i),
+        (a, b) => a - b,
+      ),
+    (n) => names(8 * n).map((_, i) => i - 8 * n),
+  ],
+  ['the stable text of a map', (n) => writingStableText(mapOf(n)), (n) => stableText(mapOf(n))],
+  ['the stable text of lists', (n) => writingStableText(listsOf(n)), (n) => stableText(listsOf(n))],
+  ['JSON of a map', (n) => writingJSON({ a: undefined, b: mapOf(n) }), (n) => writeJSON({ b: mapOf(n) })],
+  ['JSON of lists', (n) => writingJSON(listsOf(n)), (n) => writeJSON(listsOf(n))],
+  ['a merge patch', (n) => applyingMergePatch({ a: {}, b: 1 }, { a: mapOf(n), b: null }), (n) => ({ a: mapOf(n) })],
+  [
+    'fields of managers',
+    (n) => encodeFields(itemsOf(n)),
+    (n) =>
+      Object.fromEntries(
+        names(n)
+          .sort()
+          .map((name) => [keyElement({ name }), {}]),
+      ),
+  ],
+  ['pruned objects', filled(pruning), changed(whole.prune)],
+  ['objects without nulls', filled(droppingNulls), changed(whole.dropNulls)],
+  ['objects with defaults', filled(defaulting), changed(whole.default)],
+])('%s', (_, work, expected) => {
+  const few = run(work(2))
+  const many = run(work(5000))
+  expect([few.result, many.result]).toEqual([expected(2), expected(5000)])
+  expect(JSON.stringify(many.result)).toBe(JSON.stringify(expected(5000)))
+  expect(few.pieces).toBe(1)
+  expect(many.pieces).toBeGreaterThan(4)
+})
+
+const itemsOf = (count: number) => setOf(names(count).map((name) => [keyElement({ name })]))
+
+test('a merge patch in pieces removes, adds and replaces as one at once', () => {
+  const document = { kept: 1, gone: 2, map: { a: 1, b: { c: 1 } }, list: [1, { a: null }] }
+  const patch = { gone: null, map: { a: null, b: { d: [null, { e: null }] } }, list: [2], more: { f: null, g: 1 } }
+  const result = { kept: 1, map: { b: { c: 1, d: [null, {}] } }, list: [2], more: { g: 1 } }
+  expect(applyMergePatch(document, patch)).toEqual(result)
+})
+
+test('short work has no rest, and elements of nested lists count together', () => {
+  let count = 0
+  const visit = (): undefined => void count++
+  expect(after(each([1, 2, 3], visit), () => each([4], visit))).toBeUndefined()
+  const lists = Array.from({ length: 100 }, () => Array.from({ length: 100 }, () => 0))
+  const { pieces } = run(once(each(lists, (list) => each(list, visit))))
+  expect(count).toBe(4 + 10_000)
+  expect(pieces).toBeGreaterThanOrEqual(9)
+  atOnce(once(each(lists, (list) => each(list, visit))))
+  expect(count).toBe(4 + 20_000)
+})
+
+test('an object is long if it has more than ten thousand values, whether in one list or in many', () => {
+  expect([{}, mapOf(9_000), mapOf(10_001), listsOf(9_000), { a: { b: listsOf(20_000) } }].map(isLong)).toEqual([
+    false,
+    false,
+    true,
+    true,
+    true,
+  ])
+})
