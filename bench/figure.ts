@@ -10,6 +10,8 @@ export interface BenchOptions {
   readonly short: boolean
   /** Numbers of Clusters for the bench of managers, instead of its default. */
   readonly clusters?: readonly number[]
+  /** Measures only the hostile inputs whose names contain one of the texts, separated by commas. */
+  readonly only?: string
   /** How many core managers share the Clusters, one number for each run; then upstream's managers are not measured. */
   readonly managers?: readonly number[]
 }

@@ -1,5 +1,5 @@
 /**
- * `npm run bench [-- --short] [-- --json FILE] [-- --clusters N,…] [-- --managers N,…] [NAME…]`: measures each figure of README.md on this machine in one run.
+ * `npm run bench [-- --short] [-- --json FILE] [-- --clusters N,…] [-- --managers N,…] [-- --only TEXT,…] [NAME…]`: measures each figure of README.md on this machine in one run.
  * README.md describes what bounds each one. No figure is asserted, because machines differ.
  */
 import { writeFileSync } from 'node:fs'
@@ -39,6 +39,7 @@ const short = take('--short') !== undefined
 const file = take('--json', true)
 const clusters = take('--clusters', true)?.split(',').map(Number)
 const managers = take('--managers', true)?.split(',').map(Number)
+const only = take('--only', true)
 const unknown = args.filter((name) => !benches[name])
 if (unknown.length > 0) {
   console.error(`There is no bench ${unknown.join(', ')}: there are ${Object.keys(benches).join(', ')}`)
@@ -62,7 +63,8 @@ if (file) writeFileSync(file, `${JSON.stringify({ node: process.version, short, 
 process.exit(code)
 
 async function measure(name: string): Promise<void> {
-  for await (const figure of benches[name]!({ short, ...(clusters ? { clusters } : {}), ...(managers ? { managers } : {}) })) {
+  const options = { short, ...(clusters ? { clusters } : {}), ...(managers ? { managers } : {}), ...(only ? { only } : {}) }
+  for await (const figure of benches[name]!(options)) {
     figures.push(figure)
     console.log(
       `  ${figure.name.padEnd(64)} ${figure.value.toLocaleString('en', { maximumFractionDigits: 2 }).padStart(12)} ${figure.unit}`,
