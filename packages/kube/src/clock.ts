@@ -66,7 +66,6 @@ export type Work<T> = Generator<undefined, T>
  */
 export function inPieces<T>(clock: Clock, work: Work<T>): T | Promise<T> {
   for (;;) {
-    steps = 0
     const piece = work.next()
     if (piece.done) return piece.value
     const pause = pauseIfDue(clock)
@@ -138,10 +137,12 @@ function* both(first: Work<void>, act: () => Rest): Work<void> {
   if (rest) yield* rest
 }
 
-/** Does the rest of some work. Returns its result. */
-export function once(rest: Rest): Work<void>
-export function once<T>(rest: Rest, result: () => T): Work<T>
-export function* once<T>(rest: Rest, result?: () => T): Work<T | undefined> {
+/** Work that begins with `start`, which may leave a rest, and then returns a result. */
+export function asWork(start: () => Rest): Work<void>
+export function asWork<T>(start: () => Rest, result: () => T): Work<T>
+export function* asWork<T>(start: () => Rest, result?: () => T): Work<T | undefined> {
+  steps = 0
+  const rest = start()
   if (rest) yield* rest
   return result?.()
 }

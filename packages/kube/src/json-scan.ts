@@ -2,7 +2,7 @@
  * Finds problems in JSON text that `JSON.parse` does not report: errors with the messages of Go's decoder, and duplicate keys. Only used after a
  * problem is known.
  */
-import { each, once, type Rest, type Work } from './clock.ts'
+import { asWork, each, type Rest, type Work } from './clock.ts'
 
 export interface JSONScan {
   /** Upstream: encoding/json, SyntaxError. */
@@ -159,7 +159,10 @@ export function countingKeys(value: unknown): Work<number> {
     count += keys.length
     return each(keys, (key) => visit((part as Readonly<Record<string, unknown>>)[key]))
   }
-  return once(visit(value), () => count)
+  return asWork(
+    () => visit(value),
+    () => count,
+  )
 }
 
 const isDigit = (char: string | undefined): boolean => char !== undefined && char >= '0' && char <= '9'

@@ -1,5 +1,5 @@
 /** JSON values, and the basic operations on them: copy, freeze, compare. */
-import { each, once, type Rest, type Work } from './clock.ts'
+import { asWork, each, type Rest, type Work } from './clock.ts'
 
 export type Json = string | number | bigint | boolean | null | Json[] | { [key: string]: Json }
 export type JsonObject = { [key: string]: Json }
@@ -22,7 +22,10 @@ export function draft<T>(value: T): T {
 /** `draft` in pieces. */
 export function drafting<T>(value: T): Work<T> {
   const copy = emptyLike(value)
-  return once(copyMembers(copy, value), () => copy as T)
+  return asWork(
+    () => copyMembers(copy, value),
+    () => copy as T,
+  )
 }
 
 /** Whether JSON has so many values that work on all of them should be divided. */

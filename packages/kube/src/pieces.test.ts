@@ -1,6 +1,6 @@
 /** Work on long values runs in pieces, with the result of the work at once: other requests run between the pieces. */
 import { expect, test } from 'vitest'
-import { after, atOnce, each, once, sorting, type Work } from './clock.ts'
+import { after, asWork, atOnce, each, sorting, type Work } from './clock.ts'
 import { applyMergePatch, applyingMergePatch } from './patch/merge-patch.ts'
 import { countingKeys } from './json-scan.ts'
 import { writeJSON } from './json-text.ts'
@@ -108,10 +108,10 @@ test('short work has no rest, and elements of nested lists count together', () =
   const visit = (): undefined => void count++
   expect(after(each([1, 2, 3], visit), () => each([4], visit))).toBeUndefined()
   const lists = Array.from({ length: 100 }, () => Array.from({ length: 100 }, () => 0))
-  const { pieces } = run(once(each(lists, (list) => each(list, visit))))
+  const { pieces } = run(asWork(() => each(lists, (list) => each(list, visit))))
   expect(count).toBe(4 + 10_000)
   expect(pieces).toBeGreaterThanOrEqual(9)
-  atOnce(once(each(lists, (list) => each(list, visit))))
+  atOnce(asWork(() => each(lists, (list) => each(list, visit))))
   expect(count).toBe(4 + 20_000)
 })
 

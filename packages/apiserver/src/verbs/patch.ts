@@ -1,4 +1,5 @@
 import {
+  asWork,
   applyJsonPatch,
   applyingMergePatch,
   applyStrategicPatch,
@@ -7,7 +8,6 @@ import {
   isRecord,
   jsonTypeName,
   type KubeObject,
-  once,
   parseJsonPatch,
   StatusError,
   type UnknownObject,
@@ -39,7 +39,7 @@ export function patcher({ info, request: { patchType, body } }: RequestContext):
         // A patch may replace the whole object, but only by an object.
         throw new StatusError('Invalid', 'the server rejected our request due to an error in our request', { details: {} })
       }
-      return (current) => once(undefined, () => patch(current))
+      return (current) => whole(() => patch(current))
     }
     case 'application/merge-patch+json': {
       // Upstream has its own message for `null`.
@@ -50,7 +50,7 @@ export function patcher({ info, request: { patchType, body } }: RequestContext):
     case 'application/strategic-merge-patch+json': {
       if (!info.builtin) throw unsupportedPatch(info.builtin)
       const changes = body === null ? {} : objectOf(body, '')
-      return (current) => once(undefined, () => applyStrategicPatch(current, changes, info.schema))
+      return (current) => whole(() => applyStrategicPatch(current, changes, info.schema))
     }
     case 'application/apply-patch+yaml':
     case undefined:
@@ -58,6 +58,9 @@ export function patcher({ info, request: { patchType, body } }: RequestContext):
       throw unsupportedPatch(info.builtin)
   }
 }
+
+/** Work in one piece. */
+const whole = (act: () => object): Work<object> => asWork(() => undefined, act)
 
 function objectOf(body: unknown, before: string): Record<string, unknown> {
   if (isRecord(body)) return body

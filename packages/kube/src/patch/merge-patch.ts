@@ -1,5 +1,5 @@
 /** JSON Merge Patch, RFC 7396: members replace members, null removes, lists are replaced whole. */
-import { after, atOnce, each, once, type Rest, type Work } from '../clock.ts'
+import { after, asWork, atOnce, each, type Rest, type Work } from '../clock.ts'
 import type { JsonObject } from '../json.ts'
 import { draft, equal, getMember, isRecord, setMember } from '../json.ts'
 
@@ -9,7 +9,10 @@ export const applyMergePatch = <T>(document: T, patch: unknown): T => atOnce(app
 /** `applyMergePatch` in pieces. */
 export function applyingMergePatch<T>(document: T, patch: unknown): Work<T> {
   const result: Record<string, unknown> = {}
-  return once(merge(result, 'document', document, patch), () => result.document as T)
+  return asWork(
+    () => merge(result, 'document', document, patch),
+    () => result.document as T,
+  )
 }
 
 /** Sets a member of `to` to the merged value. */

@@ -2,7 +2,7 @@
  * Validates the schema of a CustomResourceDefinition: it must be structural, and its list types and defaults must be valid.
  * Upstream: apiextensions-apiserver, v1.36. CEL rules are validated elsewhere (`cel/definition.ts`).
  */
-import { atOnce, once } from '../clock.ts'
+import { asWork, atOnce } from '../clock.ts'
 import { appendAll, repeats } from '../lists.ts'
 import type { FieldError } from '../errors.ts'
 import { forbidden, invalid, notSupported, required } from '../errors.ts'
@@ -343,7 +343,7 @@ function defaultErrors(root: JSONSchema, rootPath: string): FieldError[] {
     if (schema.default === undefined || (schema.default === null && !schema.nullable)) continue
     const at = `${path}.default`
     const fields: string[] = []
-    atOnce(once(compilePrune(schema)?.(draft(schema.default), '', { fields, metadata: fields })))
+    atOnce(asWork(() => compilePrune(schema)?.(draft(schema.default), '', { fields, metadata: fields })))
     if (fields.length > 0) errors.push(invalid(at, schema.default, 'must not have unknown fields'))
     const found: FieldError[] = []
     compileEmbedded(schema)?.(schema.default, '', found)

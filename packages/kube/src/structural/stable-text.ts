@@ -1,4 +1,4 @@
-import { after, each, once, type Rest, sorting, type Work } from '../clock.ts'
+import { after, asWork, each, type Rest, sorting, type Work } from '../clock.ts'
 import { writeJSON } from '../json-text.ts'
 import { isRecord } from '../json.ts'
 
@@ -54,7 +54,10 @@ function writing(value: unknown, order?: (keys: string[]) => Work<string[]>): Wo
     }
     return order ? ordering(order(keys), members) : members(keys)
   }
-  return once(write(value), () => [...chunks, ...parts].join(''))
+  return asWork(
+    () => write(value),
+    () => [...chunks, ...parts].join(''),
+  )
 }
 
 function* ordering(work: Work<string[]>, act: (keys: readonly string[]) => Rest): Work<void> {

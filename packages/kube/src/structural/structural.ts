@@ -1,5 +1,5 @@
 /** Compiles a schema into the operations of an API server on objects: prune, default, validate. */
-import { atOnce, once, sorting, type Work } from '../clock.ts'
+import { asWork, atOnce, sorting, type Work } from '../clock.ts'
 import { appendAll } from '../lists.ts'
 import { type RuleError, type RuleOptions, rulesValidator } from '../cel/validate-rules.ts'
 import type { FieldError } from '../errors.ts'
@@ -76,17 +76,17 @@ function compile(schema: JSONSchema): Structural {
   }
   const pruning = function* (object: object): Work<string[]> {
     const removed = { fields: [], metadata: [] } as { fields: string[]; metadata: string[] }
-    yield* once(prune?.(object, '', removed))
+    yield* asWork(() => prune?.(object, '', removed))
     return [...(yield* sorting(removed.fields)), ...(yield* sorting(removed.metadata))]
   }
   return {
     schema,
     prune: (object) => atOnce(pruning(object)),
     pruning,
-    dropNulls: (object) => atOnce(once(dropNulls?.(object))),
-    droppingNulls: (object) => once(dropNulls?.(object)),
-    default: (object) => atOnce(once(fill?.(object))),
-    defaulting: (object) => once(fill?.(object)),
+    dropNulls: (object) => atOnce(asWork(() => dropNulls?.(object))),
+    droppingNulls: (object) => asWork(() => dropNulls?.(object)),
+    default: (object) => atOnce(asWork(() => fill?.(object))),
+    defaulting: (object) => asWork(() => fill?.(object)),
     validate(object, old, earlier = [], also = []) {
       const errors = [...validateSchema(object, old), ...also]
       if (!validateRules) return errors

@@ -4,7 +4,7 @@
  * can then rely on the declared types.
  * Upstream: encoding/json.
  */
-import { each, isRecord, once, type Rest, type Work } from '@capstan/kube'
+import { asWork, each, isRecord, type Rest, type Work } from '@capstan/kube'
 import { type Component, componentOf, targetOf } from './catalog.ts'
 import { structIn } from './go-types.ts'
 
@@ -16,7 +16,7 @@ const readers = new Map<string, Reader>()
 /** Decodes nulls in a draft of an object whose types have been checked, as Go does. */
 export function* readNulls(component: string, object: { [field: string]: unknown }): Work<void> {
   const { metadata } = object
-  yield* once(readerOf(component)(object))
+  yield* asWork(() => readerOf(component)(object))
   // The server decodes metadata separately.
   object.metadata = metadata
 }

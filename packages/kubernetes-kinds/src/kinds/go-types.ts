@@ -3,7 +3,18 @@
  * are two decoders: one for JSON, and one for the result of a strategic merge patch. Each reports the first such value.
  * Upstream: encoding/json, and k8s.io/apimachinery/pkg/runtime/converter.go, v0.36.
  */
-import { each, isInt64, isNumeric, isRecord, jsonTypeName, messageOf, once, parseQuantity, type Work } from '@capstan/kube'
+import {
+  asWork,
+  each,
+  isInt64,
+  isNumeric,
+  isRecord,
+  jsonTypeName,
+  messageOf,
+  parseQuantity,
+  type Rest,
+  type Work,
+} from '@capstan/kube'
 import { timeProblem } from '@capstan/apiserver/kinds'
 import { type Component, componentOf, targetOf } from './catalog.ts'
 
@@ -75,10 +86,19 @@ function fieldChecks(component: string): ReadonlyMap<string, Check> | undefined 
   return checks
 }
 
-function* misfitIn(component: string, object: object): Work<Misfit | undefined> {
-  const checks = fieldChecks(component)
-  const found = checks && misfitInFields(checks, object as Record<string, unknown>, isTyped)
-  return isWork(found) ? yield* found : found
+function misfitIn(component: string, object: object): Work<Misfit | undefined> {
+  let misfit: Misfit | undefined
+  const keep = function* (work: Work<Misfit | undefined>): Work<void> {
+    misfit = yield* work
+  }
+  const start = (): Rest => {
+    const checks = fieldChecks(component)
+    const found = checks && misfitInFields(checks, object as Record<string, unknown>, isTyped)
+    if (isWork(found)) return keep(found)
+    misfit = found
+    return undefined
+  }
+  return asWork(start, () => misfit)
 }
 
 const isWork = (found: Found): found is Work<Misfit | undefined> => found !== undefined && 'next' in found
@@ -204,7 +224,12 @@ function first<T>(
     misfit = found && at(element, found)
     return undefined
   })
-  return rest ? once(rest, () => misfit) : misfit
+  return rest ? finding(rest, () => misfit) : misfit
+}
+
+function* finding(rest: Work<void>, found: () => Misfit | undefined): Work<Misfit | undefined> {
+  yield* rest
+  return found()
 }
 
 /** `PodSpec` of `io.k8s.api.core.v1.PodSpec`. */
