@@ -13,8 +13,8 @@ import {
 import { describe, expect, test } from 'vitest'
 import type { Health } from '../cluster-cache/accessor.ts'
 import { remoteConnectionProbe } from './conditions.ts'
-import { controlPlaneAvailable, controlPlaneInitialized } from './control-plane.ts'
-import { infrastructureReady } from './infrastructure.ts'
+import { controlPlaneAvailableCondition, controlPlaneInitializedConditions } from './control-plane.ts'
+import { infrastructureReadyCondition } from './infrastructure.ts'
 import type { ClusterScope, Descendants } from './scope.ts'
 import { reportStatus } from './status.ts'
 
@@ -80,7 +80,7 @@ describe('InfrastructureReady', () => {
     ['deleted too early',        { cluster: aCluster({ status: provisioned }), infrastructure: { state: 'missing' } }, 'False ObjectDeleted: DevCluster has been deleted while the cluster still exists'],
     ['deleted with the Cluster', { cluster: aCluster({ ...deleting, status: provisioned }), infrastructure: { state: 'missing' } }, 'False ObjectDeleted: DevCluster has been deleted'],
   ])('%s', (_, scope, expected) => {
-    expect(stateText(infrastructureReady(aScope(scope)))).toBe(expected)
+    expect(stateText(infrastructureReadyCondition(aScope(scope)))).toBe(expected)
   })
 })
 
@@ -96,8 +96,8 @@ describe('the control plane', () => {
     ['deleted after initialization', { cluster: aCluster({ status: initialized }), controlPlane: { state: 'missing' } }, 'True Initialized', 'False ObjectDeleted: DevControlPlane has been deleted while the cluster still exists'],
     ['without a provider',           { cluster: aCluster({ spec: standAlone }), controlPlane: { state: 'none' } }, 'False NotInitialized: Waiting for the first control plane machine to have status.nodeRef set', 'False NotAvailable: Waiting for the first control plane machine to have status.nodeRef set'],
   ])('%s', (_, scope, isInitialized, isAvailable) => {
-    expect(controlPlaneInitialized(aScope(scope)).map(stateText).join()).toBe(isInitialized)
-    expect(stateText(controlPlaneAvailable(aScope(scope)))).toBe(isAvailable)
+    expect(controlPlaneInitializedConditions(aScope(scope)).map(stateText).join()).toBe(isInitialized)
+    expect(stateText(controlPlaneAvailableCondition(aScope(scope)))).toBe(isAvailable)
   })
 })
 

@@ -17,14 +17,14 @@ import {
   type ReportedCondition,
   usualPriority,
 } from '@capstan/kube'
-import { remediating as remediatingOf } from '../machineset/machines-report.ts'
+import { remediatingCondition as remediatingOf } from '../machineset/machines-report.ts'
 import { failsForLonger, type Health, Timing } from '../cluster-cache/accessor.ts'
 import { externalOf } from '../external/observed.ts'
 import { SeeLogs } from '../see-logs.ts'
 import { isStandAlone } from './descendants.ts'
 import type { ClusterScope } from './scope.ts'
 
-export function workersAvailable({ descendants }: ClusterScope): NewCondition {
+export function workersAvailableCondition({ descendants }: ClusterScope): NewCondition {
   const condition = ClusterConditions.WorkersAvailable
   if (!descendants) return condition.unknown('InternalError', SeeLogs)
   if (descendants.machineDeployments.length === 0) return condition.true('NoWorkers')
@@ -39,7 +39,7 @@ const withoutPoolMachines = (machines: readonly Machine[]): readonly Machine[] =
   machines.filter(({ metadata }) => metadata.labels?.[MachinePoolNameLabel] === undefined)
 
 /** The conditions ControlPlaneMachinesReady and WorkerMachinesReady. */
-export function machinesReady({ descendants }: ClusterScope, whose: 'ControlPlane' | 'Worker'): NewCondition {
+export function machinesReadyCondition({ descendants }: ClusterScope, whose: 'ControlPlane' | 'Worker'): NewCondition {
   const condition = whose === 'ControlPlane' ? ClusterConditions.ControlPlaneMachinesReady : ClusterConditions.WorkerMachinesReady
   if (!descendants) return condition.unknown('InternalError', SeeLogs)
   const machines = whose === 'ControlPlane' ? descendants.controlPlaneMachines : withoutPoolMachines(descendants.workerMachines)
@@ -56,7 +56,11 @@ export function machinesReady({ descendants }: ClusterScope, whose: 'ControlPlan
 const UpToDateDelay = seconds(10)
 
 /** The conditions ControlPlaneMachinesUpToDate and WorkerMachinesUpToDate. */
-export function machinesUpToDate({ descendants }: ClusterScope, whose: 'ControlPlane' | 'Worker', now: number): NewCondition {
+export function machinesUpToDateCondition(
+  { descendants }: ClusterScope,
+  whose: 'ControlPlane' | 'Worker',
+  now: number,
+): NewCondition {
   const condition =
     whose === 'ControlPlane' ? ClusterConditions.ControlPlaneMachinesUpToDate : ClusterConditions.WorkerMachinesUpToDate
   if (!descendants) return condition.unknown('InternalError', SeeLogs)
@@ -100,7 +104,7 @@ export function aggregateProgress(
   })
 }
 
-export function remediating({ descendants }: ClusterScope): NewCondition {
+export function remediatingCondition({ descendants }: ClusterScope): NewCondition {
   const machines = descendants && [...descendants.controlPlaneMachines, ...withoutPoolMachines(descendants.workerMachines)]
   return remediatingOf(machines)
 }
@@ -127,7 +131,7 @@ export function remoteConnectionProbe(
 }
 
 /** Aggregates the Cluster's conditions. `classGates` apply when the Cluster has no availability gates of its own. */
-export function available(cluster: Cluster, classGates: readonly ConditionGate[] | undefined): NewCondition {
+export function availableCondition(cluster: Cluster, classGates: readonly ConditionGate[] | undefined): NewCondition {
   const gates = cluster.spec.availabilityGates ?? classGates ?? []
   const negative = [
     'Deleting',

@@ -65,7 +65,7 @@ function markInitialized(scope: ClusterScope, io: ClusterIO): void {
 const WaitingForFirstNode = 'Waiting for the first control plane machine to have status.nodeRef set'
 
 /** Returns the ControlPlaneInitialized condition; none once it is True, since it never changes after that. Pure. */
-export function controlPlaneInitialized(scope: ClusterScope): NewCondition[] {
+export function controlPlaneInitializedConditions(scope: ClusterScope): NewCondition[] {
   return isTrue(scope.cluster, ClusterConditions.ControlPlaneInitialized.type) ? [] : [initializedCondition(scope)]
 }
 
@@ -93,7 +93,7 @@ function initializedCondition(scope: ClusterScope): NewCondition {
 }
 
 /** Returns the ControlPlaneAvailable condition. Pure. */
-export function controlPlaneAvailable(scope: ClusterScope): NewCondition {
+export function controlPlaneAvailableCondition(scope: ClusterScope): NewCondition {
   const { cluster, controlPlane } = scope
   const condition = ClusterConditions.ControlPlaneAvailable
   const kind = cluster.spec.controlPlaneRef?.kind

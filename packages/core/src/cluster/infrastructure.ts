@@ -51,7 +51,7 @@ export const infrastructure: ClusterPhase = async (scope, io) => {
 }
 
 /** Returns the InfrastructureReady condition. Pure. */
-export function infrastructureReady(scope: ClusterScope): NewCondition {
+export function infrastructureReadyCondition(scope: ClusterScope): NewCondition {
   const { cluster, infrastructure } = scope
   const condition = ClusterConditions.InfrastructureReady
   const kind = cluster.spec.infrastructureRef?.kind

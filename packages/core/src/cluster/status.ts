@@ -11,18 +11,18 @@ import { type Outcome, proceed, requeue } from '@capstan/controller'
 import { isDeleting, type NewCondition, setConditions, smallest } from '@capstan/kube'
 import type { Health } from '../cluster-cache/accessor.ts'
 import {
-  available,
+  availableCondition,
   awaitsUpToDate,
   aggregateProgress,
-  machinesReady,
-  machinesUpToDate,
-  remediating,
+  machinesReadyCondition,
+  machinesUpToDateCondition,
+  remediatingCondition,
   remoteConnectionProbe,
   untilUpToDate,
-  workersAvailable,
+  workersAvailableCondition,
 } from './conditions.ts'
-import { controlPlaneAvailable, controlPlaneInitialized } from './control-plane.ts'
-import { infrastructureReady } from './infrastructure.ts'
+import { controlPlaneAvailableCondition, controlPlaneInitializedConditions } from './control-plane.ts'
+import { infrastructureReadyCondition } from './infrastructure.ts'
 import { reportLegacyStatus } from './legacy-status.ts'
 import { reportReplicas } from './replicas.ts'
 import type { ClusterScope } from './scope.ts'
@@ -70,23 +70,23 @@ export function reportStatus(scope: ClusterScope, facts: StatusFacts): Outcome {
   }
   reportReplicas(scope)
   set([
-    infrastructureReady(scope),
-    ...controlPlaneInitialized(scope),
-    controlPlaneAvailable(scope),
-    workersAvailable(scope),
-    machinesReady(scope, 'ControlPlane'),
-    machinesReady(scope, 'Worker'),
-    machinesUpToDate(scope, 'ControlPlane', now),
-    machinesUpToDate(scope, 'Worker', now),
+    infrastructureReadyCondition(scope),
+    ...controlPlaneInitializedConditions(scope),
+    controlPlaneAvailableCondition(scope),
+    workersAvailableCondition(scope),
+    machinesReadyCondition(scope, 'ControlPlane'),
+    machinesReadyCondition(scope, 'Worker'),
+    machinesUpToDateCondition(scope, 'ControlPlane', now),
+    machinesUpToDateCondition(scope, 'Worker', now),
     ...remoteConnectionProbe(cluster, facts.health, facts),
     aggregateProgress(scope, ClusterConditions.RollingOut),
     aggregateProgress(scope, ClusterConditions.ScalingUp),
     aggregateProgress(scope, ClusterConditions.ScalingDown),
-    remediating(scope),
-    deleting(scope),
+    remediatingCondition(scope),
+    deletingCondition(scope),
     pausedCondition(cluster, cluster),
   ])
-  set([available(cluster, facts.classGates)])
+  set([availableCondition(cluster, facts.classGates)])
   status.phase = phaseOf(cluster)
   reportLegacyStatus(scope, now)
   return nextRequeue(scope, now)
@@ -100,7 +100,7 @@ export function phaseOf({ metadata, spec, status }: Cluster): NonNullable<NonNul
   return status?.phase ?? 'Pending'
 }
 
-function deleting({ cluster, deletion }: ClusterScope): NewCondition {
+function deletingCondition({ cluster, deletion }: ClusterScope): NewCondition {
   const { Deleting } = ClusterConditions
   return isDeleting(cluster) ? Deleting.true(deletion.reason, deletion.message) : Deleting.false('NotDeleting')
 }

@@ -52,7 +52,11 @@ export const reconcileClusterClass = (
     scope: (clusterClass): Scope => ({ clusterClass }),
     phases: () => [reconcileTemplateRefs, (scope, io) => reconcileVariables(scope, discovered, io)],
     status({ clusterClass, refs, variablesProblem }, { clock }) {
-      const computed = [refVersionsUpToDate(refs), variablesReady(variablesProblem), pausedCondition(undefined, clusterClass)]
+      const computed = [
+        refVersionsUpToDateCondition(refs),
+        variablesReadyCondition(variablesProblem),
+        pausedCondition(undefined, clusterClass),
+      ]
       const now = clock.now()
       const { generation } = clusterClass.metadata
       const conditions = setConditions(clusterClass.status?.conditions, computed, { now, generation, order: ConditionOrder })
@@ -123,7 +127,7 @@ async function adoptTemplate(clusterClass: ClusterClass, ref: TemplateRef, conte
 }
 
 /** Returns the RefVersionsUpToDate condition. Pure. */
-function refVersionsUpToDate(refs: TemplateRefs | undefined): NewCondition {
+function refVersionsUpToDateCondition(refs: TemplateRefs | undefined): NewCondition {
   const condition = ClusterClassConditions.RefVersionsUpToDate
   if (!refs || refs.errors.length > 0) return condition.unknown('InternalError', SeeLogs)
   const { outdated } = refs
@@ -155,7 +159,7 @@ async function reconcileVariables(scope: Scope, discovered: DiscoveredVariables,
   }
 }
 
-const variablesReady = (problem: Error | undefined): NewCondition =>
+const variablesReadyCondition = (problem: Error | undefined): NewCondition =>
   problem
     ? ClusterClassConditions.VariablesReady.false('VariableDiscoveryFailed', problem.message)
     : ClusterClassConditions.VariablesReady.true('VariablesReady')

@@ -130,7 +130,7 @@ async function report(found: Found, { client, clock, extensions, signal }: Exten
     if (found.handlers.length === 0) delete status.handlers
     after.metadata.annotations = { ...after.metadata.annotations, [LastDiscoveredAnnotation]: timestamp(clock.now()) }
   }
-  const deprecated = deprecatedHooks(after, extensions.catalog)
+  const deprecated = deprecatedHooksCondition(after, extensions.catalog)
   const discovered =
     'handlers' in found
       ? Discovered.true('Discovered')
@@ -148,7 +148,7 @@ async function report(found: Found, { client, clock, extensions, signal }: Exten
 }
 
 /** Returns the condition about handlers for deprecated hook versions. Pure. */
-function deprecatedHooks(config: ExtensionConfig, catalog: Catalog): NewCondition | undefined {
+function deprecatedHooksCondition(config: ExtensionConfig, catalog: Catalog): NewCondition | undefined {
   const texts = deprecationWarnings(config, catalog)
   if (texts.length === 0) return undefined
   return ExtensionConfigConditions.DeprecatedHooks.true('DeprecatedVersionsInUse', texts.join('; '))

@@ -40,7 +40,7 @@ export const bootstrap: MachinePhase = async (scope, io) => {
 }
 
 /** Returns the BootstrapConfigReady condition. Pure. */
-export function bootstrapConfigReady({ machine, bootstrap }: MachineScope): NewCondition {
+export function bootstrapConfigReadyCondition({ machine, bootstrap }: MachineScope): NewCondition {
   const condition = MachineConditions.BootstrapConfigReady
   const kind = machine.spec.bootstrap.configRef?.kind
   if (kind === undefined) return condition.true('DataSecretProvided')

@@ -127,7 +127,7 @@ async function complete(scope: MachineScope, { client, clock, log, signal, updat
 }
 
 /** Returns the Updating condition. Pure. */
-export function updating({ machine, update }: Pick<MachineScope, 'machine' | 'update'>): NewCondition {
+export function updatingCondition({ machine, update }: Pick<MachineScope, 'machine' | 'update'>): NewCondition {
   const { Updating } = MachineConditions
   if (!isUpdateInProgress(machine)) return Updating.false('NotUpdating')
   return Updating.true(update?.reason ?? 'InPlaceUpdating', update?.message ?? 'In-place update in progress')

@@ -44,7 +44,7 @@ export const infrastructure: MachinePhase = async (scope, io) => {
 }
 
 /** Returns the InfrastructureReady condition. Pure. */
-export function infrastructureReady(scope: MachineScope): NewCondition {
+export function infrastructureReadyCondition(scope: MachineScope): NewCondition {
   const { machine, infrastructure } = scope
   const { kind } = machine.spec.infrastructureRef
   const unexpected = isDeleting(machine) ? '' : ' while the Machine still exists'

@@ -139,7 +139,7 @@ export function nodeConditions(report: NodeReport): NewCondition[] {
     case 'unread':
       return both('unknown', 'InternalError', SeeLogs)
     case 'found':
-      return [nodeReady(node.node), nodeHealthy(node.node)]
+      return [nodeReadyCondition(node.node), nodeHealthyCondition(node.node)]
     case 'missing':
     case 'unnamed':
       if (isDeleting(machine)) {
@@ -158,7 +158,7 @@ export function nodeConditions(report: NodeReport): NewCondition[] {
   }
 }
 
-function nodeReady(node: Node): NewCondition {
+function nodeReadyCondition(node: Node): NewCondition {
   const { NodeReady } = MachineConditions
   const ready = node.status?.conditions?.find(({ type }) => type === 'Ready')
   if (!ready) return NodeReady.unknown('NodeReadyUnknown', '* Node.Ready: Condition not yet reported')
@@ -177,7 +177,7 @@ function nodeReady(node: Node): NewCondition {
 /** Node conditions with their healthy status. */
 const healthy = { Ready: 'True', MemoryPressure: 'False', DiskPressure: 'False', PIDPressure: 'False' } as const
 
-function nodeHealthy(node: Node): NewCondition {
+function nodeHealthyCondition(node: Node): NewCondition {
   const { NodeHealthy } = MachineConditions
   const lines: { type: string; message: string; isReported: boolean }[] = []
   let isWrong = false

@@ -14,8 +14,8 @@ import {
 } from '@capstan/testing'
 import { describe, expect, test } from 'vitest'
 import type { Health } from '../cluster-cache/accessor.ts'
-import { bootstrapConfigReady } from './bootstrap.ts'
-import { infrastructureReady } from './infrastructure.ts'
+import { bootstrapConfigReadyCondition } from './bootstrap.ts'
+import { infrastructureReadyCondition } from './infrastructure.ts'
 import { nodeConditions as conditionsOfNode } from './node.ts'
 import type { MachineScope, ObservedNode } from './scope.ts'
 import { reportStatus } from './status.ts'
@@ -83,7 +83,7 @@ describe('BootstrapConfigReady', () => {
     ['deleted with the Machine',      { bootstrap: { state: 'missing' }, machine: aMachine({ ...deleting, status: secretWasMade }) }, 'False ObjectDeleted: DevConfig has been deleted'],
     ['deleted, secret never created', { bootstrap: { state: 'missing' }, machine: aMachine(deleting) },      'False ObjectDoesNotExist: DevConfig does not exist'],
   ])('%s', (_, scope, expected) => {
-    expect(stateText(bootstrapConfigReady(aScope(scope)))).toBe(expected)
+    expect(stateText(bootstrapConfigReadyCondition(aScope(scope)))).toBe(expected)
   })
 })
 
@@ -100,7 +100,7 @@ describe('InfrastructureReady', () => {
     ['deleted too early',           { infrastructure: { state: 'missing' }, machine: aMachine({ status: provisioned }) }, 'False ObjectDeleted: DevMachine has been deleted while the Machine still exists'],
     ['deleted with the Machine',    { infrastructure: { state: 'missing' }, machine: aMachine({ ...deleting, status: provisioned }) }, 'False ObjectDeleted: DevMachine has been deleted'],
   ])('%s', (_, scope, expected) => {
-    expect(stateText(infrastructureReady(aScope(scope)))).toBe(expected)
+    expect(stateText(infrastructureReadyCondition(aScope(scope)))).toBe(expected)
   })
 })
 

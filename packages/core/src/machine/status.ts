@@ -19,10 +19,10 @@ import {
   usualPriority,
 } from '@capstan/kube'
 import type { Health } from '../cluster-cache/accessor.ts'
-import { bootstrapConfigReady } from './bootstrap.ts'
+import { bootstrapConfigReadyCondition } from './bootstrap.ts'
 import { drainDelayText } from './drain-delays.ts'
-import { updating } from './in-place-update.ts'
-import { infrastructureReady } from './infrastructure.ts'
+import { updatingCondition } from './in-place-update.ts'
+import { infrastructureReadyCondition } from './infrastructure.ts'
 import { reportLegacyStatus } from './legacy-status.ts'
 import { nodeConditions } from './node.ts'
 import type { MachineScope } from './scope.ts'
@@ -61,15 +61,15 @@ export function reportStatus(scope: MachineScope, facts: StatusFacts): Outcome {
     status.conditions = setConditions(status.conditions, conditions, { now: facts.now, generation, order: ConditionOrder })
   }
   set([
-    bootstrapConfigReady(scope),
-    infrastructureReady(scope),
+    bootstrapConfigReadyCondition(scope),
+    infrastructureReadyCondition(scope),
     ...nodeConditions({ ...scope, ...facts }),
-    ...upToDate(scope, facts.now),
-    deleting(scope),
-    updating(scope),
+    ...upToDateConditions(scope, facts.now),
+    deletingCondition(scope),
+    updatingCondition(scope),
     pausedCondition(scope.cluster, machine),
   ])
-  set([ready(machine, facts.now)])
+  set([readyCondition(machine, facts.now)])
   const availability = available(machine, facts.now)
   set([availability.condition])
 
@@ -93,13 +93,13 @@ function phaseOf({ metadata, spec, status }: Machine): NonNullable<NonNullable<M
   return status?.phase ?? 'Pending'
 }
 
-function deleting({ machine, deletion }: MachineScope): NewCondition {
+function deletingCondition({ machine, deletion }: MachineScope): NewCondition {
   const { Deleting } = MachineConditions
   return isDeleting(machine) ? Deleting.true(deletion.reason, deletion.message) : Deleting.false('NotDeleting')
 }
 
 /** Returns the UpToDate condition of a Machine of a MachineDeployment. Owners of other Machines report this condition themselves. */
-function upToDate(scope: MachineScope, now: number): NewCondition[] {
+function upToDateConditions(scope: MachineScope, now: number): NewCondition[] {
   const { machine, machineSet, machineDeployment } = scope
   if (!machineSet || !machineDeployment) return []
   const { UpToDate } = MachineConditions
@@ -109,7 +109,7 @@ function upToDate(scope: MachineScope, now: number): NewCondition[] {
     differences.push('MachineDeployment spec.rolloutAfter expired')
   }
   if (differences.length > 0) return [UpToDate.false('NotUpToDate', differences.map((line) => `* ${line}`).join('\n'))]
-  if (isUpdateInProgress(machine)) return [UpToDate.false('Updating', `* ${updating(scope).message}`)]
+  if (isUpdateInProgress(machine)) return [UpToDate.false('Updating', `* ${updatingCondition(scope).message}`)]
   const kubelet = machine.status?.nodeInfo?.kubeletVersion
   const { version } = machine.spec
   if (kubelet && version && !isSameRelease(kubelet, version)) {
@@ -123,7 +123,7 @@ const externalConditions = ['BootstrapConfigReady', 'InfrastructureReady', 'Node
 /** Expected while the Machine is being deleted. */
 const goneReasons = ['ObjectDeleted', 'ObjectDoesNotExist', 'NodeDeleted', 'NodeDoesNotExist']
 
-function ready(machine: Machine, now: number): NewCondition {
+function readyCondition(machine: Machine, now: number): NewCondition {
   const gates = machine.spec.readinessGates ?? []
   const negative = [
     'Deleting',

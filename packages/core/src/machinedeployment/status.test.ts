@@ -3,7 +3,7 @@ import { aMachineSet, stateText } from '@capstan/testing'
 import { describe, expect, test } from 'vitest'
 import { unread } from '../external/observed.ts'
 import type { MachineDeploymentScope } from './scope.ts'
-import { available, deleting, reportStatus, rollingOut, scalingUp } from './status.ts'
+import { availableCondition, deletingCondition, reportStatus, rollingOutCondition, scalingUpCondition } from './status.ts'
 
 const now = Date.UTC(2026, 0, 2)
 const deletionTimestamp = '2026-01-02T00:00:00Z'
@@ -80,7 +80,7 @@ describe('Available', () => {
     ],
   ] as [string, Given, string][])('%s', (_, given, text) => {
     const { machineDeployment, machineSets } = aScope(given)
-    expect(stateText(available(machineDeployment, machineSets))).toBe(text)
+    expect(stateText(availableCondition(machineDeployment, machineSets))).toBe(text)
   })
 })
 
@@ -99,7 +99,7 @@ describe('RollingOut', () => {
       'True RollingOut: Rolling out 2 not up-to-date replicas\n* Version v1, v2 required\n* DevMachine is not up-to-date\n* Failure domain a, b required',
     ],
   ] as [string, Given, string][])('%s', (_, given, text) => {
-    expect(stateText(rollingOut(aScope(given)))).toBe(text)
+    expect(stateText(rollingOutCondition(aScope(given)))).toBe(text)
   })
 })
 
@@ -118,7 +118,7 @@ describe('ScalingUp', () => {
       'True ScalingUp: Scaling up from 1 to 3 replicas is blocked because DevMachineTemplate does not exist',
     ],
   ] as [string, Given, string][])('%s', (_, given, text) => {
-    expect(stateText(scalingUp(aScope(given)))).toBe(text)
+    expect(stateText(scalingUpCondition(aScope(given)))).toBe(text)
   })
 })
 
@@ -129,7 +129,7 @@ describe('Deleting', () => {
     ['sets left', { deletionTimestamp, sets: [{}, {}] }, 'True Deleting: Deleting 2 MachineSets'],
     ['nothing left', { deletionTimestamp, sets: [] }, 'True Deleting: Deletion completed'],
   ] as [string, Given, string][])('%s', (_, given, text) => {
-    expect(stateText(deleting(aScope(given), now))).toBe(text)
+    expect(stateText(deletingCondition(aScope(given), now))).toBe(text)
   })
 })
 

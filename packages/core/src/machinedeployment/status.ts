@@ -12,13 +12,13 @@ import { getCondition, isDeleting, labelSelector, type NewCondition, setConditio
 import {
   counted,
   longDeletion,
-  machinesReady,
-  machinesUpToDate,
+  machinesReadyCondition,
+  machinesUpToDateCondition,
   missingKinds,
   missingTemplates,
   nextReport,
-  remediating,
-  scalingDown,
+  remediatingCondition,
+  scalingDownCondition,
   withBullet,
 } from '../machineset/machines-report.ts'
 import { SeeLogs } from '../see-logs.ts'
@@ -59,14 +59,14 @@ export function reportStatus(scope: MachineDeploymentScope, now: number): Outcom
   if (selector !== '') status.selector = selector
   status.phase = phaseOf(scope)
   const conditions = [
-    available(machineDeployment, machineSets),
-    rollingOut(scope),
-    scalingUp(scope),
-    scalingDown(scalingOf(scope), machineSets && machines, now),
-    machinesReady(machines),
-    machinesUpToDate(machines, now),
-    remediating(machines, 'MachineDeployment'),
-    deleting(scope, now),
+    availableCondition(machineDeployment, machineSets),
+    rollingOutCondition(scope),
+    scalingUpCondition(scope),
+    scalingDownCondition(scalingOf(scope), machineSets && machines, now),
+    machinesReadyCondition(machines),
+    machinesUpToDateCondition(machines, now),
+    remediatingCondition(machines, 'MachineDeployment'),
+    deletingCondition(scope, now),
     pausedCondition(scope.cluster, machineDeployment),
   ]
   const { generation } = machineDeployment.metadata
@@ -89,7 +89,7 @@ function phaseOf(scope: MachineDeploymentScope): NonNullable<MachineDeploymentSt
   return desired < current ? 'ScalingDown' : desired > current ? 'ScalingUp' : 'Running'
 }
 
-export function available(deployment: MachineDeployment, sets: readonly MachineSet[] | undefined): NewCondition {
+export function availableCondition(deployment: MachineDeployment, sets: readonly MachineSet[] | undefined): NewCondition {
   const { Available } = MachineDeploymentConditions
   const { spec } = deployment
   if (!sets) return Available.unknown('InternalError', SeeLogs)
@@ -109,7 +109,7 @@ export function available(deployment: MachineDeployment, sets: readonly MachineS
   return Available.false('NotAvailable', `${availableReplicas} available replicas, at least ${least} required${why}`)
 }
 
-export function rollingOut({ machines }: MachineDeploymentScope): NewCondition {
+export function rollingOutCondition({ machines }: MachineDeploymentScope): NewCondition {
   const { RollingOut } = MachineDeploymentConditions
   if (!machines) return RollingOut.unknown('InternalError', SeeLogs)
   const outdated = machines.flatMap((machine) => {
@@ -123,7 +123,7 @@ export function rollingOut({ machines }: MachineDeploymentScope): NewCondition {
   return RollingOut.true('RollingOut', [`Rolling out ${outdated.length} not up-to-date replicas`, ...reasons].join('\n'))
 }
 
-export function scalingUp(scope: MachineDeploymentScope): NewCondition {
+export function scalingUpCondition(scope: MachineDeploymentScope): NewCondition {
   const { ScalingUp } = MachineDeploymentConditions
   if (!scope.machineSets) return ScalingUp.unknown('InternalError', SeeLogs)
   const { current, desired } = scalingOf(scope)
@@ -134,7 +134,10 @@ export function scalingUp(scope: MachineDeploymentScope): NewCondition {
   return ScalingUp.true('ScalingUp', `Scaling up from ${current} to ${desired} replicas${why}`)
 }
 
-export function deleting({ machineDeployment, machineSets, machines }: MachineDeploymentScope, now: number): NewCondition {
+export function deletingCondition(
+  { machineDeployment, machineSets, machines }: MachineDeploymentScope,
+  now: number,
+): NewCondition {
   const { Deleting } = MachineDeploymentConditions
   if (!isDeleting(machineDeployment)) return Deleting.false('NotDeleting')
   if (!machineSets || !machines) return Deleting.unknown('InternalError', SeeLogs)

@@ -12,7 +12,7 @@ export const OwnedLegacyConditions = [RemediationAllowed.type]
 
 /** Earlier counts and conditions stay while Machines cannot be checked. */
 export function reportStatus({ healthCheck, cluster, limit, legacyProblems }: MachineHealthCheckScope, now: number): void {
-  const computed = [...(limit ? [remediationAllowed(limit)] : []), pausedCondition(cluster, healthCheck)]
+  const computed = [...(limit ? [remediationAllowedCondition(limit)] : []), pausedCondition(cluster, healthCheck)]
   const { generation } = healthCheck.metadata
   const options = { now, generation, order: ConditionOrder }
   const conditions = setConditions(healthCheck.status?.conditions, computed, options)
@@ -21,7 +21,7 @@ export function reportStatus({ healthCheck, cluster, limit, legacyProblems }: Ma
   reportLegacyConditions(healthCheck, [...(limit ? [legacyRemediationAllowed(limit)] : []), ...legacyProblems], { now })
 }
 
-const remediationAllowed = (limit: RemediationLimit): NewCondition =>
+const remediationAllowedCondition = (limit: RemediationLimit): NewCondition =>
   limit.allowed ? RemediationAllowed.true('RemediationAllowed') : RemediationAllowed.false('TooManyUnhealthy', limit.message)
 
 const legacyRemediationAllowed = (limit: RemediationLimit): NewLegacyCondition =>

@@ -4,12 +4,12 @@ import { describe, expect, test } from 'vitest'
 import {
   longDeletion,
   machineCounts,
-  machinesReady,
-  machinesUpToDate,
+  machinesReadyCondition,
+  machinesUpToDateCondition,
   missingTemplates,
   nextReport,
-  remediating,
-  scalingDown,
+  remediatingCondition,
+  scalingDownCondition,
   versionsOfMachines,
 } from './machines-report.ts'
 
@@ -63,40 +63,40 @@ describe('conditions', () => {
   test.each([
     [
       'MachinesReady for unknown Machines',
-      machinesReady(undefined),
+      machinesReadyCondition(undefined),
       'Unknown InternalError: Please check controller logs for errors',
     ],
-    ['MachinesReady without Machines', machinesReady([]), 'True NoReplicas'],
-    ['MachinesReady when all Machines are ready', machinesReady([aMachine('a', { Ready: 'True' })]), 'True Ready'],
+    ['MachinesReady without Machines', machinesReadyCondition([]), 'True NoReplicas'],
+    ['MachinesReady when all Machines are ready', machinesReadyCondition([aMachine('a', { Ready: 'True' })]), 'True Ready'],
     [
       'MachinesReady when a Machine is not ready',
-      machinesReady([aMachine('a', { Ready: ['False', 'x', 'why'] }), aMachine('b', { Ready: 'True' })]),
+      machinesReadyCondition([aMachine('a', { Ready: ['False', 'x', 'why'] }), aMachine('b', { Ready: 'True' })]),
       'False NotReady: * Machine a: why',
     ],
     [
       'MachinesUpToDate for a new Machine without condition',
-      machinesUpToDate([aMachine('a', {}, { metadata: { creationTimestamp: ago(0.1) } })], now),
+      machinesUpToDateCondition([aMachine('a', {}, { metadata: { creationTimestamp: ago(0.1) } })], now),
       'True NoReplicas',
     ],
     [
       'MachinesUpToDate for an old Machine without condition',
-      machinesUpToDate([aMachine('a')], now),
+      machinesUpToDateCondition([aMachine('a')], now),
       'Unknown UpToDateUnknown: * Machine a: Condition UpToDate not yet reported',
     ],
     [
       'MachinesUpToDate for an outdated Machine',
-      machinesUpToDate([aMachine('a', { UpToDate: ['False', 'x', '* Version v1, v2 required'] })], now),
+      machinesUpToDateCondition([aMachine('a', { UpToDate: ['False', 'x', '* Version v1, v2 required'] })], now),
       'False NotUpToDate: * Machine a:\n  * Version v1, v2 required',
     ],
-    ['Remediating when all Machines are healthy', remediating([aMachine('a')], 'MachineSet'), 'False NotRemediating'],
+    ['Remediating when all Machines are healthy', remediatingCondition([aMachine('a')], 'MachineSet'), 'False NotRemediating'],
     [
       'Remediating for an unhealthy Machine that the owner does not remediate',
-      remediating([aMachine('a', unhealthy)], 'MachineSet'),
+      remediatingCondition([aMachine('a', unhealthy)], 'MachineSet'),
       'False NotRemediating: Machine a is not healthy (not to be remediated by MachineSet)',
     ],
     [
       'Remediating for many such Machines',
-      remediating(
+      remediatingCondition(
         ['e', 'd', 'c', 'b', 'a'].map((name) => aMachine(name, unhealthy)),
         'MachineDeployment',
       ),
@@ -104,18 +104,18 @@ describe('conditions', () => {
     ],
     [
       'Remediating for a Machine that the owner remediates',
-      remediating([aMachine('a', inRemediation)], 'MachineSet'),
+      remediatingCondition([aMachine('a', inRemediation)], 'MachineSet'),
       'True Remediating: * Machine a: Machine is deleting',
     ],
     [
       'ScalingDown without spec.replicas',
-      scalingDown({ current: 1, desired: undefined }, [], now),
+      scalingDownCondition({ current: 1, desired: undefined }, [], now),
       'Unknown WaitingForReplicasSet: Waiting for spec.replicas set',
     ],
-    ['ScalingDown when no Machine is surplus', scalingDown({ current: 1, desired: 1 }, [], now), 'False NotScalingDown'],
+    ['ScalingDown when no Machine is surplus', scalingDownCondition({ current: 1, desired: 1 }, [], now), 'False NotScalingDown'],
     [
       'ScalingDown during a long deletion',
-      scalingDown({ current: 2, desired: 1 }, [aMachine('a', {}, { metadata: { deletionTimestamp: ago(16) } })], now),
+      scalingDownCondition({ current: 2, desired: 1 }, [aMachine('a', {}, { metadata: { deletionTimestamp: ago(16) } })], now),
       'True ScalingDown: Scaling down from 2 to 1 replicas\n* Machine a is in deletion since more than 15m',
     ],
   ])('%s', (_, condition, text) => {

@@ -57,7 +57,7 @@ export const versionsOfMachines = (machines: readonly Machine[]): ReplicasByVers
     }),
   )
 
-export function machinesReady(machines: readonly Machine[] | undefined): NewCondition {
+export function machinesReadyCondition(machines: readonly Machine[] | undefined): NewCondition {
   const { MachinesReady } = MachineSetConditions
   if (!machines) return MachinesReady.unknown('InternalError', SeeLogs)
   if (machines.length === 0) return MachinesReady.true('NoReplicas')
@@ -67,7 +67,7 @@ export function machinesReady(machines: readonly Machine[] | undefined): NewCond
   })
 }
 
-export function machinesUpToDate(machines: readonly Machine[] | undefined, now: number): NewCondition {
+export function machinesUpToDateCondition(machines: readonly Machine[] | undefined, now: number): NewCondition {
   const { MachinesUpToDate } = MachineSetConditions
   if (!machines) return MachinesUpToDate.unknown('InternalError', SeeLogs)
   const reporting = machines.filter((machine) => getCondition(machine, 'UpToDate') || untilUpToDate(machine, now) <= 0)
@@ -82,7 +82,10 @@ export function machinesUpToDate(machines: readonly Machine[] | undefined, now: 
  * Returns the Remediating condition of an owner of Machines. `by` is the owner's kind when it does not remediate unhealthy Machines itself;
  * absent for Clusters.
  */
-export function remediating(machines: readonly Machine[] | undefined, by?: 'MachineSet' | 'MachineDeployment'): NewCondition {
+export function remediatingCondition(
+  machines: readonly Machine[] | undefined,
+  by?: 'MachineSet' | 'MachineDeployment',
+): NewCondition {
   const { Remediating } = MachineSetConditions
   if (!machines) return Remediating.unknown('InternalError', SeeLogs)
   const unhealthy = machines.filter((machine) => isFalse(machine, 'HealthCheckSucceeded'))
@@ -103,7 +106,11 @@ export interface Scaling {
 }
 
 /** Whether there are more Machines than wanted. Machines being deleted count until they are gone. */
-export function scalingDown({ current, desired }: Scaling, machines: readonly Machine[] | undefined, now: number): NewCondition {
+export function scalingDownCondition(
+  { current, desired }: Scaling,
+  machines: readonly Machine[] | undefined,
+  now: number,
+): NewCondition {
   const { ScalingDown } = MachineSetConditions
   if (!machines) return ScalingDown.unknown('InternalError', SeeLogs)
   if (desired === undefined) return ScalingDown.unknown('WaitingForReplicasSet', 'Waiting for spec.replicas set')

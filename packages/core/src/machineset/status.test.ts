@@ -3,7 +3,7 @@ import { stateText } from '@capstan/testing'
 import { describe, expect, test } from 'vitest'
 import { unread } from '../external/observed.ts'
 import type { MachineSetScope } from './scope.ts'
-import { deleting, reportStatus, scalingUp } from './status.ts'
+import { deletingCondition, reportStatus, scalingUpCondition } from './status.ts'
 
 const now = Date.UTC(2026, 0, 2)
 const aMachine = (name: string): Machine =>
@@ -72,7 +72,7 @@ describe('ScalingUp', () => {
     ],
     ['deleting', { deletionTimestamp: '2026-01-02T00:00:00Z', infrastructureTemplate: missing }, 'False NotScalingUp'],
   ])('%s', (_, more, text) => {
-    expect(stateText(scalingUp(aScope(more as Partial<MachineSetScope>)))).toBe(text)
+    expect(stateText(scalingUpCondition(aScope(more as Partial<MachineSetScope>)))).toBe(text)
   })
 })
 
@@ -94,7 +94,7 @@ describe('Deleting', () => {
     ['two Machines', { deletionTimestamp, machines: two }, 'True Deleting: Deleting 2 Machines'],
     ['nothing left', { deletionTimestamp }, 'True Deleting: Deletion completed'],
   ])('%s', (_, more, text) => {
-    expect(stateText(deleting(aScope(more as Partial<MachineSetScope>), now))).toBe(text)
+    expect(stateText(deletingCondition(aScope(more as Partial<MachineSetScope>), now))).toBe(text)
   })
 })
 

@@ -8,13 +8,13 @@ import {
   counted,
   longDeletion,
   machineCounts,
-  machinesReady,
-  machinesUpToDate,
+  machinesReadyCondition,
+  machinesUpToDateCondition,
   missingKinds,
   missingTemplates,
   nextReport,
-  remediating,
-  scalingDown,
+  remediatingCondition,
+  scalingDownCondition,
   versionsOfMachines,
   withBullet,
 } from './machines-report.ts'
@@ -45,12 +45,12 @@ export function reportStatus(scope: MachineSetScope, now: number): Outcome {
   const selector = labelSelector(machineSet.spec.selector).text
   if (selector !== '') status.selector = selector
   const conditions = [
-    scalingUp(scope),
-    scalingDown(scalingOfAcknowledged(scope), machines, now),
-    machinesReady(machines),
-    machinesUpToDate(machines, now),
-    remediating(machines, 'MachineSet'),
-    deleting(scope, now),
+    scalingUpCondition(scope),
+    scalingDownCondition(scalingOfAcknowledged(scope), machines, now),
+    machinesReadyCondition(machines),
+    machinesUpToDateCondition(machines, now),
+    remediatingCondition(machines, 'MachineSet'),
+    deletingCondition(scope, now),
     pausedCondition(scope.cluster, machineSet),
   ]
   const { generation } = machineSet.metadata
@@ -76,7 +76,7 @@ const scalingOfAcknowledged = (scope: MachineSetScope) => ({
   current: (scope.machines ?? []).filter((machine) => !isPendingAcknowledge(machine)).length,
 })
 
-export function scalingUp(scope: MachineSetScope): NewCondition {
+export function scalingUpCondition(scope: MachineSetScope): NewCondition {
   const { machines, preflightProblems } = scope
   const { ScalingUp } = MachineSetConditions
   if (!machines) return ScalingUp.unknown('InternalError', SeeLogs)
@@ -89,7 +89,7 @@ export function scalingUp(scope: MachineSetScope): NewCondition {
   return ScalingUp.true('ScalingUp', `Scaling up from ${current} to ${desired} replicas${why}`)
 }
 
-export function deleting({ machineSet, machines }: MachineSetScope, now: number): NewCondition {
+export function deletingCondition({ machineSet, machines }: MachineSetScope, now: number): NewCondition {
   const { Deleting } = MachineSetConditions
   if (!machines) return Deleting.unknown('InternalError', SeeLogs)
   if (!isDeleting(machineSet)) return Deleting.false('NotDeleting')

@@ -53,7 +53,7 @@ import { applyHealthCheck } from './health-checks.ts'
 import { type DesiredState, desiredState, type DesiredVersions, removeEmptyEndpoints } from './desired-state.ts'
 import { TopologyScope, type TopologyMemory } from './scope.ts'
 import { applyPatches } from './patches.ts'
-import { legacyTopologyReconciled, topologyReconciled } from './topology-reconciled.ts'
+import { legacyTopologyReconciled, topologyReconciledCondition } from './topology-reconciled.ts'
 import { hooksOfStep, startWasInterrupted } from './upgrade.ts'
 import { withWaiting } from '../waiting-records.ts'
 import { checkedVariables } from './variables.ts'
@@ -228,7 +228,7 @@ async function report(scope: TopologyScope, paused: boolean, error: unknown, req
     const { [WaitingHooksAnnotation]: _, ...others } = before.metadata.annotations ?? {}
     after.metadata.annotations = { ...others, ...(records === undefined ? {} : { [WaitingHooksAnnotation]: records }) }
   }
-  const condition = topologyReconciled({
+  const condition = topologyReconciledCondition({
     cluster: before,
     paused,
     error,

@@ -1,6 +1,11 @@
 import type { Cluster } from '@capstan/api'
 import { describe, expect, test } from 'vitest'
-import { legacyTopologyReconciled, type TopologyReport, topologyReconciled, type UpgradeReport } from './topology-reconciled.ts'
+import {
+  legacyTopologyReconciled,
+  type TopologyReport,
+  topologyReconciledCondition,
+  type UpgradeReport,
+} from './topology-reconciled.ts'
 
 const aCluster = (more: { spec?: object; metadata?: object } = {}): Cluster =>
   ({
@@ -19,7 +24,7 @@ const reported = (report: Partial<TopologyReport>): string => {
     upgrade: undefined,
     ...report,
   }
-  const { status, reason, message } = topologyReconciled(given)
+  const { status, reason, message } = topologyReconciledCondition(given)
   return `${status} ${reason}${message === '' ? '' : `: ${message}`}`
 }
 const blocking = [{ hook: 'BeforeClusterDelete', message: 'backup', retryAfter: 1 }]

@@ -36,7 +36,7 @@ type NamedVersion = WorkerVersion & { readonly objectName: string }
 
 const condition = ClusterConditions.TopologyReconciled
 
-export function topologyReconciled(report: TopologyReport): NewCondition {
+export function topologyReconciledCondition(report: TopologyReport): NewCondition {
   const { cluster, blocking, upgrade } = report
   if (report.paused) return condition.false('Paused', pausedCondition(cluster, cluster).message)
   if (report.error !== undefined) return condition.false('ReconcileFailed', errorText(report.error))
@@ -48,7 +48,7 @@ export function topologyReconciled(report: TopologyReport): NewCondition {
     if (blocking.length === 0) return condition.true('ReconcileSucceeded')
     return condition.false('ClusterCreating', blockingMessage(blocking, 'Cluster topology creation'))
   }
-  if (upgrade && (report.upgradePending || isUpgrading(upgrade))) return upgrading(cluster, upgrade, blocking)
+  if (upgrade && (report.upgradePending || isUpgrading(upgrade))) return upgradingCondition(cluster, upgrade, blocking)
   return condition.true('ReconcileSucceeded')
 }
 
@@ -66,7 +66,7 @@ const isUpgrading = ({ controlPlane, workers, pools }: UpgradeReport): boolean =
   controlPlane.state === 'upgrading' ||
   [...workers, ...pools].some((worker) => worker.upgrading || worker.state !== 'settled')
 
-function upgrading(cluster: Cluster, report: UpgradeReport, blocking: readonly BlockingHook[]): NewCondition {
+function upgradingCondition(cluster: Cluster, report: UpgradeReport, blocking: readonly BlockingHook[]): NewCondition {
   const { controlPlane, controlPlaneKind, plan } = report
   const lines = [`Cluster is upgrading to ${cluster.spec.topology?.version}`]
   const isControlPlaneUpgrading = controlPlane.state === 'starting' || controlPlane.state === 'upgrading'
