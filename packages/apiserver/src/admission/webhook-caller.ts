@@ -234,9 +234,9 @@ function post({ url }: WebhookTarget, agent: Agent, body: Buffer, signal: AbortS
     const abort = () => outgoing.destroy(new Error('aborted'))
     if (signal.aborted) abort()
     signal.addEventListener('abort', abort, { once: true })
-    const settled = () => signal.removeEventListener('abort', abort)
+    const removeAbortListener = () => signal.removeEventListener('abort', abort)
     outgoing.on('error', (err: NodeJS.ErrnoException) => {
-      settled()
+      removeAbortListener()
       // The webhook may close an idle connection just as it is reused. Repeating is safe: a review may be sent twice.
       if (outgoing.reusedSocket && (err.code === 'ECONNRESET' || err.code === 'EPIPE') && !signal.aborted) {
         resolve(post({ url } as WebhookTarget, agent, body, signal))
@@ -251,7 +251,7 @@ function post({ url }: WebhookTarget, agent: Agent, body: Buffer, signal: AbortS
         else chunks.push(chunk)
       })
       response.on('end', () => {
-        settled()
+        removeAbortListener()
         resolve({
           status: response.statusCode ?? 500,
           contentType: response.headers['content-type'] ?? '',
@@ -259,7 +259,7 @@ function post({ url }: WebhookTarget, agent: Agent, body: Buffer, signal: AbortS
         })
       })
       response.on('error', (err) => {
-        settled()
+        removeAbortListener()
         reject(err)
       })
     })

@@ -16,7 +16,7 @@ const clock = new VirtualClock()
 const newFolder = () => join(root, String(folders++))
 
 test.each(['list', 'open', 'read'] as const)(
-  'the error of a disk that fails while the folder is opened names the folder: %s',
+  'a disk error while the folder is opened names the folder (step %s)',
   async (step) => {
     const folder = newFolder()
     await (await openDurable(folder, { clock })).close()
@@ -133,19 +133,19 @@ describe('the durable store', () => {
     expect((await stores.store('a/b/c')).count('configmaps')).toBe(2)
   })
 
-  const left = ['000005.ldb', '000012.log', 'CURRENT', 'LOG', 'LOG.old', 'MANIFEST-000011']
+  const levelFiles = ['000005.ldb', '000012.log', 'CURRENT', 'LOG', 'LOG.old', 'MANIFEST-000011']
   test('a folder of an earlier version, with the files of a LevelDB, is opened, and those files are removed', async () => {
     await put(await stores.store('main'), at('a'))
     await stores.close()
     rmSync(join(folder, 'format'))
-    for (const name of left) writeFileSync(join(folder, name), 'MANIFEST-000011\n')
+    for (const name of levelFiles) writeFileSync(join(folder, name), 'MANIFEST-000011\n')
     writeFileSync(join(folder, 'mine.log'), '')
     stores = await openDurable(folder, { clock })
     expect((await stores.store('main')).count('configmaps')).toBe(1)
     expect(readdirSync(folder).sort()).toEqual(['LOCK', 'format', 'mine.log', 'state'])
   })
 
-  test('a folder of a later version is rejected with its name', async () => {
+  test('the error for a folder of a later version names the folder', async () => {
     await stores.close()
     writeFileSync(join(folder, 'format'), '3\n')
     await expect(openDurable(folder, { clock })).rejects.toThrow(
@@ -157,8 +157,8 @@ describe('the durable store', () => {
     ['is missing', () => rmSync(join(folder, 'format')), false],
     ['is empty', () => writeFileSync(join(folder, 'format'), ''), true],
     ['has other content', () => writeFileSync(join(folder, 'format'), Buffer.alloc(5000, 7)), true],
-    ['is missing, and which has a file of LevelDB,', () => renameSync(join(folder, 'format'), join(folder, 'CURRENT')), true],
-  ])('a folder whose format file %s is opened, unless its state is missing, too', async (_, damage, isKnown) => {
+    ['is missing, but a file of LevelDB exists', () => renameSync(join(folder, 'format'), join(folder, 'CURRENT')), true],
+  ])('a folder with a state is opened when its format file %s', async (_, damage, isKnown) => {
     await put(await stores.store('main'), at('a'))
     await stores.close()
     damage()
@@ -168,6 +168,7 @@ describe('the durable store', () => {
     expect(readFileSync(join(folder, 'format'), 'utf8')).toBe('2\n')
     damage()
     rmSync(join(folder, 'state'), { recursive: true })
+    // Without the state, only a folder that is known to be a data folder is damaged; any other is new.
     if (isKnown) {
       await expect(openDurable(folder, { clock })).rejects.toThrow(
         `Cannot open data folder ${folder}: ${folder}/state is damaged: it is missing`,

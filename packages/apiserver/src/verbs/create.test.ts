@@ -50,11 +50,11 @@ describe('a create', () => {
     expect(metadata.name).toMatch(/^gen-[bcdfghjklmnpqrstvwxz2456789]{5}$/)
   })
 
-  test('fails after several generated names that are taken', async () => {
+  test('fails when several generated names in a row are taken', async () => {
     const stubborn = await testServer({ random: { next: () => 0.5 } })
-    const twice = () => stubborn.client.create(ConfigMap, { metadata: { generateName: 'g-', namespace } })
-    await twice()
-    expect(await rejection(twice())).toMatch(
+    const createGenerated = () => stubborn.client.create(ConfigMap, { metadata: { generateName: 'g-', namespace } })
+    await createGenerated()
+    expect(await rejection(createGenerated())).toMatch(
       /^409 AlreadyExists: configmaps "g-.{5}" already exists, the server was not able to generate a unique name for the object$/,
     )
   })
@@ -168,19 +168,19 @@ test.each([
 })
 
 test('a finalizer without a domain on a custom resource causes one warning', async () => {
-  const warned = async (verb: 'create' | 'update', metadata: object) => {
+  const executeWrite = async (verb: 'create' | 'update', metadata: object) => {
     const type = { apiVersion: 'shop.example.com/v1', kind: 'Widget' }
     const body = { ...type, ...aWidget('w'), metadata: { ...at('w'), ...metadata } }
     const named = verb === 'update' ? { name: 'w' } : {}
     const request = { verb, group: 'shop.example.com', version: 'v1', plural: 'widgets', namespace, ...named, body } as const
     return t.server.engine.execute(request, { name: 'me', groups: [], agent: 'test' })
   }
-  const made = await warned('create', { finalizers: ['plain', 'example.com/hold', 'orphan'] })
+  const made = await executeWrite('create', { finalizers: ['plain', 'example.com/hold', 'orphan'] })
   const text = (name: string) =>
     `metadata.finalizers: "${name}": prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers`
   expect(made.warnings).toEqual([text('plain')])
   const { resourceVersion } = (made.body as Widget).metadata
-  expect((await warned('update', { resourceVersion, finalizers: ['plain', 'other'] })).warnings).toEqual([text('other')])
+  expect((await executeWrite('update', { resourceVersion, finalizers: ['plain', 'other'] })).warnings).toEqual([text('other')])
 })
 
 describe('unknown fields', () => {
@@ -208,14 +208,14 @@ describe('unknown fields', () => {
   test.each([
     [undefined, ['unknown field "metadata.bogus"', 'unknown field "extra"', 'unknown field "spec.wat"']],
     ['Ignore', []],
-  ] as const)('are dropped under %s, with warnings %j', async (mode, warnings) => {
+  ] as const)('are dropped with field validation %s, with warnings %j', async (mode, warnings) => {
     const answer = await send(mode)
     expect(answer).toMatchObject({ code: 201, warnings, body: { spec: { replicas: 1 } } })
     expect(answer.body).not.toHaveProperty('extra')
     expect(answer.body).not.toHaveProperty('metadata.bogus')
   })
 
-  test('are rejected under Strict with an error that names all of them', async () => {
+  test('are rejected with field validation Strict, and the error names all of them', async () => {
     expect(await rejection(send('Strict'))).toBe(
       '400 BadRequest: Widget in version "v1" cannot be handled as a Widget: strict decoding error: unknown field "metadata.bogus", unknown field "extra", unknown field "spec.wat"',
     )

@@ -223,7 +223,7 @@ describe('an apply', () => {
   const apply = (fieldManager: string, spec: object, more: { force?: boolean } = {}, metadata = {}) =>
     t.client.apply(Widget, aWidget('a', spec, metadata), { fieldManager, ...more })
 
-  const unnamed = (body: object, subresource?: string) =>
+  const applyWithoutName = (body: object, subresource?: string) =>
     t.client.transport.send({
       verb: 'patch',
       group: Widget.group,
@@ -238,8 +238,8 @@ describe('an apply', () => {
 
   test('to an existing object may omit the name', async () => {
     await apply('m', { color: 'red' })
-    expect(await unnamed({ spec: { color: 'blue' } })).toMatchObject({ spec: { color: 'blue' } })
-    expect(await unnamed({ status: { phase: 'x' } }, 'status')).toMatchObject({ status: { phase: 'x' } })
+    expect(await applyWithoutName({ spec: { color: 'blue' } })).toMatchObject({ spec: { color: 'blue' } })
+    expect(await applyWithoutName({ status: { phase: 'x' } }, 'status')).toMatchObject({ status: { phase: 'x' } })
   })
 
   test('creates the object, changes its own fields, and removes those no longer applied', async () => {
@@ -282,7 +282,7 @@ describe('an apply', () => {
     ],
     [
       'without a name when there is no object',
-      () => unnamed({ spec: {} }),
+      () => applyWithoutName({ spec: {} }),
       '400 BadRequest: the name of the object (a based on URL) was undeterminable: name must be provided',
     ],
     [
@@ -327,7 +327,7 @@ describe('scale', () => {
   })
 
   test('is applied by a manager, which owns the replicas from then on', async () => {
-    const applied = (body: object, fieldManager: string, force = false) =>
+    const applyScale = (body: object, fieldManager: string, force = false) =>
       t.client.transport.send({
         verb: 'patch',
         ...target,
@@ -335,10 +335,10 @@ describe('scale', () => {
         body: { apiVersion: 'autoscaling/v1', kind: 'Scale', ...body },
         options: { fieldManager, force },
       })
-    expect(await rejection(applied({ spec: { replicas: 4 } }, 'scaler'))).toBe(
+    expect(await rejection(applyScale({ spec: { replicas: 4 } }, 'scaler'))).toBe(
       '409 Conflict: Apply failed with 1 conflict: conflict with "test" using shop.example.com/v1: .spec.replicas',
     )
-    expect(await applied({ spec: { replicas: 4 } }, 'scaler', true)).toMatchObject({ kind: 'Scale', spec: { replicas: 4 } })
+    expect(await applyScale({ spec: { replicas: 4 } }, 'scaler', true)).toMatchObject({ kind: 'Scale', spec: { replicas: 4 } })
     const { spec, metadata } = await t.client.get(Widget, at('w'))
     expect(spec.replicas).toBe(4)
     expect(metadata.managedFields).toContainEqual(
@@ -349,7 +349,9 @@ describe('scale', () => {
         fieldsV1: { 'f:spec': { 'f:replicas': {} } },
       }),
     )
-    expect(await rejection(applied({ kind: 'Widget' }, 'scaler'))).toMatch(/^400 BadRequest: wrong APIVersion or Kind in Scale/)
+    expect(await rejection(applyScale({ kind: 'Widget' }, 'scaler'))).toMatch(
+      /^400 BadRequest: wrong APIVersion or Kind in Scale/,
+    )
   })
 
   test.each([

@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto'
 import type { Resource, Resources } from '../../registry/resource.ts'
 import type { GroupVersions } from './discovery.ts'
 import { aggregatedDiscovery, groupsOf } from './discovery.ts'
-import { jsonMember, separated } from '../openapi/json-parts.ts'
+import { jsonMember, joinWithCommas } from '../openapi/json-parts.ts'
 import { openAPIHead, type OpenAPIPart, openAPIParts } from '../openapi/openapi.ts'
 import { swaggerHead, swaggerJSON, swaggerOf } from '../openapi/swagger.ts'
 import { swaggerProtobuf } from '../openapi/swagger-protobuf.ts'
@@ -136,9 +136,9 @@ export class Documents {
     }
     return yield* documentInParts([
       Buffer.from(`${JSON.stringify(openAPIHead).slice(0, -1)},"paths":{`),
-      ...separated(paths.values()),
+      ...joinWithCommas(paths.values()),
       Buffer.from('},"components":{"schemas":{'),
-      ...separated(schemas.values()),
+      ...joinWithCommas(schemas.values()),
       Buffer.from('}}}'),
     ])
   }

@@ -6,8 +6,8 @@ export const jsonMember = (name: string, value: unknown): Buffer => Buffer.from(
 
 const comma = Buffer.from(',')
 
-/** Members with commas between them. */
-export function* separated(members: Iterable<Buffer>): Iterable<Buffer> {
+/** Yields the members with commas between them. */
+export function* joinWithCommas(members: Iterable<Buffer>): Iterable<Buffer> {
   let isFirst = true
   for (const member of members) {
     if (!isFirst) yield comma

@@ -3,7 +3,7 @@
  * Upstream: k8s.io/kube-openapi/pkg/builder and apiextensions-apiserver pkg/controller/openapi/v2, v0.36.
  */
 import { isRecord } from '@capstan/kube'
-import { jsonMember, separated } from './json-parts.ts'
+import { jsonMember, joinWithCommas } from './json-parts.ts'
 import type { OpenAPIPart } from './openapi.ts'
 
 export type Fields = { readonly [name: string]: unknown }
@@ -38,9 +38,9 @@ export const swaggerJSON: SwaggerForm = {
   definition: jsonMember,
   *document({ security, securityDefinitions, ...head }, paths, definitions) {
     yield Buffer.from(`${JSON.stringify(head).slice(0, -1)},"paths":{`)
-    yield* separated(paths)
+    yield* joinWithCommas(paths)
     yield Buffer.from('},"definitions":{')
-    yield* separated(definitions)
+    yield* joinWithCommas(definitions)
     yield Buffer.from(`},${JSON.stringify({ securityDefinitions, security }).slice(1)}`)
   },
 }
