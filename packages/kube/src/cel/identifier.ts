@@ -2,12 +2,13 @@
 const Reserved = new Set(
   'as break const continue else for function if import let loop package namespace return var void while'.split(' '),
 )
-const Meaningful = new Set(['true', 'false', 'null', 'in'])
+/** Words that are literals or operators. */
+const Keywords = new Set(['true', 'false', 'null', 'in'])
 
 export const isReserved = (word: string): boolean => Reserved.has(word)
 
 /** Whether a word has the form of an identifier but cannot be used as one. */
-export const isKeyword = (word: string): boolean => Reserved.has(word) || Meaningful.has(word)
+export const isKeyword = (word: string): boolean => Reserved.has(word) || Keywords.has(word)
 
 /** Whether expressions can declare a variable of this name. */
 export const isIdentifier = (name: string): boolean => /^[_a-zA-Z]\w*$/.test(name) && !isKeyword(name)

@@ -106,12 +106,12 @@ function concatLists(a: CelList, b: CelList): CelList {
   return new List([...replaced, ...added], undefined, kind)
 }
 
-const notA = (type: string): EvaluationError => new EvaluationError(`type conversion error from 'string' to '${type}'`)
+const conversionError = (type: string): EvaluationError => new EvaluationError(`type conversion error from 'string' to '${type}'`)
 
 function integerOf(text: string): bigint {
-  if (!/^[+-]?\d+$/.test(text)) throw notA('int')
+  if (!/^[+-]?\d+$/.test(text)) throw conversionError('int')
   const value = BigInt(text.replace(/^\+/, ''))
-  if (BigInt.asIntN(64, value) !== value) throw notA('int')
+  if (BigInt.asIntN(64, value) !== value) throw conversionError('int')
   return value
 }
 
@@ -134,14 +134,14 @@ export function doubleText(value: number): string {
 function doubleOf(text: string): number {
   const special = /^[+-]?(?:inf|infinity|nan)$/i.exec(text)
   if (special) return /nan/i.test(text) ? Number.NaN : text.startsWith('-') ? -Infinity : Infinity
-  if (!/^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(text)) throw notA('double')
+  if (!/^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(text)) throw conversionError('double')
   return Number(text)
 }
 
 function booleanOf(text: string): boolean {
   if (['1', 't', 'T', 'true', 'TRUE', 'True'].includes(text)) return true
   if (['0', 'f', 'F', 'false', 'FALSE', 'False'].includes(text)) return false
-  throw notA('bool')
+  throw conversionError('bool')
 }
 
 function decodeUTF8(bytes: Uint8Array): string {
@@ -163,7 +163,7 @@ export const conversions: Library = {
   'uint(int): uint': (a: bigint) => new Uint(a),
   'uint(double): uint': (a: number) => new Uint(truncate(a, -1, 2 ** 64)),
   'uint(string): uint': (a: string) => {
-    if (!/^\+?\d+$/.test(a) || BigInt(a) >= 2n ** 64n) throw notA('uint')
+    if (!/^\+?\d+$/.test(a) || BigInt(a) >= 2n ** 64n) throw conversionError('uint')
     return new Uint(BigInt(a))
   },
   'double(double): double': (a: number) => a,
