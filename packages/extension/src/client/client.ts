@@ -23,9 +23,9 @@ export interface ExtensionClient extends RuntimeClient {
   readonly catalog: Catalog
   /** Calls discovery on the server of an ExtensionConfig. @throws HookFailed */
   discover(config: ExtensionConfig, signal?: AbortSignal): Promise<ExtensionHandler[]>
-  /** Registers all ExtensionConfigs; the client is ready afterwards, if the conditions of `readyWhen` hold. */
+  /** Registers all ExtensionConfigs; the client is ready afterwards, if the condition of `readyWhen` holds. */
   warmUp(configs: readonly ExtensionConfig[]): void
-  /** Adds a condition that must hold, beside the warm-up, before "no handler" is reliable. Evaluated at each read of `ready`. */
+  /** Sets a condition of `ready`, in addition to the warm-up. It is evaluated at each read of `ready`. */
   readyWhen(condition: () => boolean): void
   /** Registers `status.handlers` of an ExtensionConfig; replaces its earlier handlers. */
   register(config: ExtensionConfig): void
@@ -98,7 +98,7 @@ export function createExtensionClient({
   }
 
   const observed = createObservedCalls({ transport, clock, tracer })
-  let settled: () => boolean = () => true
+  let extraCondition: () => boolean = () => true
   const listeners: ((extensionConfig: string) => void)[] = []
   const notifyChanged = (extensionConfig: string): void => {
     for (const listener of listeners) listener(extensionConfig)
@@ -205,10 +205,10 @@ export function createExtensionClient({
 
   return {
     get ready() {
-      return registry.ready && settled()
+      return registry.ready && extraCondition()
     },
     readyWhen(condition) {
-      settled = condition
+      extraCondition = condition
     },
     catalog,
     handlersFor,

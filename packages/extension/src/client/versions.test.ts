@@ -11,20 +11,20 @@ import { inProcess } from './transport.ts'
 // Hooks of a provider's own group, each in two versions with a conversion that changes fields.
 const group = 'hooks.example.com'
 const declare = { group, tag: 'Example', blocking: true, doc: 'Called before a volume is deleted.' }
-const releaseV2 = defineHook({
+const releaseNew = defineHook({
   ...declare,
   name: 'BeforeVolumeRelease',
   version: 'v1',
   request: { volume: s.object({ pool: s.string(), id: s.string() }) },
   response: { ...retryResponse, keep: s.boolean().default(false) },
 })
-const releaseV1 = defineHook({
+const releaseOld = defineHook({
   ...declare,
   name: 'BeforeVolumeRelease',
   version: 'v1alpha1',
   request: { volumeID: s.string() },
   response: { ...retryResponse, keepVolume: s.boolean().default(false) },
-  newer: newerVersion(releaseV2, {
+  newer: newerVersion(releaseNew, {
     requestDown: ({ volume }) => ({ volumeID: `${volume.pool}/${volume.id}` }),
     responseUp: ({ keepVolume, ...rest }: { status: 'Success'; retryAfterSeconds: number; keepVolume: boolean }) => ({
       ...rest,
@@ -32,20 +32,20 @@ const releaseV1 = defineHook({
     }),
   }),
 })
-const resizeV2 = defineHook({
+const resizeNew = defineHook({
   ...declare,
   name: 'BeforeVolumeResize',
   version: 'v1beta1',
   request: { gigabytes: s.int32() },
   response: retryResponse,
 })
-const resizeV1 = defineHook({
+const resizeOld = defineHook({
   ...declare,
   name: 'BeforeVolumeResize',
   version: 'v1alpha1',
   request: { size: s.string() },
   response: retryResponse,
-  newer: newerVersion(resizeV2, {
+  newer: newerVersion(resizeNew, {
     requestDown({ gigabytes }) {
       if (gigabytes < 1) throw new Error('a size below 1 GB has no name')
       return { size: `${gigabytes}Gi` }
@@ -53,7 +53,7 @@ const resizeV1 = defineHook({
     responseUp: (response: { status: 'Success'; retryAfterSeconds: number }) => response,
   }),
 })
-const catalog = createCatalog([...hookCatalog, releaseV1, releaseV2, resizeV1, resizeV2])
+const catalog = createCatalog([...hookCatalog, releaseOld, releaseNew, resizeOld, resizeNew])
 
 const volume = { apiVersion: 'example.com/v1', kind: 'Volume', metadata: { name: 'v', namespace: 'default' } } as never
 
@@ -78,19 +78,19 @@ async function clientOf(extension: ReturnType<typeof defineExtension>) {
 it('converts requests for a handler of an old version, and its responses', async () => {
   const requests: object[] = []
   const handlers = [
-    on(releaseV1, { name: 'old' }, ({ request }) => {
+    on(releaseOld, { name: 'old' }, ({ request }) => {
       requests.push(request)
       return { kind: 'proceed', response: { keepVolume: true } }
     }),
-    on(releaseV2, { name: 'new' }, ({ request }) => {
+    on(releaseNew, { name: 'new' }, ({ request }) => {
       requests.push(request)
       return holdFor(3, 'in use')
     }),
   ]
   const client = await clientOf(defineExtension({ name: 'x', handlers }))
   const request = { volume: { pool: 'fast', id: '7' } }
-  expect(await client.call(releaseV2, volume, 'old.x', request)).toMatchObject({ status: 'Success', keep: true })
-  expect(await client.callAll(releaseV2, volume, request)).toMatchObject({ retryAfterSeconds: 3, message: 'in use' })
+  expect(await client.call(releaseNew, volume, 'old.x', request)).toMatchObject({ status: 'Success', keep: true })
+  expect(await client.callAll(releaseNew, volume, request)).toMatchObject({ retryAfterSeconds: 3, message: 'in use' })
   // The conversion has no settings, which are the same in all versions.
   const settings = { pool: 'fast' }
   expect(requests[0]).toEqual({
@@ -103,17 +103,17 @@ it('converts requests for a handler of an old version, and its responses', async
 })
 
 test('a request that cannot be converted to the old version fails the call', async () => {
-  const handlers = [on(resizeV1, { name: 'old' }, () => holdFor(1, ''))]
+  const handlers = [on(resizeOld, { name: 'old' }, () => holdFor(1, ''))]
   const client = await clientOf(defineExtension({ name: 'x', handlers }))
-  await expect(client.callAll(resizeV2, volume, { gigabytes: 0 })).rejects.toThrow(
+  await expect(client.callAll(resizeNew, volume, { gigabytes: 0 })).rejects.toThrow(
     'failed to call extension handlers for hook "BeforeVolumeResize.hooks.example.com": failed to call extension handler "old.x": ' +
       'http call failed: failed to convert request from hooks.example.com/v1beta1 to hooks.example.com/v1alpha1: a size below 1 GB has no name',
   )
-  expect(await client.callAll(resizeV2, volume, { gigabytes: 2 })).toMatchObject({ status: 'Success', retryAfterSeconds: 1 })
+  expect(await client.callAll(resizeNew, volume, { gigabytes: 2 })).toMatchObject({ status: 'Success', retryAfterSeconds: 1 })
 })
 
-test("a provider's hook is found below a prefix too", async () => {
-  const serve = extensionServer(defineExtension({ name: 'x', handlers: [on(releaseV2, { name: 'new' }, () => holdFor(1, ''))] }))
+test('a hook of a provider is also served below a path prefix', async () => {
+  const serve = extensionServer(defineExtension({ name: 'x', handlers: [on(releaseNew, { name: 'new' }, () => holdFor(1, ''))] }))
   const url = 'https://x/some/prefix/hooks.example.com/v1/beforevolumerelease/new'
   const response = await serve(new Request(url, { method: 'POST', body: '{"volume":{"pool":"fast","id":"7"}}' }))
   expect(await response.json()).toMatchObject({ status: 'Success', retryAfterSeconds: 1 })

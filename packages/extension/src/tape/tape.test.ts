@@ -173,7 +173,7 @@ describe('a reader', () => {
     ['a call without its hook', `${header}{"group":"a","version":"v1"}\n`, 'line 2 is not a call: expected hook to be a string'],
   ])('rejects %s', (_, text, message) => expect(() => parseTape(text)).toThrow(message))
 
-  test('random lines are read, played and listed as a tape, or rejected', async () => {
+  test('accepts or rejects random lines; accepted ones can be played and listed', async () => {
     const whole = JSON.parse(await line()) as Record<string, unknown>
     const fields = fc.record(Object.fromEntries(Object.entries(whole).map(([name, value]) => [name, often(value)])), {
       requiredKeys: [],
@@ -223,7 +223,7 @@ describe('a tape on disk', () => {
     await recorder.close()
   }
 
-  it('is readable by its owner only, also when it was not before', async () => {
+  it('is readable by its owner only, also when others could read the existing file', async () => {
     const [fresh, open] = [file('fresh'), file('open', header)]
     for (const path of [fresh, open]) {
       await record(path)
