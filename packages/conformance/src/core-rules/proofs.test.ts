@@ -13,11 +13,11 @@ describe('rules that bind core', () => {
     expect(proofs.get(id)).toHaveLength(1)
   })
 
-  test.each(coreRules.map(({ id }) => id))('%s has cases of core-twin, or the reason why not', (id) => {
+  test.each(coreRules.map(({ id }) => id))('%s has cases of core-twin, or a reason for having none', (id) => {
     expect([id in twinCases, id in withoutTwinCase].filter(Boolean)).toHaveLength(1)
   })
 
-  test('every test is named after a rule that is declared, once', () => {
+  test('rules are declared once, and every test is named after a rule', () => {
     const ids: string[] = coreRules.map(({ id }) => id)
     expect(new Set(ids).size).toBe(ids.length)
     expect([...proofs.keys()].filter((id) => !ids.includes(id))).toEqual([])
@@ -29,25 +29,28 @@ describe('rules that bind providers', () => {
   const broken = brokenRules()
   const proved = new Set(checked.filter(({ id }) => broken.has(id)).map(familyOf))
 
-  test.each(checked.map((rule) => [rule.id, familyOf(rule)] as const))('%s is broken by a test', (_, family) => {
-    expect(proved.has(family) || family in unproved).toBe(true)
-  })
+  test.each(checked.map((rule) => [rule.id, familyOf(rule)] as const))(
+    '%s is broken by a mutant or an invalid manifest, or the reason why not is given',
+    (_, family) => {
+      expect(proved.has(family) || family in unproved).toBe(true)
+    },
+  )
 
-  test('a reason for a missing test is given only for rules without a test', () => {
+  test('reasons are given only for rules that nothing breaks', () => {
     const families = new Set(checked.map(familyOf))
     expect(Object.keys(unproved).filter((family) => proved.has(family) || !families.has(family))).toEqual([])
   })
 })
 
-describe('answers of the local provider', () => {
+describe('the answers of the local provider to the rules', () => {
   // There is no local kind of IPAM.
   const applying = rules.filter(({ pages }) => !pages.includes('IPAM')).map(({ id }) => id)
 
-  test.each(applying)('%s has one', (id) => {
+  test.each(applying)('%s has an answer', (id) => {
     expect(localProvider[id]).toMatch(/^\S.*\.$/)
   })
 
-  test('exist only for rules that are declared', () => {
+  test('answer declared rules only', () => {
     expect(Object.keys(localProvider).filter((id) => !applying.includes(id))).toEqual([])
   })
 })

@@ -28,6 +28,7 @@ export interface Write {
 export interface Mutant {
   /** The rule that it breaks. */
   readonly rule: string
+  /** What the mutant does wrong. */
   readonly what: string
   read?(plural: string, object: Draft): void
   /** `starts` counts starts of the provider. */
@@ -36,7 +37,7 @@ export interface Mutant {
   crd?(plural: string, crd: Draft): void
   /** Only the infrastructure is under test: other kinds of the provider would hide the mutation. */
   readonly infrastructureOnly?: true
-  /** Why conform does not catch it. */
+  /** Why conform does not catch the mutant. */
   readonly survives?: string
 }
 
@@ -47,7 +48,7 @@ const configs = 'localbootstrapconfigs'
 const controlPlanes = 'localcontrolplanes'
 
 /** Removes a field from all writes to objects of a kind. */
-const without =
+const removeField =
   (plural: string, ...path: string[]) =>
   (write: Write): void => {
     if (write.plural === plural) remove(write.body, path)
@@ -59,7 +60,7 @@ function remove(object: Draft, path: readonly string[]): void {
 }
 
 /** Replaces a value in all writes. */
-const replaced =
+const replaceValue =
   (plural: string, path: readonly string[], value: (before: Draft, write: Write) => unknown) =>
   (write: Write): void => {
     if (write.plural !== plural) return
@@ -68,7 +69,7 @@ const replaced =
     if (parent && parent[last] !== undefined && parent[last] !== null) parent[last] = value(parent[last], write)
   }
 
-const withoutCondition =
+const removeCondition =
   (plural: string, type: string) =>
   (write: Write): void => {
     const { status } = write.body ?? {}
@@ -76,8 +77,8 @@ const withoutCondition =
       status.conditions = status.conditions.filter((one: Draft) => one.type !== type)
   }
 
-/** Finalizers are added and never removed. */
-const keepsFinalizer =
+/** Keeps finalizers that the provider removes. */
+const keepFinalizer =
   (plural: string) =>
   ({ plural: of, body }: Write): void => {
     const { finalizers } = body?.metadata ?? {}
@@ -96,21 +97,21 @@ const blindToAnnotation =
     if (plural === kind) delete object.metadata.annotations?.[annotation]
   }
 
-/** Secrets by the end of their names. */
-const secret =
+/** Changes Secrets at their creation; `ending` is the end of their names. */
+const onSecretCreate =
   (ending: string, change: (body: Draft) => void) =>
   ({ plural, verb, body }: Write): void => {
     if (plural === 'secrets' && verb === 'create' && body.metadata.name.endsWith(ending)) change(body)
   }
 
-const dataSecret = (change: (body: Draft) => void) =>
+const onDataSecretCreate = (change: (body: Draft) => void) =>
   function write({ plural, verb, body }: Write): void {
     const owner = body?.metadata?.ownerReferences?.[0]?.kind
     if (plural === 'secrets' && verb === 'create' && owner === 'LocalBootstrapConfig') change(body)
   }
 
-const inBootstrapData = (text: string, other: string) =>
-  dataSecret(({ data }) => (data.value = btoa(atob(data.value).replaceAll(text, other))))
+const replaceInBootstrapData = (text: string, other: string) =>
+  onDataSecretCreate(({ data }) => (data.value = btoa(atob(data.value).replaceAll(text, other))))
 
 const schemaOf = (crd: Draft): Draft => crd.spec.versions[0].schema.openAPIV3Schema
 
@@ -302,7 +303,7 @@ const declared: readonly Mutant[] = [
 ]
 
 /** Kinds with their own rules for fields common to all kinds. */
-const shared = (
+const initializationMutants = (
   [
     ['infra-cluster', clusters],
     ['infra-machine', machines],
@@ -312,12 +313,12 @@ const shared = (
 ).map(
   ([id, plural]): Mutant => ({
     rule: `${id}.initialization`,
-    what: 'never reports it',
-    write: without(plural, 'status', 'initialization'),
+    what: 'never reports the initialization',
+    write: removeField(plural, 'status', 'initialization'),
   }),
 )
 
-const paused = (
+const pausingMutants = (
   [
     ['infra-cluster', clusters],
     ['infra-machine', machines],
@@ -327,16 +328,16 @@ const paused = (
   ] as const
 ).flatMap(([id, plural]): Mutant[] => [
   { rule: `${id}.pausing`, what: 'ignores Cluster.spec.paused', read: blindToClusterPause },
-  { rule: `${id}.pausing`, what: 'does not report the condition Paused', write: withoutCondition(plural, 'Paused') },
+  { rule: `${id}.pausing`, what: 'does not report the condition Paused', write: removeCondition(plural, 'Paused') },
   ...(plural === controlPlanes
     ? []
-    : [{ rule: `${id}.pausing`, what: 'ignores the annotation', read: blindToAnnotation(plural, PausedAnnotation) }]),
+    : [{ rule: `${id}.pausing`, what: 'ignores the annotation paused', read: blindToAnnotation(plural, PausedAnnotation) }]),
 ])
 
 /** Mutants of the controllers. */
 const behaving: readonly Mutant[] = [
-  ...shared,
-  ...paused,
+  ...initializationMutants,
+  ...pausingMutants,
   ...(
     [
       ['infra-cluster', clusters],
@@ -344,15 +345,15 @@ const behaving: readonly Mutant[] = [
       ['infra-machine-pool', pools],
       ['control-plane', controlPlanes],
     ] as const
-  ).map(([id, plural]): Mutant => ({ rule: `${id}.deletion`, what: 'keeps its finalizer', write: keepsFinalizer(plural) })),
+  ).map(([id, plural]): Mutant => ({ rule: `${id}.deletion`, what: 'keeps its finalizer', write: keepFinalizer(plural) })),
   {
     rule: 'infra-cluster.endpoint',
     what: 'reports no endpoint',
-    write: without(clusters, 'spec', 'controlPlaneEndpoint'),
+    write: removeField(clusters, 'spec', 'controlPlaneEndpoint'),
   },
   {
     rule: 'infra-cluster.externally-managed',
-    what: 'ignores the annotation',
+    what: 'ignores the annotation managed-by',
     read: blindToAnnotation(clusters, ManagedByAnnotation),
   },
   {
@@ -363,15 +364,15 @@ const behaving: readonly Mutant[] = [
         write.body.status.initialization = { provisioned: alternates(write) }
     },
   },
-  { rule: 'infra-machine.provider-id', what: 'reports no providerID', write: without(machines, 'spec', 'providerID') },
+  { rule: 'infra-machine.provider-id', what: 'reports no providerID', write: removeField(machines, 'spec', 'providerID') },
   {
     rule: 'infra-machine.provider-id',
     what: 'gives all machines the same providerID',
-    write: replaced(machines, ['spec', 'providerID'], () => 'local:///same'),
+    write: replaceValue(machines, ['spec', 'providerID'], () => 'local:///same'),
   },
   {
     rule: 'infra-machine.waits-for-infrastructure',
-    what: 'does not wait',
+    what: 'does not wait for the infrastructure',
     infrastructureOnly: true,
     read(plural, object) {
       if (plural === 'clusters') object.status = { ...object.status, initialization: { infrastructureProvisioned: true } }
@@ -379,7 +380,7 @@ const behaving: readonly Mutant[] = [
   },
   {
     rule: 'infra-machine.waits-for-bootstrap-data',
-    what: 'does not wait',
+    what: 'does not wait for the bootstrap data',
     read(plural, object) {
       if (plural === 'machines') object.spec.bootstrap.dataSecretName ??= 'anything'
     },
@@ -387,45 +388,45 @@ const behaving: readonly Mutant[] = [
   {
     rule: 'infra-machine-pool.provider-id-list',
     what: 'repeats an ID',
-    write: replaced(pools, ['spec', 'providerIDList'], (ids) => [...ids, ...ids.slice(0, 1)]),
+    write: replaceValue(pools, ['spec', 'providerIDList'], (ids) => [...ids, ...ids.slice(0, 1)]),
   },
   {
     rule: 'infra-machine-pool.provider-id-list',
     what: 'keeps IDs of deleted machines',
-    write: replaced(pools, ['spec', 'providerIDList'], (ids) => [...new Set([...ids, 'local:///gone-1', 'local:///gone-2'])]),
+    write: replaceValue(pools, ['spec', 'providerIDList'], (ids) => [...new Set([...ids, 'local:///gone-1', 'local:///gone-2'])]),
   },
-  { rule: 'infra-machine-pool.provider-id-list', what: 'reports no ID', write: without(pools, 'spec', 'providerIDList') },
+  { rule: 'infra-machine-pool.provider-id-list', what: 'reports no ID', write: removeField(pools, 'spec', 'providerIDList') },
   {
     rule: 'infra-machine-pool.replicas',
-    what: 'counts one too many',
-    write: replaced(pools, ['status', 'replicas'], (count) => count + 1),
+    what: 'reports one replica too many',
+    write: replaceValue(pools, ['status', 'replicas'], (count) => count + 1),
   },
-  { rule: 'infra-machine-pool.replicas', what: 'reports no count', write: without(pools, 'status', 'replicas') },
-  { rule: 'infra-machine-pool.both-ready', what: 'does not report status.ready', write: without(pools, 'status', 'ready') },
+  { rule: 'infra-machine-pool.replicas', what: 'reports no replicas', write: removeField(pools, 'status', 'replicas') },
+  { rule: 'infra-machine-pool.both-ready', what: 'does not report status.ready', write: removeField(pools, 'status', 'ready') },
   {
     rule: 'infra-machine-pool.both-ready',
     what: 'does not report status.initialization.provisioned',
-    write: without(pools, 'status', 'initialization'),
+    write: removeField(pools, 'status', 'initialization'),
   },
   {
     rule: 'infra-machine-pool.machine-kind',
     what: 'makes machines without the label of the pool',
-    write: without(machines, 'metadata', 'labels', MachinePoolNameLabel),
+    write: removeField(machines, 'metadata', 'labels', MachinePoolNameLabel),
   },
   {
     rule: 'bootstrap-config.data-secret',
     what: 'the Secret has no label',
-    write: dataSecret((body) => delete body.metadata.labels[ClusterNameLabel]),
+    write: onDataSecretCreate((body) => delete body.metadata.labels[ClusterNameLabel]),
   },
   {
     rule: 'bootstrap-config.data-secret',
     what: 'the owner is not the controller',
-    write: dataSecret((body) => delete body.metadata.ownerReferences[0].controller),
+    write: onDataSecretCreate((body) => delete body.metadata.ownerReferences[0].controller),
   },
   {
     rule: 'bootstrap-config.data-secret',
     what: 'the data are under the key data',
-    write: dataSecret((body) => {
+    write: onDataSecretCreate((body) => {
       body.data.data = body.data.value
       delete body.data.value
     }),
@@ -433,12 +434,12 @@ const behaving: readonly Mutant[] = [
   {
     rule: 'bootstrap-config.sentinel-file',
     what: 'the data create no sentinel file',
-    write: inBootstrapData('/run/cluster-api/bootstrap-success.complete', '/run/done'),
+    write: replaceInBootstrapData('/run/cluster-api/bootstrap-success.complete', '/run/done'),
   },
   {
     rule: 'bootstrap-config.taint',
     what: 'the data do not taint the Node',
-    write: inBootstrapData('node.cluster.x-k8s.io/uninitialized', 'example.com/new'),
+    write: replaceInBootstrapData('node.cluster.x-k8s.io/uninitialized', 'example.com/new'),
   },
   {
     rule: 'bootstrap-config.deletion',
@@ -449,60 +450,64 @@ const behaving: readonly Mutant[] = [
   },
   {
     rule: 'control-plane.replicas',
-    what: 'counts one too few',
-    write: replaced(controlPlanes, ['status', 'replicas'], (n) => n - 1),
+    what: 'reports one replica too few',
+    write: replaceValue(controlPlanes, ['status', 'replicas'], (n) => n - 1),
   },
-  { rule: 'control-plane.replicas', what: 'reports no selector', write: without(controlPlanes, 'status', 'selector') },
+  { rule: 'control-plane.replicas', what: 'reports no selector', write: removeField(controlPlanes, 'status', 'selector') },
   {
     rule: 'control-plane.replicas',
     what: 'reports no upToDateReplicas',
-    write: without(controlPlanes, 'status', 'upToDateReplicas'),
+    write: removeField(controlPlanes, 'status', 'upToDateReplicas'),
   },
   {
     rule: 'control-plane.scale',
     what: 'the selector of the scale subresource is empty',
-    write: without(controlPlanes, 'status', 'selector'),
+    write: removeField(controlPlanes, 'status', 'selector'),
   },
   {
     rule: 'control-plane.version',
     what: 'reports no version',
     write(write) {
-      without(controlPlanes, 'status', 'versions')(write)
-      without(controlPlanes, 'status', 'version')(write)
+      removeField(controlPlanes, 'status', 'versions')(write)
+      removeField(controlPlanes, 'status', 'version')(write)
     },
   },
   {
     rule: 'control-plane.version',
     what: 'reports versions from new to old',
-    write: replaced(controlPlanes, ['status', 'versions'], (versions) => versions.toReversed()),
+    write: replaceValue(controlPlanes, ['status', 'versions'], (versions) => versions.toReversed()),
   },
   {
     rule: 'control-plane.version',
     what: 'reports the version of the spec during an upgrade',
-    write: replaced(controlPlanes, ['status', 'versions'], (versions) => versions.slice(-1)),
+    write: replaceValue(controlPlanes, ['status', 'versions'], (versions) => versions.slice(-1)),
     survives: 'Changes of a control plane and of its Machines come from two watches, which have no common order.',
   },
   {
     rule: 'control-plane.machine-label',
     what: 'the label has a value',
-    write: replaced('machines', ['metadata', 'labels', MachineControlPlaneLabel], () => 'yes'),
+    write: replaceValue('machines', ['metadata', 'labels', MachineControlPlaneLabel], () => 'yes'),
   },
   {
     rule: 'control-plane.kubeconfig',
     what: 'the Secret has no label',
-    write: secret('-kubeconfig', (body) => delete body.metadata.labels),
+    write: onSecretCreate('-kubeconfig', (body) => delete body.metadata.labels),
   },
-  { rule: 'control-plane.kubeconfig', what: 'the Secret is Opaque', write: secret('-kubeconfig', (body) => delete body.type) },
+  {
+    rule: 'control-plane.kubeconfig',
+    what: 'the Secret is Opaque',
+    write: onSecretCreate('-kubeconfig', (body) => delete body.type),
+  },
   {
     rule: 'control-plane.kubeconfig',
     what: 'the Secret has another name',
-    write: secret('-kubeconfig', (body) => (body.metadata.name += '-admin')),
+    write: onSecretCreate('-kubeconfig', (body) => (body.metadata.name += '-admin')),
   },
-  { rule: 'control-plane.certificates', what: 'the Secret is Opaque', write: secret('-ca', (body) => delete body.type) },
+  { rule: 'control-plane.certificates', what: 'the Secret is Opaque', write: onSecretCreate('-ca', (body) => delete body.type) },
   {
     rule: 'control-plane.certificates',
     what: 'the Secret has no label',
-    write: secret('-ca', (body) => delete body.metadata.labels),
+    write: onSecretCreate('-ca', (body) => delete body.metadata.labels),
   },
   {
     rule: 'control-plane.metadata',
@@ -514,17 +519,17 @@ const behaving: readonly Mutant[] = [
   {
     rule: 'control-plane.min-ready-seconds',
     what: 'Machines have no condition UpToDate',
-    write: withoutCondition('machines', 'UpToDate'),
+    write: removeCondition('machines', 'UpToDate'),
   },
   {
     rule: 'control-plane.placement',
     what: 'all Machines are in one failure domain',
-    write: replaced('machines', ['spec', 'failureDomain'], () => 'a'),
+    write: replaceValue('machines', ['spec', 'failureDomain'], () => 'a'),
   },
   {
     rule: 'control-plane.placement',
     what: 'Machines have no failure domain',
-    write: without('machines', 'spec', 'failureDomain'),
+    write: removeField('machines', 'spec', 'failureDomain'),
   },
   {
     rule: 'infra-cluster.restart',
