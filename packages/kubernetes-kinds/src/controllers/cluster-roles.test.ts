@@ -5,7 +5,7 @@ import { quiet, testServer } from '../test-server.ts'
 const rule = (resource: string) => ({ apiGroups: ['shop.example.com'], resources: [resource], verbs: ['get'] })
 const part = (name: string) => ({ metadata: { name, labels: { into: 'all' } }, rules: [rule(name)] })
 
-test('an aggregated role has the rules of the selected roles, and loses rules that they lose', async () => {
+test('an aggregated role has the rules of the selected roles, and loses those of deleted roles', async () => {
   const { client } = await testServer({ authorization: ['RBAC'] })
   await client.create(ClusterRole, {
     metadata: { name: 'all' },

@@ -145,16 +145,16 @@ function paramKindErrors({
     errors.push(invalid(field, apiVersion, `unexpected GroupVersion string: ${apiVersion}`))
   else {
     const { group, version } = parseApiVersion(apiVersion)
-    const ofGroup = group === '' ? [] : subdomainProblems(group)
-    if (ofGroup.length > 0) errors.push(invalid(field, group, ofGroup.join(',')))
-    const ofVersion = dns1035LabelProblems(version)
+    const groupProblems = group === '' ? [] : subdomainProblems(group)
+    if (groupProblems.length > 0) errors.push(invalid(field, group, groupProblems.join(',')))
+    const versionProblems = dns1035LabelProblems(version)
     if (version === '') errors.push(invalid(field, apiVersion, 'version must be specified'))
-    else if (ofVersion.length > 0) errors.push(invalid(field, version, ofVersion.join(',')))
+    else if (versionProblems.length > 0) errors.push(invalid(field, version, versionProblems.join(',')))
   }
-  const ofKind = dns1035LabelProblems(kind.toLowerCase())
+  const kindProblems = dns1035LabelProblems(kind.toLowerCase())
   if (kind === '') errors.push(required('spec.paramKind.kind'))
-  else if (ofKind.length > 0) {
-    const why = `may have mixed case, but should otherwise match: ${ofKind.join(',')}`
+  else if (kindProblems.length > 0) {
+    const why = `may have mixed case, but should otherwise match: ${kindProblems.join(',')}`
     errors.push(invalid('spec.paramKind.kind', kind, why))
   }
   return errors

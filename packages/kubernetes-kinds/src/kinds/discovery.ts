@@ -76,7 +76,7 @@ function endpointErrors(endpoints: readonly Endpoint[], type: string): FieldErro
     return [
       ...(addresses?.length ? [] : [required(`${path}.addresses`, 'must contain at least 1 address')]),
       ...noMoreThan(`${path}.addresses`, addresses, MaxAddresses),
-      ...(addresses ?? []).flatMap((address, place) => ofType(type, `${path}.addresses`, place, address)),
+      ...(addresses ?? []).flatMap((address, place) => addressOfTypeErrors(type, `${path}.addresses`, place, address)),
       ...(nodeName === undefined ? [] : problems(`${path}.nodeName`, nodeName, subdomainProblems(nodeName))),
       ...noMoreThan(`${path}.deprecatedTopology`, Object.keys(deprecatedTopology ?? {}), MaxTopologyLabels),
       ...labels(`${path}.deprecatedTopology`, deprecatedTopology),
@@ -86,7 +86,7 @@ function endpointErrors(endpoints: readonly Endpoint[], type: string): FieldErro
   })
 }
 
-function ofType(type: string, path: string, place: number, address: string): FieldError[] {
+function addressOfTypeErrors(type: string, path: string, place: number, address: string): FieldError[] {
   const here = `${path}[${place}]`
   if (type === 'FQDN') return domainErrors(here, address)
   if (type !== 'IPv4' && type !== 'IPv6') return []
@@ -108,19 +108,19 @@ function domainErrors(path: string, name: string): FieldError[] {
 function hintErrors(path: string, { forZones = [], forNodes = [] }: EndpointHints = {}): FieldError[] {
   const tooMany = [...noMoreThan(`${path}.forZones`, forZones, MaxHints), ...noMoreThan(`${path}.forNodes`, forNodes, MaxHints)]
   if (tooMany.length > 0) return tooMany
-  const zone = (index: number) => `${path}.forZones[${index}].name`
-  const node = (index: number) => `${path}.forNodes[${index}].name`
+  const zonePath = (index: number) => `${path}.forZones[${index}].name`
+  const nodePath = (index: number) => `${path}.forNodes[${index}].name`
   return [
     ...unique(
       forZones.map(({ name }) => name),
-      zone,
+      zonePath,
     ),
-    ...forZones.flatMap(({ name }, index) => problems(zone(index), name, labelValueProblems(name))),
+    ...forZones.flatMap(({ name }, index) => problems(zonePath(index), name, labelValueProblems(name))),
     ...unique(
       forNodes.map(({ name }) => name),
-      node,
+      nodePath,
     ),
-    ...forNodes.flatMap(({ name }, index) => problems(node(index), name, subdomainProblems(name))),
+    ...forNodes.flatMap(({ name }, index) => problems(nodePath(index), name, subdomainProblems(name))),
   ]
 }
 

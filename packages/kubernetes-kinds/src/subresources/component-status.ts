@@ -4,8 +4,8 @@ import { type RequestContext, selectionOf } from '@capstan/apiserver/kinds'
 
 /** This process runs no other components, and is its own store. */
 const components: { readonly [name: string]: readonly [status: 'True' | 'False', message: string] } = {
-  scheduler: ['False', refused(10259)],
-  'controller-manager': ['False', refused(10257)],
+  scheduler: ['False', connectionRefused(10259)],
+  'controller-manager': ['False', connectionRefused(10257)],
   'etcd-0': ['True', 'ok'],
 }
 
@@ -31,6 +31,6 @@ function statusOf(name: string): KubeObject {
   } as KubeObject
 }
 
-function refused(port: number): string {
+function connectionRefused(port: number): string {
   return `Get "https://127.0.0.1:${port}/healthz": dial tcp 127.0.0.1:${port}: connect: connection refused`
 }

@@ -53,12 +53,12 @@ export function toV2(autoscaler: UnknownObject): void {
   const { currentCPUUtilizationPercentage: now, ...status } = (autoscaler.status ?? {}) as Fields
   const { annotations = {} } = autoscaler.metadata
   const metrics = [
-    ...(parsed(annotations[kept.metrics], listOf(specToV2)) ?? []),
+    ...(parseAnnotation(annotations[kept.metrics], listOf(specToV2)) ?? []),
     ...(target === undefined ? [] : [defaultMetric(target)]),
   ]
-  const behavior = parsed(annotations[kept.behavior], behaviorFromGo)
-  const current = parsed(annotations[kept.current], listOf(statusToV2))
-  const conditions = parsed(annotations[kept.conditions], listOf(conditionOf))
+  const behavior = parseAnnotation(annotations[kept.behavior], behaviorFromGo)
+  const current = parseAnnotation(annotations[kept.current], listOf(statusToV2))
+  const conditions = parseAnnotation(annotations[kept.conditions], listOf(conditionOf))
   autoscaler.spec = {
     ...spec,
     metrics: metrics.length > 0 ? metrics : [defaultMetric()],
@@ -85,7 +85,7 @@ function setAnnotations({ metadata }: UnknownObject, annotations: { [key: string
 }
 
 /** Parses an annotation; `undefined` when it has another format, in which case it is treated as absent. */
-function parsed<T>(text: string | undefined, read: (value: Fields) => T): T | undefined {
+function parseAnnotation<T>(text: string | undefined, read: (value: Fields) => T): T | undefined {
   try {
     return text === undefined ? undefined : read(JSON.parse(text) as Fields)
   } catch {
@@ -106,10 +106,11 @@ function conditionOf(one: Fields): Fields {
 }
 
 /** Drops undefined members, as JSON does. */
-const some = (fields: Fields): Fields => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+const withoutUndefined = (fields: Fields): Fields =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 
 /** Returns the fields of a reference in Go's order. */
-const referenceOf = ({ kind, name, apiVersion }: Fields): Fields => some({ kind, name, apiVersion })
+const referenceOf = ({ kind, name, apiVersion }: Fields): Fields => withoutUndefined({ kind, name, apiVersion })
 
 /** Functions that convert each metric source; `containerResource` is converted like `resource`. */
 type Sources = { readonly [source in 'object' | 'pods' | 'resource' | 'external']: (fields: Fields) => Fields }
@@ -117,13 +118,13 @@ type Sources = { readonly [source in 'object' | 'pods' | 'resource' | 'external'
 const metric =
   (of: Sources) =>
   ({ type, object, pods, resource, containerResource, external }: Fields): Fields =>
-    some({
+    withoutUndefined({
       type,
-      object: object && some(of.object(object)),
-      pods: pods && some(of.pods(pods)),
-      resource: resource && some(of.resource(resource)),
-      containerResource: containerResource && some(of.resource(containerResource)),
-      external: external && some(of.external(external)),
+      object: object && withoutUndefined(of.object(object)),
+      pods: pods && withoutUndefined(of.pods(pods)),
+      resource: resource && withoutUndefined(of.resource(resource)),
+      containerResource: containerResource && withoutUndefined(of.resource(containerResource)),
+      external: external && withoutUndefined(of.external(external)),
     })
 
 const specToV1 = metric({
@@ -180,12 +181,12 @@ const statusToV1 = metric({
   }),
 })
 
-const identifier = (name: string, selector: unknown): Fields => some({ name, selector: selector ?? undefined })
+const identifier = (name: string, selector: unknown): Fields => withoutUndefined({ name, selector: selector ?? undefined })
 
 const specToV2 = metric({
   object: ({ target, metricName, selector, targetValue, averageValue }) => ({
     describedObject: target,
-    target: some({
+    target: withoutUndefined({
       type: averageValue === undefined ? 'Value' : 'AverageValue',
       value: averageValue !== undefined && String(targetValue).startsWith('0') ? undefined : targetValue,
       averageValue,
@@ -198,12 +199,16 @@ const specToV2 = metric({
   }),
   resource: ({ name, container, targetAverageUtilization: averageUtilization, targetAverageValue: averageValue }) => ({
     name,
-    target: some({ type: averageUtilization === undefined ? 'AverageValue' : 'Utilization', averageValue, averageUtilization }),
+    target: withoutUndefined({
+      type: averageUtilization === undefined ? 'AverageValue' : 'Utilization',
+      averageValue,
+      averageUtilization,
+    }),
     container,
   }),
   external: ({ metricName, metricSelector, targetValue: value, targetAverageValue: averageValue }) => ({
     metric: identifier(metricName, metricSelector),
-    target: some({ type: value === undefined ? 'AverageValue' : 'Value', value, averageValue }),
+    target: withoutUndefined({ type: value === undefined ? 'AverageValue' : 'Value', value, averageValue }),
   }),
 })
 
@@ -211,20 +216,20 @@ const statusToV2 = metric({
   object: ({ target, metricName, selector, currentValue: value, averageValue }) => ({
     describedObject: target,
     metric: identifier(metricName, selector),
-    current: some({ value, averageValue }),
+    current: withoutUndefined({ value, averageValue }),
   }),
   pods: ({ metricName, selector, currentAverageValue: averageValue }) => ({
     metric: identifier(metricName, selector),
-    current: some({ averageValue }),
+    current: withoutUndefined({ averageValue }),
   }),
   resource: ({ name, container, currentAverageUtilization: averageUtilization, currentAverageValue: averageValue }) => ({
     name,
-    current: some({ averageValue, averageUtilization }),
+    current: withoutUndefined({ averageValue, averageUtilization }),
     container,
   }),
   external: ({ metricName, metricSelector, currentValue: value, currentAverageValue: averageValue }) => ({
     metric: identifier(metricName, metricSelector),
-    current: some({ value, averageValue }),
+    current: withoutUndefined({ value, averageValue }),
   }),
 })
 
@@ -250,7 +255,7 @@ function behaviorFromGo(behavior: Fields): Fields {
   if (behavior === null || typeof behavior !== 'object') throw new TypeError('expected rules')
   const rules = (one: Fields | null | undefined): Fields | undefined =>
     one
-      ? some({
+      ? withoutUndefined({
           stabilizationWindowSeconds: one.StabilizationWindowSeconds ?? undefined,
           selectPolicy: one.SelectPolicy ?? undefined,
           policies: one.Policies?.map((policy: Fields) => ({
@@ -261,5 +266,5 @@ function behaviorFromGo(behavior: Fields): Fields {
           tolerance: one.Tolerance ?? undefined,
         })
       : undefined
-  return some({ scaleUp: rules(behavior.ScaleUp), scaleDown: rules(behavior.ScaleDown) })
+  return withoutUndefined({ scaleUp: rules(behavior.ScaleUp), scaleDown: rules(behavior.ScaleDown) })
 }

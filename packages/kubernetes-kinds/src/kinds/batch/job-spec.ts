@@ -113,7 +113,7 @@ function restartErrors(path: string, { template, podFailurePolicy }: JobSpec): F
 // Policies
 
 const Actions = ['Count', 'FailIndex', 'FailJob', 'Ignore']
-const quoted = (values: readonly string[]): string => `valid values: [${values.map((one) => `"${one}"`).join(' ')}]`
+const validValues = (values: readonly string[]): string => `valid values: [${values.map((one) => `"${one}"`).join(' ')}]`
 
 function failurePolicyErrors(path: string, { podFailurePolicy, template, backoffLimitPerIndex }: JobSpec): FieldError[] {
   const rules = podFailurePolicy?.rules ?? []
@@ -132,7 +132,7 @@ function ruleErrors(
   backoffLimitPerIndex: number | undefined,
 ): FieldError[] {
   const errors: FieldError[] = []
-  if (!action) errors.push(required(`${path}.action`, quoted(Actions)))
+  if (!action) errors.push(required(`${path}.action`, validValues(Actions)))
   else if (action === 'FailIndex') {
     if (backoffLimitPerIndex === undefined) {
       errors.push(invalid(`${path}.action`, action, 'requires the backoffLimitPerIndex to be set'))
@@ -156,7 +156,7 @@ function exitCodeErrors(
 ): FieldError[] {
   const errors = operator
     ? oneOf(`${path}.operator`, operator, ['In', 'NotIn'])
-    : [required(`${path}.operator`, quoted(['In', 'NotIn']))]
+    : [required(`${path}.operator`, validValues(['In', 'NotIn']))]
   if (containerName !== undefined && !containers.has(containerName)) {
     const text = 'must be one of the container or initContainer names in the pod template'
     errors.push(invalid(`${path}.containerName`, containerName, text))
@@ -183,7 +183,9 @@ function conditionErrors(path: string, conditions: readonly PodConditions[]): Fi
     ...noMoreThan(path, conditions, 20),
     ...conditions.flatMap(({ type, status }, index) => [
       ...qualifiedName(`${path}[${index}].type`, type),
-      ...(status ? oneOf(`${path}[${index}].status`, status, States) : [required(`${path}[${index}].status`, quoted(States))]),
+      ...(status
+        ? oneOf(`${path}[${index}].status`, status, States)
+        : [required(`${path}[${index}].status`, validValues(States))]),
     ]),
   ]
 }

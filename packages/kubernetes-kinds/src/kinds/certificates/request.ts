@@ -14,7 +14,7 @@ export function parseSigningRequest(pem: string): SigningRequest {
   const [block] = blocksOf(pem)
   if (block?.type !== 'CERTIFICATE REQUEST') throw new Error('PEM block type must be CERTIFICATE REQUEST')
   try {
-    return parsed(block.bytes)
+    return parseRequest(block.bytes)
   } catch (err) {
     // Other errors are caused by malformed bytes.
     if (/^(asn1|x509|crypto\/\w+): /.test(messageOf(err))) throw err
@@ -22,7 +22,7 @@ export function parseSigningRequest(pem: string): SigningRequest {
   }
 }
 
-function parsed(bytes: Buffer): SigningRequest {
+function parseRequest(bytes: Buffer): SigningRequest {
   const [signed, algorithm, signature] = membersOf(bytes)
   const [, subject, publicKey] = membersOf(signed!.whole)
   const digest = digests[textOf(membersOf(algorithm!.whole)[0]!.content)]

@@ -48,10 +48,10 @@ function addresses(object: UnknownObject): string {
   const { subsets = [] } = object as unknown as Endpoints
   if (subsets.length === 0) return '<none>'
   const all = subsets.flatMap(({ addresses: ready = [], ports = [] }) =>
-    ports.length === 0 ? ready.map(({ ip }) => ip) : ports.flatMap(({ port }) => ready.map(({ ip }) => joined(ip, port))),
+    ports.length === 0 ? ready.map(({ ip }) => ip) : ports.flatMap(({ port }) => ready.map(({ ip }) => hostPort(ip, port))),
   )
   const listed = all.slice(0, 3).join(',')
   return all.length > 3 ? `${listed} + ${all.length - 3} more...` : listed
 }
 
-const joined = (ip: string, port: number): string => (ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`)
+const hostPort = (ip: string, port: number): string => (ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`)

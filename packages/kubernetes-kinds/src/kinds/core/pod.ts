@@ -70,8 +70,8 @@ export const pods: BuiltinKind<Pod> = {
     resize(pod, old) {
       const { containers, initContainers, resources } = pod.spec
       restore(pod, old)
-      pod.spec = { ...old.spec, containers: resized(old.spec.containers ?? [], containers ?? []) }
-      if (old.spec.initContainers) pod.spec.initContainers = resized(old.spec.initContainers, initContainers ?? [])
+      pod.spec = { ...old.spec, containers: withNewResources(old.spec.containers ?? [], containers ?? []) }
+      if (old.spec.initContainers) pod.spec.initContainers = withNewResources(old.spec.initContainers, initContainers ?? [])
       if (resources) pod.spec.resources = resources
     },
   },
@@ -99,7 +99,7 @@ function restore(pod: Pod, old: Pod): void {
 }
 
 /** The old containers with the resources of the new ones. */
-function resized(old: readonly Container[], now: readonly Container[]): Container[] {
+function withNewResources(old: readonly Container[], now: readonly Container[]): Container[] {
   const byName = new Map(now.toReversed().map((one) => [one.name, one]))
   return old.map((container) => {
     const wanted = byName.get(container.name)

@@ -102,7 +102,7 @@ const spelled: { readonly [what in 'seccomp' | 'apparmor']: { readonly [type: st
   apparmor: { Unconfined: ['unconfined'], RuntimeDefault: ['runtime/default'] },
 }
 
-const outdated = (field: string, name: string): string =>
+const deprecationWarning = (field: string, name: string): string =>
   `${field}[${AppArmor}${name}]: deprecated since v1.30; use the "appArmorProfile" field instead`
 
 /** Sets the AppArmor fields of a new pod from its annotations. @returns warnings. Upstream: applyAppArmorVersionSkew */
@@ -116,7 +116,7 @@ export function adoptAppArmorAnnotations({ metadata: { annotations }, spec }: Po
       if (equal(chosen, spec.securityContext?.appArmorProfile)) return []
       container.securityContext = { ...container.securityContext, appArmorProfile: chosen }
     }
-    return [outdated('metadata.annotations', container.name)]
+    return [deprecationWarning('metadata.annotations', container.name)]
   })
 }
 
@@ -125,7 +125,7 @@ export function appArmorWarning(field: string, { metadata, spec }: Annotated, { 
   const annotation = metadata.annotations?.[`${AppArmor}${name}`]
   if (annotation === undefined || securityContext?.appArmorProfile) return []
   const ofPod = spec.securityContext?.appArmorProfile
-  return ofPod && equal(ofPod, appArmorProfile(annotation)) ? [] : [outdated(field, name)]
+  return ofPod && equal(ofPod, appArmorProfile(annotation)) ? [] : [deprecationWarning(field, name)]
 }
 
 /** Returns `undefined` for an invalid annotation. */

@@ -39,8 +39,8 @@ function summary({ metadata, spec, status }: Pod): Summary {
   let sidecars = { count: 0, last: '' }
   let initializing = false
   for (const [index, one] of (status.initContainerStatuses ?? []).entries()) {
-    restarts = counted(restarts, one)
-    if (isSidecar(one.name)) sidecars = counted(sidecars, one)
+    restarts = addRestarts(restarts, one)
+    if (isSidecar(one.name)) sidecars = addRestarts(sidecars, one)
     const { terminated, waiting } = one.state ?? {}
     if (terminated?.exitCode === 0) continue
     if (isSidecar(one.name) && one.started) {
@@ -58,7 +58,7 @@ function summary({ metadata, spec, status }: Pod): Summary {
     let isRunning = false
     let failure = ''
     for (const one of (status.containerStatuses ?? []).toReversed()) {
-      restarts = counted(restarts, one)
+      restarts = addRestarts(restarts, one)
       const { terminated, waiting, running } = one.state ?? {}
       if (waiting?.reason) reason = waiting.reason
       else if (terminated) {
@@ -83,7 +83,7 @@ function summary({ metadata, spec, status }: Pod): Summary {
   return { ready: `${ready}/${total}`, reason, restarts: restarts.count, lastRestart: restarts.last }
 }
 
-const counted = ({ count, last }: { count: number; last: string }, { restartCount, lastState }: ContainerStatus) => {
+const addRestarts = ({ count, last }: { count: number; last: string }, { restartCount, lastState }: ContainerStatus) => {
   const ended = lastState?.terminated?.finishedAt ?? ''
   return { count: count + restartCount, last: ended > last ? ended : last }
 }

@@ -57,10 +57,10 @@ export function* validateContainers(field: string, pod: PodContext): Work<FieldE
   const names = new Set<string>()
   yield* eachInPieces(containers.entries(), ([index, container]) => {
     const at = `${field}[${index}]`
-    appendAll(errors, common(at, container, pod))
+    appendAll(errors, commonErrors(at, container, pod))
     if (names.has(container.name)) errors.push(duplicate(`${at}.name`, container.name))
     names.add(container.name)
-    appendAll(errors, lifecycleAndProbes(at, container, spec), restartPolicy(at, container))
+    appendAll(errors, lifecycleAndProbeErrors(at, container, spec), restartPolicyErrors(at, container))
   })
   return [...errors, ...hostPortConflicts(field, containers)]
 }
@@ -71,11 +71,11 @@ export function* validateInitContainers(field: string, pod: PodContext): Work<Fi
   const names = new Set((spec.containers ?? []).map(({ name }) => name))
   yield* eachInPieces((spec.initContainers ?? []).entries(), ([index, container]) => {
     const at = `${field}[${index}]`
-    appendAll(errors, common(at, container, pod), restartPolicy(at, container))
+    appendAll(errors, commonErrors(at, container, pod), restartPolicyErrors(at, container))
     if (names.has(container.name)) errors.push(duplicate(`${at}.name`, container.name))
     else if (container.name) names.add(container.name)
     appendAll(errors, hostPortConflicts(field, [container]))
-    if (container.restartPolicy === 'Always') appendAll(errors, lifecycleAndProbes(at, container, spec))
+    if (container.restartPolicy === 'Always') appendAll(errors, lifecycleAndProbeErrors(at, container, spec))
     else {
       for (const member of ['lifecycle', 'livenessProbe', 'readinessProbe', 'startupProbe'] as const) {
         if (container[member] === undefined) continue
@@ -103,7 +103,7 @@ export function* validateEphemeralContainers(field: string, pod: PodContext): Wo
   const names = new Set(others)
   yield* eachInPieces((spec.ephemeralContainers ?? []).entries(), ([index, container]) => {
     const at = `${field}[${index}]`
-    appendAll(errors, common(at, container as unknown as Container, pod))
+    appendAll(errors, commonErrors(at, container as unknown as Container, pod))
     appendAll(errors, imageIsTrimmed(at, container.image))
     if (names.has(container.name)) errors.push(duplicate(`${at}.name`, container.name))
     names.add(container.name)
@@ -128,26 +128,26 @@ export function* validateEphemeralContainers(field: string, pod: PodContext): Wo
 export const imageIsTrimmed = (at: string, image = ''): FieldError[] =>
   image.trim() === image ? [] : [invalid(`${at}.image`, image, 'must not have leading or trailing whitespace')]
 
-function common(at: string, container: Container, pod: PodContext): FieldError[] {
+function commonErrors(at: string, container: Container, pod: PodContext): FieldError[] {
   const { name, image, terminationMessagePolicy, imagePullPolicy, resources, resizePolicy = [], securityContext } = container
   const hostUsers = pod.spec.hostUsers ?? true
   return [
     ...(name ? dnsLabel(`${at}.name`, name) : [required(`${at}.name`)]),
     ...(image ? [] : [required(`${at}.image`)]),
     ...requiredOneOf(`${at}.terminationMessagePolicy`, terminationMessagePolicy, ['File', 'FallbackToLogsOnError']),
-    ...ports(`${at}.ports`, container.ports ?? []),
-    ...environment(`${at}.env`, container.env ?? []),
-    ...environmentFrom(`${at}.envFrom`, container.envFrom ?? []),
-    ...mounts(`${at}.volumeMounts`, container, pod.volumes),
-    ...devices(`${at}.volumeDevices`, container, pod.volumes),
+    ...portErrors(`${at}.ports`, container.ports ?? []),
+    ...environmentErrors(`${at}.env`, container.env ?? []),
+    ...environmentFromErrors(`${at}.envFrom`, container.envFrom ?? []),
+    ...mountErrors(`${at}.volumeMounts`, container, pod.volumes),
+    ...deviceErrors(`${at}.volumeDevices`, container, pod.volumes),
     ...requiredOneOf(`${at}.imagePullPolicy`, imagePullPolicy, ['Always', 'IfNotPresent', 'Never']),
     ...resourceRequirements(`${at}.resources`, resources ?? {}, pod.claims),
-    ...resizePolicies(`${at}.resizePolicy`, resizePolicy, pod.spec.restartPolicy),
-    ...(securityContext ? security(`${at}.securityContext`, securityContext, hostUsers) : []),
+    ...resizePolicyErrors(`${at}.resizePolicy`, resizePolicy, pod.spec.restartPolicy),
+    ...(securityContext ? securityContextErrors(`${at}.securityContext`, securityContext, hostUsers) : []),
   ]
 }
 
-function ports(field: string, all: readonly ContainerPort[]): FieldError[] {
+function portErrors(field: string, all: readonly ContainerPort[]): FieldError[] {
   const errors: FieldError[] = []
   const names = new Set<string>()
   for (const [index, { name, containerPort, hostPort, protocol }] of all.entries()) {
@@ -186,16 +186,16 @@ function envNameProblems(name: string): string[] {
   return ["a valid environment variable name must consist only of printable ASCII characters other than '='"]
 }
 
-function environment(field: string, all: readonly EnvVar[]): FieldError[] {
+function environmentErrors(field: string, all: readonly EnvVar[]): FieldError[] {
   return all.flatMap((variable, index) => [
     ...(variable.name
       ? problems(`${field}[${index}].name`, variable.name, envNameProblems(variable.name))
       : [required(`${field}[${index}].name`)]),
-    ...valueFrom(`${field}[${index}].valueFrom`, variable),
+    ...valueFromErrors(`${field}[${index}].valueFrom`, variable),
   ])
 }
 
-function valueFrom(at: string, { value, valueFrom: from }: EnvVar): FieldError[] {
+function valueFromErrors(at: string, { value, valueFrom: from }: EnvVar): FieldError[] {
   if (!from) return []
   const errors: FieldError[] = []
   if (from.fieldRef) appendAll(errors, fieldSelector(`${at}.fieldRef`, from.fieldRef, EnvFields))
@@ -216,7 +216,7 @@ function valueFrom(at: string, { value, valueFrom: from }: EnvVar): FieldError[]
   return errors
 }
 
-function environmentFrom(field: string, all: readonly EnvFromSource[]): FieldError[] {
+function environmentFromErrors(field: string, all: readonly EnvFromSource[]): FieldError[] {
   return all.flatMap(({ prefix, configMapRef, secretRef }, index) => {
     const at = `${field}[${index}]`
     const errors = prefix ? problems(`${at}.prefix`, prefix, envNameProblems(prefix)) : []
@@ -229,7 +229,7 @@ function environmentFrom(field: string, all: readonly EnvFromSource[]): FieldErr
   })
 }
 
-function mounts(field: string, container: Container, volumes: Volumes): FieldError[] {
+function mountErrors(field: string, container: Container, volumes: Volumes): FieldError[] {
   const errors: FieldError[] = []
   const paths = new Set<string>()
   const asDevices = container.volumeDevices ?? []
@@ -256,12 +256,12 @@ function mounts(field: string, container: Container, volumes: Volumes): FieldErr
       if (subPath) errors.push(invalid(`${at}.subPathExpr`, subPathExpr, 'subPathExpr and subPath are mutually exclusive'))
       appendAll(errors, descendingPath(`${field}.subPathExpr`, subPathExpr))
     }
-    appendAll(errors, propagation(field, mount, container.securityContext))
+    appendAll(errors, propagationErrors(field, mount, container.securityContext))
   }
   return errors
 }
 
-function propagation(
+function propagationErrors(
   field: string,
   { mountPropagation, recursiveReadOnly, readOnly }: VolumeMount,
   context: SecurityContext | undefined,
@@ -286,7 +286,7 @@ function propagation(
   return errors
 }
 
-function devices(field: string, { volumeDevices = [], volumeMounts = [] }: Container, volumes: Volumes): FieldError[] {
+function deviceErrors(field: string, { volumeDevices = [], volumeMounts = [] }: Container, volumes: Volumes): FieldError[] {
   const errors: FieldError[] = []
   const [names, paths] = [new Set<string>(), new Set<string>()]
   const mountNames = new Set(volumeMounts.map(({ name }) => name))
@@ -316,7 +316,7 @@ function devices(field: string, { volumeDevices = [], volumeMounts = [] }: Conta
   return errors
 }
 
-function resizePolicies(
+function resizePolicyErrors(
   field: string,
   policies: readonly { resourceName: string; restartPolicy: string }[],
   podRestartPolicy: string | undefined,
@@ -335,7 +335,7 @@ function resizePolicies(
   return errors
 }
 
-function restartPolicy(at: string, { restartPolicy: policy, restartPolicyRules: rules = [] }: Container): FieldError[] {
+function restartPolicyErrors(at: string, { restartPolicy: policy, restartPolicyRules: rules = [] }: Container): FieldError[] {
   const errors: FieldError[] = []
   if (policy !== undefined) appendAll(errors, oneOf(`${at}.restartPolicy`, policy, ['Always', 'Never', 'OnFailure']))
   else if (rules.length > 0) {
@@ -350,7 +350,7 @@ function restartPolicy(at: string, { restartPolicy: policy, restartPolicyRules: 
   return errors
 }
 
-function lifecycleAndProbes(
+function lifecycleAndProbeErrors(
   at: string,
   container: Container,
   { terminationGracePeriodSeconds: grace = 30 }: PodSpec,
@@ -424,7 +424,7 @@ const sleepErrors = (at: string, seconds: number, grace: number): FieldError[] =
     : []
 
 /** Upstream: ValidateSecurityContext. */
-function security(at: string, context: SecurityContext, hostUsers: boolean): FieldError[] {
+function securityContextErrors(at: string, context: SecurityContext, hostUsers: boolean): FieldError[] {
   const {
     runAsUser,
     runAsGroup,
@@ -472,14 +472,18 @@ export function profile(
   const field = `${at}.localhostProfile`
   if (type === 'Localhost') {
     if (localhostProfile === undefined) errors.push(required(field, `must be set when ${what} type is Localhost`))
-    else appendAll(errors, what === 'seccomp' ? descendingPath(field, localhostProfile) : appArmorName(field, localhostProfile))
+    else
+      appendAll(
+        errors,
+        what === 'seccomp' ? descendingPath(field, localhostProfile) : appArmorNameErrors(field, localhostProfile),
+      )
   } else if (localhostProfile !== undefined) {
     errors.push(invalid(field, what === 'seccomp' ? value : localhostProfile, `can only be set when ${what} type is Localhost`))
   }
   return errors
 }
 
-function appArmorName(field: string, name: string): FieldError[] {
+function appArmorNameErrors(field: string, name: string): FieldError[] {
   if (name === '') return [required(field, 'must be set when AppArmor type is Localhost')]
   return [
     ...(name.trim() === name ? [] : [invalid(field, name, 'must not be padded with whitespace')]),

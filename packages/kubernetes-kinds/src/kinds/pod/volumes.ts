@@ -53,54 +53,66 @@ const sources: { readonly [source: string]: (at: string, volume: Required<Volume
       ? [...noBacksteps(`${at}.path`, path), ...(type ? oneOf(`${at}.type`, type, HostPathTypes) : [])]
       : [required(`${at}.path`)],
   gitRepo: (at, { gitRepo: { repository, directory } }) => [
-    ...named(`${at}.repository`, repository),
+    ...requiredErrors(`${at}.repository`, repository),
     ...descendingPath(`${at}.directory`, directory ?? ''),
   ],
   gcePersistentDisk: (at, { gcePersistentDisk }) =>
-    named(at.replace('gcePersistentDisk', 'persistentDisk.pdName'), gcePersistentDisk.pdName),
-  awsElasticBlockStore: (at, { awsElasticBlockStore }) => named(`${at}.volumeID`, awsElasticBlockStore.volumeID),
-  secret: (at, { secret }) => [...named(`${at}.secretName`, secret.secretName), ...keyed(at, secret)],
+    requiredErrors(at.replace('gcePersistentDisk', 'persistentDisk.pdName'), gcePersistentDisk.pdName),
+  awsElasticBlockStore: (at, { awsElasticBlockStore }) => requiredErrors(`${at}.volumeID`, awsElasticBlockStore.volumeID),
+  secret: (at, { secret }) => [...requiredErrors(`${at}.secretName`, secret.secretName), ...keyedVolumeErrors(at, secret)],
   nfs: (at, { nfs: { server, path } }) => [
-    ...named(`${at}.server`, server),
-    ...named(`${at}.path`, path),
+    ...requiredErrors(`${at}.server`, server),
+    ...requiredErrors(`${at}.path`, path),
     ...(!path.startsWith('/') ? [invalid(`${at}.path`, path, 'must be an absolute path')] : []),
   ],
-  iscsi: (at, { iscsi: { targetPortal, iqn } }) => [...named(`${at}.targetPortal`, targetPortal), ...named(`${at}.iqn`, iqn)],
-  glusterfs: (at, { glusterfs: { endpoints, path } }) => [...named(`${at}.endpoints`, endpoints), ...named(`${at}.path`, path)],
+  iscsi: (at, { iscsi: { targetPortal, iqn } }) => [
+    ...requiredErrors(`${at}.targetPortal`, targetPortal),
+    ...requiredErrors(`${at}.iqn`, iqn),
+  ],
+  glusterfs: (at, { glusterfs: { endpoints, path } }) => [
+    ...requiredErrors(`${at}.endpoints`, endpoints),
+    ...requiredErrors(`${at}.path`, path),
+  ],
   flocker: () => [],
-  persistentVolumeClaim: (at, { persistentVolumeClaim }) => named(`${at}.claimName`, persistentVolumeClaim.claimName),
-  rbd: (at, { rbd: { monitors, image } }) => [...listed(`${at}.monitors`, monitors), ...named(`${at}.image`, image)],
-  cinder: (at, { cinder }) => named(`${at}.volumeID`, cinder.volumeID),
-  cephfs: (at, { cephfs }) => listed(`${at}.monitors`, cephfs.monitors),
-  quobyte: (at, { quobyte: { registry, volume } }) => [...named(`${at}.registry`, registry), ...named(`${at}.volume`, volume)],
+  persistentVolumeClaim: (at, { persistentVolumeClaim }) => requiredErrors(`${at}.claimName`, persistentVolumeClaim.claimName),
+  rbd: (at, { rbd: { monitors, image } }) => [
+    ...requiredListErrors(`${at}.monitors`, monitors),
+    ...requiredErrors(`${at}.image`, image),
+  ],
+  cinder: (at, { cinder }) => requiredErrors(`${at}.volumeID`, cinder.volumeID),
+  cephfs: (at, { cephfs }) => requiredListErrors(`${at}.monitors`, cephfs.monitors),
+  quobyte: (at, { quobyte: { registry, volume } }) => [
+    ...requiredErrors(`${at}.registry`, registry),
+    ...requiredErrors(`${at}.volume`, volume),
+  ],
   downwardAPI: (at, { downwardAPI }) => [
     ...fileMode(`${at}.defaultMode`, downwardAPI.defaultMode),
     ...(downwardAPI.items ?? []).flatMap((file) => downwardFile(at, file)),
   ],
   fc: () => [],
-  flexVolume: (at, { flexVolume }) => named(`${at}.driver`, flexVolume.driver),
-  configMap: (at, { configMap }) => [...named(`${at}.name`, configMap.name), ...keyed(at, configMap)],
+  flexVolume: (at, { flexVolume }) => requiredErrors(`${at}.driver`, flexVolume.driver),
+  configMap: (at, { configMap }) => [...requiredErrors(`${at}.name`, configMap.name), ...keyedVolumeErrors(at, configMap)],
   azureFile: (at, { azureFile: { secretName, shareName } }) => [
-    ...named(`${at}.secretName`, secretName),
-    ...named(`${at}.shareName`, shareName),
+    ...requiredErrors(`${at}.secretName`, secretName),
+    ...requiredErrors(`${at}.shareName`, shareName),
   ],
-  vsphereVolume: (at, { vsphereVolume }) => named(`${at}.volumePath`, vsphereVolume.volumePath),
-  photonPersistentDisk: (at, { photonPersistentDisk }) => named(`${at}.pdID`, photonPersistentDisk.pdID),
-  portworxVolume: (at, { portworxVolume }) => named(`${at}.volumeID`, portworxVolume.volumeID),
+  vsphereVolume: (at, { vsphereVolume }) => requiredErrors(`${at}.volumePath`, vsphereVolume.volumePath),
+  photonPersistentDisk: (at, { photonPersistentDisk }) => requiredErrors(`${at}.pdID`, photonPersistentDisk.pdID),
+  portworxVolume: (at, { portworxVolume }) => requiredErrors(`${at}.volumeID`, portworxVolume.volumeID),
   azureDisk: (at, { azureDisk: { diskName, diskURI } }) => [
-    ...named(`${at}.diskName`, diskName),
-    ...named(`${at}.diskURI`, diskURI),
+    ...requiredErrors(`${at}.diskName`, diskName),
+    ...requiredErrors(`${at}.diskURI`, diskURI),
   ],
   storageos: () => [],
   projected: projectedErrors,
   scaleIO: (at, { scaleIO: { gateway, system, volumeName } }) => [
-    ...named(`${at}.gateway`, gateway),
-    ...named(`${at}.system`, system),
-    ...named(`${at}.volumeName`, volumeName),
+    ...requiredErrors(`${at}.gateway`, gateway),
+    ...requiredErrors(`${at}.system`, system),
+    ...requiredErrors(`${at}.volumeName`, volumeName),
   ],
-  csi: (at, { csi }) => named(`${at}.driver`, csi.driver),
+  csi: (at, { csi }) => requiredErrors(`${at}.driver`, csi.driver),
   ephemeral: (at, { ephemeral }) => (ephemeral.volumeClaimTemplate ? [] : [required(`${at}.volumeClaimTemplate`)]),
-  image: (at, { image }) => named(`${at}.reference`, image.reference),
+  image: (at, { image }) => requiredErrors(`${at}.reference`, image.reference),
 }
 
 const sourceChecks = Object.entries(sources)
@@ -120,21 +132,25 @@ function sourceErrors(at: string, volume: Volume): FieldError[] {
 
 const HostPathTypes = ['', 'BlockDevice', 'CharDevice', 'Directory', 'DirectoryOrCreate', 'File', 'FileOrCreate', 'Socket']
 
-const named = (field: string, value: string | undefined): FieldError[] => (value ? [] : [required(field)])
-const listed = (field: string, value: readonly unknown[] | undefined): FieldError[] => (value?.length ? [] : [required(field)])
+const requiredErrors = (field: string, value: string | undefined): FieldError[] => (value ? [] : [required(field)])
+const requiredListErrors = (field: string, value: readonly unknown[] | undefined): FieldError[] =>
+  value?.length ? [] : [required(field)]
 const fileMode = (field: string, mode: number | undefined): FieldError[] =>
   mode !== undefined && (mode < 0 || mode > 0o777)
     ? [invalid(field, mode, 'must be a number between 0 and 0777 (octal), both inclusive')]
     : []
 
-const keyed = (at: string, { defaultMode, items = [] }: { defaultMode?: number; items?: KeyToPath[] }): FieldError[] => [
+const keyedVolumeErrors = (
+  at: string,
+  { defaultMode, items = [] }: { defaultMode?: number; items?: KeyToPath[] },
+): FieldError[] => [
   ...fileMode(`${at}.defaultMode`, defaultMode),
   ...items.flatMap((item, index) => keyToPath(`${at}.items[${index}]`, item)),
 ]
 
 const keyToPath = (at: string, { key, path, mode }: KeyToPath): FieldError[] => [
-  ...named(`${at}.key`, key),
-  ...named(`${at}.path`, path),
+  ...requiredErrors(`${at}.key`, key),
+  ...requiredErrors(`${at}.path`, path),
   ...localPath(`${at}.path`, path),
   ...fileMode(`${at}.mode`, mode),
 ]
@@ -152,7 +168,7 @@ function projectedErrors(at: string, { projected: { sources: all = [], defaultMo
     for (const kind of ['secret', 'configMap'] as const) {
       const from = source[kind]
       if (!from) continue
-      appendAll(errors, named(`${here}.${kind}.name`, from.name))
+      appendAll(errors, requiredErrors(`${here}.${kind}.name`, from.name))
       for (const [item, key] of (from.items ?? []).entries()) {
         appendAll(errors, keyToPath(`${here}.${kind}.items[${item}]`, key))
         place(key.path, from.name ?? '')
@@ -181,7 +197,7 @@ function projectedErrors(at: string, { projected: { sources: all = [], defaultMo
 }
 
 function downwardFile(at: string, { path, fieldRef, resourceFieldRef, mode }: DownwardAPIVolumeFile): FieldError[] {
-  const errors = [...named(`${at}.path`, path), ...localPath(`${at}.path`, path)]
+  const errors = [...requiredErrors(`${at}.path`, path), ...localPath(`${at}.path`, path)]
   if (fieldRef) {
     appendAll(errors, fieldSelector(`${at}.fieldRef`, fieldRef, VolumeFields))
     if (resourceFieldRef) {

@@ -81,10 +81,10 @@ function* warningsOf(field: string, { metadata, spec }: Pick<PodTemplateSpec, 'm
       if (Object.hasOwn(volume, source)) yield `${at}.volumes[${index}].${text}`
     }
   }
-  for (const [index, ip] of repeated((spec.hostAliases ?? []).map(({ ip }) => ip)))
+  for (const [index, ip] of duplicatesOf((spec.hostAliases ?? []).map(({ ip }) => ip)))
     yield `${at}.hostAliases[${index}].ip: duplicate ip "${ip}"`
   const secrets = (spec.imagePullSecrets ?? []).map(({ name = '' }) => name)
-  for (const [index, name] of repeated(secrets)) yield `${at}.imagePullSecrets[${index}].name: duplicate name "${name}"`
+  for (const [index, name] of duplicatesOf(secrets)) yield `${at}.imagePullSecrets[${index}].name: duplicate name "${name}"`
   for (const [index, name] of secrets.entries()) {
     if (name === '') yield `${at}.imagePullSecrets[${index}].name: invalid empty name ""`
   }
@@ -149,7 +149,7 @@ function affinityWarnings(at: string, { affinity = {} }: PodSpec): string[] {
 }
 
 /** Values that occurred before, with their index. */
-function* repeated(values: readonly string[]): Generator<[index: number, value: string]> {
+function* duplicatesOf(values: readonly string[]): Generator<[index: number, value: string]> {
   const seen = new Set<string>()
   for (const [index, value] of values.entries()) {
     if (seen.has(value)) yield [index, value]
