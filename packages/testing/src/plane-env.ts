@@ -95,10 +95,10 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
   // As in `testEnv`. A real server does not have the objects of existing stores.
   const kubeconfig = options.stores ? undefined : process.env.CAPSTAN_TEST_KUBECONFIG
   const { plane, managers, isCaughtUp } = await (kubeconfig !== undefined
-    ? planeOn(kubeconfig, planeOptions, traffic)
+    ? planeOnRealServer(kubeconfig, planeOptions, traffic)
     : testContract() === 'v1beta1'
-      ? oldPlane(planeOptions)
-      : newPlane(planeOptions))
+      ? planeWithOldContract(planeOptions)
+      : planeWithNewContract(planeOptions))
   const following = new AbortController()
   const followed = followStory(plane.client, {
     clock,
@@ -143,13 +143,13 @@ interface RunningPlane {
   isCaughtUp?(): Promise<boolean>
 }
 
-async function newPlane(options: PlaneOptions): Promise<RunningPlane> {
+async function planeWithNewContract(options: PlaneOptions): Promise<RunningPlane> {
   const plane = await createPlane(options)
   return { plane, managers: [plane.manager] }
 }
 
 /** The same management cluster, with a local provider of contract v1beta1 in a manager of its own: core's client is not translated. */
-async function oldPlane(options: PlaneOptions): Promise<RunningPlane> {
+async function planeWithOldContract(options: PlaneOptions): Promise<RunningPlane> {
   const { stores, clock, random, log, endpoint, reach } = options
   const local = oldTwins(localKinds)
   const kinds = [...coreKinds, ...local]
@@ -207,7 +207,7 @@ async function oldPlane(options: PlaneOptions): Promise<RunningPlane> {
 }
 
 /** The same management cluster on a real API server, with simulated workload clusters. */
-async function planeOn(kubeconfig: string, options: PlaneOptions, traffic: Traffic): Promise<RunningPlane> {
+async function planeOnRealServer(kubeconfig: string, options: PlaneOptions, traffic: Traffic): Promise<RunningPlane> {
   const { clock, random, log } = options
   const host = await realHost({
     kubeconfig,
