@@ -52,6 +52,6 @@ test.each([
   ['1.36.0', 'v1.36.0'],
   ['v1.36.0', 'v1.36.0'],
   ['', ''],
-])('%j becomes %j', (text, prefixed) => expect(withVersionPrefix(text)).toBe(prefixed))
+])('withVersionPrefix of %j is %j', (text, prefixed) => expect(withVersionPrefix(text)).toBe(prefixed))
 
 it('prints a version in its canonical form', () => expect(versionText(parseVersion('1.36.0+abc.1'))).toBe('v1.36.0+abc.1'))
