@@ -55,6 +55,7 @@ export interface Member {
   reconciles: number
   /** `yes` for each successful write, the error text for each failed write. */
   readonly wrote: string[]
+  /** Error messages with which its manager has ended. */
   readonly lost: string[]
   isDead: boolean
   /** Milliseconds by which its clock is ahead of the other clocks. */
