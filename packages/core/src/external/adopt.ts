@@ -30,12 +30,12 @@ export async function adopt<T extends KubeObject>(
   object: T,
   adoption: Adoption,
 ): Promise<T> {
-  const metadata = adopted(object, adoption)
+  const metadata = adoptionPatch(object, adoption)
   return metadata ? client.patch(kind, keyOf(object), { type: 'merge', body: { metadata } }, { signal }) : object
 }
 
 /** Returns the metadata to patch; `undefined` when there is no difference. Pure. */
-export function adopted(object: KubeObject, { owner, clusterName, release }: Adoption): object | undefined {
+export function adoptionPatch(object: KubeObject, { owner, clusterName, release }: Adoption): object | undefined {
   const before = object.metadata.ownerReferences ?? []
   const kept = release ? before.filter((other) => !release(other)) : before
   const after = { ...object, metadata: { ...object.metadata, ownerReferences: kept } }

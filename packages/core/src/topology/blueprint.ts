@@ -80,15 +80,18 @@ export async function observeBlueprint(
   context: ReconcileContext,
 ): Promise<Blueprint> {
   const className = keyText({ namespace: clusterClass.metadata.namespace!, name: clusterClass.metadata.name })
-  const read = async (what: string, ref: TemplateRef, of = ''): Promise<External> => {
+  const read = async (what: string, ref: TemplateRef, suffix = ''): Promise<External> => {
     try {
       return await observeTemplate(ref, clusterClass.metadata.namespace!, context)
     } catch (err) {
       const Wrapped = err instanceof NotReadyYet ? NotReadyYet : Error
       const reason = err instanceof Error ? err.message : String(err)
-      throw new Wrapped(`error reading the ClusterClass: failed to get ${what} for ClusterClass ${className}${of}: ${reason}`, {
-        cause: err,
-      })
+      throw new Wrapped(
+        `error reading the ClusterClass: failed to get ${what} for ClusterClass ${className}${suffix}: ${reason}`,
+        {
+          cause: err,
+        },
+      )
     }
   }
 
@@ -100,20 +103,20 @@ export async function observeBlueprint(
 
   const machineDeployments = new Map<string, MachineDeploymentBlueprint>()
   for (const one of workers?.machineDeployments ?? []) {
-    const of = `, MachineDeployment class ${JSON.stringify(one.class)}`
+    const suffix = `, MachineDeployment class ${JSON.stringify(one.class)}`
     machineDeployments.set(one.class, {
       class: one,
-      infrastructure: await read('infrastructure machine template', one.infrastructure.templateRef, of),
-      bootstrap: await read('bootstrap config template', one.bootstrap.templateRef, of),
+      infrastructure: await read('infrastructure machine template', one.infrastructure.templateRef, suffix),
+      bootstrap: await read('bootstrap config template', one.bootstrap.templateRef, suffix),
     })
   }
   const machinePools = new Map<string, MachinePoolBlueprint>()
   for (const one of workers?.machinePools ?? []) {
-    const of = `, MachinePool class ${JSON.stringify(one.class)}`
+    const suffix = `, MachinePool class ${JSON.stringify(one.class)}`
     machinePools.set(one.class, {
       class: one,
-      infrastructure: await read('InfrastructureMachinePoolTemplate', one.infrastructure.templateRef, of),
-      bootstrap: await read('bootstrap config template', one.bootstrap.templateRef, of),
+      infrastructure: await read('InfrastructureMachinePoolTemplate', one.infrastructure.templateRef, suffix),
+      bootstrap: await read('bootstrap config template', one.bootstrap.templateRef, suffix),
     })
   }
   return {
@@ -149,11 +152,11 @@ export const missingClass = (
 async function observeTemplate(ref: TemplateRef, namespace: string, context: ReconcileContext): Promise<External> {
   const { cache, client, signal } = context
   await context.watch(CustomResourceDefinition, () => [])
-  const of = await externalKindOf(cache, ref)
-  await context.watch(of.kind, concernedClusters)
+  const found = await externalKindOf(cache, ref)
+  await context.watch(found.kind, concernedClusters)
   const key = { namespace, name: ref.name }
-  const object = cache.peek(of.kind, key) ?? (await orAbsent(client.get(of.kind, key, { signal })))
-  if (object) return { ...of, object }
-  const missing = `${ref.kind}.${of.kind.group} "${ref.name}" not found`
+  const object = cache.peek(found.kind, key) ?? (await orAbsent(client.get(found.kind, key, { signal })))
+  if (object) return { ...found, object }
+  const missing = `${ref.kind}.${found.kind.group} "${ref.name}" not found`
   throw new NotReadyYet(`failed to retrieve ${ref.kind} ${keyText(key)}: ${missing}`)
 }

@@ -104,8 +104,8 @@ describe('a blocking response', () => {
 
     clock.step(clock.now() + minutes(4))
     const hooks = new LifecycleHooks(client, clock)
-    let again = 0
-    hooks.whenExtensionsChange(() => void again++)
+    let enqueued = 0
+    hooks.whenExtensionsChange(() => void enqueued++)
     const call = (cluster: Cluster) => hooks.call(BeforeClusterCreate, cluster, {}, context)
     expect(await call(recorded(aCluster()))).toMatchObject({
       kind: 'blocked',
@@ -116,7 +116,7 @@ describe('a blocking response', () => {
     expect(state.calls).toBe(1)
     // A changed extension is called again despite the record.
     changed('ext')
-    expect(again).toBe(1)
+    expect(enqueued).toBe(1)
     expect(await call(recorded(aCluster()))).toMatchObject({ kind: 'blocked', called: true })
     expect(state.calls).toBe(2)
 
@@ -197,7 +197,7 @@ describe('a blocking response', () => {
     ],
     ['the status', (cluster) => ({ ...cluster, status: { phase: 'Failed' } }) as Cluster, false],
     [
-      'a revision',
+      'the resourceVersion and generation',
       ({ metadata, ...rest }) => ({ ...rest, metadata: { ...metadata, resourceVersion: '8', generation: 9 } }),
       false,
     ],
@@ -240,17 +240,17 @@ describe('a blocking response', () => {
   test('is dropped when other handlers are registered, and when its extension has changed', async () => {
     const { client, state, changed } = aRuntime([{ retryAfterSeconds: 600 }])
     const hooks = new LifecycleHooks(client, new VirtualClock())
-    const again: string[] = []
-    hooks.whenExtensionsChange(({ name }) => again.push(name))
+    const enqueued: string[] = []
+    hooks.whenExtensionsChange(({ name }) => enqueued.push(name))
     const call = () => hooks.call(BeforeClusterCreate, aCluster(), {}, context)
     await call()
     state.handlers = ['h.ext', 'second.other']
     await call()
     expect(state.calls).toBe(2)
     changed('other')
-    expect(again).toEqual([])
+    expect(enqueued).toEqual([])
     changed('ext')
-    expect(again).toEqual(['demo'])
+    expect(enqueued).toEqual(['demo'])
     await call()
     expect(state.calls).toBe(3)
   })
@@ -259,15 +259,15 @@ describe('a blocking response', () => {
     const { client, changed } = aRuntime([{}])
     const found = Promise.withResolvers<readonly string[]>()
     const hooks = new LifecycleHooks({ ...client, handlersFor: () => found.promise }, new VirtualClock())
-    const again: string[] = []
-    hooks.whenExtensionsChange(({ name }) => again.push(name))
+    const enqueued: string[] = []
+    hooks.whenExtensionsChange(({ name }) => enqueued.push(name))
     const call = hooks.call(BeforeClusterCreate, aCluster(), {}, context)
     changed('ext')
-    expect(again).toEqual(['demo'])
+    expect(enqueued).toEqual(['demo'])
     found.reject(new HookFailed('not-ready', 'never discovered', { extensionConfig: 'ext' }))
     expect(await call).toMatchObject({ kind: 'failed', extensionConfig: 'ext' })
     changed('ext')
-    expect(again, 'the second change does not queue the Cluster again').toEqual(['demo'])
+    expect(enqueued, 'the second change does not queue the Cluster again').toEqual(['demo'])
   })
 
   test('is not cached when one of its extensions changes during the call', async () => {
@@ -283,8 +283,8 @@ describe('a blocking response', () => {
       },
     }
     const hooks = new LifecycleHooks(slow, new VirtualClock())
-    const again: string[] = []
-    hooks.whenExtensionsChange(({ name }) => again.push(name))
+    const enqueued: string[] = []
+    hooks.whenExtensionsChange(({ name }) => enqueued.push(name))
     const call = () => hooks.call(BeforeClusterCreate, aCluster(), {}, context)
     const first = call()
     await called.promise
@@ -292,9 +292,9 @@ describe('a blocking response', () => {
       { namespace: 'default', name: 'demo' },
     ])
     changed('other')
-    expect(again).toEqual([])
+    expect(enqueued).toEqual([])
     changed('ext')
-    expect(again).toEqual(['demo'])
+    expect(enqueued).toEqual(['demo'])
     answers.resolve()
     expect(await first).toMatchObject({ kind: 'blocked', called: true })
     expect(await call()).toMatchObject({ called: true })
@@ -305,8 +305,8 @@ describe('a blocking response', () => {
   test('is not cached when the call fails: the failure names the handler, and the call is repeated when the extension changes', async () => {
     const { client, state, changed } = aRuntime([{}])
     const hooks = new LifecycleHooks(client, new VirtualClock())
-    const again: string[] = []
-    hooks.whenExtensionsChange(({ name }) => again.push(name))
+    const enqueued: string[] = []
+    hooks.whenExtensionsChange(({ name }) => enqueued.push(name))
     state.fails = new Error('no')
     const failed = { kind: 'failed', hook: 'BeforeClusterCreate', message: 'no', handlers: ['h.ext'], called: true }
     for (let calls = 1; calls < 4; calls++) {
@@ -314,7 +314,7 @@ describe('a blocking response', () => {
       expect(state.calls).toBe(calls)
     }
     changed('ext')
-    expect(again).toEqual(['demo'])
+    expect(enqueued).toEqual(['demo'])
     state.fails = new HookFailed('unavailable', 'breaker')
     expect(await hooks.call(BeforeClusterCreate, aCluster(), {}, context)).toMatchObject({ kind: 'failed', called: false })
   })

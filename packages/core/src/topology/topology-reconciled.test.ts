@@ -14,7 +14,7 @@ const aCluster = (more: { spec?: object; metadata?: object } = {}): Cluster =>
     spec: { infrastructureRef: { name: 'demo' }, topology: { version: 'v1.35.0' }, ...more.spec },
   }) as unknown as Cluster
 
-const reported = (report: Partial<TopologyReport>): string => {
+const conditionTextOf = (report: Partial<TopologyReport>): string => {
   const given = {
     cluster: aCluster(),
     paused: false,
@@ -37,7 +37,7 @@ describe('TopologyReconciled', () => {
       { paused: true, cluster: aCluster({ spec: { paused: true } }) },
       'False Paused: Cluster spec.paused is set to true',
     ],
-    ['failed', { error: new Error('no template') }, 'False ReconcileFailed: no template'],
+    ['failing', { error: new Error('no template') }, 'False ReconcileFailed: no template'],
     ['being deleted', { cluster: aCluster({ metadata: { deletionTimestamp: 'now' } }) }, 'False Deleting: Cluster is deleting'],
     [
       'being deleted, blocked by a hook',
@@ -52,8 +52,8 @@ describe('TopologyReconciled', () => {
       },
       'False ClusterCreating: Following hooks are blocking Cluster topology creation: BeforeClusterCreate',
     ],
-  ] as [string, Partial<TopologyReport>, string][])('%s', (_, report, expected) => {
-    expect(reported(report)).toBe(expected)
+  ] as [string, Partial<TopologyReport>, string][])('of a topology that is %s', (_, report, expected) => {
+    expect(conditionTextOf(report)).toBe(expected)
   })
 })
 
@@ -163,11 +163,11 @@ describe('the message of an upgrade', () => {
       'DevControlPlane upgrading to version v1.35.0\n  * MachineDeployment md-1 creation deferred while control plane upgrade is in progress',
     ],
   ])('%s', (_, more, reason, lines) => {
-    expect(reported({ upgrade: upgrade(more) })).toBe(`False ${reason}: Cluster is upgrading to v1.35.0\n  * ${lines}`)
+    expect(conditionTextOf({ upgrade: upgrade(more) })).toBe(`False ${reason}: Cluster is upgrading to v1.35.0\n  * ${lines}`)
   })
 
   test('an upgrade lasts until its last hook was called', () => {
-    expect(reported({ upgrade: upgrade({}), upgradePending: true })).toBe(
+    expect(conditionTextOf({ upgrade: upgrade({}), upgradePending: true })).toBe(
       'False ClusterUpgrading: Cluster is upgrading to v1.35.0',
     )
   })

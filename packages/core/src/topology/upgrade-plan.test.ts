@@ -9,7 +9,7 @@ describe('upgrade plan', () => {
     ['no steps when all parts have the version', 'v1.34.1', 'v1.34.1', ['v1.34.1'], [], [], []],
     ['one minor in one step', 'v1.34.1', 'v1.33.2', ['v1.33.2', 'v1.33.2'], [], ['v1.34.1'], ['v1.34.1']],
     ['workers that lag behind', 'v1.34.1', 'v1.34.1', ['v1.33.2', 'v1.34.1'], [], [], ['v1.34.1']],
-    ['no workers, no plan for them', 'v1.34.1', 'v1.33.2', [], [], ['v1.34.1'], []],
+    ['no steps for workers when there are none', 'v1.34.1', 'v1.33.2', [], [], ['v1.34.1'], []],
     [
       'an upgrade over several minors uses the last known version of each',
       'v1.33.0',
