@@ -358,10 +358,10 @@ const behaving: readonly Mutant[] = [
   },
   {
     rule: 'infra-machine.initialization',
-    what: 'resets provisioned at every second write',
+    what: 'resets provisioned at every second of 20 writes',
     write: (write) => {
       if (write.plural === machines && write.body?.status?.conditions)
-        write.body.status.initialization = { provisioned: alternates(write) }
+        write.body.status.initialization = { provisioned: alternates() }
     },
   },
   { rule: 'infra-machine.provider-id', what: 'reports no providerID', write: removeField(machines, 'spec', 'providerID') },
@@ -546,7 +546,7 @@ const behaving: readonly Mutant[] = [
 ]
 
 let writes = 0
-/** Returns true and false alternately. */
-const alternates = (_write: Write): boolean => writes++ % 2 === 0
+/** Returns true and false alternately, then true: a provider that never settles would stop the virtual clock. */
+const alternates = (): boolean => writes++ % 2 === 0 || writes > 20
 
 export const mutants: { readonly declared: readonly Mutant[]; readonly behaving: readonly Mutant[] } = { declared, behaving }
