@@ -4,6 +4,7 @@ import {
   badRequest,
   conflict,
   draft,
+  drafting,
   inPieces,
   invalidObject,
   isReason,
@@ -37,7 +38,9 @@ export async function apply(server: ServerContext, context: RequestContext): Pro
   if (pause) await pause
   const force = options.force === true
   const applyTo = (current: UnknownObject | undefined, wanted: UnknownObject) =>
-    withConversions(server, context, (context) => applying(current, draft(wanted), { ...context, force }))
+    withConversions(server, context, function* (context) {
+      return yield* applying(current, yield* drafting(wanted), { ...context, force })
+    })
   const unchanged = (object: UnknownObject) => object
 
   for (;;) {

@@ -1,7 +1,7 @@
 /** Server-side apply and managedFields, on whole objects. Upstream: k8s.io/apimachinery/pkg/util/managedfields, v0.36. */
 import { atOnce, timestamp, type Work } from '../clock.ts'
 import { StatusError, badRequest } from '../errors.ts'
-import { draft, equal } from '../json.ts'
+import { draft, drafting, equal } from '../json.ts'
 import type { KubeObject, ManagedFieldsEntry } from '../object.ts'
 import { parseApiVersion } from '../object.ts'
 import type { JSONSchema } from '../schema.ts'
@@ -201,7 +201,7 @@ export function* applying(
   } else entries.delete(id)
 
   yield
-  const result = draft(object ? object.value : current.value) as KubeObject
+  const result = (yield* drafting(object ? object.value : current.value)) as KubeObject
   yield
   if (manager === 'kubectl') renewLastApplied(result, applied)
   yield* setEntries(result, entries)

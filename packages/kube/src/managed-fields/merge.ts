@@ -23,25 +23,26 @@ const isReplaced = (live: unknown, applied: unknown): boolean => isScalar(live) 
 const isScalar = (value: unknown): boolean => typeof value !== 'object' || value === null
 
 function* mergeMap(map: MapType, live: unknown, applied: unknown): Work<unknown> {
-  const [left, right] = [asRecord(live), asRecord(applied)]
+  const [left, right] = [isRecord(live) ? live : {}, isRecord(applied) ? applied : {}]
+  const [leftNames, rightNames] = [Object.keys(left), Object.keys(right)]
   // Keeps the difference between an empty map and null when neither side has members.
-  if (map.atomic || (!left && !right)) return applied === undefined ? live : applied
+  if (map.atomic || (leftNames.length === 0 && rightNames.length === 0)) return applied === undefined ? live : applied
   const merged: Record<string, unknown> = {}
   let count = 0
   const mergeMember = function* (name: string, before: unknown, after: unknown): Work<void> {
     setMember(merged, name, yield* merging(memberType(map, name) ?? {}, before, after))
   }
-  for (const name of Object.keys(left ?? {})) {
+  for (const name of leftNames) {
     if (++count % PieceSize === 0) yield
-    const [before, after] = [left![name], right && Object.hasOwn(right, name) ? right[name] : undefined]
+    const [before, after] = [left[name], Object.hasOwn(right, name) ? right[name] : undefined]
     if (after === undefined) setMember(merged, name, before)
     else if (isReplaced(before, after)) setMember(merged, name, after)
     else yield* mergeMember(name, before, after)
   }
-  for (const name of Object.keys(right ?? {})) {
+  for (const name of rightNames) {
     if (++count % PieceSize === 0) yield
-    if (left && Object.hasOwn(left, name)) continue
-    const after = right![name]
+    if (Object.hasOwn(left, name)) continue
+    const after = right[name]
     if (isReplaced(undefined, after)) setMember(merged, name, after)
     else yield* mergeMember(name, undefined, after)
   }
@@ -115,6 +116,4 @@ function indexItems(
   return { elements, byElement }
 }
 
-const asRecord = (value: unknown): Record<string, unknown> | undefined =>
-  isRecord(value) && Object.keys(value).length > 0 ? value : undefined
 const asList = (value: unknown): readonly unknown[] | undefined => (Array.isArray(value) && value.length > 0 ? value : undefined)
