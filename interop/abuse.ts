@@ -13,7 +13,7 @@ export const abuseSuite: Suite = {
   shows: 'hostile inputs get the status of a real server, and do not delay other users',
   ci: true,
   tools: ['etcd', 'kube-apiserver', 'kube-controller-manager'],
-  minutes: 30,
+  minutes: 60,
   run,
 }
 
