@@ -12,6 +12,8 @@ export interface BenchOptions {
   readonly clusters?: readonly number[]
   /** Measures only the hostile inputs whose names contain one of the texts, separated by commas. */
   readonly only?: string
+  /** Sides of the bench of managers; absent: all. */
+  readonly sides?: readonly string[]
   /** How many core managers share the Clusters, one number for each run; then upstream's managers are not measured. */
   readonly managers?: readonly number[]
 }

@@ -1,5 +1,5 @@
 /**
- * `npm run bench [-- --short] [-- --json FILE] [-- --clusters N,…] [-- --managers N,…] [-- --only TEXT,…] [NAME…]`: measures each figure of README.md on this machine in one run.
+ * `npm run bench [-- --short] [-- --json FILE] [-- --clusters N,…] [-- --managers N,…] [-- --sides NAME,…] [-- --only TEXT,…] [NAME…]`: measures each figure of README.md on this machine in one run.
  * README.md describes what bounds each one. No figure is asserted, because machines differ.
  */
 import { writeFileSync } from 'node:fs'
@@ -40,6 +40,7 @@ const file = take('--json', true)
 const clusters = take('--clusters', true)?.split(',').map(Number)
 const managers = take('--managers', true)?.split(',').map(Number)
 const only = take('--only', true)
+const sides = take('--sides', true)?.split(',')
 const unknown = args.filter((name) => !benches[name])
 if (unknown.length > 0) {
   console.error(`There is no bench ${unknown.join(', ')}: there are ${Object.keys(benches).join(', ')}`)
@@ -63,7 +64,13 @@ if (file) writeFileSync(file, `${JSON.stringify({ node: process.version, short, 
 process.exit(code)
 
 async function measure(name: string): Promise<void> {
-  const options = { short, ...(clusters ? { clusters } : {}), ...(managers ? { managers } : {}), ...(only ? { only } : {}) }
+  const options = {
+    short,
+    ...(clusters ? { clusters } : {}),
+    ...(managers ? { managers } : {}),
+    ...(sides ? { sides } : {}),
+    ...(only ? { only } : {}),
+  }
   for await (const figure of benches[name]!(options)) {
     figures.push(figure)
     console.log(

@@ -102,10 +102,15 @@ const upstream: Side = {
   },
 }
 
-export async function* managersBench({ short, clusters = short ? [1] : [1, 20], managers }: BenchOptions): AsyncIterable<Figure> {
-  await needTools(...(managers ? [] : components.map(({ tool }) => tool)))
-  const sides = managers ? managers.map(sharing) : [capstan, upstream]
-  for (const side of sides) for (const count of clusters) yield* measure(side, { count, short, upgrades: !managers })
+export async function* managersBench({
+  short,
+  clusters = short ? [1] : [1, 20],
+  managers,
+  sides = [capstan.name, upstream.name],
+}: BenchOptions): AsyncIterable<Figure> {
+  const measured = managers ? managers.map(sharing) : [capstan, upstream].filter(({ name }) => sides.includes(name))
+  await needTools(...(measured.includes(upstream) ? components.map(({ tool }) => tool) : []))
+  for (const side of measured) for (const count of clusters) yield* measure(side, { count, short, upgrades: !managers })
 }
 
 async function needTools(...more: readonly string[]): Promise<void> {
