@@ -4,10 +4,12 @@ import type { Client, KubeObject, LogFields, Logger, ObjectOf, Transport } from 
 import {
   createClient,
   conditionTypes,
+  controllerReference,
   defineKind,
   eventLoopYielder,
   draft,
   isReason,
+  keyOf,
   messageOf,
   minutes,
   orAbsent,
@@ -322,6 +324,59 @@ describe('a controller', () => {
   })
 })
 
+describe('aggregates', () => {
+  /** Every reconcile takes 100 ms. Returns the times of all reconciles. */
+  async function slowParents() {
+    const reconciles: number[] = []
+    const slow = controller({
+      name: 'parent',
+      for: Parent,
+      owns: [Child],
+      aggregates: [Child],
+      async reconcile(_, { clock }) {
+        reconciles.push((clock.now() - Date.UTC(2026, 0, 1)) / 1000)
+        await new Promise<void>((resolve) => void clock.schedule(100, resolve))
+        return proceed()
+      },
+    })
+    env = await testEnv({ kinds, controllers: [slow], patience: 30 })
+    const parent = await env.client.create(Parent, aParent('a', 0))
+    const child = await env.client.create(Child, {
+      metadata: {
+        name: 'c',
+        namespace: 'default',
+        ownerReferences: [controllerReference(parent, Parent)],
+        finalizers: ['test.dev/keep'],
+      },
+      spec: { of: 'a' },
+    })
+    await env.advance(seconds(10))
+    reconciles.length = 0
+    const change = (of: string) => env.client.patch(Child, keyOf(child), { type: 'merge', body: { spec: { of } } })
+    return { reconciles, change, remove: () => env.client.delete(Child, keyOf(child)) }
+  }
+
+  test('several changes of an owned object in a row cause a reconcile at once, and one more', async () => {
+    const { reconciles, change } = await slowParents()
+    for (let i = 0; i < 10; i++) {
+      await change(`${i}`)
+      await env.advance(40)
+    }
+    await env.advance(seconds(1))
+    expect(reconciles).toEqual([10, 10.5])
+  })
+
+  test('the deletion of an owned object does not wait', async () => {
+    const { reconciles, change, remove } = await slowParents()
+    await change('1')
+    await env.advance(150)
+    await change('2')
+    await remove()
+    await env.advance(seconds(1))
+    expect(reconciles.slice(0, 2)).toEqual([10, 10.15])
+  })
+})
+
 describe('commitChanges', () => {
   const key = { namespace: 'default', name: 'a' }
   const withCondition = (parent: Parent, type: string, reason: string): Parent => {
@@ -383,6 +438,30 @@ describe('commitChanges', () => {
     expect(requests).toEqual(['patch', 'patch status'])
     expect(await reasons(env.client)).toEqual(['Ours=First', 'Theirs=Foreign'])
     expect((await env.client.get(Parent, key)).metadata.finalizers).toEqual(['test.dev/theirs', 'test.dev/ours'])
+  })
+
+  test('reads no object after a conflict when the cache has the change of the other writer by then', async () => {
+    env = await testEnv({ kinds })
+    const before = await env.client.create(Parent, aParent('a', 0))
+    const newest = await commitChanges(env.client, Parent, before, withCondition(before, 'Theirs', 'Foreign'), { conditions: [] })
+    const requests: string[] = []
+    const seen = [before, before, newest]
+    const cache = { peek: () => seen.shift() ?? newest } as unknown as Cache
+    const after = withCondition(before, 'Ours', 'First')
+    await commitChanges(recorded(env.client, requests), Parent, before, after, { conditions: ['Ours'], cache })
+    expect(requests).toEqual(['patch status', 'patch status'])
+    expect(await reasons(env.client)).toEqual(['Ours=First', 'Theirs=Foreign'])
+  })
+
+  test('reads the object after a conflict while the cache does not have the change of the other writer', async () => {
+    env = await testEnv({ kinds })
+    const before = await env.client.create(Parent, aParent('a', 0))
+    await commitChanges(env.client, Parent, before, withCondition(before, 'Theirs', 'Foreign'), { conditions: [] })
+    const requests: string[] = []
+    const cache = { peek: () => before } as unknown as Cache
+    const after = withCondition(before, 'Ours', 'First')
+    await commitChanges(recorded(env.client, requests), Parent, before, after, { conditions: ['Ours'], cache })
+    expect(requests).toEqual(['patch status', 'get', 'patch status'])
   })
 
   test('ignores a cache that is older, or has another object of the same name', async () => {

@@ -96,6 +96,11 @@ export interface Controller<T extends KubeObject = KubeObject> {
   /** Kinds whose objects enqueue their controller owner when that is of the reconciled kind. */
   readonly owns?: readonly Kind[]
   readonly watches?: readonly Watch[]
+  /**
+   * Watched kinds of which a reconcile reports counts and conditions. Their changes, except deletions, reconcile a key again only after a
+   * pause, which depends on how long its last reconcile took: several changes then cause one write. See docs/adr/0048.
+   */
+  readonly aggregates?: readonly Kind[]
   readonly sources?: readonly Source[]
   readonly indexes?: readonly Index<never>[]
   /** Keys reconciled concurrently. Default 10. */

@@ -129,7 +129,7 @@ export class Loop {
   }
 
   /** Enqueues a key, unless another process reconciles it and the controller has no `elsewhere`. */
-  #add(key: ObjectKey, options?: { lowPriority: boolean; change?: ObjectChange }): void {
+  #add(key: ObjectKey, options?: { lowPriority: boolean; change?: ObjectChange; mayWait?: boolean }): void {
     const { partition } = this.#options
     if (!partition || this.controller.elsewhere || partition.accessFor(key)) this.#queue.add(keyText(key), options)
   }
@@ -155,9 +155,11 @@ export class Loop {
     for (const version of [previous, object]) {
       if (version) for (const key of map(version, informers)) keys.set(keyText(key), key)
     }
+    const mayWait = this.controller.aggregates?.includes(kind) && !isDeletion(event)
     for (const key of keys.values()) {
       // `when` applies only to objects that this process reconciles; `elsewhere` gets every change.
-      if (isAccepted || !partition?.accessFor(key)) this.#add(key, { lowPriority: initial, change: { kind, event } })
+      if (isAccepted || !partition?.accessFor(key))
+        this.#add(key, { lowPriority: initial, change: { kind, event }, ...(mayWait ? { mayWait } : {}) })
     }
   }
 
@@ -331,6 +333,10 @@ interface ObjectChange {
   readonly kind: Kind
   readonly event: InformerEvent
 }
+
+/** Whether the object is gone, or its deletion has begun. */
+const isDeletion = ({ previous, object }: InformerEvent): boolean =>
+  !object || object.metadata.deletionTimestamp !== previous?.metadata.deletionTimestamp
 
 const keyOfMeta = ({ namespace, name }: { namespace?: string; name: string }): ObjectKey =>
   namespace === undefined ? { name } : { namespace, name }

@@ -197,6 +197,87 @@ describe('Queue', () => {
     expect(queue.take()).toBe('a')
   })
 
+  describe('changes of aggregated objects', () => {
+    const ran = (ms: number, result: Parameters<ReturnType<typeof setup>['finish']>[1] = {}) => {
+      const env = setup()
+      env.queue.add('a')
+      env.queue.take()
+      env.clock.step(start + ms)
+      env.finish('a', { changed: true, ...result })
+      return env
+    }
+
+    test('run a key at once that has not run lately', () => {
+      const { clock, queue } = ran(50)
+      clock.step(start + 250)
+      queue.add('a', { mayWait: true })
+      expect(queue.take()).toBe('a')
+    })
+
+    test('run a key once after a pause of four times its last run', () => {
+      const { clock, queue, at } = ran(50)
+      queue.add('a', { mayWait: true })
+      queue.add('a', { mayWait: true })
+      expect(queue.depth).toBe(0)
+      clock.step(start + seconds(1))
+      expect([queue.take(), at(), queue.take()]).toEqual(['a', 0.25, undefined])
+    })
+
+    test('wait for at most a second', () => {
+      const { clock, queue, at } = ran(seconds(30))
+      queue.add('a', { mayWait: true })
+      clock.step(start + seconds(60))
+      expect([queue.take(), at()]).toEqual(['a', 31])
+    })
+
+    test('do not wait after a run of a few milliseconds', () => {
+      const { queue } = ran(4)
+      queue.add('a', { mayWait: true })
+      expect(queue.take()).toBe('a')
+    })
+
+    test('do not delay other changes', () => {
+      const { queue } = ran(50)
+      queue.add('a', { mayWait: true })
+      queue.add('a')
+      expect(queue.take()).toBe('a')
+    })
+
+    test('count the time until the cache has the writes of the run', () => {
+      const { clock, queue, at } = ran(50, { held: true })
+      queue.add('a', { mayWait: true })
+      clock.step(start + 100)
+      queue.release('a')
+      expect(queue.depth).toBe(0)
+      clock.step(start + seconds(1))
+      expect([queue.take(), at()]).toEqual(['a', 0.5])
+    })
+
+    test('do not delay a key further whose own delay passed on hold', () => {
+      const { clock, queue } = ran(50, { failed: true, held: true })
+      clock.step(start + seconds(1))
+      queue.add('a', { mayWait: true })
+      queue.release('a')
+      expect(queue.take()).toBe('a')
+    })
+
+    test.each([
+      ['wait after the run during which they arrive', true, 0],
+      ['run the key at once with another change during its run', false, 1],
+    ])('%s', (_, mayWait, ready) => {
+      const { clock, queue, finish } = setup()
+      queue.add('a')
+      queue.take()
+      queue.add('a', { change: 'status', mayWait: true })
+      queue.add('a', { change: 'spec', mayWait })
+      clock.step(start + 50)
+      finish('a', { changed: true })
+      expect(queue.depth).toBe(ready)
+      clock.step(start + seconds(1))
+      expect(queue.take()).toBe('a')
+    })
+  })
+
   test('idle keys are dropped', () => {
     const { queue, finish } = setup()
     queue.add('a')

@@ -20,15 +20,24 @@ const backoff = (failures: number): number => Math.min(5 * 2 ** failures, 1_000_
 
 /** Most changes that a running entry keeps; with more, it is dirty. */
 const MostChanges = 100
+/** Pause of a key after a run, as a multiple of the run's duration. Shorter ones, as with an API server in the same process, are not kept. */
+const Pause = { factor: 4, longest: 1000, shortest: 20 }
 
 type State = 'idle' | 'delayed' | 'ready' | 'running'
 
+interface AddOptions<Change> {
+  readonly lowPriority?: boolean
+  readonly change?: Change
+  /** Whether the key waits for the end of the pause after its last run. */
+  readonly mayWait?: boolean
+}
+
 interface Entry<Change> {
   state: State
-  /** Added again while running or on hold. */
-  dirty: boolean
+  /** Added again while running or on hold: `later` by additions that may wait only. */
+  dirty: 'no' | 'later' | 'now'
   /** Changes that added it while it was running; whether they make it dirty is known at the end of the run. */
-  changes: Change[]
+  changes: { readonly change: Change; readonly mayWait: boolean }[]
   /** Changes that the last run made itself, when it failed: they do not bypass its backoff. */
   ignores: ((change: Change) => boolean) | undefined
   held: boolean
@@ -39,7 +48,7 @@ interface Entry<Change> {
   timer: Timer | undefined
   /** This and other times are by `Clock.elapsed`, so that a change of the system's time delays nothing. */
   due: number
-  /** Time at which the key became ready or started to run. */
+  /** Time at which the key became ready or its last run started. */
   since: number
 }
 
@@ -50,6 +59,8 @@ export class Queue<Change = unknown> {
   readonly #onReady: () => void
   readonly #metrics: QueueMetrics | undefined
   readonly #entries = new Map<string, Entry<Change>>()
+  /** Time until which each key that ran lately pauses, the last run last. Not in the entries, because those of idle keys are dropped. */
+  readonly #pauses = new Map<string, number>()
   readonly #ready: string[] = []
   readonly #lowPriority: string[] = []
   #running = 0
@@ -84,20 +95,24 @@ export class Queue<Change = unknown> {
     return count
   }
 
-  /** Enqueues a key as soon as its rate limit allows. Keys of the initial list have low priority: changes go first. */
-  add(key: string, { lowPriority = false, change }: { lowPriority?: boolean; change?: Change } = {}): void {
+  /**
+   * Enqueues a key as soon as its rate limit allows. Keys of the initial list have low priority: changes go first. With `mayWait`, a key that
+   * ran lately pauses for a multiple of the time that its last run took until the cache had its writes: one run then handles several changes.
+   */
+  add(key: string, { lowPriority = false, change, mayWait = false }: AddOptions<Change> = {}): void {
     const entry = this.#entry(key)
     if (change !== undefined && entry.state === 'running' && entry.changes.length < MostChanges) {
-      entry.changes.push(change)
+      entry.changes.push({ change, mayWait })
       return
     }
     if (change !== undefined && entry.ignores?.(change)) return
     if (entry.state === 'running' || entry.held) {
-      entry.dirty = true
+      if (!mayWait) entry.dirty = 'now'
+      else if (entry.dirty === 'no') entry.dirty = 'later'
       return
     }
     if (entry.state === 'ready') return
-    const wait = this.#throttle(entry)
+    const wait = Math.max(this.#throttle(entry), mayWait ? this.#pauseOf(key) : 0)
     if (wait > 0) this.#delay(key, entry, wait)
     else this.#enqueue(key, entry, lowPriority)
   }
@@ -108,7 +123,7 @@ export class Queue<Change = unknown> {
     const entry = this.#entry(key)
     if (entry.state === 'ready') return
     if (entry.state === 'running') {
-      entry.dirty = true
+      entry.dirty = 'now'
       return
     }
     this.#delay(key, entry, Math.max(ms, this.#throttle(entry)))
@@ -151,13 +166,13 @@ export class Queue<Change = unknown> {
     if (result.failed || !result.changed) this.#spend(entry)
     if (result.failed) this.addAfter(key, backoff(entry.failures - 1))
     else if (result.after !== undefined) this.#delay(key, entry, Math.max(result.after, this.#throttle(entry)))
-    if (entry.changes.some((change) => !result.ignores?.(change))) entry.dirty = true
+    for (const { change, mayWait } of entry.changes) {
+      if (result.ignores?.(change) || entry.dirty === 'now') continue
+      entry.dirty = mayWait ? 'later' : 'now'
+    }
     entry.changes = []
     entry.ignores = result.ignores
-    if (entry.dirty && !entry.held) {
-      entry.dirty = false
-      this.add(key)
-    }
+    if (!entry.held) this.#ended(key, entry)
     this.#forgetIdle(key, entry)
   }
 
@@ -166,17 +181,37 @@ export class Queue<Change = unknown> {
     const entry = this.#entries.get(key)
     if (!entry?.held) return
     entry.held = false
-    if (entry.dirty) {
-      entry.dirty = false
-      this.add(key)
-    } else if (!entry.timer) this.#promote(key, entry)
+    const isDue = entry.state === 'delayed' && !entry.timer
+    this.#ended(key, entry)
+    // A delay that ended on hold.
+    if (isDue) this.#promote(key, entry)
     this.#forgetIdle(key, entry)
+  }
+
+  /** Begins the pause of a key after its run, and enqueues it again if it was added meanwhile. */
+  #ended(key: string, entry: Entry<Change>): void {
+    const now = this.#clock.elapsed()
+    this.#pauses.delete(key)
+    for (const [other, until] of this.#pauses) {
+      if (until > now) break
+      this.#pauses.delete(other)
+    }
+    const pause = Math.min(Pause.factor * (now - entry.since), Pause.longest)
+    if (pause >= Pause.shortest) this.#pauses.set(key, now + pause)
+    const { dirty } = entry
+    entry.dirty = 'no'
+    if (dirty !== 'no') this.add(key, { mayWait: dirty === 'later' })
+  }
+
+  #pauseOf(key: string): number {
+    return Math.max(0, (this.#pauses.get(key) ?? 0) - this.#clock.elapsed())
   }
 
   close(): void {
     this.#closed = true
     for (const entry of this.#entries.values()) entry.timer?.cancel()
     this.#entries.clear()
+    this.#pauses.clear()
     this.#ready.length = 0
     this.#lowPriority.length = 0
   }
@@ -186,7 +221,7 @@ export class Queue<Change = unknown> {
     if (!entry) {
       entry = {
         state: 'idle',
-        dirty: false,
+        dirty: 'no',
         changes: [],
         ignores: undefined,
         held: false,
@@ -250,7 +285,7 @@ export class Queue<Change = unknown> {
 
   /** Drops the entry of an idle key when the entry has its initial values again, so that idle keys use no memory. */
   #forgetIdle(key: string, entry: Entry<Change>): void {
-    if (entry.state !== 'idle' || entry.held || entry.dirty || entry.failures > 0) return
+    if (entry.state !== 'idle' || entry.held || entry.dirty !== 'no' || entry.failures > 0) return
     this.#refill(entry)
     if (entry.tokens >= this.#burst - 1) this.#entries.delete(key)
   }

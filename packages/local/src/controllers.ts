@@ -98,6 +98,7 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
       name: 'localcontrolplane',
       for: LocalControlPlane,
       owns: [Machine],
+      aggregates: [Machine],
       watches: [
         watches(Cluster, ofCluster(localControlPlanesByCluster), relevantClusterChange),
         // Deletion waits for the last worker.

@@ -46,6 +46,7 @@ export function createClusterController({
       ),
       watches(Secret, clusterOfAuthority, ({ object }) => object?.metadata.name.endsWith(AuthoritySuffix) ?? false),
     ],
+    aggregates: [Machine, MachineSet, MachineDeployment, MachinePool],
     sources: [
       clusters.source({
         map: (event) => (event.kind === 'node' ? [] : [event.cluster]),

@@ -23,6 +23,7 @@ export function createMachineDeploymentController({
     name: 'machinedeployment',
     for: MachineDeployment,
     owns: [MachineSet],
+    aggregates: [MachineSet],
     watches: [
       watches(MachineSet, machineDeploymentsOfOrphan),
       // Only read for conditions; changes of Machines arrive through their MachineSets.

@@ -26,6 +26,7 @@ export function createMachineSetController({
     name: 'machineset',
     for: MachineSet,
     owns: [Machine],
+    aggregates: [Machine],
     watches: [
       watches(Machine, machineSetsOfOrphan),
       watches(MachineDeployment, machineSetsOfDeployment, deploymentMatters),

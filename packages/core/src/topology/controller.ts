@@ -71,6 +71,7 @@ export function createTopologyController({ runtime, clock, concurrency = 10 }: T
       // An upgrade proceeds when a Machine has reached its version, or is gone.
       watches(Machine, clusterOf, changesVersion),
     ],
+    aggregates: [MachineDeployment, MachinePool],
     sources: [{ start: (enqueue) => memory.hooks.whenExtensionsChange(enqueue) }],
     indexes: [ClustersByClass, ClassesByTemplate] as never,
     concurrency,
