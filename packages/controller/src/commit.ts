@@ -81,6 +81,17 @@ export function newestOf<T extends KubeObject>(kind: Kind<T>, object: T, cache: 
   return Number(cached.metadata.resourceVersion) > Number(object.metadata.resourceVersion) ? cached : object
 }
 
+/** Returns the object that another writer has changed since `sent`: from the cache if that has the change already. */
+async function afterConflict<T extends KubeObject>(
+  client: Client,
+  kind: Kind<T>,
+  sent: T,
+  { cache, signal }: { readonly cache: Cache | undefined; readonly signal: AbortSignal | undefined },
+): Promise<T> {
+  const newest = newestOf(kind, sent, cache)
+  return newest === sent ? client.get(kind, keyOf(sent), signal ? { signal } : {}) : newest
+}
+
 /**
  * Other controllers write finalizers and owner references too, and a merge patch replaces a list as a whole. So this reconcile's additions
  * and removals are applied to the current list, under an optimistic lock. An entry that another writer removed meanwhile is not restored.
@@ -91,7 +102,7 @@ async function commitMetadataAndSpec<T extends KubeObject>(
   start: T,
   before: T,
   after: T,
-  { signal }: CommitOptions,
+  { signal, cache }: CommitOptions,
 ): Promise<T> {
   const more = signal ? { signal } : {}
   const change = diffMerge(withoutLists(mainPart(before)), withoutLists(mainPart(after)))
@@ -112,7 +123,7 @@ async function commitMetadataAndSpec<T extends KubeObject>(
       return await client.patch(kind, keyOf(before), { type: 'merge', body }, more)
     } catch (err) {
       if (!isReason(err, 'Conflict') || attempt === Attempts) throw err
-      const now = await client.get(kind, keyOf(before), more)
+      const now = await afterConflict(client, kind, latest, { cache, signal })
       if (now.metadata.uid !== before.metadata.uid) throw err
       latest = now
     }
@@ -140,7 +151,7 @@ async function commitConditions<T extends KubeObject>(
   before: T,
   after: T,
   status: JsonObject | undefined,
-  { conditions: owned, legacyConditions: ownedLegacy = [], signal }: CommitOptions,
+  { conditions: owned, legacyConditions: ownedLegacy = [], signal, cache }: CommitOptions,
 ): Promise<T> {
   const more = signal ? { signal } : {}
   const [was, wanted] = [listsOf(before), listsOf(after)]
@@ -159,7 +170,7 @@ async function commitConditions<T extends KubeObject>(
       return await client.patch(kind, keyOf(before), { type: 'merge', body }, { subresource: 'status', ...more })
     } catch (err) {
       if (!isReason(err, 'Conflict') || attempt === Attempts) throw err
-      const now = await client.get(kind, keyOf(before), more)
+      const now = await afterConflict(client, kind, latest, { cache, signal })
       if (now.metadata.uid !== before.metadata.uid) throw err
       latest = now
     }
