@@ -44,6 +44,7 @@ import {
 } from './desired-state.ts'
 import { type AppliedObjects, difference, TopologyManager } from './differences.ts'
 import { applyHealthCheck } from './health-checks.ts'
+import { concernedClusters } from './indexes.ts'
 import type { WorkerVersion } from './upgrade.ts'
 
 /** Parts of the scope needed to apply objects. */
@@ -288,7 +289,9 @@ async function applyObject(
 async function create(applier: Applier, desired: DesiredObject, why = ''): Promise<void> {
   const { kind, object } = desired
   const { cluster, context } = applier
-  const existing = await orAbsent(context.client.get(kind, object.metadata, { signal: context.signal }))
+  // Objects of earlier reconciles are in the cache, because a reconcile waits for its own writes.
+  await context.watch(kind, concernedClusters)
+  const existing = context.cache.peek(kind, object.metadata)
   if (existing && !isOwnedByCluster(cluster, existing) && !awaitsOwner(cluster, object, existing)) {
     throw new Error(
       `Cannot create ${kind.kind} ${keyText(keyOf(existing))}: one that Cluster ${cluster.metadata.name} does not own exists already`,
