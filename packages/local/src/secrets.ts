@@ -1,5 +1,5 @@
 import type { ReconcileContext } from '@capstan/controller'
-import { type ObjectKey, orAbsent, Secret } from '@capstan/kube'
+import { type Input, isReason, type ObjectKey, orAbsent, Secret } from '@capstan/kube'
 
 /** Returns one value of a Secret as text; `undefined` when the Secret or the key does not exist. */
 export function secretText(secret: Secret | undefined, key: string): string | undefined {
@@ -14,3 +14,18 @@ export const secretData = (texts: Readonly<Record<string, string>>): Record<stri
 /** Reads a Secret from the cache, and on a miss from the server, so that an existing Secret is never created again. */
 export const findSecret = async (key: ObjectKey, io: ReconcileContext): Promise<Secret | undefined> =>
   io.cache.peek(Secret, key) ?? (await orAbsent(io.client.get(Secret, key)))
+
+/** Creates a Secret. Returns the existing one if another client has created it: no read is needed before. */
+export async function createSecret(
+  secret: Input<Secret>,
+  { client }: ReconcileContext,
+): Promise<{ existing: Secret | undefined }> {
+  try {
+    await client.create(Secret, secret)
+    return { existing: undefined }
+  } catch (err) {
+    if (!isReason(err, 'AlreadyExists')) throw err
+    const { name, namespace } = secret.metadata as ObjectKey
+    return { existing: await client.get(Secret, { name, namespace: namespace! }) }
+  }
+}

@@ -17,7 +17,6 @@ import {
   isDeleting,
   type NewCondition,
   type ObjectKey,
-  orAbsent,
   ownerOfKind,
   Secret,
   seconds,
@@ -28,8 +27,8 @@ import { commit } from '../commit.ts'
 import { type Endpoint, endpointOf } from '../controlplane/endpoint.ts'
 import { LocalControlPlane } from '../kinds/local-control-plane.ts'
 import { owningMachine, owningMachinePool } from '../owner.ts'
-import { findSecret, secretData, secretText } from '../secrets.ts'
-import { retryOutcome, failureAt, timeText, progress, reportTerminal } from '../simulation.ts'
+import { createSecret, findSecret, secretData, secretText } from '../secrets.ts'
+import { again, failureAt, instant, progress, reportTerminal } from '../simulation.ts'
 import { roleTaint } from '../workload/node.ts'
 import { formatBootstrapData, parseBootstrapData } from './data.ts'
 
@@ -216,12 +215,7 @@ async function createDataSecret(
   io: ReconcileContext,
 ): Promise<void> {
   const { namespace, name } = object.metadata
-  const found = await orAbsent(io.client.get(Secret, { namespace: namespace!, name }))
-  if (found) {
-    if (isControlledBy(found, object, LocalBootstrapConfig)) return
-    throw new Error(`Cannot create Secret ${namespace}/${name} for bootstrap data: it exists and belongs to another object`)
-  }
-  await io.client.create(Secret, {
+  const wanted = {
     metadata: {
       name,
       namespace: namespace!,
@@ -230,5 +224,9 @@ async function createDataSecret(
     },
     type: ClusterSecretType,
     data: dataOf(object, owner, cluster, io.clock.now()),
-  })
+  }
+  const existing = io.cache.peek(Secret, { namespace: namespace!, name }) ?? (await createSecret(wanted, io)).existing
+  if (existing && !isControlledBy(existing, object, LocalBootstrapConfig)) {
+    throw new Error(`Cannot create Secret ${namespace}/${name} for bootstrap data: it exists and belongs to another object`)
+  }
 }

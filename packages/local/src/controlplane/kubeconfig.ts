@@ -4,7 +4,7 @@ import type { ReconcileContext } from '@capstan/controller'
 import { type Clock, controllerReference, hours, isControlledBy, keyOf, Secret } from '@capstan/kube'
 import { type CertifiedKey, certificateExpiry, formatKubeconfig, issueCertificate, type Kubeconfig } from '@capstan/kube/node'
 import { LocalControlPlane } from '../kinds/local-control-plane.ts'
-import { findSecret, secretData, secretText } from '../secrets.ts'
+import { createSecret, secretData, secretText } from '../secrets.ts'
 import { serverNameOf } from '../workload/server-name.ts'
 import type { Endpoint } from './endpoint.ts'
 
@@ -19,7 +19,7 @@ export async function ensureKubeconfig(
   io: ReconcileContext,
 ): Promise<void> {
   const key = { ...keyOf(cluster), name: `${cluster.metadata.name}-kubeconfig` }
-  const found = await findSecret(key, io)
+  const found = io.cache.peek(Secret, key) ?? (await create()).existing
   if (found) {
     // A kubeconfig of the user is renewed by the user.
     if (!isControlledBy(found, controlPlane, LocalControlPlane) || !needsRenewal(secretText(found, 'value'), authority, io.clock))
@@ -27,17 +27,20 @@ export async function ensureKubeconfig(
     const value = formatKubeconfig(await kubeconfigOf(cluster, authority, endpoint, io.clock))
     const body = { metadata: { resourceVersion: found.metadata.resourceVersion }, data: secretData({ value }) }
     await io.client.patch(Secret, key, { type: 'merge', body })
-    return
   }
-  await io.client.create(Secret, {
-    metadata: {
-      ...key,
-      labels: { [ClusterNameLabel]: cluster.metadata.name },
-      ownerReferences: [controllerReference(controlPlane, LocalControlPlane)],
-    },
-    type: ClusterSecretType,
-    data: secretData({ value: formatKubeconfig(await kubeconfigOf(cluster, authority, endpoint, io.clock)) }),
-  })
+
+  async function create() {
+    const secret = {
+      metadata: {
+        ...key,
+        labels: { [ClusterNameLabel]: cluster.metadata.name },
+        ownerReferences: [controllerReference(controlPlane, LocalControlPlane)],
+      },
+      type: ClusterSecretType,
+      data: secretData({ value: formatKubeconfig(await kubeconfigOf(cluster, authority, endpoint, io.clock)) }),
+    }
+    return createSecret(secret, io)
+  }
 }
 
 /** Whether less than half the validity of the client certificate is left, it cannot be read, or the cluster has another authority. */

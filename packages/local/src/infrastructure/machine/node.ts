@@ -1,10 +1,10 @@
 import type { Cluster } from '@capstan/api'
 import { proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
-import { type Client, keyOf, Node, orAbsent, Secret } from '@capstan/kube'
+import { type Client, keyOf, Node, orAbsent } from '@capstan/kube'
 import { parseBootstrapData, type Registration } from '../../bootstrap/data.ts'
 import { type LocalMachine, LocalMachineConditions } from '../../kinds/local-machine.ts'
-import { secretText } from '../../secrets.ts'
-import { retryOutcome, failureAt, type Progress, progress, reportTerminal } from '../../simulation.ts'
+import { findSecret, secretText } from '../../secrets.ts'
+import { again, failureAt, type Progress, progress, reportTerminal } from '../../simulation.ts'
 import { type Kubelet, newNode, nodeStatus } from '../../workload/node.ts'
 import type { Workloads } from '../../workload/workloads.ts'
 import type { BootInputs } from './boot.ts'
@@ -112,7 +112,7 @@ async function startApiServer(
   const running = workloads.clientFor(key, object.metadata.name)
   if (running) return running
   // Contract: cluster certificates are Secrets named after the Cluster, with any creator.
-  const secret = await orAbsent(io.client.get(Secret, { ...key, name: `${key.name}-ca` }))
+  const secret = await findSecret({ ...key, name: `${key.name}-ca` }, io)
   const certificate = secretText(secret, 'tls.crt')
   const caKey = secretText(secret, 'tls.key')
   if (certificate === undefined || caKey === undefined) return undefined
@@ -162,6 +162,6 @@ async function readRegistration(
   { dataSecretName }: BootInputs,
   io: ReconcileContext,
 ): Promise<Registration | undefined> {
-  const data = await orAbsent(io.client.get(Secret, { namespace: metadata.namespace!, name: dataSecretName! }))
+  const data = await findSecret({ namespace: metadata.namespace!, name: dataSecretName! }, io)
   return parseBootstrapData(secretText(data, 'value'), secretText(data, 'format'))
 }
