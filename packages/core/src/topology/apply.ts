@@ -20,6 +20,7 @@ import {
 } from '@capstan/api'
 import type { ReconcileContext } from '@capstan/controller'
 import {
+  CustomResourceDefinition,
   equal,
   isDeleting,
   isReason,
@@ -27,6 +28,7 @@ import {
   keyText,
   type Kind,
   type KubeObject,
+  type ObjectKey,
   orAbsent,
   type StatusError,
   type UnknownObject,
@@ -289,9 +291,7 @@ async function applyObject(
 async function create(applier: Applier, desired: DesiredObject, why = ''): Promise<void> {
   const { kind, object } = desired
   const { cluster, context } = applier
-  // Objects of earlier reconciles are in the cache, because a reconcile waits for its own writes.
-  await context.watch(kind, concernedClusters)
-  const existing = context.cache.peek(kind, object.metadata)
+  const existing = await find(context, kind, object.metadata)
   if (existing && !isOwnedByCluster(cluster, existing) && !awaitsOwner(cluster, object, existing)) {
     throw new Error(
       `Cannot create ${kind.kind} ${keyText(keyOf(existing))}: one that Cluster ${cluster.metadata.name} does not own exists already`,
@@ -303,6 +303,17 @@ async function create(applier: Applier, desired: DesiredObject, why = ''): Promi
     throw new Error(creationFailure(kind, err as Error), { cause: err })
   }
   if (!existing) recordEvent(applier, 'TopologyCreate', `Created ${objectText(object, kind)}${why}`)
+}
+
+/** Reads an object from the cache, which has all objects of earlier reconciles, because a reconcile waits for its own writes. */
+async function find(context: ReconcileContext, kind: Kind<UnknownObject>, key: ObjectKey): Promise<UnknownObject | undefined> {
+  const { cache, client, signal } = context
+  await context.watch(CustomResourceDefinition, () => [])
+  // The first list of a kind that is not served would never arrive.
+  const isServed = cache.peek(CustomResourceDefinition, { name: `${kind.plural}.${kind.group}` }) !== undefined
+  if (!isServed) return orAbsent(client.get(kind, key, { signal }))
+  await context.watch(kind, concernedClusters)
+  return cache.peek(kind, key)
 }
 
 /** Whether the object's own controller has yet to set the owner, as for MachineDeployments and MachinePools after their creation. */

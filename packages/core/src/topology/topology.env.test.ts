@@ -470,6 +470,29 @@ describe('reports why an object cannot be created, and creates it later', () => 
     expect(await world.names(DevCluster)).toHaveLength(1)
   })
 
+  test('an infrastructure kind that is not served, without waiting for it', async () => {
+    const world = await aWorld()
+    await createClass(world)
+    await world.client.delete(CustomResourceDefinition, { name: `${DevCluster.plural}.${DevCluster.group}` })
+    await createCluster(world)
+    expect(await world.reconciled()).toMatch(/^False ReconcileFailed: .*failed to create DevCluster/)
+  })
+
+  test('an object of another creator, which is not overwritten', async () => {
+    const world = await aWorld()
+    const { infrastructure } = classSpec
+    await createClass(world, { ...classSpec, infrastructure: { ...infrastructure, naming: { template: '{{ .cluster.name }}' } } })
+    await world.create(DevCluster, 'demo', { spec: {} })
+    await createCluster(world)
+    expect(await world.reconciled()).toContain(
+      'Cannot create DevCluster default/demo: one that Cluster demo does not own exists already',
+    )
+    await world.client.delete(DevCluster, { namespace: 'default', name: 'demo' })
+    await world.advance(seconds(1000))
+    await comeUp(world)
+    expect(await world.reconciled()).toBe('True ReconcileSucceeded')
+  })
+
   test('a patch that does not apply', async () => {
     const world = await aWorld()
     const jsonPatches = [{ op: 'replace', path: '/spec/template/spec/none', value: 1 }]
