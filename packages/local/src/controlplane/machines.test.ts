@@ -45,6 +45,7 @@ test('a Machine names its control plane, its failure domain and its template', (
         'cluster.x-k8s.io/control-plane-name': 'cp',
       },
       annotations: { 'controlplane.capstan.dev/propagated-metadata': 'team;' },
+      finalizers: ['machine.cluster.x-k8s.io'],
       ownerReferences: [
         {
           apiVersion: 'controlplane.capstan.dev/v1alpha1',

@@ -8,6 +8,7 @@ import {
   Machine,
   MachineControlPlaneLabel,
   MachineControlPlaneNameLabel,
+  MachineFinalizer,
   pluralOf,
 } from '@capstan/api'
 import { commitChanges, type ReconcileContext } from '@capstan/controller'
@@ -121,10 +122,9 @@ export function desiredMachine(
       name,
       namespace: controlPlane.metadata.namespace!,
       labels,
-      annotations: {
-        ...annotations,
-        ...(remediationRecord === undefined ? {} : { [RemediationForAnnotation]: remediationRecord }),
-      },
+      annotations: { ...annotations, ...(replaced === undefined ? {} : { [RemediationForAnnotation]: replaced }) },
+      // As upstream's MachineSets do: core need not add it.
+      finalizers: [MachineFinalizer],
       ownerReferences: [controllerReference(controlPlane, LocalControlPlane)],
     },
     spec: {
@@ -159,13 +159,13 @@ export async function syncMachine(
   propagateMetadata(machine, templated)
   const { deletion: _, taints: _taints, readinessGates: _gates, minReadySeconds: _seconds, ...rest } = machine.spec
   machine.spec = { ...rest, ...draft(policyOf(machineTemplateOf(controlPlane).spec)) }
-  machine.status = {
-    ...machine.status,
-    conditions: setConditions(machine.status?.conditions, [upToDateCondition(found, outdated)], {
-      now: io.clock.now(),
-      generation: found.metadata.generation,
-    }),
-  }
+  const reported = found.status?.conditions?.find(({ type }) => type === 'UpToDate')
+  // Until the Machine has a Node, core changes its spec and status step by step: a write for each new generation would conflict with it.
+  const generation = found.status?.nodeRef
+    ? found.metadata.generation
+    : (reported?.observedGeneration ?? found.metadata.generation)
+  const conditions = setConditions(found.status?.conditions, [upToDate(found, outdated)], { now: io.clock.now(), generation })
+  machine.status = { ...machine.status, conditions }
   const latest = await commitChanges(io.client, Machine, found, machine, {
     conditions: ['UpToDate'],
     cache: io.cache,

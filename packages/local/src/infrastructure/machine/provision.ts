@@ -14,10 +14,12 @@ export interface Stage {
 const Provisioned = LocalMachineConditions.Provisioned
 
 /** Writes the simulated state at `now` on the draft. Pure, except for the draft. */
-export function provision(object: LocalMachine, boot: BootInputs, cluster: Cluster, now: number): Stage {
-  addFinalizer(object, LocalMachineFinalizer)
+export function provision(object: LocalMachine, boot: Boot, cluster: Cluster, now: number): Stage {
   const status = (object.status ??= {})
-  if (status.initialization?.provisioned) return { outcome: proceed(), condition: Provisioned.true('Provisioned') }
+  if (status.initialization?.provisioned) {
+    addFinalizer(object, LocalMachineFinalizer)
+    return { outcome: proceed(), condition: Provisioned.true('Provisioned') }
+  }
 
   if (!cluster.status?.initialization?.infrastructureProvisioned) {
     const message = 'Waiting for Cluster status.initialization.infrastructureProvisioned to be true'
@@ -27,6 +29,8 @@ export function provision(object: LocalMachine, boot: BootInputs, cluster: Clust
     const message = 'Waiting for Machine spec.bootstrap.dataSecretName to be set'
     return { outcome: wait(message), condition: Provisioned.false('WaitingForBootstrapData', message) }
   }
+  // Written together with the provider ID: before this there is nothing to delete.
+  addFinalizer(object, LocalMachineFinalizer)
   status.timeline ??= {}
   status.timeline.provisioningStarted ??= timeText(now)
   const simulated = object.spec?.simulated

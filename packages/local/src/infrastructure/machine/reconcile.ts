@@ -1,6 +1,6 @@
 /** Reconciles LocalMachines: provisions and deletes a simulated machine and its Node. */
 import { ClusterNameLabel, isPaused, pausedCondition } from '@capstan/api'
-import { mergeOutcomes, type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
+import { commitChanges, mergeOutcomes, type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
 import {
   draft,
   hasFinalizer,
@@ -36,7 +36,7 @@ export async function reconcileLocalMachine(
   io: ReconcileContext,
   { workloads }: LocalMachineDependencies,
 ): Promise<Outcome> {
-  const before = io.cache.peek(LocalMachine, key)
+  let before = io.cache.peek(LocalMachine, key)
   if (!before) return proceed()
   const machine = owningMachine(io.cache, before)
   const boot = bootInputsOf(before, machine)
@@ -49,22 +49,23 @@ export async function reconcileLocalMachine(
   const paused = isPaused(cluster, before)
   if (boot && cluster && (paused || isDeleting(before))) await keepRunning(before, boot, cluster, io, workloads)
 
-  const after = draft(before)
+  let after = draft(before)
   let result: Result
   if (paused) result = { outcome: wait('reconciliation to be unpaused'), conditions: [] }
   else if (isDeleting(before)) result = await remove(after, io, workloads)
   else {
     const provisioned = provision(after, boot!, cluster!, io.clock.now())
     // The Node is created in another API server, so the finalizer for its deletion must be stored first.
-    const hasStoredFinalizer = hasFinalizer(before, LocalMachineFinalizer)
-    const joined = hasStoredFinalizer ? await joinCluster(before, boot!, cluster!, io, workloads) : undefined
+    if (hasFinalizer(after, LocalMachineFinalizer) && !hasFinalizer(before, LocalMachineFinalizer)) {
+      const { status: _, ...main } = after
+      const withoutStatus = { ...main, ...(before.status ? { status: before.status } : {}) }
+      before = await commitChanges(io.client, LocalMachine, before, withoutStatus, { conditions: [], signal: io.signal })
+      after = { ...after, metadata: draft(before).metadata }
+    }
+    const joined = await joinCluster(after, boot!, cluster!, io, workloads)
     result = {
-      outcome: mergeOutcomes([provisioned.outcome, ...(joined ? [joined.outcome] : [])]),
-      conditions: [
-        provisioned.condition,
-        joined?.condition ?? Conditions.NodeProvisioned.false('WaitingForMachine', 'Waiting for the machine to be provisioned'),
-        Conditions.Deleting.false('NotDeleting'),
-      ],
+      outcome: mergeOutcomes([provisioned.outcome, joined.outcome]),
+      conditions: [provisioned.condition, joined.condition, Conditions.Deleting.false('NotDeleting')],
     }
   }
   const computed = [...withReady(result.conditions), pausedCondition(cluster, before)]
