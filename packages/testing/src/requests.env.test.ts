@@ -1,0 +1,73 @@
+/** Counts the requests for a Cluster on an API server that takes time, as a real one does: two requests at once, 10 ms each. */
+import { Cluster } from '@capstan/api'
+import { isTrue, seededRandom, silent, type Transport, VirtualClock } from '@capstan/kube'
+import { createPlane, memoryStores } from '@capstan/lab'
+import { expect, test } from 'vitest'
+import { createFrom } from './manifests.ts'
+import { createTraffic, settle } from './settle.ts'
+
+const AtOnce = 2
+const Duration = 10
+/** Milliseconds until a watch event arrives. */
+const Delay = 3
+
+/** Delays requests and watch events while `isOn` returns true, and records the requests. */
+function slow(transport: Transport, clock: VirtualClock, requests: string[], isOn: () => boolean): Transport {
+  const sleep = (ms: number) => new Promise<void>((resolve) => void clock.schedule(ms, resolve))
+  const free = Array.from({ length: AtOnce }, () => 0)
+  return {
+    close: () => transport.close(),
+    async watch(request, signal) {
+      const events = await transport.watch(request, signal)
+      return (async function* () {
+        for await (const event of events) {
+          if (isOn()) await sleep(Delay)
+          yield event
+        }
+      })()
+    },
+    async send(request, signal) {
+      if (!isOn()) return transport.send(request, signal)
+      requests.push(`${request.verb} ${[request.plural, request.subresource].filter(Boolean).join('/')}`)
+      const next = free.indexOf(Math.min(...free))
+      free[next] = Math.max(clock.elapsed(), free[next]!) + Duration
+      await sleep(free[next]! - clock.elapsed())
+      return transport.send(request, signal)
+    },
+  }
+}
+
+test('a Cluster with three machines takes fewer than 170 requests until it is Available', async () => {
+  const clock = new VirtualClock()
+  const stores = memoryStores()
+  const traffic = createTraffic()
+  const requests: string[] = []
+  let isSlow = false
+  const plane = await createPlane({
+    stores,
+    clock,
+    random: seededRandom(1),
+    log: silent,
+    endpoint: { host: '127.0.0.1', port: 6443 },
+    reach: (_, inProcess) => slow(traffic.count(inProcess), clock, requests, () => isSlow),
+  })
+  // Informers lag behind and reconciles wait for virtual time, so the time advances after a few turns without progress.
+  const busy = { managers: () => [plane.manager], stores: () => stores.all(), traffic, patience: 5 }
+  await createFrom(plane.client, new URL('../../../bench/clusterclass.yaml', import.meta.url))
+  await settle(busy)
+  isSlow = true
+  const key = { namespace: 'default', name: 'a' }
+  const workers = { machineDeployments: [{ class: 'worker', name: 'md-0', replicas: 2 }] }
+  const topology = { classRef: { name: 'bench' }, version: 'v1.35.0', controlPlane: { replicas: 1 }, workers }
+  await plane.client.create(Cluster, { metadata: key, spec: { topology } })
+  while (!isTrue(await plane.client.get(Cluster, key), 'Available') && clock.elapsed() < 60_000) {
+    await settle(busy)
+    clock.step(clock.now() + 5)
+  }
+  const count = (text: string) => requests.filter((one) => one === text).length
+  expect(isTrue(await plane.client.get(Cluster, key), 'Available')).toBe(true)
+  expect(requests.length).toBeLessThan(170)
+  expect(requests.filter((one) => one.startsWith('get ')).length).toBeLessThan(5)
+  expect([count('get secrets'), count('create machines'), count('patch localmachines/status')]).toEqual([0, 1, 6])
+  await plane.close()
+})
