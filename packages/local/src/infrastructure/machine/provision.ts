@@ -29,7 +29,7 @@ export function provision(object: LocalMachine, boot: Boot, cluster: Cluster, no
     const message = 'Waiting for Machine spec.bootstrap.dataSecretName to be set'
     return { outcome: wait(message), condition: Provisioned.false('WaitingForBootstrapData', message) }
   }
-  // Written together with the provider ID: before this there is nothing to delete.
+  // A machine that is deleted before its provisioning begins needs no work.
   addFinalizer(object, LocalMachineFinalizer)
   status.timeline ??= {}
   status.timeline.provisioningStarted ??= timeText(now)
