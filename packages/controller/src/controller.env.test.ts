@@ -448,7 +448,7 @@ describe('commitChanges', () => {
     const seen = [before, before, newest]
     const cache = { peek: () => seen.shift() ?? newest } as unknown as Cache
     const after = withCondition(before, 'Ours', 'First')
-    await commitChanges(recorded(env.client, requests), Parent, before, after, { conditions: ['Ours'], cache })
+    await commitChanges(recordRequests(env.client, requests), Parent, before, after, { conditions: ['Ours'], cache })
     expect(requests).toEqual(['patch status', 'patch status'])
     expect(await reasons(env.client)).toEqual(['Ours=First', 'Theirs=Foreign'])
   })
@@ -460,7 +460,7 @@ describe('commitChanges', () => {
     const requests: string[] = []
     const cache = { peek: () => before } as unknown as Cache
     const after = withCondition(before, 'Ours', 'First')
-    await commitChanges(recorded(env.client, requests), Parent, before, after, { conditions: ['Ours'], cache })
+    await commitChanges(recordRequests(env.client, requests), Parent, before, after, { conditions: ['Ours'], cache })
     expect(requests).toEqual(['patch status', 'get', 'patch status'])
   })
 

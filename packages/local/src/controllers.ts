@@ -47,8 +47,12 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
       name: 'localmachine',
       for: LocalMachine,
       watches: [
-        watches(Cluster, ofCluster(machinesByCluster), clusterMattered),
-        watches(Machine, (machine) => referenced(machine, LocalMachine, machine.spec.infrastructureRef), machineMattered),
+        watches(Cluster, ofCluster(machinesByCluster), relevantClusterChange),
+        watches(
+          Machine,
+          (machine) => keyOfReference(machine, LocalMachine, machine.spec.infrastructureRef),
+          relevantMachineChange,
+        ),
         // Its events trigger no reconcile: reconciles read bootstrap data and the certificate authority from the cache.
         watches(Secret, () => []),
       ],

@@ -489,7 +489,7 @@ describe('reports why an object cannot be created, and creates it later', () => 
     )
     await world.client.delete(DevCluster, { namespace: 'default', name: 'demo' })
     await world.advance(seconds(1000))
-    await comeUp(world)
+    await becomeReady(world)
     expect(await world.reconciled()).toBe('True ReconcileSucceeded')
   })
 

@@ -28,7 +28,7 @@ import { type Endpoint, endpointOf } from '../controlplane/endpoint.ts'
 import { LocalControlPlane } from '../kinds/local-control-plane.ts'
 import { owningMachine, owningMachinePool } from '../owner.ts'
 import { createSecret, findSecret, secretData, secretText } from '../secrets.ts'
-import { again, failureAt, instant, progress, reportTerminal } from '../simulation.ts'
+import { retryOutcome, failureAt, timeText, progress, reportTerminal } from '../simulation.ts'
 import { roleTaint } from '../workload/node.ts'
 import { formatBootstrapData, parseBootstrapData } from './data.ts'
 

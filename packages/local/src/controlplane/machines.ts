@@ -122,7 +122,10 @@ export function desiredMachine(
       name,
       namespace: controlPlane.metadata.namespace!,
       labels,
-      annotations: { ...annotations, ...(replaced === undefined ? {} : { [RemediationForAnnotation]: replaced }) },
+      annotations: {
+        ...annotations,
+        ...(remediationRecord === undefined ? {} : { [RemediationForAnnotation]: remediationRecord }),
+      },
       // As upstream's MachineSets do: core need not add it.
       finalizers: [MachineFinalizer],
       ownerReferences: [controllerReference(controlPlane, LocalControlPlane)],
@@ -164,7 +167,10 @@ export async function syncMachine(
   const generation = found.status?.nodeRef
     ? found.metadata.generation
     : (reported?.observedGeneration ?? found.metadata.generation)
-  const conditions = setConditions(found.status?.conditions, [upToDate(found, outdated)], { now: io.clock.now(), generation })
+  const conditions = setConditions(found.status?.conditions, [upToDateCondition(found, outdated)], {
+    now: io.clock.now(),
+    generation,
+  })
   machine.status = { ...machine.status, conditions }
   const latest = await commitChanges(io.client, Machine, found, machine, {
     conditions: ['UpToDate'],

@@ -14,7 +14,7 @@ export interface Stage {
 const Provisioned = LocalMachineConditions.Provisioned
 
 /** Writes the simulated state at `now` on the draft. Pure, except for the draft. */
-export function provision(object: LocalMachine, boot: Boot, cluster: Cluster, now: number): Stage {
+export function provision(object: LocalMachine, boot: BootInputs, cluster: Cluster, now: number): Stage {
   const status = (object.status ??= {})
   if (status.initialization?.provisioned) {
     addFinalizer(object, LocalMachineFinalizer)
