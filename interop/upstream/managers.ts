@@ -7,6 +7,7 @@ import {
   CustomResourceDefinition,
   isTrue,
   MutatingWebhookConfiguration,
+  orAbsent,
   systemClock,
   ValidatingWebhookConfiguration,
 } from '@capstan/kube'
@@ -181,10 +182,25 @@ export async function startManagers(
 
 /** Uses server-side apply, because client-side apply would store the definition in an annotation, for which the largest is too long. */
 export async function install(client: Client, crds: Manifests['crds']): Promise<void> {
-  for (const crd of crds) await client.apply(CustomResourceDefinition, crd, { fieldManager })
+  for (const crd of crds) {
+    await replaceConversionService(client, crd)
+    await client.apply(CustomResourceDefinition, crd, { fieldManager })
+  }
   await until(client, CustomResourceDefinition, 'all CustomResourceDefinitions Established', (found) =>
     crds.every(({ metadata: { name } }) => found.some((one) => one.metadata.name === name && isTrue(one, 'Established'))),
   )
+}
+
+/**
+ * A manager of Capstan that stopped leaves the Service of the manifests in the definition. Upstream's release names that Service as well,
+ * but here its managers are processes with a URL, and a definition cannot have both.
+ */
+async function replaceConversionService(client: Client, { metadata: { name }, spec }: Manifests['crds'][number]): Promise<void> {
+  const existing = await orAbsent(client.get(CustomResourceDefinition, { name }))
+  if (existing?.spec.conversion?.webhook?.clientConfig?.service === undefined) return
+  const clientConfig = { ...spec.conversion!.webhook!.clientConfig, service: null }
+  const body = { spec: { conversion: { webhook: { clientConfig } } } }
+  await client.patch(CustomResourceDefinition, { name }, { type: 'merge', body }, { fieldManager })
 }
 
 /** Writes one serving certificate for all webhook servers. @returns its folder */
