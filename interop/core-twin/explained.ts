@@ -118,17 +118,17 @@ export const explained: readonly Explained[] = [
   {
     what: 'Records that upstream does not write',
     reason:
-      'Capstan records the hooks that block a Cluster, that BeforeClusterCreate has allowed the creation, when an extension was discovered, why a Machine was not updated in place, and the parts of a patch that were dropped',
-    seen: 'annotations `runtime.capstan.dev/*` on Clusters and ExtensionConfigs, `AfterControlPlaneInitialized` in `runtime.cluster.x-k8s.io/pending-hooks` as soon as a Cluster may be created, events `InPlaceUpdateNotPossible` and `FailedCanUpdateMachineSet` on MachineDeployments and `PatchPartsIgnored` on Clusters',
+      'Capstan records the hooks that block a Cluster or a Machine, that BeforeClusterCreate has allowed the creation, when an extension was discovered, why a Machine was not updated in place, and the parts of a patch that were dropped',
+    seen: 'annotations `runtime.capstan.dev/*` on Clusters, ExtensionConfigs and Machines, `AfterControlPlaneInitialized` in `runtime.cluster.x-k8s.io/pending-hooks` as soon as a Cluster may be created, events `InPlaceUpdateNotPossible` and `FailedCanUpdateMachineSet` on MachineDeployments and `PatchPartsIgnored` on Clusters',
     matches: ({ object, path, theirs, ours }) =>
       (theirs === undefined &&
         ((path.endsWith('runtime.cluster.x-k8s.io/pending-hooks') &&
           (ours === 'AfterControlPlaneInitialized' || ours === CoreManagers.ours)) ||
-          (/^(Cluster|ExtensionConfig) /.test(object) && path.includes('metadata.annotations.runtime.capstan.dev/')) ||
+          (/^(Cluster|ExtensionConfig|Machine) /.test(object) && path.includes('metadata.annotations.runtime.capstan.dev/')) ||
           (object === 'Events' &&
             / (Normal InPlaceUpdateNotPossible|Warning FailedCanUpdateMachineSet|Warning PatchPartsIgnored) /.test(path)))) ||
       // Owned by the first writer of an annotation.
-      (/^(Cluster|ExtensionConfig) /.test(object) &&
+      (/^(Cluster|ExtensionConfig|Machine) /.test(object) &&
         /^metadata\.managedFields\[(core|twin) Update\] \.metadata\.annotations$/.test(path)),
   },
   {
