@@ -253,7 +253,7 @@ test('an extension that ends its own process is started again', patient, async (
     code: 1,
     err: expect.stringContaining('the process of the extension ended: exit code 3'),
   })
-  await command.line(/its process runToEnd \(exit code 3\): it is started again$/)
+  await command.line(/its process ended \(exit code 3\): it is started again$/)
   await command.line(/Extension quota: reloaded/)
 })
 
