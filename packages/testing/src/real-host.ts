@@ -124,12 +124,8 @@ async function wipe(client: Client, kinds: readonly Kind[]): Promise<void> {
       await orAbsent(client.patch(kind, key, { type: 'merge', body: { metadata: { finalizers: null } } }))
     await orAbsent(client.delete(kind, key))
   }
-  const removeAll = async (kind: Kind) => {
-    // A test may have deleted the definition.
-    const found = await orAbsent(client.list(kind))
-    await Promise.all((found?.items ?? []).map((object) => remove(kind, object)))
-  }
-  await Promise.all([...kinds, ...builtIn, Namespace as Kind].map(removeAll))
+  const all = [...kinds, ...builtIn, Namespace as Kind]
+  await Promise.all(all.map(async (kind) => Promise.all((await client.list(kind)).items.map((object) => remove(kind, object)))))
   while ((await client.list(Namespace)).items.some(({ metadata }) => !ownObjects.Namespace!.test(metadata.name)))
     await new Promise((resolve) => void setTimeout(resolve, 100))
 }
