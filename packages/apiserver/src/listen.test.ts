@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { connect as connectHTTP2, constants } from 'node:http2'
 import { request } from 'node:https'
+import { connect as connectTCP } from 'node:net'
 import { connect } from 'node:tls'
-import { StatusError, systemClock } from '@capstan/kube'
+import { silent, StatusError, systemClock } from '@capstan/kube'
 import type { CertifiedKey } from '@capstan/kube/node'
 import { issueCertificate, makeAuthority } from '@capstan/kube/node'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
@@ -103,6 +104,21 @@ test("a request carries its sender's identity", async () => {
     'management: bob(system:authenticated) PUT /x?y=1 body',
     'management: rejected GET /x?y=1 ',
   ])
+})
+
+test('a server that stops does not wait for a TLS handshake', async () => {
+  const failures: unknown[] = []
+  const main = endpoint(management, echo('management'))
+  const log = { ...silent, debug: (_: string, fields?: { err?: unknown }) => void failures.push(fields?.err) }
+  const listener = await listen({ port: 0, endpointFor: () => main, clock: systemClock, log })
+  const socket = connectTCP({ host: '127.0.0.1', port: listener.port })
+  const closed = once(socket, 'close')
+  await once(socket, 'connect')
+  // Connections are accepted in order.
+  await send(listener, {})
+  await listener.close(0)
+  await closed
+  expect(failures).not.toContainEqual(expect.objectContaining({ code: 'ERR_TLS_HANDSHAKE_TIMEOUT' }))
 })
 
 test.each(['HTTP/1.1', 'HTTP/2'])('values of a repeated header may contain commas (%s)', async (protocol) => {

@@ -133,12 +133,12 @@ export async function listen({
   })
   server.maxConnections = MaxConnections
   server.setTimeout(0)
-  const sockets = new Set<TLSSocket>()
+  // Includes connections whose TLS handshake has not ended.
+  const sockets = new Set<Socket>()
   const sessions = new Set<ServerHttp2Session>()
+  server.on('connection', (socket: Socket) => sockets.add(socket.on('close', () => sockets.delete(socket))))
   server.on('secureConnection', (socket: TLSSocket) => {
-    sockets.add(socket)
     socket.setNoDelay(true)
-    socket.on('close', () => sockets.delete(socket))
     socket.on('error', (err) => log.debug('Connection failed', { err }))
   })
   server.on('clientError', rejectMalformed)

@@ -77,9 +77,9 @@ export function createExtensionClient({
   const breakerOf = (name: string): Breaker => {
     const known = breakers.get(name)
     if (known) return known
-    const fresh = new Breaker(clock, limits)
-    breakers.set(name, fresh)
-    return fresh
+    const created = new Breaker(clock, limits)
+    breakers.set(name, created)
+    return created
   }
   /** Handlers that are registered again may have a new address: their breakers are reset. */
   const resetBreakers = (extensionConfig: string): void => {
@@ -97,7 +97,7 @@ export function createExtensionClient({
     })
   }
 
-  const observed = createObservedCalls({ transport, clock, tracer })
+  const observedCalls = createObservedCalls({ transport, clock, tracer })
   let extraCondition: () => boolean = () => true
   const listeners: ((extensionConfig: string) => void)[] = []
   const notifyChanged = (extensionConfig: string): void => {
@@ -192,7 +192,7 @@ export function createExtensionClient({
       },
     }
     const response = await breakerOf(name).run(
-      () => observed.call(call, { hook, extensionConfig, handler: name }, signal),
+      () => observedCalls.call(call, { hook, extensionConfig, handler: name }, signal),
       (err) => err instanceof HookFailed && isOutage(err),
       // Earlier failures of other objects must not make this object skip a hook.
       { patience: seconds(call.timeoutSeconds), signal, evenWhenOpen: failurePolicy === 'Ignore' },
@@ -232,7 +232,7 @@ export function createExtensionClient({
       const discovery = async () => {
         const target = { ...targetOf(config.spec.clientConfig, Discovery), extensionConfig: config.metadata.name }
         const call = { hook: Discovery, target, timeoutSeconds: defaultTimeout, request: {} }
-        return observed.call(call, { hook: Discovery, extensionConfig: config.metadata.name }, signal)
+        return observedCalls.call(call, { hook: Discovery, extensionConfig: config.metadata.name }, signal)
       }
       const response = (await withContextAsync(head, discovery())) as ResponseOf<typeof Discovery>
       assertSuccess(response, head)
@@ -265,7 +265,7 @@ export function createExtensionClient({
       if (registry.release(name)) notifyChanged(name)
     },
     onChanged: (listener) => void listeners.push(listener),
-    observe: observed.observe,
+    observe: observedCalls.observe,
     breakers,
     unstableMessages: messages.counts,
     close: () => transport.close(),
@@ -287,7 +287,7 @@ type Selection = Pick<Registration, 'namespaceSelector' | 'objectSelector'>
 const matchesObject = ({ objectSelector }: Selection, { kind, metadata }: KubeObject): boolean =>
   kind !== 'Cluster' || objectSelector.matches(metadata.labels)
 
-/** Conversions are code of the hook's author: their errors fail the call, not the process. */
+/** Converts a request or response. Conversions are code of the hook's author, so their errors fail the call, not the process. */
 function convertOrFail<T>(what: 'request' | 'response', from: Hook, to: Hook, convert: () => T): T {
   try {
     return convert()

@@ -42,7 +42,7 @@ export class HostConnections {
   readonly #clock: Clock
   readonly #http2 = new Set<Http2Connection>()
   #attempt: Attempt | undefined
-  #triedAhead = -Infinity
+  #lastAttemptAhead = -Infinity
   #calls = 0
   #retired = false
 
@@ -77,28 +77,28 @@ export class HostConnections {
   async exchange(call: Exchange): Promise<HttpAnswer> {
     this.#calls++
     let isUnderWay = true
-    const ended = () => {
+    const endCall = () => {
       if (!isUnderWay) return
       isUnderWay = false
       this.#calls--
-      this.#endIfUnused()
+      this.#closeIfUnused()
     }
     try {
-      let way = this.#openConnection()
-      while (way === undefined) {
+      let chosen = this.#openConnection()
+      while (chosen === undefined) {
         await this.#waitForConnection(call.signal)
-        way = this.#openConnection()
+        chosen = this.#openConnection()
       }
-      return await (way === 'http/1.1' ? exchangeHttp1(this.#agent, call, ended) : way.exchange(call, ended))
+      return await (chosen === 'http/1.1' ? exchangeHttp1(this.#agent, call, endCall) : chosen.exchange(call, endCall))
     } catch (err) {
-      ended()
+      endCall()
       throw err
     }
   }
 
   retire(): void {
     this.#retired = true
-    this.#endIfUnused()
+    this.#closeIfUnused()
   }
 
   /** Closes all connections, which aborts calls in progress. */
@@ -123,32 +123,32 @@ export class HostConnections {
   /** Waits for a connection; concurrent callers share the attempt. @throws the error of the attempt */
   #waitForConnection(signal: AbortSignal): Promise<void> {
     const known = this.#attempt
-    if (known && this.#clock.elapsed() - known.since < longestShared) return known.wait(signal)
-    return this.#begin().wait(signal)
+    if (known && this.#clock.elapsed() - known.since < maxSharedAge) return known.wait(signal)
+    return this.#startAttempt().wait(signal)
   }
 
   /** Opens another connection for later calls; no caller waits for it. */
   #connectAhead(): void {
     const now = this.#clock.elapsed()
-    if (this.#attempt || now - this.#triedAhead < longestShared) return
-    this.#triedAhead = now
-    const attempt = this.#begin()
-    const late = this.#clock.schedule(longestShared, () => attempt.cancel())
-    const over = () => late.cancel()
+    if (this.#attempt || now - this.#lastAttemptAhead < maxSharedAge) return
+    this.#lastAttemptAhead = now
+    const attempt = this.#startAttempt()
+    const late = this.#clock.schedule(maxSharedAge, () => attempt.cancel())
+    const stopTimer = () => late.cancel()
     attempt.done.then(() => {
-      this.#triedAhead = -Infinity
-      over()
-    }, over)
+      this.#lastAttemptAhead = -Infinity
+      stopTimer()
+    }, stopTimer)
   }
 
-  #begin(): Attempt {
+  #startAttempt(): Attempt {
     const attempt = new Attempt(this.#clock.elapsed(), (opened) => this.#open(opened))
     this.#attempt = attempt
-    const over = () => {
+    const finish = () => {
       if (this.#attempt === attempt) this.#attempt = undefined
-      this.#endIfUnused()
+      this.#closeIfUnused()
     }
-    attempt.done.then(over, over)
+    attempt.done.then(finish, finish)
     return attempt
   }
 
@@ -182,7 +182,7 @@ export class HostConnections {
     })
   }
 
-  #endIfUnused(): void {
+  #closeIfUnused(): void {
     if (this.#retired && this.#calls === 0) {
       this.#agent.destroy()
       for (const connection of this.#http2) connection.close()
@@ -199,7 +199,7 @@ const idleTimeout = seconds(90)
 const manyCalls = 8
 
 /** Maximum age of a pending attempt that further callers join. Without this limit they would keep a hanging attempt alive forever. */
-const longestShared = seconds(10)
+const maxSharedAge = seconds(10)
 
 /** An attempt to connect. It is aborted when no caller waits for it any more. */
 class Attempt {
@@ -224,8 +224,8 @@ class Attempt {
       }
       if (signal.aborted) return abort()
       signal.addEventListener('abort', abort, { once: true })
-      const settled = () => signal.removeEventListener('abort', abort)
-      this.done.then(resolve, reject).finally(settled)
+      const removeAbortListener = () => signal.removeEventListener('abort', abort)
+      this.done.then(resolve, reject).finally(removeAbortListener)
     })
   }
 

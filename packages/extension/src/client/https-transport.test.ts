@@ -209,8 +209,9 @@ test('a call succeeds when the server has closed the kept connection', async () 
   let connections = 0
   const hasty = createServer({ key, cert, keepAlive: true }, (request, response) => {
     request.resume()
-    // The socket is closed after the response, without a `connection: close` header.
-    response.end('{"status":"Success"}', () => setImmediate(() => request.socket.destroy()))
+    // The socket is closed after the response, without a `connection: close` header. `destroySoon` shuts the connection down, because the
+    // client does not notice a closed socket while a process that another test starts has inherited it.
+    response.end('{"status":"Success"}', () => setImmediate(() => request.socket.destroySoon()))
     request.socket.once('close', () => closed.resolve())
   })
   let closed = Promise.withResolvers<void>()

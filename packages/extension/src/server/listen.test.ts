@@ -1,10 +1,11 @@
 import { once } from 'node:events'
 import { request as httpsRequest } from 'node:https'
 import { connect as connectHttp2, constants } from 'node:http2'
+import { connect as connectTCP } from 'node:net'
 import { connect as connectTLS, type ConnectionOptions, type TLSSocket } from 'node:tls'
-import { seconds, systemClock, VirtualClock } from '@capstan/kube'
+import { seconds, silent, systemClock, VirtualClock } from '@capstan/kube'
 import { type CertifiedKey, issueCertificate, makeAuthority } from '@capstan/kube/node'
-import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type Listening, listen, type ListenOptions } from './listen.ts'
 import type { FetchHandler } from './server.ts'
 
@@ -218,6 +219,19 @@ describe('a listening server', () => {
     expect(clock.nextDue).toBeUndefined()
   })
 
+  it('does not wait for a TLS handshake when it stops', async () => {
+    const failures: unknown[] = []
+    const server = await serve(echo, { log: { ...silent, debug: (_, fields) => void failures.push(fields?.err) } })
+    const socket = connectTCP({ host: '127.0.0.1', port: server.port })
+    const closed = once(socket, 'close')
+    await once(socket, 'connect')
+    // Connections are accepted in order.
+    await post(server.port, '/', '')
+    await server.close(0)
+    await closed
+    expect(failures).not.toContainEqual(expect.objectContaining({ code: 'ERR_TLS_HANDSHAKE_TIMEOUT' }))
+  })
+
   it('closes the connection of a client that does not read the response', async () => {
     const clock = new VirtualClock()
     const { port } = await serve(async () => new Response('x'.repeat(16 * 1024 * 1024)), { clock })
@@ -266,7 +280,8 @@ describe('a stopping server', () => {
     const closed = server.close()
     const [code] = (await goaway) as [number]
     expect(code).toBe(constants.NGHTTP2_NO_ERROR)
-    await expect(post(server.port, '/', '')).rejects.toThrow('ECONNREFUSED')
+    // A process that another test starts has the socket until its program is loaded.
+    await vi.waitFor(() => expect(post(server.port, '/', '')).rejects.toThrow('ECONNREFUSED'))
     answer()
     expect((await call).text).toBe('done')
     let text = ''

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Session } from 'node:http2'
 import { constants as http2, createSecureServer } from 'node:http2'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { ReadableStream } from 'node:stream/web'
 import type { TLSSocket } from 'node:tls'
@@ -55,7 +55,7 @@ const MaxHeaderBytes = 64 * 1024
 const MaxConnections = 2000
 /** Maximum time for sending the last responses before connections are closed. */
 const lastResponsesTime = seconds(1)
-/** Most concurrent streams of a connection, as upstream. */
+/** Maximum number of concurrent streams on a connection. Upstream has the same limit. */
 const MaxStreams = 250
 
 export interface Listening {
@@ -71,7 +71,7 @@ export interface Listening {
 export async function listen(handle: FetchHandler, options: ListenOptions): Promise<Listening> {
   const { host = '127.0.0.1', port = 0, clock = systemClock, log = silent } = options
   const patience = { ...defaultPatience, ...options.patience }
-  const context = (serving: ServingCertificate) => ({
+  const contextOf = (serving: ServingCertificate) => ({
     cert: serving.certificate,
     key: serving.key,
     minVersion: options.minVersion ?? 'TLSv1.2',
@@ -82,7 +82,7 @@ export async function listen(handle: FetchHandler, options: ListenOptions): Prom
   })
   const server = createSecureServer({
     allowHTTP1: true,
-    ...context(options),
+    ...contextOf(options),
     ...(options.clientCA === undefined ? {} : { requestCert: true, rejectUnauthorized: true }),
     handshakeTimeout: patience.handshake,
     settings: { maxConcurrentStreams: MaxStreams, maxHeaderListSize: MaxHeaderBytes },
@@ -92,13 +92,13 @@ export async function listen(handle: FetchHandler, options: ListenOptions): Prom
   server.maxConnections = MaxConnections
   server.setTimeout(0)
 
-  const sockets = new Set<TLSSocket>()
+  // Includes connections whose TLS handshake has not ended.
+  const sockets = new Set<Socket>()
   const sessions = new Set<ServerHttp2Session>()
+  server.on('connection', (socket: Socket) => sockets.add(socket.on('close', () => sockets.delete(socket))))
   server.on('secureConnection', (socket: TLSSocket) => {
-    sockets.add(socket)
     socket.setNoDelay(true)
     socket.setKeepAlive(true, seconds(30))
-    socket.on('close', () => sockets.delete(socket))
     socket.on('error', (err) => log.debug('Connection failed', { err }))
   })
   server.on('session', (session) => {
@@ -111,14 +111,14 @@ export async function listen(handle: FetchHandler, options: ListenOptions): Prom
   server.on('sessionError', (err) => log.debug('HTTP/2 session failed', { err }))
 
   let underWay = 0
-  let done: (() => void) | undefined
+  let onIdle: (() => void) | undefined
   let closing: Promise<void> | undefined
   server.on('request', (incoming, outgoing) => {
     underWay++
     // The client then sends its next call on another connection. HTTP/2 has GOAWAY for this.
     if (closing && incoming.httpVersionMajor === 1) outgoing.setHeader('connection', 'close')
     void respond(handle, incoming, outgoing, { patience, clock, log }).finally(() => {
-      if (--underWay === 0) done?.()
+      if (--underWay === 0) onIdle?.()
     })
   })
 
@@ -132,20 +132,20 @@ export async function listen(handle: FetchHandler, options: ListenOptions): Prom
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
     const goAwaysSent = Promise.all([...sessions].map(sendGoAway))
     if ('closeIdleConnections' in server) (server.closeIdleConnections as () => void)()
-    const answered = new Promise<void>((resolve) => {
-      done = resolve
+    const allAnswered = new Promise<void>((resolve) => {
+      onIdle = resolve
       if (underWay === 0) resolve()
     })
     // A written response takes a moment to be sent.
-    const sent = answered.then(() => within(Math.min(grace, lastResponsesTime), goAwaysSent, clock))
-    await within(grace, sent, clock)
+    const sent = allAnswered.then(() => waitAtMost(Math.min(grace, lastResponsesTime), goAwaysSent, clock))
+    await waitAtMost(grace, sent, clock)
     for (const socket of sockets) socket.destroy()
     await closed
   }
   return {
     url: urlOf('https', host, bound),
     port: bound,
-    renew: (serving) => server.setSecureContext(context(serving)),
+    renew: (serving) => server.setSecureContext(contextOf(serving)),
     close: (grace = patience.reading) => (closing ??= close(grace)),
   }
 }
@@ -160,22 +160,22 @@ const http1Options = ({ headers, reading, idle }: Patience) => ({
   connectionsCheckingInterval: headers / 4,
 })
 
-/** Malformed HTTP/1.1 is answered before the connection is closed. */
+/** Responds to malformed HTTP/1.1, then closes the connection. */
 function rejectMalformed({ code = '' }: NodeJS.ErrnoException, socket: Duplex, clock: Clock): void {
   if (!socket.writable || code === 'ECONNRESET') return void socket.destroy()
   const status = code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request'
   socket.resume()
   socket.end(`HTTP/1.1 ${code === 'ERR_HTTP_REQUEST_TIMEOUT' ? '408 Request Timeout' : status}\r\nConnection: close\r\n\r\n`)
-  const cut = clock.schedule(lastResponsesTime, () => socket.destroy())
-  socket.once('close', () => cut.cancel())
+  const closeTimer = clock.schedule(lastResponsesTime, () => socket.destroy())
+  socket.once('close', () => closeTimer.cancel())
 }
 
 /** Returns a URL of the server for clients on this machine. */
 export const urlOf = (scheme: 'http' | 'https', host: string, port: number): string =>
   `${scheme}://${host === '' ? 'localhost' : host.includes(':') ? `[${host}]` : host}:${port}`
 
-/** Resolves when `fact` settles, or after `limit` milliseconds. */
-function within(limit: number, promise: Promise<unknown>, clock: Clock): Promise<void> {
+/** Resolves when `promise` resolves, or after `limit` milliseconds. */
+function waitAtMost(limit: number, promise: Promise<unknown>, clock: Clock): Promise<void> {
   return new Promise((resolve) => {
     const timer = clock.schedule(limit, resolve)
     void promise.then(() => {
@@ -245,9 +245,9 @@ async function respond(
     const answer = { status: response.status, headers, body }
     if (incoming.httpVersionMajor === 2) answerHttp2(incoming, outgoing, answer)
     else answerHttp1(incoming, outgoing, answer)
-    const late = clock.schedule(patience.reading, disconnect)
+    const closeTimer = clock.schedule(patience.reading, disconnect)
     await closed
-    late.cancel()
+    closeTimer.cancel()
   } catch (err) {
     if (!gone.signal.aborted) log.debug('Request not answered', { err })
     // No response is possible any more; the handler logs its own errors.
@@ -277,13 +277,13 @@ function answerHttp1(incoming: Http2ServerRequest, outgoing: Http2ServerResponse
  */
 function answerHttp2(incoming: Http2ServerRequest, { stream }: Http2ServerResponse, { status, headers, body }: Answer): void {
   const isEmpty = body.length === 0 || incoming.method === 'HEAD'
-  // HTTP/2 has no such header: `close` closes the session instead. Upstream: net/http does the same.
+  // HTTP/2 has no `connection` header. Its value `close` closes the session instead, as in Go's net/http.
   const { connection, ...rest } = headers
   if (connection === 'close') stream.session?.close()
   stream.respond({ ':status': status, ...rest }, { endStream: isEmpty })
   if (isEmpty) stream.end()
   else stream.end(body)
-  // Not as a callback: Node calls it with an error when the stream was already closed successfully.
+  // An event, because Node calls the callback of `end` with an error when the stream was already closed successfully.
   if (!incoming.complete) {
     stream.once('finish', () => {
       if (!incoming.complete) stream.close(http2.NGHTTP2_NO_ERROR)

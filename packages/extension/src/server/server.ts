@@ -25,7 +25,7 @@ export interface ServerOptions {
 }
 
 export interface ServerLimits {
-  /** Most concurrent handlers. Further calls wait, at most for their timeout. */
+  /** Maximum number of concurrent handlers. Further calls wait, at most for their timeout. */
   readonly inFlight: number
   /** Memory budget in bytes for the bodies of all requests in progress. */
   readonly bytes: number
@@ -49,7 +49,7 @@ export interface ServedCall {
 
 /**
  * Returns a server for an extension's handlers and discovery. The response to an invalid request is a Failure with status 200, as in the
- * protocol. A handler that throws leads to status 500, one that exceeds its timeout to 504, which the failure policy covers.
+ * protocol. A handler that throws leads to status 500, and one that exceeds its timeout to status 504; the failure policy covers both.
  */
 export function extensionServer(extension: Extension, options: ServerOptions = {}): FetchHandler {
   const { log = silent, clock = systemClock, tracer = globalTracer(), observe } = options
@@ -63,9 +63,9 @@ export function extensionServer(extension: Extension, options: ServerOptions = {
 
   return async (request) => {
     const { pathname, search, searchParams } = new URL(request.url)
-    const clean = pathname.replace(/\/{2,}/g, '/')
+    const cleanPath = pathname.replace(/\/{2,}/g, '/')
     // Redirects to the path without duplicate slashes, as Go's mux does.
-    if (clean !== pathname) return new Response(null, { status: 301, headers: { location: clean + search } })
+    if (cleanPath !== pathname) return new Response(null, { status: 301, headers: { location: cleanPath + search } })
     const handler = routes.get(pathname) ?? routes.get(belowPrefix(pathname, groups))
     if (!handler) return new Response('404 page not found\n', { status: 404 })
 
@@ -73,15 +73,15 @@ export function extensionServer(extension: Extension, options: ServerOptions = {
     return serverSpan(tracer, request, { hook, handler: name }, async (endSpan) => {
       const started = clock.elapsed()
       const deadline = deadlineOf(request.signal, searchParams.get('timeout'), clock)
-      const bound = log.child({ hook: hook.name, ...(name === '' ? {} : { handler: name }) })
-      const outcome = await runCall(handler, request, { limiter, deadline, log: bound })
+      const callLog = log.child({ hook: hook.name, ...(name === '' ? {} : { handler: name }) })
+      const outcome = await runCall(handler, request, { limiter, deadline, log: callLog })
       deadline.cancel()
 
       const response = responseTo(handler, outcome, handler === discovery ? discoveryContent : {})
       // A response that cannot be encoded as JSON is an error of the handler.
-      const end: End = outcome.kind === 'answer' && response.status !== 200 ? { kind: 'error' } : outcome
+      const end: Outcome = outcome.kind === 'answer' && response.status !== 200 ? { kind: 'error' } : outcome
       const took = clock.elapsed() - started
-      report(end, took, bound, hook === Discovery ? 'debug' : 'info')
+      report(end, took, callLog, hook === Discovery ? 'debug' : 'info')
       observe?.({ hook: hook.name, handler: name, status: statusOf(end), took })
       endSpan({ code: response.status, ...(end.kind === 'answer' ? {} : { error: statusOf(end) }) })
       return response
@@ -90,12 +90,12 @@ export function extensionServer(extension: Extension, options: ServerOptions = {
 }
 
 /** The result of a call. */
-type End =
+type Outcome =
   | { readonly kind: 'answer'; readonly answer: Answer; readonly cluster?: string | undefined }
   | { readonly kind: 'error' | 'timeout' | 'gone' }
   | { readonly kind: 'rejected'; readonly why: string }
 
-const statusOf = (end: End): ServedCall['status'] => {
+const statusOf = (end: Outcome): ServedCall['status'] => {
   switch (end.kind) {
     case 'answer':
       return end.answer.kind === 'fail' ? 'Failure' : 'Success'
@@ -111,7 +111,7 @@ const statusOf = (end: End): ServedCall['status'] => {
 }
 
 /** Logs one line for a call: of request and response, only the message for users. */
-function report(end: End, ms: number, log: Logger, level: 'debug' | 'info'): void {
+function report(end: Outcome, ms: number, log: Logger, level: 'debug' | 'info'): void {
   const status = statusOf(end)
   if (end.kind !== 'answer') {
     log.warn('Hook not answered', { status, ms, ...('why' in end ? { reason: end.why } : {}) })
@@ -127,7 +127,7 @@ function report(end: End, ms: number, log: Logger, level: 'debug' | 'info'): voi
   })
 }
 
-function responseTo({ hook, name }: Handler, end: End, discoveryContent: object): Response {
+function responseTo({ hook, name }: Handler, end: Outcome, discoveryContent: object): Response {
   const handler = `handler ${JSON.stringify(name)}`
   switch (end.kind) {
     case 'answer': {
@@ -171,10 +171,10 @@ interface CallContext {
 }
 
 /** Reads the request, waits for the concurrency limit and calls the handler, all before the deadline. */
-async function runCall(handler: Handler, request: Request, { limiter, deadline, log }: CallContext): Promise<End> {
+async function runCall(handler: Handler, request: Request, { limiter, deadline, log }: CallContext): Promise<Outcome> {
   const { signal } = deadline
   const reading = limiter.read()
-  const run = async (): Promise<End> => {
+  const run = async (): Promise<Outcome> => {
     let decoded: Record<string, unknown>
     try {
       const body = await readBytes(request.body, maxBodyBytes, (bytes) => reading.take(bytes))
@@ -185,25 +185,25 @@ async function runCall(handler: Handler, request: Request, { limiter, deadline, 
       if (err instanceof WireError) return failure(`error unmarshalling request: ${err.message}`)
       return failure(`error reading request: ${err instanceof TooLong ? 'http: request body too large' : messageOf(err)}`)
     }
-    const leave = await limiter.enter(signal)
-    if (!leave) return { kind: 'rejected', why: 'too many calls are in progress' }
+    const release = await limiter.enter(signal)
+    if (!release) return { kind: 'rejected', why: 'too many calls are in progress' }
     try {
       return { kind: 'answer', answer: await answerOf(handler, decoded, log, signal), cluster: clusterIn(decoded) }
     } catch (err) {
       if (!signal.aborted) log.error('Handler failed', { err })
       return { kind: 'error' }
     } finally {
-      leave()
+      release()
     }
   }
   // A handler that continues after the deadline counts against the concurrency limit until it ends.
-  const late = new Promise<End>((resolve) => {
+  const deadlinePassed = new Promise<Outcome>((resolve) => {
     const stop = () => resolve({ kind: deadline.passed ? 'timeout' : 'gone' })
     if (signal.aborted) stop()
     else signal.addEventListener('abort', stop, { once: true })
   })
   const end = run().finally(() => reading.done())
-  return Promise.race([late, end])
+  return Promise.race([deadlinePassed, end])
 }
 
 async function answerOf(
@@ -233,7 +233,7 @@ function shapeOf(value: unknown): string {
   return value === undefined || value === null ? String(value) : `a ${typeof value}`
 }
 
-const failure = (message: string): End => ({ kind: 'answer', answer: { kind: 'fail', message } })
+const failure = (message: string): Outcome => ({ kind: 'answer', answer: { kind: 'fail', message } })
 
 /** Returns the `namespace/name` of the request's Cluster, if it has one. */
 function clusterIn({ cluster }: Record<string, unknown>): string | undefined {
