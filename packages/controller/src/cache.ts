@@ -94,6 +94,11 @@ export class Informers implements Cache {
     return this.#informer(kind).get(key) as T | undefined
   }
 
+  newest<T extends KubeObject>(kind: Kind<T>, key: ObjectKey): T | undefined {
+    this.#checkNamespace('get', key.namespace, keyText(key))
+    return this.#informer(kind).newest(key) as T | undefined
+  }
+
   async get<T extends KubeObject>(kind: Kind<T>, key: ObjectKey): Promise<T> {
     const object = this.peek(kind, key)
     if (!object) throw notFound(kind, key.name)

@@ -1,7 +1,8 @@
 /** Commits the changes that one reconcile made on its draft, as at most two patches. Upstream: util/patch, v1.14. */
 import type { Client, Condition, JsonObject, Kind, KubeObject } from '@capstan/kube'
 import { diffMerge, equal, isDeleting, isReason, isRecord, keyOf, legacyConditionsOf } from '@capstan/kube'
-import type { Cache } from './controller.ts'
+import type { Cache, ReconcileContext } from './controller.ts'
+import { inTurn } from './turns.ts'
 
 export interface CommitOptions {
   /** Condition types that this controller owns: its values win over concurrent changes by other writers. */
@@ -9,8 +10,8 @@ export interface CommitOptions {
   /** Owned condition types of the v1beta1 form, under `status.deprecated`. */
   readonly legacyConditions?: readonly string[]
   /**
-   * With a cache, a change by another writer that the cache has received since the reconcile began causes no conflict. A conflict costs two
-   * more requests.
+   * With a cache, a change by another writer that the cache has received since the reconcile began causes no conflict, nor does one by another
+   * controller of this process. A conflict costs two more requests.
    */
   readonly cache?: Cache
   readonly signal?: AbortSignal
@@ -36,47 +37,72 @@ type Typed = { readonly type: string }
  *
  * Status is written first when a finalizer is removed, because the object may be gone after that.
  */
-export async function commitChanges<T extends KubeObject>(
+export function commitChanges<T extends KubeObject>(
   client: Client,
   kind: Kind<T>,
   before: T,
   after: T,
   options: CommitOptions,
 ): Promise<T> {
-  const signal = options.signal ? { signal: options.signal } : {}
-  let latest = before
+  return inTurn(options.cache, kind, keyOf(before), async () => {
+    const signal = options.signal ? { signal: options.signal } : {}
+    let latest = before
 
-  const commitMain = async () => {
-    latest = await commitMetadataAndSpec(client, kind, newestOf(kind, latest, options.cache), before, after, options)
-  }
-  const commitStatus = async () => {
-    const status = diffMerge(statusPart(before), statusPart(after))
-    if (!equal(listsOf(before), listsOf(after))) {
-      latest = await commitConditions(client, kind, newestOf(kind, latest, options.cache), before, after, status, options)
-    } else if (status) {
-      latest = await client.patch(kind, keyOf(before), { type: 'merge', body: { status } }, { subresource: 'status', ...signal })
+    const commitMain = async () => {
+      latest = await commitMetadataAndSpec(client, kind, newestOf(kind, latest, options.cache), before, after, options)
     }
-  }
+    const commitStatus = async () => {
+      const status = diffMerge(statusPart(before), statusPart(after))
+      if (!equal(listsOf(before), listsOf(after))) {
+        latest = await commitConditions(client, kind, newestOf(kind, latest, options.cache), before, after, status, options)
+      } else if (status) {
+        latest = await client.patch(
+          kind,
+          keyOf(before),
+          { type: 'merge', body: { status } },
+          { subresource: 'status', ...signal },
+        )
+      }
+    }
 
-  const removesFinalizer = (before.metadata.finalizers?.length ?? 0) > (after.metadata.finalizers?.length ?? 0)
-  try {
-    if (removesFinalizer) {
-      await commitStatus()
-      await commitMain()
-    } else {
-      await commitMain()
-      await commitStatus()
+    const removesFinalizer = (before.metadata.finalizers?.length ?? 0) > (after.metadata.finalizers?.length ?? 0)
+    try {
+      if (removesFinalizer) {
+        await commitStatus()
+        await commitMain()
+      } else {
+        await commitMain()
+        await commitStatus()
+      }
+    } catch (err) {
+      // The cache was stale: the last finalizer is already removed and the object is gone, so its status needs no write.
+      if (!isDeleting(before) || !isReason(err, 'NotFound')) throw err
     }
-  } catch (err) {
-    // The cache was stale: the last finalizer is already removed and the object is gone, so its status needs no write.
-    if (!isDeleting(before) || !isReason(err, 'NotFound')) throw err
-  }
-  return latest
+    return latest
+  })
 }
 
-/** Returns the object as the cache has it, when that is newer. */
+/**
+ * Patches metadata in the turn of the object. `change` gets the newest version that this process knows, and returns the metadata to patch,
+ * `undefined` for no difference. Returns the newest version.
+ */
+export async function patchMetadata<T extends KubeObject>(
+  { client, cache, signal }: Pick<ReconcileContext, 'client' | 'cache' | 'signal'>,
+  kind: Kind<T>,
+  object: T,
+  change: (newest: T) => object | undefined,
+): Promise<T> {
+  if (!change(object)) return object
+  return inTurn(cache, kind, keyOf(object), async () => {
+    const newest = newestOf(kind, object, cache)
+    const metadata = change(newest)
+    return metadata ? client.patch(kind, keyOf(newest), { type: 'merge', body: { metadata } as JsonObject }, { signal }) : newest
+  })
+}
+
+/** Returns the newest version of the object that this process knows: from the cache, or the result of a write by its controllers. */
 export function newestOf<T extends KubeObject>(kind: Kind<T>, object: T, cache: Cache | undefined): T {
-  const cached = cache?.peek(kind, keyOf(object))
+  const cached = cache?.newest(kind, keyOf(object))
   if (cached?.metadata.uid !== object.metadata.uid) return object
   return Number(cached.metadata.resourceVersion) > Number(object.metadata.resourceVersion) ? cached : object
 }

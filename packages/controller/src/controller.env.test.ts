@@ -433,7 +433,7 @@ describe('commitChanges', () => {
     after.metadata.finalizers = ['test.dev/theirs', 'test.dev/ours']
     const newest = await commitChanges(env.client, Parent, before, withCondition(before, 'Theirs', 'Foreign'), { conditions: [] })
     const requests: string[] = []
-    const cache = { peek: () => newest } as unknown as Cache
+    const cache = { newest: () => newest } as unknown as Cache
     await commitChanges(recordRequests(env.client, requests), Parent, before, after, { conditions: ['Ours'], cache })
     expect(requests).toEqual(['patch', 'patch status'])
     expect(await reasons(env.client)).toEqual(['Ours=First', 'Theirs=Foreign'])
@@ -446,7 +446,7 @@ describe('commitChanges', () => {
     const newest = await commitChanges(env.client, Parent, before, withCondition(before, 'Theirs', 'Foreign'), { conditions: [] })
     const requests: string[] = []
     const seen = [before, before, newest]
-    const cache = { peek: () => seen.shift() ?? newest } as unknown as Cache
+    const cache = { newest: () => seen.shift() ?? newest } as unknown as Cache
     const after = withCondition(before, 'Ours', 'First')
     await commitChanges(recordRequests(env.client, requests), Parent, before, after, { conditions: ['Ours'], cache })
     expect(requests).toEqual(['patch status', 'patch status'])
@@ -458,7 +458,7 @@ describe('commitChanges', () => {
     const before = await env.client.create(Parent, aParent('a', 0))
     await commitChanges(env.client, Parent, before, withCondition(before, 'Theirs', 'Foreign'), { conditions: [] })
     const requests: string[] = []
-    const cache = { peek: () => before } as unknown as Cache
+    const cache = { newest: () => before } as unknown as Cache
     const after = withCondition(before, 'Ours', 'First')
     await commitChanges(recordRequests(env.client, requests), Parent, before, after, { conditions: ['Ours'], cache })
     expect(requests).toEqual(['patch status', 'get', 'patch status'])
@@ -475,7 +475,7 @@ describe('commitChanges', () => {
     ] as const) {
       const requests: string[] = []
       const latest = await env.client.get(Parent, key)
-      const cache = { peek: () => cached } as unknown as Cache
+      const cache = { newest: () => cached } as unknown as Cache
       const options = { conditions: ['Ours'], cache }
       await commitChanges(recordRequests(env.client, requests), Parent, latest, withCondition(latest, 'Ours', reason), options)
       expect(requests).toEqual(['patch status'])

@@ -17,6 +17,11 @@ import type { Outcome } from './outcome.ts'
 export interface Cache extends Reader {
   /** Returns the cached object, or `undefined`. Never sends a request. @throws if the kind has no informer */
   peek<T extends KubeObject>(kind: Kind<T>, key: ObjectKey): T | undefined
+  /**
+   * Returns the newest version that this process knows: the cached object, or the result of a write by one of its controllers that the watch
+   * has not brought yet. Sends no request. @throws if the kind has no informer
+   */
+  newest<T extends KubeObject>(kind: Kind<T>, key: ObjectKey): T | undefined
   /** Objects with `value` in the index. */
   byIndex<T extends KubeObject>(index: Index<T>, value: string): readonly T[]
 }

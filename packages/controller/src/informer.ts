@@ -25,6 +25,8 @@ export class Informer {
   readonly #byNamespace = new Map<string, Set<string>>()
   readonly #indexes = new Map<string, { values: Values; keys: Map<string, Set<string>> }>()
   readonly #listeners = new Set<Listener>()
+  /** Results of writes that are newer than the last watch event, by key. */
+  readonly #written = new Map<string, KubeObject>()
   readonly #awaited = new Map<string, Awaited[]>()
   readonly synced: Promise<void>
   #markSynced!: () => void
@@ -80,6 +82,18 @@ export class Informer {
 
   get(key: ObjectKey): KubeObject | undefined {
     return this.#objects.get(keyText(key))
+  }
+
+  /** Returns the result of a later write by this process, if the watch has not brought it yet, and else the cached object. */
+  newest(key: ObjectKey): KubeObject | undefined {
+    return this.#written.get(keyText(key)) ?? this.get(key)
+  }
+
+  /** Records the result of a write by this process. */
+  wrote(object: KubeObject): void {
+    const key = keyText(keyOf(object))
+    const revision = revisionOf(object)
+    if (revision > this.#revision && !(revisionOf(this.#written.get(key)) > revision)) this.#written.set(key, object)
   }
 
   /** Every object, or those of one namespace, in the order of arrival. */
@@ -165,6 +179,7 @@ export class Informer {
   #advance(revision: number): void {
     if (!(revision > this.#revision)) return
     this.#revision = revision
+    for (const [key, object] of this.#written) if (revisionOf(object) <= revision) this.#written.delete(key)
     for (const [key, waiting] of this.#awaited) {
       const remaining = waiting.filter((one) => one.revision > revision)
       for (const one of waiting) if (one.revision <= revision) one.resolve()
@@ -173,6 +188,8 @@ export class Informer {
     }
   }
 }
+
+const revisionOf = (object: KubeObject | undefined): number => Number(object?.metadata.resourceVersion)
 
 function addTo(keys: Map<string, Set<string>>, values: readonly string[], key: string): void {
   for (const value of values) {

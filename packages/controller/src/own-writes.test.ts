@@ -7,12 +7,15 @@ import { recordWrites, within } from './own-writes.ts'
 let stop: AbortController | undefined
 afterEach(() => stop?.abort())
 
-async function start() {
+const start = async () => (await startWith()).writes
+
+async function startWith() {
   stop = new AbortController()
   const { client, clock } = await testServer()
   const informers = new Informers({ client, clock, random: seededRandom(1), log: silent, signal: stop.signal })
-  await informers.start(ConfigMap).synced
-  return recordWrites(client, informers)
+  const informer = informers.start(ConfigMap)
+  await informer.synced
+  return { informer, writes: recordWrites(client, informers) }
 }
 
 const key = { namespace: 'default', name: 'x' }
@@ -30,6 +33,21 @@ test('a reconcile waits until the cache contains the created object', async () =
   expect(writes.changed).toBe(true)
   await writes.seen()
   expect(writes.seen()).toBeUndefined()
+})
+
+test('the cache knows the result of a write before its watch event, until a newer event', async () => {
+  const { informer, writes } = await startWith()
+  const created = await writes.client.create(ConfigMap, { metadata: key })
+  await writes.seen()
+  informer.wrote({ ...created, metadata: { ...created.metadata, resourceVersion: '1', labels: { is: 'old' } } })
+  expect(informer.newest(key)).toBe(informer.get(key))
+  const later = String(Number(created.metadata.resourceVersion) + 1)
+  const written = { ...created, metadata: { ...created.metadata, resourceVersion: later } }
+  informer.wrote(written)
+  expect(informer.newest(key)).toBe(written)
+  expect(informer.get(key)?.metadata.resourceVersion).toBe(created.metadata.resourceVersion)
+  informer.accept({ kind: 'deleted', object: written })
+  expect(informer.newest(key)).toBeUndefined()
 })
 
 test('a wait ends with its signal, and leaves no timer that keeps the process running', async () => {

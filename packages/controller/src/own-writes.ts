@@ -62,6 +62,8 @@ export function recordWrites(client: Client, informers: Informers): OwnWrites {
       // A completed deletion returns a Status, which has no revision to wait for.
       if (informer && revision !== undefined) {
         writes.push({ ...kindOf(request), key, revision: Number(revision) })
+        // Responses of some subresources are objects of other kinds; a deleted object may be gone.
+        if (request.verb !== 'delete' && answer.kind === informer.kind.kind) informer.wrote(answer)
       }
       return answer
     },

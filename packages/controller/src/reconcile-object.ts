@@ -1,7 +1,7 @@
 /** The common frame of reconcilers: look up, pause, finalizer, phases, status, commit. */
 import type { Condition, Kind, KubeObject, NewCondition, ObjectKey } from '@capstan/kube'
-import { draft, equal, hasFinalizer, isDeleting, keyOf, keyText, messageOf, orAbsent, setConditions } from '@capstan/kube'
-import { commitChanges } from './commit.ts'
+import { draft, equal, hasFinalizer, isDeleting, keyText, messageOf, orAbsent, setConditions } from '@capstan/kube'
+import { commitChanges, patchMetadata } from './commit.ts'
 import type { ReconcileContext } from './controller.ts'
 import { mergeOutcomes, type Outcome, type Phase, proceed, runPhases, wait } from './outcome.ts'
 
@@ -106,17 +106,18 @@ export async function reportPaused<T extends Reconcilable>(
 }
 
 /** Returns the object with the finalizer, as stored. Skips objects that are being deleted, because the server would reject the write. */
-async function ensureFinalizer<T extends KubeObject>(
-  { client, signal }: Pick<ReconcileContext, 'client' | 'signal'>,
+export function ensureFinalizer<T extends KubeObject>(
+  io: Pick<ReconcileContext, 'client' | 'cache' | 'signal'>,
   kind: Kind<T>,
   object: T,
   finalizer: string,
 ): Promise<T> {
-  if (isDeleting(object) || hasFinalizer(object, finalizer)) return object
-  const { finalizers = [], resourceVersion } = object.metadata
-  // Other controllers write this list too: the resourceVersion protects their entries.
-  const metadata = { finalizers: [...finalizers, finalizer], resourceVersion }
-  return client.patch(kind, keyOf(object), { type: 'merge', body: { metadata } }, { signal })
+  return patchMetadata(io, kind, object, (newest) => {
+    if (isDeleting(newest) || hasFinalizer(newest, finalizer)) return undefined
+    // Other controllers write this list too: the resourceVersion protects their entries.
+    const { finalizers = [], resourceVersion } = newest.metadata
+    return { finalizers: [...finalizers, finalizer], resourceVersion }
+  })
 }
 
 /**

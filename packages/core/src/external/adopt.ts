@@ -1,11 +1,10 @@
 import { ClusterNameLabel } from '@capstan/api'
-import type { ReconcileContext } from '@capstan/controller'
+import { patchMetadata, type ReconcileContext } from '@capstan/controller'
 import {
   controllerOf,
   ensureOwnerReference,
   equal,
   type Kind,
-  keyOf,
   type KubeObject,
   type OwnerReference,
   sameOwner,
@@ -24,14 +23,13 @@ export interface Adoption {
  * @throws StatusError Conflict when the object changed since it was read: several controllers write owner references
  * @throws Error when another controller owns the object already
  */
-export async function adopt<T extends KubeObject>(
-  { client, signal }: Pick<ReconcileContext, 'client' | 'signal'>,
+export function adopt<T extends KubeObject>(
+  io: Pick<ReconcileContext, 'client' | 'cache' | 'signal'>,
   kind: Kind<T>,
   object: T,
   adoption: Adoption,
 ): Promise<T> {
-  const metadata = adoptionPatch(object, adoption)
-  return metadata ? client.patch(kind, keyOf(object), { type: 'merge', body: { metadata } }, { signal }) : object
+  return patchMetadata(io, kind, object, (newest) => adoptionPatch(newest, adoption))
 }
 
 /** Returns the metadata to patch; `undefined` when there is no difference. Pure. */

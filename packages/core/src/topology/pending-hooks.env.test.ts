@@ -10,7 +10,7 @@ afterEach(async () => {
   for (const close of closers.splice(0)) await close()
 })
 const { signal } = new AbortController()
-const emptyCache = { peek: () => undefined } as unknown as Cache
+const emptyCache = { newest: () => undefined } as unknown as Cache
 const PendingHooks = 'runtime.cluster.x-k8s.io/pending-hooks'
 
 async function aCluster(pending?: string) {

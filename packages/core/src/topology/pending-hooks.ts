@@ -1,6 +1,6 @@
 /** Changes a Cluster together with its pending-hooks annotation. Upstream: internal/hooks, v1.14. */
 import { Cluster, PendingHooksAnnotation, pendingHooksText } from '@capstan/api'
-import { newestOf, type ReconcileContext } from '@capstan/controller'
+import { inTurn, newestOf, type ReconcileContext } from '@capstan/controller'
 import { equal, isReason, type JsonPatchOperation, keyOf, type Patch } from '@capstan/kube'
 import { annotationPath } from '../annotation-path.ts'
 
@@ -47,12 +47,14 @@ const Attempts = 5
  * stale copy would be called a second time. A change of annotations tests the pending hooks and not the resourceVersion, because the status
  * is often written at the same time.
  */
-export async function changeCluster(
-  { client, cache, signal }: Pick<ReconcileContext, 'client' | 'cache' | 'signal'>,
-  cluster: Cluster,
-  change: ClusterChange,
-): Promise<Cluster> {
+export async function changeCluster(io: ChangeIO, cluster: Cluster, change: ClusterChange): Promise<Cluster> {
   if (!clusterPatch(cluster, change)) return cluster
+  return inTurn(io.cache, Cluster, keyOf(cluster), () => changeInTurn(io, cluster, change))
+}
+
+type ChangeIO = Pick<ReconcileContext, 'client' | 'cache' | 'signal'>
+
+async function changeInTurn({ client, cache, signal }: ChangeIO, cluster: Cluster, change: ClusterChange): Promise<Cluster> {
   let latest = newestOf(Cluster, cluster, cache)
   for (let attempt = 1; ; attempt++) {
     const patch = clusterPatch(latest, change)

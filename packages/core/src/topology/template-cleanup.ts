@@ -13,8 +13,26 @@ import {
   MachineSet,
   MachineSetTopologyFinalizer,
 } from '@capstan/api'
-import { type Controller, controller, type Outcome, proceed, type ReconcileContext, watches } from '@capstan/controller'
-import { CustomResourceDefinition, isDeleting, type Kind, keyOf, type KubeObject, type ObjectKey, orAbsent } from '@capstan/kube'
+import {
+  type Controller,
+  controller,
+  ensureFinalizer,
+  type Outcome,
+  patchMetadata,
+  proceed,
+  type ReconcileContext,
+  watches,
+} from '@capstan/controller'
+import {
+  CustomResourceDefinition,
+  hasFinalizer,
+  isDeleting,
+  type Kind,
+  keyOf,
+  type KubeObject,
+  type ObjectKey,
+  orAbsent,
+} from '@capstan/kube'
 import { externalKind } from '../external/contract-version.ts'
 import type { ContractRef } from '../external/get.ts'
 
@@ -73,22 +91,19 @@ async function reconcileTemplates<T extends Owner>(
 ): Promise<Outcome> {
   const object = context.cache.peek(kind, key)
   if (!object || !isOfTopology(object)) return proceed()
-  const { client, signal } = context
-  const { finalizers = [], resourceVersion } = object.metadata
-  const setFinalizers = (list: readonly string[]) =>
-    orAbsent(client.patch(kind, key, { type: 'merge', body: { metadata: { resourceVersion, finalizers: list } } }, { signal }))
-
   if (!isDeleting(object)) {
-    if (!finalizers.includes(finalizer)) await setFinalizers([...finalizers, finalizer])
+    await orAbsent(ensureFinalizer(context, kind, object, finalizer))
     return proceed()
   }
-  if (!finalizers.includes(finalizer)) return proceed()
+  if (!hasFinalizer(object, finalizer)) return proceed()
   const cluster = context.cache.peek(Cluster, { namespace: key.namespace!, name: object.spec.clusterName })
   if (isPaused(cluster, object)) return proceed()
 
   const used = await templatesInUse(object, context)
   for (const ref of templatesOf(object)) if (!used.has(refText(ref))) await deleteTemplate(ref, key.namespace!, context)
-  await setFinalizers(finalizers.filter((one) => one !== finalizer))
+  const withoutFinalizer = ({ metadata: { finalizers = [], resourceVersion } }: T) =>
+    finalizers.includes(finalizer) ? { finalizers: finalizers.filter((one) => one !== finalizer), resourceVersion } : undefined
+  await orAbsent(patchMetadata(context, kind, object, withoutFinalizer))
   return proceed()
 }
 

@@ -1080,8 +1080,11 @@ describe('a stale copy of the Cluster', () => {
     for (const kind of [ClusterClass, ...devKinds, ...devTemplateKinds] as Kind[]) {
       for (const object of (await listed(kind)).items) objects.set(`${kind.kind}/${object.metadata.name}`, object)
     }
+    const peek = (kind: Kind, key: { name: string }) =>
+      kind === (Cluster as Kind) ? stale : objects.get(`${kind.kind}/${key.name}`)
     const cache = {
-      peek: (kind: Kind, key: { name: string }) => (kind === (Cluster as Kind) ? stale : objects.get(`${kind.kind}/${key.name}`)),
+      peek,
+      newest: peek,
       get: async (_: Kind, key: { name: string }) => crds.find(({ metadata }) => metadata.name === key.name),
       list: async () => ({ items: [] }),
       byIndex: () => [],
