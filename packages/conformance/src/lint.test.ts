@@ -127,7 +127,7 @@ const manifestsOf = (objects: readonly Any[]): Manifest[] =>
 
 function findingsOf(
   objects: readonly Any[],
-  options: { isRendered?: boolean; release?: string } = {},
+  options: Partial<Parameters<typeof providerManifests>[1]> = {},
 ): { rule: string; path: string; message: string }[] {
   const { findings } = lint(providerManifests(manifestsOf(objects), { isRendered: false, ...options }), rules)
   return findings.map(({ rule, path, message }) => ({ rule: rule.id, path, message }))
@@ -396,6 +396,50 @@ test('kinds of a foreign group need an aggregated role with all verbs', () => {
   expect(findingsOf([...kinds, role(aggregated, ['get', 'list', 'watch'])])[0]!.message).toMatch(
     /^Core may not create, delete, patch, update foomachines\.infrastructure\.foo\.com/,
   )
+})
+
+test('a manager may update finalizers of the kinds that own Machines', () => {
+  const { FooControlPlane, FooControlPlaneTemplate, FooMachinePool, FooMachinePoolTemplate } = provider()
+  const kinds = [FooControlPlane, FooControlPlaneTemplate, FooMachinePool, FooMachinePoolTemplate]
+  const role = (resources: string[], verbs = ['update']) => ({
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRole',
+    metadata: { name: 'foo-manager' },
+    rules: [{ apiGroups: [controlPlane, infrastructure], resources, verbs }],
+  })
+  const owners = ['foocontrolplanes', 'foomachinepools']
+  const finalizers = owners.map((one) => `${one}/finalizers`)
+  const messagesOf = (...roles: Any[]) =>
+    findingsOf([...kinds, ...roles])
+      .filter(({ rule }) => rule === 'owner-finalizers-role')
+      .map(({ message }) => message)
+  expect(messagesOf()).toEqual([])
+  expect(messagesOf(role(finalizers))).toEqual([])
+  expect(messagesOf(role([finalizers[0]!]), role([finalizers[1]!]))).toEqual([])
+  expect(messagesOf(role(['*/finalizers']))).toEqual([])
+  expect(messagesOf(role(['*'], ['*']))).toEqual([])
+  expect(messagesOf(role(owners))).toEqual([
+    `No role may update foocontrolplanes/finalizers in group ${controlPlane}`,
+    `No role may update foomachinepools/finalizers in group ${infrastructure}`,
+  ])
+  expect(messagesOf(role([finalizers[0]!]), role([finalizers[1]!], ['get']))).toEqual([
+    `No role may update foomachinepools/finalizers in group ${infrastructure}`,
+  ])
+})
+
+test('documentation mentions the variables that users must set', () => {
+  const { FooMachine, FooMachineTemplate } = provider()
+  const secret = (...values: string[]) => ({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'foo' }, data: { values } })
+  const messagesOf = (documentation: string | undefined, ...values: string[]) =>
+    findingsOf([FooMachine, FooMachineTemplate, secret(...values)], documentation === undefined ? {} : { documentation })
+      .filter(({ rule }) => rule === 'clusterctl.variables')
+      .map(({ path, message }) => `${path}: ${message}`)
+  expect(messagesOf('Set `FOO_TOKEN`.', '${FOO_TOKEN}', 'https://${FOO_HOST}:1', '${FOO_HOST}')).toEqual([
+    'data.values[1]: No documentation mentions variable FOO_HOST, which has no default',
+  ])
+  expect(messagesOf('FOO_TOKENS', '${FOO_TOKEN}')).toHaveLength(1)
+  expect(messagesOf('', '${FOO:=a}', '${FOO:-a}', '${FOO=a}', '$${FOO}', '${CLUSTER_NAME}')).toEqual([])
+  expect(messagesOf(undefined, '${FOO_TOKEN}')).toEqual([])
 })
 
 test('a components file has labels, one namespace and a container called manager', () => {

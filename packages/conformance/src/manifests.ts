@@ -45,6 +45,8 @@ export interface ProviderManifests {
   readonly isRendered: boolean
   /** Version of the release, when the user gave it: `v1.2.3`. */
   readonly release?: string
+  /** Text of the documentation for users, when it comes with the manifests. */
+  readonly documentation?: string
 }
 
 /** Error for a CustomResourceDefinition that no API server accepts: names the manifest and the field. */
@@ -55,7 +57,7 @@ export class MalformedManifest extends Error {
 /** Finds the CustomResourceDefinitions that implement contracts. @throws MalformedManifest */
 export function providerManifests(
   all: readonly Manifest[],
-  options: { isRendered: boolean; release?: string },
+  options: Omit<ProviderManifests, 'kinds' | 'all'>,
 ): ProviderManifests {
   const kinds = all.filter(isCrd).flatMap((manifest) => {
     const crd = crdOf(manifest)

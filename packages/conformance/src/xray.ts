@@ -16,14 +16,14 @@ import {
 import { equal, type KubeObject, messageOf, type UnknownObject } from '@capstan/kube'
 import { claimedVersions, type ContractName, labelOf, type ProviderKind } from './manifests.ts'
 
-/** A field of a contract, and where core puts its value. */
+/** A field of a contract, and the field of the owner to which core copies its value. */
 interface Reading {
   readonly field: ContractField<unknown>
-  /** Kind and path of the copy in the owner; absent where core decides by the value but keeps no copy. */
+  /** Kind and path of the copy in the owner; absent when core uses the value without copying it. */
   readonly to?: readonly [kind: string, path: string]
-  /** Core reads other fields once this one is true. */
+  /** Whether core reads the other fields only when this one is true. */
   readonly isMilestone?: true
-  /** Core changes the form of the value, so that copies cannot be compared. */
+  /** Whether core changes the format of the value, so that the copy cannot be compared with it. */
   readonly isConverted?: true
 }
 
@@ -133,7 +133,7 @@ export interface Xray {
   readonly rows: readonly XrayRow[]
 }
 
-/** The owner of an object that core copies to. */
+/** Kinds of the owner to which core copies fields of an object. */
 export const OwnerKinds: Readonly<Record<ContractName, readonly string[]>> = {
   InfraCluster: ['Cluster'],
   InfraMachine: ['Machine'],
@@ -149,15 +149,15 @@ export interface XrayInput {
   readonly owner: KubeObject | undefined
 }
 
-/** Pure. */
+/** Explains how core reads the object. */
 export function xray({ provider, objects, owner }: XrayInput): Xray {
   const { crd, contract } = provider
-  const chosen = chooseVersion(provider)
-  const any = objects.values().next().value!
+  const choice = chooseVersion(provider)
+  const firstObject = objects.values().next().value!
   const inVersion = (version: ContractVersion): UnknownObject =>
-    (version === chosen.contractVersion ? objects.get(chosen.version!) : undefined) ??
+    (version === choice.contractVersion ? objects.get(choice.version!) : undefined) ??
     claimedVersions(provider, version).flatMap((name) => objects.get(name) ?? [])[0] ??
-    any
+    firstObject
   const reach = (field: ContractField<unknown>, version: ContractVersion): Reached => {
     const path = field.paths[version]
     try {
@@ -169,7 +169,7 @@ export function xray({ provider, objects, owner }: XrayInput): Xray {
   }
   const rowsOf = readings[contract]
   const milestone = Object.values(rowsOf).find(({ isMilestone }) => isMilestone)
-  const isReached = milestone === undefined || isTrue(contract, inVersion, milestone, chosen.contractVersion)
+  const isReached = milestone === undefined || isTrue(contract, inVersion, milestone, choice.contractVersion)
   const rows = Object.entries(rowsOf).map(([name, reading]): XrayRow => {
     const versions = Object.fromEntries(ContractVersions.map((version) => [version, reach(reading.field, version)])) as Record<
       ContractVersion,
@@ -180,16 +180,16 @@ export function xray({ provider, objects, owner }: XrayInput): Xray {
       doc: reading.field.doc,
       mandatory: reading.field.mandatory,
       versions,
-      ...conclude(reading, chosen.contractVersion && versions[chosen.contractVersion], { owner, isReached }),
+      ...conclude(reading, choice.contractVersion && versions[choice.contractVersion], { owner, isReached }),
     }
   })
   return {
-    object: `${crd.spec.names.kind} ${any.metadata.namespace}/${any.metadata.name}`,
+    object: `${crd.spec.names.kind} ${firstObject.metadata.namespace}/${firstObject.metadata.name}`,
     contract,
-    ...(chosen.contractVersion
-      ? { contractVersion: chosen.contractVersion, apiVersion: `${crd.spec.group}/${chosen.version}` }
+    ...(choice.contractVersion
+      ? { contractVersion: choice.contractVersion, apiVersion: `${crd.spec.group}/${choice.version}` }
       : {}),
-    reason: chosen.reason,
+    reason: choice.reason,
     ...(owner ? { owner: `${owner.kind} ${owner.metadata.namespace}/${owner.metadata.name}` } : {}),
     rows,
   }
@@ -235,7 +235,7 @@ function chooseVersion(provider: ProviderKind): Choice {
   }
 }
 
-/** How core handles a value, and whether the owner has it. */
+/** Returns how core handles a value, and whether its copy in the owner is still missing. */
 function conclude(
   { field, to, isMilestone, isConverted }: Reading,
   reached: Reached | undefined,

@@ -136,6 +136,19 @@ test('files of a folder that are not YAML are named and skipped', async () => {
   expect(err).toBe(`capstan: 1 files are no YAML and were not read, the first is ${chart}`)
 })
 
+test('variables without a default are looked for in the Markdown files of a folder', async () => {
+  write('crds.yaml', sources(label))
+  write('secret.yaml', 'apiVersion: v1\nkind: Secret\nmetadata: {name: foo}\nstringData: {token: "${FOO_TOKEN}"}\n')
+  const message = 'No documentation mentions variable FOO_TOKEN'
+  expect((await runToEnd(['lint', folder])).out).not.toContain(message)
+  write('docs/guide.md', 'No variables.')
+  const undocumented = await runToEnd(['lint', folder])
+  expect(undocumented.out).toContain(message)
+  expect(undocumented.code).toBe(0)
+  write('README.md', 'Set `FOO_TOKEN`.')
+  expect((await runToEnd(['lint', folder])).out).not.toContain(message)
+})
+
 describe('a URL', () => {
   const release = 'https://example.com/foo/provider/releases'
   const components = sources(label).replaceAll('labels: {', 'labels: {cluster.x-k8s.io/provider: bootstrap-foo, ')

@@ -29,7 +29,7 @@ import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
 import { Command, Option } from 'commander'
 import { ExitCodes, type Io, UsageError } from '../io.ts'
 import { fetchManifests, isUrl, releaseOf } from '../lint/fetch-manifests.ts'
-import { readManifests } from '../lint/read-manifests.ts'
+import { readDocumentation, readManifests } from '../lint/read-manifests.ts'
 import { table } from '../output/table.ts'
 import { versions } from '../versions.ts'
 
@@ -67,7 +67,8 @@ export const lintCommand = (io: Io, finish: (code: number) => void): Command =>
 
 /** @throws UsageError when there is no kind of a contract */
 async function providerAt(path: string, { release = releaseOf(path) }: Options, io: Io): Promise<ProviderManifests> {
-  const options = release === undefined ? {} : { release }
+  const documentation = isFolder(path) ? readDocumentation(path) : undefined
+  const options = { ...(release === undefined ? {} : { release }), ...(documentation === undefined ? {} : { documentation }) }
   const manifests = await manifestsAt(path, io)
   const isRendered = manifests.some(({ object }) => object.kind === 'Deployment') && !isFolder(path)
   let provider: ProviderManifests

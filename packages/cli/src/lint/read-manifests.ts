@@ -22,7 +22,7 @@ export interface ReadManifests {
 /** Reads a file, or every YAML file below a folder. @throws UsageError */
 export function readManifests(path: string): ReadManifests {
   const isFolder = stat(path).isDirectory()
-  const files = isFolder ? yamlFiles(path) : [path]
+  const files = isFolder ? filesBelow(path, 'YAML', isYAML) : [path]
   const unread: string[] = []
   const byFile = new Map<string, Manifest[]>()
   let bytes = 0
@@ -50,14 +50,24 @@ function stat(path: string): ReturnType<typeof statSync> & object {
   }
 }
 
-function yamlFiles(folder: string): string[] {
+/** Reads the Markdown files below a folder; `undefined` when there are none. @throws UsageError */
+export function readDocumentation(folder: string): string | undefined {
+  const files = filesBelow(folder, 'Markdown', (name) => name.endsWith('.md'))
+  const bytes = files.reduce((sum, file) => sum + statSync(file).size, 0)
+  if (bytes > MaxBytes) throw new UsageError(`${folder}: Markdown files have more than ${MaxBytes / 1024 / 1024} MiB`)
+  return files.length === 0 ? undefined : files.map((file) => readFileSync(file, 'utf8')).join('\n')
+}
+
+const isYAML = (name: string): boolean => /\.ya?ml$/.test(name) || kustomizationNames.has(name)
+
+function filesBelow(folder: string, format: string, isWanted: (name: string) => boolean): string[] {
   const found: string[] = []
   const visit = (at: string): void => {
     for (const entry of readdirSync(at, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))) {
       const path = join(at, entry.name)
       if (entry.isDirectory() && !skipped.has(entry.name)) visit(path)
-      else if (entry.isFile() && (/\.ya?ml$/.test(entry.name) || kustomizationNames.has(entry.name))) found.push(path)
-      if (found.length > MaxFiles) throw new UsageError(`${folder}: more than ${MaxFiles} YAML files`)
+      else if (entry.isFile() && isWanted(entry.name)) found.push(path)
+      if (found.length > MaxFiles) throw new UsageError(`${folder}: more than ${MaxFiles} ${format} files`)
     }
   }
   visit(folder)

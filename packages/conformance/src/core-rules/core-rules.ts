@@ -1,7 +1,8 @@
 /**
- * Rules of the contracts that bind core: what the pages of the contracts promise to providers. The pages state most of them as "core will
- * …", which counts as MUST; what every provider SHOULD do binds core, the core provider, as well. No MAY binds core. Each rule is proved by `testRule` with its id, for each of its contract versions; `proofs.test.ts` reports
- * rules without a proof. For IPAM, whose kinds are core's own, a contract version is an API version of these kinds.
+ * Rules of the contracts that bind core: the promises to providers on the pages of the contracts. The pages state most of them as "core will
+ * …", which counts as MUST. A SHOULD for every provider binds core, the core provider, as well. No MAY binds core. `testRule` proves each
+ * rule, by its id, for each of its contract versions; `proofs.test.ts` reports rules without a proof. For IPAM, whose kinds are core's own, a
+ * contract version is an API version of these kinds.
  */
 import { type ContractVersion, ContractVersions } from '@capstan/api/contract'
 import type { ContractName } from '../manifests.ts'
@@ -15,13 +16,19 @@ export interface CoreRule {
   /** Heading in upstream's book, the same on each of the pages. */
   readonly section: string
   readonly versions: readonly ContractVersion[]
-  /** What core does. */
+  /** The behavior of core, in a sentence. */
   readonly sentence: string
 }
 
-const every: readonly ContractName[] = ['InfraCluster', 'InfraMachine', 'InfraMachinePool', 'BootstrapConfig', 'ControlPlane']
-const both = ContractVersions
-const old: readonly ContractVersion[] = ['v1beta1']
+const allContracts: readonly ContractName[] = [
+  'InfraCluster',
+  'InfraMachine',
+  'InfraMachinePool',
+  'BootstrapConfig',
+  'ControlPlane',
+]
+const bothVersions = ContractVersions
+const onlyV1beta1: readonly ContractVersion[] = ['v1beta1']
 
 const ruleOf =
   (level: Level) =>
@@ -30,7 +37,7 @@ const ruleOf =
     pages: PageName | readonly PageName[],
     section: string,
     sentence: string,
-    versions = both,
+    versions = bothVersions,
   ) => ({
     id,
     level,
@@ -65,13 +72,13 @@ const dryRun = (kind: string) =>
 export const coreRules = [
   must(
     'core.contract-version',
-    every,
+    allContracts,
     'All resources: version',
     'Core reads objects in the greatest version that the newest known contract label lists, and converts references by itself.',
   ),
   must(
     'core.crd-name',
-    every,
+    allContracts,
     'All resources: version',
     'Core finds the CustomResourceDefinition by the name that it computes from kind and group.',
   ),
@@ -83,7 +90,7 @@ export const coreRules = [
   ),
   must(
     'core.rbac-aggregation',
-    every,
+    allContracts,
     'All resources: API group',
     'Core has the permissions of all ClusterRoles with the label cluster.x-k8s.io/aggregate-to-manager: "true".',
   ),
@@ -162,7 +169,7 @@ export const coreRules = [
     'InfraMachine',
     'InfraMachine: failure domain',
     'Core still copies spec.failureDomain of the InfraMachine to spec.failureDomain of the Machine.',
-    old,
+    onlyV1beta1,
   ),
   must(
     'core.infra-machine.addresses',

@@ -62,8 +62,8 @@ function isInitialized(contract: ContractName, object: KubeObject, version: Cont
 }
 
 const historiesOf = ({ target, recording }: ScenarioRecord, contract: ContractName): readonly History[] => {
-  const of = target[contract]
-  return of ? recording.histories(of.kind) : []
+  const kindUnderTest = target[contract]
+  return kindUnderTest ? recording.histories(kindUnderTest.kind) : []
 }
 
 const versionOf = ({ target }: ScenarioRecord, contract: ContractName): ContractVersion => target[contract]!.contractVersion
@@ -109,7 +109,7 @@ const whenReady = (
   },
 })
 
-/** Becomes true, in each contract version that the kind claims, and stays true. */
+/** Checks that the field of completed initialization becomes true in each contract version that the kind claims, and stays true. */
 export const initialization = (contract: ContractName): LiveCheck => ({
   looksAt: 'The field becomes true in each contract version that the kind claims, and is not taken back before deletion.',
   scenario: 'life',
@@ -128,11 +128,11 @@ export const initialization = (contract: ContractName): LiveCheck => ({
         found.push(observation({ object: last.object, field, at: last.at, expected, found: false, holds: false }))
         continue
       }
-      const back = history.states.find(
+      const reverted = history.states.find(
         ({ order, object }) => order >= first.order && !isDeleting(object) && !isInitialized(contract, object, chosen),
       )
-      const { object, at } = back ?? first
-      found.push(observation({ object, field, at, expected: 'true, and never false again', found: !back, holds: !back }))
+      const { object, at } = reverted ?? first
+      found.push(observation({ object, field, at, expected: 'true, and never false again', found: !reverted, holds: !reverted }))
     }
     for (const { object, at, contractVersion } of seen.snapshots.filter((one) => one.contract === contract)) {
       if (contractVersion === chosen || isDeleting(object)) continue
@@ -144,7 +144,7 @@ export const initialization = (contract: ContractName): LiveCheck => ({
   },
 })
 
-/** Conditions as metav1.Condition. */
+/** Checks that conditions have the format of metav1.Condition. */
 export const conditions = (contract: ContractName): LiveCheck =>
   whenReady(contract, 'Each condition in the status of each object.', (object, at, seen) => {
     if (versionOf(seen, contract) !== 'v1beta2') return []
@@ -152,7 +152,7 @@ export const conditions = (contract: ContractName): LiveCheck =>
     const field = record(status.v1beta2).conditions === undefined ? 'status.conditions' : 'status.v1beta2.conditions'
     const all = record(status.v1beta2).conditions ?? status.conditions
     if (all === undefined) return []
-    const wrong = list(all).find((one) => {
+    const invalidCondition = list(all).find((one) => {
       const { type, status: value, reason, severity, lastTransitionTime } = record(one)
       return !(
         typeof type === 'string' &&
@@ -163,9 +163,9 @@ export const conditions = (contract: ContractName): LiveCheck =>
         severity === undefined
       )
     })
-    const holds = Array.isArray(all) && wrong === undefined
+    const holds = Array.isArray(all) && invalidCondition === undefined
     const expected = 'a list of conditions with type, status, reason and lastTransitionTime, without severity'
-    return [observation({ object, field, at, expected, found: wrong ?? all, holds })]
+    return [observation({ object, field, at, expected, found: invalidCondition ?? all, holds })]
   })
 
 /** Checks that no infrastructure is provisioned for an object without owner. */
@@ -176,8 +176,8 @@ export const ownerFirst = (contract: ContractName): LiveCheck => ({
   run(seen) {
     const field = initializedFields[contract].paths[versionOf(seen, contract)]
     const found = statesAt(seen, contract, 'waited').map(({ state: { object, at } }) => {
-      const done = isInitialized(contract, object, versionOf(seen, contract)) || providerIDOf(object) !== undefined
-      return observation({ object, field, at, expected: 'not true while the object has no owner', found: done, holds: !done })
+      const isDone = isInitialized(contract, object, versionOf(seen, contract)) || providerIDOf(object) !== undefined
+      return observation({ object, field, at, expected: 'not true while the object has no owner', found: isDone, holds: !isDone })
     })
     return orStopped(seen, 'objects without an owner', found)
   },
@@ -185,7 +185,7 @@ export const ownerFirst = (contract: ContractName): LiveCheck => ({
 
 const providerIDOf = (object: UnknownObject): unknown => record(object.spec).providerID
 
-/** Every object that is deleted is released, in each phase. */
+/** Checks that the finalizers of each deleted object are removed, in each phase. */
 export const released = (contract: ContractName, scenario: 'deletion' | 'orphans'): LiveCheck => ({
   looksAt:
     scenario === 'deletion'
@@ -244,13 +244,13 @@ export const pausing = (contract: ContractName): LiveCheck => ({
         statesAt(seen, contract, until)
           .filter(({ state: { object } }) => names.includes(object.metadata.name))
           .flatMap(({ state: { object, at } }) => {
-            const done = isInitialized(contract, object, version)
+            const isDone = isInitialized(contract, object, version)
             const by = object.metadata.annotations?.[PausedAnnotation] === undefined ? 'its Cluster' : 'its annotation'
             const paused = list(record(object.status).conditions)
               .map(record)
               .find(({ type }) => type === 'Paused')
             return [
-              observation({ object, field, at, expected: `not true while paused by ${by}`, found: done, holds: !done }),
+              observation({ object, field, at, expected: `not true while paused by ${by}`, found: isDone, holds: !isDone }),
               observation({
                 object,
                 field: 'status.conditions[Paused]',
@@ -266,7 +266,7 @@ export const pausing = (contract: ContractName): LiveCheck => ({
   },
 })
 
-/** A control plane that is to have three replicas while its Cluster is paused keeps one Machine. */
+/** Checks that a control plane keeps one Machine when its replicas are set to three while its Cluster is paused. */
 function pausedScale(seen: ScenarioRecord): Observation[] {
   const time = seen.marks.get('all paused')
   if (time === undefined || !hasReplicas(seen)) return []
@@ -298,15 +298,15 @@ export const survivesRestart = (contract: ContractName): LiveCheck => ({
     const after = seen.marks.get('after restart')
     if (before.length === 0 || after === undefined) return stoppedBefore(seen, 'restart')
     const comparisons = before.map(({ history, state }) => {
-      const then = stateAt(history, after)
-      const [was, is] = [identityOf(state.object), then && identityOf(then.object)]
+      const stateAfter = stateAt(history, after)
+      const [identityBefore, identityAfter] = [identityOf(state.object), stateAfter && identityOf(stateAfter.object)]
       return observation({
         object: state.object,
         field: 'spec',
-        at: then?.at ?? after.at,
-        expected: `as before the restart: ${was}`,
-        found: is,
-        holds: was === is,
+        at: stateAfter?.at ?? after.at,
+        expected: `as before the restart: ${identityBefore}`,
+        found: identityAfter,
+        holds: identityBefore === identityAfter,
       })
     })
     const added = statesAt(seen, contract, 'after restart').filter(
@@ -340,7 +340,7 @@ export const survivesRestart = (contract: ContractName): LiveCheck => ({
 
 const identityOf = ({ metadata, spec }: UnknownObject): string => JSON.stringify([metadata.uid, spec])
 
-/** The dry run of a changed template is accepted. */
+/** Checks that the dry run of a changed template is accepted. */
 export const dryRunAccepted = (contract: ContractName): LiveCheck => ({
   looksAt: 'A server-side apply of the second example to a template, as a dry run with the annotation.',
   scenario: 'templates',
@@ -507,10 +507,10 @@ export const infraMachineAddresses = whenReady('InfraMachine', 'The shape of sta
 })
 
 export const infraMachineFailureDomain = whenReady('InfraMachine', 'The type of the failure domain.', (object, at, seen) =>
-  [InfraMachineContract.failureDomain, InfraMachineContract.specFailureDomain].flatMap((of) => {
-    const domain: unknown = read(seen, 'InfraMachine', object, of)
+  [InfraMachineContract.failureDomain, InfraMachineContract.specFailureDomain].flatMap((contractField) => {
+    const domain: unknown = read(seen, 'InfraMachine', object, contractField)
     if (domain === undefined) return []
-    const field = of.paths[versionOf(seen, 'InfraMachine')]
+    const field = contractField.paths[versionOf(seen, 'InfraMachine')]
     return [observation({ object, field, at, expected: 'a string', found: domain, holds: typeof domain === 'string' })]
   }),
 )
@@ -525,14 +525,14 @@ export const waitsFor = (what: string, name: string, mark: string): LiveCheck =>
     const found = statesAt(seen, 'InfraMachine', mark)
       .filter(({ state: { object } }) => object.metadata.name === name)
       .map(({ state: { object, at } }) => {
-        const done = isInitialized('InfraMachine', object, version)
+        const isDone = isInitialized('InfraMachine', object, version)
         return observation({
           object,
           field: InfraMachineContract.provisioned.paths[version],
           at,
           expected: `not true ${what}`,
-          found: done,
-          holds: !done,
+          found: isDone,
+          holds: !isDone,
         })
       })
     return orStopped(seen, mark, found)
@@ -608,9 +608,16 @@ export const poolBothReady = whenReady(
   'Both fields of each pool.',
   (object, at, seen) => {
     if (versionOf(seen, 'InfraMachinePool') !== 'v1beta2') return []
-    return [InfraMachinePoolContract.provisioned, InfraMachinePoolContract.ready].map((of) => {
-      const value: unknown = read(seen, 'InfraMachinePool', object, of)
-      return observation({ object, field: of.paths.v1beta2, at, expected: 'true', found: value, holds: value === true })
+    return [InfraMachinePoolContract.provisioned, InfraMachinePoolContract.ready].map((contractField) => {
+      const value: unknown = read(seen, 'InfraMachinePool', object, contractField)
+      return observation({
+        object,
+        field: contractField.paths.v1beta2,
+        at,
+        expected: 'true',
+        found: value,
+        holds: value === true,
+      })
     })
   },
   ['ready'],
@@ -755,9 +762,9 @@ export const controlPlaneReplicas = controlPlaneCheck(
   (object, at, seen) => {
     if (!hasReplicas(seen)) return noReplicas
     const version = versionOf(seen, 'ControlPlane')
-    const counts = [ControlPlaneContract.replicas, ControlPlaneContract.upToDateReplicas].map((of) => {
-      const value: unknown = read(seen, 'ControlPlane', object, of)
-      return observation({ object, field: of.paths[version], at, expected: '3', found: value, holds: value === 3 })
+    const counts = [ControlPlaneContract.replicas, ControlPlaneContract.upToDateReplicas].map((contractField) => {
+      const value: unknown = read(seen, 'ControlPlane', object, contractField)
+      return observation({ object, field: contractField.paths[version], at, expected: '3', found: value, holds: value === 3 })
     })
     const selector: unknown = read(seen, 'ControlPlane', object, ControlPlaneContract.selector)
     const holds = typeof selector === 'string' && selector !== ''

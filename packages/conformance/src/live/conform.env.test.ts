@@ -59,11 +59,9 @@ const namespaces = async () =>
   (await env.client.list(Namespace)).items.map(({ metadata }) => metadata.name).filter((name) => name.startsWith('conform'))
 
 const notTestable = [
-  'not testable here: owner-finalizers-role',
   'not testable here: infra-machine.in-place',
   'not testable here: bootstrap-config.in-place',
   'not testable here: control-plane.in-place',
-  'not testable here: clusterctl.variables',
 ]
 
 test('the local provider keeps every rule that can be tested', async () => {

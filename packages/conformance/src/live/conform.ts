@@ -23,7 +23,7 @@ import { metadataOf } from '../manifests.ts'
 
 export interface ConformOptions extends BenchOptions {
   readonly rules: readonly Rule[]
-  /** Beginning of the names of the namespaces. */
+  /** Prefix of the names of the namespaces. */
   readonly prefix?: string
   /** Number of concurrent scenarios. */
   readonly concurrency?: number
@@ -40,7 +40,7 @@ export interface RuleResult {
 export interface ScenarioResult {
   readonly name: ScenarioName
   readonly milliseconds: number
-  /** Why it ended before its last step. */
+  /** Reason why the scenario ended before its last step. */
   readonly stopped: string | undefined
 }
 
@@ -72,13 +72,13 @@ export async function conform(options: ConformOptions): Promise<ConformReport> {
 
   const runScenario = async (name: ScenarioName): Promise<void> => {
     const bench = new Bench(options, `${prefix}-${name}`)
-    const begun = clock.now()
+    const scenarioStart = clock.now()
     try {
       await bench.run(scenarios[name])
       benches.set(name, bench)
-      results.push({ name, milliseconds: clock.now() - begun, stopped: bench.stopped })
+      results.push({ name, milliseconds: clock.now() - scenarioStart, stopped: bench.stopped })
       const ending = bench.stopped === undefined ? 'done' : `stopped: ${bench.stopped}`
-      progress(`${bench.namespace}: ${ending} after ${((clock.now() - begun) / 1000).toFixed(0)} s`)
+      progress(`${bench.namespace}: ${ending} after ${((clock.now() - scenarioStart) / 1000).toFixed(0)} s`)
     } finally {
       for (const left of await bench.close()) leftovers.push(left)
     }
@@ -90,7 +90,7 @@ export async function conform(options: ConformOptions): Promise<ConformReport> {
     const worker = async () => {
       for (let name = queue.shift(); name !== undefined; name = queue.shift()) await runScenario(name)
     }
-    await settled(Array.from({ length: concurrency }, worker))
+    await waitForAll(Array.from({ length: concurrency }, worker))
     for (const name of needed.filter((each) => exclusiveScenarios.has(each))) await runScenario(name)
   } finally {
     await removeStubs?.()
@@ -113,7 +113,7 @@ export async function conform(options: ConformOptions): Promise<ConformReport> {
 }
 
 /** Waits for all promises, then throws the first failure, so that no scenario is left running. */
-async function settled(promises: readonly Promise<void>[]): Promise<void> {
+async function waitForAll(promises: readonly Promise<void>[]): Promise<void> {
   const failed = (await Promise.allSettled(promises)).find((result) => result.status === 'rejected')
   if (failed) throw failed.reason
 }
@@ -228,11 +228,11 @@ async function installStubs({ client, clock, signal, limits, target }: ConformOp
   )
   await untilEstablished(client, clock, limits, signal)
   return async () => {
-    const within = AbortSignal.timeout(60_000)
+    const timeLimit = AbortSignal.timeout(60_000)
     for (const stub of stubs) {
-      await orAbsent(client.delete(CustomResourceDefinition, { name: resourceName(stub) }, { signal: within }))
+      await orAbsent(client.delete(CustomResourceDefinition, { name: resourceName(stub) }, { signal: timeLimit }))
     }
-    await orAbsent(client.delete(ClusterRole, { name: stubRole }, { signal: within }))
+    await orAbsent(client.delete(ClusterRole, { name: stubRole }, { signal: timeLimit }))
   }
 }
 

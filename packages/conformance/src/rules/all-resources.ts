@@ -6,6 +6,7 @@ import { ContractVersions, pluralOf } from '@capstan/api/contract'
 import { compareApiVersions, type CustomResourceVersion, equal, type JSONSchema } from '@capstan/kube'
 import {
   claimedVersions,
+  claimsOf,
   ContractNames,
   labelOf,
   list,
@@ -16,7 +17,9 @@ import {
 } from '../manifests.ts'
 import { typeAndObjectMeta } from '../live/checks.ts'
 import type { Problem, Rule } from '../rule.ts'
+import { hasField } from '../schema-fields.ts'
 import { ofEachKind } from './checks.ts'
+import { hasMachines } from './control-plane.ts'
 
 const both = ContractVersions
 
@@ -53,17 +56,26 @@ const verbsFor = ({ contract, isTemplate }: ProviderKind): readonly string[] =>
 
 const covers = (given: unknown, wanted: string): boolean => list(given).includes(wanted) || list(given).includes('*')
 
+/** Whether a rule of the roles allows the verb for one of these spellings of a resource. */
+const allows = (roles: readonly Manifest[], group: string, resources: readonly string[], verb: string): boolean =>
+  roles
+    .flatMap(({ object }) => list(object.rules).map(record))
+    .some(
+      (rule) => covers(rule.apiGroups, group) && resources.some((one) => covers(rule.resources, one)) && covers(rule.verbs, verb),
+    )
+
 /** Returns verbs for a kind that core's aggregated roles lack. */
-function missingVerbs(kind: ProviderKind, roles: readonly Manifest[]): string[] {
-  const { group, names } = kind.crd.spec
-  const rules = roles.flatMap(({ object }) => list(object.rules).map(record))
-  return verbsFor(kind).filter(
-    (verb) =>
-      !rules.some(
-        ({ apiGroups, resources, verbs }) => covers(apiGroups, group) && covers(resources, names.plural) && covers(verbs, verb),
-      ),
+const missingVerbs = (kind: ProviderKind, roles: readonly Manifest[]): string[] =>
+  verbsFor(kind).filter((verb) => !allows(roles, kind.crd.spec.group, [kind.crd.spec.names.plural], verb))
+
+/** Whether Machines, or the infrastructure machines of a pool, have an owner of this kind. */
+const ownsMachines = (kind: ProviderKind): boolean =>
+  !kind.isTemplate &&
+  claimsOf(kind).some(
+    (claim) =>
+      (claim.contract === 'ControlPlane' && hasMachines(claim)) ||
+      (claim.contract === 'InfraMachinePool' && hasField(claim.schema, 'status.infrastructureMachineKind')),
   )
-}
 
 /** Versions of contract labels that are not served; `isChosen` marks the one that core chooses. */
 function labelProblems(kind: ProviderKind): (Problem & { readonly isChosen: boolean })[] {
@@ -365,7 +377,27 @@ export const allResources: readonly Rule[] = [
     applies: 'providers that make an object the owner of another with blockOwnerDeletion',
     sentence: 'A client that sets blockOwnerDeletion has permission to update the finalizers of the owner.',
     why: 'On clusters that enforce permissions of owner references, creating the owned object is forbidden.',
-    check: { none: 'manifests do not show which owner references a controller sets' },
+    check: {
+      looksAt:
+        'Roles and ClusterRoles, for kinds that own Machines: control planes with `spec.machineTemplate` or another reference to infrastructure of their Machines, machine pools with `status.infrastructureMachineKind`. Manifests do not show which other owner references a controller sets.',
+      run({ kinds, all }) {
+        const owners = kinds.filter(ownsMachines)
+        const roles = all.filter(({ object }) => object.kind === 'ClusterRole' || object.kind === 'Role')
+        if (owners.length === 0 || roles.length === 0) return undefined
+        return owners.flatMap(({ manifest, crd: { spec } }): Problem[] => {
+          const resource = `${spec.names.plural}/finalizers`
+          if (allows(roles, spec.group, [resource, '*/finalizers'], 'update')) return []
+          return [
+            {
+              manifest,
+              path: 'spec.names.plural',
+              message: `No role may update ${resource} in group ${spec.group}`,
+              edit: `Add ${resource} with the verb update to the ClusterRole of the manager.`,
+            },
+          ]
+        })
+      },
+    },
   },
   {
     id: 'printer-columns',

@@ -72,6 +72,37 @@ const managersOf = ({ object }: Manifest): { readonly [field: string]: unknown }
 
 const isDeployment = ({ object }: Manifest): boolean => object.kind === 'Deployment'
 
+/** Variables that `clusterctl generate cluster` sets. Upstream: the contract of clusterctl, common variables. */
+const commonVariables = new Set([
+  'CLUSTER_NAME',
+  'NAMESPACE',
+  'KUBERNETES_VERSION',
+  'CONTROL_PLANE_MACHINE_COUNT',
+  'WORKER_MACHINE_COUNT',
+])
+
+interface Variable {
+  readonly name: string
+  /** Where a manifest uses it. */
+  readonly path: string
+  readonly manifest: Manifest
+}
+
+/** Returns the variables that users must set: `${NAME}`, but not `${NAME:=default}` and `$${NAME}`. */
+function requiredVariables(manifest: Manifest): Variable[] {
+  const found: Variable[] = []
+  const visit = (value: unknown, path: string): void => {
+    if (typeof value === 'string') {
+      for (const [, name = ''] of value.matchAll(/(?<!\$)\$\{(\w+)\}/g)) {
+        if (!commonVariables.has(name)) found.push({ name, path, manifest })
+      }
+    } else if (Array.isArray(value)) value.forEach((item, index) => visit(item, `${path}[${index}]`))
+    else for (const [field, member] of Object.entries(record(value))) visit(member, path === '' ? field : `${path}.${field}`)
+  }
+  visit(manifest.object, '')
+  return found
+}
+
 export const clusterctlRules: readonly Rule[] = [
   {
     id: 'clusterctl.metadata',
@@ -195,7 +226,27 @@ export const clusterctlRules: readonly Rule[] = [
     applies: 'components files and templates with variables',
     sentence: 'Documentation for users lists the variables.',
     why: 'clusterctl stops when a variable without a default is not set.',
-    check: { none: 'manifests hold no documentation' },
+    check: {
+      looksAt:
+        'Variables without a default, such as `${REGION}`, in manifests of a folder with Markdown files: a file must mention their names. Names that clusterctl sets, such as CLUSTER_NAME, need no mention.',
+      run({ all, documentation }) {
+        const variables = Map.groupBy(all.flatMap(requiredVariables), ({ name }) => name)
+        if (documentation === undefined || variables.size === 0) return undefined
+        const mentioned = new Set(documentation.match(/\w+/g))
+        return [...variables].flatMap(([name, [first]]): Problem[] =>
+          mentioned.has(name)
+            ? []
+            : [
+                {
+                  manifest: first!.manifest,
+                  path: first!.path,
+                  message: `No documentation mentions variable ${name}, which has no default`,
+                  edit: `Describe ${name} in a Markdown file, or give it a default: \${${name}:=…}.`,
+                },
+              ],
+        )
+      },
+    },
   },
   {
     id: 'clusterctl.owner-references',

@@ -55,7 +55,7 @@ function scaleProblems({ manifest, crd, version }: Claim): Problem[] {
 }
 
 /** Whether the control plane has Machines: its spec has a machine template, or in contract v1beta1 a reference to one. */
-const hasMachines = (claim: Claim): boolean =>
+export const hasMachines = (claim: Claim): boolean =>
   ['spec.machineTemplate', 'spec.infrastructureTemplate', 'spec.infrastructureRef'].some((path) => has(claim, path))
 
 const timeouts = [
