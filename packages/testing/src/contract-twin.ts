@@ -32,7 +32,7 @@ interface Moved {
 // biome-ignore lint/suspicious/noExplicitAny: objects of any shape
 type Any = any
 
-const milestone = (name: string, before = 'ready'): Moved => ({
+const initializationField = (name: string, before = 'ready'): Moved => ({
   now: `status.initialization.${name}`,
   before: `status.${before}`,
 })
@@ -52,7 +52,7 @@ const failureDomains: Moved = {
   },
 }
 
-const timeout = (name: string): Moved => ({
+const timeoutField = (name: string): Moved => ({
   now: `spec.machineTemplate.spec.deletion.${name}Seconds`,
   before: `spec.machineTemplate.${name}`,
   toOld: (value: number) => `${value}s`,
@@ -62,15 +62,15 @@ const timeout = (name: string): Moved => ({
 })
 const unitSeconds: Readonly<Record<string, number>> = { h: 3600, m: 60, s: 1 }
 
-const byEndOfKind: readonly (readonly [RegExp, readonly Moved[]])[] = [
-  [/Cluster$/, [milestone('provisioned'), failureDomains]],
-  [/Machine$/, [milestone('provisioned')]],
-  [/MachinePool$/, [milestone('provisioned')]],
-  [/Config$/, [milestone('dataSecretCreated')]],
+const movesByKindSuffix: readonly (readonly [RegExp, readonly Moved[]])[] = [
+  [/Cluster$/, [initializationField('provisioned'), failureDomains]],
+  [/Machine$/, [initializationField('provisioned')]],
+  [/MachinePool$/, [initializationField('provisioned')]],
+  [/Config$/, [initializationField('dataSecretCreated')]],
   [
     /ControlPlane$/,
     [
-      milestone('controlPlaneInitialized', 'initialized'),
+      initializationField('controlPlaneInitialized', 'initialized'),
       { now: 'status.upToDateReplicas', before: 'status.updatedReplicas' },
       {
         now: 'status.availableReplicas',
@@ -79,7 +79,7 @@ const byEndOfKind: readonly (readonly [RegExp, readonly Moved[]])[] = [
         toOld: (available: number, { spec, status }: Any) => (spec?.replicas ?? status?.replicas ?? available) - available,
         toNew: (unavailable: number, { spec, status }: Any) => (spec?.replicas ?? status?.replicas ?? unavailable) - unavailable,
       },
-      ...['nodeDrainTimeout', 'nodeVolumeDetachTimeout', 'nodeDeletionTimeout'].map(timeout),
+      ...['nodeDrainTimeout', 'nodeVolumeDetachTimeout', 'nodeDeletionTimeout'].map(timeoutField),
       ...['readinessGates', 'taints'].map((name) => ({
         now: `spec.machineTemplate.spec.${name}`,
         before: `spec.machineTemplate.${name}`,
@@ -143,16 +143,16 @@ const hasFields = (verb: string, patchType: string | undefined): boolean =>
 
 /** The moved fields of a provider's kind. */
 const movesOf = (kind: DeclaredKind, kinds: readonly DeclaredKind[]): readonly Moved[] => [
-  ...(byEndOfKind.find(([end]) => end.test(kind.kind))?.[1] ?? []),
+  ...(movesByKindSuffix.find(([end]) => end.test(kind.kind))?.[1] ?? []),
   ...(kind.kind.endsWith('ControlPlane') ? [infrastructureRef(kinds)] : []),
 ]
 
-const inSchema = (path: string): string[] => path.split('.').flatMap((name) => ['properties', name])
+const schemaPath = (path: string): string[] => path.split('.').flatMap((name) => ['properties', name])
 
 function oldSchema(schema: JSONSchema, moves: readonly Moved[]): JSONSchema {
   const draft: Any = structuredClone(schema)
   for (const { now, before, schema: change } of moves) {
-    const names = inSchema(now)
+    const names = schemaPath(now)
     const field = take(draft, names)
     if (field === undefined) continue
     // The parents must not require the moved field, or a minimum number of fields.
@@ -162,7 +162,7 @@ function oldSchema(schema: JSONSchema, moves: readonly Moved[]): JSONSchema {
       delete parent.required
       delete parent.minProperties
     }
-    put(draft, inSchema(before), change ? change(field as JSONSchema) : field)
+    put(draft, schemaPath(before), change ? change(field as JSONSchema) : field)
   }
   return draft
 }
@@ -208,22 +208,22 @@ export function translateRequests(transport: Transport, kinds: readonly Declared
   return {
     close: () => transport.close(),
     async send(request, signal) {
-      const of = movesFor(request)
-      if (of.length === 0) return transport.send(request, signal)
+      const requestMoves = movesFor(request)
+      if (requestMoves.length === 0) return transport.send(request, signal)
       const sent = hasFields(request.verb, request.patchType)
-        ? { ...request, body: translate(request.body, of, 'v1beta1') }
+        ? { ...request, body: translate(request.body, requestMoves, 'v1beta1') }
         : request
       const answer = (await transport.send(sent, signal)) as Any
       if (Array.isArray(answer?.items))
-        return { ...answer, items: answer.items.map((item: Any) => translate(item, of, 'v1beta2')) }
-      return translate(answer, of, 'v1beta2')
+        return { ...answer, items: answer.items.map((item: Any) => translate(item, requestMoves, 'v1beta2')) }
+      return translate(answer, requestMoves, 'v1beta2')
     },
     async watch(request, signal) {
       const events = await transport.watch(request, signal)
-      const of = movesFor(request)
-      if (of.length === 0) return events
+      const requestMoves = movesFor(request)
+      if (requestMoves.length === 0) return events
       return (async function* inNewContract(): AsyncGenerator<WatchEvent> {
-        for await (const event of events) yield { ...event, object: translate(event.object, of, 'v1beta2') }
+        for await (const event of events) yield { ...event, object: translate(event.object, requestMoves, 'v1beta2') }
       })()
     },
   }

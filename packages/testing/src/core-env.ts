@@ -156,8 +156,8 @@ export function conditionText(object: ConditionSource, type: string): string | u
 /** Fails requests while the server is unreachable; open watches deliver no events, as when a network cable is unplugged. */
 const whenReachable = (transport: Transport, reachable: () => boolean): Transport => ({
   close: () => transport.close(),
-  watch: (request, signal) => (reachable() ? transport.watch(request, signal) : Promise.reject(unreachable())),
-  send: (request, signal) => (reachable() ? transport.send(request, signal) : Promise.reject(unreachable())),
+  watch: (request, signal) => (reachable() ? transport.watch(request, signal) : Promise.reject(unreachableError())),
+  send: (request, signal) => (reachable() ? transport.send(request, signal) : Promise.reject(unreachableError())),
 })
 
-const unreachable = () => new StatusError('ServiceUnavailable', 'connect ECONNREFUSED')
+const unreachableError = () => new StatusError('ServiceUnavailable', 'connect ECONNREFUSED')

@@ -73,10 +73,10 @@ export async function lifecycleOf(
   options: LifecycleOptions = {},
 ): Promise<Lifecycle> {
   const clock = new VirtualClock()
-  const subjectOf = typeof extension === 'function' ? extension(clock) : extension
+  const loadedExtension = typeof extension === 'function' ? extension(clock) : extension
   const { from = 'v1.34.0', to = 'v1.36.0', steps = ['create', 'scale', 'upgrade', 'delete'] } = options
   const log = reportErrors((text) => env.report(text, subject), options.log ?? silent)
-  const transport = inProcess(extensionServer(subjectOf, { clock, log }))
+  const transport = inProcess(extensionServer(loadedExtension, { clock, log }))
   const calls: ObservedCall[] = []
   const report = callReporter((text) => env.report(text, subject))
   const env = await planeEnv({
@@ -92,13 +92,13 @@ export async function lifecycleOf(
       !event.startsWith('Hook') && (subject.startsWith('Cluster ') || event === 'Scaling' || (options.machines ?? false)),
   })
   try {
-    await register(env, subjectOf, options)
-    const extensionConfig = subjectOf.name
+    await register(env, loadedExtension, options)
+    const extensionConfig = loadedExtension.name
     const managed = {
       name: 'managed',
       namespace: key.namespace,
       versions: versionsBetween(from, to),
-      extension: subjectOf,
+      extension: loadedExtension,
       extensionConfig,
     }
     await createManagedClass(env.client, managed)
@@ -135,18 +135,18 @@ async function runStep(
   options: LifecycleOptions & { readonly from: string; readonly to: string },
 ): Promise<string | undefined> {
   const { client, clock } = env
-  await begin(client, step, options)
+  await startStep(client, step, options)
   const end = clock.now() + (options.patience ?? minutes(10))
   let why: string | undefined
   do {
     await env.advance(seconds(5))
-    why = notDone(step, await orAbsent(client.get(Cluster, key)), options.to)
+    why = whyIncomplete(step, await orAbsent(client.get(Cluster, key)), options.to)
   } while (why !== undefined && clock.now() < end)
   if (why !== undefined) env.report(`${step} is not done after ${durationText(options.patience ?? minutes(10))}: ${why}`, subject)
   return why
 }
 
-async function begin(client: Client, step: LifecycleStep, options: Parameters<typeof runStep>[2]): Promise<void> {
+async function startStep(client: Client, step: LifecycleStep, options: Parameters<typeof runStep>[2]): Promise<void> {
   const { from, to, labels, variables, controlPlane = 1, workers = 1 } = options
   const replicas = '/spec/topology/workers/machineDeployments/0/replicas'
   switch (step) {
@@ -179,7 +179,7 @@ async function begin(client: Client, step: LifecycleStep, options: Parameters<ty
 }
 
 /** Returns what is missing, from the Cluster's own status. */
-function notDone(step: LifecycleStep, cluster: Cluster | undefined, to: string): string | undefined {
+function whyIncomplete(step: LifecycleStep, cluster: Cluster | undefined, to: string): string | undefined {
   if (step === 'delete') {
     if (!cluster) return undefined
     const { reason = 'Unknown', message = '' } = getCondition(cluster, 'Deleting') ?? {}
@@ -217,7 +217,7 @@ function callReporter(report: (text: string) => void): CallObserver {
 /** Wraps a log and prints errors thrown by handlers too: core sees only status 500. */
 function reportErrors(report: (text: string) => void, log: Logger): Logger {
   const reported = new Set<string>()
-  const reporting = (of: { readonly [field: string]: unknown }, to: Logger): Logger => ({
+  const wrapLogger = (of: { readonly [field: string]: unknown }, to: Logger): Logger => ({
     debug: (message, fields) => to.debug(message, fields),
     info: (message, fields) => to.info(message, fields),
     warn: (message, fields) => to.warn(message, fields),
@@ -227,16 +227,16 @@ function reportErrors(report: (text: string) => void, log: Logger): Logger {
       if (fields?.err !== undefined && !reported.has(text)) report(text)
       reported.add(text)
     },
-    child: (fields) => reporting({ ...of, ...fields }, to.child(fields)),
+    child: (fields) => wrapLogger({ ...of, ...fields }, to.child(fields)),
   })
-  return reporting({}, log)
+  return wrapLogger({}, log)
 }
 
 /** Returns both versions, and the first patch version of every minor between them. */
 function versionsBetween(from: string, to: string): string[] {
   const minorOf = (version: string): number => Number(version.split('.')[1])
   const major = from.split('.')[0]
-  const between: string[] = []
-  for (let minor = minorOf(from) + 1; minor < minorOf(to); minor++) between.push(`${major}.${minor}.0`)
-  return from === to ? [from] : [from, ...between, to]
+  const versions: string[] = []
+  for (let minor = minorOf(from) + 1; minor < minorOf(to); minor++) versions.push(`${major}.${minor}.0`)
+  return from === to ? [from] : [from, ...versions, to]
 }

@@ -92,25 +92,25 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
     },
     reach: async (server, inProcess) => traffic.count(options.reach ? await options.reach(server, inProcess) : inProcess),
   }
-  // As in `testEnv`. A real server does not have the objects of existing stores.
+  // As in `testEnv`, the variable selects a real server. It is not used with existing stores, whose objects a real server does not have.
   const kubeconfig = options.stores ? undefined : process.env.CAPSTAN_TEST_KUBECONFIG
   const { plane, managers, isCaughtUp } = await (kubeconfig !== undefined
     ? planeOnRealServer(kubeconfig, planeOptions, traffic)
     : testContract() === 'v1beta1'
       ? planeWithOldContract(planeOptions)
       : planeWithNewContract(planeOptions))
-  const following = new AbortController()
-  const followed = followStory(plane.client, {
+  const storyAbort = new AbortController()
+  const storyEnd = followStory(plane.client, {
     clock,
     random: seededRandom(2),
-    signal: following.signal,
+    signal: storyAbort.signal,
     report: reportLine,
   })
   const busy: Busy = {
     managers: () => managers,
     stores: () => (isCaughtUp ? [] : stores.all()),
     traffic,
-    closed: following.signal,
+    closed: storyAbort.signal,
     ...(isCaughtUp ? { isCaughtUp } : {}),
   }
   await settle(busy)
@@ -130,9 +130,9 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
     },
     report: (text, subject = '') => report(subject, text),
     async close() {
-      following.abort()
+      storyAbort.abort()
       await plane.close()
-      await followed
+      await storyEnd
     },
   }
 }
@@ -242,7 +242,7 @@ async function planeOnRealServer(kubeconfig: string, options: PlaneOptions, traf
 function withStableNames(lines: readonly { readonly at: string; readonly subject: string; readonly text: string }[]): string {
   const numbers = new Map<string, string>()
   const seen = new Map<string, number>()
-  const plain = (text: string): string =>
+  const stabilize = (text: string): string =>
     text.replace(/([a-z][a-z-]*?)((?:-[bcdfghjklmnpqrstvwxz2456789]{5})+)\b/g, (name, base: string) => {
       const known = numbers.get(name)
       if (known) return known
@@ -252,7 +252,7 @@ function withStableNames(lines: readonly { readonly at: string; readonly subject
       return `${base}-${number}`
     })
   return lines
-    .map(({ at, subject, text }, order) => ({ at, order, subject: plain(subject), text: plain(text) }))
+    .map(({ at, subject, text }, order) => ({ at, order, subject: stabilize(subject), text: stabilize(text) }))
     .sort((a, b) => Number(a.at) - Number(b.at) || (a.subject < b.subject ? -1 : a.subject > b.subject ? 1 : a.order - b.order))
     .map(({ at, subject, text }) => (subject === '' ? `${at}  ${text}` : `${at}  ${subject}: ${text}`))
     .join('\n')

@@ -61,32 +61,32 @@ export function createTraffic(): Traffic {
 /** Number of idle turns of the event loop after which the work counts as done. */
 const QuietTurns = 2
 const PatienceInProcess = 1000
-const PatienceElsewhere = 60_000
+const PatienceWithExternalServer = 60_000
 /** Minimum patience with an external server, which may respond more slowly. */
-const LeastPatienceElsewhere = 2000
+const MinPatienceWithExternalServer = 2000
 
 export async function settle(busy: Busy): Promise<void> {
-  let quiet = 0
-  let before = ''
-  let still = 0
+  let quietTurns = 0
+  let progressBefore = ''
+  let turnsWithoutProgress = 0
   let lastProgress = performance.now()
   const patience = busy.isCaughtUp
-    ? Math.max(busy.patience ?? PatienceElsewhere, LeastPatienceElsewhere)
+    ? Math.max(busy.patience ?? PatienceWithExternalServer, MinPatienceWithExternalServer)
     : (busy.patience ?? PatienceInProcess)
-  while (quiet < QuietTurns && !busy.closed?.aborted) {
+  while (quietTurns < QuietTurns && !busy.closed?.aborted) {
     // After some turns without progress, a thread or socket is pending: wait in real time.
-    await (still < 20 ? turn() : pause())
-    quiet = isQuiet(busy) ? quiet + 1 : 0
+    await (turnsWithoutProgress < 20 ? nextTurn() : pause())
+    quietTurns = isQuiet(busy) ? quietTurns + 1 : 0
     // Events may have arrived during the check.
-    if (quiet === QuietTurns && busy.isCaughtUp && !((await busy.isCaughtUp()) && isQuiet(busy))) quiet = 0
-    const now = `${busy.traffic.total}/${busy.traffic.underWay}/${busy
+    if (quietTurns === QuietTurns && busy.isCaughtUp && !((await busy.isCaughtUp()) && isQuiet(busy))) quietTurns = 0
+    const progress = `${busy.traffic.total}/${busy.traffic.underWay}/${busy
       .stores()
       .map((store) => store.revision)
       .join()}`
-    if (now !== before) lastProgress = performance.now()
-    still = now === before ? still + 1 : 0
-    before = now
-    const waited = busy.isCaughtUp ? performance.now() - lastProgress : still - 20
+    if (progress !== progressBefore) lastProgress = performance.now()
+    turnsWithoutProgress = progress === progressBefore ? turnsWithoutProgress + 1 : 0
+    progressBefore = progress
+    const waited = busy.isCaughtUp ? performance.now() - lastProgress : turnsWithoutProgress - 20
     if (waited > patience) return
   }
 }
@@ -112,5 +112,5 @@ function isCaughtUp(manager: Manager, [store]: readonly Store[]): boolean {
   })
 }
 
-const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
+const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
 const pause = (): Promise<void> => new Promise((resolve) => void setTimeout(resolve, 1))

@@ -77,6 +77,11 @@ test('errors of an invalid kubeconfig do not quote it: it may contain secrets', 
   }
 })
 
+test('the last of several equal keys counts', () => {
+  const text = formatKubeconfig(kubeconfigFor('demo', access))
+  expect(parseKubeconfig(`${text}current-context: other\n`)['current-context']).toBe('other')
+})
+
 test('insecure-skip-tls-verify is accepted when allowed', async () => {
   const config = parseKubeconfig(base({ token: 't' }, { 'insecure-skip-tls-verify': true }))
   expect(await resolveKubeconfig(config, { allowInsecure: true })).toEqual({ server: 'https://h', token: 't', insecure: true })

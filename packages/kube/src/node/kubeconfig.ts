@@ -65,7 +65,7 @@ export interface ResolveOptions {
   context?: string
   /** Base folder of relative paths in the file. */
   folder?: string
-  /** Accept `insecure-skip-tls-verify`. */
+  /** Whether to accept `insecure-skip-tls-verify`. */
   allowInsecure?: boolean
 }
 
@@ -92,23 +92,23 @@ export function kubeconfigFor(name: string, access: ClusterAccess): Kubeconfig {
   }
 }
 
-export const formatKubeconfig = (config: Kubeconfig): string => `${linesOf(config).join('\n')}\n`
+export const formatKubeconfig = (config: Kubeconfig): string => `${yamlLines(config).join('\n')}\n`
 
 /** Writes YAML without a library, so that a server need not load one when it starts. */
-function linesOf(value: object): string[] {
+function yamlLines(value: object): string[] {
   const isList = Array.isArray(value)
   return Object.entries(value).flatMap(([key, member]) => {
     if (member === undefined) return []
-    const head = isList ? '-' : `${scalar(key)}:`
-    if (typeof member !== 'object' || member === null) return [`${head} ${scalar(member)}`]
-    const [first, ...rest] = linesOf(member)
+    const head = isList ? '-' : `${scalarText(key)}:`
+    if (typeof member !== 'object' || member === null) return [`${head} ${scalarText(member)}`]
+    const [first, ...rest] = yamlLines(member)
     if (first === undefined) return [`${head} ${Array.isArray(member) ? '[]' : '{}'}`]
     return isList ? [`- ${first}`, ...rest.map((line) => `  ${line}`)] : [head, ...[first, ...rest].map((line) => `  ${line}`)]
   })
 }
 
 /** JSON scalars are valid YAML. Words that can only be strings need no quotes. */
-const scalar = (value: unknown): string =>
+const scalarText = (value: unknown): string =>
   typeof value === 'string' && /^[A-Za-z][\w./+=@-]*(:[\w./+=@-]+)*$/.test(value) && !notStrings.test(value)
     ? value
     : JSON.stringify(value)
@@ -119,15 +119,16 @@ export function parseKubeconfig(text: string): Kubeconfig {
   let value: unknown
   try {
     const { parse } = createRequire(import.meta.url)('yaml') as typeof import('yaml')
-    // Warnings of the parser would be printed by the process, and quote the text.
-    value = parse(text, { prettyErrors: false, logLevel: 'error' })
+    // Warnings of the parser would be printed by the process, and quote the text. As in upstream, the last of several equal keys counts: the
+    // parser would compare each key with all others.
+    value = parse(text, { prettyErrors: false, logLevel: 'error', uniqueKeys: false })
   } catch (err) {
     const at = (err as { linePos?: { line: number }[] }).linePos?.[0]?.line
     throw new Error(`Cannot read kubeconfig: it is not YAML${at === undefined ? '' : ` (line ${at})`}`)
   }
   if (!isRecord(value)) throw new Error('Cannot read kubeconfig: expected a mapping with clusters, users and contexts')
   if (value.kind !== undefined && value.kind !== 'Config') throw new Error('Cannot read kubeconfig: kind must be Config')
-  const named = <Key extends string, T>(list: 'clusters' | 'users' | 'contexts', member: Key) => {
+  const namedEntries = <Key extends string, T>(list: 'clusters' | 'users' | 'contexts', member: Key) => {
     const entries = value[list] ?? []
     if (!Array.isArray(entries)) throw new Error(`Cannot read kubeconfig: ${list} must be a list`)
     return entries.map((entry: unknown, index) => {
@@ -141,9 +142,9 @@ export function parseKubeconfig(text: string): Kubeconfig {
   return {
     apiVersion: 'v1',
     kind: 'Config',
-    clusters: named<'cluster', KubeconfigCluster>('clusters', 'cluster'),
-    users: named<'user', KubeconfigUser>('users', 'user'),
-    contexts: named<'context', { cluster: string; user: string; namespace?: string }>('contexts', 'context'),
+    clusters: namedEntries<'cluster', KubeconfigCluster>('clusters', 'cluster'),
+    users: namedEntries<'user', KubeconfigUser>('users', 'user'),
+    contexts: namedEntries<'context', { cluster: string; user: string; namespace?: string }>('contexts', 'context'),
     'current-context': typeof value['current-context'] === 'string' ? value['current-context'] : '',
   }
 }
@@ -172,16 +173,16 @@ export async function resolveKubeconfig(config: Kubeconfig, options: ResolveOpti
   if (typeof context.cluster !== 'string') throw new Error(`Cannot use kubeconfig: context "${contextName}" names no cluster`)
   const { cluster } = find(config.clusters, context.cluster, 'cluster')
   const { user } = context.user ? find(config.users, context.user, 'user') : { user: {} as KubeconfigUser }
-  reject(
+  rejectIf(
     user.exec,
     `user "${context.user}" uses an exec credential plug-in, which is not supported: give a token or a client certificate`,
   )
-  reject(
+  rejectIf(
     user['auth-provider'],
     `user "${context.user}" uses an auth-provider, which is not supported: give a token or a client certificate`,
   )
-  reject(cluster['proxy-url'], `cluster "${context.cluster}" uses proxy-url, which is not supported`)
-  reject(
+  rejectIf(cluster['proxy-url'], `cluster "${context.cluster}" uses proxy-url, which is not supported`)
+  rejectIf(
     cluster['insecure-skip-tls-verify'] && !options.allowInsecure,
     `cluster "${context.cluster}" has insecure-skip-tls-verify: the server would not be verified. Give certificate-authority-data instead`,
   )
@@ -190,14 +191,14 @@ export async function resolveKubeconfig(config: Kubeconfig, options: ResolveOpti
   if (new URL(cluster.server).protocol !== 'https:')
     throw new Error(`Cannot use kubeconfig: the server of cluster "${context.cluster}" must be an https URL`)
 
-  const material = async (data: string | undefined, file: string | undefined) => {
+  const readPEM = async (data: string | undefined, file: string | undefined) => {
     if (typeof data === 'string') return Buffer.from(data, 'base64').toString('utf8')
     if (typeof file !== 'string') return undefined
     return readFile(resolve(options.folder ?? '.', file), 'utf8')
   }
-  const ca = await material(cluster['certificate-authority-data'], cluster['certificate-authority'])
-  const certificate = await material(user['client-certificate-data'], user['client-certificate'])
-  const key = await material(user['client-key-data'], user['client-key'])
+  const ca = await readPEM(cluster['certificate-authority-data'], cluster['certificate-authority'])
+  const certificate = await readPEM(user['client-certificate-data'], user['client-certificate'])
+  const key = await readPEM(user['client-key-data'], user['client-key'])
   return {
     server: cluster.server.replace(/\/+$/, ''),
     ...(ca === undefined ? {} : { ca }),
@@ -222,7 +223,7 @@ function find<T extends { name: string }>(list: readonly T[], name: string, what
   return found
 }
 
-function reject(present: unknown, why: string): void {
+function rejectIf(present: unknown, why: string): void {
   if (present) throw new Error(`Cannot use kubeconfig: ${why}`)
 }
 

@@ -14,8 +14,8 @@ import {
   structural,
 } from '@capstan/kube'
 
-const many = <T>(size: number, make: (index: number) => T): T[] => Array.from({ length: size }, (_, index) => make(index))
-const named = (size: number, extra: object = {}) => many(size, (index) => ({ name: `n${index}`, ...extra }))
+export const many = <T>(size: number, make: (index: number) => T): T[] => Array.from({ length: size }, (_, index) => make(index))
+export const named = (size: number, extra: object = {}) => many(size, (index) => ({ name: `n${index}`, ...extra }))
 
 const patched: JSONSchema = s.object({
   containers: s.list(s.object({ name: s.string(), image: s.string().optional() })).listMap('name'),

@@ -52,7 +52,7 @@ const noNewTemplates: Rule = ['no template was added', ({ templates }) => templa
 const notDeleting: Rule = ['the Cluster is not being deleted', ({ cluster }) => cluster !== undefined && !isDeleting(cluster)]
 
 /** Preconditions of each hook call. */
-const moments: { readonly [hook: string]: readonly Rule[] } = {
+const preconditions: { readonly [hook: string]: readonly Rule[] } = {
   BeforeClusterCreate: [
     [
       'the Cluster exists, without references',
@@ -106,17 +106,17 @@ export class Order {
 
   constructor(store: Store) {
     this.#store = store
-    for (const kind of watched) this.#end.push(store.subscribe(resourceName(kind), (change) => this.#wrote(kind, change)))
+    for (const kind of watchedKinds) this.#end.push(store.subscribe(resourceName(kind), (change) => this.#wrote(kind, change)))
   }
 
   /** Checks the preconditions of a call. */
   checkCall(call: CheckedCall): void {
     const world = worldIn(this.#store)
-    for (const [sentence, holds] of moments[call.hook]!) {
+    for (const [sentence, holds] of preconditions[call.hook]!) {
       if (!holds(world, call)) this.violations.push(`${textOf(call)} called, but not: ${sentence} (${worldText(world)})`)
     }
     const { hook, version, from } = call
-    const before = follows[hook]?.(version, from) ?? []
+    const before = precedingHooks[hook]?.(version, from) ?? []
     this.#needs(`${textOf(call)} called`, before)
   }
 
@@ -208,7 +208,7 @@ export class Order {
   }
 }
 
-const watched = [
+const watchedKinds = [
   Cluster,
   LocalCluster,
   LocalControlPlane,
@@ -229,7 +229,7 @@ const BlockChanges = new Set([
 ])
 
 /** The hooks that must have allowed to proceed before each call: the earlier hooks of its step, and the step before. */
-const follows: {
+const precedingHooks: {
   readonly [hook: string]: (version: string, from: string) => readonly (readonly [hook: string, version: string])[]
 } = {
   AfterControlPlaneInitialized: () => [['BeforeClusterCreate', '']],

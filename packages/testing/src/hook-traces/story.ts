@@ -117,13 +117,13 @@ export async function play(plot: Plot = {}): Promise<Story> {
     let raw: Response | undefined
     if (!hook) handlers.push({ hook: GenerateUpgradePlan, name: 'steps', handle: planOf as Handler['handle'] })
     else if (!unregistered.has(hook.name)) {
-      const one = (given: { request: object }): Answer => {
+      const handleAndCapture = (given: { request: object }): Answer => {
         const answer = handle(hook, by)(given)
         if (!(answer instanceof Response)) return answer
         raw = answer
         return proceedNow()
       }
-      handlers.push({ hook, name: 'gate', handle: one as Handler['handle'] })
+      handlers.push({ hook, name: 'gate', handle: handleAndCapture as Handler['handle'] })
     }
     const response = await extensionServer(defineExtension({ name: config, handlers }))(request)
     return raw ?? response
@@ -162,7 +162,7 @@ export async function play(plot: Plot = {}): Promise<Story> {
       if (blocking?.split(' ')[0] === hook) blocking = undefined
     },
   }
-  const until = async (what: string, done: (found: Cluster | undefined) => boolean) => {
+  const advanceUntil = async (what: string, done: (found: Cluster | undefined) => boolean) => {
     for (let second = 0; !done(await cluster()); second++) {
       if (second === 600) throw new Error(`${what} did not happen: ${await story.reconciled()}\n${trace.join('\n')}`)
       await env.advance(seconds(1))
@@ -187,19 +187,19 @@ export async function play(plot: Plot = {}): Promise<Story> {
     workers: { machineDeployments: [worker('steady'), worker('elastic')] },
   }
   await client.create(Cluster, { metadata: key, spec: { topology } })
-  await until('creation', isSettled)
+  await advanceUntil('creation', isSettled)
 
-  // The story makes further changes together with the version, which must wait with it: another template for all workers, and more workers.
+  // Further changes together with the version: another template for all workers, and more workers. They must wait until the version change.
   const variables = [{ name: 'workerNodeDelay', value: '200ms' }]
   const workers = { machineDeployments: [...topology.workers.machineDeployments, worker('late')] }
   await client.patch(Cluster, key, {
     type: 'merge',
     body: { spec: { topology: { version: Versions.at(-1), variables, workers } } },
   })
-  await until('the upgrade', isSettled)
+  await advanceUntil('the upgrade', isSettled)
 
   await client.delete(Cluster, key)
-  await until('deletion', (found) => found === undefined)
+  await advanceUntil('deletion', (found) => found === undefined)
   order.end()
   await env.close()
   return story
@@ -223,11 +223,11 @@ function planOf({
 }: {
   request: { fromControlPlaneKubernetesVersion: string; fromWorkersKubernetesVersion?: string }
 }): Answer {
-  const after = (from: string) => Versions.filter((version) => version > from).map((version) => ({ version }))
+  const versionsAfter = (from: string) => Versions.filter((version) => version > from).map((version) => ({ version }))
   const { fromControlPlaneKubernetesVersion, fromWorkersKubernetesVersion = '' } = request
   return proceedWith({
-    controlPlaneUpgrades: after(fromControlPlaneKubernetesVersion),
-    workersUpgrades: after(fromWorkersKubernetesVersion),
+    controlPlaneUpgrades: versionsAfter(fromControlPlaneKubernetesVersion),
+    workersUpgrades: versionsAfter(fromWorkersKubernetesVersion),
   })
 }
 

@@ -1,0 +1,89 @@
+/**
+ * Work on documents that users and other programs send beside objects grows no faster than they do. YAML, such as kubeconfigs, is not
+ * measured: its parser finds the end of each line with `indexOf`, which counts as a scan of the whole text.
+ */
+import { GeneratePatches } from '@capstan/api'
+import { customResourceDefinition } from '@capstan/kube'
+import { compileRules } from '@capstan/kube/cel'
+import { testServer, Widget } from '@capstan/kubernetes-kinds/test-server'
+import { expect, test } from 'vitest'
+import { hooksOf } from '../../../apiserver/src/admission/hook.ts'
+import { applyPatch, verdictOf } from '../../../apiserver/src/admission/review.ts'
+import { openAPIParts } from '../../../apiserver/src/http/openapi/openapi.ts'
+import { swaggerHead, swaggerJSON, swaggerOf } from '../../../apiserver/src/http/openapi/swagger.ts'
+import { jsonPath } from '../../../apiserver/src/http/table/json-path.ts'
+import { decodeWire } from '../../../extension/src/wire/wire.ts'
+import { measureGrowth, tooMuch } from './growth.ts'
+import { many, named } from './work.ts'
+
+const { server } = await testServer({ customResources: [customResourceDefinition(Widget)] })
+const widgets = server.engine.resources.list().find(({ plural }) => plural === 'widgets')!
+const [mutating] = hooksOf('mutating', [
+  { metadata: { name: 'a' }, webhooks: [{ name: 'a', admissionReviewVersions: ['v1'] } as never] },
+])
+
+const verdict = (response: object) =>
+  verdictOf(mutating!, 'uid', {
+    apiVersion: 'admission.k8s.io/v1',
+    kind: 'AdmissionReview',
+    response: { uid: 'uid', allowed: true, ...response },
+  })
+
+function readDocument(text: string): unknown {
+  const fields = decodeWire(text, GeneratePatches.response, 'GeneratePatchesResponse', 'answer')
+  expect(fields.items).toBeDefined()
+  return fields
+}
+
+function swagger(size: number): unknown {
+  const versions = many(size, (index) => ({ ...widgets, version: `v${index + 1}` }))
+  const parts = swaggerOf(
+    openAPIParts(versions, () => new Map()),
+    swaggerHead('v1.36.0'),
+    swaggerJSON,
+  )
+  for (;;) {
+    const { done, value } = parts.next()
+    if (done) return [...value]
+  }
+}
+
+const rulesOf = (rule: string) => {
+  const schema = { type: 'object', properties: { list: { type: 'array', items: { type: 'string' } } } } as const
+  const rules = compileRules({ ...schema, 'x-kubernetes-validations': [{ rule }] } as never, true)
+  expect(rules[0]!.error).toBeUndefined()
+  return rules
+}
+
+test.each<[string, (size: number) => unknown]>([
+  [
+    'the answer of a webhook with many operations',
+    (size) => {
+      const operations = many(size, (index) => ({ op: 'add', path: `/spec/n${index}`, value: 1 }))
+      const { patch } = verdict({ patchType: 'JSONPatch', patch: Buffer.from(JSON.stringify(operations)).toString('base64') })
+      return applyPatch({ metadata: {}, spec: {} }, patch!)
+    },
+  ],
+  ['the answer of a webhook with many warnings', (size) => verdict({ warnings: many(size, (index) => `warning ${index}`) })],
+  ['the answer of a hook with many items', (size) => readDocument(JSON.stringify({ items: named(size) }))],
+  [
+    'the answer of a hook with a long text',
+    (size) => readDocument(JSON.stringify({ message: 'é\\u0000'.repeat(size), items: [] })),
+  ],
+  [
+    'the answer of a hook with many unknown fields',
+    (size) => readDocument(JSON.stringify({ ...Object.fromEntries(named(size).map(({ name }) => [name, 1])), items: [] })),
+  ],
+  ['a CEL rule of many terms', (size) => rulesOf(many(size, (index) => `size(self.list) != ${index}`).join(' && '))],
+  ['a CEL rule with a long list', (size) => rulesOf(`size(self.list) in [${many(size, (index) => index).join(', ')}]`)],
+  ['a column of a long list', (size) => jsonPath('.spec.list[*].value')({ spec: { list: named(size, { value: 'a' }) } })],
+  [
+    'a column that filters a long list',
+    (size) => jsonPath('.spec.list[?(@.name=="n7")].value')({ spec: { list: named(size, { value: 'a' }) } }),
+  ],
+  ['a column that searches a whole object', (size) => jsonPath('..value')({ spec: { list: named(size, { value: 'a' }) } })],
+  ['the path of a column with many steps', (size) => jsonPath('.a'.repeat(size))({ a: {} })],
+  ['the OpenAPI document of a kind with many versions', swagger],
+])('%s takes steps in proportion to its size', async (name, work) => {
+  expect(tooMuch([await measureGrowth(name, work)])).toEqual([])
+})
