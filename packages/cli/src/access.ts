@@ -35,11 +35,11 @@ export async function openAccess(
   folder: string | undefined,
   addresses: { ip: readonly string[]; dns: readonly string[] },
 ): Promise<Access> {
-  const keep = (name: string, make: () => Promise<CertifiedKey>, issuer?: CertifiedKey) =>
+  const openCertificate = (name: string, make: () => Promise<CertifiedKey>, issuer?: CertifiedKey) =>
     folder === undefined ? make() : loadOrCreate(clock, `${folder}/${name}`, make, issuer?.certificate)
-  const authority = await keep('ca', () => makeAuthority(clock, { commonName: 'capstan', backdate }))
+  const authority = await openCertificate('ca', () => makeAuthority(clock, { commonName: 'capstan', backdate }))
   const [server, admin] = await Promise.all([
-    keep(
+    openCertificate(
       'apiserver',
       () =>
         issueCertificate(authority, clock, {
@@ -51,7 +51,7 @@ export async function openAccess(
         }),
       authority,
     ),
-    keep(
+    openCertificate(
       'admin',
       () =>
         issueCertificate(authority, clock, {
@@ -75,10 +75,10 @@ export async function openSigningKey(folder: string | undefined): Promise<string
   } catch (err) {
     if ((err as NodeJS.ErrnoException).code !== 'ENOENT') throw err
   }
-  const made = makeSigningKey()
+  const created = makeSigningKey()
   await makeFolder(folder, 0o700)
-  await writeGroup({ [path]: made })
-  return made
+  await writeGroup({ [path]: created })
+  return created
 }
 
 /** Returns the pair of certificate and key in two files. Replaces a pair that is not valid now or incomplete after a crash. */
@@ -90,10 +90,10 @@ async function loadOrCreate(
 ): Promise<CertifiedKey> {
   const found = await read(path)
   if (found && isUsable(found, clock.now(), Margin, authority)) return found
-  const made = await make()
+  const created = await make()
   await makeFolder(dirname(path), 0o700)
-  await writeGroup({ [`${path}.key`]: made.key, [`${path}.crt`]: made.certificate })
-  return made
+  await writeGroup({ [`${path}.key`]: created.key, [`${path}.crt`]: created.certificate })
+  return created
 }
 
 async function read(path: string): Promise<CertifiedKey | undefined> {

@@ -103,15 +103,15 @@ export interface Suggestion {
 }
 
 /** Absolute path of a demo manifest: the printed commands work from any folder. */
-const manifest = (name: string): string => fileURLToPath(new URL(name, demoFolder))
+const manifestPath = (name: string): string => fileURLToPath(new URL(name, demoFolder))
 
 /** Commands for a management cluster without the demo cluster: create it. */
 export function firstSuggestions(kubeconfig: string): readonly Suggestion[] {
   const kubectl = `kubectl --kubeconfig ${kubeconfig}`
   return [
     { command: `${kubectl} api-resources --categories cluster-api`, what: 'list the kinds of Cluster API' },
-    { command: `${kubectl} apply -f ${manifest('class.yaml')}`, what: 'create a ClusterClass and its templates' },
-    { command: `${kubectl} apply -f ${manifest('cluster.yaml')}`, what: 'create a Cluster of that class' },
+    { command: `${kubectl} apply -f ${manifestPath('class.yaml')}`, what: 'create a ClusterClass and its templates' },
+    { command: `${kubectl} apply -f ${manifestPath('cluster.yaml')}`, what: 'create a Cluster of that class' },
     { command: `${kubectl} wait --for=condition=Available cluster/demo --timeout=60s`, what: 'wait until it is Available' },
     { command: `${kubectl} get clusters,machinedeployments,machinepools,machines`, what: 'list its objects' },
     { command: `${kubectl} delete cluster demo`, what: 'delete it' },
@@ -142,7 +142,7 @@ export function suggestions(kubeconfig: string, capstan: string): readonly Sugge
       command: `${kubectl} patch cluster demo --type=merge -p '{"spec":{"topology":{"version":"v1.36.1"}}}'`,
       what: 'upgrade: control plane first, then workers, hooks in between',
     },
-    { command: `${kubectl} apply -f ${manifest('second-cluster.yaml')}`, what: 'create a second Cluster of the same class' },
+    { command: `${kubectl} apply -f ${manifestPath('second-cluster.yaml')}`, what: 'create a second Cluster of the same class' },
     { command: `${kubectl} delete cluster demo`, what: 'delete it with its Machines' },
   ]
 }

@@ -135,7 +135,7 @@ export async function ensureNamespace(client: Client, name: string, signal: Abor
 
 /**
  * Rejects a start beside upstream's core manager, because both would change the same objects. Upstream's manager is active if it renews its
- * Lease. If the Lease seems to have expired, this function observes it for its duration.
+ * Lease. If the Lease seems to have expired, this function observes the Lease for the lease duration.
  *
  * @throws UsageError while upstream's core manager leads, in any namespace
  */

@@ -76,8 +76,9 @@ export function wantsWebhooks(flags: WebhookFlags, leaderElect: boolean): boolea
   if (flags.webhooks === false && flags.webhookPort !== undefined)
     throw new UsageError('--no-webhooks and --webhook-port exclude each other: give one')
   if (flags.webhookPort === undefined) {
-    const lonely = flags.webhookUrl ?? flags.webhookCertDir ?? flags.webhookCertSecret ?? flags.webhookService
-    if (lonely !== undefined) throw new UsageError('--webhook-url, --webhook-service and --webhook-cert-… need --webhook-port')
+    const flagWithoutPort = flags.webhookUrl ?? flags.webhookCertDir ?? flags.webhookCertSecret ?? flags.webhookService
+    if (flagWithoutPort !== undefined)
+      throw new UsageError('--webhook-url, --webhook-service and --webhook-cert-… need --webhook-port')
     return false
   }
   if (flags.webhookUrl !== undefined && flags.webhookService !== undefined)
@@ -101,8 +102,8 @@ export interface ManagerWebhooks {
   configure(): Promise<void>
   /**
    * Stops serving. Configurations of webhooks behind a Service stay, so that no write bypasses them during a restart. Those of a process
-   * without Service are removed, since they would block every write, and conversion returns to the Service of the manifests. If a slow API
-   * server does not finish this in time, it is logged.
+   * without Service are removed, since they would block every write, and conversion returns to the Service of the manifests. Logs an error
+   * if a slow API server delays these changes for too long.
    */
   close(): Promise<void>
 }
@@ -143,7 +144,7 @@ export async function removeManagerWebhooks(
   )
 }
 
-/** For the changes at a stop, which a slow API server must not delay for longer than a command may take to stop. */
+/** Time limit for the removal of configurations at a stop: a slow API server must not delay the stop for longer. */
 const RemovalTimeLimit = seconds(1)
 
 /**
@@ -226,9 +227,9 @@ export async function serveWebhooks(flags: WebhookFlags, options: ManagerWebhook
     async close() {
       certificates.close()
       if (isConfigured && options.isAlone && !flags.webhookService) {
-        const own = place(ConvertPath).url
-        const removed = () => removeManagerWebhooks(client, providers, (url) => url === own)
-        await withTimeout(clock, RemovalTimeLimit, removed).catch((err: unknown) =>
+        const ownUrl = place(ConvertPath).url
+        const remove = () => removeManagerWebhooks(client, providers, (url) => url === ownUrl)
+        await withTimeout(clock, RemovalTimeLimit, remove).catch((err: unknown) =>
           log.error('Cannot remove everything that names the webhooks of this manager: run capstan manager --remove-webhooks', {
             names: configurations.map(({ name }) => name).join(', '),
             reason: messageOf(err),
@@ -261,17 +262,17 @@ interface CertificateUser {
 }
 
 async function certificatesIn(folder: string, { trust, serve, log }: CertificateUser): Promise<{ close(): void }> {
-  const failed = (err: unknown) => log.error('Cannot use certificates of webhooks', { folder, reason: messageOf(err) })
+  const logFailure = (err: unknown) => log.error('Cannot use certificates of webhooks', { folder, reason: messageOf(err) })
   let latest = Promise.resolve()
-  const inTurn = (act: () => Promise<void> | void) => {
+  const runInOrder = (act: () => Promise<void> | void) => {
     latest = latest.catch(() => {}).then(act)
-    latest.catch(failed)
+    latest.catch(logFailure)
   }
   const watched: WatchedFiles[] = []
   try {
-    watched.push(watchFiles([join(folder, 'ca.crt')], ([authorities = '']) => inTurn(() => trust(authorities)), log))
+    watched.push(watchFiles([join(folder, 'ca.crt')], ([authorities = '']) => runInOrder(() => trust(authorities)), log))
     const files = { certificate: join(folder, 'tls.crt'), key: join(folder, 'tls.key') }
-    watched.push(servingCertificateFrom(files, (serving) => inTurn(() => serve(serving)), log))
+    watched.push(servingCertificateFrom(files, (serving) => runInOrder(() => serve(serving)), log))
     await latest
   } catch (err) {
     for (const one of watched) one.close()

@@ -50,7 +50,7 @@ export interface ApiRequest {
   /** Only for a body with duplicate fields: the paths of all fields in the order of the text. A duplicate field is listed each time it occurs. */
   readonly written?: readonly string[]
   readonly patchType?: PatchType
-  /** For lists: only the metadata of items is needed. A remote server then sends only that. */
+  /** For lists: the caller needs only the metadata of items, and a remote server sends nothing else. */
   readonly metadataOnly?: true
 }
 
@@ -175,7 +175,7 @@ export function createClient(transport: Transport, defaults: { fieldManager?: st
     ...(fieldManager === undefined ? {} : { fieldManager }),
     ...(fieldValidation === undefined ? {} : { fieldValidation }),
   })
-  const named = <T extends KubeObject>(kind: Kind<T>, object: Input<T>): Input<T> => ({ ...object, ...typeMeta(kind) })
+  const withTypeMeta = <T extends KubeObject>(kind: Kind<T>, object: Input<T>): Input<T> => ({ ...object, ...typeMeta(kind) })
 
   return {
     transport,
@@ -193,7 +193,7 @@ export function createClient(transport: Transport, defaults: { fieldManager?: st
       const { namespace, name } = object.metadata
       const request = target(kind, namespace, options.subresource ? name : undefined, options.subresource)
       return (await transport.send(
-        { verb: 'create', ...request, options: writeOptions(options), body: named(kind, object) },
+        { verb: 'create', ...request, options: writeOptions(options), body: withTypeMeta(kind, object) },
         options.signal,
       )) as never
     },
@@ -227,7 +227,7 @@ export function createClient(transport: Transport, defaults: { fieldManager?: st
           ...target(kind, namespace, name, options.subresource),
           options: { ...writeOptions(options), ...(options.force ? { force: true } : {}) },
           patchType: 'application/apply-patch+yaml',
-          body: named(kind, object),
+          body: withTypeMeta(kind, object),
         },
         options.signal,
       )) as never

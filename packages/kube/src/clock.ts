@@ -53,7 +53,7 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
  * work runs in the order of its calls.
  */
 export function pauseIfDue(clock: Clock): Promise<void> | undefined {
-  // Another waiting task may have used up the time.
+  // Checked again after the wait, because another waiting task may have used up the time.
   return clock.yieldIfDue?.()?.then(() => pauseIfDue(clock))
 }
 
@@ -73,7 +73,7 @@ export function inPieces<T>(clock: Clock, work: Work<T>): T | Promise<T> {
   }
 }
 
-/** `inPieces` for work whose list may be there already. */
+/** Like `inPieces`, for a list that may be complete already. */
 export const listInPieces = <T>(clock: Clock, work: T[] | Work<T[]>): T[] | Promise<T[]> =>
   Array.isArray(work) ? work : inPieces(clock, work)
 
@@ -97,14 +97,14 @@ export function* eachInPieces<T>(elements: Iterable<T>, act: (element: T) => voi
   }
 }
 
-/** What is left of work that takes long; `undefined` when it is done. Short work thus needs no generator. */
+/** Remaining part of long work; `undefined` when the work is done, so that short work needs no generator. */
 export type Rest = Work<void> | undefined
 
-/** Elements that `each` has processed in this piece, of all lists. */
+/** Number of elements, of all lists, that `each` has processed in the current piece. */
 let steps = 0
 const MaxSteps = 4 * PieceSize
 
-/** Calls `act` with each element. Long work returns its rest, which yields after each piece: lists may be nested. */
+/** Calls `act` with each element. Returns the rest of long work, which yields after each piece. `act` may call `each` for nested lists. */
 export function each<T>(elements: readonly T[], act: (element: T) => Rest): Rest {
   for (let at = 0; at < elements.length; at++) {
     if (++steps > MaxSteps) return eachFrom(elements, at, act)
@@ -126,18 +126,18 @@ function* eachFrom<T>(elements: readonly T[], from: number, act: (element: T) =>
   }
 }
 
-/** Runs `act` after work that may have a rest. */
+/** Runs `act` after the rest of earlier work, if any. */
 export function after(rest: Rest, act: () => Rest): Rest {
-  return rest ? both(rest, act) : act()
+  return rest ? continueWith(rest, act) : act()
 }
 
-function* both(first: Work<void>, act: () => Rest): Work<void> {
+function* continueWith(first: Work<void>, act: () => Rest): Work<void> {
   yield* first
   const rest = act()
   if (rest) yield* rest
 }
 
-/** Work that begins with `start`, which may leave a rest, and then returns a result. */
+/** Returns work that calls `start`, completes the rest that `start` returns, and then returns a result. */
 export function asWork(start: () => Rest): Work<void>
 export function asWork<T>(start: () => Rest, result: () => T): Work<T>
 export function* asWork<T>(start: () => Rest, result?: () => T): Work<T | undefined> {
@@ -147,7 +147,7 @@ export function* asWork<T>(start: () => Rest, result?: () => T): Work<T | undefi
   return result?.()
 }
 
-/** Sorts a list in place, in pieces; without `compare`, a list of texts. */
+/** Sorts a list in place, in pieces. Without `compare`, the list contains texts. */
 export function* sorting<T>(list: T[], compare?: (a: T, b: T) => number): Work<T[]> {
   if (list.length <= SortedAtOnce) return list.sort(compare)
   const middle = list.length >> 1
@@ -155,7 +155,7 @@ export function* sorting<T>(list: T[], compare?: (a: T, b: T) => number): Work<T
   yield
   const right = yield* sorting(list.slice(middle), compare)
   yield
-  const order = compare ?? byText
+  const order = compare ?? compareTexts
   let [l, r] = [0, 0]
   for (let at = 0; at < list.length; at++) {
     list[at] = r === right.length || (l < left.length && order(left[l]!, right[r]!) <= 0) ? left[l++]! : right[r++]!
@@ -164,7 +164,8 @@ export function* sorting<T>(list: T[], compare?: (a: T, b: T) => number): Work<T
   return list
 }
 
-const byText = (a: unknown, b: unknown): number => ((a as string) < (b as string) ? -1 : (a as string) > (b as string) ? 1 : 0)
+const compareTexts = (a: unknown, b: unknown): number =>
+  (a as string) < (b as string) ? -1 : (a as string) > (b as string) ? 1 : 0
 export const SortedAtOnce = 16 * PieceSize
 
 /** Browsers have no setImmediate. */
@@ -173,7 +174,10 @@ const nextTurn: (callback: () => void) => unknown = globalThis.setImmediate ?? s
 /** Milliseconds of work in one turn of the event loop, after which further work waits for the next turn. */
 const LongestTurn = 10
 
-/** Work that cannot be divided waits a tenth of its time, at most so many milliseconds: enough for a handshake, or for several small requests. */
+/**
+ * Maximum pause after work that cannot be divided, in milliseconds: enough for a handshake, or for several small requests. The pause takes a
+ * tenth of the time of the work.
+ */
 const LongestRest = 10
 
 export const systemClock: Clock = {
@@ -207,15 +211,16 @@ export function eventLoopYielder(loop: EventLoop): () => Promise<void> | undefin
     turn ??= { since: loop.now(), over: loop.turn().then(() => void (turn = undefined)), hasWaiter: false }
     const spent = loop.now() - turn.since
     if (spent < LongestTurn) return undefined
-    // The first to wait has used up the time. One turn is too short for requests that need several, such as those of new connections.
-    const rests = !turn.hasWaiter && spent >= 2 * LongestTurn
+    // The first task that waits has used up the time. If that was long, one turn is too short for requests that need several turns, such as
+    // those of new connections.
+    const needsRest = !turn.hasWaiter && spent >= 2 * LongestTurn
     turn.hasWaiter = true
-    return rests ? turn.over.then(() => loop.rest(Math.min(spent / 10, LongestRest))) : turn.over
+    return needsRest ? turn.over.then(() => loop.rest(Math.min(spent / 10, LongestRest))) : turn.over
   }
 }
 
-interface Due {
-  /** By `elapsed`. */
+interface ScheduledCallback {
+  /** Value of `elapsed` at which the callback runs. */
   readonly at: number
   readonly order: number
   readonly callback: () => void
@@ -227,7 +232,7 @@ export class VirtualClock implements Clock {
   #start: number
   #elapsed = 0
   #order = 0
-  #due: Due[] = []
+  #due: ScheduledCallback[] = []
 
   constructor(start: number = Date.UTC(2026, 0, 1)) {
     this.#start = start
@@ -247,7 +252,7 @@ export class VirtualClock implements Clock {
   }
 
   schedule(after: number, callback: () => void): Timer {
-    const due: Due = { at: this.#elapsed + Math.max(0, after), order: this.#order++, callback }
+    const due: ScheduledCallback = { at: this.#elapsed + Math.max(0, after), order: this.#order++, callback }
     let index = this.#due.length
     while (index > 0 && this.#due[index - 1]!.at > due.at) index--
     this.#due.splice(index, 0, due)

@@ -1,9 +1,9 @@
-import { goText } from './go-text.ts'
-import { writeJSON } from './json-text.ts'
 /**
  * Errors of the Kubernetes API: one table of reasons, one error class, and the field errors of validation.
  * Upstream: k8s.io/apimachinery/pkg/api/errors and pkg/util/validation/field, v0.36.
  */
+import { goText } from './go-text.ts'
+import { writeJSON } from './json-text.ts'
 
 /** Every reason of the Kubernetes API with its HTTP code. */
 export const StatusReasons = {
@@ -162,7 +162,7 @@ export const notFound = (resource: NamedResource, name: string): StatusError =>
 export const alreadyExists = (resource: NamedResource, name: string): StatusError =>
   new StatusError('AlreadyExists', `${resourceText(resource)} "${name}" already exists`, { details: detailsOf(resource, name) })
 
-/** `why` completes the sentence `Operation cannot be fulfilled on …: why`. */
+/** Error for a conflict. `why` completes the sentence `Operation cannot be fulfilled on …: why`. */
 export const conflict = (
   resource: NamedResource,
   name: string,
@@ -196,7 +196,7 @@ export interface FieldError {
   readonly text: string
 }
 
-/** A value as Kubernetes prints it in a field error: strings quoted, objects and lists as JSON. */
+/** Formats a value as field errors of Kubernetes print it: strings quoted, objects and lists as JSON. */
 const valueText = (value: unknown): string => {
   if (value === undefined || value === null) return 'null'
   return typeof value === 'number' ? goText(value) : writeJSON(value)
@@ -213,11 +213,11 @@ export const invalid = (field: string, value: unknown, detail: string): FieldErr
  * and a list may have a million invalid elements.
  */
 export function addInvalid(errors: FieldError[], field: string, value: unknown, details: readonly string[]): void {
-  for (const detail of details) errors.push(errors.length < MaxFieldErrors ? invalid(field, value, detail) : onlyCounted)
+  for (const detail of details) errors.push(errors.length < MaxFieldErrors ? invalid(field, value, detail) : errorWithoutText)
 }
-/** Appends an error, without its text above the maximum of one response. */
+/** Appends an error. Above the maximum of one response, appends an error without text instead of calling `make`. */
 export function addError(errors: FieldError[], make: () => FieldError): void {
-  errors.push(errors.length < MaxFieldErrors ? make() : onlyCounted)
+  errors.push(errors.length < MaxFieldErrors ? make() : errorWithoutText)
 }
 export const typeInvalid = (field: string, value: unknown, detail: string): FieldError => ({
   type: 'FieldValueTypeInvalid',
@@ -260,7 +260,7 @@ export const tooMany = (field: string, count: number, max: number): FieldError =
 
 /** Maximum number of field errors in one response. Each takes about 300 bytes, and a body of 3 MB may cause a million. */
 const MaxFieldErrors = 10_000
-const onlyCounted: FieldError = { type: 'FieldValueInvalid', field: '', text: '' }
+const errorWithoutText: FieldError = { type: 'FieldValueInvalid', field: '', text: '' }
 
 /** The 422 error for one or more field errors, with the text of a real API server. Contains at most the first 10,000. */
 export function invalidObject(kind: { group: string; kind: string }, name: string, all: readonly FieldError[]): StatusError {
@@ -280,7 +280,7 @@ export function invalidObject(kind: { group: string; kind: string }, name: strin
   })
 }
 
-/** Message of a thrown value, for messages and logs. */
+/** Returns the message of a thrown value, for error texts and logs. */
 export const messageOf = (thrown: unknown): string =>
   thrown instanceof Error ? thrown.message : (JSON.stringify(thrown) ?? 'undefined')
 

@@ -18,13 +18,13 @@ export function scanJSON(text: string): JSONScan {
   const keys: string[] = []
   let at = 0
 
-  const space = () => {
+  const skipSpace = () => {
     while (text[at] === ' ' || text[at] === '\t' || text[at] === '\n' || text[at] === '\r') at++
   }
   const unexpected = (where: string): SyntaxError =>
     new SyntaxError(at >= text.length ? 'unexpected end of JSON input' : `invalid character ${quoteChar(text[at]!)} ${where}`)
 
-  const string = (): string => {
+  const readString = (): string => {
     const start = at++
     for (; text[at] !== '"'; at++) {
       if (at >= text.length || text[at]! < ' ') throw unexpected('in string literal')
@@ -40,78 +40,78 @@ export function scanJSON(text: string): JSONScan {
     at++
     return JSON.parse(text.slice(start, at)) as string
   }
-  const literal = (word: string) => {
+  const readLiteral = (word: string) => {
     for (let i = 0; i < word.length; i++, at++) {
       if (text[at] !== word[i]) throw unexpected(`in literal ${word} (expecting ${quoteChar(word[i]!)})`)
     }
   }
-  const number = () => {
-    const digits = (where: string) => {
+  const readNumber = () => {
+    const readDigits = (where: string) => {
       if (!isDigit(text[at])) throw unexpected(where)
       while (isDigit(text[at])) at++
     }
     if (text[at] === '-') at++
     if (text[at] === '0') at++
-    else digits('in numeric literal')
+    else readDigits('in numeric literal')
     if (text[at] === '.') {
       at++
-      digits('after decimal point in numeric literal')
+      readDigits('after decimal point in numeric literal')
     }
     if (text[at] === 'e' || text[at] === 'E') {
       at++
       if (text[at] === '+' || text[at] === '-') at++
-      digits('in exponent of numeric literal')
+      readDigits('in exponent of numeric literal')
     }
   }
-  const value = (path: string) => {
-    space()
+  const readValue = (path: string) => {
+    skipSpace()
     const char = text[at]
-    if (char === '{') object(path)
-    else if (char === '[') array(path)
-    else if (char === '"') string()
-    else if (char === 't') literal('true')
-    else if (char === 'f') literal('false')
-    else if (char === 'n') literal('null')
-    else if (char === '-' || isDigit(char)) number()
+    if (char === '{') readObject(path)
+    else if (char === '[') readArray(path)
+    else if (char === '"') readString()
+    else if (char === 't') readLiteral('true')
+    else if (char === 'f') readLiteral('false')
+    else if (char === 'n') readLiteral('null')
+    else if (char === '-' || isDigit(char)) readNumber()
     else throw unexpected('looking for beginning of value')
   }
-  const object = (path: string) => {
+  const readObject = (path: string) => {
     const seen = new Set<string>()
     at++
-    space()
+    skipSpace()
     if (text[at] === '}') {
       at++
       return
     }
     for (;;) {
-      space()
+      skipSpace()
       if (text[at] !== '"') throw unexpected('looking for beginning of object key string')
-      const key = string()
+      const key = readString()
       const child = path === '' ? key : `${path}.${key}`
       keys.push(child)
       if (seen.has(key)) duplicates.add(child)
       seen.add(key)
-      space()
+      skipSpace()
       if (text[at] !== ':') throw unexpected('after object key')
       at++
-      value(child)
-      space()
+      readValue(child)
+      skipSpace()
       if (text[at] === '}') break
       if (text[at] !== ',') throw unexpected('after object key:value pair')
       at++
     }
     at++
   }
-  const array = (path: string) => {
+  const readArray = (path: string) => {
     at++
-    space()
+    skipSpace()
     if (text[at] === ']') {
       at++
       return
     }
     for (let index = 0; ; index++) {
-      value(`${path}[${index}]`)
-      space()
+      readValue(`${path}[${index}]`)
+      skipSpace()
       if (text[at] === ']') break
       if (text[at] !== ',') throw unexpected('after array element')
       at++
@@ -120,8 +120,8 @@ export function scanJSON(text: string): JSONScan {
   }
 
   try {
-    value('')
-    space()
+    readValue('')
+    skipSpace()
     if (at < text.length) throw unexpected('after top-level value')
     return { error: undefined, duplicates: [...duplicates], keys }
   } catch (err) {

@@ -30,19 +30,19 @@ export const isInt64 = (value: unknown): value is number | bigint => typeof valu
 const isSafe = (value: bigint): boolean => value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER
 
 /** Digits of the smallest integer that is not safe. */
-const LongInteger = 16
+const LongIntegerDigits = 16
 
 /**
  * Reports whether the text may contain an integer that a double cannot represent. Checking every sixteenth character finds any run of that
  * many digits; the characters before it exclude most strings and fractions.
  */
 export function hasLongInteger(text: string): boolean {
-  for (let at = LongInteger - 1; at < text.length; at += LongInteger) {
+  for (let at = LongIntegerDigits - 1; at < text.length; at += LongIntegerDigits) {
     if (!isDigit(text, at)) continue
     let start = at
     while (isDigit(text, start - 1)) start--
     while (isDigit(text, at + 1)) at++
-    if (at - start + 1 >= LongInteger && MayPrecede.includes(text.charAt(start - 1))) return true
+    if (at - start + 1 >= LongIntegerDigits && PrecedingCharacters.includes(text.charAt(start - 1))) return true
   }
   return false
 }
@@ -53,13 +53,13 @@ const isDigit = (text: string, at: number): boolean => {
 }
 
 /** Characters that may precede an integer, besides the beginning of the text. */
-const MayPrecede = ' :,[-\n\r\t'
+const PrecedingCharacters = ' :,[-\n\r\t'
 
 type Reviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown
 
 const parseWithSource = JSON.parse as (text: string, reviver: Reviver) => unknown
 
-/** No 64-bit integer has more digits, and BigInt takes half a second for a million digits. */
+/** Text of at most 19 digits, as a 64-bit integer has. Longer text is not given to BigInt, which takes half a second for a million digits. */
 const Int64Text = /^-?\d{1,19}$/
 
 const reviveExactly: Reviver = (_key, value, { source }) => {

@@ -7,7 +7,7 @@ export type JsonObject = { [key: string]: Json }
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** A deep, mutable copy. Members that are `undefined` are left out, as JSON would. */
+/** Returns a deep, mutable copy. Omits members that are `undefined`, as JSON does. */
 export function draft<T>(value: T): T {
   if (Array.isArray(value)) return value.map((item) => draft(item)) as T
   if (!isRecord(value)) return value
@@ -19,7 +19,7 @@ export function draft<T>(value: T): T {
   return copy as T
 }
 
-/** `draft` in pieces. */
+/** Like `draft`, in pieces. */
 export function drafting<T>(value: T): Work<T> {
   const copy = emptyLike(value)
   return asWork(
@@ -28,7 +28,7 @@ export function drafting<T>(value: T): Work<T> {
   )
 }
 
-/** Whether JSON has so many values that work on all of them should be divided. */
+/** Reports whether a JSON value contains so many values that work on all of them should be divided. */
 export const isLong = (value: unknown): boolean => valuesLeft(value, LongValues) < 0
 const LongValues = 10_000
 
@@ -43,7 +43,7 @@ function valuesLeft(value: unknown, most: number): number {
   return left
 }
 
-/** An empty container of the same form; scalars as they are. */
+/** Returns an empty list for a list, an empty object for an object, and any other value unchanged. */
 const emptyLike = (value: unknown): unknown => (Array.isArray(value) ? [] : isRecord(value) ? {} : value)
 
 function copyMembers(to: unknown, from: unknown): Rest {

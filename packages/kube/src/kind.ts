@@ -53,12 +53,12 @@ interface KindOptions<Spec extends Schema, Status extends Schema, Fields extends
   /** Description of the kind in a sentence, for `kubectl explain`. */
   doc?: string
   spec?: Spec
-  /** Declaring it also gives the kind its status subresource, unless `statusSubresource` is false. */
+  /** Schema of the status. A kind with a status has the status subresource, unless `statusSubresource` is false. */
   status?: Status
   /** Fields besides apiVersion, kind, metadata, spec and status. */
   fields?: Fields
   statusSubresource?: boolean
-  /** The schema requires `metadata`, as the CustomResourceDefinitions of some kinds do. */
+  /** Whether the schema requires `metadata`, as the CustomResourceDefinitions of some kinds do. */
   requiresMetadata?: boolean
   scale?: ScaleSubresource
   columns?: readonly Column[]
@@ -93,7 +93,7 @@ export type ConvertedObject<T extends KubeObject> = Omit<T, 'apiVersion' | 'kind
 
 export interface ConversionContext {
   /** The apiVersion of objects of a kind that `references` returned. */
-  apiVersionOf(of: GroupKind): string
+  apiVersionOf(kind: GroupKind): string
 }
 
 /**
@@ -176,19 +176,19 @@ export function defineKind<Spec extends Schema = Schema, Status extends Schema =
 }
 
 /** Returns a kind that is known only by name, such as a provider's. Its objects are read by path. */
-export const unknownKind = (of: {
+export const unknownKind = (names: {
   apiVersion: string
   kind: string
   plural: string
   scope?: Kind['scope']
 }): Kind<import('./object.ts').UnknownObject> => {
-  const slash = of.apiVersion.indexOf('/')
+  const slash = names.apiVersion.indexOf('/')
   return {
-    group: slash < 0 ? '' : of.apiVersion.slice(0, slash),
-    version: of.apiVersion.slice(slash + 1),
-    kind: of.kind,
-    plural: of.plural,
-    scope: of.scope ?? 'Namespaced',
+    group: slash < 0 ? '' : names.apiVersion.slice(0, slash),
+    version: names.apiVersion.slice(slash + 1),
+    kind: names.kind,
+    plural: names.plural,
+    scope: names.scope ?? 'Namespaced',
   }
 }
 

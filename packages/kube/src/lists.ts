@@ -5,7 +5,7 @@ export function appendAll<T>(to: T[], ...lists: readonly Iterable<T>[]): void {
   for (const list of lists) for (const one of list) to.push(one)
 }
 
-/** For each key, whether an equal one precedes it. */
+/** Returns, for each key, whether an equal key precedes it. */
 export function repeats(keys: readonly unknown[]): boolean[] {
   const seen = new Set<unknown>()
   return keys.map((key) => {

@@ -1,7 +1,7 @@
 /**
- * The structural schema builder. `s` expresses only schemas that a CustomResourceDefinition accepts: if it compiles, a real kube-apiserver
- * accepts it. A schema combines its static type (`Infer`) and its OpenAPI form (`json`); `structural.ts` compiles the latter into pruning,
- * defaulting and validation.
+ * The structural schema builder. `s` expresses only schemas that a CustomResourceDefinition may contain: kube-apiserver accepts every schema
+ * that TypeScript compiles. A schema combines its static type (`Infer`) and its OpenAPI form (`json`); `structural.ts` compiles the OpenAPI
+ * form into pruning, defaulting and validation.
  *
  * Types are read by indexed access on a phantom member, never inferred conditionally, which keeps type checking fast and hovers short.
  */
@@ -81,17 +81,17 @@ export class Schema<T = unknown, Optional extends boolean = boolean> {
     return this.with({ description })
   }
 
-  /** The field may be absent. */
+  /** Makes the field optional. */
   optional(): Schema<T, true> {
     return new Schema(this.json, true)
   }
 
-  /** The server sets the default when the field is absent, so that clients may omit it and readers always find it. */
+  /** Sets a default: the server adds it when a client omits the field, so readers always find a value. */
   default(value: T): Schema<T, Optional> {
     return new Schema({ ...this.json, default: value }, true) as Schema<T, Optional>
   }
 
-  /** `null` is a value of the field; without this it is dropped. */
+  /** Allows the value `null`. By default, the server drops nulls. */
   nullable(): Schema<T | null, Optional> {
     return this.with({ nullable: true }) as Schema<T | null, Optional>
   }
@@ -102,22 +102,22 @@ export class Schema<T = unknown, Optional extends boolean = boolean> {
     return this.with({ 'x-kubernetes-validations': [...rules, { rule, message, ...more }] })
   }
 
-  /** The value cannot change once it is set. */
+  /** Rejects changes of the value once it is set. */
   immutable(message = 'Value is immutable'): Schema<T, Optional> {
     return this.rule('self == oldSelf', message)
   }
 
-  /** Items are identified by the values of `keys`: server-side apply merges them individually. */
+  /** Makes the list an associative list: the values of `keys` identify an item, and server-side apply merges items individually. */
   listMap(...keys: T extends readonly (infer Item)[] ? (keyof Item & string)[] : never): Schema<T, Optional> {
     return this.with({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': keys })
   }
 
-  /** Items are identified by their value, and are unique. */
+  /** Makes the list a set: an item is identified by its value, and occurs once. */
   listSet(): Schema<T, Optional> {
     return this.with({ 'x-kubernetes-list-type': 'set' })
   }
 
-  /** One manager owns the list or the map as a whole. */
+  /** Makes the list or map atomic: one field manager owns it as a whole. */
   atomic(): Schema<T, Optional> {
     return this.with(this.json.type === 'array' ? { 'x-kubernetes-list-type': 'atomic' } : { 'x-kubernetes-map-type': 'atomic' })
   }

@@ -79,7 +79,7 @@ export function labelSelectorErrors(selector: LabelSelector | undefined, path: s
     else if (!takesValues && values.length > 0)
       errors.push(forbidden(`${at}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"))
     add(`${at}.key`, key, labelKeyProblems(key))
-    for (const [place, value] of values.entries()) add(`${at}.values[${place}]`, value, labelValueProblems(value))
+    for (const [valueIndex, value] of values.entries()) add(`${at}.values[${valueIndex}]`, value, labelValueProblems(value))
   }
   return errors
 }
@@ -194,7 +194,7 @@ function scan(text: string): Token[] {
 function parse(tokens: readonly Token[]): LabelRequirement[] {
   let position = 0
   const End: Token = { kind: 'end', text: '' }
-  // Outside of the place of an operator, `in` and `notin` are ordinary keys or values.
+  // Where no operator is expected, `in` and `notin` are ordinary keys or values.
   const asValue = (token: Token): Token =>
     token.kind === 'in' || token.kind === 'notin' ? { kind: 'identifier', text: token.text } : token
   const peek = () => asValue(tokens[position] ?? End)

@@ -53,7 +53,7 @@ import { type AdvertisedEndpoint, publishService } from './kubernetes-service.ts
 export interface ApiServerOptions {
   readonly clock: Clock
   readonly random: Random
-  /** Store of all state; default: in memory, until `close`. Closed with the server. */
+  /** Store of all state; default: in memory, until `close`. The `close` of the server closes the store. */
   readonly store?: Store
   /** Validation and defaulting of kinds beyond their schemas. */
   readonly admission?: readonly Admission[]
@@ -124,7 +124,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const store = options.store ?? memoryStore()
   const pending = new PendingWrites(store)
   const { enable = [], disable = [] } = options.admissionPlugins ?? {}
-  const idle = controllerPlugins.filter((name) => name !== 'ServiceAccount' || !controllers.serviceAccounts)
+  const pluginsWithoutController = controllerPlugins.filter((name) => name !== 'ServiceAccount' || !controllers.serviceAccounts)
   const authorizer = authorizerOf(options.authorization ?? ['AlwaysAllow'], rbacAuthorizer(store))
   const tokens = serviceAccountTokens({ store, clock, random }, options.serviceAccountTokens)
   const serviceAddresses = new ServiceAddresses(
@@ -147,7 +147,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     store,
     pending,
     kinds,
-    enabled: enabledPlugins({ enable, disable: [...disable, ...idle] }),
+    enabled: enabledPlugins({ enable, disable: [...disable, ...pluginsWithoutController] }),
     admission: options.admission ?? [],
     gracefulDeletion: options.gracefulDeletion ?? true,
     authorizer,
@@ -173,19 +173,19 @@ function controllersOf(
   tokens: ServiceAccountTokens,
   isRBAC: boolean,
 ): GenericServerOptions['startControllers'] {
-  return (options, as) => {
+  return (options, clientAs) => {
     const { store, registry, clock, log } = options
     const stops: (() => void)[] = []
     const account = (name: string) => ({
       store,
       clock,
       log,
-      client: as('kube-controller-manager', `system:serviceaccount:kube-system:${name}`),
+      client: clientAs('kube-controller-manager', `system:serviceaccount:kube-system:${name}`),
     })
     if (controllers.namespaces ?? true) stops.push(runNamespaces({ registry, ...account('namespace-controller') }))
     if (controllers.eventLifetime !== undefined) stops.push(runEventExpiry({ store, clock, log }, controllers.eventLifetime))
     if (controllers.serviceAccounts) stops.push(runServiceAccounts(account('service-account-controller')))
-    if (controllers.systemObjects) stops.push(runAPIServices({ store, clock, log, client: as('kube-apiserver') }))
+    if (controllers.systemObjects) stops.push(runAPIServices({ store, clock, log, client: clientAs('kube-apiserver') }))
     if (controllers.tokenSecrets) {
       stops.push(runTokenSecrets({ ...account('tokens-controller'), tokens, rootCA: controllers.rootCA }))
     }

@@ -33,13 +33,13 @@ export class LoadError extends Error {
 
 export interface ExtensionProcessOptions {
   readonly clock: Clock
-  /** A log entry of a handler. */
+  /** Called with each log entry of a handler. */
   log(entry: Extract<FromChild, { kind: 'log' }>): void
-  /** A line of standard output or standard error. */
+  /** Called with each line of standard output or standard error. */
   printed(line: string): void
 }
 
-/** Longer than the timeout of any handler. */
+/** Maximum wait for pending calls: longer than the timeout of any handler. */
 const longestCall = seconds(31)
 const longestLoad = seconds(10)
 const longestEnd = seconds(2)
@@ -47,7 +47,7 @@ const tooLong = `it did not load within ${longestLoad / 1000} s: expected a modu
 
 const program = fileURLToPath(new URL('../../bin/dev-child.js', import.meta.url))
 
-/** Starts processes, one of them ahead of time: loading then waits for the author's own modules only. */
+/** Starts processes. One process is started ahead of time, so that loading takes only the time of the author's own modules. */
 export class ExtensionProcesses {
   readonly #options: ExtensionProcessOptions
   readonly #alive = new Set<Child>()
@@ -152,7 +152,7 @@ class Child {
     const { promise, ...call } = Promise.withResolvers<Response>()
     // The process may end while the body is being sent.
     promise.catch(() => {})
-    // Recorded first: retiring this process waits for its calls.
+    // Recorded before the body is read, because `retire` waits for recorded calls.
     this.#calls.set(id, call)
     const abort = () => this.#send({ kind: 'abort', id })
     try {

@@ -58,7 +58,7 @@ export interface ExamineOptions {
 /** Oldest Kubernetes version that supports all fields of our CustomResourceDefinitions. Upstream: the management clusters of v1.14. */
 const OldestKubernetes = { major: 1, minor: 32 }
 const oldestText = `v${OldestKubernetes.major}.${OldestKubernetes.minor}`
-/** Certificates that expire sooner are reported. */
+/** Certificates that expire within this time are reported. */
 const Margin = hours(24 * 14)
 
 export async function examine(options: ExamineOptions): Promise<Examination> {

@@ -94,10 +94,10 @@ export function releaseMetadata(version: string): Manifest & { releaseSeries: un
  */
 function definition(kind: DeclaredKind, { provider, certificates }: ManifestOptions): Manifest {
   const { namespace } = providerNames[provider]
-  const made = customResourceDefinition(kind, conversionByService(provider)) as unknown as Manifest
-  if (certificates !== 'cert-manager' || kind.versions.length === 0) return made
+  const crd = customResourceDefinition(kind, conversionByService(provider)) as unknown as Manifest
+  if (certificates !== 'cert-manager' || kind.versions.length === 0) return crd
   const annotations = { 'cert-manager.io/inject-ca-from': `${namespace}/${servingCertificate(provider)}` }
-  return { ...made, metadata: { ...made.metadata, annotations } }
+  return { ...crd, metadata: { ...crd.metadata, annotations } }
 }
 
 const servingCertificate = (provider: ProviderToInstall) => `${providerNames[provider].prefix}-serving-cert`
@@ -114,7 +114,7 @@ const role = (kind: 'Role' | 'ClusterRole', name: string, rules: readonly Policy
 function binding(
   kind: 'RoleBinding' | 'ClusterRoleBinding',
   name: string,
-  of: string,
+  roleKind: string,
   roleName: string,
   { provider }: ManifestOptions,
 ): Manifest {
@@ -123,7 +123,7 @@ function binding(
     apiVersion: `${rbac}/v1`,
     kind,
     metadata: { name, ...(kind === 'RoleBinding' ? { namespace } : {}) },
-    roleRef: { apiGroup: rbac, kind: of, name: roleName },
+    roleRef: { apiGroup: rbac, kind: roleKind, name: roleName },
     subjects: [{ kind: 'ServiceAccount', name: `${prefix}-manager`, namespace }],
   }
 }

@@ -5,7 +5,7 @@
 import type { Type } from './type.ts'
 
 /** Upstream's estimates are 64-bit integers that saturate at the maximum. */
-const Most = 2 ** 64
+const MaxValue = 2 ** 64
 
 /** A range of costs or sizes, from the least to the greatest. */
 export class Range {
@@ -13,8 +13,8 @@ export class Range {
   readonly max: number
 
   constructor(min: number, max: number) {
-    this.min = Math.min(min, Most)
-    this.max = Math.min(max, Most)
+    this.min = Math.min(min, MaxValue)
+    this.max = Math.min(max, MaxValue)
   }
   plus(other: Range): Range {
     return new Range(this.min + other.min, this.max + other.max)
@@ -31,7 +31,7 @@ export class Range {
   }
 }
 
-export const unknownRange = new Range(0, Most)
+export const unknownRange = new Range(0, MaxValue)
 
 /** An argument of a call, or the target of a method call. */
 export interface Part {
@@ -59,11 +59,11 @@ export interface CallCost {
 const one = new Range(1, 1)
 const PerCharacter = 0.1
 const PerPatternCharacter = 0.25
-const flat: CallCost = { cost: one }
+const unitCost: CallCost = { cost: one }
 
 export function callCost(call: CallOfOverload): CallCost {
   const own = Object.hasOwn(costs, call.name) ? costs[call.name]!(call) : undefined
-  return own ?? flat
+  return own ?? unitCost
 }
 
 type Cost = (call: CallOfOverload) => CallCost | undefined
@@ -90,11 +90,11 @@ const ofSets =
   ({ args: [a, b] }) =>
     a && b && { cost: a.size.times(b.size).by(factor).plus(one) }
 
-const pattern = (text: Range, expression: Range): Range =>
+const patternCost = (text: Range, expression: Range): Range =>
   text.plus(one).by(PerCharacter).times(expression.by(PerPatternCharacter))
 
 const ofFind: Cost = ({ target, args: [expression] }) =>
-  target && expression && { cost: pattern(target.size, expression.size), size: new Range(0, target.size.max) }
+  target && expression && { cost: patternCost(target.size, expression.size), size: new Range(0, target.size.max) }
 
 const ofOrder: Cost = ({ parameters, args: [a, b] }) =>
   isText(parameters[0]!) ? { cost: comparison(a!.size, b!.size) } : undefined
@@ -111,9 +111,9 @@ const ofEquality: Cost = ({ args: [a, b] }) => ({ cost: comparison(a!.size, b!.s
 const ofEqual: Cost = (call) => {
   const [a, b] = call.args as [Part, Part]
   if (a.type.kind === 'opaque' && b.type.kind === 'opaque' && a.type.name === b.type.name) {
-    if (a.type.name === 'kubernetes.URL') return { cost: new Range(1, b.size.max === Most ? 1 : b.size.max).by(PerCharacter) }
+    if (a.type.name === 'kubernetes.URL') return { cost: new Range(1, b.size.max === MaxValue ? 1 : b.size.max).by(PerCharacter) }
     if (a.type.name === 'kubernetes.NamedFormat') return { cost: new Range(1, 64).by(PerCharacter) }
-    return flat
+    return unitCost
   }
   return ofEquality(call)
 }
@@ -130,38 +130,38 @@ const ofContained =
     return { cost: compared.plus(masked).plus(read) }
   }
 
-const ofReplace: Cost = ({ target, args: [what, by] }) => {
-  if (!target || !what || !by) return undefined
+const ofReplace: Cost = ({ target, args: [search, replacement] }) => {
+  if (!target || !search || !replacement) return undefined
   const { size } = target
   const max =
-    what.size.min === 0
+    search.size.min === 0
       ? { count: size.max + 1, kept: size.max }
-      : by.size.max <= what.size.min
+      : replacement.size.max <= search.size.min
         ? { count: 0, kept: size.max }
-        : { count: Math.ceil(size.max / what.size.min), kept: 0 }
+        : { count: Math.ceil(size.max / search.size.min), kept: 0 }
   const min =
-    what.size.max === 0
+    search.size.max === 0
       ? { count: size.min + 1, kept: size.min }
-      : what.size.max <= by.size.min
+      : search.size.max <= replacement.size.min
         ? { count: 0, kept: size.min }
-        : { count: Math.ceil(size.min / what.size.max), kept: 0 }
-  const result = new Range(min.count, max.count).times(by.size).plus(new Range(min.kept, max.kept))
+        : { count: Math.ceil(size.min / search.size.max), kept: 0 }
+  const result = new Range(min.count, max.count).times(replacement.size).plus(new Range(min.kept, max.kept))
   return { cost: traversal(size, 2), size: result }
 }
 
 const ofSplit: Cost = ({ target, args: [, limit] }) => {
   if (!target) return undefined
   // Upstream: a negative number means that there is no limit.
-  const max = limit?.literal === undefined ? target.size.max : limit.literal < 0 ? Most : limit.literal
+  const max = limit?.literal === undefined ? target.size.max : limit.literal < 0 ? MaxValue : limit.literal
   return { cost: traversal(target.size, 2), size: new Range(0, max) }
 }
 
 const ofJoin: Cost = ({ target, args: [separator] }) => {
   if (!target) return undefined
   const { size, items } = target
-  const letters = items ? size.times(items.size) : new Range(0, 0)
+  const characters = items ? size.times(items.size) : new Range(0, 0)
   const between = new Range(Math.max(0, size.min - 1), Math.max(0, size.max - 1))
-  const result = separator ? letters.plus(separator.size.times(between)) : letters
+  const result = separator ? characters.plus(separator.size.times(between)) : characters
   return { cost: traversal(result), size: result }
 }
 
@@ -203,7 +203,7 @@ const costs: { readonly [name: string]: Cost } = {
   endsWith: ofFirst,
   contains: ({ target, args: [part] }) => target && { cost: traversal(target.size).times(traversal(part!.size)) },
   // Only the method. Upstream has no cost estimator for the function `matches(text, pattern)`, which gets the default cost.
-  matches: ({ target, args: [expression] }) => target && { cost: pattern(target.size, expression!.size) },
+  matches: ({ target, args: [expression] }) => target && { cost: patternCost(target.size, expression!.size) },
   find: ofFind,
   findAll: ofFind,
 
@@ -220,7 +220,7 @@ const costs: { readonly [name: string]: Cost } = {
     const end = to?.literal ?? target!.size.max
     return ofList(1, new Range(end - (from?.literal ?? 0), end - (from?.literal ?? 0)))
   },
-  flatten: ({ target, args: [depth] }) => ofList(depth ? (depth.literal ?? Most) : 1, target!.size),
+  flatten: ({ target, args: [depth] }) => ofList(depth ? (depth.literal ?? MaxValue) : 1, target!.size),
   reverse: ({ target }) => ofList(1, target!.size),
   distinct: ({ target }) => ofList(2, squared(target!.size)),
   sort: ({ parameters: [list], target }) => ofList(list?.kind === 'list' && isText(list.item) ? 2.1 : 2, squared(target!.size)),
@@ -228,7 +228,7 @@ const costs: { readonly [name: string]: Cost } = {
     const [, type] = parameters
     return ofList(type?.kind === 'list' && isText(type.item) ? 2.1 : 2, squared(keys!.size))
   },
-  'lists.range': ({ args: [count] }) => ofList(1, new Range(count?.literal ?? Most, count?.literal ?? Most)),
+  'lists.range': ({ args: [count] }) => ofList(1, new Range(count?.literal ?? MaxValue, count?.literal ?? MaxValue)),
 
   url: ({ args: [text] }) => ({ cost: traversal(text!.size), size: text!.size }),
   lowerAscii: ofTarget,

@@ -133,7 +133,7 @@ class Compiler {
   #compile(node: Node, scope: Scope): Compiled {
     switch (node.kind) {
       case 'literal':
-        return literal(node.value)
+        return compileLiteral(node.value)
       case 'name':
         return this.#name(node, scope)
       case 'select':
@@ -165,13 +165,13 @@ class Compiler {
       const { slot, type } = variable
       return { type, evaluate: (run) => run.slots[slot]! }
     }
-    return typeLiteral(name) ?? this.#fail(at, `undeclared reference to '${name}' (in container '')`)
+    return compileTypeName(name) ?? this.#fail(at, `undeclared reference to '${name}' (in container '')`)
   }
 
   #select(node: NodeOf<'select'> | NodeOf<'has'>, scope: Scope): Compiled {
     const path = node.kind === 'select' ? dottedName(node) : undefined
     if (path !== undefined && !scope.variables.has(path.slice(0, path.indexOf('.')))) {
-      const named = typeLiteral(path)
+      const named = compileTypeName(path)
       if (named) return named
     }
     const whole = path === undefined ? undefined : scope.variables.get(path)
@@ -218,18 +218,18 @@ class Compiler {
   #call(node: NodeOf<'call'>, scope: Scope): Compiled {
     const { name, target, at } = node
     const namespace = target && dottedName(target)
-    const isFree = namespace !== undefined && !scope.variables.has(namespace.split('.')[0]!)
-    const free = isFree ? this.#functions.get(`${namespace}.${name}`) : undefined
-    const withTarget = target !== undefined && !free
-    const overloads = free ?? this.#functions.get(withTarget ? `.${name}` : name)
-    const displayName = free ? `${namespace}.${name}` : name
+    const isNamespace = namespace !== undefined && !scope.variables.has(namespace.split('.')[0]!)
+    const namespacedOverloads = isNamespace ? this.#functions.get(`${namespace}.${name}`) : undefined
+    const withTarget = target !== undefined && !namespacedOverloads
+    const overloads = namespacedOverloads ?? this.#functions.get(withTarget ? `.${name}` : name)
+    const displayName = namespacedOverloads ? `${namespace}.${name}` : name
     const nodes = withTarget ? [target, ...node.args] : node.args
     // Upstream: the arguments of `format` may have any types.
     if (name === 'format') this.#mixed++
     const args = nodes.map((arg) => this.compile(arg, scope))
     if (name === 'format') this.#mixed--
-    const isOther = !overloads && this.#functions.has(withTarget ? name : `.${name}`)
-    if (!overloads && !isOther) return this.#fail(at, `undeclared reference to '${displayName}' (in container '')`)
+    const existsInOtherForm = !overloads && this.#functions.has(withTarget ? name : `.${name}`)
+    if (!overloads && !existsInOtherForm) return this.#fail(at, `undeclared reference to '${displayName}' (in container '')`)
     if (args.includes(failedNode)) return failedNode
     const candidates: { overload: Overload; result: Type }[] = []
     for (const overload of overloads ?? []) {
@@ -378,13 +378,13 @@ class Compiler {
 
   #logic({ kind, operands }: NodeOf<'all' | 'any'>, scope: Scope): Compiled {
     const parts = operands.map((operand) => this.compile(operand, scope))
-    parts.forEach(({ type }, index) => this.#mustBeBool(type, operands[index]!.at))
+    parts.forEach(({ type }, index) => this.#checkBool(type, operands[index]!.at))
     const evaluates = parts.map(({ evaluate }) => evaluate)
     const decisive = kind === 'any'
     return { type: bool, evaluate: (run) => evaluateLogic(run, evaluates, decisive) }
   }
 
-  #mustBeBool(type: Type, at: number): void {
+  #checkBool(type: Type, at: number): void {
     if (isKnown(type) && type.kind !== 'bool') this.#fail(at, `expected type 'bool' but found '${typeText(type)}'`)
   }
 
@@ -428,12 +428,12 @@ class Compiler {
     )
     const filter = node.filter && this.compile(node.filter, inner)
     const body = this.compile(node.body, inner)
-    if (node.macro === 'all' || node.macro === 'exists') this.#mustBeBool(body.type, node.body.at)
+    if (node.macro === 'all' || node.macro === 'exists') this.#checkBool(body.type, node.body.at)
     // Upstream expands these macros to conditional expressions, and reports type errors as errors of the `?:` operator.
     const condition = node.macro === 'existsOne' || node.macro === 'filter' ? body : filter
     if (condition && isKnown(condition.type) && condition.type.kind !== 'bool') {
-      const made = typeText(node.macro === 'existsOne' ? int : listOf(node.macro === 'filter' ? types[0]! : body.type))
-      const applied = `(${typeText(condition.type)}, ${made}, ${made})`
+      const resultType = typeText(node.macro === 'existsOne' ? int : listOf(node.macro === 'filter' ? types[0]! : body.type))
+      const applied = `(${typeText(condition.type)}, ${resultType}, ${resultType})`
       this.#fail(node.at, `found no matching overload for '_?_:_' applied to '${applied}'`)
     }
     const loop: Loop = { range: range.evaluate, slot: scope.size, two: node.variables.length === 2 }
@@ -509,7 +509,7 @@ type NodeOf<Kind extends Node['kind']> = Extract<Node, { kind: Kind }> & { kind:
 
 const unwrapOptional = (type: Type): Type => (type.kind === 'optional' ? type.of : dyn)
 
-function literal(value: NodeOf<'literal'>['value']): Compiled {
+function compileLiteral(value: NodeOf<'literal'>['value']): Compiled {
   if (value === null) return { type: { kind: 'null' }, evaluate: () => null }
   if (typeof value === 'object' && 'uint' in value) {
     const uint = new Uint(value.uint)
@@ -529,7 +529,7 @@ function succeeds(read: (text: string) => unknown, text: string): boolean {
   }
 }
 
-function typeLiteral(name: string): Compiled | undefined {
+function compileTypeName(name: string): Compiled | undefined {
   if (!TypeNames.has(name)) return undefined
   const value = new TypeValue(name)
   return { type: { kind: 'type' }, evaluate: () => value }

@@ -91,7 +91,7 @@ class Estimator {
         const cost = sum(items.map((item) => item.cost)).plus(ListBase)
         return {
           ...this.#withoutPlace(type, cost, exactCost(items.length)),
-          entry: { of: 'list', key: one, value: union(items) },
+          entry: { of: 'list', key: one, value: unionOfSizes(items) },
         }
       }
       case 'map': {
@@ -100,7 +100,7 @@ class Estimator {
         const cost = sum([...keys, ...values].map((part) => part.cost)).plus(MapBase)
         return {
           ...this.#withoutPlace(type, cost, exactCost(keys.length)),
-          entry: { of: 'map', key: union(keys), value: union(values) },
+          entry: { of: 'map', key: unionOfSizes(keys), value: unionOfSizes(values) },
         }
       }
       case 'all':
@@ -114,7 +114,7 @@ class Estimator {
         const no = this.estimate(node.no, scope)
         const size = (yes.size ?? unknownRange).union(no.size ?? unknownRange)
         const cost = condition.cost.plus(yes.cost.union(no.cost))
-        return { ...this.#withoutPlace(type, cost, size), entry: unionOf(yes.entry, no.entry) }
+        return { ...this.#withoutPlace(type, cost, size), entry: unionOfEntries(yes.entry, no.entry) }
       }
       case 'macro':
         return this.#macro(node, type, scope)
@@ -178,7 +178,7 @@ class Estimator {
         place = this.#items(args[0]!.place)
       }
       size ??= sizeAt(place) ?? sizeOfType(type)
-      if (name === '_+_') entry = unionOf(args[0]!.entry, args[1]!.entry)
+      if (name === '_+_') entry = unionOfEntries(args[0]!.entry, args[1]!.entry)
     }
     if (name === '@sortByAssociatedKeys') cost = boundOnce(cost, target!.cost)
     return { type, cost: target ? target.cost.plus(cost) : cost, size, entry, place }
@@ -204,16 +204,16 @@ class Estimator {
       size: range.entry?.key,
     }
     const [first = '', second] = node.variables
-    const inside = new Map(scope)
-    if (second !== undefined) inside.set(first, keys).set(second, values)
-    else inside.set(first, isList ? values : keys)
+    const innerScope = new Map(scope)
+    if (second !== undefined) innerScope.set(first, keys).set(second, values)
+    else innerScope.set(first, isList ? values : keys)
 
-    const body = this.estimate(node.body, inside)
-    const filter = node.filter && this.estimate(node.filter, inside).cost
+    const body = this.estimate(node.body, innerScope)
+    const filter = node.filter && this.estimate(node.filter, innerScope).cost
     const count = range.size ?? unknownRange
     const cost = (init: number, each: Range, result: number) =>
       range.cost.plus(exactCost(init)).plus(exactCost(result)).plus(count.times(each))
-    const filtered = (step: Range) => (filter ? filter.plus(step.union(one)) : step)
+    const withFilter = (step: Range) => (filter ? filter.plus(step.union(one)) : step)
     // Upstream's expansions read accumulator variables, which costs as much as reading any variable.
     switch (node.macro) {
       case 'all':
@@ -225,11 +225,11 @@ class Estimator {
       case 'filter':
         return this.#list(type, cost(10, body.cost.plus(new Range(1, 13)), 1), count, isList ? values : keys)
       case 'map':
-        return this.#list(type, cost(10, filtered(body.cost.plus(exactCost(12))), 1), count, body)
+        return this.#list(type, cost(10, withFilter(body.cost.plus(exactCost(12))), 1), count, body)
       case 'transformMap':
-        return this.#withoutPlace(type, cost(30, filtered(body.cost.plus(exactCost(3))), 1), count)
+        return this.#withoutPlace(type, cost(30, withFilter(body.cost.plus(exactCost(3))), 1), count)
       case 'transformMapEntry':
-        return this.#withoutPlace(type, cost(30, filtered(body.cost.plus(exactCost(2))), 1), count)
+        return this.#withoutPlace(type, cost(30, withFilter(body.cost.plus(exactCost(2))), 1), count)
     }
   }
 
@@ -267,8 +267,8 @@ function literalSize(value: NodeOf<'literal'>['value']): number {
 }
 
 /** Range from the smallest to the largest size. */
-const union = (parts: readonly Estimate[]): Range =>
+const unionOfSizes = (parts: readonly Estimate[]): Range =>
   parts.length === 0 ? noCost : parts.map(({ size }) => size ?? unknownRange).reduce((all, size) => all.union(size))
 
-const unionOf = (a: Entry | undefined, b: Entry | undefined): Entry | undefined =>
+const unionOfEntries = (a: Entry | undefined, b: Entry | undefined): Entry | undefined =>
   a && b && { of: a.of, key: a.key.union(b.key), value: a.value.union(b.value) }

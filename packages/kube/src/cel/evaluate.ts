@@ -120,7 +120,7 @@ export function isIn(run: Run, value: Value, where: Value): boolean {
 export function evaluateLogic(run: Run, operands: readonly Evaluate[], decisive: boolean): boolean {
   let failure: EvaluationError | undefined
   for (const operand of operands) {
-    const value = outcome(run, operand)
+    const value = evaluateOperand(run, operand)
     if (value === decisive) return decisive
     if (value instanceof EvaluationError) failure ??= value
   }
@@ -128,8 +128,8 @@ export function evaluateLogic(run: Run, operands: readonly Evaluate[], decisive:
   return !decisive
 }
 
-/** Value of an operand, or its error, which counts only if no operand decides. */
-function outcome(run: Run, condition: Evaluate): boolean | EvaluationError {
+/** Evaluates an operand. Returns its error instead of throwing it, because the error counts only if no operand decides. */
+function evaluateOperand(run: Run, condition: Evaluate): boolean | EvaluationError {
   try {
     const value = condition(run)
     return typeof value === 'boolean' ? value : noOverload()
@@ -174,7 +174,7 @@ export function quantified(loop: Loop, body: Evaluate, decisive: boolean): Evalu
   return (run) => {
     let failure: EvaluationError | undefined
     for (const _ of each(run, loop)) {
-      const value = outcome(run, body)
+      const value = evaluateOperand(run, body)
       if (value === decisive) return decisive
       if (value instanceof EvaluationError) failure ??= value
     }

@@ -51,12 +51,12 @@ class Parser {
     return this.#tokens[this.#index]!
   }
 
-  #is(text: string): boolean {
+  #nextIs(text: string): boolean {
     return this.#next.kind === 'operator' && this.#next.text === text
   }
 
   #skip(text: string): boolean {
-    if (!this.#is(text)) return false
+    if (!this.#nextIs(text)) return false
     this.#index++
     return true
   }
@@ -72,12 +72,12 @@ class Parser {
     return new SyntaxProblem(at, `Syntax error: ${what} input '${text}' expecting ${expected}`)
   }
 
-  #tooDeep(depth: number): void {
+  #checkDepth(depth: number): void {
     if (depth > MaxDepth) throw new SyntaxProblem(this.#next.at, `expression recursion limit exceeded: ${MaxDepth}`)
   }
 
   #expression(): Node {
-    this.#tooDeep(++this.#depth)
+    this.#checkDepth(++this.#depth)
     const condition = this.#operands('any', '||', () => this.#operands('all', '&&', () => this.#relation()))
     let node = condition
     const { at } = this.#next
@@ -92,7 +92,7 @@ class Parser {
 
   #operands(kind: 'all' | 'any', operator: string, operand: () => Node): Node {
     const first = operand()
-    if (!this.#is(operator)) return first
+    if (!this.#nextIs(operator)) return first
     const { at } = this.#next
     const operands = [first]
     while (this.#skip(operator)) operands.push(operand())
@@ -102,7 +102,7 @@ class Parser {
   #chain(operators: (text: string) => boolean, operand: () => Node): Node {
     let node = operand()
     for (let links = this.#depth; this.#next.kind === 'operator' && operators(this.#next.text); ) {
-      this.#tooDeep(++links)
+      this.#checkDepth(++links)
       const { at, text } = this.#next
       this.#index++
       node = { kind: 'call', at, name: text === 'in' ? '@in' : `_${text}_`, args: [node, operand()] }
@@ -127,7 +127,7 @@ class Parser {
 
   #unary(): Node {
     const { at, text } = this.#next
-    if (!this.#is('!') && !this.#is('-')) return this.#member()
+    if (!this.#nextIs('!') && !this.#nextIs('-')) return this.#member()
     let times = 0
     while (this.#skip(text)) times++
     // A minus before a number is part of the literal: the smallest integer has no positive counterpart.
@@ -143,7 +143,7 @@ class Parser {
   #member(negative = false): Node {
     let node = this.#primary(negative)
     for (let links = this.#depth; ; ) {
-      this.#tooDeep(++links)
+      this.#checkDepth(++links)
       const { at } = this.#next
       if (this.#skip('.')) {
         const optional = this.#skip('?')
@@ -156,7 +156,7 @@ class Parser {
         if (!optional && this.#skip('(')) {
           const args = this.#list(')')
           const isBinding = this.#dialect.bindings && token.text === 'bind' && node.kind === 'name' && node.name === 'cel'
-          node = isBinding && args.length === 3 ? binding(args, open) : memberCall(node, token.text, args, open)
+          node = isBinding && args.length === 3 ? bindNode(args, open) : memberCall(node, token.text, args, open)
         } else node = { kind: 'select', at, of: node, field: token.text, optional }
       } else if (this.#skip('[')) {
         const name = this.#skip('?') ? '_[?_]' : '_[_]'
@@ -191,7 +191,7 @@ class Parser {
     }
     if (this.#skip('[')) return this.#listLiteral(at)
     if (this.#skip('{')) return this.#mapLiteral(at)
-    throw this.#unexpected(this.#index === this.#firstArgument ? StartsOrCloses : Starts)
+    throw this.#unexpected(this.#index === this.#firstArgument ? ExpressionStartsOrClose : ExpressionStarts)
   }
 
   #nameOrCall(name: string): Node {
@@ -219,7 +219,7 @@ class Parser {
 
   #listLiteral(at: number): Node {
     const items: { value: Node; optional: boolean }[] = []
-    while (!this.#is(']')) {
+    while (!this.#nextIs(']')) {
       const optional = this.#skip('?')
       items.push({ optional, value: this.#expression() })
       if (!this.#skip(',')) break
@@ -230,7 +230,7 @@ class Parser {
 
   #mapLiteral(at: number): Node {
     const entries: { key: Node; value: Node; optional: boolean }[] = []
-    while (!this.#is('}')) {
+    while (!this.#nextIs('}')) {
       const optional = this.#skip('?')
       const key = this.#expression()
       this.#expect(':')
@@ -242,10 +242,11 @@ class Parser {
   }
 }
 
-const Starts = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
+const ExpressionStarts =
+  "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
 
 /** Tokens expected after the opening bracket of a call: the start of an argument, or `)` when there are no arguments. */
-const StartsOrCloses = Starts.replace("'(',", "'(', ')',")
+const ExpressionStartsOrClose = ExpressionStarts.replace("'(',", "'(', ')',")
 
 /** Macros by name: allowed numbers of variables, and whether a filter argument may precede the body. */
 const Macros: { readonly [name: string]: { macro: Macro; variables: readonly number[]; filter: boolean } } = {
@@ -260,7 +261,7 @@ const Macros: { readonly [name: string]: { macro: Macro; variables: readonly num
   transformMapEntry: { macro: 'transformMapEntry', variables: [2], filter: true },
 }
 
-function binding([name, value, body]: readonly Node[], at: number): Node {
+function bindNode([name, value, body]: readonly Node[], at: number): Node {
   if (name!.kind !== 'name') throw new SyntaxProblem(name!.at, 'cel.bind() variable names must be simple identifiers')
   return { kind: 'bind', at, variable: name!.name, value: value!, body: body! }
 }

@@ -21,9 +21,9 @@ const views = new WeakMap<JSONSchema, SchemaView>()
 export function schemaView(schema: JSONSchema): SchemaView | undefined {
   const known = views.get(schema)
   if (known) return known
-  const made = viewOf(schema)
-  if (made) views.set(schema, made)
-  return made
+  const created = viewOf(schema)
+  if (created) views.set(schema, created)
+  return created
 }
 
 /** View of a whole API object, whose schema does not declare apiVersion, kind and metadata. */

@@ -83,7 +83,7 @@ interface Check {
 /** Returns `undefined` when the schema and its inner schemas have no rules. */
 function compileCheck(schema: JSONSchema, isRoot: boolean): Check | undefined {
   if (!hasRules(schema)) return undefined
-  const own = schema['x-kubernetes-validations']?.length ? compileRules(schema, isRoot) : undefined
+  const ownRules = schema['x-kubernetes-validations']?.length ? compileRules(schema, isRoot) : undefined
   const members = Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
     const check = compileCheck(property, false)
     return check ? [{ name, check }] : []
@@ -92,39 +92,39 @@ function compileCheck(schema: JSONSchema, isRoot: boolean): Check | undefined {
   const item = schema.items && compileCheck(schema.items, false)
   const keys = schema['x-kubernetes-list-type'] === 'map' ? (schema['x-kubernetes-list-map-keys'] ?? []) : undefined
   // Items that cannot be correlated are compared as part of their container.
-  const isCompared = own !== undefined || (item !== undefined && !keys)
-  const inside = [...members.map(({ check }) => check), others, item]
-  const usesOldSelf = (own?.some((rule) => rule.usesOldSelf) ?? false) || inside.some((check) => check?.usesOldSelf)
+  const isCompared = ownRules !== undefined || (item !== undefined && !keys)
+  const innerChecks = [...members.map(({ check }) => check), others, item]
+  const usesOldSelf = (ownRules?.some((rule) => rule.usesOldSelf) ?? false) || innerChecks.some((check) => check?.usesOldSelf)
 
   const run: Check['run'] = (value, path, state, before) => {
     if (value === null || value === undefined || state.budget < 0) return
     const old = before.old?.value === null || before.old?.value === undefined ? undefined : before.old
-    const isUnchanged = before.isUnchanged || (state.ratcheting && old !== undefined && same(value, old.value, isCompared))
+    const isUnchanged = before.isUnchanged || (state.ratcheting && old !== undefined && isSame(value, old.value, isCompared))
     if (isUnchanged && !usesOldSelf && !state.isOnlyUnchanged) return
-    if (own) for (const rule of own) checkRule(rule, schema, { value, path, state, before: { old, isUnchanged } })
+    if (ownRules) for (const rule of ownRules) checkRule(rule, schema, { value, path, state, before: { old, isUnchanged } })
     // Values that cannot be correlated are unchanged when their container is.
-    const inner = (oldValue: Old): Before => ({ old: oldValue, isUnchanged: oldValue === undefined && isUnchanged })
+    const beforeOf = (oldValue: Old): Before => ({ old: oldValue, isUnchanged: oldValue === undefined && isUnchanged })
     if (Array.isArray(value)) {
       if (!item) return
       const oldItem = keys && Array.isArray(old?.value) ? itemsByKey(old.value, keys) : undefined
       for (let index = 0; index < value.length; index++) {
-        item.run(value[index], `${path}[${index}]`, state, inner(oldItem?.(value[index])))
+        item.run(value[index], `${path}[${index}]`, state, beforeOf(oldItem?.(value[index])))
       }
       return
     }
     if (!isRecord(value)) return
     const oldRecord = isRecord(old?.value) ? old.value : undefined
     const oldOf = (name: string): Old => (oldRecord && Object.hasOwn(oldRecord, name) ? { value: oldRecord[name] } : undefined)
-    if (others) for (const name of Object.keys(value)) others.run(value[name], `${path}[${name}]`, state, inner(oldOf(name)))
+    if (others) for (const name of Object.keys(value)) others.run(value[name], `${path}[${name}]`, state, beforeOf(oldOf(name)))
     for (const { name, check } of members) {
-      if (Object.hasOwn(value, name)) check.run(value[name], path === '' ? name : `${path}.${name}`, state, inner(oldOf(name)))
+      if (Object.hasOwn(value, name)) check.run(value[name], path === '' ? name : `${path}.${name}`, state, beforeOf(oldOf(name)))
     }
   }
   return { usesOldSelf, run }
 }
 
 /** Compares content only if `isCompared`, otherwise only identity: if each level compared content, inner levels would be compared repeatedly. */
-const same = (value: unknown, old: unknown, isCompared: boolean): boolean => value === old || (isCompared && equal(value, old))
+const isSame = (value: unknown, old: unknown, isCompared: boolean): boolean => value === old || (isCompared && equal(value, old))
 
 interface Subject {
   readonly value: unknown
@@ -141,26 +141,26 @@ function checkRule(compiled: CompiledRule, schema: JSONSchema, { value, path, st
   if (isEnforced === state.isOnlyUnchanged) return
   if (usesOldSelf && !before.old && !rule.optionalOldSelf) return
   const field = path === '' ? '<nil>' : path
-  const wrong = (detail: string) => state.errors.push({ ...invalid(field, schema.type ?? '', detail), detail })
+  const reportError = (detail: string) => state.errors.push({ ...invalid(field, schema.type ?? '', detail), detail })
   if (compiled.error !== undefined) {
-    wrong(`rule compile error: ${compiled.error}`)
+    reportError(`rule compile error: ${compiled.error}`)
     return
   }
   if (!compiled.evaluate) return
   const result = compiled.evaluate(value, before.old, BudgetOfCall)
   state.budget -= result.cost
   if (result.kind === 'out of budget') {
-    wrong(`'${OutOfBudget}': ${TooCostly} rule: ${nameOf(rule)}`)
+    reportError(`'${OutOfBudget}': ${TooCostly} rule: ${nameOf(rule)}`)
     state.budget = -1
     return
   }
   if (state.budget < 0) {
-    wrong('validation failed due to running out of cost budget, no further validation rules will be run')
+    reportError('validation failed due to running out of cost budget, no further validation rules will be run')
     return
   }
   if (result.kind === 'error') {
     const hint = result.message.startsWith('no such overload')
-    wrong(
+    reportError(
       hint
         ? `'${result.message}': call arguments did not match a supported operator, function or macro signature for rule: ${nameOf(rule)}`
         : `${result.message} evaluating rule: ${nameOf(rule)}`,
@@ -171,7 +171,7 @@ function checkRule(compiled: CompiledRule, schema: JSONSchema, { value, path, st
   const computed = compiled.message?.(value, before.old, BudgetOfCall)
   state.budget -= computed?.cost ?? 0
   if (computed?.isOutOfBudget) {
-    wrong(`${TooCostly} messageExpression: ${JSON.stringify(rule.messageExpression)}`)
+    reportError(`${TooCostly} messageExpression: ${JSON.stringify(rule.messageExpression)}`)
     state.budget = -1
     return
   }

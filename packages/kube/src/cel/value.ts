@@ -152,8 +152,8 @@ function keyId(key: Value): string | undefined {
   return undefined
 }
 
-/** A number of any kind. */
-const numeric = (value: Value): bigint | number | undefined =>
+/** Returns the number of a value of any numeric type; `undefined` for other values. */
+const numberOf = (value: Value): bigint | number | undefined =>
   typeof value === 'bigint' || typeof value === 'number' ? value : value instanceof Uint ? value.value : undefined
 
 /** Upstream: an integer is converted to a double for the comparison, and may lose digits. */
@@ -172,9 +172,9 @@ export function equalValues(a: Value, b: Value, step?: Step): boolean {
   }
   step?.(1)
   if (a === null || b === null) return false
-  const left = numeric(a)
+  const left = numberOf(a)
   if (left !== undefined) {
-    const right = numeric(b)
+    const right = numberOf(b)
     return right !== undefined && compareNumbers(left, right) === 0
   }
   if (typeof a !== 'object' || typeof b !== 'object') return false
@@ -206,7 +206,7 @@ function equalLists(a: CelList, b: CelList, step?: Step): boolean {
 }
 
 function equalMaps(a: CelMap, b: CelMap, step?: Step): boolean {
-  // Most comparisons are of unchanged values.
+  // A shortcut, because most compared values are unchanged.
   if ('raw' in a && 'raw' in b && a.raw === b.raw) return true
   if (a.size !== b.size) return false
   for (const key of a.keys()) {
@@ -232,8 +232,8 @@ export const sameKeys = (a: Value, b: Value, keys: readonly string[], step?: Ste
 
 /** Returns a negative number, zero or a positive number; `undefined` for values without an order, such as NaN. */
 export function compareValues(a: Value, b: Value): number | undefined {
-  const left = numeric(a)
-  const right = numeric(b)
+  const left = numberOf(a)
+  const right = numberOf(b)
   if (left !== undefined && right !== undefined) return compareNumbers(left, right)
   if (typeof a === 'string' && typeof b === 'string') return compareText(a, b)
   if (typeof a === 'boolean' && typeof b === 'boolean') return Number(a) - Number(b)

@@ -39,7 +39,7 @@ export interface Webhook {
   reinvocationPolicy?: string
 }
 
-const texts = () => s.list(s.string()).atomic().optional()
+const optionalStrings = () => s.list(s.string()).atomic().optional()
 
 const webhook = {
   name: s.string().doc('Fully qualified name, such as default.widget.example.com.'),
@@ -47,10 +47,10 @@ const webhook = {
   rules: s
     .list(
       s.object({
-        operations: texts(),
-        apiGroups: texts(),
-        apiVersions: texts(),
-        resources: texts(),
+        operations: optionalStrings(),
+        apiGroups: optionalStrings(),
+        apiVersions: optionalStrings(),
+        resources: optionalStrings(),
         scope: s.string().optional(),
       }),
     )
@@ -63,7 +63,7 @@ const webhook = {
   objectSelector: labelSelector.optional(),
   sideEffects: s.string().optional(),
   timeoutSeconds: s.int32().optional(),
-  admissionReviewVersions: texts(),
+  admissionReviewVersions: optionalStrings(),
   matchConditions: s
     .list(s.object({ name: s.string(), expression: s.string() }))
     .listMap('name')
@@ -148,23 +148,23 @@ function webhookErrors(webhooks: readonly Webhook[], mutating: boolean): FieldEr
 
 function errorsOf(one: Webhook, at: string, mutating: boolean): FieldError[] {
   const errors: FieldError[] = [...qualifiedNameErrors(one.name, `${at}.name`)]
-  const choice = (field: keyof Webhook, values: readonly string[]) => {
+  const checkEnum = (field: keyof Webhook, values: readonly string[]) => {
     const value = one[field]
     if (value !== undefined && !values.includes(value as string)) errors.push(notSupported(`${at}.${field}`, value, values))
   }
   appendAll(errors, reviewVersionErrors(one.admissionReviewVersions ?? [], `${at}.admissionReviewVersions`))
   one.rules?.forEach((rule, index) => appendAll(errors, admissionRuleErrors(rule, `${at}.rules[${index}]`)))
-  choice('failurePolicy', ['Fail', 'Ignore'])
-  choice('matchPolicy', ['Equivalent', 'Exact'])
+  checkEnum('failurePolicy', ['Fail', 'Ignore'])
+  checkEnum('matchPolicy', ['Equivalent', 'Exact'])
   if (!one.sideEffects) errors.push(required(`${at}.sideEffects`, 'must specify one of None, NoneOnDryRun'))
-  else choice('sideEffects', ['None', 'NoneOnDryRun'])
+  else checkEnum('sideEffects', ['None', 'NoneOnDryRun'])
   if (one.timeoutSeconds !== undefined && (one.timeoutSeconds > 30 || one.timeoutSeconds < 1)) {
     errors.push(invalid(`${at}.timeoutSeconds`, one.timeoutSeconds, 'the timeout value must be between 1 and 30 seconds'))
   }
   for (const field of ['namespaceSelector', 'objectSelector'] as const) {
     appendAll(errors, labelSelectorErrors(one[field], `${at}.${field}`))
   }
-  if (mutating) choice('reinvocationPolicy', ['IfNeeded', 'Never'])
+  if (mutating) checkEnum('reinvocationPolicy', ['IfNeeded', 'Never'])
   appendAll(errors, clientConfigErrors(one.clientConfig, `${at}.clientConfig`))
   appendAll(errors, matchConditionErrors(one.matchConditions ?? [], `${at}.matchConditions`))
   return errors
@@ -201,15 +201,15 @@ const operations = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE']
 /** Validation errors of a rule of a webhook or a policy. */
 export function admissionRuleErrors(rule: WebhookRule, at: string): FieldError[] {
   const errors: FieldError[] = []
-  const wildcard = (field: 'apiGroups' | 'apiVersions' | 'operations', what: string) => {
+  const checkWildcard = (field: 'apiGroups' | 'apiVersions' | 'operations', noun: string) => {
     const values = rule[field] ?? []
     if (values.length === 0) errors.push(required(`${at}.${field}`))
     else if (values.length > 1 && values.includes('*')) {
-      errors.push(invalid(`${at}.${field}`, values, `if '*' is present, must not specify other ${what}`))
+      errors.push(invalid(`${at}.${field}`, values, `if '*' is present, must not specify other ${noun}`))
     }
   }
-  wildcard('apiGroups', 'API groups')
-  wildcard('apiVersions', 'API versions')
+  checkWildcard('apiGroups', 'API groups')
+  checkWildcard('apiVersions', 'API versions')
   rule.apiVersions?.forEach((version, index) => {
     if (version === '') errors.push(required(`${at}.apiVersions[${index}]`))
   })
@@ -217,7 +217,7 @@ export function admissionRuleErrors(rule: WebhookRule, at: string): FieldError[]
   if (rule.scope !== undefined && !['*', 'Cluster', 'Namespaced'].includes(rule.scope)) {
     errors.push(notSupported(`${at}.scope`, rule.scope, ['*', 'Cluster', 'Namespaced']))
   }
-  wildcard('operations', 'operations')
+  checkWildcard('operations', 'operations')
   rule.operations?.forEach((operation, index) => {
     if (!operations.includes(operation)) errors.push(notSupported(`${at}.operations[${index}]`, operation, operations))
   })
@@ -228,7 +228,7 @@ function resourceErrors(resources: readonly string[], field: string): FieldError
   if (resources.length === 0) return [required(field)]
   const errors: FieldError[] = []
   const allSubresourcesOf = new Set<string>()
-  const everywhere = new Set<string>()
+  const subresourcesOfAll = new Set<string>()
   resources.forEach((text, index) => {
     const [resource = '', subresource] = text.split('/', 2)
     if (text === '') errors.push(required(`${field}[${index}]`))
@@ -236,11 +236,11 @@ function resourceErrors(resources: readonly string[], field: string): FieldError
     if (allSubresourcesOf.has(resource)) {
       errors.push(invalid(`${field}[${index}]`, text, `if '${resource}/*' is present, must not specify ${text}`))
     }
-    if (subresource !== undefined && everywhere.has(subresource)) {
+    if (subresource !== undefined && subresourcesOfAll.has(subresource)) {
       errors.push(invalid(`${field}[${index}]`, text, `if '*/${subresource}' is present, must not specify ${text}`))
     }
     if (subresource === '*') allSubresourcesOf.add(resource)
-    if (resource === '*' && subresource !== undefined) everywhere.add(subresource)
+    if (resource === '*' && subresource !== undefined) subresourcesOfAll.add(subresource)
   })
   if (resources.length > 1 && resources.includes('*/*')) {
     errors.push(invalid(field, resources, "if '*/*' is present, must not specify other resources"))

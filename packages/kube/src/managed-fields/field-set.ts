@@ -1,6 +1,6 @@
 /**
- * Sets of fields of an object, as trees: `owned` of a node says whether the field itself is in the set, its children are the fields below
- * it. Sets are immutable; operations share unchanged parts, and return one of their arguments when the result equals it.
+ * Sets of fields of an object, as trees: a node is one field. Its `owned` is true when that field is in the set; its children are the fields
+ * below that field. Sets are immutable; operations share unchanged parts, and return one of their arguments when the result equals it.
  */
 import type { PathElement } from './path-element.ts'
 import { elementText, inOrder } from './path-element.ts'
@@ -46,16 +46,16 @@ export function union(a: FieldSet, b: FieldSet): FieldSet {
   if (a === b || isEmpty(b)) return a
   if (isEmpty(a)) return b
   const children = new Map(a.children)
-  let grown = b.owned && !a.owned
+  let isChanged = b.owned && !a.owned
   for (const [element, child] of b.children) {
     const mine = a.children.get(element)
     const both = mine === undefined ? child : union(mine, child)
     if (both !== mine) {
       children.set(element, both)
-      grown = true
+      isChanged = true
     }
   }
-  return grown ? { owned: a.owned || b.owned, children } : a
+  return isChanged ? { owned: a.owned || b.owned, children } : a
 }
 
 /** Fields that are in both sets. */
@@ -80,13 +80,13 @@ export function recursiveDifference(a: FieldSet, b: FieldSet): FieldSet {
   return without(a, b, (mine, theirs) => (theirs.owned ? emptySet : recursiveDifference(mine, theirs)))
 }
 
-function without(a: FieldSet, b: FieldSet, below: (mine: FieldSet, theirs: FieldSet) => FieldSet): FieldSet {
+function without(a: FieldSet, b: FieldSet, subtract: (mine: FieldSet, theirs: FieldSet) => FieldSet): FieldSet {
   if (isEmpty(a) || isEmpty(b)) return a
   let children: Map<PathElement, FieldSet> | undefined
   for (const [element, theirs] of b.children) {
     const mine = a.children.get(element)
     if (!mine) continue
-    const left = below(mine, theirs)
+    const left = subtract(mine, theirs)
     if (left === mine) continue
     children ??= new Map(a.children)
     if (isEmpty(left)) children.delete(element)

@@ -24,7 +24,7 @@ export interface ManagedFieldsContext {
   readonly schema: JSONSchema
   /** Field manager of the request. */
   readonly manager: string
-  /** Empty or absent for the main resource. */
+  /** Subresource of the request; empty or absent for the main resource. */
   readonly subresource?: string
   /** Fields that this endpoint resets, which therefore get no manager through it; see `resetFields`. */
   readonly ignored?: FieldSet
@@ -35,7 +35,7 @@ export interface ManagedFieldsContext {
    * only the fields in such a member, not the member itself.
    */
   readonly blank?: object
-  /** Upstream records no time for updates through the scale subresource. */
+  /** Whether entries of updates get no time, as upstream's for the scale subresource. */
   readonly untimed?: boolean
   /**
    * Converts an object to another version of its kind. Absent, or returning `undefined`: the version does not exist, and its managers are
@@ -90,14 +90,14 @@ function entriesFor(
   given: readonly ManagedFieldsEntry[] | undefined,
   { subresource }: ManagedFieldsContext,
 ): Entries {
-  const ofLive = () => decodedOrNone(live?.metadata.managedFields) ?? new Map()
-  if (subresource) return ofLive()
+  const entriesOfLive = () => tryDecodeEntries(live?.metadata.managedFields) ?? new Map()
+  if (subresource) return entriesOfLive()
   if (given && (given.length === 0 || (given.length === 1 && Object.keys(given[0] ?? {}).length === 0))) return new Map()
-  const decoded = decodedOrNone(given)
-  return decoded && decoded.size > 0 ? decoded : ofLive()
+  const decoded = tryDecodeEntries(given)
+  return decoded && decoded.size > 0 ? decoded : entriesOfLive()
 }
 
-function decodedOrNone(list: readonly ManagedFieldsEntry[] | undefined): Entries | undefined {
+function tryDecodeEntries(list: readonly ManagedFieldsEntry[] | undefined): Entries | undefined {
   try {
     return decodeEntries(list)
   } catch {
@@ -120,10 +120,10 @@ function* updateEntries(
   const fields = current && difference(current.fields, NeverOwned)
   if (fields && !isEmpty(fields)) {
     const manager: Manager = { manager: context.manager, operation: 'Update', apiVersion, subresource: context.subresource ?? '' }
-    const before = entries.get(managerId(manager))?.owned.fields ?? emptySet
+    const ownedBefore = entries.get(managerId(manager))?.owned.fields ?? emptySet
     entries.set(managerId(manager), {
       ...manager,
-      owned: { apiVersion, applied: false, fields: union(fields, before) },
+      owned: { apiVersion, applied: false, fields: union(fields, ownedBefore) },
       time: context.untimed ? undefined : timestamp(now),
     })
   }
@@ -191,12 +191,12 @@ export function* applying(
   const applier: Manager = { manager, operation: 'Apply', apiVersion, subresource }
   const id = managerId(applier)
   const { object, owners } = yield* applyOrTakeOver(live, current, config, ownersOf(entries), id, context)
-  const since = entries.get(id)?.time
+  const previousTime = entries.get(id)?.time
   setOwners(entries, owners)
   const mine = owners.get(id)
   const fields = mine && difference(mine.fields, NeverOwned)
   if (fields && !isEmpty(fields)) {
-    const time = object ? timestamp(context.now) : since
+    const time = object ? timestamp(context.now) : previousTime
     entries.set(id, { ...applier, owned: { ...mine, fields }, time })
   } else entries.delete(id)
 
@@ -273,8 +273,8 @@ function schemaMismatch(
   problems: readonly string[],
 ): StatusError {
   const { group, version } = parseApiVersion(apiVersion)
-  const named = `${metadata.namespace ?? ''}/${(metadata.name as string | undefined) ?? ''}; ${group}/${version}, Kind=${kind}`
-  return new StatusError('', `failed to create typed ${what} object (${named}): ${problemsText(problems)}`)
+  const objectText = `${metadata.namespace ?? ''}/${(metadata.name as string | undefined) ?? ''}; ${group}/${version}, Kind=${kind}`
+  return new StatusError('', `failed to create typed ${what} object (${objectText}): ${problemsText(problems)}`)
 }
 
 /**
@@ -290,13 +290,13 @@ export function keepTimes(live: KubeObject, next: KubeObject): boolean {
 
 function sameEntriesButTimes(before: readonly ManagedFieldsEntry[] = [], after: readonly ManagedFieldsEntry[] = []): boolean {
   if (before.length !== after.length) return false
-  const timeless = ({ manager, operation, apiVersion, subresource = '', fieldsV1 }: ManagedFieldsEntry) => ({
+  const withoutTime = ({ manager, operation, apiVersion, subresource = '', fieldsV1 }: ManagedFieldsEntry) => ({
     id: JSON.stringify([operation, manager, apiVersion, subresource]),
     fieldsV1,
   })
   // Entries are sorted by time, so the same entries may have another order.
-  const byId = new Map(before.map(timeless).map(({ id, fieldsV1 }) => [id, fieldsV1]))
-  return after.map(timeless).every(({ id, fieldsV1 }) => byId.has(id) && equal(byId.get(id), fieldsV1))
+  const byId = new Map(before.map(withoutTime).map(({ id, fieldsV1 }) => [id, fieldsV1]))
+  return after.map(withoutTime).every(({ id, fieldsV1 }) => byId.has(id) && equal(byId.get(id), fieldsV1))
 }
 
 /** The object without managedFields. */

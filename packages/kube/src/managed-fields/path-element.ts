@@ -78,22 +78,23 @@ export function* ordering(elements: PathElement[]): Work<PathElement[]> {
   if (elements.every((element) => element.startsWith('f'))) return yield* sorting(elements)
   const parsed: { readonly element: PathElement; readonly kind: number; readonly value: unknown }[] = []
   yield* eachInPieces(elements, (element) => {
-    const value = element.startsWith('f') ? element : sortable(readJSON(element.slice(2)))
-    parsed.push({ element, kind: Kinds.indexOf(element.charAt(0)), value })
+    const value = element.startsWith('f') ? element : toSortable(readJSON(element.slice(2)))
+    parsed.push({ element, kind: KindOrder.indexOf(element.charAt(0)), value })
   })
   const sorted = yield* sorting(parsed, (a, b) => a.kind - b.kind || compareValues(a.value, b.value))
   return sorted.map(({ element }) => element)
 }
-const Kinds = 'fkvi'
+const KindOrder = 'fkvi'
 
 /** Replaces objects by lists of their names and values, because objects are compared in that order. */
-const sortable = (value: unknown): unknown =>
+const toSortable = (value: unknown): unknown =>
   Array.isArray(value)
-    ? value.map(sortable)
+    ? value.map(toSortable)
     : isRecord(value)
-      ? new Members(Object.entries(value).flatMap(([name, member]) => [name, sortable(member)]))
+      ? new Members(Object.entries(value).flatMap(([name, member]) => [name, toSortable(member)]))
       : value
 
+/** Names and values of an object, alternating. */
 class Members {
   readonly parts: readonly unknown[]
 

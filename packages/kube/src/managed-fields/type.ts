@@ -34,21 +34,21 @@ export interface Field {
 const NoFields: ReadonlyMap<string, Field> = new Map()
 
 /** Type of values without a schema: any value, atomic. */
-export const atomicType: Type = recursive((self) => ({
+export const atomicType: Type = recursiveType((self) => ({
   scalar: 'untyped',
   list: { atomic: true, keys: [], element: self },
   map: { atomic: true, fields: NoFields, element: self },
 }))
 
 /** Type of values without declared fields: objects are merged member by member, lists are atomic. */
-export const deducedType: Type = recursive((self) => ({
+export const deducedType: Type = recursiveType((self) => ({
   scalar: 'untyped',
   list: { atomic: true, keys: [], element: atomicType },
   map: { atomic: false, fields: NoFields, element: self },
 }))
 
 /** Creates a type that refers to itself. */
-function recursive(make: (self: Type) => Type): Type {
+function recursiveType(make: (self: Type) => Type): Type {
   const self: Type = {}
   return Object.assign(self, make(self))
 }
@@ -64,7 +64,7 @@ export function typeOfSchema(schema: JSONSchema): Type {
 
 function convert(schema: JSONSchema, isResource: boolean): Type {
   if (schema['x-kubernetes-int-or-string']) return { scalar: 'untyped' }
-  const preserve = schema['x-kubernetes-preserve-unknown-fields'] === true
+  const preservesUnknown = schema['x-kubernetes-preserve-unknown-fields'] === true
   switch (schema.type) {
     case 'string':
       return { scalar: 'string' }
@@ -85,14 +85,16 @@ function convert(schema: JSONSchema, isResource: boolean): Type {
       }
     }
     case 'object':
-      return { map: convertMap(schema, preserve, isResource || schema['x-kubernetes-embedded-resource'] === true) }
+      return { map: convertMap(schema, preservesUnknown, isResource || schema['x-kubernetes-embedded-resource'] === true) }
     case undefined:
     default:
-      return schema.properties || schema.additionalProperties ? { map: convertMap(schema, preserve, isResource) } : deducedType
+      return schema.properties || schema.additionalProperties
+        ? { map: convertMap(schema, preservesUnknown, isResource) }
+        : deducedType
   }
 }
 
-function convertMap(schema: JSONSchema, preserve: boolean, isResource: boolean): MapType {
+function convertMap(schema: JSONSchema, preservesUnknown: boolean, isResource: boolean): MapType {
   const fields = new Map<string, Field>()
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
     const value = property.default ?? property['x-capstan-zero']
@@ -104,7 +106,7 @@ function convertMap(schema: JSONSchema, preserve: boolean, isResource: boolean):
     fields.set('metadata', { type: metadataType })
   }
   const { additionalProperties } = schema
-  const element = preserve
+  const element = preservesUnknown
     ? deducedType
     : typeof additionalProperties === 'object'
       ? convert(additionalProperties, false)

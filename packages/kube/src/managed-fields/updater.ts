@@ -108,8 +108,8 @@ export function* applyConfig(
   const last = before.get(manager)
   const claimed = new Map(before).set(manager, { apiVersion: config.apiVersion, applied: true, fields })
   // A manager that applies all fields of its last apply again removes no fields.
-  const drops = last && (last.apiVersion !== config.apiVersion || !isEmpty(difference(last.fields, fields)))
-  const next = drops ? prune(merged, claimed, last, config.apiVersion, versions) : merged
+  const removesFields = last && (last.apiVersion !== config.apiVersion || !isEmpty(difference(last.fields, fields)))
+  const next = removesFields ? prune(merged, claimed, last, config.apiVersion, versions) : merged
   const { owners } = yield* takeFields(live, next, claimed, manager, versions, options)
   yield
   return { object: equal(live.value, next.value) ? undefined : next, owners }
@@ -193,9 +193,9 @@ function keepOwned(merged: Typed, pruned: Typed, managers: Managers, versions: V
   for (const [apiVersion, owned] of byVersion) {
     const [nextWhole, nextLeft] = [inVersion(whole, apiVersion, versions), inVersion(left, apiVersion, versions)]
     if (!nextWhole || !nextLeft) continue
-    const stays = union(allFields(nextLeft), withDeclaredParents(nextWhole.type, owned))
+    const fieldsToKeep = union(allFields(nextLeft), withDeclaredParents(nextWhole.type, owned))
     whole = nextWhole
-    left = without(whole, difference(allFields(whole), stays))
+    left = without(whole, difference(allFields(whole), fieldsToKeep))
   }
   return left
 }
@@ -204,6 +204,6 @@ function keepOwned(merged: Typed, pruned: Typed, managers: Managers, versions: V
 function keepOthers(merged: Typed, pruned: Typed, last: Owned, versions: Versions): Typed {
   const left = inVersion(pruned, last.apiVersion, versions)
   if (!left) return merged
-  const gone = difference(allFields(merged), allFields(left))
-  return without(merged, intersection(gone, withDeclaredParents(merged.type, last.fields)))
+  const removedFields = difference(allFields(merged), allFields(left))
+  return without(merged, intersection(removedFields, withDeclaredParents(merged.type, last.fields)))
 }

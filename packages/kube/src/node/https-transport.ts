@@ -1,6 +1,6 @@
 /**
- * Transport to an API server over HTTPS/1.1 with keep-alive and JSON. All requests to one server share its connections; each watch has its
- * own connection, so that watches never delay requests.
+ * Transport to an API server over HTTPS (HTTP/1.1) with keep-alive and JSON. All requests to one server share its connections; each watch
+ * has its own connection, so that watches never delay requests.
  */
 import { readFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
@@ -87,17 +87,17 @@ class HttpsTransport implements Transport {
     const timer = clock.schedule(timeout, () => {
       lost.abort(this.#unreachable('Timeout', request, `timed out after ${timeout / 1000} s`))
     })
-    const either = signal ? AbortSignal.any([signal, lost.signal]) : lost.signal
+    const anySignal = signal ? AbortSignal.any([signal, lost.signal]) : lost.signal
     try {
       for (let retries = 0; ; retries++) {
-        const response = await this.#open(request, this.#agent, either)
-        const body = await this.#read(response, request, maxResponseBytes, either)
+        const response = await this.#open(request, this.#agent, anySignal)
+        const body = await this.#read(response, request, maxResponseBytes, anySignal)
         const code = response.statusCode ?? 500
         if (code < 300) return withItemTypes(request, this.#parse(body, request))
         const retryAfter = Number(response.headers['retry-after'])
         const mayRetry = (code === 429 || code === 503) && retryAfter >= 1 && retries < maxRetries
         if (!mayRetry) throw errorOfResponse(request, code, body)
-        await sleep(clock, seconds(retryAfter), either)
+        await sleep(clock, seconds(retryAfter), anySignal)
       }
     } catch (err) {
       if (signal?.aborted) throw signal.reason
@@ -135,7 +135,7 @@ class HttpsTransport implements Transport {
 
   async *#events(response: IncomingMessage, request: ApiRequest, signal: AbortSignal): AsyncGenerator<WatchEvent> {
     const { clock, stallAfter } = this.#options
-    // Counts only time without data from the server, not time while the reader is busy.
+    // Time at which the wait for data from the server began; `undefined` while the reader processes data.
     let waitingSince: number | undefined = clock.elapsed()
     const check = () => {
       if (waitingSince !== undefined && clock.elapsed() - waitingSince >= stallAfter)

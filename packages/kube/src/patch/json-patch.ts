@@ -22,10 +22,10 @@ export function parseJsonPatch(body: unknown): readonly JsonPatchOperation[] {
     )
   }
   // Upstream: a null operation decodes without error, but cannot be applied.
-  const odd = body.find((operation) => !isRecord(operation) && operation !== null)
-  if (odd !== undefined) {
+  const invalidOperation = body.find((operation) => !isRecord(operation) && operation !== null)
+  if (invalidOperation !== undefined) {
     throw badRequest(
-      `error decoding patch: json: cannot unmarshal ${jsonTypeName(odd)} into Go value of type handlers.jsonPatchOp`,
+      `error decoding patch: json: cannot unmarshal ${jsonTypeName(invalidOperation)} into Go value of type handlers.jsonPatchOp`,
     )
   }
   for (const operation of body as readonly (Record<string, unknown> | null)[]) {
@@ -192,7 +192,7 @@ function diff(from: unknown, to: unknown, budget: Budget): JsonPatchOperation[] 
   return [{ op: 'replace', path: '', value: to as Json }]
 }
 
-const below = (token: string | number, operations: readonly JsonPatchOperation[]): JsonPatchOperation[] =>
+const withPathPrefix = (token: string | number, operations: readonly JsonPatchOperation[]): JsonPatchOperation[] =>
   operations.map((operation) => ({ ...operation, path: `/${token}${operation.path}` }))
 
 function diffMembers(from: Record<string, unknown>, to: Record<string, unknown>, budget: Budget): JsonPatchOperation[] {
@@ -202,7 +202,7 @@ function diffMembers(from: Record<string, unknown>, to: Record<string, unknown>,
     if (before !== undefined && after !== undefined) {
       // The library that Go programs apply patches with does not find paths below a member with an empty name.
       if (key === '') return equal(before, after) ? [] : [{ op: 'replace', path: '/', value: after as Json }]
-      return below(token, diff(before, after, budget))
+      return withPathPrefix(token, diff(before, after, budget))
     }
     if (after !== undefined) return [{ op: 'add', path: `/${token}`, value: after as Json }]
     return before === undefined ? [] : [{ op: 'remove', path: `/${token}` }]
@@ -219,8 +219,8 @@ function diffItems(from: readonly unknown[], to: readonly unknown[], budget: Bud
 
   const operations: JsonPatchOperation[] = []
   let at = start
-  for (const step of alignment(old, next, budget)) {
-    if (step.kind === 'keep') appendAll(operations, below(at++, step.operations))
+  for (const step of alignItems(old, next, budget)) {
+    if (step.kind === 'keep') appendAll(operations, withPathPrefix(at++, step.operations))
     else if (step.kind === 'remove') operations.push({ op: 'remove', path: `/${at}` })
     else operations.push({ op: 'add', path: `/${at++}`, value: step.item as Json })
   }
@@ -233,22 +233,22 @@ type Step =
   | { readonly kind: 'remove' }
   | { readonly kind: 'add'; readonly item: unknown }
 
-function alignment(old: readonly unknown[], next: readonly unknown[], budget: Budget): Step[] {
+function alignItems(old: readonly unknown[], next: readonly unknown[], budget: Budget): Step[] {
   budget.pairs -= old.length * next.length
-  if (budget.pairs < 0) return indexByIndex(old, next, budget)
+  if (budget.pairs < 0) return alignByIndex(old, next, budget)
 
-  const kept = old.map((before) => next.map((after) => diff(before, after, budget)))
-  // cost[i][j]: the fewest operations that change `old` from index i on to `fresh` from index j on.
+  const diffs = old.map((before) => next.map((after) => diff(before, after, budget)))
+  // cost[i][j]: the fewest operations that change `old` from index i on to `next` from index j on.
   const cost = Array.from({ length: old.length + 1 }, (): number[] => [])
   for (let i = old.length; i >= 0; i--) {
     for (let j = next.length; j >= 0; j--) {
       if (i === old.length || j === next.length) cost[i]![j] = old.length - i + (next.length - j)
-      else cost[i]![j] = Math.min(kept[i]![j]!.length + cost[i + 1]![j + 1]!, 1 + cost[i + 1]![j]!, 1 + cost[i]![j + 1]!)
+      else cost[i]![j] = Math.min(diffs[i]![j]!.length + cost[i + 1]![j + 1]!, 1 + cost[i + 1]![j]!, 1 + cost[i]![j + 1]!)
     }
   }
   const steps: Step[] = []
   for (let i = 0, j = 0; i < old.length || j < next.length; ) {
-    const operations = kept[i]?.[j]
+    const operations = diffs[i]?.[j]
     if (operations && cost[i]![j] === operations.length + cost[i + 1]![j + 1]!) {
       steps.push({ kind: 'keep', operations })
       i++
@@ -261,7 +261,7 @@ function alignment(old: readonly unknown[], next: readonly unknown[], budget: Bu
   return steps
 }
 
-const indexByIndex = (old: readonly unknown[], next: readonly unknown[], budget: Budget): Step[] => [
+const alignByIndex = (old: readonly unknown[], next: readonly unknown[], budget: Budget): Step[] => [
   ...old.map(
     (before, at): Step => (at < next.length ? { kind: 'keep', operations: diff(before, next[at], budget) } : { kind: 'remove' }),
   ),

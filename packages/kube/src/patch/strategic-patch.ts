@@ -118,21 +118,21 @@ function mergeList(
   }
   const isDirective = (item: unknown): item is Members => isRecord(item) && Object.hasOwn(item, Directive)
   const added = patch.filter((item) => !isDirective(item))
-  const gone = new Set<unknown>()
+  const deletedKeys = new Set<unknown>()
   let replaces = false
   for (const item of patch.filter(isDirective)) {
     if (item[Directive] === 'delete') {
       // Upstream: a deletion fails when an item of the list has no key.
       const deleted = keyOf(item)
-      if (gone.size === 0) current.forEach(keyOf)
-      gone.add(valueKey(deleted))
+      if (deletedKeys.size === 0) current.forEach(keyOf)
+      deletedKeys.add(valueKey(deleted))
     } else if (item[Directive] === 'replace') replaces = true
     else if (item[Directive] === 'merge') throw patchError('merging lists cannot yet be specified in the patch')
     else throw unknownDirective(item)
   }
   if (replaces) return { list: added, added }
-  const list = gone.size === 0 ? [...current] : current.filter((item) => !gone.has(valueKey(keyOf(item))))
-  const places = firstPlaces(added.length === 0 ? [] : list, keyOf)
+  const list = deletedKeys.size === 0 ? [...current] : current.filter((item) => !deletedKeys.has(valueKey(keyOf(item))))
+  const places = firstIndexes(added.length === 0 ? [] : list, keyOf)
   for (const item of added) {
     const key = valueKey(keyOf(item))
     const index = places.get(key)
@@ -143,7 +143,7 @@ function mergeList(
 }
 
 /** First index of each key in the list. */
-function firstPlaces(list: readonly unknown[], keyOf: (item: unknown) => unknown): Map<unknown, number> {
+function firstIndexes(list: readonly unknown[], keyOf: (item: unknown) => unknown): Map<unknown, number> {
   const places = new Map<unknown, number>()
   for (const [index, item] of list.entries()) {
     const key = valueKey(keyOf(item))
@@ -163,8 +163,8 @@ function sortByOrder(
   mergeKey: string | undefined,
 ): unknown[] {
   const idOf = (item: unknown) => (mergeKey !== undefined && isRecord(item) ? getMember(item, mergeKey) : item)
-  const inOrder = firstPlaces(order, idOf)
-  const inCurrent = firstPlaces(current, idOf)
+  const inOrder = firstIndexes(order, idOf)
+  const inCurrent = firstIndexes(current, idOf)
   const ranked = list.map((item) => {
     const key = valueKey(idOf(item))
     return { item, rank: inOrder.get(key) ?? -1, place: inCurrent.get(key) ?? -1 }
@@ -212,22 +212,22 @@ function checkOrder(patch: readonly unknown[], order: readonly unknown[], mergeK
 function retainKeys(object: Members, patch: Members): void {
   if (!Object.hasOwn(patch, RetainKeys)) return
   const keys = patch[RetainKeys]
-  const isOrder = (key: string) => key === RetainKeys || key.startsWith(DeleteValues) || key.startsWith(SetOrder)
-  const sets = Object.keys(patch).filter((key) => patch[key] !== null && !isOrder(key))
-  const kept = new Set<unknown>(Array.isArray(keys) ? keys : [])
-  if (!Array.isArray(keys) || sets.some((key) => !kept.has(key))) throw badRequest('invalid patch format of retainKeys')
-  for (const key of Object.keys(object)) if (!kept.has(key)) delete object[key]
+  const isDirectiveKey = (key: string) => key === RetainKeys || key.startsWith(DeleteValues) || key.startsWith(SetOrder)
+  const setKeys = Object.keys(patch).filter((key) => patch[key] !== null && !isDirectiveKey(key))
+  const retained = new Set<unknown>(Array.isArray(keys) ? keys : [])
+  if (!Array.isArray(keys) || setKeys.some((key) => !retained.has(key))) throw badRequest('invalid patch format of retainKeys')
+  for (const key of Object.keys(object)) if (!retained.has(key)) delete object[key]
 }
 
 function deleteValues(object: Members, key: string, values: unknown): void {
   const list = getMember(object, key)
   if (!Array.isArray(values)) throw badRequest('invalid patch format of primitive list')
   if (!Array.isArray(list)) return
-  const gone = new Set(values.map(valueKey))
+  const deletedValues = new Set(values.map(valueKey))
   setMember(
     object,
     key,
-    list.filter((value) => !gone.has(valueKey(value))),
+    list.filter((value) => !deletedValues.has(valueKey(value))),
   )
 }
 
@@ -238,8 +238,8 @@ function withoutDirectives(value: unknown): unknown {
   if (Object.hasOwn(value, Directive)) return undefined
   const plain: Members = {}
   for (const key of Object.keys(value)) {
-    const isOrder = key === RetainKeys || key.startsWith(SetOrder) || key.startsWith(DeleteValues)
-    const member = isOrder || value[key] === null ? undefined : withoutDirectives(value[key])
+    const isDirectiveKey = key === RetainKeys || key.startsWith(SetOrder) || key.startsWith(DeleteValues)
+    const member = isDirectiveKey || value[key] === null ? undefined : withoutDirectives(value[key])
     if (member !== undefined) setMember(plain, key, member)
   }
   return plain

@@ -29,7 +29,7 @@ export function validateStructural(schema: JSONSchema, path: string): FieldError
   return []
 }
 
-/** Every schema inside of a schema with its path; `throughJunctors` includes those in `allOf`, `anyOf`, `oneOf` and `not`. */
+/** Yields a schema and the schemas inside of it, with their paths. `throughJunctors`: also those in `allOf`, `anyOf`, `oneOf` and `not`. */
 function* schemasIn(schema: JSONSchema, path: string, throughJunctors: boolean): Generator<readonly [GivenSchema, string]> {
   yield [schema as GivenSchema, path]
   for (const [below, where] of membersOf(schema, path)) yield* schemasIn(below, where, throughJunctors)
@@ -55,12 +55,12 @@ function junctorsOf({ allOf = [], anyOf = [], oneOf = [], not }: JSONSchema, pat
 
 // Keywords
 
-const Unsupported = ['$ref', '$schema', 'id', 'patternProperties', 'additionalItems', 'definitions', 'dependencies']
+const UnsupportedKeywords = ['$ref', '$schema', 'id', 'patternProperties', 'additionalItems', 'definitions', 'dependencies']
 
 function keywordErrors(root: JSONSchema, rootPath: string): FieldError[] {
   const errors: FieldError[] = []
   for (const [schema, path] of schemasIn(root, rootPath, true)) {
-    for (const keyword of Unsupported) {
+    for (const keyword of UnsupportedKeywords) {
       if (schema[keyword] !== undefined) {
         errors.push(
           forbidden(
@@ -112,7 +112,7 @@ function extensionErrors(schema: GivenSchema, path: string): FieldError[] {
     errors.push(invalid(`${path}.x-kubernetes-preserve-unknown-fields`, false, 'must be true or undefined'))
   }
   if (mapType !== undefined) {
-    appendAll(errors, mustBeType(schema, path, 'object', 'x-kubernetes-map-type'))
+    appendAll(errors, typeErrors(schema, path, 'object', 'x-kubernetes-map-type'))
     if (mapType !== 'atomic' && mapType !== 'granular') {
       errors.push(notSupported(`${path}.x-kubernetes-map-type`, mapType, ['atomic', 'granular']))
     }
@@ -120,7 +120,7 @@ function extensionErrors(schema: GivenSchema, path: string): FieldError[] {
   return [...errors, ...listTypeErrors(schema, path)]
 }
 
-function mustBeType({ type }: JSONSchema, path: string, wanted: string, because: string): FieldError[] {
+function typeErrors({ type }: JSONSchema, path: string, wanted: string, because: string): FieldError[] {
   if (type === wanted) return []
   const text = `must be ${wanted} if ${because} is specified`
   return [type === undefined ? required(`${path}.type`, text) : invalid(`${path}.type`, type, text)]
@@ -136,7 +136,7 @@ function listTypeErrors(schema: GivenSchema, path: string): FieldError[] {
     errors.push(listType === undefined ? required(field, text) : invalid(field, listType, text))
   }
   if (listType === undefined) return errors
-  appendAll(errors, mustBeType(schema, path, 'array', 'x-kubernetes-list-type'))
+  appendAll(errors, typeErrors(schema, path, 'array', 'x-kubernetes-list-type'))
   switch (listType) {
     case 'atomic':
       return errors
@@ -274,8 +274,8 @@ function metadataErrors(metadata: JSONSchema, level: Level, path: string): Field
   if (metadata.type !== 'object') errors.push(invalid(`${path}.type`, metadata.type ?? '', 'must be object'))
   if (level !== 'root') return errors
   const { type: _type, default: _default, properties = {}, ...others } = metadata
-  const named = Object.keys(properties).every((name) => name === 'name' || name === 'generateName')
-  if (!named || Object.keys(others).length > 0) {
+  const hasOnlyNames = Object.keys(properties).every((name) => name === 'name' || name === 'generateName')
+  if (!hasOnlyNames || Object.keys(others).length > 0) {
     const text = 'must not specify anything other than name and generateName, but metadata is implicitly specified'
     errors.push(forbidden(path, text))
   }

@@ -87,19 +87,19 @@ function compileType({ format = '', nullable }: JSONSchema, types: readonly stri
   const known = format !== '' && (formatCheck(format) !== undefined || NumberFormats.has(format)) ? format : ''
   if (types.length === 0 && known === '') return () => 0
   const wanted = types.join(',')
-  const wrong = (path: string, errors: FieldError[], expected: string, found: string): number => {
+  const reportWrongType = (path: string, errors: FieldError[], expected: string, found: string): number => {
     errors.push(typeInvalid(fieldOf(path), found, `${path} in body must be of type ${expected}: ${JSON.stringify(found)}`))
     return 0
   }
   return (value, path, errors) => {
     const found = typeOf(value)
-    if (found === 'null') return nullable || types.length === 0 ? 1 : wrong(path, errors, wanted, found)
+    if (found === 'null') return nullable || types.length === 0 ? 1 : reportWrongType(path, errors, wanted, found)
     const fits = types.includes(found) || (found === 'integer' && types.includes('number'))
     const isListOrText = found === 'string' || found === 'array'
     if (!fits && !isListOrText && known !== '')
-      return wrong(path, errors, known, found === 'integer' ? 'int64' : found === 'number' ? 'float64' : '')
+      return reportWrongType(path, errors, known, found === 'integer' ? 'int64' : found === 'number' ? 'float64' : '')
     if (!numeric && known !== '' && isListOrText) return 1
-    return fits ? 1 : wrong(path, errors, wanted, found)
+    return fits ? 1 : reportWrongType(path, errors, wanted, found)
   }
 }
 
@@ -107,8 +107,8 @@ const NumberFormats = new Set(['int32', 'int64', 'float', 'double'])
 
 function compileString({ minLength, maxLength, pattern, format }: JSONSchema): Check<string> | undefined {
   const matcher = pattern === undefined || pattern === '' ? undefined : compilePattern(pattern)
-  const formatted = format === undefined ? undefined : formatCheck(format)
-  if (minLength === undefined && maxLength === undefined && !matcher && !formatted) return undefined
+  const matchesFormat = format === undefined ? undefined : formatCheck(format)
+  if (minLength === undefined && maxLength === undefined && !matcher && !matchesFormat) return undefined
   return (value, path, errors) => {
     const field = fieldOf(path)
     const fail = (detail: string) => errors.push(invalid(field, value, `${path} in body ${detail}`))
@@ -119,10 +119,10 @@ function compileString({ minLength, maxLength, pattern, format }: JSONSchema): C
     } else if (matcher && !matcher.test(value)) {
       fail(`should match '${matcher.error === undefined ? pattern : `${pattern}, but pattern is invalid: ${matcher.error}`}'`)
     }
-    if (formatted && !formatted(value)) {
+    if (matchesFormat && !matchesFormat(value)) {
       errors.push(typeInvalid(field, value, `${path} in body must be of type ${format}: ${JSON.stringify(value)}`))
     }
-    return formatted ? 2 : 1
+    return matchesFormat ? 2 : 1
   }
 }
 
@@ -189,14 +189,14 @@ type Walk<T> = (value: T, path: string, errors: FieldError[], old: Old) => numbe
 
 function compileItems(schema: JSONSchema): Walk<readonly unknown[]> {
   const { minItems, maxItems, items } = schema
-  const item = items ? compileValidate(items) : undefined
+  const validateItem = items ? compileValidate(items) : undefined
   const keys = schema['x-kubernetes-list-type'] === 'map' ? (schema['x-kubernetes-list-map-keys'] ?? []) : undefined
   return (list, path, errors, old) => {
     let count = 1
-    if (item) {
+    if (validateItem) {
       const oldItem = keys && Array.isArray(old?.value) ? itemsByKey(old.value, keys) : undefined
       for (let index = 0; index < list.length; index++) {
-        count += item(list[index], `${path}[${index}]`, errors, oldItem?.(list[index]))
+        count += validateItem(list[index], `${path}[${index}]`, errors, oldItem?.(list[index]))
       }
     }
     const field = fieldOf(path)
@@ -229,7 +229,7 @@ function compileMembers(schema: JSONSchema): Walk<Record<string, unknown>> {
     validate: compileValidate(property),
   }))
   const declared = new Set(members.map(({ name }) => name))
-  const other = typeof additionalProperties === 'object' ? compileValidate(additionalProperties) : undefined
+  const validateOther = typeof additionalProperties === 'object' ? compileValidate(additionalProperties) : undefined
   const mandatory = schema.required ?? []
   return (object, path, errors, old) => {
     let count = 1
@@ -243,10 +243,10 @@ function compileMembers(schema: JSONSchema): Walk<Record<string, unknown>> {
       }
       if (maxProperties !== undefined && size > maxProperties) errors.push(tooMany(field, size, maxProperties))
     }
-    if (other || additionalProperties === false) {
+    if (validateOther || additionalProperties === false) {
       for (const name of Object.keys(object)) {
         if (declared.has(name)) continue
-        if (other) count += other(object[name], `${path}.${name}`, errors, oldOf(name))
+        if (validateOther) count += validateOther(object[name], `${path}.${name}`, errors, oldOf(name))
         else errors.push(invalid(field, name, `${path}.${name} in body is a forbidden property`))
       }
     }

@@ -92,17 +92,17 @@ export function serviceAccountTokens(
 ): ServiceAccountTokens {
   const issuers = options.issuers?.length ? options.issuers : [usualIssuer]
   const audiences = options.audiences?.length ? options.audiences : issuers
-  const given = options.signingKey === undefined ? undefined : createPrivateKey(options.signingKey)
-  const others = (options.verificationKeys ?? []).flatMap(publicKeys)
-  if (given) keyOf(createPublicKey(given))
-  for (const key of others) keyOf(key)
+  const signingKey = options.signingKey === undefined ? undefined : createPrivateKey(options.signingKey)
+  const furtherKeys = (options.verificationKeys ?? []).flatMap(publicKeys)
+  if (signingKey) keyOf(createPublicKey(signingKey))
+  for (const key of furtherKeys) keyOf(key)
 
-  let made: { readonly signing: KeyObject; readonly keys: readonly Key[] } | undefined
+  let keyringCache: { readonly signing: KeyObject; readonly keys: readonly Key[] } | undefined
   const keyring = () => {
-    if (made) return made
-    const signing = given ?? generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
-    const keys = new Map([createPublicKey(signing), ...others].map((key) => [keyOf(key).id, keyOf(key)]))
-    return (made = { signing, keys: [...keys.values()] })
+    if (keyringCache) return keyringCache
+    const signing = signingKey ?? generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
+    const keys = new Map([createPublicKey(signing), ...furtherKeys].map((key) => [keyOf(key).id, keyOf(key)]))
+    return (keyringCache = { signing, keys: [...keys.values()] })
   }
 
   return {
@@ -130,11 +130,11 @@ export function serviceAccountTokens(
         nbf: now,
         sub: serviceAccountUser(namespace, name),
       }
-      return signed(signing, keys[0]!, claims)
+      return signToken(signing, keys[0]!, claims)
     },
     issueForSecret({ metadata: { name, namespace = '', uid } }, secret) {
       const { signing, keys } = keyring()
-      return signed(signing, keys[0]!, {
+      return signToken(signing, keys[0]!, {
         iss: SecretIssuer,
         [`${SecretClaims}/namespace`]: namespace,
         [`${SecretClaims}/secret.name`]: secret,
@@ -235,15 +235,15 @@ interface Parsed {
   readonly signature: Buffer
 }
 
-const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+const encodePart = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-function signed(signing: KeyObject, { id, algorithm }: Key, claims: object): string {
-  const input = `${encoded({ alg: algorithm.name, kid: id })}.${encoded(claims)}`
+function signToken(signing: KeyObject, { id, algorithm }: Key, claims: object): string {
+  const input = `${encodePart({ alg: algorithm.name, kid: id })}.${encodePart(claims)}`
   const signature = signBytes(algorithm.hash, Buffer.from(input), { key: signing, dsaEncoding: 'ieee-p1363' })
   return `${input}.${signature.toString('base64url')}`
 }
 
-/** Far longer than any token of this server. */
+/** Maximum length of a token: far longer than any token of this server. */
 const MaxLength = 16 * 1024
 
 function parse(token: string): Parsed | undefined {
@@ -262,7 +262,7 @@ function parse(token: string): Parsed | undefined {
   }
 }
 
-/** The key determines the algorithm: a token that names another one is not accepted. */
+/** The key determines the algorithm: a token that names another algorithm is not accepted. */
 const isSignedBy = ({ header, input, signature }: Parsed, { id, key, algorithm }: Key): boolean =>
   header.alg === algorithm.name &&
   (header.kid === undefined || header.kid === id) &&
@@ -278,31 +278,32 @@ interface SecretTokenContext {
 
 /** Upstream: pkg/serviceaccount/legacy.go. */
 function verdictOnSecret(token: string, parsed: Parsed, { wanted, audiences, keys, store }: SecretTokenContext): TokenVerdict {
-  const rejected = (why: string): TokenVerdict => ({ kind: 'rejected', why })
-  if (!keys.some((key) => isSignedBy(parsed, key))) return rejected('invalid signature')
+  const reject = (why: string): TokenVerdict => ({ kind: 'rejected', why })
+  if (!keys.some((key) => isSignedBy(parsed, key))) return reject('invalid signature')
   const malformed = malformedClaim(parsed.claims)
-  if (malformed !== undefined) return rejected(malformed)
+  if (malformed !== undefined) return reject(malformed)
   const claim = (name: string) => {
     const value = parsed.claims[`${SecretClaims}/${name}`]
     return typeof value === 'string' ? value : ''
   }
   const [namespace, name, uid] = [claim('namespace'), claim('service-account.name'), claim('service-account.uid')]
   const secret = lookUp(store, 'secrets', namespace, claim('secret.name')) as Secret | undefined
-  if (!secret || secret.metadata.deletionTimestamp !== undefined) return rejected('Token has been invalidated')
-  const held = Buffer.from(secret.data?.token ?? '', 'base64')
+  if (!secret || secret.metadata.deletionTimestamp !== undefined) return reject('Token has been invalidated')
+  const storedToken = Buffer.from(secret.data?.token ?? '', 'base64')
   const presented = Buffer.from(token)
-  if (held.length !== presented.length || !timingSafeEqual(held, presented)) return rejected("Token does not match server's copy")
+  if (storedToken.length !== presented.length || !timingSafeEqual(storedToken, presented))
+    return reject("Token does not match server's copy")
   const account = lookUp(store, 'serviceaccounts', namespace, name)
-  if (!account) return rejected(notFound({ group: '', plural: 'serviceaccounts' }, name).message)
-  if (account.metadata.deletionTimestamp !== undefined) return rejected(`ServiceAccount ${namespace}/${name} has been deleted`)
-  if (account.metadata.uid !== uid) return rejected(`ServiceAccount UID (${account.metadata.uid}) does not match claim (${uid})`)
+  if (!account) return reject(notFound({ group: '', plural: 'serviceaccounts' }, name).message)
+  if (account.metadata.deletionTimestamp !== undefined) return reject(`ServiceAccount ${namespace}/${name} has been deleted`)
+  if (account.metadata.uid !== uid) return reject(`ServiceAccount UID (${account.metadata.uid}) does not match claim (${uid})`)
   const shared = audiences.filter((one) => wanted.includes(one))
-  if (shared.length === 0) return rejected(notFor(audiences, wanted))
+  if (shared.length === 0) return reject(audienceError(audiences, wanted))
   const user = withAuthenticated({ name: serviceAccountUser(namespace, name), uid, groups: serviceAccountGroups(namespace) })
   return { kind: 'known', user, audiences: shared }
 }
 
-function notFor(intended: readonly string[], wanted: readonly string[]): string {
+function audienceError(intended: readonly string[], wanted: readonly string[]): string {
   const list = (texts: readonly string[]) => `[${texts.map((text) => JSON.stringify(text)).join(' ')}]`
   return `token audiences ${list(intended)} is invalid for the target audiences ${list(wanted)}`
 }
@@ -315,23 +316,23 @@ interface TokenContext {
 }
 
 function verdictOn(token: Parsed, wanted: readonly string[], keys: readonly Key[], context: TokenContext): TokenVerdict {
-  const rejected = (why: string): TokenVerdict => ({ kind: 'rejected', why })
-  if (!keys.some((key) => isSignedBy(token, key))) return rejected('invalid signature')
+  const reject = (why: string): TokenVerdict => ({ kind: 'rejected', why })
+  if (!keys.some((key) => isSignedBy(token, key))) return reject('invalid signature')
   const { claims } = token
   const malformed = malformedClaim(claims)
-  if (malformed !== undefined) return rejected(malformed)
+  if (malformed !== undefined) return reject(malformed)
   const own = [claims.aud ?? []].flat() as string[]
   // A token without audiences is for this server.
   const intended = own.length === 0 ? context.audiences : own
   const audiences = intended.filter((one) => wanted.includes(one))
-  if (audiences.length === 0) return rejected(notFor(intended, wanted))
+  if (audiences.length === 0) return reject(audienceError(intended, wanted))
   const now = context.clock.now()
   const [notBefore, expiry, issuedAt] = [claims.nbf, claims.exp, claims.iat].map(dateOf)
-  if (notBefore !== undefined && now + Leeway < notBefore) return rejected('service account token is not valid yet')
-  if (expiry !== undefined && now - Leeway > expiry) return rejected('service account token has expired')
-  if (issuedAt !== undefined && now + Leeway < issuedAt) return rejected('service account token is issued in the future')
+  if (notBefore !== undefined && now + Leeway < notBefore) return reject('service account token is not valid yet')
+  if (expiry !== undefined && now - Leeway > expiry) return reject('service account token has expired')
+  if (issuedAt !== undefined && now + Leeway < issuedAt) return reject('service account token is issued in the future')
   const found = accountOf(claims, context)
-  return typeof found === 'string' ? rejected(found) : { kind: 'known', user: found, audiences }
+  return typeof found === 'string' ? reject(found) : { kind: 'known', user: found, audiences }
 }
 
 /** Clocks of servers may differ by this much. Upstream: jwt.DefaultLeeway of go-jose. */

@@ -28,7 +28,7 @@ export const missing = (field: string, value: unknown, detail = ''): FieldError 
   text: `Not found: ${JSON.stringify(value)}${detail === '' ? '' : `: ${detail}`}`,
 })
 
-/** Error for a value outside of a fixed set. An absent value is valid. */
+/** Error for a value outside of a fixed set. An absent value counts as the empty string. */
 export const oneOf = (field: string, value: string | undefined, supported: readonly string[]): FieldError[] =>
   supported.includes(value ?? '') ? [] : [notSupported(field, value ?? '', supported)]
 
@@ -66,8 +66,8 @@ const NotAnAddress = ['must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::f
 export const ipAddressProblems = (value: string): readonly string[] => (isIP(value) === 0 ? NotAnAddress : [])
 export const ipAddress = (field: string, value: string): FieldError[] => problems(field, value, ipAddressProblems(value))
 
-export const unchanged = (field: string, now: unknown, old: unknown): FieldError[] =>
-  equal(now, old) ? [] : [invalid(field, now ?? null, 'field is immutable')]
+export const unchanged = (field: string, value: unknown, old: unknown): FieldError[] =>
+  equal(value, old) ? [] : [invalid(field, value ?? null, 'field is immutable')]
 
 /** Upstream: ValidateLabels, also for other maps with the form of labels. */
 export function labels(field: string, value: { readonly [key: string]: string } | undefined): FieldError[] {
@@ -95,8 +95,8 @@ export function labelSelector(field: string, selector: LabelSelector | undefined
       }
     } else errors.push(invalid(`${at}.operator`, operator, 'not a valid selector operator'))
     appendAll(errors, problems(`${at}.key`, key, labelKeyProblems(key)))
-    for (const [place, value] of values.entries()) {
-      appendAll(errors, problems(`${at}.values[${place}]`, value, labelValueProblems(value)))
+    for (const [valueIndex, value] of values.entries()) {
+      appendAll(errors, problems(`${at}.values[${valueIndex}]`, value, labelValueProblems(value)))
     }
   }
   return errors

@@ -64,7 +64,10 @@ interface Misfit {
   readonly problem?: string
 }
 
-/** Finds the first value at or below a value that is not null, and sets its path from there; in pieces if there are many values. */
+/**
+ * Finds the first misfit in a value that is not null: the value itself, or a part of it. The path of the misfit begins at the value. Runs in
+ * pieces if there are many values.
+ */
 type Check = (value: unknown) => Found
 type Found = Misfit | undefined | Work<Misfit | undefined>
 
@@ -93,7 +96,7 @@ function misfitIn(component: string, object: object): Work<Misfit | undefined> {
   }
   const start = (): Rest => {
     const checks = fieldChecks(component)
-    const found = checks && misfitInFields(checks, object as Record<string, unknown>, isTyped)
+    const found = checks && misfitInFields(checks, object as Record<string, unknown>, isValidatedSeparately)
     if (isWork(found)) return keep(found)
     misfit = found
     return undefined
@@ -112,7 +115,7 @@ function misfitInFields(
     ...found,
     path: found.path === '' ? field : `${field}.${found.path}`,
   })
-  return first(
+  return firstMisfit(
     Object.keys(value),
     (field) => {
       const check = checks.get(field)
@@ -125,11 +128,11 @@ function misfitInFields(
 const misfitOf = (check: Check, value: unknown): Found => (value === null || value === undefined ? undefined : check(value))
 
 /** Fields that the server validates separately. */
-const isTyped = (field: string): boolean => field === 'apiVersion' || field === 'kind' || field === 'metadata'
+const isValidatedSeparately = (field: string): boolean => field === 'apiVersion' || field === 'kind' || field === 'metadata'
 
 /** Compiles a schema in a Go type. Returns `undefined` for a schema that accepts any value. */
 function checkOf(schema: Component, struct: string): Check | undefined {
-  const wrong: MakeMisfit = (value, form, problem) => ({
+  const makeMisfit: MakeMisfit = (value, form, problem) => ({
     struct,
     path: '',
     value,
@@ -138,28 +141,32 @@ function checkOf(schema: Component, struct: string): Check | undefined {
     ...(problem === undefined ? {} : { problem }),
   })
   const target = targetOf(schema)
-  if (target !== undefined) return checkOfType(target, wrong)
+  if (target !== undefined) return checkOfType(target, makeMisfit)
   switch (schema.type) {
     case 'string': {
-      if (schema.format !== 'byte') return (value) => (typeof value === 'string' ? undefined : wrong(value, 'scalar'))
-      return (value) => (typeof value === 'string' ? withProblem(value, base64Problem(value), wrong) : wrong(value, 'scalar'))
+      if (schema.format !== 'byte') return (value) => (typeof value === 'string' ? undefined : makeMisfit(value, 'scalar'))
+      return (value) =>
+        typeof value === 'string' ? withProblem(value, base64Problem(value), makeMisfit) : makeMisfit(value, 'scalar')
     }
     case 'boolean':
-      return (value) => (typeof value === 'boolean' ? undefined : wrong(value, 'scalar'))
+      return (value) => (typeof value === 'boolean' ? undefined : makeMisfit(value, 'scalar'))
     case 'integer':
-      return (value) => (isInt64(value) && fits(value, schema.format) ? undefined : wrong(value, 'scalar'))
+      return (value) => (isInt64(value) && fits(value, schema.format) ? undefined : makeMisfit(value, 'scalar'))
     case 'number':
-      return (value) => (isNumeric(value) ? undefined : wrong(value, 'scalar'))
+      return (value) => (isNumeric(value) ? undefined : makeMisfit(value, 'scalar'))
     case 'array': {
       const item = schema.items && checkOf(schema.items, struct)
-      return (value) => (Array.isArray(value) ? item && first(value, (one) => misfitOf(item, one)) : wrong(value, 'slice'))
+      return (value) =>
+        Array.isArray(value) ? item && firstMisfit(value, (one) => misfitOf(item, one)) : makeMisfit(value, 'slice')
     }
     case 'object': {
       const { additionalProperties } = schema
       if (typeof additionalProperties !== 'object') return undefined
       const member = checkOf(additionalProperties, struct)
       return (value) =>
-        isRecord(value) ? member && first(Object.keys(value), (key) => misfitOf(member, value[key])) : wrong(value, 'map')
+        isRecord(value)
+          ? member && firstMisfit(Object.keys(value), (key) => misfitOf(member, value[key]))
+          : makeMisfit(value, 'map')
     }
     case undefined:
     default:
@@ -175,27 +182,30 @@ function fits(value: number | bigint, format: string | undefined): boolean {
 
 type MakeMisfit = (value: unknown, form: Misfit['form'], problem?: string) => Misfit
 
-function checkOfType(target: string, wrong: MakeMisfit): Check {
+function checkOfType(target: string, makeMisfit: MakeMisfit): Check {
   const name = typeName(target)
   switch (name) {
     case 'Quantity':
       return (value) =>
         typeof value === 'string' || isNumeric(value)
-          ? withProblem(value, quantityProblem(String(value)), wrong)
-          : wrong(value, 'own', quantityProblem(''))
+          ? withProblem(value, quantityProblem(String(value)), makeMisfit)
+          : makeMisfit(value, 'own', quantityProblem(''))
     case 'IntOrString':
-      return (value) => (typeof value === 'string' || (isInt64(value) && fits(value, 'int32')) ? undefined : wrong(value, 'own'))
+      return (value) =>
+        typeof value === 'string' || (isInt64(value) && fits(value, 'int32')) ? undefined : makeMisfit(value, 'own')
     case 'Time':
     case 'MicroTime':
       return (value) =>
-        typeof value === 'string' ? withProblem(value, timeProblem(value, name === 'MicroTime'), wrong) : wrong(value, 'own')
+        typeof value === 'string'
+          ? withProblem(value, timeProblem(value, name === 'MicroTime'), makeMisfit)
+          : makeMisfit(value, 'own')
   }
   return (value) => {
-    // Types may be recursive, so that their fields are compiled on first use.
+    // Types may be recursive, so their fields are compiled on first use.
     const checks = fieldChecks(structIn(target, value))
-    // Types that accept any value, or that are checked where they are used.
+    // Absent for types that accept any value, or that are checked where they are used.
     if (!checks) return undefined
-    return isRecord(value) ? misfitInFields(checks, value) : wrong(value, 'struct')
+    return isRecord(value) ? misfitInFields(checks, value) : makeMisfit(value, 'struct')
   }
 }
 
@@ -203,11 +213,11 @@ function checkOfType(target: string, wrong: MakeMisfit): Check {
 export const structIn = (target: string, value: unknown): string =>
   target.includes('.JSONSchemaPropsOr') && isRecord(value) ? target.replace(/Or\w+$/, '') : target
 
-const withProblem = (value: unknown, problem: string | undefined, wrong: MakeMisfit): Misfit | undefined =>
-  problem === undefined ? undefined : wrong(value, 'own', problem)
+const withProblem = (value: unknown, problem: string | undefined, makeMisfit: MakeMisfit): Misfit | undefined =>
+  problem === undefined ? undefined : makeMisfit(value, 'own', problem)
 
 /** Returns the first misfit that `find` finds for an element. */
-function first<T>(
+function firstMisfit<T>(
   elements: readonly T[],
   find: (element: T) => Found,
   at: (element: T, found: Misfit) => Misfit = (_, found) => found,
@@ -224,10 +234,10 @@ function first<T>(
     misfit = found && at(element, found)
     return undefined
   })
-  return rest ? finding(rest, () => misfit) : misfit
+  return rest ? afterRest(rest, () => misfit) : misfit
 }
 
-function* finding(rest: Work<void>, found: () => Misfit | undefined): Work<Misfit | undefined> {
+function* afterRest(rest: Work<void>, found: () => Misfit | undefined): Work<Misfit | undefined> {
   yield* rest
   return found()
 }
@@ -282,8 +292,9 @@ function quantityProblem(text: string): string | undefined {
 
 /** Upstream: encoding/base64 reports the offset of the first invalid byte. */
 function base64Problem(text: string): string | undefined {
-  const packed = text.replaceAll(/[\r\n]/g, '')
-  const strange = /[^A-Za-z0-9+/=]|=(?!=?$)/.exec(packed)
-  const at = strange?.index ?? (packed.length % 4 === 0 ? undefined : packed.length - (packed.length % 4))
+  const withoutBreaks = text.replaceAll(/[\r\n]/g, '')
+  const invalidByte = /[^A-Za-z0-9+/=]|=(?!=?$)/.exec(withoutBreaks)
+  const at =
+    invalidByte?.index ?? (withoutBreaks.length % 4 === 0 ? undefined : withoutBreaks.length - (withoutBreaks.length % 4))
   return at === undefined ? undefined : `illegal base64 data at input byte ${at}`
 }

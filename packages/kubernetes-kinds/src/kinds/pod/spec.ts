@@ -88,8 +88,8 @@ export function* validatePodSpec(field: string, spec: PodSpec, podName?: string)
   appendAll(errors, validateTolerations(`${field}.tolerations`, spec.tolerations ?? []))
   for (const [index, { ip, hostnames = [] }] of (spec.hostAliases ?? []).entries()) {
     appendAll(errors, ipAddress(`${field}.hostAliases[${index}].ip`, ip))
-    for (const [place, name] of hostnames.entries()) {
-      appendAll(errors, subdomain(`${field}.hostAliases[${index}].hostnames[${place}]`, name))
+    for (const [itemIndex, name] of hostnames.entries()) {
+      appendAll(errors, subdomain(`${field}.hostAliases[${index}].hostnames[${itemIndex}]`, name))
     }
   }
   if (priorityClassName) appendAll(errors, subdomain(`${field}.priorityClassName`, priorityClassName))
@@ -153,11 +153,11 @@ export const TaintEffects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute']
 function hostPorts(field: string, { hostNetwork, containers = [] }: PodSpec, isPod: boolean): FieldError[] {
   if (!hostNetwork) return []
   return (containers ?? []).flatMap(({ ports = [] }, index) =>
-    ports.flatMap(({ hostPort = 0, containerPort }, place) =>
+    ports.flatMap(({ hostPort = 0, containerPort }, itemIndex) =>
       (isPod || hostPort !== 0) && hostPort !== containerPort
         ? [
             invalid(
-              `${field}.containers[${index}].ports[${place}].hostPort`,
+              `${field}.containers[${index}].ports[${itemIndex}].hostPort`,
               hostPort,
               'must match `containerPort` when `hostNetwork` is true',
             ),
@@ -199,23 +199,23 @@ function affinityErrors(at: string, affinity: Affinity | undefined): FieldError[
   if (!affinity) return []
   const { nodeAffinity, podAffinity, podAntiAffinity } = affinity
   const errors: FieldError[] = []
-  const [must, should] = [
+  const [requiredTerms, preferredTerms] = [
     'requiredDuringSchedulingIgnoredDuringExecution',
     'preferredDuringSchedulingIgnoredDuringExecution',
   ] as const
   if (nodeAffinity) {
-    const wanted = nodeAffinity[must]
-    if (wanted) appendAll(errors, validateNodeSelector(`${at}.nodeAffinity.${must}`, wanted))
-    for (const [index, { weight, preference }] of (nodeAffinity[should] ?? []).entries()) {
-      const field = `${at}.nodeAffinity.${should}[${index}]`
+    const selector = nodeAffinity[requiredTerms]
+    if (selector) appendAll(errors, validateNodeSelector(`${at}.nodeAffinity.${requiredTerms}`, selector))
+    for (const [index, { weight, preference }] of (nodeAffinity[preferredTerms] ?? []).entries()) {
+      const field = `${at}.nodeAffinity.${preferredTerms}[${index}]`
       appendAll(errors, weightErrors(field, weight), nodeSelectorTerm(`${field}.preference`, preference, false))
     }
   }
   for (const [name, terms] of Object.entries({ podAffinity, podAntiAffinity })) {
-    for (const [index, term] of (terms?.[must] ?? []).entries())
-      appendAll(errors, podTerm(`${at}.${name}.${must}[${index}]`, term))
-    for (const [index, { weight, podAffinityTerm }] of (terms?.[should] ?? []).entries()) {
-      const field = `${at}.${name}.${should}[${index}]`
+    for (const [index, term] of (terms?.[requiredTerms] ?? []).entries())
+      appendAll(errors, podTerm(`${at}.${name}.${requiredTerms}[${index}]`, term))
+    for (const [index, { weight, podAffinityTerm }] of (terms?.[preferredTerms] ?? []).entries()) {
+      const field = `${at}.${name}.${preferredTerms}[${index}]`
       appendAll(errors, weightErrors(field, weight), podTerm(`${field}.podAffinityTerm`, podAffinityTerm))
     }
   }
@@ -262,8 +262,8 @@ function nodeSelectorTerm(
     }
     appendAll(errors, labelName(`${at}.key`, key))
     if (!checksValues) continue
-    for (const [place, value] of values.entries()) {
-      appendAll(errors, problems(`${at}.values[${place}]`, value, labelValueProblems(value)))
+    for (const [itemIndex, value] of values.entries()) {
+      appendAll(errors, problems(`${at}.values[${itemIndex}]`, value, labelValueProblems(value)))
     }
   }
   for (const [index, { key, operator, values = [] }] of matchFields.entries()) {
@@ -274,7 +274,7 @@ function nodeSelectorTerm(
       errors.push(required(`${at}.values`, "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"))
     }
     if (key !== 'metadata.name') errors.push(invalid(`${at}.key`, key, 'not a valid field selector key'))
-    else for (const [place, value] of values.entries()) appendAll(errors, subdomain(`${at}.values[${place}]`, value))
+    else for (const [itemIndex, value] of values.entries()) appendAll(errors, subdomain(`${at}.values[${itemIndex}]`, value))
   }
   return errors
 }
@@ -357,15 +357,15 @@ function claimErrors(field: string, { resourceClaims: claims = [] }: PodSpec): F
   const repeated = repeats(claims.map(({ name }) => name))
   return claims.flatMap(({ name, resourceClaimName: claim, resourceClaimTemplateName: template }, index) => {
     const at = `${field}[${index}]`
-    const printed = { Name: name, ResourceClaimName: claim ?? null, ResourceClaimTemplateName: template ?? null }
+    const goValue = { Name: name, ResourceClaimName: claim ?? null, ResourceClaimTemplateName: template ?? null }
     const errors: FieldError[] = []
     if (!name) errors.push(required(`${at}.name`))
     else if (repeated[index]) errors.push(duplicate(`${at}.name`, name))
     else appendAll(errors, dnsLabel(`${at}.name`, name))
     if (claim !== undefined && template !== undefined) {
-      errors.push(invalid(at, printed, 'at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified'))
+      errors.push(invalid(at, goValue, 'at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified'))
     } else if (claim === undefined && template === undefined)
-      errors.push(invalid(at, printed, 'must specify one of: `resourceClaimName`, `resourceClaimTemplateName`'))
+      errors.push(invalid(at, goValue, 'must specify one of: `resourceClaimName`, `resourceClaimTemplateName`'))
     if (claim !== undefined) appendAll(errors, subdomain(`${at}.resourceClaimName`, claim))
     if (template !== undefined) appendAll(errors, subdomain(`${at}.resourceClaimTemplateName`, template))
     return errors
