@@ -20,7 +20,7 @@ export const abuseSuite: Suite = {
 /** CI sends about one of so many parts of the inputs, chosen by the commit. */
 const CommitParts = 6
 
-/** The real server is started anew after so many inputs: its memory grows with each of them, to 18 GB after all. */
+/** The real server is started again after so many inputs: its memory grows with each of them, to 18 GB after all. */
 const InputsPerServer = 50
 
 /** Delay of other users, in milliseconds, that passes even if the real server is faster. */

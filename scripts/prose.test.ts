@@ -2,17 +2,22 @@ import { describe, expect, test } from 'vitest'
 import { findingsIn, subjectProblem } from './prose.ts'
 
 describe('findings', () => {
-  test('counts replaced words in Markdown, but not in code', () =>
-    expect(findingsIn('a.md', 'The client is told.\n\n```\nnobody\n```\nSet `told`.')).toEqual({ words: 1, cells: 0 }))
+  test('finds replaced words in Markdown, but not in code', () =>
+    expect(findingsIn('a.md', 'Text.\n\n```\nnobody\n```\nThe client is told, set `told`.')).toEqual([
+      '6: "told" is a word that the glossary replaces',
+    ]))
 
-  test('counts table cells as long as a paragraph', () =>
-    expect(findingsIn('a.md', `| a | b |\n| --- | --- |\n| x | ${'long '.repeat(100)} |`)).toEqual({ words: 0, cells: 1 }))
+  test('finds table cells as long as a paragraph', () =>
+    expect(findingsIn('a.md', `| a | b |\n| --- | --- |\n| x | ${'long '.repeat(100)}|`)).toEqual([
+      '3: a table cell has 501 characters, at most 400 are allowed',
+    ]))
 
   test('reads only the comments of TypeScript', () =>
-    expect(findingsIn('a.ts', "/** Whoever asks is told. */\nconst nobody = 'told' // fine\n// somebody\n")).toEqual({
-      words: 3,
-      cells: 0,
-    }))
+    expect(findingsIn('a.ts', "/** Whoever\n * is told. */\nconst nobody = 'told' // fine\n// somebody\n")).toEqual([
+      '1: "Whoever" is a word that the glossary replaces',
+      '2: "told" is a word that the glossary replaces',
+      '4: "somebody" is a word that the glossary replaces',
+    ]))
 })
 
 test.each([

@@ -1,15 +1,12 @@
 /**
  * Checks prose by docs/style/english.md: words that the glossary replaces, in Markdown and in comments; table cells as long as a
- * paragraph; subjects of commits. Prints the files with most findings, and fails when there are more than `most`.
+ * paragraph; subjects of commits. Prints each finding with its file and line, and fails when there is one.
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-
-/** Allowed number of findings. */
-const most = { words: 0, cells: 0 }
 
 /** Commits after this one follow the rule for subjects. */
 const subjectsSince = '9ffc110'
@@ -26,24 +23,32 @@ const exceptions: readonly { readonly file: RegExp; readonly reason: string }[] 
   { file: /testdata|fixtures|templates\//, reason: 'data, not prose' },
 ]
 
-export interface Findings {
-  readonly words: number
-  readonly cells: number
-}
-
-/** Returns the number of findings in one file. In TypeScript only comments are checked. */
-export function findingsIn(file: string, text: string): Findings {
+/** Returns `line: problem` for each finding in one file. In TypeScript only comments are checked. */
+export function findingsIn(file: string, text: string): string[] {
   const isMarkdown = file.endsWith('.md')
-  const prose = isMarkdown ? text.replace(/^```[^]*?^```/gm, '').replace(/`[^`\n]*`/g, '') : comments(text)
-  const cells = isMarkdown ? prose.split('\n').filter((line) => line.startsWith('|')) : []
-  return {
-    words: [...prose.matchAll(replaced)].length,
-    cells: cells.flatMap((line) => line.split(/(?<!\\)\|/)).filter((cell) => cell.length > longestCell).length,
-  }
+  const prose = isMarkdown ? blank(blank(text, /^```[^]*?^```/gm), /`[^`\n]*`/g) : comments(text)
+  return prose
+    .split('\n')
+    .flatMap((line, index) => [
+      ...Array.from(line.matchAll(replaced), ([word]) => `${index + 1}: "${word}" is a word that the glossary replaces`),
+      ...(isMarkdown && line.startsWith('|') ? line.split(/(?<!\\)\|/) : [])
+        .filter((cell) => cell.length > longestCell)
+        .map((cell) => `${index + 1}: a table cell has ${cell.length} characters, at most ${longestCell} are allowed`),
+    ])
 }
 
-const comments = (text: string): string =>
-  [...text.matchAll(/\/\*\*?([^]*?)\*\/|^\s*\/\/(.*)$/gm)].map(([, block, line]) => block ?? line).join('\n')
+/** Replaces all characters except line breaks, so that lines keep their numbers. */
+const blank = (text: string, pattern: RegExp): string => text.replace(pattern, (match) => match.replace(/[^\n]/g, ' '))
+
+function comments(text: string): string {
+  let prose = ''
+  let end = 0
+  for (const match of text.matchAll(/\/\*\*?[^]*?\*\/|^\s*\/\/.*$/gm)) {
+    prose += blank(text.slice(end, match.index), /[^\n]+/g) + match[0]
+    end = match.index + match[0].length
+  }
+  return prose
+}
 
 /** Returns the problem of a commit subject, or undefined. */
 export function subjectProblem(subject: string): string | undefined {
@@ -61,22 +66,16 @@ function lines(...args: string[]): string[] {
 
 function main(): void {
   const files = lines('ls-files', '*.md', '*.ts').filter((file) => !exceptions.some((one) => one.file.test(file)))
-  const found = files.map((file) => ({ file, ...findingsIn(file, readFileSync(`${root}${file}`, 'utf8')) }))
-  const total = { words: 0, cells: 0 }
-  for (const { words, cells } of found) {
-    total.words += words
-    total.cells += cells
-  }
+  const found = files.flatMap((file) =>
+    findingsIn(file, readFileSync(`${root}${file}`, 'utf8')).map((problem) => `${file}:${problem}`),
+  )
   const subjects = lines('log', '--no-merges', '--format=%h %s', `${subjectsSince}..HEAD`).flatMap((line) => {
     const [, commit, subject] = /^(\S+) (.*)$/.exec(line)!
     const problem = subjectProblem(subject!)
     return problem === undefined ? [] : [`commit ${commit} "${subject}" ${problem}`]
   })
-  for (const { file, words, cells } of found.toSorted((a, b) => b.words + b.cells - a.words - a.cells).slice(0, 10))
-    console.log(`${file}: ${words} replaced words, ${cells} long cells`)
-  console.log(`${total.words} replaced words (at most ${most.words}), ${total.cells} long cells (at most ${most.cells})`)
-  for (const problem of subjects) console.log(problem)
-  if (total.words > most.words || total.cells > most.cells || subjects.length > 0) process.exitCode = 1
+  for (const problem of [...found, ...subjects]) console.log(problem)
+  if (found.length + subjects.length > 0) process.exitCode = 1
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) main()
