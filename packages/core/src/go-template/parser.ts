@@ -11,243 +11,273 @@ import { toInt } from './value.ts'
 export type Definitions = ReadonlyMap<string, readonly Statement[]>
 
 /** @throws Error when the text is not a template, or calls a function for which `isFunction` returns false */
-export function parse(name: string, source: string, isFunction: (name: string) => boolean): Definitions {
-  const all = tokens(source)
-  const definitions = new Map<string, readonly Statement[]>()
-  let index = 0
-  /** Variables in scope, innermost last. */
-  let variables = ['$']
-  let rangeDepth = 0
-  let nesting = 0
+export const parse = (name: string, source: string, isFunction: (name: string) => boolean): Definitions =>
+  new Parser(name, source, isFunction).parse()
 
-  const token = (): Token => all[Math.min(index, all.length - 1)]!
-  const next = (): Token => {
-    const current = token()
-    index++
+class Parser {
+  readonly #name: string
+  readonly #source: string
+  readonly #isFunction: (name: string) => boolean
+  readonly #tokens: readonly Token[]
+  readonly #definitions = new Map<string, readonly Statement[]>()
+  /** Position in `#tokens`. */
+  #index = 0
+  /** Variables in scope, innermost last. */
+  #variables = ['$']
+  #rangeDepth = 0
+  #nesting = 0
+
+  constructor(name: string, source: string, isFunction: (name: string) => boolean) {
+    this.#name = name
+    this.#source = source
+    this.#isFunction = isFunction
+    this.#tokens = tokens(source)
+  }
+
+  parse(): Definitions {
+    const { body } = this.#statements(true)
+    this.#add(this.#name, body)
+    return this.#definitions
+  }
+
+  // Tokens
+
+  #token(): Token {
+    return this.#tokens[Math.min(this.#index, this.#tokens.length - 1)]!
+  }
+
+  #next(): Token {
+    const current = this.#token()
+    this.#index++
     return current
   }
-  const peekAfterSpace = (): Token => {
-    while (token().kind === 'space') index++
-    return token()
-  }
-  const nextAfterSpace = (): Token => {
-    peekAfterSpace()
-    return next()
+
+  #peekAfterSpace(): Token {
+    while (this.#token().kind === 'space') this.#index++
+    return this.#token()
   }
 
-  const fail = (message: string, pos = token().pos): never => {
-    const line = source.slice(0, pos).split('\n').length
-    throw new Error(`template: ${name}:${line}: ${message}`)
+  #nextAfterSpace(): Token {
+    this.#peekAfterSpace()
+    return this.#next()
   }
-  const unexpected = (found: Token, context: string): never => {
-    if (found.kind === 'error') return fail(found.text, found.pos)
-    return fail(`unexpected ${tokenText(found)} in ${context}`, found.pos)
+
+  #expect(context: string, ...kinds: TokenKind[]): Token {
+    const found = this.#nextAfterSpace()
+    return kinds.includes(found.kind) ? found : this.#unexpected(found, context)
   }
-  const expect = (context: string, ...kinds: TokenKind[]): Token => {
-    const found = nextAfterSpace()
-    return kinds.includes(found.kind) ? found : unexpected(found, context)
+
+  #unexpected(found: Token, context: string): never {
+    if (found.kind === 'error') return this.#fail(found.text, found.pos)
+    return this.#fail(`unexpected ${tokenText(found)} in ${context}`, found.pos)
+  }
+
+  #fail(message: string, pos = this.#token().pos): never {
+    const line = this.#source.slice(0, pos).split('\n').length
+    throw new Error(`template: ${this.#name}:${line}: ${message}`)
   }
 
   // Statements
 
   /** Statements up to `{{end}}` or `{{else}}`, or to the end of the text at the top. */
-  function statements(top: boolean): { body: Statement[]; closedBy: 'end' | 'else' | 'text end' } {
+  #statements(top: boolean): { body: Statement[]; closedBy: 'end' | 'else' | 'text end' } {
     const body: Statement[] = []
     for (;;) {
-      const found = next()
+      const found = this.#next()
       if (found.kind === 'text') {
         body.push({ type: 'text', pos: found.pos, text: found.text })
         continue
       }
       if (found.kind === 'end') {
-        if (!top) fail('unexpected EOF', found.pos)
+        if (!top) this.#fail('unexpected EOF', found.pos)
         return { body, closedBy: 'text end' }
       }
-      if (found.kind !== 'open') return unexpected(found, 'input')
-      const first = peekAfterSpace()
+      if (found.kind !== 'open') return this.#unexpected(found, 'input')
+      const first = this.#peekAfterSpace()
       if (first.kind !== 'keyword') {
-        body.push({ type: 'action', pos: first.pos, pipe: pipeline('command', 'close') })
+        body.push({ type: 'action', pos: first.pos, pipe: this.#pipeline('command', 'close') })
         continue
       }
       if (first.text === 'define' && top) {
-        index++
-        define()
+        this.#index++
+        this.#define()
         continue
       }
       if (first.text === 'end' || first.text === 'else') {
-        index++
-        if (first.text === 'end') expect('end', 'close')
-        if (top) fail(`unexpected {{${first.text}}}`, first.pos)
+        this.#index++
+        if (first.text === 'end') this.#expect('end', 'close')
+        if (top) this.#fail(`unexpected {{${first.text}}}`, first.pos)
         return { body, closedBy: first.text }
       }
-      index++
-      body.push(keyword(first))
+      this.#index++
+      body.push(this.#keyword(first))
     }
   }
 
-  function keyword(word: Token): Statement {
+  #keyword(word: Token): Statement {
     switch (word.text) {
       case 'if':
       case 'with':
       case 'range':
-        return branch(word.text, word.pos)
+        return this.#branch(word.text, word.pos)
       case 'break':
       case 'continue': {
-        const found = nextAfterSpace()
-        if (found.kind !== 'close') unexpected(found, `{{${word.text}}}`)
-        if (rangeDepth === 0) fail(`{{${word.text}}} outside {{range}}`, word.pos)
+        const found = this.#nextAfterSpace()
+        if (found.kind !== 'close') this.#unexpected(found, `{{${word.text}}}`)
+        if (this.#rangeDepth === 0) this.#fail(`{{${word.text}}} outside {{range}}`, word.pos)
         return { type: word.text, pos: word.pos }
       }
       case 'template': {
-        const called = expect('template clause', 'string', 'rawString')
-        const templateName = stringValue(called)
-        const pipe = peekAfterSpace().kind === 'close' ? undefined : pipeline('template clause', 'close')
-        if (pipe === undefined) index++
+        const called = this.#expect('template clause', 'string', 'rawString')
+        const templateName = this.#stringValue(called)
+        const pipe = this.#peekAfterSpace().kind === 'close' ? undefined : this.#pipeline('template clause', 'close')
+        if (pipe === undefined) this.#index++
         return { type: 'template', pos: called.pos, name: templateName, pipe }
       }
       case 'block': {
-        const blockName = stringValue(expect('block clause', 'string', 'rawString'))
-        const pipe = pipeline('block clause', 'close')
-        inOwnScope(() => body(blockName))
+        const blockName = this.#stringValue(this.#expect('block clause', 'string', 'rawString'))
+        const pipe = this.#pipeline('block clause', 'close')
+        this.#inOwnScope(() => this.#body(blockName))
         return { type: 'template', pos: word.pos, name: blockName, pipe }
       }
       default:
-        return unexpected(word, 'command')
+        return this.#unexpected(word, 'command')
     }
   }
 
-  function define(): void {
-    const templateName = stringValue(expect('define clause', 'string', 'rawString'))
-    expect('define clause', 'close')
-    inOwnScope(() => body(templateName))
+  #define(): void {
+    const templateName = this.#stringValue(this.#expect('define clause', 'string', 'rawString'))
+    this.#expect('define clause', 'close')
+    this.#inOwnScope(() => this.#body(templateName))
   }
 
-  function body(templateName: string): void {
-    const { body: content, closedBy } = statements(false)
-    if (closedBy === 'else') fail('unexpected {{else}} in define clause')
-    add(templateName, content)
+  #body(templateName: string): void {
+    const { body: content, closedBy } = this.#statements(false)
+    if (closedBy === 'else') this.#fail('unexpected {{else}} in define clause')
+    this.#add(templateName, content)
   }
 
   /** A definition replaces an earlier one unless it contains only space. */
-  function add(templateName: string, content: readonly Statement[]): void {
-    const earlier = definitions.get(templateName)
+  #add(templateName: string, content: readonly Statement[]): void {
+    const earlier = this.#definitions.get(templateName)
     if (earlier && !isBlank(earlier) && !isBlank(content))
-      fail(`template: multiple definition of template ${quote(templateName)}`)
-    if (!earlier || isBlank(earlier)) definitions.set(templateName, content)
+      this.#fail(`template: multiple definition of template ${quote(templateName)}`)
+    if (!earlier || isBlank(earlier)) this.#definitions.set(templateName, content)
   }
 
-  function inOwnScope(run: () => void): void {
-    const outer = { variables, rangeDepth }
-    variables = ['$']
-    rangeDepth = 0
+  #inOwnScope(run: () => void): void {
+    const outer = { variables: this.#variables, rangeDepth: this.#rangeDepth }
+    this.#variables = ['$']
+    this.#rangeDepth = 0
     run()
-    ;({ variables, rangeDepth } = outer)
+    this.#variables = outer.variables
+    this.#rangeDepth = outer.rangeDepth
   }
 
-  function branch(type: 'if' | 'with' | 'range', pos: number): Statement {
-    enter()
-    const scope = variables.length
-    const pipe = pipeline(type, 'close')
-    if (type === 'range') rangeDepth++
-    const { body: content, closedBy } = statements(false)
-    if (type === 'range') rangeDepth--
+  #branch(type: 'if' | 'with' | 'range', pos: number): Statement {
+    this.#enter()
+    const scope = this.#variables.length
+    const pipe = this.#pipeline(type, 'close')
+    if (type === 'range') this.#rangeDepth++
+    const { body: content, closedBy } = this.#statements(false)
+    if (type === 'range') this.#rangeDepth--
     let otherwise: Statement[] = []
     if (closedBy === 'else') {
-      const chained = peekAfterSpace()
+      const chained = this.#peekAfterSpace()
       const chains = chained.kind === 'keyword' && chained.text === type && type !== 'range'
       if (chains) {
-        index++
+        this.#index++
         // `{{else if}}` is an `if` in the else branch, which ends together with this one.
-        otherwise = [branch(type, chained.pos)]
+        otherwise = [this.#branch(type, chained.pos)]
       } else {
-        if (chained.kind === 'keyword' && (chained.text === 'if' || chained.text === 'with')) unexpected(chained, 'input')
-        expect('else', 'close')
-        const rest = statements(false)
-        if (rest.closedBy === 'else') fail('expected end; found {{else}}')
+        if (chained.kind === 'keyword' && (chained.text === 'if' || chained.text === 'with')) this.#unexpected(chained, 'input')
+        this.#expect('else', 'close')
+        const rest = this.#statements(false)
+        if (rest.closedBy === 'else') this.#fail('expected end; found {{else}}')
         otherwise = rest.body
       }
     }
-    variables.length = scope
-    nesting--
+    this.#variables.length = scope
+    this.#nesting--
     return { type, pos, pipe, body: content, otherwise }
   }
 
-  function enter(): void {
-    if (++nesting > DeepestNesting) fail('max expression depth exceeded')
+  #enter(): void {
+    if (++this.#nesting > DeepestNesting) this.#fail('max expression depth exceeded')
   }
 
   // Pipelines
 
-  function pipeline(context: string, end: 'close' | 'rightParen'): Pipe {
-    const { pos } = peekAfterSpace()
-    const { declared, assigns } = declarations(context)
+  #pipeline(context: string, end: 'close' | 'rightParen'): Pipe {
+    const { pos } = this.#peekAfterSpace()
+    const { declared, assigns } = this.#declarations(context)
     const commands: Command[] = []
     for (;;) {
-      const found = peekAfterSpace()
+      const found = this.#peekAfterSpace()
       if (found.kind === end) {
-        index++
+        this.#index++
         break
       }
-      if (!StartsOperand.has(found.kind)) return unexpected(next(), context)
-      commands.push(command())
+      if (!StartsOperand.has(found.kind)) return this.#unexpected(this.#next(), context)
+      commands.push(this.#command())
     }
-    if (commands.length === 0) fail(`missing value for ${context}`, all[index - 1]!.pos)
+    if (commands.length === 0) this.#fail(`missing value for ${context}`, this.#tokens[this.#index - 1]!.pos)
     for (const [stage, { operands }] of commands.entries()) {
       const [first] = operands
       if (stage > 0 && (first.type === 'constant' || first.type === 'dot' || first.type === 'nil')) {
-        fail(`non executable command in pipeline stage ${stage + 1}`, first.pos)
+        this.#fail(`non executable command in pipeline stage ${stage + 1}`, first.pos)
       }
     }
     return { type: 'pipe', pos, variables: declared, assigns, commands }
   }
 
   /** Parses `$x :=`, `$x =`, and for range `$i, $x :=`, at the start of a pipeline. */
-  function declarations(context: string): { declared: string[]; assigns: boolean } {
-    const start = index
+  #declarations(context: string): { declared: string[]; assigns: boolean } {
+    const start = this.#index
     const declared: string[] = []
-    while (token().kind === 'variable') {
-      declared.push(next().text)
-      const found = peekAfterSpace()
+    while (this.#token().kind === 'variable') {
+      declared.push(this.#next().text)
+      const found = this.#peekAfterSpace()
       if (found.kind === 'declare' || found.kind === 'assign') {
-        index++
-        if (found.kind === 'declare') appendAll(variables, declared)
+        this.#index++
+        if (found.kind === 'declare') appendAll(this.#variables, declared)
         return { declared, assigns: found.kind === 'assign' }
       }
       if (found.kind !== 'comma') break
-      index++
-      if (context !== 'range' || declared.length === 2) fail(`too many declarations in ${context}`, found.pos)
-      if (peekAfterSpace().kind !== 'variable') return fail('range can only initialize variables', token().pos)
+      this.#index++
+      if (context !== 'range' || declared.length === 2) this.#fail(`too many declarations in ${context}`, found.pos)
+      if (this.#peekAfterSpace().kind !== 'variable') return this.#fail('range can only initialize variables', this.#token().pos)
     }
-    index = start
+    this.#index = start
     return { declared: [], assigns: false }
   }
 
-  function command(): Command {
-    const { pos } = peekAfterSpace()
+  #command(): Command {
+    const { pos } = this.#peekAfterSpace()
     const operands: Operand[] = []
     for (;;) {
-      peekAfterSpace()
-      const part = operand()
+      this.#peekAfterSpace()
+      const part = this.#operand()
       if (part) operands.push(part)
-      const behind = next()
+      const behind = this.#next()
       if (behind.kind === 'space') continue
-      if (behind.kind === 'close' || behind.kind === 'rightParen') index--
-      else if (behind.kind !== 'pipe') return unexpected(behind, 'operand')
+      if (behind.kind === 'close' || behind.kind === 'rightParen') this.#index--
+      else if (behind.kind !== 'pipe') return this.#unexpected(behind, 'operand')
       break
     }
     const [first, ...rest] = operands
-    if (!first) return fail('empty command', pos)
+    if (!first) return this.#fail('empty command', pos)
     return { type: 'command', pos, operands: [first, ...rest] }
   }
 
   /** Parses a term with its field chain; returns `undefined` when there is none. */
-  function operand(): Operand | undefined {
-    const of = term()
+  #operand(): Operand | undefined {
+    const of = this.#term()
     if (!of) return undefined
-    if (token().kind !== 'field') return of
-    const { pos } = token()
+    if (this.#token().kind !== 'field') return of
+    const { pos } = this.#token()
     const names: string[] = []
-    while (token().kind === 'field') names.push(next().text.slice(1))
+    while (this.#token().kind === 'field') names.push(this.#next().text.slice(1))
     switch (of.type) {
       case 'field':
       case 'variable':
@@ -255,7 +285,9 @@ export function parse(name: string, source: string, isFunction: (name: string) =
       case 'constant':
       case 'dot':
       case 'nil':
-        return fail(`unexpected . after term ${quote(of.type === 'constant' ? of.source : of.type === 'dot' ? '.' : 'nil')}`)
+        return this.#fail(
+          `unexpected . after term ${quote(of.type === 'constant' ? of.source : of.type === 'dot' ? '.' : 'nil')}`,
+        )
       case 'function':
       case 'pipe':
       case 'chain':
@@ -263,50 +295,46 @@ export function parse(name: string, source: string, isFunction: (name: string) =
     }
   }
 
-  function term(): Operand | undefined {
-    const found = peekAfterSpace()
+  #term(): Operand | undefined {
+    const found = this.#peekAfterSpace()
     const { kind, pos, text } = found
     if (!StartsOperand.has(kind)) return undefined
-    index++
+    this.#index++
     if (kind === 'identifier') {
-      if (!isFunction(text)) fail(`function ${quote(text)} not defined`, pos)
+      if (!this.#isFunction(text)) this.#fail(`function ${quote(text)} not defined`, pos)
       return { type: 'function', pos, name: text }
     }
     if (kind === 'dot' || kind === 'nil') return { type: kind, pos }
     if (kind === 'field') return { type: 'field', pos, names: [text.slice(1)] }
     if (kind === 'variable') {
-      checkDefined(text, pos)
+      this.#checkDefined(text, pos)
       return { type: 'variable', pos, names: [text] }
     }
     if (kind === 'leftParen') {
-      enter()
-      const pipe = pipeline('parenthesized pipeline', 'rightParen')
-      nesting--
+      this.#enter()
+      const pipe = this.#pipeline('parenthesized pipeline', 'rightParen')
+      this.#nesting--
       return pipe
     }
-    return { type: 'constant', pos, source: text, value: constant(found) }
+    return { type: 'constant', pos, source: text, value: this.#constant(found) }
   }
 
-  function constant(found: Token): Value {
+  #constant(found: Token): Value {
     const { kind, pos, text } = found
     if (kind === 'bool') return text === 'true'
-    if (kind === 'number') return numberValue(text) ?? fail(badNumber(text), pos)
-    if (kind === 'char') return charValue(text) ?? fail(`malformed character constant: ${text}`, pos)
-    return stringValue(found)
+    if (kind === 'number') return numberValue(text) ?? this.#fail(badNumber(text), pos)
+    if (kind === 'char') return charValue(text) ?? this.#fail(`malformed character constant: ${text}`, pos)
+    return this.#stringValue(found)
   }
 
-  function checkDefined(variable: string, pos: number): void {
-    if (!variables.includes(variable)) fail(`undefined variable ${quote(variable)}`, pos)
+  #checkDefined(variable: string, pos: number): void {
+    if (!this.#variables.includes(variable)) this.#fail(`undefined variable ${quote(variable)}`, pos)
   }
 
-  const stringValue = (found: Token): string => {
+  #stringValue(found: Token): string {
     if (found.kind === 'rawString') return found.text.slice(1, -1)
-    return unquote(found.text) ?? fail('invalid syntax', found.pos)
+    return unquote(found.text) ?? this.#fail('invalid syntax', found.pos)
   }
-
-  const { body: main } = statements(true)
-  add(name, main)
-  return definitions
 }
 
 /** Deepest nesting, chosen to stay far below a stack overflow. */
