@@ -1,16 +1,17 @@
 /** Calls the handlers that are registered for a hook and aggregates their responses. Upstream: internal/runtime/client, v1.14. */
 import type { Catalog, ClientConfig, ExtensionConfig, ExtensionHandler, Hook, ResponseOf } from '@capstan/api'
-import { Discovery, groupHookText as groupHook, hookApiVersion } from '@capstan/api'
+import { Discovery, groupHookText as groupHook } from '@capstan/api'
 import type { Clock, KubeObject, Logger } from '@capstan/kube'
-import { keyOf, keyText, seconds } from '@capstan/kube'
+import { keyOf, keyText } from '@capstan/kube'
 import type { Tracer } from '@opentelemetry/api'
 import { type AnyResponse, assertSuccess, joinResponses } from './answers.ts'
-import { Breaker, type BreakerLimits } from './breaker.ts'
+import type { Breaker, BreakerLimits } from './breaker.ts'
 import { type Target, targetOf } from './client-config.ts'
 import { checkDiscovery, defaultTimeout } from './discovery.ts'
-import { HookFailed, isIgnorable, isOutage } from './hook-failed.ts'
+import { HookFailed, isIgnorable } from './hook-failed.ts'
 import { createObservedCalls } from './observe-calls.ts'
 import type { CallObserver } from './observed-call.ts'
+import { RegisteredCalls } from './registered-calls.ts'
 import type { Registration } from './registry.ts'
 import { HandlerRegistry } from './registry.ts'
 import type { RuntimeClient } from './runtime-client.ts'
@@ -73,17 +74,9 @@ export function createExtensionClient({
   tracer = globalTracer(),
 }: ExtensionClientOptions): ExtensionClient {
   const registry = new HandlerRegistry()
-  const breakers = new Map<string, Breaker>()
-  const breakerOf = (name: string): Breaker => {
-    const known = breakers.get(name)
-    if (known) return known
-    const created = new Breaker(clock, limits)
-    breakers.set(name, created)
-    return created
-  }
   /** Handlers that are registered again may have a new address: their breakers are reset. */
   const resetBreakers = (extensionConfig: string): void => {
-    for (const name of breakers.keys()) if (name.endsWith(`.${extensionConfig}`)) breakers.delete(name)
+    registeredCalls.resetBreakers((name) => name.endsWith(`.${extensionConfig}`))
     messages.forget((name) => name.endsWith(`.${extensionConfig}`))
   }
   const messages = new UnstableMessages()
@@ -98,6 +91,7 @@ export function createExtensionClient({
   }
 
   const observedCalls = createObservedCalls({ transport, clock, tracer })
+  const registeredCalls = new RegisteredCalls({ catalog, observedCalls, clock, limits })
   let extraCondition: () => boolean = () => true
   const listeners: ((extensionConfig: string) => void)[] = []
   const notifyChanged = (extensionConfig: string): void => {
@@ -149,7 +143,7 @@ export function createExtensionClient({
       throw new HookFailed('namespace', `${head}: objectSelector did not match object ${object}`)
     }
     const merged = { ...registration.settings, ...settings }
-    const response = await callRegistered(hook, registration, request, merged, signal).catch((err) => {
+    const response = await registeredCalls.call(hook, registration, request, merged, signal).catch((err) => {
       if (!(err instanceof HookFailed)) throw err
       if (registration.failurePolicy !== 'Ignore' || !isIgnorable(err)) throw err.within(head)
       log.warn('Ignored a failed call of an extension handler', { hook: hook.name, handler: name, reason: err.message })
@@ -159,45 +153,6 @@ export function createExtensionClient({
     recordMessage(hook, name, forObject, response.message ?? '')
     assertSuccess(response, head)
     return response as ResponseOf<typeof hook>
-  }
-
-  const targets = new WeakMap<Registration, Target>()
-  const targetFor = (registration: Registration, registered: Hook): Target => {
-    const { clientConfig, handler, extensionConfig } = registration
-    const known = targets.get(registration)
-    if (known) return known
-    const target = { ...targetOf(clientConfig, registered, handler), extensionConfig }
-    targets.set(registration, target)
-    return target
-  }
-
-  const callRegistered = async (
-    hook: Hook,
-    registration: Registration,
-    request: object,
-    settings: Registration['settings'],
-    signal: AbortSignal | undefined,
-  ): Promise<AnyResponse> => {
-    const { name, version, extensionConfig, timeoutSeconds, failurePolicy } = registration
-    const registered = catalog.find(hook.group, version, hook.name)
-    if (!registered) throw new HookFailed('conversion', `http call failed: ${hook.group}/${version} of ${hook.name} is not known`)
-    const call = {
-      hook: registered,
-      target: targetFor(registration, registered),
-      timeoutSeconds: timeoutSeconds || defaultTimeout,
-      // Settings are added after the conversion: they are the same in all versions.
-      request: {
-        ...convertOrFail('request', hook, registered, () => catalog.requestDown(hook, registered, request)),
-        ...(Object.keys(settings).length === 0 ? {} : { settings }),
-      },
-    }
-    const response = await breakerOf(name).run(
-      () => observedCalls.call(call, { hook, extensionConfig, handler: name }, signal),
-      (err) => err instanceof HookFailed && isOutage(err),
-      // Earlier failures of other objects must not make this object skip a hook.
-      { patience: seconds(call.timeoutSeconds), signal, evenWhenOpen: failurePolicy === 'Ignore' },
-    )
-    return convertOrFail('response', registered, hook, () => catalog.responseUp(registered, hook, response))
   }
 
   /** Closes connections of removed servers and replaced CA bundles. */
@@ -266,7 +221,7 @@ export function createExtensionClient({
     },
     onChanged: (listener) => void listeners.push(listener),
     observe: observedCalls.observe,
-    breakers,
+    breakers: registeredCalls.breakers,
     unstableMessages: messages.counts,
     close: () => transport.close(),
   }
@@ -286,17 +241,6 @@ type Selection = Pick<Registration, 'namespaceSelector' | 'objectSelector'>
 /** Whether the object selector matches. It applies to Clusters only: other objects do not have their labels. */
 const matchesObject = ({ objectSelector }: Selection, { kind, metadata }: KubeObject): boolean =>
   kind !== 'Cluster' || objectSelector.matches(metadata.labels)
-
-/** Converts a request or response. Conversions are code of the hook's author, so their errors fail the call, not the process. */
-function convertOrFail<T>(what: 'request' | 'response', from: Hook, to: Hook, convert: () => T): T {
-  try {
-    return convert()
-  } catch (err) {
-    const versions = `from ${hookApiVersion(from)} to ${hookApiVersion(to)}`
-    const message = `http call failed: failed to convert ${what} ${versions}: ${(err as Error).message}`
-    throw new HookFailed('conversion', message, { cause: err })
-  }
-}
 
 /** Adds `context` to errors thrown by `act`. */
 function withContext<T>(context: string, act: () => T): T {
