@@ -17,87 +17,104 @@ import type { Change, StoreKey } from '../store/store.ts'
 import type { ControllerOptions } from './options.ts'
 import { WorkQueue } from './work-queue.ts'
 
-export function runGarbageCollector({ store, registry, clock, log, client }: ControllerOptions): () => void {
-  const queue = new WorkQueue({ name: 'garbage collector', clock, log, run: (text) => collect(parse(text)) })
-  /** Dependents of each owner, by the uid of the owner. */
-  const dependents = new Map<string, Set<string>>()
-  /** Dependents with an owner of a kind that is not served. They are checked again when CRDs change. */
-  const withUnknownOwner = new Set<string>()
+/** Starts the collector; returns a function that stops it. */
+export function runGarbageCollector(options: ControllerOptions): () => void {
+  const collector = new GarbageCollector(options)
+  return () => collector.close()
+}
 
-  const stop = store.subscribe(undefined, onChange)
-  for (const storage of new Set(registry.list().map((info) => info.storage))) {
-    for (const object of store.list(storage)) {
-      const { namespace = '', name } = object.metadata
-      onChange({ revision: 0, key: { resource: storage, namespace, name }, previous: undefined, object })
+class GarbageCollector {
+  readonly #store: ControllerOptions['store']
+  readonly #registry: ControllerOptions['registry']
+  readonly #client: ControllerOptions['client']
+  readonly #queue: WorkQueue
+  readonly #stopWatching: () => void
+  /** Dependents of each owner, by the uid of the owner. */
+  readonly #dependents = new Map<string, Set<string>>()
+  /** Dependents with an owner of a kind that is not served. They are checked again when CRDs change. */
+  readonly #withUnknownOwner = new Set<string>()
+
+  constructor({ store, registry, clock, log, client }: ControllerOptions) {
+    this.#store = store
+    this.#registry = registry
+    this.#client = client
+    this.#queue = new WorkQueue({ name: 'garbage collector', clock, log, run: (text) => this.#collect(parse(text)) })
+    this.#stopWatching = store.subscribe(undefined, (change) => this.#onChange(change))
+    for (const storage of new Set(registry.list().map((info) => info.storage))) {
+      for (const object of store.list(storage)) {
+        const { namespace = '', name } = object.metadata
+        this.#onChange({ revision: 0, key: { resource: storage, namespace, name }, previous: undefined, object })
+      }
     }
   }
-  return () => {
-    stop()
-    queue.close()
+
+  close(): void {
+    this.#stopWatching()
+    this.#queue.close()
   }
 
-  function onChange({ key, previous, object }: Change): void {
+  #onChange({ key, previous, object }: Change): void {
     const id = textOf(key)
     const byUid = new Map(owners(object).map((owner) => [owner.uid, owner]))
-    for (const { uid } of owners(previous)) if (!byUid.has(uid)) forget(uid, id)
-    for (const { uid } of owners(object)) remember(uid, id)
-    if (object && needsCollection(object)) queue.add(id)
+    for (const { uid } of owners(previous)) if (!byUid.has(uid)) this.#forget(uid, id)
+    for (const { uid } of owners(object)) this.#remember(uid, id)
+    if (object && needsCollection(object)) this.#queue.add(id)
     if (key.resource === 'customresourcedefinitions.apiextensions.k8s.io') {
-      for (const waiting of withUnknownOwner) queue.add(waiting)
-      withUnknownOwner.clear()
+      for (const waiting of this.#withUnknownOwner) this.#queue.add(waiting)
+      this.#withUnknownOwner.clear()
     }
     // The deleted object no longer blocks its owners, and no longer prevents the deletion of its dependents.
     const left = object ? [] : owners(previous)
     for (const owner of left) {
-      const found = findOwner(owner, previous!.metadata.namespace)
-      if (found.state === 'present' && found.object.metadata.deletionTimestamp !== undefined) queue.add(textOf(found.key))
+      const found = this.#findOwner(owner, previous!.metadata.namespace)
+      if (found.state === 'present' && found.object.metadata.deletionTimestamp !== undefined) this.#queue.add(textOf(found.key))
     }
     if (previous && (!object || object.metadata.uid !== previous.metadata.uid)) {
-      for (const dependent of dependents.get(previous.metadata.uid) ?? []) queue.add(dependent)
+      for (const dependent of this.#dependents.get(previous.metadata.uid) ?? []) this.#queue.add(dependent)
     } else if (object && isForeground(object))
-      for (const dependent of dependents.get(object.metadata.uid) ?? []) queue.add(dependent)
+      for (const dependent of this.#dependents.get(object.metadata.uid) ?? []) this.#queue.add(dependent)
     // A dependent whose reference was removed, or no longer blocks, may have been the last one that blocked its owner.
     if (object && previous) {
       for (const owner of owners(previous)) {
         const now = byUid.get(owner.uid)
         if (now && (now.blockOwnerDeletion === true) === (owner.blockOwnerDeletion === true)) continue
-        const found = findOwner(owner, object.metadata.namespace)
-        if (found.state === 'present' && found.object.metadata.deletionTimestamp !== undefined) queue.add(textOf(found.key))
+        const found = this.#findOwner(owner, object.metadata.namespace)
+        if (found.state === 'present' && found.object.metadata.deletionTimestamp !== undefined) this.#queue.add(textOf(found.key))
       }
     }
   }
 
-  function remember(uid: string, id: string): void {
-    let known = dependents.get(uid)
-    if (!known) dependents.set(uid, (known = new Set()))
+  #remember(uid: string, id: string): void {
+    let known = this.#dependents.get(uid)
+    if (!known) this.#dependents.set(uid, (known = new Set()))
     known.add(id)
   }
 
-  function forget(uid: string, id: string): void {
-    const known = dependents.get(uid)
-    if (known?.delete(id) && known.size === 0) dependents.delete(uid)
+  #forget(uid: string, id: string): void {
+    const known = this.#dependents.get(uid)
+    if (known?.delete(id) && known.size === 0) this.#dependents.delete(uid)
   }
 
-  async function collect(key: StoreKey): Promise<void> {
-    const object = store.get(key)
+  async #collect(key: StoreKey): Promise<void> {
+    const object = this.#store.get(key)
     if (!object) return
     if (object.metadata.deletionTimestamp !== undefined) {
       const { finalizers = [] } = object.metadata
-      if (finalizers.includes('orphan')) await orphanDependents(key, object)
-      else if (finalizers.includes('foregroundDeletion')) await deleteInForeground(key, object)
+      if (finalizers.includes('orphan')) await this.#orphanDependents(key, object)
+      else if (finalizers.includes('foregroundDeletion')) await this.#deleteInForeground(key, object)
       return
     }
-    await collectDependent(key, object)
+    await this.#collectDependent(key, object)
   }
 
   /** Deletes an object when none of its owners exists. Upstream: attemptToDeleteItem. */
-  async function collectDependent(key: StoreKey, object: KubeObject): Promise<void> {
+  async #collectDependent(key: StoreKey, object: KubeObject): Promise<void> {
     const references = owners(object)
     if (references.length === 0) return
-    const found = references.map((reference) => ({ reference, ...findOwner(reference, object.metadata.namespace) }))
+    const found = references.map((reference) => ({ reference, ...this.#findOwner(reference, object.metadata.namespace) }))
     // An owner of a kind that is not served may exist.
     if (found.some(({ state }) => state === 'unknown')) {
-      withUnknownOwner.add(textOf(key))
+      this.#withUnknownOwner.add(textOf(key))
       return
     }
     const waiting = found.filter((one) => one.state === 'present' && isForeground(one.object))
@@ -106,103 +123,102 @@ export function runGarbageCollector({ store, registry, clock, log, client }: Con
     if (solid > 0) {
       if (absent.length + waiting.length === 0) return
       const deleted = new Set([...absent, ...waiting].map(({ reference }) => reference.uid))
-      await patchMetadata(key, object, {
+      await this.#patchMetadata(key, object, {
         ownerReferences: references.filter(({ uid }) => !deleted.has(uid)),
       })
       return
     }
-    const below = waiting.length > 0 ? dependentsOf(object) : []
+    const below = waiting.length > 0 ? this.#dependentsOf(object) : []
     // Owners in a cycle would wait for each other, so one of them stops blocking its owners.
-    if (below.some((dependent) => isForeground(dependent.object))) await unblockOwners(key, object)
-    await deleteObject(key, object, below.length > 0 ? 'Foreground' : ownPolicy(object))
+    if (below.some((dependent) => isForeground(dependent.object))) await this.#unblockOwners(key, object)
+    await this.#deleteObject(key, object, below.length > 0 ? 'Foreground' : ownPolicy(object))
   }
 
-  async function unblockOwners(key: StoreKey, object: KubeObject): Promise<void> {
+  async #unblockOwners(key: StoreKey, object: KubeObject): Promise<void> {
     const references = owners(object)
     if (!references.some(({ blockOwnerDeletion }) => blockOwnerDeletion)) return
     const unblocked = references.map((reference) =>
       reference.blockOwnerDeletion ? { ...reference, blockOwnerDeletion: false } : reference,
     )
-    await patchMetadata(key, object, { ownerReferences: unblocked })
+    await this.#patchMetadata(key, object, { ownerReferences: unblocked })
   }
 
   /** Removes the owner from its dependents, then removes the finalizer of the owner. */
-  async function orphanDependents(key: StoreKey, owner: KubeObject): Promise<void> {
-    for (const dependent of dependentsOf(owner)) {
+  async #orphanDependents(key: StoreKey, owner: KubeObject): Promise<void> {
+    for (const dependent of this.#dependentsOf(owner)) {
       const left = owners(dependent.object).filter(({ uid }) => uid !== owner.metadata.uid)
-      await patchMetadata(dependent.key, dependent.object, { ownerReferences: left })
+      await this.#patchMetadata(dependent.key, dependent.object, { ownerReferences: left })
     }
-    await dropFinalizer(key, owner, 'orphan')
+    await this.#dropFinalizer(key, owner, 'orphan')
   }
 
   /** Deletes the dependents, and removes the finalizer of the owner once no dependent blocks it. */
-  async function deleteInForeground(key: StoreKey, owner: KubeObject): Promise<void> {
-    const blocking = dependentsOf(owner).filter(({ object }) =>
+  async #deleteInForeground(key: StoreKey, owner: KubeObject): Promise<void> {
+    const blocking = this.#dependentsOf(owner).filter(({ object }) =>
       owners(object).some(({ uid, blockOwnerDeletion }) => uid === owner.metadata.uid && blockOwnerDeletion === true),
     )
-    if (blocking.length === 0) await dropFinalizer(key, owner, 'foregroundDeletion')
+    if (blocking.length === 0) await this.#dropFinalizer(key, owner, 'foregroundDeletion')
     else
       for (const dependent of blocking)
-        if (dependent.object.metadata.deletionTimestamp === undefined) queue.add(textOf(dependent.key))
+        if (dependent.object.metadata.deletionTimestamp === undefined) this.#queue.add(textOf(dependent.key))
   }
 
-  function dependentsOf({ metadata: { uid } }: KubeObject): { key: StoreKey; object: KubeObject }[] {
+  #dependentsOf({ metadata: { uid } }: KubeObject): { key: StoreKey; object: KubeObject }[] {
     const found: { key: StoreKey; object: KubeObject }[] = []
-    for (const id of dependents.get(uid) ?? []) {
+    for (const id of this.#dependents.get(uid) ?? []) {
       const key = parse(id)
-      const object = store.get(key)
+      const object = this.#store.get(key)
       if (object && owners(object).some((owner) => owner.uid === uid)) found.push({ key, object })
     }
     return found
   }
 
   /** Looks an owner up in the namespace of its dependent, or among cluster-scoped objects. */
-  function findOwner(
+  #findOwner(
     { apiVersion, kind, name, uid }: OwnerReference,
     namespace: string | undefined,
   ): { state: 'absent' | 'unknown' } | { state: 'present'; key: StoreKey; object: KubeObject } {
-    const info = registry.ofKind(parseApiVersion(apiVersion).group, kind)
+    const info = this.#registry.ofKind(parseApiVersion(apiVersion).group, kind)
     if (!info) return { state: 'unknown' }
     if (info.namespaced && namespace === undefined) return { state: 'unknown' }
     const key: StoreKey = { resource: info.storage, namespace: info.namespaced ? namespace! : '', name }
-    const object = store.get(key)
+    const object = this.#store.get(key)
     return object?.metadata.uid === uid ? { state: 'present', key, object } : { state: 'absent' }
   }
 
-  async function deleteObject(
-    key: StoreKey,
-    { metadata }: KubeObject,
-    propagationPolicy: 'Background' | 'Foreground' | 'Orphan',
-  ) {
-    const kind = kindOf(key)
+  async #deleteObject(key: StoreKey, { metadata }: KubeObject, propagationPolicy: 'Background' | 'Foreground' | 'Orphan') {
+    const kind = this.#kindOf(key)
     if (!kind) return
-    await enqueueAfterConflict(key, client.delete(kind, keyIn(key), { propagationPolicy, preconditions: { uid: metadata.uid } }))
+    await this.#enqueueAfterConflict(
+      key,
+      this.#client.delete(kind, keyIn(key), { propagationPolicy, preconditions: { uid: metadata.uid } }),
+    )
   }
 
-  async function dropFinalizer(key: StoreKey, object: KubeObject, finalizer: string): Promise<void> {
-    await patchMetadata(key, object, { finalizers: (object.metadata.finalizers ?? []).filter((one) => one !== finalizer) })
+  async #dropFinalizer(key: StoreKey, object: KubeObject, finalizer: string): Promise<void> {
+    await this.#patchMetadata(key, object, { finalizers: (object.metadata.finalizers ?? []).filter((one) => one !== finalizer) })
   }
 
   /** Patches metadata with the uid and resourceVersion of the object that the decision was based on. */
-  async function patchMetadata(key: StoreKey, { metadata: { uid, resourceVersion } }: KubeObject, change: object): Promise<void> {
-    const kind = kindOf(key)
+  async #patchMetadata(key: StoreKey, { metadata: { uid, resourceVersion } }: KubeObject, change: object): Promise<void> {
+    const kind = this.#kindOf(key)
     if (!kind) return
     const body = { metadata: { ...draft(change), uid, resourceVersion } }
-    await enqueueAfterConflict(key, client.patch(kind, keyIn(key), { type: 'merge', body }))
+    await this.#enqueueAfterConflict(key, this.#client.patch(kind, keyIn(key), { type: 'merge', body }))
   }
 
   /** Enqueues the object again after a conflict. */
-  async function enqueueAfterConflict(key: StoreKey, write: Promise<unknown>): Promise<void> {
+  async #enqueueAfterConflict(key: StoreKey, write: Promise<unknown>): Promise<void> {
     try {
       await write
     } catch (err) {
-      if (isReason(err, 'Conflict')) queue.add(textOf(key))
+      if (isReason(err, 'Conflict')) this.#queue.add(textOf(key))
       else if (!isReason(err, 'NotFound')) throw err
     }
   }
 
-  function kindOf({ resource }: StoreKey) {
-    const info: ResourceInfo | undefined = registry.stored(resource)
+  #kindOf({ resource }: StoreKey) {
+    const info: ResourceInfo | undefined = this.#registry.stored(resource)
     return info && unknownKind({ ...info, scope: info.namespaced ? 'Namespaced' : 'Cluster' })
   }
 }
