@@ -24,6 +24,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { commitChanges } from './commit.ts'
 import { type Cache, controller, watches } from './controller.ts'
 import { proceed, requeue, wait } from './outcome.ts'
+import { reconcileObject } from './reconcile-object.ts'
 
 /** A parent that wants as many children as its spec states: the smallest controller in which every race can occur. */
 const Parent = defineKind({
@@ -374,6 +375,97 @@ describe('aggregates', () => {
     await remove()
     await env.advance(seconds(1))
     expect(reconciles.slice(0, 2)).toEqual([10, 10.15])
+  })
+})
+
+describe('changes of a status that no controller acts on', () => {
+  const key = { namespace: 'default', name: 'a' }
+
+  /** Writes of controllers take `duration`. The condition's message is a label of the object; only the number of children is significant. */
+  async function start(duration: number) {
+    const written: string[] = []
+    const reporter = controller({
+      name: 'parent',
+      for: Parent,
+      reconcile: (key, io) =>
+        reconcileObject(key, io, {
+          kind: Parent,
+          related: () => undefined,
+          paused: () => Ready.false('Ready'),
+          scope: (object) => object,
+          phases: () => [],
+          status(object, { clock }) {
+            const condition = Ready.true('Ready', object.metadata.labels?.['text'] ?? '')
+            const conditions = setConditions(object.status?.conditions, [condition], {
+              now: clock.now(),
+              generation: undefined,
+              order: [],
+            })
+            object.status = { children: object.spec.children, conditions }
+            return proceed()
+          },
+          significant: ({ status }) => status?.children,
+          conditions: ['Ready'],
+          order: [],
+          observesGeneration: false,
+        }),
+    })
+    const clock = new VirtualClock()
+    const between = (transport: Transport): Transport => ({
+      watch: (request, signal) => transport.watch(request, signal),
+      close: () => transport.close(),
+      async send(request, signal) {
+        if (request.verb !== 'patch') return transport.send(request, signal)
+        await new Promise<void>((resolve) => void clock.schedule(duration, resolve))
+        const answer = (await transport.send(request, signal)) as Parent
+        written.push(`${answer.status?.children} ${answer.status?.conditions?.[0]?.message}`)
+        return answer
+      },
+    })
+    env = await testEnv({ kinds, controllers: [reporter], clock, between, patience: 30 })
+    await env.client.create(Parent, { ...aParent('a', 1), metadata: { ...key, labels: { text: 'first' } } })
+    await env.advance(seconds(2))
+    const label = (text: string) => env.client.patch(Parent, key, { type: 'merge', body: { metadata: { labels: { text } } } })
+    return { written, label }
+  }
+
+  test('are written once, after ten times the duration of a write', async () => {
+    const { written, label } = await start(10)
+    for (const text of ['second', 'third', 'fourth']) {
+      await label(text)
+      await env.advance(25)
+    }
+    expect(written).toEqual(['1 first'])
+    await env.advance(40)
+    expect(written).toEqual(['1 first', '1 fourth'])
+  })
+
+  test('are written at once together with one that matters', async () => {
+    const { written, label } = await start(10)
+    await label('second')
+    await env.client.patch(Parent, key, { type: 'merge', body: { spec: { children: 2 } } })
+    await env.advance(10)
+    expect(written).toEqual(['1 first', '2 second'])
+    await env.advance(seconds(2))
+    expect(written).toHaveLength(2)
+  })
+
+  test('are written at once when writes are fast', async () => {
+    const { written, label } = await start(1)
+    await label('second')
+    await env.advance(1)
+    expect(written).toEqual(['1 first', '1 second'])
+  })
+
+  test('are not postponed again after the pause', async () => {
+    const { written, label } = await start(10)
+    for (let i = 1; i <= 10; i++) {
+      await label(`${i}`)
+      await env.advance(20)
+    }
+    expect(written.slice(1)).toHaveLength(1)
+    await env.advance(seconds(1))
+    expect(written.at(-1)).toBe('1 10')
   })
 })
 

@@ -50,6 +50,12 @@ export interface ReconcileContext {
    */
   outside<T>(work: () => Promise<T>): Promise<T>
   /**
+   * Returns for how many milliseconds this key may still postpone a write that no other controller waits for, 0 if it must write now. The time
+   * depends on how long the writes of this process take, and begins with the first reconcile of the key that postpones. The next reconcile
+   * that does not postpone ends it.
+   */
+  postpone(): number
+  /**
    * Watches a kind that is known only at run time and enqueues, for each event, the owner that `map` returns. Idempotent, and cheap after
    * the first call.
    */

@@ -12,6 +12,7 @@ import { onlyConflicts } from './only-conflicts.ts'
 import { recordWrites, within } from './own-writes.ts'
 import { Queue } from './queue.ts'
 import { unlessAborted } from './unless-aborted.ts'
+import type { WriteTimes } from './write-times.ts'
 
 export interface LoopOptions {
   readonly client: Client
@@ -29,6 +30,8 @@ export interface LoopOptions {
   readonly eventFilter?: (object: KubeObject) => boolean
   /** Milliseconds between reconciles of all objects; absent: none. */
   readonly syncPeriod?: number
+  /** Durations of writes, shared by all controllers of the process. */
+  readonly times: WriteTimes
   /** Which objects this process reconciles; absent: all. */
   readonly partition?: Partition
 }
@@ -48,6 +51,8 @@ export class Loop {
   readonly #queue: Queue<ObjectChange>
   readonly #log: Logger
   readonly #watched = new Map<string, Promise<void>>()
+  /** Time by `Clock.elapsed` at which keys that postponed a write must write. */
+  readonly #postponed = new Map<string, number>()
   #heldKeys = 0
   /** Reconciles in progress that occupy no worker. */
   #outside = 0
@@ -190,7 +195,7 @@ export class Loop {
   }
 
   async #reconcile(key: string): Promise<void> {
-    const { informers, clock, random, ids, metrics, partition } = this.#options
+    const { informers, clock, random, ids, metrics, partition, times } = this.#options
     const access = partition?.accessFor(parseKey(key))
     const isElsewhere = partition !== undefined && access === undefined
     if (isElsewhere && !this.controller.elsewhere) {
@@ -205,9 +210,11 @@ export class Loop {
       metrics.timedOut(this.controller.name)
       limit.abort(new Error(`Reconcile took longer than ${ReconcileTimeout / 1000}s`))
     })
-    const writes = recordWrites(client, informers)
+    const writes = recordWrites(client, informers, times)
     const log = this.#log.child({ [this.controller.for.kind]: key, reconcileID: randomUUID(ids) })
     const reconcileSignal = AbortSignal.any([signal, limit.signal])
+    const due = this.#postponed.get(key)
+    this.#postponed.delete(key)
     const context: ReconcileContext = {
       client: writes.client,
       cache: informers,
@@ -217,6 +224,13 @@ export class Loop {
       events,
       signal: reconcileSignal,
       outside: this.#outsideOnce(),
+      postpone: () => {
+        const now = clock.elapsed()
+        const until = due ?? now + times.pause
+        if (until <= now) return 0
+        this.#postponed.set(key, until)
+        return until - now
+      },
       watch: (kind, map) => this.#watch(kind, map, reconcileSignal),
     }
 

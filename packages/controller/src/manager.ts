@@ -11,6 +11,7 @@ import { Loop } from './loop.ts'
 import type { ControllerMetrics } from './metrics.ts'
 import { createMetrics, registerLoops, registerMasterStatus } from './metrics.ts'
 import { within } from './own-writes.ts'
+import { WriteTimes } from './write-times.ts'
 import { waitForFormerHolders, ShardsAnnotation, shardsBefore, Shards } from './shards.ts'
 
 export interface ManagerOptions {
@@ -108,6 +109,7 @@ export function createManager(options: ManagerOptions): Manager {
   const events = createEventRecorders({ client: writer, clock, random: forEvents, log })
   const metrics = createMetrics()
   for (const one of controllers) one.metrics?.(metrics.registry)
+  const times = new WriteTimes(clock)
   const loops = controllers.map(
     (one) =>
       new Loop(one, {
@@ -120,6 +122,7 @@ export function createManager(options: ManagerOptions): Manager {
         events: events.of(`${one.name}-controller`),
         metrics,
         signal,
+        times,
         ...(eventFilter ? { eventFilter } : {}),
         ...(syncPeriod === undefined ? {} : { syncPeriod }),
         ...(shards ? { partition: shards } : {}),

@@ -6,6 +6,7 @@ import type { ApiRequest, Client, Clock, Kind, KubeObject, ObjectKey, Transport 
 import { createClient, isReason, keyOf, keyText } from '@capstan/kube'
 import type { Informers } from './cache.ts'
 import type { InformerEvent } from './informer.ts'
+import type { WriteTimes } from './write-times.ts'
 
 interface OwnWrite {
   readonly group: string
@@ -33,8 +34,8 @@ const WriteVerbs: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'd
 /** Whether the server would reject the same write again. */
 const isRejected = (err: unknown): boolean => isReason(err, 'Invalid', 'Forbidden', 'BadRequest', 'RequestEntityTooLarge')
 
-/** Wraps `client` for one reconcile and records its writes. */
-export function recordWrites(client: Client, informers: Informers): OwnWrites {
+/** Wraps `client` for one reconcile and records its writes, and in `times` how long they take. */
+export function recordWrites(client: Client, informers: Informers, times?: WriteTimes): OwnWrites {
   const writes: OwnWrite[] = []
   /** Stored changes, by resource, key and resourceVersion; completed deletions without resourceVersion. */
   const made = new Set<string>()
@@ -50,7 +51,8 @@ export function recordWrites(client: Client, informers: Informers): OwnWrites {
       const informer = informers.find(kindOf(request))
       // Read before the request: in one process the watch event may arrive before the response.
       const known = request.name === undefined ? undefined : informer?.get(targetOf(request))?.metadata.resourceVersion
-      const answer = (await transport.send(request, signal).catch((err) => {
+      const send = () => transport.send(request, signal)
+      const answer = (await (times ? times.measure(send) : send()).catch((err) => {
         if (request.subresource === 'status' && isRejected(err)) rejectedStatus.push(err)
         throw err
       })) as KubeObject

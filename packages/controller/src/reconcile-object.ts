@@ -3,7 +3,7 @@ import type { Condition, Kind, KubeObject, NewCondition, ObjectKey } from '@caps
 import { draft, equal, hasFinalizer, isDeleting, keyText, messageOf, orAbsent, setConditions } from '@capstan/kube'
 import { commitChanges, patchMetadata } from './commit.ts'
 import type { ReconcileContext } from './controller.ts'
-import { mergeOutcomes, type Outcome, type Phase, proceed, runPhases, wait } from './outcome.ts'
+import { mergeOutcomes, type Outcome, type Phase, proceed, requeue, runPhases, wait } from './outcome.ts'
 
 type Reconcilable = KubeObject & { spec?: unknown; status?: { conditions?: Condition[]; observedGeneration?: number } }
 
@@ -31,6 +31,11 @@ export interface ObjectReconciler<T extends Reconcilable, Related, Scope, IO ext
   readonly legacyConditions?: readonly string[]
   /** Order of conditions in the list, by type. */
   readonly order: ConditionOrder
+  /**
+   * Returns what other controllers act on, and what only the status records. A change of the rest of the status, such as counts and messages,
+   * may be postponed and is then written together with later changes. Absent: every change is written at once.
+   */
+  readonly significant?: (object: T) => unknown
   /**
    * False when the status has no observedGeneration, or `status` sets it. A function returns whether this reconcile has observed the
    * generation completely. Default true.
@@ -79,13 +84,33 @@ export async function reconcileObject<T extends Reconcilable, Related, Scope, IO
   if (errors.length === 0 && generation && observes) {
     object.status = { ...object.status, observedGeneration: generation }
   }
-  const { conditions, legacyConditions } = reconciler
+  const { conditions, legacyConditions, significant } = reconciler
+  const postponed = significant && errors.length === 0 ? postponeStatus(io, before, object, significant) : proceed()
   const owned = typeof conditions === 'function' ? conditions(scope) : conditions
   const options = { conditions: owned, ...(legacyConditions ? { legacyConditions } : {}), cache: io.cache, signal: io.signal }
   // An object deleted meanwhile needs no status.
   await orAbsent(commitChanges(io.client, kind, before, object, options))
   if (errors.length > 0) throw phaseErrors(kind, key, errors)
-  return mergeOutcomes([outcome, later])
+  return mergeOutcomes([outcome, later, postponed])
+}
+
+/**
+ * Resets the status of the draft `after` if its changes may be written later, and returns the requeue for that. `significant` is a function as
+ * in `ObjectReconciler`.
+ */
+export function postponeStatus<T extends KubeObject & { status?: unknown }>(
+  { postpone }: Pick<ReconcileContext, 'postpone'>,
+  before: T,
+  after: T,
+  significant: (object: T) => unknown,
+): Outcome {
+  if (isDeleting(before) || equal(before.status, after.status) || !equal(significant(before), significant(after)))
+    return proceed()
+  const ms = postpone()
+  if (ms === 0) return proceed()
+  if (before.status === undefined) delete after.status
+  else after.status = before.status
+  return requeue(ms, 'further changes of the status')
 }
 
 /** Ends the reconcile of a paused object: writes only its Paused condition. */

@@ -1,6 +1,7 @@
 import { ConditionOrder } from '@capstan/api'
-import { commitChanges, type ReconcileContext } from '@capstan/controller'
+import { commitChanges, type Outcome, postponeStatus, type ReconcileContext } from '@capstan/controller'
 import { type Condition, type Kind, type KubeObject, type NewCondition, setConditions } from '@capstan/kube'
+import { significant } from './report-conditions.ts'
 
 type WithConditions = KubeObject & { status?: { conditions?: Condition[] } }
 
@@ -13,16 +14,19 @@ export interface Reconciled<T> {
   readonly owned: { readonly [type: string]: unknown }
 }
 
-/** Ends a reconcile: merges its conditions into the draft and writes the differences. */
+/** Ends a reconcile: merges its conditions into the draft and writes the differences. Returns a requeue for those that it postpones. */
 export async function commit<T extends WithConditions>(
-  { client, cache, clock, signal }: ReconcileContext,
+  io: ReconcileContext,
   kind: Kind<T>,
   { before, after, computed, owned }: Reconciled<T>,
-): Promise<void> {
+): Promise<Outcome> {
+  const { client, cache, clock, signal } = io
   const { generation } = before.metadata
   after.status = {
     ...after.status,
     conditions: setConditions(after.status?.conditions, computed, { now: clock.now(), generation, order: ConditionOrder }),
   }
+  const outcome = postponeStatus(io, before, after, significant)
   await commitChanges(client, kind, before, after, { conditions: Object.keys(owned), cache, signal })
+  return outcome
 }

@@ -8,7 +8,7 @@ import {
   pausedCondition,
 } from '@capstan/api'
 import { type Outcome, proceed, requeue } from '@capstan/controller'
-import { isDeleting, type NewCondition, setConditions, smallest } from '@capstan/kube'
+import { isDeleting, isTrue, type NewCondition, setConditions, smallest } from '@capstan/kube'
 import type { Health } from '../cluster-cache/accessor.ts'
 import {
   availableCondition,
@@ -90,6 +90,15 @@ export function reportStatus(scope: ClusterScope, facts: StatusFacts): Outcome {
   status.phase = phaseOf(cluster)
   reportLegacyStatus(scope, now)
   return nextRequeue(scope, now)
+}
+
+/** Parts of the status on which controllers and users act, or that are recorded only there. */
+export function significant(cluster: Cluster): unknown {
+  const { conditions: _c, deprecated: _d, controlPlane: _p, workers: _w, ...facts } = cluster.status ?? {}
+  return {
+    ...facts,
+    true: ['Available', 'InfrastructureReady', 'ControlPlaneInitialized', 'Paused'].map((type) => isTrue(cluster, type)),
+  }
 }
 
 /** The last rule that applies wins. */

@@ -8,6 +8,8 @@ import {
   type Condition,
   getCondition,
   isDeleting,
+  isFalse,
+  isTrue,
   minutes,
   type NewCondition,
   type ReportedCondition,
@@ -80,6 +82,18 @@ export function reportStatus(scope: MachineScope, facts: StatusFacts): Outcome {
   }
   reportLegacyStatus(scope, facts.now)
   return availability.outcome
+}
+
+/** Parts of the status on which controllers act, or that are recorded only there. */
+export function significant(machine: Machine): unknown {
+  const { conditions: _c, deprecated: _d, phase: _p, lastUpdated: _l, observedGeneration: _o, ...rest } = machine.status ?? {}
+  const { initialization, ...facts } = rest
+  return {
+    ...facts,
+    isProvisioned: initialization?.infrastructureProvisioned,
+    true: ['Ready', 'Available', 'InfrastructureReady', 'NodeReady', 'Updating', 'Paused'].map((type) => isTrue(machine, type)),
+    false: ['UpToDate', 'NodeHealthy'].map((type) => isFalse(machine, type)),
+  }
 }
 
 /** The last rule that applies wins. */

@@ -8,7 +8,7 @@ import {
   pausedCondition,
 } from '@capstan/api'
 import { type Outcome, proceed, requeue } from '@capstan/controller'
-import { getCondition, isDeleting, labelSelector, type NewCondition, setConditions } from '@capstan/kube'
+import { getCondition, isDeleting, isTrue, labelSelector, type NewCondition, setConditions } from '@capstan/kube'
 import {
   counted,
   longDeletion,
@@ -74,6 +74,15 @@ export function reportStatus(scope: MachineDeploymentScope, now: number): Outcom
   reportLegacyStatus(scope, now)
   const next = machines && nextReport(machines, now)
   return next === undefined ? proceed() : requeue(next - now, 'to report Machines that take long')
+}
+
+/** Parts of the status on which controllers and users act. */
+export function significant(deployment: MachineDeployment): unknown {
+  const { replicas, observedGeneration, selector } = deployment.status ?? {}
+  return {
+    ...{ replicas, observedGeneration, selector },
+    true: ['Available', 'RollingOut', 'Paused'].map((type) => isTrue(deployment, type)),
+  }
 }
 
 const scalingOf = ({ machineDeployment, machineSets }: MachineDeploymentScope) => ({

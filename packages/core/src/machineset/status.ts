@@ -1,7 +1,7 @@
 /** Computes the status of a MachineSet. Pure. Upstream: machineset_controller_status.go, v1.14. */
-import { ConditionOrder, MachineSetConditions, pausedCondition } from '@capstan/api'
+import { ConditionOrder, type MachineSet, MachineSetConditions, pausedCondition } from '@capstan/api'
 import { type Outcome, proceed, requeue } from '@capstan/controller'
-import { isDeleting, labelSelector, type NewCondition, setConditions, smallest } from '@capstan/kube'
+import { isDeleting, isTrue, labelSelector, type NewCondition, setConditions, smallest } from '@capstan/kube'
 import { SeeLogs } from '../see-logs.ts'
 import { nextLegacyReport, reportLegacyStatus } from './legacy-status.ts'
 import {
@@ -63,6 +63,16 @@ export function reportStatus(scope: MachineSetScope, now: number): Outcome {
   return next === undefined
     ? proceed()
     : requeue(next - now, 'to report Machines that take long, or have been ready for long enough')
+}
+
+/** Parts of the status on which controllers act. Counts of up-to-date Machines matter when they are complete. */
+export function significant(machineSet: MachineSet): unknown {
+  const { replicas, availableReplicas, upToDateReplicas, observedGeneration, selector } = machineSet.status ?? {}
+  return {
+    ...{ replicas, availableReplicas, observedGeneration, selector },
+    isUpToDate: upToDateReplicas === replicas,
+    isPaused: isTrue(machineSet, 'Paused'),
+  }
 }
 
 const scalingOf = ({ machineSet, machines }: MachineSetScope) => ({

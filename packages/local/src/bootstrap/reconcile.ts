@@ -9,7 +9,7 @@ import {
   type MachinePool,
   pausedCondition,
 } from '@capstan/api'
-import { type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
+import { mergeOutcomes, type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
 import {
   controllerReference,
   draft,
@@ -95,8 +95,8 @@ export async function reconcileLocalBootstrapConfig(key: ObjectKey, io: Reconcil
     })
     computed.push(result.condition, ready)
   }
-  await commit(io, LocalBootstrapConfig, { before, after, computed, owned: Conditions })
-  return outcome
+  const postponed = await commit(io, LocalBootstrapConfig, { before, after, computed, owned: Conditions })
+  return mergeOutcomes([outcome, postponed])
 }
 
 async function provideData(

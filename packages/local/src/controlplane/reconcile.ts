@@ -8,7 +8,7 @@ import {
   LocalControlPlaneFinalizer,
 } from '../kinds/local-control-plane.ts'
 import { owningCluster } from '../owner.ts'
-import { reportConditions } from '../report-conditions.ts'
+import { reportConditions, significant } from '../report-conditions.ts'
 import { recordVersion } from '../workload/basics.ts'
 import type { Workloads } from '../workload/workloads.ts'
 import { ensureCertificates } from './certificates.ts'
@@ -77,6 +77,7 @@ export async function reconcileLocalControlPlane(
       reportConditions(controlPlane, controlPlaneConditions(scope), cluster, io)
       return proceed()
     },
+    significant,
     conditions: Object.keys(Conditions),
     order: ConditionOrder,
   })

@@ -69,8 +69,8 @@ export async function reconcileLocalMachine(
     }
   }
   const computed = [...withReady(result.conditions), pausedCondition(cluster, before)]
-  await commit(io, LocalMachine, { before, after, computed, owned: Conditions })
-  return result.outcome
+  const postponed = await commit(io, LocalMachine, { before, after, computed, owned: Conditions })
+  return mergeOutcomes([result.outcome, postponed])
 }
 
 /** Adds the Ready condition, which summarizes the others. */

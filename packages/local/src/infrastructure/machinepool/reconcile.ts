@@ -75,8 +75,8 @@ export async function reconcileLocalMachinePool(key: ObjectKey, io: ReconcileCon
     }
   }
   const computed = [...withReady(result.conditions), pausedCondition(cluster, before)]
-  await commit(io, LocalMachinePool, { before, after, computed, owned: Conditions })
-  return result.outcome
+  const postponed = await commit(io, LocalMachinePool, { before, after, computed, owned: Conditions })
+  return mergeOutcomes([result.outcome, postponed])
 }
 
 /** Writes the simulated state at `now`, except for machines, on the draft. Pure, except for the draft. */
