@@ -80,7 +80,9 @@ export function reportStatus(scope: MachineDeploymentScope, now: number): Outcom
 export function significant(deployment: MachineDeployment): unknown {
   const { replicas, observedGeneration, selector } = deployment.status ?? {}
   return {
-    ...{ replicas, observedGeneration, selector },
+    replicas,
+    observedGeneration,
+    selector,
     true: ['Available', 'RollingOut', 'Paused'].map((type) => isTrue(deployment, type)),
   }
 }

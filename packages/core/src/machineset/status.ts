@@ -69,7 +69,10 @@ export function reportStatus(scope: MachineSetScope, now: number): Outcome {
 export function significant(machineSet: MachineSet): unknown {
   const { replicas, availableReplicas, upToDateReplicas, observedGeneration, selector } = machineSet.status ?? {}
   return {
-    ...{ replicas, availableReplicas, observedGeneration, selector },
+    replicas,
+    availableReplicas,
+    observedGeneration,
+    selector,
     isUpToDate: upToDateReplicas === replicas,
     isPaused: isTrue(machineSet, 'Paused'),
   }
