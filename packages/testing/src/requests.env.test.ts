@@ -37,7 +37,7 @@ function slow(transport: Transport, clock: VirtualClock, requests: string[], isO
   }
 }
 
-test('a Cluster with three machines takes fewer than 115 requests until it is Available', async () => {
+test('a Cluster with three machines takes fewer than 110 requests until it is Available', async () => {
   const clock = new VirtualClock()
   const stores = memoryStores()
   const traffic = createTraffic()
@@ -66,7 +66,7 @@ test('a Cluster with three machines takes fewer than 115 requests until it is Av
   }
   const count = (text: string) => requests.filter((one) => one === text).length
   expect(isTrue(await plane.client.get(Cluster, key), 'Available')).toBe(true)
-  expect(requests.length).toBeLessThan(115)
+  expect(requests.length).toBeLessThan(110)
   expect(requests.filter((one) => one.startsWith('get ')).length).toBeLessThan(5)
   expect([count('get secrets'), count('create machines'), count('patch localmachines/status')]).toEqual([0, 1, 3])
   await plane.close()

@@ -13,3 +13,14 @@ test.each([
   const role = { isCurrent: true, replicas: 1, revision: { number: 1, history: '' } }
   expect(newMachineSet(deployment, 'md-abcde', role).spec.template.metadata?.annotations).toEqual(expected)
 })
+
+test.each([
+  ['of a topology gets both finalizers in one write', ['machinedeployment.topology.cluster.x-k8s.io'], 2],
+  ['gets only its own finalizer while no controller of topologies runs', ['cluster.x-k8s.io/machinedeployment'], 1],
+])('a new MachineSet %s', (_, finalizers, count) => {
+  const { spec } = aMachineSet()
+  const deployment = { metadata: { namespace: 'default', name: 'md', finalizers }, spec } as unknown as MachineDeployment
+  const role = { isCurrent: true, replicas: 1, revision: { number: 1, history: '' } }
+  const expected = ['cluster.x-k8s.io/machineset', 'machineset.topology.cluster.x-k8s.io'].slice(0, count)
+  expect(newMachineSet(deployment, 'md-abcde', role).metadata.finalizers).toEqual(expected)
+})

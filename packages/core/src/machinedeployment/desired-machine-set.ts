@@ -6,9 +6,11 @@ import {
   DisableMachineCreateAnnotation,
   MachineDeployment,
   MachineDeploymentNameLabel,
+  MachineDeploymentTopologyFinalizer,
   MachineDeploymentUniqueLabel,
   MachineSet,
   MachineSetFinalizer,
+  MachineSetTopologyFinalizer,
   type MachineSpec,
   MaxReplicasAnnotation,
   RevisionAnnotation,
@@ -20,6 +22,7 @@ import {
   controllerReference,
   diffMerge,
   draft,
+  hasFinalizer,
   type Input,
   type Json,
   largest,
@@ -76,7 +79,10 @@ export function newMachineSet(deployment: MachineDeployment, name: string, role:
       namespace: metadata.namespace!,
       ...wantedMetadata(deployment, hash, role),
       ownerReferences: [controllerReference(deployment, MachineDeployment)],
-      finalizers: [MachineSetFinalizer],
+      // That of the topology is added here only if its controllers run: the deployment then has one of them, too.
+      finalizers: hasFinalizer(deployment, MachineDeploymentTopologyFinalizer)
+        ? [MachineSetFinalizer, MachineSetTopologyFinalizer]
+        : [MachineSetFinalizer],
     },
     spec: {
       clusterName: spec.clusterName,
