@@ -2,7 +2,7 @@
 import type { Clock } from '@capstan/kube'
 
 /** A write is postponed for a multiple of the average duration of writes; not at all if that is short, as with an API server in the same process. */
-const Pause = { factor: 10, longest: 5000, shortest: 20 }
+const Pause = { factor: 10, longest: 2000, shortest: 20 }
 /** Weight of a new duration in the average. */
 const Weight = 1 / 8
 
