@@ -31,7 +31,7 @@ import {
   withErrorContext,
 } from '@capstan/kube'
 import { deleteExternal, isGone } from '../external/delete.ts'
-import { getExternal } from '../external/get.ts'
+import { observeExternal } from '../external/observe.ts'
 import { externalOf, read } from '../external/observed.ts'
 import { type DrainTarget, drainNode, isUnreachable } from './drain/drain.ts'
 import type { DeletionStage, DeletionStep, MachineIO, MachinePhase, MachineScope, StepEnd } from './scope.ts'
@@ -90,7 +90,7 @@ async function nodeToDelete(scope: MachineScope, io: MachineIO): Promise<string 
   if (name === undefined) return keepNode('the Machine has no Node')
 
   const ref = cluster.spec.controlPlaneRef
-  const controlPlane = ref && (await getExternal(io.client, ref, cluster.metadata.namespace!, { signal: io.signal }))
+  const controlPlane = ref && (await observeExternal(io, ref, cluster.metadata.namespace!, () => []))
   if (controlPlane && isDeleting(controlPlane.object)) return keepNode('the control plane is being deleted')
   if (controlPlane && read(controlPlane, ControlPlaneContract.externalManagedControlPlane)) return name
   const { items: members } = await io.cache.list(Machine, {
