@@ -104,8 +104,7 @@ export function postponeStatus<T extends KubeObject & { status?: unknown }>(
   after: T,
   significant: (object: T) => unknown,
 ): Outcome {
-  if (isDeleting(before) || equal(before.status, after.status) || !equal(significant(before), significant(after)))
-    return proceed()
+  if (equal(before.status, after.status) || !equal(significant(before), significant(after))) return proceed()
   const ms = postpone()
   if (ms === 0) return proceed()
   if (before.status === undefined) delete after.status
