@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { createReadStream, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -261,6 +262,25 @@ describe('in several processes', () => {
     ['ends the process', 'process.exit(3)', /the process ended early \(exit code 3\)/],
   ])('the error for a module that %s names the file', async (_, text, message) => {
     await expect(checkModule(module(text))).rejects.toThrow(message)
+  })
+
+  test.runIf(process.platform !== 'win32')('an abort ends the processes of a module that never loads', async () => {
+    const pipe = join(folder, 'pipe')
+    execFileSync('mkfifo', [pipe])
+    const text = `import { openSync, writeSync } from 'node:fs'\nwriteSync(openSync('${pipe}', 'w'), 'x')\nwhile (true) {}\n`
+    const interrupted = new AbortController()
+    const checked = checkModule(module(text), { signal: interrupted.signal })
+    await Promise.all([
+      expect(checked).rejects.toThrow('The operation was aborted'),
+      // The end of the pipe is read when each process that opened it has ended.
+      (async () => {
+        let started = 0
+        for await (const chunk of createReadStream(pipe)) {
+          started += (chunk as Buffer).length
+          if (started === 2) interrupted.abort()
+        }
+      })(),
+    ])
   })
 })
 

@@ -10,6 +10,8 @@ export interface CheckOptions {
   readonly settings?: { readonly [name: string]: string }
   /** Requests in addition to the fixture of each hook, such as those of a tape. */
   readonly requests?: readonly CheckRequest[]
+  /** Ends the processes of `checkModule`. */
+  readonly signal?: AbortSignal
 }
 
 export interface CheckReport {

@@ -14,7 +14,7 @@ export interface Surroundings {
 }
 
 /** The task of the process, as its first and only message. */
-export interface ProbeJob extends CheckOptions {
+export interface ProbeJob extends Omit<CheckOptions, 'signal'> {
   readonly module: string
   readonly shiftMs: number
 }
@@ -22,8 +22,8 @@ export interface ProbeJob extends CheckOptions {
 /** The result of the process, as its first and only message. */
 export type ProbeResult = Probed | { readonly problem: string }
 
-/** @throws Error when the module does not load, or the process ends without a result */
-export function probeElsewhere(module: URL, options: CheckOptions, surroundings: Surroundings): Promise<Probed> {
+/** @throws Error when the module does not load, or the process ends without a result; an AbortError when the signal aborts */
+export function probeElsewhere(module: URL, { signal, ...options }: CheckOptions, surroundings: Surroundings): Promise<Probed> {
   const { shiftMs = 0, env = {}, flags = [] } = surroundings
   const program = fileURLToPath(new URL('process-main.ts', import.meta.url))
   // Output of the module is not read. The environment is passed on.
@@ -31,6 +31,9 @@ export function probeElsewhere(module: URL, options: CheckOptions, surroundings:
     execArgv: [...flags],
     env: { ...process.env, ...env },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    // A module may ignore other signals.
+    killSignal: 'SIGKILL',
+    ...(signal ? { signal } : {}),
   })
   let stderrText = ''
   child.stderr!.setEncoding('utf8').on('data', (text: string) => {

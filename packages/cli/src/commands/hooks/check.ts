@@ -26,7 +26,8 @@ export const checkCommand = (io: Io, finish: (code: number) => void): Command =>
     .action(async (path: string, options: Options) => {
       const module = extensionModule(path)
       const settings = { ...registrationOf(projectOf(module)).settings, ...options.setting }
-      const report = await checkModule(pathToFileURL(module), { settings, requests: requestsOn(options.tape) })
+      const requests = requestsOn(options.tape)
+      const report = await checkModule(pathToFileURL(module), { settings, requests, signal: io.signal })
       io.out(options.output === 'json' ? JSON.stringify(report) : checkText(report))
       finish(report.findings.length > 0 ? ExitCodes.failed : ExitCodes.done)
     })
