@@ -10,7 +10,7 @@ export interface Io {
   /** The working directory: where the default data folder is. */
   readonly cwd: string
   readonly env: { readonly [name: string]: string | undefined }
-  /** Aborts on the first Ctrl-C or SIGTERM. */
+  /** Aborts on the first Ctrl-C or SIGTERM. These end the process without an abort until the command reads this property. */
   readonly signal: AbortSignal
 }
 

@@ -1,6 +1,11 @@
-import { EventEmitter } from 'node:events'
+import { execFileSync, spawn } from 'node:child_process'
+import { EventEmitter, once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { VirtualClock } from '@capstan/kube'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { processIo } from './process-io.ts'
 
 /** A fake process with signals that records how it ends. */
@@ -21,20 +26,44 @@ function aProcess() {
 
 test.each(['SIGTERM', 'SIGINT', 'SIGHUP'])('a command that does not stop is ended 1.5 seconds after %s', (signal) => {
   const { running, killed, clock, io } = aProcess()
+  const { signal: interrupted } = io
   running.emit(signal)
-  expect([io.signal.aborted, killed]).toEqual([true, []])
+  expect([interrupted.aborted, killed]).toEqual([true, []])
   clock.step(clock.now() + 1499)
   expect(killed).toEqual([])
   clock.step(clock.now() + 1)
   expect(killed).toEqual([`42 ${signal}, 0 listeners`])
 })
 
+test.each(['SIGTERM', 'SIGINT', 'SIGHUP'])('%s has its default action until the command reads `signal`', (signal) => {
+  const { running, io } = aProcess()
+  expect(running.listenerCount(signal)).toBe(0)
+  expect([io.signal, io.signal].map(({ aborted }) => aborted)).toEqual([false, false])
+  expect(running.listenerCount(signal)).toBe(1)
+})
+
 test.each([
   ['SIGINT', 'SIGINT'],
   ['SIGTERM', 'SIGINT'],
 ])('a second signal ends a command at once: %s, %s', (first, second) => {
-  const { running, killed } = aProcess()
+  const { running, killed, io } = aProcess()
+  expect(io.signal.aborted).toBe(false)
   running.emit(first)
   running.emit(second)
   expect(killed).toEqual([`42 ${second}, 0 listeners`])
+})
+
+test.runIf(process.platform !== 'win32')('a signal ends a command that waits for a file', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'capstan-signal-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const pipe = join(folder, 'ca.crt')
+  execFileSync('mkfifo', [pipe])
+  const args = ['hooks', 'call', 'https://127.0.0.1:1', 'BeforeClusterCreate', '--ca', pipe]
+  const command = spawn(process.execPath, ['packages/cli/bin/capstan.js', ...args], { stdio: 'ignore' })
+  onTestFinished(() => void command.kill('SIGKILL'))
+  const exited = once(command, 'exit')
+  // Opens when the command opens it. Nothing is written.
+  await using _writer = await open(pipe, 'w')
+  command.kill('SIGTERM')
+  expect(await exited).toEqual([null, 'SIGTERM'])
 })

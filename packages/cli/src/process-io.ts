@@ -5,25 +5,30 @@ import type { Io } from './io.ts'
 const StopTimeLimit = seconds(1.5)
 
 /**
- * Returns the I/O of the running process: its streams, environment and signals. Only entry points of programs use it. A command that does
- * not end within 1.5 seconds after a signal, or that receives a second one, is killed by that signal: `process.exit` would wait for blocked
- * file system calls.
+ * Returns the I/O of the running process: its streams, environment and signals. Only entry points of programs use it. Until the command reads
+ * `signal`, a signal ends the process at once, even while its main thread reads a file or computes. Afterwards a command that does not end
+ * within 1.5 seconds after a signal, or that receives a second one, is killed by that signal: `process.exit` would wait for blocked file
+ * system calls.
  */
 export function processIo(running: NodeJS.Process, clock: Pick<Clock, 'schedule'> = withoutWaiting): Io {
   const { stdout, stderr, env, pid, cwd } = running
   const interrupted = new AbortController()
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    const end = () => {
-      // A signal without listeners ends the process.
-      running.removeAllListeners(signal)
-      running.kill(pid, signal)
+  let isListening = false
+  const listen = () => {
+    isListening = true
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      const end = () => {
+        // A signal without listeners ends the process.
+        running.removeAllListeners(signal)
+        running.kill(pid, signal)
+      }
+      running.on(signal, () => {
+        // A second Ctrl-C ends the command at once.
+        if (interrupted.signal.aborted) return end()
+        clock.schedule(StopTimeLimit, end)
+        interrupted.abort(signal)
+      })
     }
-    running.on(signal, () => {
-      // A second Ctrl-C ends the command at once.
-      if (interrupted.signal.aborted) return end()
-      clock.schedule(StopTimeLimit, end)
-      interrupted.abort(signal)
-    })
   }
   // A closed pipe (`capstan up | head`) stops the command without an error.
   stdout.on('error', (err: NodeJS.ErrnoException) => {
@@ -50,7 +55,10 @@ export function processIo(running: NodeJS.Process, clock: Pick<Clock, 'schedule'
     pid,
     cwd: cwd(),
     env,
-    signal: interrupted.signal,
+    get signal() {
+      if (!isListening) listen()
+      return interrupted.signal
+    },
   }
 }
 

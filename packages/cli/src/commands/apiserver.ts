@@ -335,6 +335,7 @@ async function serve(given: Options, io: Io): Promise<void> {
           : await clientAuthorities(options.clientCaFile, clock.now(), warn),
     }
     const { bindAddress: host, securePort } = options
+    const interrupted = untilInterrupted(io)
     listener = await listen({
       host,
       port: securePort,
@@ -351,7 +352,7 @@ async function serve(given: Options, io: Io): Promise<void> {
       await writeKubeconfig(options.kubeconfig, listener.url, access, await caForClients(options, access))
     }
     io.out(`API server ready at ${listener.url}${options.kubeconfig === undefined ? '' : `, kubeconfig ${options.kubeconfig}`}`)
-    await untilInterrupted(io)
+    await interrupted
   } finally {
     await listener?.close(GraceOfRequests)
     await server?.close()

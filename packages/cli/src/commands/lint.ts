@@ -89,8 +89,8 @@ async function providerAt(path: string, { release = releaseOf(path) }: Options, 
 }
 
 async function manifestsAt(path: string, io: Io): Promise<readonly Manifest[]> {
-  if (isUrl(path)) return fetchManifests(path, io.signal)
-  return isKubeconfig(path) ? manifestsOfCluster(path, io) : manifestsOfFiles(path, io)
+  if (isUrl(path)) return fetchManifests(path)
+  return isKubeconfig(path) ? manifestsOfCluster(path) : manifestsOfFiles(path, io)
 }
 
 /** Returns what to run for a provider whose program prints its CustomResourceDefinitions, as those of `capstan new provider` do. */
@@ -116,12 +116,12 @@ function isKubeconfig(path: string): boolean {
   return /^["']?kind["']?:\s*["']?Config\b/m.test(text) && /^clusters:/m.test(text)
 }
 
-async function manifestsOfCluster(path: string, io: Io): Promise<Manifest[]> {
+async function manifestsOfCluster(path: string): Promise<Manifest[]> {
   const transport = httpsTransport(await loadKubeconfig(path), { clock: systemClock, random: systemRandom, userAgent: 'capstan' })
   try {
     const client = createClient(transport)
     const listed = async <T extends KubeObject>(kind: Kind<T>): Promise<Manifest[]> => {
-      const { items } = await client.list(kind, { signal: io.signal })
+      const { items } = await client.list(kind)
       return items.map((item) => ({
         object: { ...(item as object), apiVersion: apiVersionOf(kind), kind: kind.kind },
         file: path,

@@ -40,9 +40,10 @@ async function serve({ dataDir, clientURLs, isUnsafe }: EtcdOptions, io: Io): Pr
     if (existsSync(`${folder}/member`)) throw new Error(`${folder} has the state of a real etcd, which Capstan cannot read`)
     await makeFolder(folder, 0o700)
     const place: StatePlace = { folder: `${folder}/capstan`, isUnsafe }
+    const interrupted = untilInterrupted(io)
     for (const url of clientURLs) servers.push(await listen(url, answerer(place)))
     log(io, 'info', 'ready to serve client requests', { 'listen-client-urls': clientURLs.map(String), 'data-dir': folder })
-    await untilInterrupted(io)
+    await interrupted
     return ExitCodes.done
   } catch (err) {
     log(io, 'fatal', 'discovery failed', { error: err instanceof Error ? err.message : String(err) })

@@ -16,12 +16,12 @@ const ofRelease = /\/releases\/(?:tag|download)\/([^/]+)\/?$/
 export const releaseOf = (url: string): string | undefined => /\/releases\/(?:tag|download)\/(v?\d+\.\d+[^/]*)/.exec(url)?.[1]
 
 /** Downloads the file, or the components file and the metadata of the release. @throws UsageError */
-export async function fetchManifests(url: string, signal: AbortSignal): Promise<readonly Manifest[]> {
-  if (!ofRelease.test(url)) return (await fetchFile(url, signal)) ?? missing(url)
+export async function fetchManifests(url: string): Promise<readonly Manifest[]> {
+  if (!ofRelease.test(url)) return (await fetchFile(url)) ?? missing(url)
   const folder = url.replace(ofRelease, '/releases/download/$1')
   const found = new Map<string, readonly Manifest[]>()
   for (const name of componentsFiles) {
-    const manifests = await fetchFile(`${folder}/${name}`, signal)
+    const manifests = await fetchFile(`${folder}/${name}`)
     if (manifests) found.set(`${folder}/${name}`, manifests)
   }
   const [components, ...others] = found.values()
@@ -29,7 +29,7 @@ export async function fetchManifests(url: string, signal: AbortSignal): Promise<
   // Each is a provider of its own.
   if (others.length > 0)
     throw new UsageError(`${url}: the release has several providers`, `Lint one of ${[...found.keys()].join(', ')}.`)
-  return [...components, ...((await fetchFile(`${folder}/metadata.yaml`, signal)) ?? [])]
+  return [...components, ...((await fetchFile(`${folder}/metadata.yaml`)) ?? [])]
 }
 
 const missing = (url: string): never => {
@@ -37,10 +37,10 @@ const missing = (url: string): never => {
 }
 
 /** Returns the manifests of a file; `undefined` when there is no such file. */
-async function fetchFile(url: string, signal: AbortSignal): Promise<readonly Manifest[] | undefined> {
+async function fetchFile(url: string): Promise<readonly Manifest[] | undefined> {
   let text: string
   try {
-    const response = await fetch(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(seconds(60))]) })
+    const response = await fetch(url, { signal: AbortSignal.timeout(seconds(60)) })
     if (response.status === 404) {
       await response.body?.cancel()
       return undefined
@@ -48,7 +48,6 @@ async function fetchFile(url: string, signal: AbortSignal): Promise<readonly Man
     if (!response.ok) throw new Error(`the server responded with ${response.status}`)
     text = await limitedText(response)
   } catch (err) {
-    signal.throwIfAborted()
     throw new UsageError(`${url}: ${messageOf(err)}`, undefined, { cause: err })
   }
   const manifests = parseManifests(text, url)
