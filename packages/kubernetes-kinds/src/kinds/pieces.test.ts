@@ -40,6 +40,13 @@ test('cluster addresses beyond the errors of one response cost no text', () => {
   expect(errors.filter(({ text }) => text.startsWith('Invalid value: "x"'))).toHaveLength(10_000)
 })
 
+test('address families beyond the errors of one response cost no text', () => {
+  const ipFamilies = many(20_000, () => 'IPv5')
+  const errors = clusterIPErrors({ type: 'ClusterIP', ipFamilies } as ServiceSpec)
+  expect(errors.length).toBe(39_999)
+  expect(errors.filter(({ text }) => text !== '')).toHaveLength(10_000)
+})
+
 test('decoding nulls reads the fields that an object has, not all of its type', () => {
   let reads = 0
   const counted = new Proxy({ name: 'c', image: null } as object, {

@@ -1,6 +1,7 @@
 /** Validates Services. Upstream: validateService and ValidateServiceUpdate, v1.36. */
 import { isIP } from 'node:net'
 import {
+  addError,
   addInvalid,
   appendAll,
   duplicate,
@@ -165,8 +166,9 @@ export function clusterIPErrors({
   } else if (clusterIPs.length > 0) errors.push(invalid(at, clusterIPs, 'must be empty when `clusterIP` is not specified'))
   const repeated = repeats(ipFamilies)
   for (const [index, family] of ipFamilies.entries()) {
-    appendAll(errors, oneOf(`spec.ipFamilies[${index}]`, family, Families))
-    if (repeated[index]) errors.push(duplicate(`spec.ipFamilies[${index}]`, family))
+    const at = () => `spec.ipFamilies[${index}]`
+    if (!Families.includes(family)) addError(errors, () => notSupported(at(), family, Families))
+    if (repeated[index]) addError(errors, () => duplicate(at(), family))
   }
   if (ipFamilyPolicy !== undefined) {
     appendAll(errors, oneOf('spec.ipFamilyPolicy', ipFamilyPolicy, ['PreferDualStack', 'RequireDualStack', 'SingleStack']))
