@@ -2,12 +2,12 @@ import { StatusError, VirtualClock } from '@capstan/kube'
 import { expect, test } from 'vitest'
 import type { Resource } from '../../registry/resource.ts'
 import { builtinResource } from '../../../../kubernetes-kinds/src/builtin-resources.ts'
-import { readObject } from './body.ts'
+import { type Decoded, readObject } from './body.ts'
 import { readPatch } from './patch.ts'
 import { YAMLReader } from './read-yaml.ts'
 
 const yaml = new YAMLReader(new VirtualClock())
-const readers = { yaml, protobufMessages: {}, clock: new VirtualClock() }
+const readers = { yaml: yaml.for({}), protobufMessages: {}, clock: new VirtualClock() }
 const configMaps = builtinResource('/v1/configmaps') as Resource
 const widgets = { ...configMaps, kind: 'W', plural: 'ws', group: 'e.com', builtin: false }
 
@@ -128,6 +128,28 @@ test('parsing of YAML times out', async () => {
   await new Promise(setImmediate)
   clock.step(clock.now() + 10_000)
   expect(await reading).toBe('yaml: document takes too long to read')
+})
+
+test.each([
+  [
+    'a create',
+    'kind: W\nkind: W',
+    (given: ReturnType<typeof request>, own: typeof readers) => readObject(given, widgets, {}, own),
+  ],
+  [
+    'an apply of JSON',
+    '{"kind":"W","kind":"W"}',
+    (given: ReturnType<typeof request>, own: typeof readers) => readPatch(given, 'application/apply-patch+yaml', {}, own),
+  ],
+])('YAML with duplicate keys of %s is parsed once, and too expensive YAML is rejected', async (_, text, read) => {
+  let parsed = 0
+  const counting: typeof readers.yaml = (text) => (parsed++, readers.yaml(text))
+  const { duplicates } = (await read(request(text, 'application/yaml'), { ...readers, yaml: counting })) as Decoded
+  expect([parsed, duplicates.length]).toEqual([1, 1])
+  const failing = () => Promise.reject(new Error('yaml: document takes too long to read'))
+  expect(await outcomeOf(read(request(text, 'application/yaml'), { ...readers, yaml: failing }))).toMatch(
+    /^400 .*document takes too long to read/,
+  )
 })
 
 test.each(['', '   ', 'null', '# nothing'])('YAML without a value is an empty object of a built-in kind: %j', async (text) => {

@@ -21,14 +21,15 @@ import { tooLarge, unsupportedBody } from '../errors.ts'
 import { decodeProtobuf, ProtobufError } from '../protobuf/protobuf.ts'
 import { schemeName } from '../../verbs/errors.ts'
 import { duplicateField } from '../../verbs/steps/field-validation.ts'
-import type { YAMLSource } from './read-yaml.ts'
+import type { YAMLParser } from './read-yaml.ts'
+import type { YAMLDocument } from './yaml.ts'
 
 /** Upstream: MaxRequestBodyBytes of k8s.io/apiserver. */
 export const maxBodyBytes = 3 * 1024 * 1024
 
 /** Decoders of request bodies. */
 export interface BodyReaders {
-  readonly yaml: YAMLSource
+  readonly yaml: YAMLParser
   readonly protobufMessages: ProtobufMessages
   readonly clock: Clock
 }
@@ -82,7 +83,7 @@ export async function readDeleteOptions(request: HttpRequest, { yaml, protobufMe
   if (type !== 'application/json' && type !== 'application/yaml') throw unsupportedBody(type)
   const value =
     type === 'application/yaml'
-      ? ((await parseYAML(text, yaml, (error) => badRequest(error))) ?? {})
+      ? ((await parseYAML(text, yaml, badRequest)).value ?? {})
       : (await inPieces(clock, parseObject(text, true, badRequest))).value
   if (!isRecord(value)) throw badRequest(notAnObject(value))
   const { kind = 'DeleteOptions', apiVersion = 'v1' } = value
@@ -185,20 +186,21 @@ const infinite = /-?\d+(?:\.\d+)?[eE]\+?\d{3,}|-?\d{300,}|[-+]?\.(?:inf|nan)/i
 const anyPart = (value: unknown, is: (part: unknown) => boolean): boolean =>
   is(value) || (typeof value === 'object' && value !== null && Object.values(value).some((part) => anyPart(part, is)))
 
-export async function parseYAML(text: string, yaml: YAMLSource, reject: (error: string) => StatusError): Promise<unknown> {
-  let value: unknown
+export async function parseYAML(text: string, yaml: YAMLParser, reject: (error: string) => StatusError): Promise<YAMLDocument> {
+  let document: YAMLDocument
   try {
-    value = await yaml.read(text)
+    document = await yaml(text)
   } catch (err) {
     if (err instanceof TooManyRequests) throw err
     throw reject(messageOf(err))
   }
+  const { value, duplicates } = document
   const left = charactersLeft(value, maxDepth, 2 * maxBodyBytes)
   if (left === 'too deep') throw reject('yaml: exceeded max depth')
   if (left === 'too large') throw reject('yaml: document contains excessive aliasing')
   rejectUnstorable(value, text, reject)
   // An aliased value must not be one shared object: each occurrence is defaulted separately.
-  return text.includes('*') ? readJSON(writeJSON(value)) : value
+  return text.includes('*') ? { value: readJSON(writeJSON(value)), duplicates } : document
 }
 
 /** Returns how many of `characters` are left once `value` is written out with its aliases expanded. */
@@ -220,13 +222,12 @@ async function parseYAMLObject(
   text: string,
   { kind, builtin }: Pick<Resource, 'kind' | 'builtin'>,
   validation: RequestOptions['fieldValidation'],
-  yaml: YAMLSource,
+  yaml: YAMLParser,
 ): Promise<ParsedObject> {
-  const value = await parseYAML(text, yaml, (error) => unrecognized(kind, error, text))
+  const { value, duplicates: lines } = await parseYAML(text, yaml, (error) => unrecognized(kind, error, text))
   if (value === null && builtin) return { value: {}, duplicates: [] }
   if (!isRecord(value)) throw unrecognized(kind, notAnObject(value), text)
   if (validation === 'Ignore') return { value, duplicates: [] }
-  const lines = await yaml.duplicates(text)
   const isOneProblem = validation === 'Strict' && lines.length > 0
   return { value, duplicates: isOneProblem ? [unmarshalErrors(lines)] : lines }
 }

@@ -32,21 +32,19 @@ export async function readPatch(
   const text = await readText(request)
   if (type === 'application/apply-patch+yaml') {
     const json = await inPieces(clock, parseIfJSON(text))
-    const value =
-      json === undefined
+    const { value, duplicates: lines } =
+      json === undefined || json.keys !== (await inPieces(clock, countingKeys(json.value)))
         ? await parseYAML(text, yaml, (error) => badRequest(`error decoding YAML: error converting YAML to JSON: ${error}`))
-        : json.value
+        : { value: json.value, duplicates: [] }
     // Upstream: an empty body decodes to an object without kind.
     if (value === null) throw badRequest('invalid object type: /, Kind=')
     if (!isRecord(value)) {
       const problem = `json: cannot unmarshal ${jsonTypeName(value)} into Go value of type map[string]interface {}`
       throw badRequest(`error decoding YAML: error unmarshaling JSON: while decoding JSON: ${problem}`)
     }
-    const mayHaveDuplicates = json === undefined || json.keys !== (await inPieces(clock, countingKeys(value)))
-    const lines = mayHaveDuplicates && validation !== 'Ignore' ? await yaml.duplicates(text) : []
     if (lines.length > 0 && validation === 'Strict')
       throw badRequest(`error strict decoding YAML: error converting YAML to JSON: ${unmarshalErrors(lines)}`)
-    return { body: value, duplicates: lines }
+    return { body: value, duplicates: validation === 'Ignore' ? [] : lines }
   }
   const isStrategic = type === 'application/strategic-merge-patch+json'
   const reject = (error: string) => badRequest(isStrategic ? error : `error decoding patch: ${error}`)

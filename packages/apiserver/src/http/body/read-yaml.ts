@@ -5,9 +5,9 @@
 import { Worker } from 'node:worker_threads'
 import { type Clock, seconds } from '@capstan/kube'
 import type { Requester, HttpRequest } from '../exchange.ts'
-import { readYAML, type YAMLTask } from './yaml.ts'
+import { readYAML, type YAMLDocument } from './yaml.ts'
 
-export type YAMLOutcome = { readonly value: unknown } | { readonly error: string }
+export type YAMLOutcome = { readonly document: YAMLDocument } | { readonly error: string }
 
 /** Shorter texts are parsed faster than a thread starts. */
 const MaxInline = 8 * 1024
@@ -17,8 +17,8 @@ const MaxHeapMegabytes = 512
 /** Returns a seat for a thread; calling the result releases it. @throws TooManyRequests after a limited time */
 export type ThreadSeats = (requester: Requester, signal: AbortSignal) => (() => void) | Promise<() => void>
 
-/** Parsers of YAML for the decoders of bodies. */
-export type YAMLSource = Pick<YAMLReader, 'read' | 'duplicates'>
+/** Parses YAML for the decoders of bodies. @throws Error with the parse error, with Go's text where Go has one */
+export type YAMLParser = (text: string) => Promise<YAMLDocument>
 
 type YAMLRequest = Pick<HttpRequest, 'requester' | 'ended'>
 
@@ -32,31 +32,19 @@ export class YAMLReader {
   }
 
   /** Returns a parser for a request, with the thread limits of its user, until the request ends. */
-  for(request: YAMLRequest): YAMLSource {
-    return {
-      read: (text) => this.read(text, request),
-      duplicates: (text) => this.duplicates(text, request),
-    }
+  for(request: YAMLRequest): YAMLParser {
+    return (text) => this.read(text, request)
   }
 
   /** @throws Error with the parse error, with Go's text where Go has one */
-  read(text: string, request: YAMLRequest = {}): Promise<unknown> {
-    return this.#parse({ text, wanted: 'value' }, request)
-  }
-
-  /** Returns the duplicate keys of a valid text, with Go's text for each. */
-  async duplicates(text: string, request: YAMLRequest = {}): Promise<readonly string[]> {
-    return (await this.#parse({ text, wanted: 'duplicates' }, request)) as readonly string[]
-  }
-
-  async #parse(task: YAMLTask, { requester = anonymous, ended }: YAMLRequest): Promise<unknown> {
-    if (task.text.length <= MaxInline) return readYAML(task)
+  async read(text: string, { requester = anonymous, ended }: YAMLRequest = {}): Promise<YAMLDocument> {
+    if (text.length <= MaxInline) return readYAML(text)
     const signal = ended?.() ?? never
     const release = await this.#seats(requester, signal)
     try {
-      const outcome = await inThread(task, this.#clock, signal)
+      const outcome = await inThread(text, this.#clock, signal)
       if ('error' in outcome) throw new Error(outcome.error)
-      return outcome.value
+      return outcome.document
     } finally {
       release()
     }
@@ -66,11 +54,11 @@ export class YAMLReader {
 const anonymous: Requester = { level: '', flow: '', isExempt: false }
 const never = new AbortController().signal
 
-function inThread(task: YAMLTask, clock: Clock, signal: AbortSignal): Promise<YAMLOutcome> {
+function inThread(text: string, clock: Clock, signal: AbortSignal): Promise<YAMLOutcome> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve(requestEnded)
     const worker = new Worker(new URL('./yaml-worker.ts', import.meta.url), {
-      workerData: task,
+      workerData: text,
       resourceLimits: { maxOldGenerationSizeMb: MaxHeapMegabytes },
     })
     let isOver = false

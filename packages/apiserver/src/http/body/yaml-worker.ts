@@ -1,11 +1,11 @@
 /** A thread that parses one YAML text, posts the result, and ends. It imports as little as possible. */
 import { parentPort, workerData } from 'node:worker_threads'
 import type { YAMLOutcome } from './read-yaml.ts'
-import { readYAML, type YAMLTask } from './yaml.ts'
+import { readYAML } from './yaml.ts'
 
 let outcome: YAMLOutcome
 try {
-  outcome = { value: readYAML(workerData as YAMLTask) }
+  outcome = { document: readYAML(workerData as string) }
 } catch (err) {
   outcome = { error: (err as Error).message }
 }

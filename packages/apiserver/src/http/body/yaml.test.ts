@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { duplicateKeys, formatYAML, parseYAML } from './yaml.ts'
+import { readYAML, formatYAML, parseYAML } from './yaml.ts'
 
 test('scalars are parsed as Go parses them', () => {
   const text = `
@@ -36,12 +36,11 @@ test('anchors and merge keys are resolved', () => {
   expect(parseYAML('a: &x {b: 1}\nc:\n  <<: *x\n  d: 2\n')).toEqual({ a: { b: 1 }, c: { b: 1, d: 2 } })
 })
 
-test('of duplicate keys the last one wins, and duplicateKeys reports the others', () => {
-  expect(parseYAML('a: 1\na: 2\n')).toEqual({ a: 2 })
-  expect(duplicateKeys('a: 1\nb:\n  - c: 1\n    "c": 2\na: 2\n')).toEqual([
-    'line 5: key "a" already set in map',
-    'line 4: key "c" already set in map',
-  ])
+test('of duplicate keys the last one wins, and the others are reported', () => {
+  expect(readYAML('a: 1\nb:\n  - c: 1\n    "c": 2\na: 2\n')).toEqual({
+    value: { a: 2, b: [{ c: 2 }] },
+    duplicates: ['line 5: key "a" already set in map', 'line 4: key "c" already set in map'],
+  })
   expect(() => parseYAML('a: [1\n')).toThrow(/^yaml: /)
 })
 

@@ -4,21 +4,30 @@
  * Upstream: sigs.k8s.io/yaml.
  */
 import { createRequire } from 'node:module'
-import type { ScalarTag, Tags } from 'yaml'
+import type { Document, LineCounter, ScalarTag, Tags } from 'yaml'
 
 /** Loaded on first use, because the library has seventy modules and most clients send JSON. */
 const yaml = () => createRequire(import.meta.url)('yaml') as typeof import('yaml')
 
+/** The first document of a text. */
+export interface YAMLDocument {
+  readonly value: unknown
+  /** The duplicate keys of its mappings, with the texts of Go's parser. */
+  readonly duplicates: readonly string[]
+}
+
 /** @throws Error with Go's text */
-export function parseYAML(text: string): unknown {
+export function readYAML(text: string): YAMLDocument {
+  const { isCollection, LineCounter, parseDocument } = yaml()
   try {
-    const document = yaml().parseDocument(text, parseOptions)
+    const lineCounter = new LineCounter()
+    const document = parseDocument(text, { ...parseOptions, lineCounter })
     const { contents, errors } = document
     // Upstream parses only the first document, and ignores text after the closing bracket of a flow collection.
-    const end = yaml().isCollection(contents) && contents.flow ? contents.range![1] : Infinity
+    const end = isCollection(contents) && contents.flow ? contents.range![1] : Infinity
     const error = errors.find(({ code, pos }) => code !== 'MULTIPLE_DOCS' && (code !== 'UNEXPECTED_TOKEN' || pos[0] < end))
     if (error) throw new Error(`yaml: ${error.message}`)
-    return document.toJS({ maxAliasCount: MaxAliases })
+    return { value: document.toJS({ maxAliasCount: MaxAliases }), duplicates: duplicateKeys(document, lineCounter) }
   } catch (err) {
     if (err instanceof ReferenceError) throw new Error(aliasProblem(err), { cause: err })
     if (isTooDeep(err)) throw new Error('yaml: exceeded max depth', { cause: err })
@@ -26,18 +35,19 @@ export function parseYAML(text: string): unknown {
   }
 }
 
+/** @throws Error with Go's text */
+export const parseYAML = (text: string): unknown => readYAML(text).value
+
 /** Error for an alias without its anchor, or for too many aliases. */
 function aliasProblem({ message }: ReferenceError): string {
   const [, anchor] = /^Unresolved alias .*: (.*)$/.exec(message) ?? []
   return anchor === undefined ? 'yaml: document contains excessive aliasing' : `yaml: unknown anchor '${anchor}' referenced`
 }
 
-/** Returns the duplicate keys of mappings in a valid text, with the texts of Go's parser. */
-export function duplicateKeys(text: string): string[] {
-  const { isScalar, LineCounter, parseDocument, visit } = yaml()
-  const lines = new LineCounter()
+function duplicateKeys(document: Document.Parsed, lines: LineCounter): string[] {
+  const { isScalar, visit } = yaml()
   const found: string[] = []
-  visit(parseDocument(text, { ...parseOptions, lineCounter: lines }), {
+  visit(document, {
     Map(_, { items }) {
       const seen = new Set<unknown>()
       for (const { key } of items) {
@@ -50,14 +60,6 @@ export function duplicateKeys(text: string): string[] {
   })
   return found
 }
-
-/** A text, and the wanted result: its value, or its duplicate keys. */
-export interface YAMLTask {
-  readonly text: string
-  readonly wanted: 'value' | 'duplicates'
-}
-
-export const readYAML = ({ text, wanted }: YAMLTask): unknown => (wanted === 'value' ? parseYAML(text) : duplicateKeys(text))
 
 const MaxAliases = 1000
 
