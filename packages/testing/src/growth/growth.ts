@@ -6,6 +6,9 @@ export const MostPerDoubling = 2.3
 
 const Sizes = [120, 240, 480, 960]
 
+/** Work that seems to grow too much is also measured at this size: thresholds of caches and pieces within `Sizes` cause jumps as well. */
+export const LargerSize = 1920
+
 /** Work with fewer added steps per element counts as constant: the differences are noise. */
 const FewSteps = 2
 
@@ -35,7 +38,9 @@ export async function measureGrowth(name: string, work: (size: number) => unknow
       grown.steps.map((count, index) => Math.min(count, more[index]!)),
     )
   }
-  return grown
+  if (grown.perDoubling <= MostPerDoubling) return grown
+  const steps = [...grown.steps, await countSteps(() => work(LargerSize))]
+  return { ...grownBy(name, steps.slice(1)), steps }
 }
 
 async function stepsOf(work: (size: number) => unknown): Promise<number[]> {

@@ -2,7 +2,7 @@
 import type { ApiRequest, PatchType } from '@capstan/kube'
 import type { ApiServer } from '@capstan/kubernetes-kinds'
 import type { GrowthCase } from './cases.ts'
-import { type Grown, measureGrowth } from './growth.ts'
+import { type Grown, LargerSize, measureGrowth } from './growth.ts'
 
 const caller = { name: 'admin', groups: ['system:masters'], agent: 'growth' }
 
@@ -26,6 +26,7 @@ export async function growOverVerbs(server: ApiServer, one: GrowthCase, verbs: '
 
   await measure('create', create)
   if (!accepted || verbs === 'create') return found
+  await create(LargerSize)
   const changed = (size: number, extra: object = {}): object => {
     const object = one.object(nameOf(size), size) as { metadata: object }
     return { ...object, ...extra, metadata: { ...object.metadata, annotations: { growth: 'changed' } } }
