@@ -45,6 +45,8 @@ export interface ProviderManifests {
   readonly isRendered: boolean
   /** Version of the release, when the user gave it: `v1.2.3`. */
   readonly release?: string
+  /** Name of the CustomResourceDefinition of address pools, when the user named the kind. */
+  readonly pool?: string
   /** Text of the documentation for users, when it comes with the manifests. */
   readonly documentation?: string
 }

@@ -16,20 +16,27 @@ const write = (text: string): string => {
   return file
 }
 
+const local = ['--infrastructure', 'LocalCluster']
+
 test.each([
-  ['no kind', [], "required option '--infrastructure <kind>' not specified"],
-  ['an unknown rule', ['--only', 'infra-cluster,nothing'], 'there is no rule nothing'],
-  ['an unknown rule to skip', ['--skip', 'infra-clu'], 'there is no rule infra-clu'],
+  ['no kind', [], 'no provider to test'],
+  [
+    'a machine without its cluster',
+    ['--ipam', 'DevPool', '--machine', 'LocalMachine'],
+    'InfraMachine is tested with its InfraCluster',
+  ],
+  ['an unknown rule', [...local, '--only', 'infra-cluster,nothing'], 'there is no rule nothing'],
+  ['an unknown rule to skip', [...local, '--skip', 'infra-clu'], 'there is no rule infra-clu'],
   [
     'a report of an unknown format',
-    ['--report', 'a.pdf'],
+    [...local, '--report', 'a.pdf'],
     '--report a.pdf: expected a name that ends with .txt, .json, .xml or .html',
   ],
-  ['an invalid duration', ['--timeout', '3'], 'expected a duration such as 90s'],
-  ['0 parallel clusters', ['--parallel', '0'], 'expected a whole number from 1 to 32'],
-  ['a file of examples that does not exist', ['--examples', '/nowhere.yaml'], '--examples /nowhere.yaml: ENOENT'],
-])('rejects %s', async (name, args, message) => {
-  const { code, err } = await runToEnd(['conform', ...(name === 'no kind' ? [] : ['--infrastructure', 'LocalCluster']), ...args])
+  ['an invalid duration', [...local, '--timeout', '3'], 'expected a duration such as 90s'],
+  ['0 parallel clusters', [...local, '--parallel', '0'], 'expected a whole number from 1 to 32'],
+  ['a file of examples that does not exist', [...local, '--examples', '/nowhere.yaml'], '--examples /nowhere.yaml: ENOENT'],
+])('rejects %s', async (_, args, message) => {
+  const { code, err } = await runToEnd(['conform', ...args])
   expect(err).toContain(message)
   expect(code).toBe(2)
 })

@@ -6,6 +6,7 @@ import {
   type ContractName,
   countsOf,
   defaultLimits,
+  findPool,
   findTarget,
   formatReport,
   NoSuchTarget,
@@ -27,11 +28,12 @@ import { type AccessFlags, managementAccess, withAccess } from '../management-ac
 import { versions } from '../versions.ts'
 
 interface Options extends AccessFlags {
-  readonly infrastructure: string
+  readonly infrastructure?: string
   readonly machine?: string
   readonly machinePool?: string
   readonly bootstrap?: string
   readonly controlPlane?: string
+  readonly ipam?: string
   readonly core: 'own' | 'upstream'
   readonly examples?: string
   readonly only?: readonly string[]
@@ -50,11 +52,12 @@ interface Options extends AccessFlags {
 export function conformCommand(io: Io, finish: (code: number) => void): Command {
   return withAccess(new Command('conform'))
     .description('Test a running provider against the provider contracts, on any API server')
-    .requiredOption('--infrastructure <kind>', 'kind of the InfraCluster, such as LocalCluster or LocalCluster.<group>')
+    .option('--infrastructure <kind>', 'kind of the InfraCluster, such as LocalCluster or LocalCluster.<group>')
     .option('--machine <kind>', 'kind of the InfraMachine (default: as the InfraCluster, with Machine for Cluster)')
     .option('--machine-pool <kind>', 'kind of the InfraMachinePool')
     .option('--bootstrap <kind>', 'kind of the BootstrapConfig (default: a stub)')
     .option('--control-plane <kind>', 'kind of the ControlPlane (default: a stub)')
+    .option('--ipam <kind>', 'kind of the address pools of an IPAM provider; needs an example with addresses')
     .addOption(
       new Option('--core <core>', 'run core in this process, or use the core manager of the cluster')
         .choices(['own', 'upstream'])
@@ -95,6 +98,17 @@ export function conformCommand(io: Io, finish: (code: number) => void): Command 
 }
 
 async function run(options: Options, io: Io): Promise<ConformReport> {
+  const { infrastructure, ipam } = options
+  if (infrastructure === undefined && ipam === undefined) {
+    throw new UsageError(
+      'no provider to test',
+      'Name the kind of its InfraCluster with --infrastructure, or of its address pools with --ipam.',
+    )
+  }
+  const names = namesOf(options)
+  const [contract] = infrastructure === undefined ? Object.keys(names) : []
+  if (contract !== undefined)
+    throw new UsageError(`a kind of ${contract} is tested with its InfraCluster`, 'Name it with --infrastructure.')
   const chosen = chosenRules(options)
   for (const file of options.report ?? []) reportFormat(file)
   const examples = options.examples === undefined ? [] : readExamples(options.examples)
@@ -103,13 +117,16 @@ async function run(options: Options, io: Io): Promise<ConformReport> {
   const transport = httpsTransport(access, { clock, random, userAgent: 'capstan' })
   const client = createClient(transport)
   try {
-    const target = await findTarget(client, namesOf(options), examples, signal).catch((err: unknown) => {
-      if (err instanceof NoSuchTarget) throw new UsageError(err.message, 'Install the provider first; see kubectl api-resources.')
-      throw err
-    })
-    if (!target.InfraMachine) {
-      throw new UsageError(`no InfraMachine kind belongs to ${options.infrastructure}`, 'Name its kind with --machine.')
+    const found = async <T>(kinds: Promise<T>): Promise<T> =>
+      kinds.catch((err: unknown) => {
+        if (err instanceof NoSuchTarget) throw new UsageError(err.message, err.hint)
+        throw err
+      })
+    const target = await found(findTarget(client, names, examples, signal))
+    if (infrastructure !== undefined && !target.InfraMachine) {
+      throw new UsageError(`no InfraMachine kind belongs to ${infrastructure}`, 'Name its kind with --machine.')
     }
+    const pool = ipam === undefined ? undefined : await found(findPool(client, ipam, examples, signal))
     const log = createLogger(io, 'error', 'text')
     const stopCore = options.core === 'own' ? await startOwnCore({ client, clock, random, log, signal }) : async () => {}
     try {
@@ -120,6 +137,7 @@ async function run(options: Options, io: Io): Promise<ConformReport> {
         random,
         signal,
         target,
+        ...(pool ? { pool } : {}),
         rules: chosen,
         prefix: `conform-${random.next().toString(36).slice(2, 7).padEnd(5, 'x')}`,
         limits: { wait: options.timeout, quiet: options.quiet },

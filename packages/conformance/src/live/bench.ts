@@ -1,5 +1,14 @@
 /** Environment of a scenario: its own namespace, a recording of it, and waits with time limits. */
-import { Cluster, Machine, MachineDeployment, MachinePool, MachineSet, PausedAnnotation } from '@capstan/api'
+import {
+  Cluster,
+  IPAddress,
+  IPAddressClaim,
+  Machine,
+  MachineDeployment,
+  MachinePool,
+  MachineSet,
+  PausedAnnotation,
+} from '@capstan/api'
 import type { ContractVersion } from '@capstan/api/contract'
 import {
   type Client,
@@ -22,7 +31,7 @@ import {
 import type { ContractName } from '../manifests.ts'
 import { type Moment, Recording } from './recording.ts'
 import { stubs } from './stubs.ts'
-import type { Target } from './target.ts'
+import type { PoolKind, Target } from './target.ts'
 
 /** Times in milliseconds. */
 export interface Limits {
@@ -45,6 +54,7 @@ export interface BenchOptions {
   readonly clock: Clock
   readonly random: Random
   readonly target: Target
+  readonly pool?: PoolKind
   readonly limits: Limits
   readonly versions: Versions
   /** Ends and starts the provider; absent: restarts cannot be tested. */
@@ -64,6 +74,7 @@ export interface Snapshot {
 /** Record of a scenario, for the checks. */
 export interface ScenarioRecord {
   readonly target: Target
+  readonly pool: PoolKind | undefined
   readonly versions: Versions
   readonly limits: Limits
   readonly recording: Recording
@@ -90,6 +101,7 @@ export class ScenarioStopped extends Error {
 export class Bench implements ScenarioRecord {
   readonly client: Client
   readonly target: Target
+  readonly pool: PoolKind | undefined
   readonly versions: Versions
   readonly limits: Limits
   readonly namespace: string
@@ -106,6 +118,7 @@ export class Bench implements ScenarioRecord {
     this.#options = options
     this.client = options.client
     this.target = options.target
+    this.pool = options.pool
     this.versions = options.versions
     this.limits = options.limits
     this.restart = options.restart
@@ -126,6 +139,7 @@ export class Bench implements ScenarioRecord {
     const { client, clock, random, signal } = this.#options
     await client.create(Namespace, { metadata: { name: this.namespace } }, { signal })
     const kinds: Kind[] = [Cluster, Machine, MachineSet, MachineDeployment, MachinePool, Secret, ...this.targetKinds()]
+    if (this.pool) kinds.push(IPAddressClaim, IPAddress, this.pool.kind)
     await this.recording.follow(client, kinds, this.namespace, {
       clock,
       random,
@@ -151,18 +165,23 @@ export class Bench implements ScenarioRecord {
   async create<T extends KubeObject>(kind: Kind<T>, object: Input<T>): Promise<T> {
     return this.client.create(
       kind,
-      { ...object, metadata: { ...object.metadata, namespace: this.namespace } },
+      { ...object, metadata: { ...object.metadata, ...this.#scopeOf(kind) } },
       { signal: this.#options.signal },
     )
   }
 
   async patch<T extends KubeObject>(kind: Kind<T>, name: string, body: object, subresource?: 'status'): Promise<T> {
     const options = { signal: this.#options.signal, ...(subresource ? { subresource } : {}) }
-    return this.client.patch(kind, { namespace: this.namespace, name }, { type: 'merge', body }, options)
+    return this.client.patch(kind, { ...this.#scopeOf(kind), name }, { type: 'merge', body }, options)
   }
 
   async delete(kind: Kind, name: string, options: DeleteOptions = {}): Promise<void> {
-    await orAbsent(this.client.delete(kind, { namespace: this.namespace, name }, { ...options, signal: this.#options.signal }))
+    await orAbsent(this.client.delete(kind, { ...this.#scopeOf(kind), name }, { ...options, signal: this.#options.signal }))
+  }
+
+  /** The namespace, for kinds that have one. */
+  #scopeOf(kind: Kind): { namespace?: string } {
+    return kind.scope === 'Cluster' ? {} : { namespace: this.namespace }
   }
 
   /** Sends a request and records its result for a check. */
@@ -223,18 +242,20 @@ export class Bench implements ScenarioRecord {
     const signal = AbortSignal.timeout(seconds(120))
     try {
       await this.#unpause(signal)
+      const stuckAddresses = await this.#removeAddresses(signal)
       await this.#removeAll(Cluster, signal)
       const kinds: Kind[] = [Machine, MachinePool, ...this.targetKinds()]
       for (const kind of kinds) await this.#removeAll(kind, signal)
       const stuck = await this.#release([Cluster, MachineDeployment, MachineSet, ...kinds], signal)
       await orAbsent(this.client.delete(Namespace, { name: this.namespace }, { signal }))
-      return stuck
+      return [...stuckAddresses, ...stuck]
     } finally {
       this.#over.abort()
     }
   }
 
   targetKinds(): Kind<UnknownObject>[] {
+    if (!this.target.InfraCluster) return []
     return [
       ...Object.values(this.target).map(({ kind }) => kind),
       ...(this.target.ControlPlane ? [] : [stubs[0]!]),
@@ -245,7 +266,7 @@ export class Bench implements ScenarioRecord {
   /** Unpauses objects, because controllers do not delete paused ones. */
   async #unpause(signal: AbortSignal): Promise<void> {
     const { namespace } = this
-    for (const kind of [Cluster, ...this.targetKinds()] as Kind[]) {
+    for (const kind of [Cluster, ...this.targetKinds(), ...(this.pool ? [IPAddressClaim] : [])] as Kind[]) {
       for (const object of (await this.client.list(kind, { namespace, signal })).items) {
         const body = {
           ...(kind === (Cluster as Kind) ? { spec: { paused: null } } : {}),
@@ -254,6 +275,16 @@ export class Bench implements ScenarioRecord {
         await orAbsent(this.client.patch(kind, keyOf(object), { type: 'merge', body }, { signal }))
       }
     }
+  }
+
+  /** Deletes claims, then the pool: providers release an address only while its Cluster and its pool exist. */
+  async #removeAddresses(signal: AbortSignal): Promise<string[]> {
+    if (!this.pool) return []
+    const { kind } = this.pool
+    await this.#removeAll(IPAddressClaim, signal)
+    const stuck = await this.#release([IPAddressClaim, IPAddress], signal)
+    await orAbsent(this.client.delete(kind, { ...this.#scopeOf(kind), name: this.namespace }, { signal }))
+    return [...stuck, ...(await this.#release([kind], signal))]
   }
 
   async #removeAll(kind: Kind, signal: AbortSignal): Promise<void> {
@@ -288,8 +319,11 @@ export class Bench implements ScenarioRecord {
     const lists = await Promise.all(
       kinds.map(async (kind) => {
         try {
-          const { items } = await this.client.list(kind, { namespace: this.namespace, signal })
-          return items.map((object) => ({ kind, object }))
+          const { items } = await this.client.list(kind, { ...this.#scopeOf(kind), signal })
+          // Of kinds without a namespace, the driver creates only a pool with the name of the namespace.
+          return items
+            .filter(({ metadata }) => kind.scope !== 'Cluster' || metadata.name === this.namespace)
+            .map((object) => ({ kind, object }))
         } catch (err) {
           if (isReason(err, 'NotFound')) return []
           throw err

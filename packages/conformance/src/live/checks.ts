@@ -36,8 +36,8 @@ export interface LiveCheck {
   readonly looksAt: string
   /** The scenario whose record the check reads. */
   readonly scenario: ScenarioName
-  /** The contract of the checked kind: without that kind the check is not applicable. */
-  readonly contract?: ContractName
+  /** The contract of the checked kind: without that kind the check is not applicable. `IPAM`: a kind of address pools. */
+  readonly contract?: ContractName | 'IPAM'
   run(seen: ScenarioRecord): LiveResult
 }
 
@@ -79,7 +79,7 @@ function statesAt(seen: ScenarioRecord, contract: ContractName, mark: string): r
 }
 
 /** Returns the mark. When the scenario stopped before this mark, but after the mark `after`, returns the mark of the stop. */
-const orWhenStopped = ({ marks }: ScenarioRecord, mark: string, after: string): string =>
+export const orWhenStopped = ({ marks }: ScenarioRecord, mark: string, after: string): string =>
   !marks.has(mark) && marks.has(after) ? 'stopped' : mark
 
 /** Reason for a check without observations: the scenario stopped earlier. */
@@ -88,7 +88,7 @@ const stoppedBefore = ({ stopped }: ScenarioRecord, step: string): LiveResult =>
 })
 
 /** Returns the observations, or the reason when there are none. */
-const orStopped = (seen: ScenarioRecord, step: string, found: readonly Observation[]): LiveResult =>
+export const orStopped = (seen: ScenarioRecord, step: string, found: readonly Observation[]): LiveResult =>
   found.length > 0 ? found : stoppedBefore(seen, step)
 
 /** A check of each object that exists when the cluster of the scenario `life` is ready, and after it was scaled. */

@@ -1,9 +1,9 @@
 import { Namespace, seconds, seededRandom, type UnknownObject } from '@capstan/kube'
-import { localProvider, type ProviderEnv, providerEnv } from '@capstan/testing'
+import { localProvider, poolProvider, type ProviderEnv, providerEnv } from '@capstan/testing'
 import { afterEach, expect, test } from 'vitest'
 import { rules } from '../rules/index.ts'
 import { conform, type ConformOptions, type ConformReport } from './conform.ts'
-import { findTarget, NoSuchTarget, type TargetNames } from './target.ts'
+import { findPool, findTarget, NoSuchTarget, type TargetNames } from './target.ts'
 import type { Verdict } from './verdict.ts'
 
 const local = {
@@ -173,6 +173,69 @@ test('an interrupted run deletes its objects', async () => {
   await expect(run(local, { signal: interrupted.signal, progress })).rejects.toThrow('interrupted')
   await env.advance(seconds(60))
   expect(await namespaces()).toEqual([])
+})
+
+const poolExample: UnknownObject = {
+  ...example('ipam', 'DevPool', { addresses: Array.from({ length: 20 }, (_, i) => `10.0.0.${i + 2}`), prefix: 24 }),
+  apiVersion: 'ipam.example.com/v1alpha1',
+}
+
+test('an IPAM provider is tested alone, and keeps every rule', async () => {
+  env = await providerEnv(poolProvider())
+  const pool = await findPool(env.client, 'DevPool', [poolExample], new AbortController().signal)
+  const report = await run({}, { pool })
+  expect(report.target).toEqual([{ contract: 'IPAM', kind: 'DevPool.v1alpha1.ipam.example.com' }])
+  expect(report.scenarios).toMatchObject([{ name: 'addresses', stopped: undefined }])
+  expect(withVerdict(report, 'fail', 'warn')).toEqual([])
+  const verdicts = new Map(report.results.map(({ rule, verdict }) => [rule.id, verdict]))
+  const tested = rules.filter(({ id, live }) => id.startsWith('ipam.') && live).map(({ id }) => id)
+  expect(tested).toHaveLength(11)
+  expect(tested.filter((id) => verdicts.get(id) !== 'pass')).toEqual([])
+  expect(report.leftovers).toEqual([])
+  expect(await namespaces()).toEqual([])
+})
+
+test('an IPAM provider is tested beside an infrastructure provider', async () => {
+  const [local, addresses] = [localProvider(), poolProvider()]
+  env = await providerEnv({
+    kinds: [...local.kinds, ...addresses.kinds],
+    start(context) {
+      const running = local.start(context)
+      return { ...running, controllers: [...running.controllers, ...addresses.start(context).controllers] }
+    },
+  })
+  const pool = await findPool(env.client, 'DevPool', [poolExample], new AbortController().signal)
+  const report = await run({ InfraCluster: 'LocalCluster' }, { pool })
+  expect(report.scenarios.map(({ stopped }) => stopped)).toEqual(report.scenarios.map(() => undefined))
+  expect(report.scenarios.map(({ name }) => name)).toContain('addresses')
+  expect(withVerdict(report, 'fail', 'warn')).toEqual([])
+  expect(report.leftovers).toEqual([])
+})
+
+test('an inactive IPAM provider fails, and its objects are deleted', async () => {
+  env = await providerEnv({ ...poolProvider(), start: () => ({ controllers: [], close: async () => {} }) })
+  const pool = await findPool(env.client, 'DevPool', [poolExample], new AbortController().signal)
+  const report = await run({}, { pool })
+  expect(report.scenarios).toMatchObject([
+    { stopped: 'waited 120 s until claims by-name, by-label, other have status.addressRef' },
+  ])
+  expect(withVerdict(report, 'fail', 'warn')).toEqual(['fail: ipam.claims', 'fail: ipam.address-ref'])
+  expect(report.results.find(({ rule }) => rule.id === 'ipam.claims')!.observations[0]).toMatchObject({
+    object: 'IPAddressClaim conform-addresses/by-name',
+    found: 'nothing',
+    holds: false,
+  })
+  expect(report.results.find(({ rule }) => rule.id === 'ipam.pausing')).toMatchObject({ verdict: 'not testable here' })
+  expect(await namespaces()).toEqual([])
+})
+
+test('a pool needs an example, in a version that is served', async () => {
+  env = await providerEnv(poolProvider())
+  const find = (...examples: UnknownObject[]) => findPool(env.client, 'DevPool', examples, new AbortController().signal)
+  await expect(find()).rejects.toThrow('IPAM: no example of kind DevPool')
+  await expect(find({ ...poolExample, apiVersion: 'ipam.example.com/v9' })).rejects.toThrow(
+    'IPAM: the API server does not serve version v9 of kind DevPool',
+  )
 })
 
 test('a kind that does not exist is an error that names the contract', async () => {

@@ -7,6 +7,7 @@ import {
   customResourceDefinition,
   isReason,
   isTrue,
+  type Kind,
   messageOf,
   orAbsent,
   resourceName,
@@ -44,9 +45,16 @@ export interface ScenarioResult {
   readonly stopped: string | undefined
 }
 
+export interface TestedKind {
+  readonly contract: ContractName | 'IPAM'
+  readonly kind: string
+  /** Absent for address pools. */
+  readonly contractVersion?: string
+}
+
 export interface ConformReport {
-  /** Contract, kind and contract version of the tested kinds. */
-  readonly target: readonly { readonly contract: ContractName; readonly kind: string; readonly contractVersion: string }[]
+  /** The tested kinds. */
+  readonly target: readonly TestedKind[]
   readonly startedAt: number
   readonly endedAt: number
   readonly results: readonly RuleResult[]
@@ -59,7 +67,7 @@ export interface ConformReport {
 const exclusiveScenarios: ReadonlySet<ScenarioName> = new Set(['restarted'])
 
 export async function conform(options: ConformOptions): Promise<ConformReport> {
-  const { client, clock, signal, rules, target, prefix = 'conform', concurrency = 4, progress } = options
+  const { client, clock, signal, rules, prefix = 'conform', concurrency = 4, progress } = options
   const startedAt = clock.now()
   const needed = scenarioNames.filter(
     (name) =>
@@ -99,11 +107,7 @@ export async function conform(options: ConformOptions): Promise<ConformReport> {
 
   const manifests = await manifestsOf(client, options)
   return {
-    target: Object.values(target).map(({ contract, kind, contractVersion }) => ({
-      contract,
-      kind: `${kind.kind}.${kind.version}.${kind.group}`,
-      contractVersion,
-    })),
+    target: testedKinds(options),
     startedAt,
     endedAt: clock.now(),
     results: rules.map((rule) => resultOf(rule, manifests, benches, options)),
@@ -112,14 +116,23 @@ export async function conform(options: ConformOptions): Promise<ConformReport> {
   }
 }
 
+const testedKinds = ({ target, pool }: BenchOptions): TestedKind[] => [
+  ...Object.values(target).map(({ contract, kind, contractVersion }) => ({ contract, kind: fullName(kind), contractVersion })),
+  ...(pool ? [{ contract: 'IPAM' as const, kind: fullName(pool.kind) }] : []),
+]
+
+const fullName = ({ group, version, kind }: Kind): string => `${kind}.${version}.${group}`
+
 /** Waits for all promises, then throws the first failure, so that no scenario is left running. */
 async function waitForAll(promises: readonly Promise<void>[]): Promise<void> {
   const failed = (await Promise.allSettled(promises)).find((result) => result.status === 'rejected')
   if (failed) throw failed.reason
 }
 
-const isUnderTest = ({ contract }: LiveCheck, { target }: Pick<BenchOptions, 'target'>): boolean =>
-  contract === undefined || target[contract] !== undefined
+const isUnderTest = (
+  { contract = 'InfraCluster' }: LiveCheck,
+  { target, pool }: Pick<BenchOptions, 'target' | 'pool'>,
+): boolean => (contract === 'IPAM' ? pool : target[contract]) !== undefined
 
 function resultOf(
   rule: Rule,
@@ -127,10 +140,10 @@ function resultOf(
   benches: ReadonlyMap<ScenarioName, Bench>,
   options: ConformOptions,
 ): RuleResult {
-  const { target, clock } = options
+  const { target, pool, clock } = options
   const contracts = rule.pages.filter((page) => page !== 'clusterctl')
-  if (contracts.length > 0 && !contracts.some((contract) => contract !== 'IPAM' && target[contract])) {
-    const reason = `no kind of ${contracts.join(' or ')} is under test`
+  if (contracts.length > 0 && !contracts.some((contract) => (contract === 'IPAM' ? pool : target[contract]))) {
+    const reason = `no kind of ${contracts.join(' or ').replace('IPAM', 'address pools')} is under test`
     return { rule, verdict: 'not applicable', reason, observations: [] }
   }
   const results: LiveResult[] = []
@@ -175,11 +188,13 @@ const staticObservation = ({ manifest, path, message, edit }: Problem, at: numbe
   found: message,
 })
 
-const passedObservation = (rule: Rule, { kinds }: ProviderManifests, at: number): Observation => ({
+const passedObservation = (rule: Rule, { kinds, pool }: ProviderManifests, at: number): Observation => ({
   holds: true,
-  object: kinds
-    .filter(({ contract }) => rule.pages.includes(contract))
-    .map(({ crd }) => `CustomResourceDefinition ${crd.metadata.name}`)
+  object: [
+    ...kinds.filter(({ contract }) => rule.pages.includes(contract)).map(({ crd }) => crd.metadata.name),
+    ...(pool !== undefined && rule.pages.includes('IPAM') ? [pool] : []),
+  ]
+    .map((name) => `CustomResourceDefinition ${name}`)
     .join(', '),
   field: isChecked(rule) ? rule.check.looksAt : '',
   at,
@@ -191,9 +206,10 @@ const stubRole = 'capstan-conform'
 const aggregation = { 'cluster.x-k8s.io/aggregate-to-manager': 'true' }
 
 /** CustomResourceDefinitions and aggregated roles of the provider under test. */
-async function manifestsOf(client: Client, { target, signal }: ConformOptions): Promise<ProviderManifests> {
+async function manifestsOf(client: Client, { target, pool, signal }: ConformOptions): Promise<ProviderManifests> {
   const manifest = (object: object): Manifest => ({ object: object as Manifest['object'], file: 'cluster', line: 1 })
   const crds = Object.values(target).flatMap(({ crd, template }) => [crd, ...(template ? [template.crd] : [])])
+  if (pool) crds.push(pool.crd)
   const roles = await client.list(ClusterRole, {
     labelSelector: Object.entries(aggregation)
       .map((pair) => pair.join('='))
@@ -207,13 +223,13 @@ async function manifestsOf(client: Client, { target, signal }: ConformOptions): 
         .filter(({ metadata }) => metadata.name !== stubRole)
         .map((role) => manifest({ ...role, apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole' })),
     ],
-    { isRendered: false },
+    { isRendered: false, ...(pool ? { pool: pool.crd.metadata.name } : {}) },
   )
 }
 
 /** Installs stub kinds for providers that are not under test, with access for core. @returns a function that removes them */
-async function installStubs({ client, clock, signal, limits, target }: ConformOptions): Promise<() => Promise<void>> {
-  if (target.ControlPlane && target.BootstrapConfig) return async () => {}
+async function installStubs({ client, clock, signal, limits, target, pool }: ConformOptions): Promise<() => Promise<void>> {
+  if (!pool && target.ControlPlane && target.BootstrapConfig) return async () => {}
   for (const stub of stubs) {
     const crd = customResourceDefinition(stub)
     await client.apply(CustomResourceDefinition, crd, { fieldManager: stubRole, force: true, signal })

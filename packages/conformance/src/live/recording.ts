@@ -101,7 +101,8 @@ export class Recording {
   ): Promise<void> {
     const lives = new Map<string, Life>()
     this.#lives.set(resourceName(kind), lives)
-    for await (const event of watchObjects(client, kind, { clock, random, signal, namespace })) {
+    const scope = kind.scope === 'Cluster' ? {} : { namespace }
+    for await (const event of watchObjects(client, kind, { clock, random, signal, ...scope })) {
       if (event.kind === 'progress') continue
       if (event.kind === 'replaced') {
         const there = new Set(event.objects.map(({ metadata }) => metadata.uid))

@@ -1,6 +1,6 @@
 /** Formats a report as text, JSON, JUnit and HTML. */
 import { linkOf } from '../rule.ts'
-import type { ConformReport, RuleResult } from './conform.ts'
+import type { ConformReport, RuleResult, TestedKind } from './conform.ts'
 import { type Observation, type Verdict, Verdicts } from './verdict.ts'
 
 export const ReportFormats = ['text', 'json', 'junit', 'html'] as const
@@ -43,12 +43,15 @@ const evidenceOf = ({ observations }: RuleResult, most: number): readonly Observ
 
 const mostEvidence = 5
 
+const describeKind = ({ contract, kind, contractVersion }: TestedKind): string =>
+  `${contract}: ${kind}${contractVersion === undefined ? '' : `, contract ${contractVersion}`}`
+
 function text(report: ConformReport): string {
   const { target, results, scenarios, leftovers } = report
   const broken = results.filter(({ verdict }) => verdict === 'fail' || verdict === 'warn')
   const width = 'not testable here'.length
   return [
-    ...target.map(({ contract, kind, contractVersion }) => `${contract}: ${kind}, contract ${contractVersion}`),
+    ...target.map(describeKind),
     '',
     ...results
       .filter(({ verdict }) => verdict !== 'not applicable')
@@ -157,7 +160,7 @@ function html(report: ConformReport, version: string): string {
 <head><meta charset="utf-8"><title>Contract report</title><meta name="viewport" content="width=device-width"><style>${style}</style></head>
 <body>
 <h1>Contract report</h1>
-<p>${report.target.map(({ contract, kind, contractVersion }) => `${contract}: <code>${escape(kind)}</code>, contract ${contractVersion}`).join('<br>')}</p>
+<p>${report.target.map((kind) => escape(describeKind(kind))).join('<br>')}</p>
 <p>${escape(summary(report))}. Capstan ${escape(version)}, ${instant(report.startedAt)}.</p>
 ${report.scenarios
   .filter(({ stopped }) => stopped !== undefined)

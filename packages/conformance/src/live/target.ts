@@ -25,9 +25,24 @@ export type Target = { readonly [contract in ContractName]?: TargetKind }
 /** The user's names of kinds: `LocalCluster`, `LocalCluster.infrastructure.capstan.dev` or `localclusters.infrastructure.capstan.dev`. */
 export type TargetNames = { readonly [contract in ContractName]?: string }
 
+/** The kind of address pools under test. Pools have no contract version. */
+export interface PoolKind {
+  readonly crd: CustomResourceDefinition
+  readonly kind: Kind<UnknownObject>
+  /** Metadata and spec of the pools that scenarios create. */
+  readonly example: UnknownObject
+}
+
 /** Error for a name that is no kind of the contract. */
 export class NoSuchTarget extends Error {
   override readonly name = 'NoSuchTarget'
+  /** What to do. */
+  readonly hint: string
+
+  constructor(message: string, hint = 'Install the provider first; see kubectl api-resources.') {
+    super(message)
+    this.hint = hint
+  }
 }
 
 /**
@@ -52,7 +67,35 @@ export async function findTarget(
   return target
 }
 
-function findByName(contract: ContractName, name: string, crds: readonly CustomResourceDefinition[]): CustomResourceDefinition {
+/** Finds the kind of address pools. @throws NoSuchTarget also without an example, because the driver knows no addresses */
+export async function findPool(
+  client: Client,
+  name: string,
+  examples: readonly UnknownObject[],
+  signal: AbortSignal,
+): Promise<PoolKind> {
+  const { items: crds } = await client.list(CustomResourceDefinition, { signal })
+  const crd = findByName('IPAM', name, crds)
+  const { group, names, versions } = crd.spec
+  const example = examples.find(({ apiVersion, kind }) => apiVersion.startsWith(`${group}/`) && kind === names.kind)
+  if (!example) {
+    throw new NoSuchTarget(
+      `IPAM: no example of kind ${names.kind}`,
+      'Write a pool with at least 12 addresses to a file, and name it with --examples.',
+    )
+  }
+  const version = example.apiVersion.slice(group.length + 1)
+  if (!versions.some((one) => one.name === version && one.served)) {
+    throw new NoSuchTarget(`IPAM: the API server does not serve version ${version} of kind ${names.kind}`)
+  }
+  return { crd, kind: inVersion(crd, version), example }
+}
+
+function findByName(
+  contract: ContractName | 'IPAM',
+  name: string,
+  crds: readonly CustomResourceDefinition[],
+): CustomResourceDefinition {
   const found = crds.filter(({ metadata, spec: { group, names } }) =>
     [names.kind, `${names.kind}.${group}`, metadata.name].includes(name),
   )
@@ -123,4 +166,5 @@ const inVersion = ({ spec }: CustomResourceDefinition, version: string): Kind<Un
     apiVersion: `${spec.group}/${version}`,
     kind: spec.names.kind,
     plural: spec.names.plural || pluralOf(spec.names.kind),
+    scope: spec.scope as Kind['scope'],
   })

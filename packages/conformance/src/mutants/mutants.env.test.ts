@@ -8,11 +8,11 @@ import {
   type WatchEvent,
 } from '@capstan/kube'
 import { localKinds } from '@capstan/local'
-import { localProvider, providerEnv } from '@capstan/testing'
+import { localProvider, poolProvider, providerEnv } from '@capstan/testing'
 import { describe, expect, test } from 'vitest'
 import { lint } from '../lint.ts'
 import { conform } from '../live/conform.ts'
-import { findTarget } from '../live/target.ts'
+import { findPool, findTarget } from '../live/target.ts'
 import { providerManifests } from '../manifests.ts'
 import { rules } from '../rules/index.ts'
 import { type Draft, type Mutant, mutants } from './mutants.ts'
@@ -31,6 +31,13 @@ const pool: UnknownObject = {
   kind: 'LocalMachinePool',
   metadata: { name: '', uid: '', resourceVersion: '', creationTimestamp: '' },
   spec: { machines: true },
+}
+
+const addresses: UnknownObject = {
+  ...pool,
+  apiVersion: 'ipam.example.com/v1alpha1',
+  kind: 'DevPool',
+  spec: { addresses: Array.from({ length: 20 }, (_, i) => `10.0.0.${i + 2}`), prefix: 24 },
 }
 
 /** Findings of lint for the rule, in declarations that the mutant changes. */
@@ -83,13 +90,14 @@ function through(transport: Transport, { read, write }: Mutant, starts: () => nu
 }
 
 async function verdictOf(mutant: Mutant): Promise<string> {
-  const local = localProvider()
+  const isOfPools = mutant.rule.startsWith('ipam.')
+  const provider = isOfPools ? poolProvider() : localProvider()
   let starts = 0
   const env = await providerEnv({
-    ...local,
+    ...provider,
     start(means) {
       starts++
-      return local.start(means)
+      return provider.start(means)
     },
     between: (transport) => through(transport, mutant, () => starts),
   })
@@ -100,7 +108,9 @@ async function verdictOf(mutant: Mutant): Promise<string> {
         client: env.client,
         clock: env.clock,
         random: seededRandom(3),
-        target: await findTarget(env.client, mutant.infrastructureOnly ? infrastructure : names, [pool], signal),
+        ...(isOfPools
+          ? { target: {}, pool: await findPool(env.client, 'DevPool', [addresses], signal) }
+          : { target: await findTarget(env.client, mutant.infrastructureOnly ? infrastructure : names, [pool], signal) }),
         rules: rules.filter(({ id }) => id === mutant.rule),
         signal,
         limits: { wait: seconds(30), quiet: seconds(10) },

@@ -1,5 +1,5 @@
 /**
- * Mutants of the local provider: each breaks one rule. The provider itself is unchanged; its requests to the API server are changed: `read`
+ * Mutants of the local provider and of an IPAM provider: each breaks one rule. The provider itself is unchanged; its requests to the API server are changed: `read`
  * changes what it reads, `write` what it writes, `crd` the declaration of its kinds.
  */
 import {
@@ -545,8 +545,119 @@ const behaving: readonly Mutant[] = [
   },
 ]
 
+const claims = 'ipaddressclaims'
+const addresses = 'ipaddresses'
+
+/** Changes an owner reference of new IPAddresses: the first is that to the claim, the second that to the pool. */
+const onAddressOwner =
+  (index: number, change: (reference: Draft) => void) =>
+  ({ plural, verb, body }: Write): void => {
+    if (plural === addresses && verb === 'create') change(body.metadata.ownerReferences[index])
+  }
+
+const withoutOwner = (index: number) =>
+  function write({ plural, verb, body }: Write): void {
+    if (plural === addresses && verb === 'create') body.metadata.ownerReferences.splice(index, 1)
+  }
+
+/** Mutants of an IPAM provider: `poolProvider` of `@capstan/testing`. */
+const ofPools: readonly Mutant[] = [
+  {
+    rule: 'ipam.claims',
+    what: 'allocates the same address for all claims',
+    write: replaceValue(addresses, ['spec', 'address'], () => '10.0.0.99'),
+  },
+  {
+    rule: 'ipam.claims',
+    what: 'does not see claims with an annotation, also after the pause',
+    read(plural, object) {
+      if (plural === claims && object.metadata.annotations) object.spec.poolRef.kind = 'OtherPool'
+    },
+  },
+  {
+    rule: 'ipam.foreign-claims',
+    what: 'does not compare the group of the pool',
+    read(plural, object) {
+      if (plural === claims) object.spec.poolRef.apiGroup = 'ipam.example.com'
+    },
+  },
+  {
+    rule: 'ipam.foreign-claims',
+    what: 'does not compare the kind of the pool',
+    read(plural, object) {
+      if (plural === claims) object.spec.poolRef.kind = 'DevPool'
+    },
+  },
+  { rule: 'ipam.pausing', what: 'ignores Cluster.spec.paused', read: blindToClusterPause },
+  { rule: 'ipam.pausing', what: 'ignores the annotation of the Cluster', read: blindToAnnotation('clusters', PausedAnnotation) },
+  { rule: 'ipam.pausing', what: 'ignores the annotation of the claim', read: blindToAnnotation(claims, PausedAnnotation) },
+  {
+    rule: 'ipam.pausing',
+    what: 'ignores the label of the Cluster',
+    read(plural, object) {
+      if (plural === claims) delete object.metadata.labels
+    },
+  },
+  {
+    rule: 'ipam.pausing',
+    what: 'does not wait for a Cluster that does not exist',
+    read(plural, object) {
+      if (plural === claims && object.spec.clusterName === 'missing') delete object.spec.clusterName
+    },
+  },
+  {
+    rule: 'ipam.pausing',
+    what: 'releases addresses of a paused Cluster',
+    read(plural, object) {
+      if (plural === claims && object.metadata.deletionTimestamp) delete object.spec.clusterName
+    },
+  },
+  { rule: 'ipam.claim-finalizer', what: 'adds no finalizer to claims', write: removeField(claims, 'metadata', 'finalizers') },
+  {
+    rule: 'ipam.address-name',
+    what: 'adds a suffix to the name',
+    write({ plural, verb, body }) {
+      if (plural === addresses && verb === 'create') body.metadata.name += '-address'
+    },
+  },
+  { rule: 'ipam.address-claim-owner', what: 'the claim is not an owner', write: withoutOwner(0) },
+  {
+    rule: 'ipam.address-claim-owner',
+    what: 'the claim is not the controller',
+    write: onAddressOwner(0, (reference) => delete reference.controller),
+  },
+  {
+    rule: 'ipam.address-claim-owner',
+    what: 'the claim can be deleted first',
+    write: onAddressOwner(0, (reference) => delete reference.blockOwnerDeletion),
+  },
+  { rule: 'ipam.address-pool-owner', what: 'the pool is not an owner', write: withoutOwner(1) },
+  {
+    rule: 'ipam.address-pool-owner',
+    what: 'the pool can be deleted first',
+    write: onAddressOwner(1, (reference) => delete reference.blockOwnerDeletion),
+  },
+  {
+    rule: 'ipam.address-finalizer',
+    what: 'adds no finalizer to addresses',
+    write: removeField(addresses, 'metadata', 'finalizers'),
+  },
+  { rule: 'ipam.address-ref', what: 'does not report the address', write: removeField(claims, 'status', 'addressRef') },
+  {
+    rule: 'ipam.address-ref',
+    what: 'reports an address that does not exist',
+    write: replaceValue(claims, ['status', 'addressRef', 'name'], (name) => `${name}-address`),
+  },
+  { rule: 'ipam.release', what: 'keeps its finalizer on claims', write: keepFinalizer(claims) },
+  { rule: 'ipam.release', what: 'keeps its finalizer on addresses', write: keepFinalizer(addresses) },
+  { rule: 'ipam.pool-conditions', what: 'pools have no condition Ready', write: removeCondition('devpools', 'Ready') },
+]
+
 let writes = 0
 /** Returns true and false alternately, then true: a provider that never settles would stop the virtual clock. */
 const alternates = (): boolean => writes++ % 2 === 0 || writes > 20
 
-export const mutants: { readonly declared: readonly Mutant[]; readonly behaving: readonly Mutant[] } = { declared, behaving }
+export const mutants: { readonly declared: readonly Mutant[]; readonly behaving: readonly Mutant[] } = {
+  declared,
+  behaving: [...behaving, ...ofPools],
+}

@@ -2,6 +2,20 @@
 import { ContractVersions, pluralOf } from '@capstan/api/contract'
 import type { CustomResourceDefinition, JSONSchema } from '@capstan/kube'
 import { isCrd, type Manifest, type ProviderManifests } from '../manifests.ts'
+import {
+  addressClaimOwner,
+  addressFinalizer,
+  addressName,
+  addressPoolOwner,
+  addressRef,
+  claimFinalizer,
+  claimPausing,
+  claimsFulfilled,
+  foreignClaimsLeft,
+  poolReady,
+  released,
+} from '../live/address-checks.ts'
+import type { LiveCheck } from '../live/checks.ts'
 import type { Level, Problem, Rule, StaticCheck } from '../rule.ts'
 import { fieldAt } from '../schema-fields.ts'
 
@@ -9,11 +23,16 @@ type Pool = Manifest & { readonly object: CustomResourceDefinition }
 
 const coreKinds = ['IPAddress', 'IPAddressClaim']
 
-/** Kinds of address pools, which have no label that marks them: by a part of the group that is ipam, and a kind that ends with Pool. */
-export const poolsOf = ({ all }: ProviderManifests): Pool[] =>
+/**
+ * Kinds of address pools: the one that the user named, and, since no label marks them, those with a part of the group that is ipam and a
+ * kind that ends with Pool.
+ */
+export const poolsOf = ({ all, pool }: ProviderManifests): Pool[] =>
   all.filter((manifest): manifest is Pool => {
     if (!isCrd(manifest)) return false
-    const { group, names } = (manifest as Pool).object.spec
+    const { metadata, spec } = (manifest as Pool).object
+    if (metadata.name === pool) return true
+    const { group, names } = spec
     return /(^|\.)ipam\./.test(`${group}.`) && names.kind.endsWith('Pool') && !coreKinds.includes(names.kind)
   })
 
@@ -54,8 +73,9 @@ function conditionProblems(manifest: Pool): Problem[] {
   })
 }
 
-const noProvider = {
-  none: 'behaviour of the controller. conform does not test it either: its scenarios have no address pools',
+const behaviour = { none: 'behaviour of the controller' } as const
+const consumerBehaviour = {
+  none: 'behaviour of the controller. conform does not test it either: its scenarios have no machines with addresses from pools',
 } as const
 const consumers = 'infrastructure providers that take addresses from pools'
 const heading = {
@@ -71,7 +91,7 @@ const rule = (
   section: keyof typeof heading,
   sentence: string,
   why: string,
-  check: Rule['check'] = noProvider,
+  check: Rule['check'] | LiveCheck = section === 'consumer' ? consumerBehaviour : behaviour,
 ): Rule => ({
   id: `ipam.${id}`,
   level,
@@ -81,7 +101,7 @@ const rule = (
   applies: section === 'consumer' ? consumers : section === 'data' ? 'kinds of address pools' : 'IPAM providers',
   sentence,
   why,
-  check,
+  ...('scenario' in check ? { check: behaviour, live: [check] } : { check }),
 })
 
 export const ipamRules: readonly Rule[] = [
@@ -101,20 +121,24 @@ export const ipamRules: readonly Rule[] = [
     'An IPAddress has its pool as an owner.',
     { none: 'the API server adds these fields to every kind that a CustomResourceDefinition declares' },
   ),
-  rule(
-    'SHOULD',
-    'pool-conditions',
-    'data',
-    'Pools have status.conditions, with a condition Ready.',
-    'Users see nothing of the state of a pool.',
-    ofEachPool('`status.conditions` of each served version.', conditionProblems),
-  ),
+  {
+    ...rule(
+      'SHOULD',
+      'pool-conditions',
+      'data',
+      'Pools have status.conditions, with a condition Ready.',
+      'Users see nothing of the state of a pool.',
+      ofEachPool('`status.conditions` of each served version.', conditionProblems),
+    ),
+    live: [poolReady],
+  },
   rule(
     'MUST',
     'claims',
     'normal',
     'The provider watches IPAddressClaims, and allocates an address for each new claim whose spec.poolRef names one of its pools.',
     'A claim stays without an address, and the machine that it is for is not provisioned.',
+    claimsFulfilled,
   ),
   rule(
     'MUST',
@@ -122,6 +146,7 @@ export const ipamRules: readonly Rule[] = [
     'normal',
     'The provider leaves claims of pools of other providers alone.',
     'Two providers allocate addresses for one claim.',
+    foreignClaimsLeft,
   ),
   rule(
     'MUST',
@@ -129,6 +154,7 @@ export const ipamRules: readonly Rule[] = [
     'normal',
     'The provider does nothing for a claim while its Cluster (spec.clusterName, or the label cluster.x-k8s.io/cluster-name) is paused or does not exist, or while the claim has the annotation cluster.x-k8s.io/paused.',
     'clusterctl move pauses a Cluster and copies its objects: an address is allocated twice, or released while it is in use.',
+    claimPausing,
   ),
   rule(
     'SHOULD',
@@ -136,6 +162,7 @@ export const ipamRules: readonly Rule[] = [
     'normal',
     'The provider adds a finalizer to the claim before it allocates an address.',
     'A claim is deleted without notice, and its address is never released.',
+    claimFinalizer,
   ),
   rule(
     'SHOULD',
@@ -143,6 +170,7 @@ export const ipamRules: readonly Rule[] = [
     'normal',
     'The IPAddress has the name of its claim.',
     'After a crash before status.addressRef is written, a second address is allocated.',
+    addressName,
   ),
   rule(
     'MUST',
@@ -150,6 +178,7 @@ export const ipamRules: readonly Rule[] = [
     'normal',
     'The IPAddress has its claim as an owner, with controller and blockOwnerDeletion set to true.',
     'clusterctl move leaves the IPAddress behind, and the garbage collector does not delete it.',
+    addressClaimOwner,
   ),
   rule(
     'MUST',
@@ -157,6 +186,7 @@ export const ipamRules: readonly Rule[] = [
     'normal',
     'The IPAddress has its pool as an owner, with controller false and blockOwnerDeletion true.',
     'A pool is deleted while its addresses are in use.',
+    addressPoolOwner,
   ),
   rule(
     'SHOULD',
@@ -164,6 +194,7 @@ export const ipamRules: readonly Rule[] = [
     'normal',
     'The IPAddress has a finalizer that prevents its deletion, such as ipam.cluster.x-k8s.io/protect-address.',
     'An address that a user deletes is allocated again while a machine uses it.',
+    addressFinalizer,
   ),
   rule(
     'MUST',
@@ -171,6 +202,7 @@ export const ipamRules: readonly Rule[] = [
     'normal',
     'The provider sets status.addressRef of the claim to the IPAddress.',
     'The infrastructure provider waits for this field.',
+    addressRef,
   ),
   rule(
     'MUST',
@@ -178,6 +210,7 @@ export const ipamRules: readonly Rule[] = [
     'deleted',
     'For a deleted claim the provider releases the address, deletes the IPAddress with its finalizer, and removes its finalizer from the claim.',
     'The claim is never deleted, and with it the infrastructure machine that owns it.',
+    released,
   ),
   {
     ...rule(

@@ -1,4 +1,5 @@
 import type { Bench } from '../bench.ts'
+import { addresses } from './addresses.ts'
 import { deletion } from './deletion.ts'
 import { externallyManaged } from './externally-managed.ts'
 import { life } from './life.ts'
@@ -16,6 +17,8 @@ export const scenarios = {
   deletion,
   templates,
   'externally-managed': externallyManaged,
+  /** Needs a kind of address pools. */
+  addresses,
   /** Runs without other scenarios, because it stops the provider. */
   restarted,
 } satisfies Readonly<Record<string, (bench: Bench) => Promise<void>>>

@@ -1,0 +1,257 @@
+/** Live checks of IPAM providers: what the scenario `addresses` recorded. */
+import { IPAddress, IPAddressClaim } from '@capstan/api'
+import { isDeleting, type KubeObject, type OwnerReference } from '@capstan/kube'
+import { list, record } from '../manifests.ts'
+import type { ScenarioRecord } from './bench.ts'
+import { type LiveCheck, orStopped, orWhenStopped } from './checks.ts'
+import { type History, type State, stateAt } from './recording.ts'
+import {
+  addressOf,
+  blockedClaims,
+  deletedWhilePaused,
+  foreignClaims,
+  normalClaims,
+  resumedClaims,
+} from './scenarios/addresses.ts'
+import { type LiveResult, type Observation, observation } from './verdict.ts'
+
+type ClaimState = State<IPAddressClaim>
+
+const addressCheck = (looksAt: string, run: (seen: ScenarioRecord) => LiveResult): LiveCheck => ({
+  looksAt,
+  scenario: 'addresses',
+  contract: 'IPAM',
+  run,
+})
+
+/** Claims with these names, and all IPAddresses, as they were at a moment; none if the scenario did not come so far. */
+function at(seen: ScenarioRecord, mark: string, names: readonly string[]): { claims: ClaimState[]; addresses: IPAddress[] } {
+  const time = seen.marks.get(mark)
+  if (!time) return { claims: [], addresses: [] }
+  const claims = seen.recording
+    .histories(IPAddressClaim)
+    .flatMap((history) => stateAt<IPAddressClaim>(history, time) ?? [])
+    .filter(({ object }) => names.includes(object.metadata.name))
+  const addresses = seen.recording.histories(IPAddress).flatMap((history) => stateAt<IPAddress>(history, time)?.object ?? [])
+  return { claims, addresses }
+}
+
+/** The name of the mark `allocated`, or of the stop of a scenario that did not come so far. */
+const whenAllocated = (seen: ScenarioRecord): string => (seen.marks.has('allocated') ? 'allocated' : 'stopped')
+
+/** Claims that must be fulfilled, with their IPAddress. */
+const fulfilled = (seen: ScenarioRecord) =>
+  [[whenAllocated(seen), normalClaims] as const, [orWhenStopped(seen, 'resumed', 'allocated'), resumedClaims] as const].flatMap(
+    ([mark, names]) => {
+      const { claims, addresses } = at(seen, mark, names)
+      return claims.map((claim) => ({ claim, address: addressOf(claim.object, addresses), addresses }))
+    },
+  )
+
+export const claimsFulfilled = addressCheck(
+  'An IPAddress for each claim, with an address that no other IPAddress of the pool has; also after pauses.',
+  (seen) =>
+    orStopped(
+      seen,
+      'claims',
+      fulfilled(seen).map(({ claim: { object, at }, address, addresses }) => {
+        const same = addresses.filter(({ spec }) => spec.address === address?.spec.address)
+        const expected = 'an IPAddress whose spec.address is different from all others'
+        return observation({ object, field: 'IPAddress', at, expected, found: address?.spec.address, holds: same.length === 1 })
+      }),
+    ),
+)
+
+export const addressRef = addressCheck('status.addressRef of each claim.', (seen) =>
+  orStopped(
+    seen,
+    'claims',
+    fulfilled(seen).map(({ claim: { object, at }, addresses }) => {
+      const name = object.status?.addressRef?.name
+      const named = addresses.find(({ metadata }) => metadata.name === name)
+      const holds = named?.spec.claimRef.name === object.metadata.name
+      const expected = 'the name of an IPAddress whose spec.claimRef names the claim'
+      return observation({ object, field: 'status.addressRef', at, expected, found: name, holds })
+    }),
+  ),
+)
+
+/** Checks that a claim has neither an IPAddress nor a reference to one. */
+function unfulfilled(claim: ClaimState, addresses: readonly IPAddress[], why: string): Observation {
+  const { object, at } = claim
+  const found = addressOf(object, addresses)?.metadata.name ?? object.status?.addressRef?.name
+  return observation({ object, field: 'IPAddress', at, expected: `none ${why}`, found, holds: found === undefined })
+}
+
+export const foreignClaimsLeft = addressCheck('Claims of a pool in another group, and of another kind.', (seen) => {
+  const { claims, addresses } = at(seen, whenAllocated(seen), foreignClaims)
+  return orStopped(
+    seen,
+    'claims',
+    claims.flatMap((claim) => {
+      const { object, at } = claim
+      const finalizers = object.metadata.finalizers ?? []
+      return [
+        unfulfilled(claim, addresses, 'for a pool of another provider'),
+        observation({
+          object,
+          field: 'metadata.finalizers',
+          at,
+          expected: 'none',
+          found: finalizers,
+          holds: finalizers.length === 0,
+        }),
+      ]
+    }),
+  )
+})
+
+export const claimPausing = addressCheck(
+  'Claims of a paused Cluster, of a Cluster that does not exist, and with the annotation; a claim that is deleted while its Cluster is paused.',
+  (seen) => {
+    const { claims, addresses } = at(seen, whenAllocated(seen), Object.keys(blockedClaims))
+    const isRunning = at(seen, 'allocated', normalClaims).claims.length > 0
+    // A provider that never started allocates nothing either.
+    const blocked = isRunning
+      ? claims.map((claim) => unfulfilled(claim, addresses, blockedClaims[claim.object.metadata.name]!))
+      : []
+    return orStopped(seen, 'claims', [...blocked, ...keptWhilePaused(seen)])
+  },
+)
+
+/** Checks that a claim with a finalizer, and its IPAddress, stay while the Cluster is paused. */
+function keptWhilePaused(seen: ScenarioRecord): Observation[] {
+  const time = seen.marks.get('deleted while paused')
+  const before = at(seen, 'resumed', [deletedWhilePaused]).claims[0]
+  if (!time || !before?.object.metadata.finalizers?.length) return []
+  const { claims, addresses } = at(seen, 'deleted while paused', [deletedWhilePaused])
+  const { object } = before
+  const address = addresses.find(({ spec }) => spec.claimRef.name === deletedWhilePaused)
+  const isKept = address !== undefined && !isDeleting(address)
+  const expected = 'unchanged while spec.paused of its Cluster is true'
+  return [
+    observation({
+      object,
+      field: 'metadata.finalizers',
+      at: time.at,
+      expected,
+      found: claims[0]?.object.metadata.finalizers,
+      holds: claims.length > 0,
+    }),
+    observation({ object, field: 'IPAddress', at: time.at, expected, found: isKept ? 'unchanged' : 'deleted', holds: isKept }),
+  ]
+}
+
+export const claimFinalizer = addressCheck('The finalizers of each claim with an address.', (seen) =>
+  orStopped(
+    seen,
+    'claims',
+    fulfilled(seen)
+      .filter(({ address }) => address)
+      .map(({ claim: { object, at } }) => hasFinalizer(object, at)),
+  ),
+)
+
+const hasFinalizer = (object: KubeObject, at: number): Observation => {
+  const finalizers = object.metadata.finalizers ?? []
+  return observation({
+    object,
+    field: 'metadata.finalizers',
+    at,
+    expected: 'at least one',
+    found: finalizers,
+    holds: finalizers.length > 0,
+  })
+}
+
+/** A check of each IPAddress of a claim. */
+const ofEachAddress = (
+  looksAt: string,
+  observe: (address: IPAddress, claim: IPAddressClaim, at: number, seen: ScenarioRecord) => Observation,
+): LiveCheck =>
+  addressCheck(looksAt, (seen) =>
+    orStopped(
+      seen,
+      'IPAddresses',
+      fulfilled(seen).flatMap(({ claim, address }) => (address ? [observe(address, claim.object, claim.at, seen)] : [])),
+    ),
+  )
+
+export const addressName = ofEachAddress('The name of each IPAddress.', (object, claim, at) => {
+  const { name } = object.metadata
+  const expected = claim.metadata.name
+  return observation({ object, field: 'metadata.name', at, expected, found: name, holds: name === expected })
+})
+
+export const addressFinalizer = ofEachAddress('The finalizers of each IPAddress.', (object, _, at) => hasFinalizer(object, at))
+
+/** Checks the owner reference to an object. */
+function ownedBy(address: IPAddress, owner: KubeObject | undefined, controller: boolean, at: number): Observation {
+  const reference = address.metadata.ownerReferences?.find(({ uid }) => uid === owner?.metadata.uid)
+  const holds = (reference?.controller ?? false) === controller && reference?.blockOwnerDeletion === true
+  return observation({
+    object: address,
+    field: 'metadata.ownerReferences',
+    at,
+    expected: `${owner?.kind} ${owner?.metadata.name} with controller ${controller} and blockOwnerDeletion true`,
+    found: reference && shown(reference),
+    holds,
+  })
+}
+
+const shown = ({ kind, name, controller, blockOwnerDeletion }: OwnerReference) => ({ kind, name, controller, blockOwnerDeletion })
+
+export const addressClaimOwner = ofEachAddress('The owner reference from each IPAddress to its claim.', (address, claim, at) =>
+  ownedBy(address, claim, true, at),
+)
+
+export const addressPoolOwner = ofEachAddress('The owner reference from each IPAddress to the pool.', (address, _, at, seen) =>
+  ownedBy(address, poolOf(seen)?.states.at(-1)?.object, false, at),
+)
+
+const poolOf = ({ pool, recording }: ScenarioRecord): History | undefined =>
+  recording.histories(pool!.kind).find(({ states }) => states[0]?.object.metadata.name === poolName(recording))
+
+/** The pool has the name that claims refer to. */
+const poolName = (recording: ScenarioRecord['recording']): string | undefined =>
+  recording.histories(IPAddressClaim)[0]?.states[0]?.object.spec.poolRef.name
+
+export const released = addressCheck('Deleted claims and their IPAddresses.', (seen) => {
+  const wasDeleted = seen.marks.has('deleting') || seen.marks.has('deleted while paused')
+  if (!wasDeleted) return orStopped(seen, 'deletion', [])
+  const expected = `deleted within ${seen.limits.wait / 1000} s`
+  const deletedClaims = seen.recording
+    .histories(IPAddressClaim)
+    .filter(({ states, deleted }) => deleted || isDeleting(states.at(-1)!.object))
+  const names = deletedClaims.map(({ states }) => states[0]!.object.metadata.name)
+  const theirs = seen.recording.histories(IPAddress).filter(({ states }) => names.includes(states[0]!.object.spec.claimRef.name))
+  return [...deletedClaims, ...theirs].map(({ states, deleted }: History<IPAddress> | History<IPAddressClaim>) => {
+    const { object, at } = states.at(-1)!
+    const found = deleted ? [] : (object.metadata.finalizers ?? [])
+    return observation({
+      object,
+      field: 'metadata.finalizers',
+      at: deleted?.at ?? at,
+      expected,
+      found,
+      holds: deleted !== undefined,
+    })
+  })
+})
+
+export const poolReady = addressCheck('The condition Ready of the pool.', (seen) => {
+  const state = seen.marks.has('allocated') ? poolOf(seen)?.states.at(-1) : undefined
+  if (!state) return orStopped(seen, 'pool', [])
+  const ready = list(record(state.object.status).conditions)
+    .map(record)
+    .find(({ type }) => type === 'Ready')
+  return [
+    observation({
+      ...state,
+      field: 'status.conditions[Ready]',
+      expected: 'a condition',
+      found: ready?.status,
+      holds: ready !== undefined,
+    }),
+  ]
+})
