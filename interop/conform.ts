@@ -1,6 +1,6 @@
 /**
- * `capstan conform` as a process against providers in separate processes: the local provider with Capstan's core, and upstream's in-memory
- * infrastructure, kubeadm bootstrap and kubeadm control plane with upstream's core.
+ * `capstan conform` as a process against providers in separate processes: the local provider with Capstan's core, an IPAM provider, and
+ * upstream's in-memory infrastructure, kubeadm bootstrap and kubeadm control plane with upstream's core.
  */
 import { spawn } from 'node:child_process'
 import { createServer } from 'node:http'
@@ -8,8 +8,9 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { coreKinds } from '@capstan/api'
-import { installKinds } from '@capstan/controller'
-import { Namespace, systemClock, systemRandom } from '@capstan/kube'
+import { createManager, installKinds } from '@capstan/controller'
+import { Namespace, silent, systemClock, systemRandom } from '@capstan/kube'
+import { poolProvider } from '@capstan/testing'
 import { startCapstanPlane } from './capstan-plane.ts'
 import { type CapstanProcess, Checks, startCapstan } from './capstan-process.ts'
 import type { ServedPlane } from './plane.ts'
@@ -19,7 +20,7 @@ import { moduleFolder } from './tools.ts'
 import { components, managersUser, startManagers } from './upstream/managers.ts'
 
 export const conformSuite: Suite = {
-  shows: "capstan conform on the local provider and on upstream's providers",
+  shows: "capstan conform on the local provider, on an IPAM provider and on upstream's providers",
   ci: true,
   tools: components.map(({ tool }) => tool),
   minutes: 25,
@@ -35,6 +36,7 @@ export const conformSuite: Suite = {
       for (const [name, status] of tests) checks.check(name, status === 'passed', status)
     }
     if (only === undefined || only.includes('local')) await onLocalProvider(checks)
+    if (only === undefined || only.includes('ipam')) await onPoolProvider(checks)
     if (only === undefined || only.includes('upstream')) await onUpstream(checks)
     return checks
   },
@@ -85,6 +87,27 @@ async function onLocalProvider(checks: Checks): Promise<void> {
     await expectClean(plane, checks)
   } finally {
     await provider.stop()
+  }
+}
+
+async function onPoolProvider(checks: Checks): Promise<void> {
+  await using plane = await startCapstanPlane({ progress: console.log })
+  const client = plane.client()
+  const context = { client, clock: systemClock, random: systemRandom, log: silent }
+  const { kinds, start } = poolProvider()
+  await installKinds(client, [...coreKinds, ...kinds], context)
+  const manager = createManager({ ...context, controllers: start(context).controllers })
+  await manager.start()
+  try {
+    const examples = `--examples=${file('pool.yaml')}`
+    const { code, report } = await conform(plane, ['--ipam', 'DevPool', examples, '--quiet=2s', '--timeout=60s'])
+    checks.check('IPAM provider: exit code', code === 0, code)
+    expectNothingBroken('IPAM provider', report, [], checks)
+    const passed = report.results.filter(({ rule, verdict }) => rule.startsWith('ipam.') && verdict === 'pass')
+    checks.check('IPAM provider: 12 rules pass', passed.length === 12, passed.map(({ rule }) => rule))
+    await expectClean(plane, checks)
+  } finally {
+    await manager.stop()
   }
 }
 
