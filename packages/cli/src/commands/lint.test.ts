@@ -1,8 +1,10 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { runToEnd } from '../test-io.ts'
 
 const repository = fileURLToPath(new URL('../../../..', import.meta.url))
@@ -186,6 +188,72 @@ describe('a URL', () => {
     expect((await runToEnd(['lint', 'https://example.com/none.yaml'])).err).toContain(
       'https://example.com/none.yaml: no such file',
     )
+  })
+})
+
+describe('a server', () => {
+  const big = Buffer.alloc(1024 * 1024, '#')
+  const responses: Readonly<Record<string, (response: ServerResponse) => void>> = {
+    '/release': (response) => response.writeHead(302, { location: '/crds.yaml' }).end(),
+    '/crds.yaml': (response) => response.end(sources(label)),
+    '/endless': (response) => response.writeHead(302, { location: '/endless' }).end(),
+    '/busy': (response) => response.writeHead(503).end('busy'),
+    '/page': (response) => response.end('<!doctype html>\n<title>Releases: all</title>'),
+    '/broken': (response) => response.writeHead(200, { 'content-length': 100 }).write('a: b', () => response.destroy()),
+    '/large': (response) => {
+      const send = (left: number): boolean => left > 0 && response.write(big, () => send(left - 1))
+      send(40)
+    },
+  }
+  const listen = async (server: Server): Promise<string> => {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  }
+  let server: Server
+  let url = ''
+  let closed = ''
+  beforeAll(async () => {
+    server = createServer((request, response) => responses[request.url!]!(response))
+    url = await listen(server)
+    const other = createServer()
+    closed = await listen(other)
+    await new Promise((resolve) => other.close(resolve))
+  })
+  afterAll(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+
+  test('that redirects, as those of releases do, is followed', async () => {
+    const { code, out } = await runToEnd(['lint', `${url}/release`])
+    expect(out).toMatch(/^No findings: 2 kinds/)
+    expect(code).toBe(0)
+  })
+
+  test.each([
+    ['redirects without end', '/endless', 'redirect count exceeded'],
+    ['fails', '/busy', 'the server responded with 503'],
+    ['sends a page instead of manifests', '/page', 'expected YAML'],
+    ['closes the connection', '/broken', 'other side closed'],
+    ['sends too much', '/large', 'manifests have more than 32 MiB'],
+  ])('that %s is a usage error with the reason', async (_, path, reason) => {
+    const { code, err } = await runToEnd(['lint', `${url}${path}`])
+    expect(err).toMatch(new RegExp(`^capstan: ${url}${path}: ${reason}`))
+    expect(code).toBe(2)
+  })
+
+  test('that does not exist is a usage error with the reason', async () => {
+    const { code, err } = await runToEnd(['lint', `${closed}/crds.yaml`])
+    expect(err).toContain(`${closed}/crds.yaml: connect ECONNREFUSED 127.0.0.1:`)
+    expect(code).toBe(2)
+  })
+
+  test('that does not respond in time is a usage error with the time', async () => {
+    vi.stubGlobal('fetch', () => Promise.reject(new DOMException('aborted', 'TimeoutError')))
+    const { code, err } = await runToEnd(['lint', `${url}/crds.yaml`])
+    vi.unstubAllGlobals()
+    expect(err).toContain(`${url}/crds.yaml: no complete response within 60 s`)
+    expect(code).toBe(2)
   })
 })
 

@@ -32,6 +32,9 @@ export async function fetchManifests(url: string): Promise<readonly Manifest[]> 
   return [...components, ...((await fetchFile(`${folder}/metadata.yaml`)) ?? [])]
 }
 
+/** Time limit of each request. */
+const timeLimit = seconds(60)
+
 const missing = (url: string): never => {
   throw new UsageError(`${url}: no such file`)
 }
@@ -40,7 +43,7 @@ const missing = (url: string): never => {
 async function fetchFile(url: string): Promise<readonly Manifest[] | undefined> {
   let text: string
   try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(seconds(60)) })
+    const response = await fetch(url, { signal: AbortSignal.timeout(timeLimit) })
     if (response.status === 404) {
       await response.body?.cancel()
       return undefined
@@ -48,11 +51,19 @@ async function fetchFile(url: string): Promise<readonly Manifest[] | undefined> 
     if (!response.ok) throw new Error(`the server responded with ${response.status}`)
     text = await limitedText(response)
   } catch (err) {
-    throw new UsageError(`${url}: ${messageOf(err)}`, undefined, { cause: err })
+    throw new UsageError(`${url}: ${failureOf(err)}`, undefined, { cause: err })
   }
   const manifests = parseManifests(text, url)
   if (!manifests) throw new UsageError(`${url}: expected YAML`)
   return manifests
+}
+
+/** Returns the reason of a failed request: `fetch` throws "fetch failed" or "terminated", with the reason as the cause. */
+function failureOf(err: unknown): string {
+  if (err instanceof Error && err.name === 'TimeoutError') return `no complete response within ${timeLimit / 1000} s`
+  const cause = err instanceof Error ? err.cause : undefined
+  // An AggregateError of several addresses has no message.
+  return cause instanceof AggregateError ? cause.errors.map(messageOf).join(', ') : messageOf(cause ?? err)
 }
 
 async function limitedText({ body }: Response): Promise<string> {
