@@ -4,8 +4,12 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { installKinds } from '@capstan/controller'
+import { type Client, ClusterRole, createClient, systemClock, systemRandom, type Transport } from '@capstan/kube'
+import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
+import { localKinds } from '@capstan/local'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { runToEnd } from '../test-io.ts'
+import { runToEnd, start, type Started } from '../test-io.ts'
 
 const repository = fileURLToPath(new URL('../../../..', import.meta.url))
 
@@ -254,6 +258,43 @@ describe('a server', () => {
     vi.unstubAllGlobals()
     expect(err).toContain(`${url}/crds.yaml: no complete response within 60 s`)
     expect(code).toBe(2)
+  })
+})
+
+describe('a kubeconfig', () => {
+  let kubeconfig = ''
+  let server: Started
+  let client: Client
+  let transport: Transport
+  beforeAll(async () => {
+    kubeconfig = join(mkdtempSync(join(tmpdir(), 'capstan-lint-')), 'kubeconfig')
+    server = start(['apiserver', '--secure-port', '0', '--kubeconfig', kubeconfig])
+    await server.line(/ready/)
+    const context = { clock: systemClock, random: systemRandom }
+    transport = httpsTransport(await loadKubeconfig(kubeconfig), { ...context, userAgent: 'test' })
+    client = createClient(transport)
+    await installKinds(client, localKinds, context)
+  })
+  afterAll(async () => {
+    transport.close()
+    await server.interrupt()
+    rmSync(join(kubeconfig, '..'), { recursive: true })
+  })
+
+  test('stands for the kinds and roles of its cluster', async () => {
+    const role = await client.create(ClusterRole, {
+      metadata: { name: 'local' },
+      rules: [{ apiGroups: [...new Set(localKinds.map(({ group }) => group))], resources: ['*', '*/finalizers'], verbs: ['*'] }],
+    })
+    const before = await runToEnd(['lint', kubeconfig])
+    expect(before.out).toContain(`MUST foreign-group-role: Core may not`)
+    expect(before.out).toContain('10 MUST, 0 SHOULD, 0 MAY: 10 kinds, ')
+    expect(before.code).toBe(1)
+    const labels = { 'cluster.x-k8s.io/aggregate-to-manager': 'true' }
+    await client.patch(ClusterRole, role.metadata, { type: 'merge', body: { metadata: { labels } } })
+    const after = await runToEnd(['lint', kubeconfig])
+    expect(after.out).toMatch(/^No findings: 10 kinds/)
+    expect(after.code).toBe(0)
   })
 })
 
