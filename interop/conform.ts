@@ -104,7 +104,11 @@ async function onPoolProvider(checks: Checks): Promise<void> {
     checks.check('IPAM provider: exit code', code === 0, code)
     expectNothingBroken('IPAM provider', report, [], checks)
     const passed = report.results.filter(({ rule, verdict }) => rule.startsWith('ipam.') && verdict === 'pass')
-    checks.check('IPAM provider: 12 rules pass', passed.length === 12, passed.map(({ rule }) => rule))
+    checks.check(
+      'IPAM provider: 12 rules pass',
+      passed.length === 12,
+      passed.map(({ rule }) => rule),
+    )
     await expectClean(plane, checks)
   } finally {
     await manager.stop()

@@ -3,6 +3,7 @@ import { localProvider, poolProvider, type ProviderEnv, providerEnv } from '@cap
 import { afterEach, expect, test } from 'vitest'
 import { rules } from '../rules/index.ts'
 import { conform, type ConformOptions, type ConformReport } from './conform.ts'
+import { formatReport } from './report.ts'
 import { findPool, findTarget, NoSuchTarget, type TargetNames } from './target.ts'
 import type { Verdict } from './verdict.ts'
 
@@ -185,6 +186,7 @@ test('an IPAM provider is tested alone, and keeps every rule', async () => {
   const pool = await findPool(env.client, 'DevPool', [poolExample], new AbortController().signal)
   const report = await run({}, { pool })
   expect(report.target).toEqual([{ contract: 'IPAM', kind: 'DevPool.v1alpha1.ipam.example.com' }])
+  expect(formatReport(report, 'text', '1').split('\n')[0]).toBe('IPAM: DevPool.v1alpha1.ipam.example.com')
   expect(report.scenarios).toMatchObject([{ name: 'addresses', stopped: undefined }])
   expect(withVerdict(report, 'fail', 'warn')).toEqual([])
   const verdicts = new Map(report.results.map(({ rule, verdict }) => [rule.id, verdict]))
