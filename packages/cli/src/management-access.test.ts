@@ -21,6 +21,13 @@ const home = join(folder, 'home')
 test.each([
   ['the flag overrides $KUBECONFIG and the pod', { kubeconfig: flag }, { KUBECONFIG: env, ...pod }, 'https://flag:6443'],
   ['$KUBECONFIG overrides the pod', {}, { KUBECONFIG: env, ...pod }, 'https://env:6443'],
+  [
+    'of several files in $KUBECONFIG, the first current-context counts',
+    {},
+    { KUBECONFIG: `${folder}/absent:${env}:${flag}` },
+    'https://env:6443',
+  ],
+  ['a context may be in a later file of $KUBECONFIG', { context: 'flag' }, { KUBECONFIG: `${env}:${flag}` }, 'https://flag:6443'],
   ["the user's own file is used without flag, $KUBECONFIG and pod", {}, {}, 'https://home:6443'],
   ['an empty $KUBECONFIG is ignored', {}, { KUBECONFIG: '' }, 'https://home:6443'],
 ])('%s', async (_, flags, environment, server) => {
@@ -31,7 +38,7 @@ test.each([
   ['a missing file of the service account is named', {}, pod, /serviceaccount\/token/],
   ['a context is rejected in a pod', { context: 'x' }, pod, /--context needs a kubeconfig/],
   ['an unknown context is rejected by name', { kubeconfig: flag, context: 'x' }, {}, /context "x" does not exist/],
-  ['several files are rejected', {}, { KUBECONFIG: 'a:b' }, /names 2 files/],
+  ['missing files of $KUBECONFIG are named', {}, { KUBECONFIG: 'a:b' }, /kubeconfig a, b: there is no such file/],
 ])('%s', async (_, flags, environment, why) => {
   await expect(managementAccess(flags, environment, home)).rejects.toThrow(why)
 })

@@ -1,8 +1,8 @@
 /** Finds the management cluster in the order of upstream's managers: flag, environment, the pod's own cluster, the user's file. */
 import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { delimiter, join } from 'node:path'
-import { type ClusterAccess, inClusterAccess, isInCluster, loadKubeconfig } from '@capstan/kube/node'
+import { join } from 'node:path'
+import { type ClusterAccess, inClusterAccess, isInCluster, kubeconfigPaths, loadKubeconfig } from '@capstan/kube/node'
 import { type Command, Option } from 'commander'
 import { UsageError } from './io.ts'
 
@@ -34,15 +34,13 @@ export async function managementAccess(
   home = homedir(),
 ): Promise<ManagementAccess> {
   const options = context === undefined ? {} : { context }
-  const fromFile = async (path: string): Promise<ManagementAccess> => ({
+  const fromFile = async (path: string | readonly string[]): Promise<ManagementAccess> => ({
     access: await loadKubeconfig(path, options),
     isInCluster: false,
   })
   if (kubeconfig !== undefined) return fromFile(kubeconfig)
-  const files = (env.KUBECONFIG ?? '').split(delimiter).filter((path) => path !== '')
-  if (files.length > 1)
-    throw new UsageError(`$KUBECONFIG names ${files.length} files, which is not supported`, 'Name one with --kubeconfig.')
-  if (files.length === 1) return fromFile(files[0]!)
+  const files = kubeconfigPaths(env.KUBECONFIG)
+  if (files.length > 0) return fromFile(files)
   if (isInCluster(env)) {
     if (context !== undefined) throw new UsageError('--context needs a kubeconfig: in a pod there is only its own cluster')
     return { access: await inClusterAccess(env), isInCluster: true }

@@ -1,7 +1,7 @@
 /** The management cluster of a command. */
 import { existsSync } from 'node:fs'
 import { type Client, createClient, systemClock, systemRandom } from '@capstan/kube'
-import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
+import { httpsTransport, kubeconfigPaths, loadKubeconfig } from '@capstan/kube/node'
 import type { Command } from 'commander'
 import { dataFolder } from './data-folder.ts'
 import { type Io, UsageError } from './io.ts'
@@ -23,14 +23,19 @@ export async function withManagement<T>(
   { kubeconfig }: ManagementOptions,
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
-  const path = kubeconfig ?? io.env.KUBECONFIG ?? dataFolder(io).kubeconfig
-  if (!existsSync(path)) {
+  const named = kubeconfig === undefined ? kubeconfigPaths(io.env.KUBECONFIG) : [kubeconfig]
+  const paths = named.length > 0 ? named : [dataFolder(io).kubeconfig]
+  if (!paths.some((path) => existsSync(path))) {
     throw new UsageError(
-      `there is no kubeconfig ${path}`,
+      `there is no kubeconfig ${paths.join(', ')}`,
       'Name the management cluster with --kubeconfig or $KUBECONFIG, or run this in the folder in which `capstan up` or `capstan dev` runs.',
     )
   }
-  const transport = httpsTransport(await loadKubeconfig(path), { clock: systemClock, random: systemRandom, userAgent: 'capstan' })
+  const transport = httpsTransport(await loadKubeconfig(paths), {
+    clock: systemClock,
+    random: systemRandom,
+    userAgent: 'capstan',
+  })
   try {
     return await work(createClient(transport))
   } finally {

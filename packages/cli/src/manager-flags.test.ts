@@ -16,16 +16,17 @@ import {
 } from './manager-flags.ts'
 import { runToEnd } from './test-io.ts'
 
-/** Flags of upstream's core manager v1.14, without those of logging: core/main.go, and util/flags. */
+/** Flags of upstream's core manager v1.14, as its --help lists them. */
 const upstream = `
   additional-sync-machine-annotations additional-sync-machine-labels cluster-concurrency clustercache-client-burst
   clustercache-client-qps clustercache-concurrency clusterclass-concurrency clusterresourceset-concurrency
   clustertopology-concurrency contention-profiling diagnostics-address extensionconfig-concurrency feature-gates health-addr
-  insecure-diagnostics kube-api-burst kube-api-qps leader-elect leader-elect-lease-duration leader-elect-renew-deadline
-  leader-elect-retry-period logging-format machine-concurrency machinedeployment-concurrency machinehealthcheck-concurrency
+  insecure-diagnostics kube-api-burst kube-api-qps kubeconfig leader-elect leader-elect-lease-duration leader-elect-renew-deadline
+  leader-elect-retry-period log-flush-frequency log-json-info-buffer-size log-json-split-stream log-text-info-buffer-size
+  log-text-split-stream logging-format machine-concurrency machinedeployment-concurrency machinehealthcheck-concurrency
   machinepool-concurrency machineset-concurrency machineset-preflight-checks namespace profiler-address
   remote-conditions-grace-period remote-connection-grace-period runtime-extension-client-cert-file
-  runtime-extension-client-key-file skip-crd-migration-phases sync-period tls-cipher-suites tls-min-version v watch-filter
+  runtime-extension-client-key-file skip-crd-migration-phases sync-period tls-cipher-suites tls-min-version v vmodule watch-filter
   webhook-cert-dir webhook-cert-name webhook-key-name webhook-port
 `
   .trim()
@@ -82,8 +83,14 @@ test('a feature that is off has no controllers', () => {
   expect(left('ClusterTopology=true,MachinePool=true,RuntimeSDK=true,InPlaceUpdates=true')).toEqual(all.map(({ name }) => name))
 })
 
+test("gates that upstream's core manager has for other providers, or for all gates, are accepted without effect", () => {
+  const { featureGates } = flagsOf('--feature-gates', 'KubeadmBootstrapFormatIgnition=false,AllAlpha=true,AllBeta=true')
+  expect(featureGates).toEqual({})
+})
+
 test('-v 4 enables debug logs, lower values leave --log-level in effect', () => {
   expect(logLevelOf('info', flagsOf('-v', '4'))).toBe('debug')
+  expect(logLevelOf('info', flagsOf('-v=4'))).toBe('debug')
   expect(logLevelOf('info', flagsOf('--v=3'))).toBe('info')
   expect(logLevelOf('error', flagsOf())).toBe('error')
 })
@@ -102,6 +109,7 @@ test.each([
   ['--sync-period', 'often', /duration/],
   ['--feature-gates', 'Nothing=true', /there is no feature gate Nothing: expected ClusterTopology, /],
   ['--feature-gates', 'MachinePool', /expected NAME=true or NAME=false/],
+  ['--feature-gates', 'AllAlpha=false', /AllAlpha=false is not supported: disable gates by name/],
   ['--feature-gates', 'PriorityQueue=false', /PriorityQueue is always enabled/],
   ['-v', 'loud', /a level from 0 to 99/],
 ])('%s %s is rejected', async (flag, value, why) => {

@@ -15,15 +15,12 @@ export interface WatchFlags {
 export const withWatchLimits = (command: Command): Command =>
   command
     .addOption(
-      new Option('--namespace <namespace>', 'reconcile only objects of this namespace (default: all namespaces)')
+      new Option('--namespace <namespace>', 'reconcile only objects of this namespace')
         .argParser(namespaceName)
         .default('', 'all namespaces'),
     )
     .addOption(
-      new Option(
-        '--watch-filter <value>',
-        `reconcile only objects whose label ${WatchLabel} has this value (default: all objects)`,
-      )
+      new Option('--watch-filter <value>', `reconcile only objects whose label ${WatchLabel} has this value`)
         .argParser(labelValue)
         .default('', 'all objects'),
     )
@@ -144,7 +141,7 @@ const controllersOfGate = {
 } as const
 const switchable = ['ClusterTopology', 'MachinePool', 'RuntimeSDK'] as const
 
-/** Gates of upstream v1.14 whose features this manager always has. KubeadmBootstrapFormatIgnition is another provider's. */
+/** Gates of upstream v1.14 whose features this manager always has. */
 const alwaysOn = [
   'InPlaceUpdates',
   'MachineSetPreflightChecks',
@@ -154,6 +151,10 @@ const alwaysOn = [
   'ReconcilerRateLimiting',
 ]
 
+/** Gates of upstream's core manager that change nothing here: a feature of the bootstrap provider, and groups of gates that are on. */
+const withoutEffect = (name: string, value: string): boolean =>
+  name === 'KubeadmBootstrapFormatIgnition' || ((name === 'AllAlpha' || name === 'AllBeta') && value === 'true')
+
 type Gates = { readonly [gate: string]: boolean }
 
 function featureGates(text: string, before: Gates = {}): Gates {
@@ -161,6 +162,9 @@ function featureGates(text: string, before: Gates = {}): Gates {
   for (const part of text.split(',').filter((one) => one !== '')) {
     const [name = '', value = ''] = part.split('=', 2).map((one) => one.trim())
     if (value !== 'true' && value !== 'false') throw new InvalidArgumentError(`expected NAME=true or NAME=false, not ${part}.`)
+    if (withoutEffect(name, value)) continue
+    if (name === 'AllAlpha' || name === 'AllBeta')
+      throw new InvalidArgumentError(`${name}=false is not supported: disable gates by name, such as ClusterTopology=false.`)
     const isSwitchable = (switchable as readonly string[]).includes(name)
     if (!isSwitchable && !alwaysOn.includes(name))
       throw new InvalidArgumentError(
@@ -184,14 +188,18 @@ function positiveNumber(text: string): number {
   return value
 }
 
+/** Upstream's manifests and users write `-v=4`, of which the parser of flags leaves `=4`. */
 function verbosity(text: string): number {
-  if (!/^\d{1,2}$/.test(text)) throw new InvalidArgumentError('expected a level from 0 to 99.')
-  return Number(text)
+  const level = text.replace(/^=/, '')
+  if (!/^\d{1,2}$/.test(level)) throw new InvalidArgumentError('expected a level from 0 to 99.')
+  return Number(level)
 }
 
 /** Flags (without dashes) of upstream's core manager v1.14 that this manager does not have, by reason. */
 const rejected: { readonly [why: string]: string } = {
   'use --log-level': 'vmodule',
+  'log lines are written to stderr at once':
+    'log-flush-frequency log-json-info-buffer-size log-json-split-stream log-text-info-buffer-size log-text-split-stream',
   'requests to workload clusters are not limited by rate': 'clustercache-client-qps clustercache-client-burst',
   'the grace periods of connections to workload clusters are fixed':
     'remote-conditions-grace-period remote-connection-grace-period',

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
@@ -33,6 +33,28 @@ test('files are found beside the kubeconfig, and a token file wins over a token'
     await expect(loadKubeconfig(join(folder, 'absent'))).rejects.toThrow(
       /Cannot read kubeconfig .*absent: there is no such file$/,
     )
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})
+
+test('several kubeconfigs are merged: the first entry of a name counts, and paths are relative to their file', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'kubeconfigs-'))
+  try {
+    const first = kubeconfigFor('shared', { server: 'https://first' })
+    const second = kubeconfigFor('shared', { server: 'https://second', token: 'second' })
+    second.contexts.push({ name: 'more', context: { cluster: 'shared', user: 'own' } })
+    second.users.push({ name: 'own', user: { tokenFile: 'token' } })
+    second['current-context'] = 'more'
+    await mkdir(join(folder, 'two'))
+    await writeFile(join(folder, 'one'), formatKubeconfig({ ...first, 'current-context': '' }))
+    await writeFile(join(folder, 'two/config'), formatKubeconfig(second))
+    const paths = [join(folder, 'absent'), join(folder, 'one'), join(folder, 'two/config')]
+    // Entries are not merged: the user "shared" of the first file has no token.
+    expect(await loadKubeconfig(paths, { context: 'shared' })).toEqual({ server: 'https://first' })
+    expect(await loadKubeconfig(paths)).toEqual({ server: 'https://first', tokenFile: join(folder, 'two/token') })
+    await writeFile(join(folder, 'two/config'), 'a: [secret')
+    await expect(loadKubeconfig(paths)).rejects.toThrow(/two\/config: Cannot read kubeconfig: it is not YAML/)
   } finally {
     await rm(folder, { recursive: true })
   }

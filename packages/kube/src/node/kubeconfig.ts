@@ -5,7 +5,7 @@
  */
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { dirname, resolve } from 'node:path'
+import { delimiter, dirname, resolve } from 'node:path'
 import { isRecord } from '../json.ts'
 
 export interface Kubeconfig {
@@ -149,21 +149,74 @@ export function parseKubeconfig(text: string): Kubeconfig {
   }
 }
 
-/** Reads a kubeconfig file and resolves the cluster of its context. */
-export async function loadKubeconfig(path: string, options: Omit<ResolveOptions, 'folder'> = {}): Promise<ClusterAccess> {
+/** Returns the paths in `$KUBECONFIG`. Upstream ignores empty ones. */
+export const kubeconfigPaths = (variable: string | undefined): string[] =>
+  (variable ?? '').split(delimiter).filter((path) => path !== '')
+
+/**
+ * Reads kubeconfig files and resolves the cluster of the context. Several files are merged as client-go does: of entries with the same name,
+ * and of current-contexts, the first file's counts, and missing files are ignored unless all are missing.
+ */
+export async function loadKubeconfig(
+  path: string | readonly string[],
+  options: Omit<ResolveOptions, 'folder'> = {},
+): Promise<ClusterAccess> {
+  const paths = typeof path === 'string' ? [path] : path
+  const read = await Promise.all(paths.map(readKubeconfig))
+  const configs = read.filter((config) => config !== undefined)
+  const names = paths.join(', ')
+  if (configs.length === 0) throw new Error(`Cannot read kubeconfig ${names}: there is no such file`)
+  try {
+    return await resolveKubeconfig(mergeKubeconfigs(configs), options)
+  } catch (err) {
+    throw new Error(`${names}: ${(err as Error).message}`, { cause: err })
+  }
+}
+
+/** Returns the kubeconfig with absolute paths; undefined when there is no such file. */
+async function readKubeconfig(path: string): Promise<Kubeconfig | undefined> {
   let text: string
   try {
     text = await readFile(path, 'utf8')
   } catch (err) {
     const { code, message } = err as NodeJS.ErrnoException
-    throw new Error(`Cannot read kubeconfig ${path}: ${code === 'ENOENT' ? 'there is no such file' : message}`)
+    if (code === 'ENOENT') return undefined
+    throw new Error(`Cannot read kubeconfig ${path}: ${message}`, { cause: err })
   }
   try {
-    return await resolveKubeconfig(parseKubeconfig(text), { ...options, folder: dirname(resolve(path)) })
+    return withAbsolutePaths(parseKubeconfig(text), dirname(resolve(path)))
   } catch (err) {
     throw new Error(`${path}: ${(err as Error).message}`, { cause: err })
   }
 }
+
+function withAbsolutePaths(config: Kubeconfig, folder: string): Kubeconfig {
+  const absolute = <T extends object>(fields: T, names: readonly (keyof T)[]): T => {
+    const paths = names.flatMap((name) => {
+      const path = fields[name]
+      return typeof path === 'string' && path !== '' ? [[name, resolve(folder, path)]] : []
+    })
+    return { ...fields, ...Object.fromEntries(paths) }
+  }
+  return {
+    ...config,
+    clusters: config.clusters.map(({ name, cluster }) => ({ name, cluster: absolute(cluster, ['certificate-authority']) })),
+    users: config.users.map(({ name, user }) => ({
+      name,
+      user: absolute(user, ['client-certificate', 'client-key', 'tokenFile']),
+    })),
+  }
+}
+
+/** An entry is found by the first of equal names. */
+const mergeKubeconfigs = (configs: readonly Kubeconfig[]): Kubeconfig => ({
+  apiVersion: 'v1',
+  kind: 'Config',
+  clusters: configs.flatMap(({ clusters }) => clusters),
+  users: configs.flatMap(({ users }) => users),
+  contexts: configs.flatMap(({ contexts }) => contexts),
+  'current-context': configs.map((config) => config['current-context']).find((name) => name !== '') ?? '',
+})
 
 /** Resolves the cluster of a context. Reads the files that the kubeconfig names. */
 export async function resolveKubeconfig(config: Kubeconfig, options: ResolveOptions = {}): Promise<ClusterAccess> {
