@@ -79,12 +79,23 @@ describe.each(['core', 'local'])('the components of %s', (provider) => {
     const { args } = deployment.spec.template.spec.containers[0]!
     const kubeconfig = join(folder, 'none')
     const { code, err } = await runToEnd([
-      ...args.map((arg) => arg.replace('$(POD_IP)', '127.0.0.1')),
+      ...args.map((arg) => arg.replace('$(POD_IP)', '127.0.0.1').replace('$(POD_NAMESPACE)', 'default')),
       '--kubeconfig',
       kubeconfig,
     ])
     // This error shows that all flags were accepted: only the kubeconfig cannot be read.
     expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining(`Cannot read kubeconfig ${kubeconfig}`) })
+  })
+
+  test('work in another namespace, because clusterctl --target-namespace changes objects but not arguments', async () => {
+    for (const certificates of ['self-managed', 'cert-manager']) {
+      const objects = await written(provider, '--certificates', certificates)
+      const namespace = objects.find(({ kind }) => kind === 'Namespace')!.metadata.name
+      const deployment = objects.find(({ kind }) => kind === 'Deployment') as unknown as { spec: { template: object } }
+      const template = JSON.stringify(deployment.spec.template)
+      expect(template).toContain('"--leader-elect-namespace=$(POD_NAMESPACE)"')
+      expect(template).not.toContain(namespace)
+    }
   })
 
   test('bind the ServiceAccount of the Deployment to roles that exist', async () => {
@@ -127,7 +138,16 @@ test('a repository of clusterctl has components and metadata in the folder LABEL
 })
 
 test('core is in the folder of the one name that clusterctl accepts for a core provider', async () => {
-  const { out } = await runToEnd(['manifests', 'core', '--release', 'v1.2.3', '--output-dir', folder])
+  const { out } = await runToEnd([
+    'manifests',
+    'core',
+    '--release',
+    'v1.2.3',
+    '--output-dir',
+    folder,
+    '--image',
+    'localhost/capstan',
+  ])
   expect(out.split('\n')[0]).toBe(join(folder, 'cluster-api/v1.2.3/core-components.yaml'))
   expect(readFileSync(join(folder, 'cluster-api/v1.2.3/core-components.yaml'), 'utf8')).not.toContain('provider: capstan')
 })
@@ -137,6 +157,9 @@ test.each([
   [['manifests', 'core', '--release', '1.2'], /expected a version such as v1\.2\.3/],
   [['manifests', 'core', '--replicas', '0'], /expected a number from 1 to 99/],
   [['manifests', 'core', '--shards', '0'], /expected a whole number from 1 to 60/],
+  // clusterctl: "failed to fix image for container manager: couldn't parse image name: repository name must be canonical".
+  [['manifests', 'core', '--output-dir', folder], /clusterctl accepts only images with a registry, not capstan:v/],
+  [['manifests', 'core', '--output-dir', folder, '--image', 'team/capstan:v1'], /images with a registry, not team\/capstan:v1/],
   [['manifests', 'local', '--shards', '6'], /--shards is an option of the core provider/],
   [['manifests', 'core', '--certificates', 'none'], /self-managed, cert-manager/],
 ])('%j is rejected', async (argv, why) => {
@@ -146,7 +169,7 @@ test.each([
 test('an existing folder that cannot be written is named', async () => {
   const file = join(folder, 'file')
   writeFileSync(file, '')
-  expect(await runToEnd(['manifests', 'core', '--output-dir', file])).toMatchObject({
+  expect(await runToEnd(['manifests', 'core', '--output-dir', file, '--image', 'example.com/capstan'])).toMatchObject({
     code: 1,
     err: expect.stringContaining(file),
   })

@@ -49,6 +49,11 @@ export const manifestsCommand = (io: Io): Command =>
     .action(async (provider: ProviderToInstall, options: Options) => {
       const { image, release: version, certificates, replicas, shards, outputDir } = options
       if (shards !== undefined && provider !== 'core') throw new UsageError('--shards is an option of the core provider')
+      if (outputDir !== undefined && !hasRegistry(image))
+        throw new UsageError(
+          `clusterctl accepts only images with a registry, not ${image}`,
+          'Name one with --image, such as registry.example.com/capstan:v1.2.3.',
+        )
       const objects: Manifest[] = components({
         provider,
         image,
@@ -71,6 +76,9 @@ export const manifestsCommand = (io: Io): Command =>
         io.out(join(folder, name))
       }
     })
+
+/** The first part of such a name is a host. Upstream: github.com/distribution/reference. */
+const hasRegistry = (image: string): boolean => /^(localhost|[^/]*[.:][^/]*)\/./.test(image)
 
 const yamlOf = (objects: readonly Manifest[]): string =>
   objects.map((object) => stringify(object, { lineWidth: 0, aliasDuplicateObjects: false })).join('---\n')

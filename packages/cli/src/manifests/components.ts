@@ -159,6 +159,9 @@ export function coreRoleForLocal(): Manifest {
   })
 }
 
+/** Kubernetes expands it. `clusterctl --target-namespace` changes the namespaces of objects, but no arguments. */
+const ownNamespace = '$(POD_NAMESPACE)'
+
 function deployment({ provider, image, certificates, replicas, shards }: ManifestOptions): Manifest {
   const { namespace, prefix, label } = providerNames[provider]
   const labels = { 'cluster.x-k8s.io/provider': label, 'control-plane': 'controller-manager' }
@@ -187,16 +190,16 @@ function deployment({ provider, image, certificates, replicas, shards }: Manifes
                 'manager',
                 `--providers=${provider}`,
                 '--leader-elect',
-                `--leader-elect-namespace=${namespace}`,
+                `--leader-elect-namespace=${ownNamespace}`,
                 ...(shards === undefined ? [] : [`--leader-elect-shards=${shards}`]),
                 '--diagnostics-address=:8443',
                 '--health-addr=:9440',
                 '--webhook-host=0.0.0.0',
                 '--webhook-port=9443',
-                `--webhook-service=${namespace}/${webhookService(provider)}`,
+                `--webhook-service=${ownNamespace}/${webhookService(provider)}`,
                 usesFiles
                   ? `--webhook-cert-dir=${certificateFolder}`
-                  : `--webhook-cert-secret=${namespace}/${webhookSecret(provider)}`,
+                  : `--webhook-cert-secret=${ownNamespace}/${webhookSecret(provider)}`,
                 ...(provider === 'local' ? ['--workload-host=$(POD_IP)'] : []),
               ],
               env: [
