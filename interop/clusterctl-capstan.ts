@@ -83,6 +83,17 @@ async function liveOn(started: ServedPlane, checks: Checks): Promise<void> {
     images,
   )
 
+  for (const [index, flag] of ['--core', '--infrastructure'].entries()) {
+    const { namespace } = providers[index]!
+    const elsewhere = await run('generate', 'provider', flag, chosen[index]!, '--target-namespace', 'elsewhere')
+    const lines = elsewhere.split('\n').filter((line) => line.includes(namespace))
+    check(
+      `--target-namespace replaces ${namespace} everywhere`,
+      elsewhere.includes('namespace: elsewhere') && lines.length === 0,
+      lines,
+    )
+  }
+
   await run('delete', '--all')
   check('delete removes both providers', (await installed(client)).length === 0, await installed(client))
   const left = (await client.list(Deployment)).items.map(({ metadata }) => metadata.name)
