@@ -1,29 +1,67 @@
 import { readFileSync } from 'node:fs'
+import { collectDefaultMetrics, Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { metricsPage } from './metrics-page.ts'
 
-/** Names of metrics in an expression, without the suffixes of histograms. */
-const namesIn = (expression: string): string[] =>
-  [...expression.matchAll(/\b(?:capstan|capi|controller_runtime|leader_election|process|rest_client|workqueue)_\w+/g)].map(
-    ([name]) => name.replace(/_bucket$/, ''),
-  )
+interface Read {
+  /** Name of a metric, without the suffix of histograms. */
+  readonly metric: string
+  /** Labels that the expression selects or groups by. */
+  readonly labels: readonly string[]
+}
+
+/** Returns the metrics of an expression. A grouping belongs to all of them. */
+function readsOf(expression: string): Read[] {
+  const grouped = [...expression.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, names]) => names!.split(/,\s*/))
+  const metrics =
+    /\b((?:capstan|capi|controller_runtime|leader_election|nodejs|process|rest_client|workqueue)_\w+)(?:\{([^}]*)\})?/g
+  return [...expression.matchAll(metrics)].map(([, name, selectors = '']) => {
+    const selected = [...selectors.matchAll(/(\w+)\s*(?:=~|!~|!=|=)/g)].map(([, label]) => label!)
+    const isHistogram = name!.endsWith('_bucket')
+    const labels = [...grouped, ...selected].filter((label) => !(isHistogram && label === 'le'))
+    return { metric: name!.replace(/_bucket$/, ''), labels: [...new Set(labels)] }
+  })
+}
+
+/** Returns the labels of a manager's metrics by name: those of the generated page, and those of Node and of the process. */
+async function labelsOfMetrics(): Promise<Map<string, readonly string[]>> {
+  const [manager = ''] = (await metricsPage()).split('\n## Extension server')
+  const rows = [...manager.matchAll(/^\| `(\w+)` \| \w+ \| ([^|]*) \|/gm)]
+  const known = new Map(rows.map(([, name, labels]) => [name!, [...labels!.matchAll(/`(\w+)`/g)].map(([, label]) => label!)]))
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  for (const { name } of registry.getMetricsAsArray()) known.set(name, [])
+  return known
+}
 
 const text = (path: string) => readFileSync(new URL(`../config/monitoring/${path}`, import.meta.url), 'utf8')
-const rules = (parse(text('alerts.yaml')) as { groups: { rules: { alert: string; expr: string }[] }[] }).groups.flatMap(
-  (group) => group.rules,
-)
+const rules = (
+  parse(text('alerts.yaml')) as { groups: { rules: { alert: string; expr: string; annotations: object }[] }[] }
+).groups.flatMap((group) => group.rules)
 const { panels } = JSON.parse(text('dashboard.json')) as { panels: { title: string; targets: { expr: string }[] }[] }
 
 test.each([
   ...rules.map(({ alert, expr }) => [alert, expr] as const),
   ...panels.flatMap(({ title, targets }) => targets.map(({ expr }) => [title, expr] as const)),
-])('%s reads metrics that a manager has', async (_, expression) => {
-  const page = await metricsPage()
-  const names = namesIn(expression)
-  expect(names).not.toEqual([])
-  // Metrics of the process come from prom-client and are not in the page.
-  for (const name of names.filter((one) => !one.startsWith('process_'))) expect(page).toContain(`| \`${name}\` |`)
+])('%s reads metrics and labels that a manager has', async (_, expression) => {
+  const known = await labelsOfMetrics()
+  const reads = readsOf(expression)
+  expect(reads).not.toEqual([])
+  for (const { metric, labels } of reads) {
+    expect([...known.keys()]).toContain(metric)
+    expect(labels.filter((label) => !known.get(metric)!.includes(label))).toEqual([])
+  }
+})
+
+test('the text of an alert names only labels that its expression keeps', () => {
+  const kept = ({ expr }: (typeof rules)[number]) => {
+    const [, names] = /\bby \(([^)]*)\)/.exec(expr) ?? []
+    return names?.split(/,\s*/)
+  }
+  for (const rule of rules)
+    for (const [, label] of JSON.stringify(rule.annotations).matchAll(/\$labels\.(\w+)/g))
+      expect(kept(rule) ?? [label], rule.alert).toContain(label)
 })
 
 test('the guide for operators has the remedy for each alert', () => {

@@ -54,6 +54,21 @@ test('asks the API server once a minute for the same token and path', async () =
   expect(seen).toHaveLength(4)
 })
 
+test('authorizes with the whole user of the token: groups, UID and extra attributes', async () => {
+  const user = { username: 'prometheus', uid: '1', groups: ['g'], extra: { 'authentication.kubernetes.io/pod-name': ['p'] } }
+  const specs: unknown[] = []
+  const client = {
+    create: (kind: { kind: string }, { spec }: { spec: unknown }) => {
+      if (kind.kind === 'TokenReview') return Promise.resolve({ status: { authenticated: true, user } })
+      specs.push(spec)
+      return Promise.resolve({ status: { allowed: true } })
+    },
+  } as unknown as Client
+  await new AccessReviewer(client, new VirtualClock(0)).review(requestFor('/metrics', 'good'))
+  const { username, ...rest } = user
+  expect(specs).toEqual([{ user: username, ...rest, nonResourceAttributes: { path: '/metrics', verb: 'get' } }])
+})
+
 test('rejects requests while the API server fails', async () => {
   const { client, down } = scriptedServer()
   down()

@@ -18,6 +18,7 @@ interface User {
   readonly username: string
   readonly uid?: string
   readonly groups?: readonly string[]
+  readonly extra?: { [key: string]: string[] }
 }
 
 /** Authorizes requests by path and bearer token. Only hashes of tokens are cached. */
@@ -61,8 +62,8 @@ export class AccessReviewer {
     return user
   }
 
-  async #isAllowed({ username, uid, groups }: User, verb: string, path: string): Promise<boolean> {
-    const key = JSON.stringify([username, uid, groups, verb, path])
+  async #isAllowed({ username, uid, groups, extra }: User, verb: string, path: string): Promise<boolean> {
+    const key = JSON.stringify([username, uid, groups, extra, verb, path])
     const known = this.#verdicts.get(key)
     if (known && known.until > this.#clock.elapsed()) return known.isAllowed
     const { status } = await this.#client.create(SubjectAccessReview, {
@@ -71,6 +72,7 @@ export class AccessReviewer {
         user: username,
         ...(uid === undefined ? {} : { uid }),
         ...(groups === undefined ? {} : { groups: [...groups] }),
+        ...(extra === undefined ? {} : { extra }),
         nonResourceAttributes: { path, verb },
       },
     })
