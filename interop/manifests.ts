@@ -15,7 +15,19 @@ import {
   MachinePool,
   ReplicasManagedByAnnotation,
 } from '@capstan/api'
-import { ClusterRole, ClusterRoleBinding, ConfigMap, type Kind, Namespace, Role, RoleBinding, Secret } from '@capstan/kube'
+import {
+  type Client,
+  ClusterRole,
+  ClusterRoleBinding,
+  ConfigMap,
+  type Kind,
+  messageOf,
+  Namespace,
+  Pod as PodKind,
+  Role,
+  RoleBinding,
+  Secret,
+} from '@capstan/kube'
 import { LocalControlPlane, LocalMachinePool } from '@capstan/local'
 import type { Examination } from '../packages/cli/src/doctor/examine.ts'
 import { Checks } from './capstan-process.ts'
@@ -92,6 +104,18 @@ export const manifestsSuite: Suite = {
   },
 }
 
+/** Creates a Pod of the Deployment in a dry run, and one that the Pod security standard of the namespace forbids. */
+async function checkPodSecurity(client: Client, { metadata, spec }: Deployment, checks: Checks): Promise<void> {
+  const create = (more: object) => {
+    const pod = { metadata: { namespace: metadata.namespace, name: 'dry-run' }, spec: { ...spec.template.spec, ...more } }
+    return client.create(PodKind, pod as never, { dryRun: true }).then(() => 'admitted', messageOf)
+  }
+  const admitted = await create({})
+  checks.check(`${metadata.namespace} admits the Pods of its Deployment`, admitted === 'admitted', admitted)
+  const privileged = await create({ hostNetwork: true })
+  checks.check(`${metadata.namespace} enforces restricted Pods`, /violates PodSecurity "restricted/.test(privileged), privileged)
+}
+
 async function liveWithManifests(
   plane: ServedPlane,
   programs: Programs,
@@ -102,6 +126,7 @@ async function liveWithManifests(
   const client = plane.client()
   const deployments = new Map<Provider['provider'], Deployment>()
   for (const provider of providers) deployments.set(provider.provider, await install(plane, programs, provider))
+  for (const deployment of deployments.values()) await checkPodSecurity(client, deployment, checks)
   progress('manifests applied')
   const start = async (which: readonly Provider[] = providers) => {
     for (const provider of which) {
