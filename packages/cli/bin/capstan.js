@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The command's first file, in plain JavaScript for any Node. A Node that is too old to run the sources hands over to the one
-// that came with the installation.
+// The command's first file, in plain JavaScript for any Node. If the running Node is too old for the sources, this file starts
+// the Node that came with the installation.
 import module from 'node:module'
 
 const oldest = 24
@@ -20,7 +20,7 @@ if (version >= oldest) {
     process.exit(1)
   }
   const child = spawn(node, [process.argv[1], ...process.argv.slice(2)], { stdio: 'inherit' })
-  // Ctrl-C reaches the child by itself; what is sent to this process only is passed on.
+  // The terminal sends Ctrl-C to the child too. Signals that only this process gets are forwarded.
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   process.on('SIGINT', () => {})
   child.on('exit', (code, signal) => process.exit(signal ? 1 : (code ?? 1)))

@@ -1,4 +1,4 @@
-// What the launchers of `capstan envtest` run: `envtest.js etcd FLAGS` and `envtest.js kube-apiserver FLAGS`.
+// Program of the launchers that `capstan envtest` writes: `envtest.js etcd FLAGS` and `envtest.js kube-apiserver FLAGS`.
 import { run } from './run.js'
 
 await run('envtest.js', '../src/envtest/main.ts')

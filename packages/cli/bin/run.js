@@ -2,16 +2,16 @@
 import module from 'node:module'
 import { fileURLToPath } from 'node:url'
 
-// Imported, it would load its streams.
+// An import of node:fs would also load its streams.
 const { readFileSync, statSync } = process.getBuiltinModule('node:fs')
 
-/** Of the command and of the packages beside it. */
+/** Folder of this package and of the packages beside it. */
 const sources = new URL('../../', import.meta.url).href
 const bundles = new URL('../dist/', import.meta.url)
 
-/** Loads the bundle, in half the time, while no source has changed since it was made (`npm run prepare`); otherwise the sources. */
+/** Loads the bundle if no source has changed since it was made (`npm run prepare`): this takes half the time. Otherwise loads the sources. */
 export function run(program, source) {
-  // From the second start on nothing needs to be compiled, and sources need not be stripped, in the programs that this one starts neither.
+  // From the second start on, the cache saves compiling and type stripping. Child processes use it through the variable.
   const { directory } = module.enableCompileCache?.() ?? {}
   if (directory) process.env.NODE_COMPILE_CACHE ??= directory
   if (isPublished() || isBundleFresh()) return import(new URL(program, bundles).href)
@@ -20,7 +20,7 @@ export function run(program, source) {
 }
 
 /**
- * As `run`, but in a checkout always from the sources: a project that links the checkout then shares its modules with this process
+ * Like `run`, but in a checkout always loads the sources: a project that links the checkout then shares its modules with this process
  * instead of loading them a second time.
  */
 export function runOwnModules(program, source) {

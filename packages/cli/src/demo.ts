@@ -8,7 +8,7 @@ import { parseAllDocuments } from 'yaml'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 
-const manager = { fieldManager: 'capstan-up', force: true }
+const applyOptions = { fieldManager: 'capstan-up', force: true }
 
 export const DemoCluster = { namespace: 'default', name: 'demo' } as const
 const DemoClass = { namespace: 'default', name: 'demo' } as const
@@ -92,7 +92,7 @@ async function applyFile(client: Client, name: string, change: (object: Manifest
     if (!object) continue
     const kind = kinds.get(object.kind)
     if (!kind) throw new Error(`Cannot apply ${name}: kind ${object.kind} is not known`)
-    await client.apply(kind, object, manager)
+    await client.apply(kind, object, applyOptions)
   }
 }
 

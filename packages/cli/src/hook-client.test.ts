@@ -36,7 +36,7 @@ beforeAll(async () => {
 })
 
 /** Waits until the condition Discovered has the status; returns its message. */
-async function discovered(client: Client, name: string, status: string): Promise<string> {
+async function untilDiscovered(client: Client, name: string, status: string): Promise<string> {
   const done = new AbortController()
   try {
     for await (const { object } of await client.watch(ExtensionConfig, { signal: done.signal })) {
@@ -64,16 +64,16 @@ test('capstan up presents its client certificate to extensions, and the new one 
       return client.create(ExtensionConfig, { metadata: { name }, spec: { clientConfig: { url: server.url, caBundle } } })
     }
     await register('first')
-    await discovered(client, 'first', 'True')
+    await untilDiscovered(client, 'first', 'True')
 
     const other = await makeAuthority(systemClock, { commonName: 'other' })
     server.renew({ ...certified, clientCA: other.certificate })
     await register('second')
     // The server authenticates once per connection; a new connection uses credentials that it does not know any more.
     write(await clientOf(other))
-    await discovered(client, 'second', 'True')
+    await untilDiscovered(client, 'second', 'True')
     await register('third')
-    await discovered(client, 'third', 'True')
+    await untilDiscovered(client, 'third', 'True')
     transport.close()
   } finally {
     expect(await plane.interrupt()).toBe(0)

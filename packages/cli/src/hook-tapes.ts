@@ -6,7 +6,7 @@ import type { Client, Clock } from '@capstan/kube'
 import { messageOf, orAbsent } from '@capstan/kube'
 import { type Command, Option } from 'commander'
 import { UsageError } from './io.ts'
-import { textGiven } from './read-given.ts'
+import { readTextFile } from './read-files.ts'
 
 export interface RecordOptions {
   recordHooks?: string
@@ -36,9 +36,9 @@ export async function recordHooks(
 }
 
 /** Reads a tape. @throws UsageError that names it */
-export function tapeGiven(path: string): Tape {
+export function readTapeFile(path: string): Tape {
   try {
-    return parseTape(textGiven(`tape ${path}`, path))
+    return parseTape(readTextFile(`tape ${path}`, path))
   } catch (err) {
     throw err instanceof TapeError ? new UsageError(`tape ${path}: ${err.message}`) : err
   }
@@ -52,7 +52,7 @@ export interface Playing {
 
 /** @throws UsageError */
 export function playHooks(file: string): Playing {
-  const tape = tapeGiven(file)
+  const tape = readTapeFile(file)
   const configs = tapedConfigs(tape)
   return {
     hookTransport: tapeTransport(tape),

@@ -91,15 +91,15 @@ test("a stale Lease of upstream's manager is observed for its duration, independ
   await manager.line(/Manager ready/)
   await manager.interrupt()
 
-  const beating = start(['manager', ...flags])
+  const renewing = start(['manager', ...flags])
   let isDone = false
-  void beating.done.then(() => (isDone = true))
+  void renewing.done.then(() => (isDone = true))
   for (let beat = 0; !isDone; beat++) {
     const renewTime = new Date(Date.UTC(2020, 0, 1) + beat * 1000).toISOString().replace('Z', '000Z')
     await client.patch(Lease, lease, { type: 'merge', body: { spec: { renewTime } } })
     await sleep(systemClock, 100)
   }
-  expect(await beating.done).toBe(2)
+  expect(await renewing.done).toBe(2)
 })
 
 test('durations with which two managers could lead are rejected', async () => {

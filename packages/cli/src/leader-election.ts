@@ -119,7 +119,7 @@ export function shardCount(text: string): number {
   return Number(text)
 }
 
-/** Checks that a Lease can be created in the namespace. */
+/** Creates the namespace of the Lease if it does not exist. */
 export async function ensureNamespace(client: Client, name: string, signal: AbortSignal): Promise<void> {
   try {
     await client.get(Namespace, { name }, { signal })

@@ -14,56 +14,56 @@ function setup() {
     close() {},
   }
   const client = createClient(limitRate(transport, { qps: 10, burst: 2 }, clock))
-  const pass = async (ms: number) => {
+  const advance = async (ms: number) => {
     const end = clock.now() + ms
     do await new Promise((resolve) => setImmediate(resolve))
     while (clock.step(end))
     await new Promise((resolve) => setImmediate(resolve))
   }
-  return { client, clock, sent, pass }
+  return { client, clock, sent, advance }
 }
 
 test('sends a burst at once, and later requests at the rate, in order', async () => {
-  const { client, sent, pass } = setup()
+  const { client, sent, advance } = setup()
   const lists = Promise.all(Array.from({ length: 5 }, () => client.list(ConfigMap)))
-  await pass(1000)
+  await advance(1000)
   await lists
   expect(sent).toEqual([0, 0, 100, 200, 300])
 })
 
-test('time without requests restores the burst, but not more than it', async () => {
-  const { client, sent, pass } = setup()
+test('time without requests restores at most the burst', async () => {
+  const { client, sent, advance } = setup()
   for (let i = 0; i < 2; i++) void client.list(ConfigMap)
-  await pass(10_000)
+  await advance(10_000)
   for (let i = 0; i < 3; i++) void client.list(ConfigMap)
-  await pass(1000)
+  await advance(1000)
   expect(sent).toEqual([0, 0, 10_000, 10_000, 10_100])
 })
 
 test('sends at the rate when the clock is set back', async () => {
-  const { client, clock, sent, pass } = setup()
+  const { client, clock, sent, advance } = setup()
   void client.list(ConfigMap)
   clock.shift(-hours(1))
   for (let i = 0; i < 3; i++) void client.list(ConfigMap)
-  await pass(1000)
+  await advance(1000)
   expect(sent).toEqual([0, 0, 100, 200])
 })
 
-test('a Lease does not wait', async () => {
-  const { client, sent, pass } = setup()
+test('a request for a Lease is not delayed', async () => {
+  const { client, sent, advance } = setup()
   for (let i = 0; i < 4; i++) void client.list(ConfigMap)
   void client.get(Lease, { namespace: 'n', name: 'a' })
-  await pass(1000)
+  await advance(1000)
   expect(sent).toEqual([0, 0, 0, 100, 200])
 })
 
 test('an abort ends the wait', async () => {
-  const { client, sent, pass } = setup()
+  const { client, sent, advance } = setup()
   for (let i = 0; i < 2; i++) void client.list(ConfigMap)
   const abort = new AbortController()
   const waiting = client.list(ConfigMap, { signal: abort.signal })
   abort.abort(new Error('enough'))
   await expect(waiting).rejects.toThrow('enough')
-  await pass(1000)
+  await advance(1000)
   expect(sent).toEqual([0, 0])
 })

@@ -10,13 +10,13 @@ export interface Rate {
 
 /** Delays requests beyond the rate, in order. */
 export function limitRate(transport: Transport, { qps, burst }: Rate, clock: Clock): Transport {
-  /** Number of requests that can be sent at once, as of `at`. */
+  /** Number of requests that can be sent at once, as of `updatedAt`. */
   let tokens = burst
-  let at = clock.elapsed()
+  let updatedAt = clock.elapsed()
   const waitForToken = async (signal: AbortSignal | undefined): Promise<void> => {
     const now = clock.elapsed()
-    tokens = Math.min(burst, tokens + ((now - at) / 1000) * qps)
-    at = now
+    tokens = Math.min(burst, tokens + ((now - updatedAt) / 1000) * qps)
+    updatedAt = now
     // A negative number counts waiting requests: later ones wait longer.
     tokens -= 1
     if (tokens < 0) await sleep(clock, Math.ceil((-tokens / qps) * 1000), signal)

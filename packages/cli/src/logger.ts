@@ -32,7 +32,7 @@ function kubernetesLogger(
   line: (record: LogRecord) => string,
   bound: LogFields = {},
 ): Logger {
-  const at = (own: Exclude<LogLevel, 'silent'>) =>
+  const method = (own: Exclude<LogLevel, 'silent'>) =>
     levels.indexOf(own) < levels.indexOf(level)
       ? () => {}
       : (message: string, fields: LogFields & { err?: unknown } = {}) => {
@@ -45,24 +45,24 @@ function kubernetesLogger(
           io.err(line({ at: systemClock.now(), level: own, message, fields: logged, pid: process.pid }))
         }
   return {
-    debug: at('debug'),
-    info: at('info'),
-    warn: at('warn'),
-    error: at('error'),
+    debug: method('debug'),
+    info: method('info'),
+    warn: method('warn'),
+    error: method('error'),
     child: (fields) => kubernetesLogger(io, level, line, { ...bound, ...fields }),
   }
 }
 
 function wrap(level: LogLevel, logger: () => pino.Logger): Logger {
-  const at = (own: Exclude<LogLevel, 'silent'>) =>
+  const method = (own: Exclude<LogLevel, 'silent'>) =>
     levels.indexOf(own) < levels.indexOf(level)
       ? () => {}
       : (message: string, fields?: LogFields) => logger()[own](fields ?? {}, message)
   return {
-    debug: at('debug'),
-    info: at('info'),
-    warn: at('warn'),
-    error: at('error'),
+    debug: method('debug'),
+    info: method('info'),
+    warn: method('warn'),
+    error: method('error'),
     child(fields) {
       let child: pino.Logger | undefined
       return wrap(level, () => (child ??= logger().child(fields)))

@@ -77,10 +77,12 @@ test('each concurrency flag names an existing controller', () => {
 
 test('a feature that is off has no controllers', () => {
   const all = named('cluster', 'machinepool', 'clusterclass', 'topology/cluster', 'topology/machineset', 'extensionconfig')
-  const left = (gates: string) => tunedControllers(all, flagsOf('--feature-gates', gates)).map(({ name }) => name)
-  expect(left('MachinePool=false')).not.toContain('machinepool')
-  expect(left('ClusterTopology=false,RuntimeSDK=false')).toEqual(['cluster', 'machinepool'])
-  expect(left('ClusterTopology=true,MachinePool=true,RuntimeSDK=true,InPlaceUpdates=true')).toEqual(all.map(({ name }) => name))
+  const controllersWith = (gates: string) => tunedControllers(all, flagsOf('--feature-gates', gates)).map(({ name }) => name)
+  expect(controllersWith('MachinePool=false')).not.toContain('machinepool')
+  expect(controllersWith('ClusterTopology=false,RuntimeSDK=false')).toEqual(['cluster', 'machinepool'])
+  expect(controllersWith('ClusterTopology=true,MachinePool=true,RuntimeSDK=true,InPlaceUpdates=true')).toEqual(
+    all.map(({ name }) => name),
+  )
 })
 
 test("gates that upstream's core manager has for other providers, or for all gates, are accepted without effect", () => {

@@ -100,8 +100,9 @@ test('a manager with webhooks reuses the configurations of a killed one, a manag
   await server.ready
   const client = createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
   const killed = [admission<ConfigMap>({ kind: ConfigMap, default() {}, validate: () => [] })]
-  const dead = () => configureWebhooks(client, 'capstan-core', killed, (path) => ({ url: `https://127.0.0.1:1${path}` }))
-  await dead()
+  const configureKilled = () =>
+    configureWebhooks(client, 'capstan-core', killed, (path) => ({ url: `https://127.0.0.1:1${path}` }))
+  await configureKilled()
   const next = await serveFor(client, ['core'])
   await next.configure()
   const { webhooks = [] } = await client.get(ValidatingWebhookConfiguration, { name: 'capstan-core' })
@@ -110,7 +111,7 @@ test('a manager with webhooks reuses the configurations of a killed one, a manag
   await removeStaleWebhooks(client, ['core'], silent)
   expect(await configurationNames(client)).toEqual(['capstan-core', 'capstan-core'])
   await next.close()
-  await dead()
+  await configureKilled()
   await removeStaleWebhooks(client, ['core'], silent)
   expect(await configurationNames(client)).toEqual([])
   await server.close()
@@ -125,8 +126,10 @@ async function applyManifests(client: Client): Promise<void> {
 }
 const conversions = async (client: Client) => {
   const { items } = await client.list(CustomResourceDefinition)
-  const places = items.map(({ spec }) => spec.conversion?.webhook?.clientConfig).filter((one) => one !== undefined)
-  return [...new Set(places.map(({ url, service, caBundle }) => url ?? `${service?.namespace}/${service?.name} ${caBundle}`))]
+  const clientConfigs = items.map(({ spec }) => spec.conversion?.webhook?.clientConfig).filter((one) => one !== undefined)
+  return [
+    ...new Set(clientConfigs.map(({ url, service, caBundle }) => url ?? `${service?.namespace}/${service?.name} ${caBundle}`)),
+  ]
 }
 
 test.each([
@@ -191,7 +194,7 @@ test('a stopped manager leaves conversion to the manager that has taken it over'
   await server.close()
 })
 
-test('removes both webhook configurations of a provider and no other, also when they no longer exist', async () => {
+test('removes only the two webhook configurations of a provider, and succeeds when they no longer exist', async () => {
   const server = newServer()
   await server.ready
   const client = createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))

@@ -31,25 +31,25 @@ function setup(served: readonly string[], rejected: readonly string[] = []) {
   const abort = new AbortController()
   const { signal } = abort
   const options = { client: createClient(transport), controllers: [machines], own: [LocalMachine], clock, log, signal }
-  const pass = async (ms: number) => {
+  const advance = async (ms: number) => {
     const end = clock.now() + ms
     do await new Promise((resolve) => setImmediate(resolve))
     while (clock.step(end))
     await new Promise((resolve) => setImmediate(resolve))
   }
-  return { options, pass, resources, warnings, abort }
+  return { options, advance, resources, warnings, abort }
 }
 
 test('kinds that are missing for a minute are named in an error', async () => {
-  const { options, pass, warnings } = setup(['secrets', 'clusters'])
+  const { options, advance, warnings } = setup(['secrets', 'clusters'])
   const outcome = awaitKinds(options).then(
     () => 'done',
     (err: unknown) => err,
   )
-  await pass(59_000)
+  await advance(59_000)
   expect(await Promise.race([outcome, Promise.resolve('waiting')])).toBe('waiting')
   expect(warnings).toEqual(['machines.cluster.x-k8s.io (v1beta2)'])
-  await pass(3000)
+  await advance(3000)
   expect(await outcome).toMatchObject({
     name: 'UsageError',
     message: 'The API server does not serve machines.cluster.x-k8s.io (v1beta2), which the controllers need',
@@ -57,27 +57,27 @@ test('kinds that are missing for a minute are named in an error', async () => {
   })
 })
 
-test('kinds that another manager installs meanwhile are waited for', async () => {
-  const { options, pass, resources } = setup(['secrets', 'clusters'])
+test('waits for kinds that another manager installs meanwhile', async () => {
+  const { options, advance, resources } = setup(['secrets', 'clusters'])
   const waiting = awaitKinds(options)
-  await pass(30_000)
+  await advance(30_000)
   resources.add('machines')
-  await pass(3000)
+  await advance(3000)
   await waiting
 })
 
-test('kinds that this manager installs, or may not list, are not waited for', async () => {
+test('does not wait for kinds that this manager installs or has no permission to list', async () => {
   const { options, warnings } = setup(['machines', 'clusters'], ['secrets'])
   await awaitKinds(options)
   expect(warnings).toEqual([])
 })
 
 test('a manager that does not install its own kinds waits for them, too', async () => {
-  const { options, pass, abort, warnings } = setup(['secrets', 'clusters', 'machines'])
+  const { options, advance, abort, warnings } = setup(['secrets', 'clusters', 'machines'])
   const waiting = awaitKinds({ ...options, own: [] }).catch((err: unknown) => err)
-  await pass(1000)
+  await advance(1000)
   expect(warnings).toEqual(['localmachines.infrastructure.capstan.dev (v1alpha1)'])
   abort.abort(new Error('stopped'))
-  await pass(3000)
+  await advance(3000)
   expect(await waiting).toMatchObject({ message: 'stopped' })
 })

@@ -32,8 +32,8 @@ export async function awaitKinds({ client, controllers, own, namespace, clock, l
   let reported = ''
   for (;;) {
     for (const [id, kind] of needed) {
-      const within = namespace === undefined || kind.scope === 'Cluster' ? {} : { namespace }
-      if (await isServed(client, kind, { ...within, signal })) needed.delete(id)
+      const selection = namespace === undefined || kind.scope === 'Cluster' ? {} : { namespace }
+      if (await isServed(client, kind, { ...selection, signal })) needed.delete(id)
     }
     if (needed.size === 0) return
     const missing = [...needed.values()]

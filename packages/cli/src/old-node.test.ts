@@ -24,7 +24,7 @@ function install(name: string, bundled?: string): string {
   return join(folder, 'bin/capstan.js')
 }
 
-/** Runs it as a Node of that version would. */
+/** Runs a script under a Node that reports this version. */
 function runAs(version: string, script: string, ...argv: string[]) {
   const pretend = join(root, 'pretend.cjs')
   const versions = `Object.defineProperty(process.versions, 'node', { value: '${version}' })`

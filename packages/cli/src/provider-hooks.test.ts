@@ -12,7 +12,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 const text = async (...providerHooks: string[]) =>
   (await loadProviderHooks({ providerHooks })).map(({ group, version, name }) => `${group}/${version} ${name}`)
 
-test('hooks are the exports of a module, each once', async () => {
+test('loads each hook that a module exports once', async () => {
   const found = await text(example)
   expect(found.sort()).toEqual([
     'hooks.provider.example.com/v1 BeforeHostProvision',

@@ -116,11 +116,11 @@ export async function rejectUnchecked({ client, providers, isAccepted, server, l
     'objects that no schema rejects are accepted: immutable fields can change, versions can be skipped, variables can violate their class',
     'only the stored version of each kind is served',
   ]
-  const what = `${server} does not check objects of ${unchecked.join(' and ')}, and this manager serves no webhooks`
+  const problem = `${server} does not check objects of ${unchecked.join(' and ')}, and this manager serves no webhooks`
   if (!isAccepted)
     throw new UsageError(
-      `${what}: ${missing.join('; ')}.`,
+      `${problem}: ${missing.join('; ')}.`,
       'Serve webhooks with --webhook-port 0, at an address that the API server reaches (--webhook-host, --webhook-url), or run without them: --no-webhooks.',
     )
-  log.warn(`The API server ${what.slice(server.length + 1)}`, { server, unchecked: missing.join('; ') })
+  log.warn(`The API server ${problem.slice(server.length + 1)}`, { server, unchecked: missing.join('; ') })
 }

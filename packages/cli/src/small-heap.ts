@@ -21,8 +21,8 @@ const IdleParsers = 16
  * connections were closed.
  */
 const ShortIdleTime = 1000
-const Many = 64
-/** The same, at all other times. */
+const ManyConnections = 64
+/** Milliseconds without a garbage collection after which the process counts as idle, at all other times. */
 const IdleTime = 30_000
 /** Heap growth that justifies a collection while idle. */
 const MinGrowth = 12 * 1024 * 1024
@@ -67,18 +67,18 @@ export function keepHeapSmall(): void {
 function whenIdle(collect: () => void): { disturbed(): void } {
   let size = getHeapStatistics().total_heap_size
   let starting = true
-  let most = 0
+  let mostConnections = 0
   let soon = true
   let timer = setTimeout(collectIfIdle, ShortIdleTime).unref()
   function collectIfIdle(): void {
-    const left = connections()
-    if (soon && !starting && (most < Many || left > most / 2)) {
+    const remaining = connections()
+    if (soon && !starting && (mostConnections < ManyConnections || remaining > mostConnections / 2)) {
       soon = false
       timer = setTimeout(collectIfIdle, IdleTime - ShortIdleTime).unref()
       return
     }
     starting = false
-    most = left
+    mostConnections = remaining
     const { total_heap_size: now, used_heap_size: used } = getHeapStatistics()
     if (now < size + MinGrowth || used > LargestWhenIdle) return
     collect()
@@ -86,7 +86,7 @@ function whenIdle(collect: () => void): { disturbed(): void } {
   }
   return {
     disturbed() {
-      if (!starting) most = Math.max(most, connections())
+      if (!starting) mostConnections = Math.max(mostConnections, connections())
       if (soon) return void timer.refresh()
       soon = true
       clearTimeout(timer)

@@ -21,8 +21,8 @@ export type GuideStep =
   | { readonly kind: 'start'; readonly command: string }
   | { readonly kind: 'stop'; readonly command: string }
   | { readonly kind: 'save'; readonly file: string; readonly text: string }
-  /** `of`: whether the last command or the running program printed the lines. */
-  | { readonly kind: 'expect'; readonly of: 'command' | 'background'; readonly lines: readonly string[] }
+  /** `printedBy`: whether the last command or the running program printed the lines. */
+  | { readonly kind: 'expect'; readonly printedBy: 'command' | 'background'; readonly lines: readonly string[] }
 
 /** The text behind the opening fence, and the lines of the block. */
 const fence = /^ *```(.*)\n([^]*?)^ *```$/gm
@@ -47,7 +47,7 @@ export function guideSteps(path: string): GuideStep[] {
     if (language === undefined || !isKnown) throw new Error(`${path}: no step has this form:\n${block}`)
     const lines = text!.trimEnd().split('\n')
     if (language === 'text') {
-      steps.push({ kind: 'expect', of: steps.at(-1)?.kind === 'run' ? 'command' : 'background', lines })
+      steps.push({ kind: 'expect', printedBy: steps.at(-1)?.kind === 'run' ? 'command' : 'background', lines })
     } else if (language !== 'sh') steps.push({ kind: 'save', file: what, text: text! })
     else if (what === 'background') steps.push({ kind: 'start', command: lines.join('\n') })
     else if (what === 'stop') steps.push({ kind: 'stop', command: lines.join('\n') })
@@ -193,7 +193,7 @@ export class GuideRun {
       else if (step.kind === 'save') writeFileSync(join(this.#folder, step.file), this.#forThisMachine(step.text))
       else if (step.kind === 'start') this.#start(step.command)
       else if (step.kind === 'stop') await this.#stop(step.command)
-      else if (step.of === 'background') for (const like of step.lines) await this.#awaitLine(like)
+      else if (step.printedBy === 'background') for (const like of step.lines) await this.#awaitLine(like)
       else {
         const printed = last.map(withoutNumbers)
         for (const like of step.lines) expect(printed).toContain(withoutNumbers(like))

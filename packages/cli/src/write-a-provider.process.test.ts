@@ -31,12 +31,12 @@ test('runs the guide for authors of providers', { timeout: 300_000 }, async () =
     } else if (command === 'kubectl apply -f manifests/') {
       expect(await judge.accept(join(folder, 'manifests'))).toContain('Deployment acme-system/acme')
     } else if (command !== 'npm run image') {
-      const here = command
+      const adapted = command
         .replace(/^npx @capstan\/cli new/, `${process.execPath} packages/cli/bin/capstan.js new`)
         // The packages may not be published yet.
         .replace('new provider', 'new provider --link')
         .replace('../acme', project)
-      const { ended, lines } = startCommand(here, folder)
+      const { ended, lines } = startCommand(adapted, folder)
       const code = await ended
       if ((code === 0) === fails) throw new Error(`${command} ended with ${code}:\n${lines.join('\n')}`)
       last = lines

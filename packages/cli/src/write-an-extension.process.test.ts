@@ -34,13 +34,13 @@ test('runs the guide for authors of extensions', { timeout: 180_000 }, async () 
     } else if (command === 'kubectl apply -f manifests/')
       expect(await judge.accept(join(folder, 'manifests'))).toContain('ExtensionConfig -/billing')
     else if (!notHere.includes(command)) {
-      const here = command
+      const adapted = command
         .replace(/^npx @capstan\/cli new/, `${process.execPath} packages/cli/bin/capstan.js new`)
         // The packages may not be published yet.
         .replace('new extension', 'new extension --link')
         .replace('../billing', project)
         .replace(':9443', `:${port}`)
-      const { ended, lines } = startCommand(here, folder)
+      const { ended, lines } = startCommand(adapted, folder)
       const code = await ended
       expect({ command, code, lines }).toMatchObject({ code: 0 })
       last = lines
@@ -54,7 +54,7 @@ test('runs the guide for authors of extensions', { timeout: 180_000 }, async () 
       background = startCommand(`${step.command} -- --port 0 --extension-port 0`, folder)
       running.push(background.child)
     } else if (step.kind === 'stop') throw new Error('This guide stops no program before its end')
-    else if (step.of === 'background') {
+    else if (step.printedBy === 'background') {
       for (const like of step.lines) {
         const line = await background!.line(like)
         port = /Extension: served at https:.*:(\d+)/.exec(line)?.[1] ?? port

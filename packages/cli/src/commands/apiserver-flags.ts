@@ -112,15 +112,15 @@ export const apiSwitches = (text: string): ApiSwitch[] =>
 /**
  * Validates --runtime-config: served versions cannot be disabled and others cannot be enabled; a switch to the actual state is accepted.
  *
- * @param served versions of groups
+ * @param served API versions that the server serves, such as `apps/v1`
  * @throws UsageError
  */
 export function checkApiSwitches(switches: readonly ApiSwitch[], served: ReadonlySet<string>): void {
   for (const { version, isOn } of switches) {
     if (/^api\/(all|ga|beta|alpha|legacy)$/.test(version)) continue
-    const ofGroup = /^[^/]+\/v[^/]+|^v[^/]+/.exec(version)?.[0]
-    if (ofGroup === undefined) throw new UsageError(`--runtime-config: unknown api ${JSON.stringify(version)}`)
-    if (isOn !== served.has(ofGroup))
+    const groupVersion = /^[^/]+\/v[^/]+|^v[^/]+/.exec(version)?.[0]
+    if (groupVersion === undefined) throw new UsageError(`--runtime-config: unknown api ${JSON.stringify(version)}`)
+    if (isOn !== served.has(groupVersion))
       throw new UsageError(`--runtime-config: ${version} ${isOn ? 'is not served here' : 'cannot be turned off'}`)
   }
 }
@@ -197,12 +197,12 @@ export const knownControllers: readonly string[] = Object.keys(controllerNames)
 
 /** Upstream: --controllers of kube-controller-manager. `*` enables all controllers; `*,-x` all except x. */
 export function controllers(text: string): EnabledControllers {
-  const wanted = list(text)
-  const unknown = wanted.find((name) => name !== '*' && !knownControllers.includes(name.replace(/^-/, '')))
+  const names = list(text)
+  const unknown = names.find((name) => name !== '*' && !knownControllers.includes(name.replace(/^-/, '')))
   if (unknown !== undefined)
     throw new InvalidArgumentError(
       `${JSON.stringify(unknown)} is not in the list of known controllers: ${knownControllers.join(', ')}.`,
     )
-  const isOn = (name: string) => wanted.includes(name) || (wanted.includes('*') && !wanted.includes(`-${name}`))
+  const isOn = (name: string) => names.includes(name) || (names.includes('*') && !names.includes(`-${name}`))
   return Object.fromEntries(Object.entries(controllerNames).map(([name, member]) => [member, isOn(name)])) as EnabledControllers
 }

@@ -9,22 +9,22 @@ import { invalidNow } from './apiserver.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'capstan-apiserver-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
-const at = (name: string) => join(folder, name)
+const pathOf = (name: string) => join(folder, name)
 
 /** Writes a serving certificate with its chain, and its key; returns the flags that name them. */
 async function servingFlags(clock = systemClock, validity = hours(24)): Promise<string[]> {
   const authority = await makeAuthority(clock, { commonName: 'elsewhere' })
   const usages = ['server'] as const
   const serving = await issueCertificate(authority, clock, { commonName: 's', usages, ipAddresses: ['127.0.0.1'], validity })
-  writeFileSync(at('serving.crt'), serving.certificate + authority.certificate)
-  writeFileSync(at('serving.key'), serving.key)
-  return ['--tls-cert-file', at('serving.crt'), '--tls-private-key-file', at('serving.key')]
+  writeFileSync(pathOf('serving.crt'), serving.certificate + authority.certificate)
+  writeFileSync(pathOf('serving.key'), serving.key)
+  return ['--tls-cert-file', pathOf('serving.crt'), '--tls-private-key-file', pathOf('serving.key')]
 }
 
-test('a kubeconfig written beside a given certificate names the authority of that certificate', async () => {
-  const server = start(['apiserver', '--secure-port', '0', '--kubeconfig', at('kubeconfig'), ...(await servingFlags())])
+test('the kubeconfig has the authority of a serving certificate from a file', async () => {
+  const server = start(['apiserver', '--secure-port', '0', '--kubeconfig', pathOf('kubeconfig'), ...(await servingFlags())])
   await server.line(/^API server ready/)
-  const access = await loadKubeconfig(at('kubeconfig'))
+  const access = await loadKubeconfig(pathOf('kubeconfig'))
   const transport = httpsTransport(access, { clock: systemClock, random: systemRandom, userAgent: 'test' })
   try {
     expect((await createClient(transport).list(Namespace)).items.length).toBeGreaterThan(0)
@@ -34,7 +34,7 @@ test('a kubeconfig written beside a given certificate names the authority of tha
   expect([await server.interrupt(), server.err.join()]).toEqual([0, ''])
 })
 
-test('a given certificate that is not valid now is reported with its file and dates', async () => {
+test('a serving certificate from a file that is not valid now is reported with its file and dates', async () => {
   const flags = await servingFlags(new VirtualClock(Date.UTC(2020, 0, 2)))
   const server = start(['apiserver', '--secure-port', '0', ...flags])
   await server.line(/^API server ready/)
@@ -44,11 +44,11 @@ test('a given certificate that is not valid now is reported with its file and da
   )
 })
 
-test('given authorities of client certificates that are not valid now are reported with file and dates', async () => {
+test('authorities of client certificates that are not valid now are reported with file and dates', async () => {
   const past = await makeAuthority(new VirtualClock(Date.UTC(2020, 0, 2)), { commonName: 'past', validity: hours(24) })
   const present = await makeAuthority(systemClock, { commonName: 'present' })
-  writeFileSync(at('clients.crt'), present.certificate + past.certificate)
-  const server = start(['apiserver', '--secure-port', '0', '--client-ca-file', at('clients.crt')])
+  writeFileSync(pathOf('clients.crt'), present.certificate + past.certificate)
+  const server = start(['apiserver', '--secure-port', '0', '--client-ca-file', pathOf('clients.crt')])
   await server.line(/^API server ready/)
   await server.interrupt()
   expect(server.err.join('\n')).toMatch(

@@ -271,13 +271,13 @@ export function apiserverCommand(io: Io, finish: (code: number) => void): Comman
   return command
 }
 
-async function serve(given: Options, io: Io): Promise<void> {
+async function serve(flags: Options, io: Io): Promise<void> {
   const clock = systemClock
-  const log = createLogger(io, given.v)
-  if ((given.tlsCertFile === undefined) !== (given.tlsPrivateKeyFile === undefined)) {
+  const log = createLogger(io, flags.v)
+  if ((flags.tlsCertFile === undefined) !== (flags.tlsPrivateKeyFile === undefined)) {
     throw new UsageError('--tls-cert-file and --tls-private-key-file go together')
   }
-  const options = withCertDir(given)
+  const options = withCertDir(flags)
   for (const line of warningsOf(options)) io.err(`capstan: warning: ${line}`)
 
   const warn = (line: string) => io.err(`capstan: warning: ${line}`)
@@ -370,15 +370,15 @@ async function caForClients({ rootCaFile, tlsCertFile }: Options, access: Access
 }
 
 function warningsOf({ bindAddress, authorizationMode }: Options): string[] {
-  const everything = ', and every authenticated user has all permissions, see --authorization-mode'
-  const may = authorizationMode.includes('AlwaysAllow') ? everything : ''
+  const allPermissionsText = ', and every authenticated user has all permissions, see --authorization-mode'
+  const permissionsText = authorizationMode.includes('AlwaysAllow') ? allPermissionsText : ''
   return [
-    ...(isLoopback(bindAddress) ? [] : [`listening on ${bindAddress}: other machines can reach this server${may}`]),
+    ...(isLoopback(bindAddress) ? [] : [`listening on ${bindAddress}: other machines can reach this server${permissionsText}`]),
     ...(authorizationMode.includes('Node') ? ['--authorization-mode Node has no effect: there are no kubelets here'] : []),
   ]
 }
 
-/** Authorities of client certificates. Reports each one that is not valid now: its certificates are rejected. */
+/** Reads the authorities of client certificates. Warns of each authority that is not valid now: certificates that it signed are rejected. */
 async function clientAuthorities(file: string, now: number, warn: (text: string) => void): Promise<string> {
   const all = await readFlag('--client-ca-file', file, certificatePem)
   for (const [one] of all.matchAll(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)) {
@@ -388,7 +388,7 @@ async function clientAuthorities(file: string, now: number, warn: (text: string)
   return all
 }
 
-/** The authority published in every namespace. The authority of a given certificate is unknown. */
+/** Returns the authority published in every namespace; undefined for a serving certificate from a file, whose authority is unknown. */
 async function publishedAuthority({ rootCaFile, tlsCertFile }: Options, access: Access): Promise<string | undefined> {
   if (rootCaFile !== undefined) return readFlag('--root-ca-file', rootCaFile, certificatePem)
   return tlsCertFile === undefined ? access.authority.certificate : undefined
@@ -465,7 +465,7 @@ async function readFlag<T>(flag: string, path: string, parse: (text: string) => 
   }
 }
 
-/** Why a certificate is not valid now, with its dates; undefined when it is. */
+/** Returns why a certificate is not valid now, with its dates; undefined if it is valid. */
 export function invalidNow(certificate: string, now: number): string | undefined {
   const { validFrom, validTo } = new X509Certificate(certificate)
   const [from, until] = [Date.parse(validFrom), Date.parse(validTo)]
@@ -473,7 +473,7 @@ export function invalidNow(certificate: string, now: number): string | undefined
   return `the certificate is valid from ${timestamp(from)} to ${timestamp(until)}, and now is ${timestamp(now)}`
 }
 
-/** Returns the text if it begins with a certificate: TLS would ignore invalid ones. */
+/** Returns the text if its first certificate can be parsed. @throws otherwise: TLS would silently ignore an invalid certificate */
 function certificatePem(text: string): string {
   const isCertificate = text.includes('-----BEGIN CERTIFICATE-----') && new X509Certificate(text).subject !== undefined
   if (!isCertificate) throw new Error('expected certificates in PEM')

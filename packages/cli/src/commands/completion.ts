@@ -3,7 +3,7 @@ import type { Io } from '../io.ts'
 
 /** Completions of one command. */
 export interface CompletionNode {
-  /** The command words that lead here, without the program: `['hooks', 'call']`. */
+  /** The command words that lead condition, without the program: `['hooks', 'call']`. */
   readonly path: readonly string[]
   readonly subcommands: readonly { readonly name: string; readonly description: string }[]
   readonly flags: readonly { readonly long: string; readonly description: string; readonly takesValue: boolean }[]
@@ -69,13 +69,15 @@ complete -o default -F _capstan capstan`
 
 function fishScript(nodes: readonly CompletionNode[]): string {
   const lines = nodes.flatMap(({ path, subcommands, flags }) => {
-    const here =
+    const condition =
       path.length === 0 ? '__fish_use_subcommand' : path.map((word) => `__fish_seen_subcommand_from ${word}`).join('; and ')
     return [
-      ...subcommands.map(({ name, description }) => `complete -c capstan -n '${here}' -f -a ${name} -d ${quoted(description)}`),
+      ...subcommands.map(
+        ({ name, description }) => `complete -c capstan -n '${condition}' -f -a ${name} -d ${quoted(description)}`,
+      ),
       ...flags.map(
         ({ long, description, takesValue }) =>
-          `complete -c capstan -n '${here}' -l ${long.slice(2)}${takesValue ? ' -r' : ''} -d ${quoted(description)}`,
+          `complete -c capstan -n '${condition}' -l ${long.slice(2)}${takesValue ? ' -r' : ''} -d ${quoted(description)}`,
       ),
     ]
   })

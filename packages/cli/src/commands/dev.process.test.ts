@@ -132,7 +132,7 @@ describe('a saved file', patient, () => {
     await command.line(/loaded after/)
     const caBundle = readFileSync(join(folder, '.capstan/extension-ca.crt')).toString('base64')
     const transport = httpsHookTransport()
-    const once = async () => {
+    const callOnce = async () => {
       const call = {
         server: { url, caBundle },
         request: fixture(BeforeClusterCreate),
@@ -145,12 +145,12 @@ describe('a saved file', patient, () => {
     const answers: (string | undefined)[] = []
     let saving = true
     const caller = async () => {
-      while (saving) answers.push(await once())
+      while (saving) answers.push(await callOnce())
     }
     const callers = [caller(), caller(), caller()]
     for (const generation of ['1', '2', '3']) {
       save(extension({ answer: `proceedNow('${generation}')` }))
-      while (answers.at(-1) !== generation) await Promise.race([...callers, once()])
+      while (answers.at(-1) !== generation) await Promise.race([...callers, callOnce()])
     }
     saving = false
     await Promise.all(callers)

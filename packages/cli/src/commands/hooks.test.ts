@@ -35,7 +35,10 @@ import { untilTrue } from '../demo.ts'
 import { recordHooks } from '../hook-tapes.ts'
 import { runToEnd, start } from '../test-io.ts'
 
-const ofProvider = ['--provider-hooks', fileURLToPath(new URL('../../../../examples/provider-hook/hooks.ts', import.meta.url))]
+const providerHooksFlags = [
+  '--provider-hooks',
+  fileURLToPath(new URL('../../../../examples/provider-hook/hooks.ts', import.meta.url)),
+]
 
 const folder = mkdtempSync(join(tmpdir(), 'capstan-hooks-'))
 const closing: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })]
@@ -145,10 +148,10 @@ describe('capstan hooks call', () => {
     [['BeforeLunch'], 2, /there is no hook BeforeLunch\nThere are Discovery, BeforeClusterCreate,/],
     [['BeforeClusterDelete', '--ca', ca], 1, /^capstan: NotRegistered: the server has no handler for BeforeClusterDelete$/],
     [['BeforeClusterCreate', '--ca', ca, '--handler', 'other'], 1, /^capstan: NotFound: .*404 != 200/],
-  ])('%j', async (argv, code, says) => {
+  ])('%j', async (argv, code, expectedError) => {
     const result = await runToEnd(['hooks', 'call', url, ...argv])
     expect({ code: result.code, out: result.out }).toEqual({ code, out: '' })
-    expect(result.err).toMatch(says)
+    expect(result.err).toMatch(expectedError)
   })
 })
 
@@ -158,7 +161,7 @@ describe('hooks of another provider', () => {
     provider = await serve(hostExtension(new Set()))
   })
   const call = (hook: string, ...argv: string[]) =>
-    runToEnd(['hooks', 'call', provider.url, hook, '--ca', provider.ca, ...ofProvider, ...argv])
+    runToEnd(['hooks', 'call', provider.url, hook, '--ca', provider.ca, ...providerHooksFlags, ...argv])
 
   test('are called in their newest version, with a request derived from the declaration', async () => {
     const { code, out, err } = await call('BeforeHostProvision')
@@ -232,10 +235,10 @@ describe('invalid values are reported with their flag and exit code 2', () => {
       ['record', 'https://127.0.0.1:1', '--fixture', 'x'],
       'Calls are recorded where they are made: capstan up, dev or manager with',
     ],
-  ])('%j', async (argv, says) => {
+  ])('%j', async (argv, expectedError) => {
     const { code, out, err } = await runToEnd(['hooks', ...argv])
     expect({ code, out }).toEqual({ code: 2, out: '' })
-    expect(err).toContain(says)
+    expect(err).toContain(expectedError)
   })
 })
 
@@ -411,20 +414,20 @@ test('capstan hooks openapi prints the same document each time', async () => {
   expect((await runToEnd(['hooks', 'openapi'])).out).toMatch(/^openapi: 3\.0\.0\n/)
 })
 
-test("the document has a provider's hooks, too, where they are named", async () => {
-  const { out } = await runToEnd(['hooks', 'openapi', '-o', 'json', ...ofProvider])
+test("the document includes a provider's hooks that --provider-hooks names", async () => {
+  const { out } = await runToEnd(['hooks', 'openapi', '-o', 'json', ...providerHooksFlags])
   expect(Object.keys(JSON.parse(out).paths)).toHaveLength(19)
 })
 
 test('capstan hooks catalog prints the catalog of a release, and reports violations of the rules since then', async () => {
-  const [kept, changed] = [join(folder, 'kept.json'), join(folder, 'changed.json')]
-  const printed = (await runToEnd(['hooks', 'catalog', ...ofProvider, '--release', 'v0.1.0', '--date', '2026-11-21'])).out
-  writeFileSync(kept, printed)
+  const [unchanged, changed] = [join(folder, 'unchanged.json'), join(folder, 'changed.json')]
+  const printed = (await runToEnd(['hooks', 'catalog', ...providerHooksFlags, '--release', 'v0.1.0', '--date', '2026-11-21'])).out
+  writeFileSync(unchanged, printed)
   writeFileSync(changed, printed.replace('"hostname"', '"host"').replace('v0.1.0', 'v0.0.9'))
   const since = (...files: string[]) =>
-    runToEnd(['hooks', 'catalog', ...ofProvider, ...files.flatMap((file) => ['--since', file])])
-  expect(await since(kept)).toEqual({ code: 0, out: 'this release is compatible with v0.1.0', err: '' })
-  expect(await since(kept, changed)).toEqual({
+    runToEnd(['hooks', 'catalog', ...providerHooksFlags, ...files.flatMap((file) => ['--since', file])])
+  expect(await since(unchanged)).toEqual({ code: 0, out: 'this release is compatible with v0.1.0', err: '' })
+  expect(await since(unchanged, changed)).toEqual({
     code: 1,
     out: 'Rule #1: hooks.provider.example.com/v1beta1, Hook=BeforeHostProvision: request.host is gone: that needs a new version',
     err: '',
@@ -436,7 +439,7 @@ describe('with a management cluster', () => {
   const kubeconfig = join(folder, 'kubeconfig')
   let client: Client
   beforeAll(async () => {
-    const up = start(['up', '--memory', '--port', '0', '--kubeconfig', kubeconfig, ...ofProvider])
+    const up = start(['up', '--memory', '--port', '0', '--kubeconfig', kubeconfig, ...providerHooksFlags])
     closing.push(() => up.interrupt())
     await up.line(/https:/)
     const transport = httpsTransport(await loadKubeconfig(kubeconfig), { clock: systemClock, random: systemRandom })
@@ -494,9 +497,9 @@ describe('with a management cluster', () => {
     })
     // A provider keeps the same records on objects of its own.
     const host = { ...record, hook: 'BeforeHostProvision', message: 'not in the inventory' }
-    const provided = { name: 'h1', namespace: 'default', annotations: { [WaitingHooksAnnotation]: JSON.stringify([host]) } }
-    await client.create(LocalMachine, { metadata: { ...provided, labels: { [ClusterNameLabel]: 'demo' } }, spec: {} })
-    await client.create(LocalCluster, { metadata: { ...provided, name: 'alone' }, spec: {} })
+    const hostMetadata = { name: 'h1', namespace: 'default', annotations: { [WaitingHooksAnnotation]: JSON.stringify([host]) } }
+    await client.create(LocalMachine, { metadata: { ...hostMetadata, labels: { [ClusterNameLabel]: 'demo' } }, spec: {} })
+    await client.create(LocalCluster, { metadata: { ...hostMetadata, name: 'alone' }, spec: {} })
     const { out: all, err } = await hooks('waiting')
     expect(err).toBe('')
     expect(all.split('\n').map((line) => line.split(/ {2,}/).slice(1, 3).join(' '))).toEqual([
@@ -584,12 +587,12 @@ describe('with a management cluster', () => {
     const body = { status: { handlers: [{ name: 'inventory.x', requestHook }] } }
     await client.patch(ExtensionConfig, { name: 'x' }, { type: 'merge', body }, { subresource: 'status' })
     expect(await hooks('preflight')).toMatchObject({ code: 1, out: expect.stringContaining('inventory.x   gone') })
-    expect(await hooks('preflight', ...ofProvider)).toMatchObject({ code: 0, out: '1 handler, which this release calls' })
+    expect(await hooks('preflight', ...providerHooksFlags)).toMatchObject({ code: 0, out: '1 handler, which this release calls' })
     // A deprecated version is listed, and still called.
     const older = { ...requestHook, apiVersion: 'hooks.provider.example.com/v1beta1' }
     const deprecated = { status: { handlers: [{ name: 'inventory.x', requestHook: older }] } }
     await client.patch(ExtensionConfig, { name: 'x' }, { type: 'merge', body: deprecated }, { subresource: 'status' })
-    expect(await hooks('preflight', ...ofProvider)).toMatchObject({
+    expect(await hooks('preflight', ...providerHooksFlags)).toMatchObject({
       code: 0,
       out: expect.stringMatching(/^inventory\.x +deprecated +.* is deprecated since v0\.2\.0$/m),
     })

@@ -12,8 +12,8 @@ import { waitingCommand } from './hooks/waiting.ts'
 /** `capstan hooks …`: commands for authors and operators of extensions, and for users of waiting clusters. */
 export const hooksCommand = (io: Io, finish: (code: number) => void): Command => {
   const hooks = new Command('hooks').description('Call hooks, replay tapes, list objects that wait for hooks, check releases')
-  const forEverybody = [waitingCommand, retryCommand, callCommand, checkCommand, replayCommand, openapiCommand, preflightCommand]
-  for (const make of [...forEverybody, catalogCommand]) hooks.addCommand(make(io, finish))
+  const subcommands = [waitingCommand, retryCommand, callCommand, checkCommand, replayCommand, openapiCommand, preflightCommand]
+  for (const make of [...subcommands, catalogCommand]) hooks.addCommand(make(io, finish))
   hooks.addCommand(recordCommand(), { hidden: true })
   hooks.addHelpText('after', `\n${howToRecord}`)
   return hooks

@@ -91,16 +91,16 @@ test('findings below MUST exit with 0, and --level selects the printed findings'
   expect((await runToEnd(['lint', file, '--level', 'MAY'])).out).toContain('printer-columns')
 })
 
-test('sources have the labels and the conversion webhook of their kustomization', async () => {
+test('adds the labels and the conversion webhook of a kustomization to its resources', async () => {
   const other = sources().replaceAll(
     '    subresources',
     '    additionalPrinterColumns: [{name: A, type: string, jsonPath: .a}]\n    subresources',
   )
-  const withTwo = other.replace(
+  const withTwoVersions = other.replace(
     '  versions:\n',
     '  versions:\n  - {name: v1alpha1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}, subresources: {status: {}}}\n',
   )
-  write('config/crd/bases/crds.yaml', withTwo)
+  write('config/crd/bases/crds.yaml', withTwoVersions)
   const bare = await runToEnd(['lint', folder])
   expect(bare.code).toBe(1)
   expect(bare.out).toContain('contract-label')
@@ -139,7 +139,7 @@ test('files of a folder that are not YAML are named and skipped', async () => {
   const chart = write('chart/templates/deployment.yaml', '{{- if .Values.enabled }}\nkind: Deployment\n{{- end }}\n')
   const { code, err } = await runToEnd(['lint', folder])
   expect(code).toBe(0)
-  expect(err).toBe(`capstan: 1 files are no YAML and were not read, the first is ${chart}`)
+  expect(err).toBe(`capstan: 1 files are not YAML and were not read; the first is ${chart}`)
 })
 
 test('variables without a default are looked for in the Markdown files of a folder', async () => {

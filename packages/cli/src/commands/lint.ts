@@ -81,7 +81,7 @@ async function providerAt(path: string, { release = releaseOf(path) }: Options, 
   if (provider.kinds.length === 0) {
     throw new UsageError(
       `${path}: no CustomResourceDefinition of a provider`,
-      declaresKinds(path) ??
+      crdsHint(path) ??
         'Kinds are found by the group (infrastructure.…, bootstrap.…, controlplane.…) or a label cluster.x-k8s.io/v1beta…, and the end of their names.',
     )
   }
@@ -94,7 +94,7 @@ async function manifestsAt(path: string, io: Io): Promise<readonly Manifest[]> {
 }
 
 /** Returns what to run for a provider whose program prints its CustomResourceDefinitions, as those of `capstan new provider` do. */
-function declaresKinds(path: string): string | undefined {
+function crdsHint(path: string): string | undefined {
   const file = join(path, 'package.json')
   if (!isFolder(path) || !statSync(file, { throwIfNoEntry: false })?.isFile()) return undefined
   const { scripts } = JSON.parse(readFileSync(file, 'utf8')) as { scripts?: { crds?: unknown } }
@@ -104,7 +104,7 @@ function declaresKinds(path: string): string | undefined {
 
 function manifestsOfFiles(path: string, io: Io): readonly Manifest[] {
   const { manifests, unread } = readManifests(path)
-  if (unread.length > 0) io.err(`capstan: ${unread.length} files are no YAML and were not read, the first is ${unread[0]}`)
+  if (unread.length > 0) io.err(`capstan: ${unread.length} files are not YAML and were not read; the first is ${unread[0]}`)
   return manifests
 }
 
@@ -120,7 +120,7 @@ async function manifestsOfCluster(path: string): Promise<Manifest[]> {
   const transport = httpsTransport(await loadKubeconfig(path), { clock: systemClock, random: systemRandom, userAgent: 'capstan' })
   try {
     const client = createClient(transport)
-    const listed = async <T extends KubeObject>(kind: Kind<T>): Promise<Manifest[]> => {
+    const manifestsOf = async <T extends KubeObject>(kind: Kind<T>): Promise<Manifest[]> => {
       const { items } = await client.list(kind)
       return items.map((item) => ({
         object: { ...(item as object), apiVersion: apiVersionOf(kind), kind: kind.kind },
@@ -128,7 +128,7 @@ async function manifestsOfCluster(path: string): Promise<Manifest[]> {
         line: 1,
       }))
     }
-    return [...(await listed(CustomResourceDefinition)), ...(await listed(ClusterRole))]
+    return [...(await manifestsOf(CustomResourceDefinition)), ...(await manifestsOf(ClusterRole))]
   } finally {
     transport.close()
   }

@@ -139,7 +139,7 @@ async function manage(options: Options, io: Io): Promise<void> {
   const election = leaderElection(options, options.providers, random)
   const providerHooks = await loadProviderHooks(options)
   const admissions = providerAdmission(providerHooks)
-  const reach = hookClient(options, io.env, log)
+  const extensionClient = hookClient(options, io.env, log)
   const { access, isInCluster } = await managementAccess(options, io.env)
   if (isInCluster) log.info('Using the service account of this pod', { server: access.server })
   const requests = requestCounter(access.server)
@@ -149,7 +149,7 @@ async function manage(options: Options, io: Io): Promise<void> {
   const stores: Stores =
     options.data === undefined ? memoryStores() : await openDurable(resolve(options.data, 'db'), { clock, log })
   const recording = await recordHooks(options, clock, (problem) => log.error(problem, { file: options.recordHooks }))
-  const closing: (() => Promise<void>)[] = [async () => reach.close(), () => recording.close(), () => stores.close()]
+  const closing: (() => Promise<void>)[] = [async () => extensionClient.close(), () => recording.close(), () => stores.close()]
   try {
     if (options.providers.includes('core')) await rejectBesideUpstream(client, { clock, signal: io.signal })
     // The namespace of a pod exists, and the pod may have no permission to read it.
@@ -178,7 +178,7 @@ async function manage(options: Options, io: Io): Promise<void> {
       endpoint,
       providerHooks,
       ...(recording.onCall ? { onCall: recording.onCall } : {}),
-      hookTransport: reach.hookTransport,
+      hookTransport: extensionClient.hookTransport,
     })
     endpointFor = (servername) => (servername === undefined ? undefined : providers.workloads.endpointFor(servername))
     const { kinds } = providers
@@ -211,7 +211,7 @@ async function manage(options: Options, io: Io): Promise<void> {
     }
     if (!election) await prepare(io.signal)
 
-    // The manager cannot detect whether the API server runs our admission; if it does, these change nothing.
+    // The manager cannot detect whether the API server runs our admission. If it does, the late defaults change nothing.
     const controllers = [
       ...tunedControllers(providers.controllers, options),
       ...(webhooks ? [] : lateDefaults(admissions, kinds)),

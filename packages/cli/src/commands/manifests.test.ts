@@ -11,7 +11,7 @@ import { runToEnd } from '../test-io.ts'
 const folder = mkdtempSync(join(tmpdir(), 'capstan-manifests-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-const written = async (...argv: string[]): Promise<Manifest[]> => {
+const printedManifests = async (...argv: string[]): Promise<Manifest[]> => {
   const { code, out, err } = await runToEnd(['manifests', ...argv])
   expect({ code, err }).toEqual({ code: 0, err: '' })
   return parseAllDocuments(out).map((document) => document.toJS() as Manifest)
@@ -19,7 +19,7 @@ const written = async (...argv: string[]): Promise<Manifest[]> => {
 
 describe.each(['core', 'local'])('the components of %s', (provider) => {
   test.each(['self-managed', 'cert-manager'])('keep the rules of clusterctl, with certificates %s', async (certificates) => {
-    const objects = await written(provider, '--certificates', certificates)
+    const objects = await printedManifests(provider, '--certificates', certificates)
     const namespaces = objects.filter(({ kind }) => kind === 'Namespace')
     expect(namespaces).toHaveLength(1)
     for (const { metadata } of objects)
@@ -35,7 +35,7 @@ describe.each(['core', 'local'])('the components of %s', (provider) => {
   })
 
   test.each(['self-managed', 'cert-manager'])('serve every version of each kind, with certificates %s', async (certificates) => {
-    const objects = await written(provider, '--certificates', certificates)
+    const objects = await printedManifests(provider, '--certificates', certificates)
     const { metadata: service } = objects.find(({ kind }) => kind === 'Service')!
     const definitions = objects.filter(({ kind }) => kind === 'CustomResourceDefinition') as unknown as CustomResourceDefinition[]
     expect(definitions.length).toBeGreaterThan(0)
@@ -63,7 +63,7 @@ describe.each(['core', 'local'])('the components of %s', (provider) => {
   })
 
   test('allow the manager its own webhook configurations, and no others by name', async () => {
-    const objects = (await written(provider)) as unknown as { kind: string; rules?: PolicyRule[] }[]
+    const objects = (await printedManifests(provider)) as unknown as { kind: string; rules?: PolicyRule[] }[]
     const rules = objects.filter(({ kind }) => kind === 'ClusterRole').flatMap((role) => role.rules ?? [])
     const named = rules
       .filter(({ resources }) => resources?.includes('mutatingwebhookconfigurations'))
@@ -71,8 +71,8 @@ describe.each(['core', 'local'])('the components of %s', (provider) => {
     expect(named).toEqual([`capstan-${provider}`])
   })
 
-  test('start a manager with flags that it has, and no others', async () => {
-    const objects = await written(provider)
+  test('start a manager with flags that it accepts', async () => {
+    const objects = await printedManifests(provider)
     const [deployment] = objects.filter(({ kind }) => kind === 'Deployment') as unknown as [
       { spec: { template: { spec: { containers: { args: string[] }[] } } } },
     ]
@@ -99,7 +99,7 @@ describe.each(['core', 'local'])('the components of %s', (provider) => {
   })
 
   test('bind the ServiceAccount of the Deployment to roles that exist', async () => {
-    const objects = await written(provider)
+    const objects = await printedManifests(provider)
     const names = (kind: string) => objects.filter((one) => one.kind === kind).map(({ metadata }) => metadata.name)
     const roles = [...names('Role'), ...names('ClusterRole')]
     for (const one of objects.filter(({ kind }) => kind.endsWith('Binding'))) {
@@ -112,8 +112,8 @@ describe.each(['core', 'local'])('the components of %s', (provider) => {
 
 test('shards are an argument of the manager', async () => {
   const argsOf = (objects: readonly Manifest[]) => JSON.stringify(objects.find(({ kind }) => kind === 'Deployment'))
-  expect(argsOf(await written('core', '--shards', '6'))).toContain('"--leader-elect-shards=6"')
-  expect(argsOf(await written('core'))).not.toContain('shards')
+  expect(argsOf(await printedManifests('core', '--shards', '6'))).toContain('"--leader-elect-shards=6"')
+  expect(argsOf(await printedManifests('core'))).not.toContain('shards')
 })
 
 test('a repository of clusterctl has components and metadata in the folder LABEL/VERSION', async () => {
@@ -127,14 +127,16 @@ test('a repository of clusterctl has components and metadata in the folder LABEL
     '--image',
     'registry.example/capstan:v1.2.3',
   ])
-  const place = join(folder, 'infrastructure-local/v1.2.3')
-  expect(out.split('\n')).toEqual([join(place, 'infrastructure-components.yaml'), join(place, 'metadata.yaml')])
-  expect(parseAllDocuments(readFileSync(join(place, 'metadata.yaml'), 'utf8'))[0]!.toJS()).toMatchObject({
+  const releaseFolder = join(folder, 'infrastructure-local/v1.2.3')
+  expect(out.split('\n')).toEqual([join(releaseFolder, 'infrastructure-components.yaml'), join(releaseFolder, 'metadata.yaml')])
+  expect(parseAllDocuments(readFileSync(join(releaseFolder, 'metadata.yaml'), 'utf8'))[0]!.toJS()).toMatchObject({
     apiVersion: 'clusterctl.cluster.x-k8s.io/v1alpha3',
     kind: 'Metadata',
     releaseSeries: [{ major: 1, minor: 2, contract: 'v1beta2' }],
   })
-  expect(readFileSync(join(place, 'infrastructure-components.yaml'), 'utf8')).toContain('image: registry.example/capstan:v1.2.3')
+  expect(readFileSync(join(releaseFolder, 'infrastructure-components.yaml'), 'utf8')).toContain(
+    'image: registry.example/capstan:v1.2.3',
+  )
 })
 
 test('core is in the folder of the one name that clusterctl accepts for a core provider', async () => {
@@ -166,7 +168,7 @@ test.each([
   expect(await runToEnd(argv)).toMatchObject({ code: 2, err: expect.stringMatching(why) })
 })
 
-test('an existing folder that cannot be written is named', async () => {
+test('an output folder that is a file is reported by name', async () => {
   const file = join(folder, 'file')
   writeFileSync(file, '')
   expect(await runToEnd(['manifests', 'core', '--output-dir', file, '--image', 'example.com/capstan'])).toMatchObject({

@@ -33,7 +33,7 @@ const shell = (folder: string) => {
 }
 
 describe('a project', patient, () => {
-  test('passes its own test as it is, installed without a network; a broken handler does not', async () => {
+  test('passes its own test after an installation without a network, and fails it with a broken handler', async () => {
     await create('fresh')
     const folder = join(root, 'fresh')
     const run = shell(folder)
@@ -52,7 +52,7 @@ describe('a project', patient, () => {
     })
   })
 
-  test('with every hook passes its test and type checks; as one file it serves with the certificate that was made for it', async () => {
+  test('with every hook passes its test and type checks; its bundle serves with the certificate that was made for it', async () => {
     await create('every', '--hook', everyHook.join(','), '--certificates', 'self-made')
     const folder = join(root, 'every')
     const run = shell(folder)

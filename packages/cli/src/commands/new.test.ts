@@ -63,13 +63,13 @@ test('lists one template for each hook', () => {
 })
 
 test('a project depends on the versions with which this checkout is tested', () => {
-  const at = (file: string) =>
+  const manifestAt = (file: string) =>
     JSON.parse(readFileSync(fileURLToPath(new URL(`../../../../${file}`, import.meta.url)), 'utf8')) as Manifest
   const { devDependencies, optionalDependencies } = JSON.parse(extensionTemplates().get('package.json')!) as Manifest
   const { '@capstan/cli': _cli, '@capstan/testing': _testing, rolldown, ...others } = devDependencies
-  expect(at('package.json').devDependencies).toMatchObject(others)
-  expect(at('package.json').optionalDependencies).toEqual(optionalDependencies)
-  expect(at('node_modules/rolldown/package.json').version).toBe(rolldown)
+  expect(manifestAt('package.json').devDependencies).toMatchObject(others)
+  expect(manifestAt('package.json').optionalDependencies).toEqual(optionalDependencies)
+  expect(manifestAt('node_modules/rolldown/package.json').version).toBe(rolldown)
 })
 
 interface Manifest {
@@ -114,7 +114,7 @@ describe('the command', () => {
     for (const file of projectFiles) expect(readFileSync(join(folder, file), 'utf8'), file).not.toMatch(/\{\{/)
   })
 
-  test('prints the same as JSON', async () => {
+  test('prints name, folder, files and next steps as JSON', async () => {
     const { code, out } = await create('quota', '--output', 'json')
     expect(code).toBe(0)
     expect(JSON.parse(out)).toEqual({
@@ -150,33 +150,40 @@ describe('the command', () => {
   })
 
   const label = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-'"
-  test.each<{ argv: string[]; says: string }>([
+  test.each<{ argv: string[]; expectedError: string }>([
     {
       argv: ['Quota'],
-      says: `ExtensionConfig.runtime.cluster.x-k8s.io "Quota" is invalid: metadata.name: Invalid value: "Quota": ${label}`,
+      expectedError: `ExtensionConfig.runtime.cluster.x-k8s.io "Quota" is invalid: metadata.name: Invalid value: "Quota": ${label}`,
     },
     {
       argv: ['a.b'],
-      says: 'ExtensionConfig.runtime.cluster.x-k8s.io "a.b" is invalid: metadata.name: Invalid value: "a.b": must not contain dots',
+      expectedError:
+        'ExtensionConfig.runtime.cluster.x-k8s.io "a.b" is invalid: metadata.name: Invalid value: "a.b": must not contain dots',
     },
-    { argv: [''], says: `ExtensionConfig.runtime.cluster.x-k8s.io "" is invalid: metadata.name: Invalid value: "": ${label}` },
-    { argv: ['../up'], says: `is invalid: metadata.name: Invalid value: "../up": ${label}` },
-    { argv: ['1st'], says: 'Service "1st" is invalid: metadata.name: Invalid value: "1st": a DNS-1035 label must consist of' },
+    {
+      argv: [''],
+      expectedError: `ExtensionConfig.runtime.cluster.x-k8s.io "" is invalid: metadata.name: Invalid value: "": ${label}`,
+    },
+    { argv: ['../up'], expectedError: `is invalid: metadata.name: Invalid value: "../up": ${label}` },
+    {
+      argv: ['1st'],
+      expectedError: 'Service "1st" is invalid: metadata.name: Invalid value: "1st": a DNS-1035 label must consist of',
+    },
     {
       argv: ['a'.repeat(57)],
-      says: `Namespace "${'a'.repeat(57)}-system" is invalid: metadata.name: Invalid value: "${'a'.repeat(57)}-system": must be no more than 63 characters`,
+      expectedError: `Namespace "${'a'.repeat(57)}-system" is invalid: metadata.name: Invalid value: "${'a'.repeat(57)}-system": must be no more than 63 characters`,
     },
     {
       argv: ['quota', '--hook', 'BeforeLunch'],
-      says: "'BeforeLunch' is invalid. there is no hook beforelunch: expected BeforeClusterCreate, After",
+      expectedError: "'BeforeLunch' is invalid. there is no hook beforelunch: expected BeforeClusterCreate, After",
     },
-    { argv: ['quota', '--hook', 'Discovery'], says: 'there is no hook discovery' },
-    { argv: ['quota', '--certificates', 'vault'], says: 'Allowed choices are cert-manager, self-made' },
-    { argv: [], says: "missing required argument 'name'" },
-  ])('$argv is a usage error', async ({ argv, says }) => {
+    { argv: ['quota', '--hook', 'Discovery'], expectedError: 'there is no hook discovery' },
+    { argv: ['quota', '--certificates', 'vault'], expectedError: 'Allowed choices are cert-manager, self-made' },
+    { argv: [], expectedError: "missing required argument 'name'" },
+  ])('$argv is a usage error', async ({ argv, expectedError }) => {
     const { code, out, err } = await runToEnd(['new', 'extension', ...argv])
     expect({ code, out }).toEqual({ code: 2, out: '' })
-    expect(err).toContain(says)
+    expect(err).toContain(expectedError)
     expect(existsSync('quota')).toBe(false)
   })
 })
@@ -236,13 +243,13 @@ describe('manifests', () => {
     }
     expect(new Set(seen).size).toBe(3)
     expect(statSync(file).mode & 0o777).toBe(0o600)
-    for (const [name, path, says] of [
+    for (const [name, path, expectedError] of [
       ['quota', join(root, 'absent.yaml'), 'there is no such file'],
       ['other', file, 'expected the Secret other-certificate'],
     ] as const)
       expect(await runToEnd(['new', 'certificate', name, '--renew', path])).toMatchObject({
         code: 2,
-        err: expect.stringContaining(says),
+        err: expect.stringContaining(expectedError),
       })
   })
 })

@@ -6,7 +6,7 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import { displayPath } from '../dev/lines.ts'
 import type { Io } from '../io.ts'
 import { UsageError } from '../io.ts'
-import { valueGiven } from '../read-given.ts'
+import { readYamlFile } from '../read-files.ts'
 import { authorityIn, makeServiceCertificate } from '../scaffold/certificate.ts'
 import { checkName, extensionProject, hooksToHandle, namespaceOf, type ProjectFile } from '../scaffold/extension-project.ts'
 import { checkout, dependencyFrom } from '../scaffold/origin.ts'
@@ -146,7 +146,7 @@ function linkedCheckout(): string {
 
 function authorityOf(name: string, file: string): string {
   try {
-    return authorityIn(valueGiven(`--renew ${file}`, file), `${name}-certificate`)
+    return authorityIn(readYamlFile(`--renew ${file}`, file), `${name}-certificate`)
   } catch (err) {
     throw err instanceof TypeError ? new UsageError(`--renew ${file}: ${err.message}`) : err
   }

@@ -68,7 +68,7 @@ async function up(options: Options, io: Io): Promise<number> {
   if (options.exitWhenReady && !options.demo) throw new UsageError('--exit-when-ready waits for the cluster of --demo')
   const folder = dataFolder(io, options.data)
   const providerHooks = await loadProviderHooks(options)
-  const reach = hookClient(options, io.env, silent)
+  const extensionClient = hookClient(options, io.env, silent)
   const playing = options.replayHooks === undefined ? undefined : playHooks(options.replayHooks)
   const recording = await recordHooks(options, clock, (text) => report({ subject: 'Tape', event: 'RecordingStopped', text }))
   const stores: Stores = options.memory ? memoryStores() : await openFolder(folder, clock)
@@ -77,7 +77,7 @@ async function up(options: Options, io: Io): Promise<number> {
   // The management cluster is closed first, so that its remaining calls get a response.
   const closing: (() => Promise<void>)[] = [
     async () => extension?.stop(),
-    async () => reach.close(),
+    async () => extensionClient.close(),
     () => recording.close(),
     () => stores.close(),
   ]
@@ -96,7 +96,7 @@ async function up(options: Options, io: Io): Promise<number> {
       kubeconfig,
       onHookCall: (call) => report(lineOf(call)),
       ...(recording.onCall ? { onCall: recording.onCall } : {}),
-      hookTransport: (playing ?? reach).hookTransport,
+      hookTransport: (playing ?? extensionClient).hookTransport,
       providerHooks,
     })
     const { plane, url } = served
@@ -127,12 +127,12 @@ async function up(options: Options, io: Io): Promise<number> {
       ])
     }
     if (outcome === 'ready' && !signal.aborted) {
-      const isDemoThere = options.demo || (await orAbsent(plane.client.get(Cluster, DemoCluster))) !== undefined
+      const hasDemo = options.demo || (await orAbsent(plane.client.get(Cluster, DemoCluster))) !== undefined
       suggest(
         story,
         options,
         kubeconfig,
-        isDemoThere ? suggestions(kubeconfig, commandName(io.env)) : firstSuggestions(kubeconfig),
+        hasDemo ? suggestions(kubeconfig, commandName(io.env)) : firstSuggestions(kubeconfig),
         report,
       )
     }
@@ -140,7 +140,9 @@ async function up(options: Options, io: Io): Promise<number> {
       if (outcome === 'ready') return ExitCodes.done
       if (outcome === 'stopped') return ExitCodes.interrupted
       story.end()
-      io.err(`capstan: Cluster demo is not Available after ${durationText(options.timeout)}: ${await reasonWhyNot(plane.client)}`)
+      io.err(
+        `capstan: Cluster demo is not Available after ${durationText(options.timeout)}: ${await reasonNotAvailable(plane.client)}`,
+      )
       return ExitCodes.failed
     }
     await untilInterrupted(io)
@@ -230,7 +232,7 @@ function suggest(
 }
 
 /** Returns the Cluster's own reason: its topology condition first, since the others depend on it. */
-async function reasonWhyNot(client: Client): Promise<string> {
+async function reasonNotAvailable(client: Client): Promise<string> {
   const cluster = await orAbsent(client.get(Cluster, DemoCluster))
   if (!cluster) return 'it does not exist'
   for (const type of ['TopologyReconciled', 'Available']) {

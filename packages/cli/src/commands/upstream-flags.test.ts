@@ -53,11 +53,16 @@ const upstream = `
 test('every flag of kube-apiserver is supported, has no effect, or is rejected', () => {
   const command = apiserverCommand({} as never, () => {})
   const known = command.options.map(({ long }) => long!.slice(2))
-  const doing = known.filter((name) => !flagsWithoutEffect.has(name) && !rejectedFlags.has(name))
+  const supported = known.filter((name) => !flagsWithoutEffect.has(name) && !rejectedFlags.has(name))
   expect(new Set(known).size).toBe(known.length)
   expect(upstream.filter((name) => !known.includes(name))).toEqual([])
   expect([...flagsWithoutEffect.keys(), ...rejectedFlags.keys()].filter((name) => !upstream.includes(name))).toEqual([])
-  expect(doing.filter((name) => !upstream.includes(name)).sort()).toEqual(['controllers', 'data', 'kubeconfig', 'root-ca-file'])
+  expect(supported.filter((name) => !upstream.includes(name)).sort()).toEqual([
+    'controllers',
+    'data',
+    'kubeconfig',
+    'root-ca-file',
+  ])
 })
 
 test('a flag without effect is reported, and the server runs', async () => {
@@ -95,12 +100,12 @@ describe('--runtime-config', () => {
     ['apps/v1/deployments=false', '--runtime-config: apps/v1/deployments cannot be turned off'],
     ['batch/v2', '--runtime-config: batch/v2 is not served here'],
     ['nonsense', '--runtime-config: unknown api "nonsense"'],
-  ])('%s', (text, says) => {
+  ])('%s', (text, expected) => {
     const check = () => {
       checkApiSwitches(apiSwitches(text), served)
       return 'accepted'
     }
-    if (says === 'accepted') expect(check()).toBe(says)
-    else expect(check).toThrow(new UsageError(says))
+    if (expected === 'accepted') expect(check()).toBe(expected)
+    else expect(check).toThrow(new UsageError(expected))
   })
 })

@@ -50,9 +50,9 @@ export async function startOwnCore({ client, clock, random, log, signal }: OwnCo
   return async () => {
     await manager.stop()
     await providers.close()
-    const within = AbortSignal.timeout(seconds(60))
+    const timeout = AbortSignal.timeout(seconds(60))
     for (const kind of missing) {
-      await orAbsent(client.delete(CustomResourceDefinition, { name: resourceName(kind) }, { signal: within }))
+      await orAbsent(client.delete(CustomResourceDefinition, { name: resourceName(kind) }, { signal: timeout }))
     }
   }
 }

@@ -30,7 +30,7 @@ process.once('disconnect', () => process.exit(0))
 async function load(file: string): Promise<void> {
   folder = dirname(file)
   const files = new Set<string>([file])
-  const seen = (url: string) => {
+  const addFile = (url: string) => {
     if (url.startsWith('file:') && !isOfAPackage(url)) files.add(fileURLToPath(url))
   }
   const hooks = registerHooks({
@@ -39,12 +39,12 @@ async function load(file: string): Promise<void> {
         return next(specifier, context)
       } catch (err) {
         // The file is watched, because it may be created later.
-        if (specifier.startsWith('.') && context.parentURL) seen(new URL(specifier, context.parentURL).href)
+        if (specifier.startsWith('.') && context.parentURL) addFile(new URL(specifier, context.parentURL).href)
         throw err
       }
     },
     load(url, context, next) {
-      seen(url)
+      addFile(url)
       return next(url, context)
     },
   })
@@ -70,14 +70,14 @@ const announcedHandlers = ({ handlers }: Extension) =>
   }))
 
 async function answer({ id, method, url, headers, body }: Extract<ToChild, { kind: 'call' }>): Promise<void> {
-  const gone = new AbortController()
-  callsInProgress.set(id, gone)
+  const callAbort = new AbortController()
+  callsInProgress.set(id, callAbort)
   try {
     const hasBody = method !== 'GET' && method !== 'HEAD'
     const request = new Request(url, {
       method,
       headers: headers.map(([name, value]) => [name, value] as [string, string]),
-      signal: gone.signal,
+      signal: callAbort.signal,
       ...(hasBody ? { body } : {}),
     })
     const response = await serve!(request)

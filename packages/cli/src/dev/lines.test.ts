@@ -40,7 +40,7 @@ test('log lines of a handler contain its name and fields', () => {
   })
 })
 
-test('prints calls that every reconcile makes when their response changes and after a reload, other calls always', () => {
+test('prints a call that every reconcile makes only when its response changes and after a reload; always prints other calls', () => {
   const calls = new HookLines()
   const report = (hook: string, message: string) =>
     calls.lineOf({

@@ -6,13 +6,13 @@ import { lineOf } from '@capstan/lab'
 import type { AnnouncedHandler, FromChild } from './protocol.ts'
 import type { Reload } from './reloader.ts'
 
-/** `place`: what the user calls the module. */
+/** Formats the result of a reload. `place` is the path of the module as displayed to the user. */
 export function lineOfReload(reload: Reload, place: string): Line {
   switch (reload.kind) {
     case 'loaded': {
       const { name, handlers } = reload.extension
-      const what = `${reload.first ? 'loaded' : 'reloaded'} after ${reload.took} ms, handlers: ${handlersText(handlers)}`
-      return { subject: `Extension ${name}`, event: reload.first ? 'ExtensionLoaded' : 'ExtensionReloaded', text: what }
+      const text = `${reload.first ? 'loaded' : 'reloaded'} after ${reload.took} ms, handlers: ${handlersText(handlers)}`
+      return { subject: `Extension ${name}`, event: reload.first ? 'ExtensionLoaded' : 'ExtensionReloaded', text: text }
     }
     case 'refused': {
       const rest = reload.keepsOld ? ' (the previous version keeps running)' : ''
@@ -36,9 +36,9 @@ export class HookLines {
   lineOf(call: HookCall): Line | undefined {
     const line = lineOf(call)
     if (!inEveryReconcile.has(call.hook)) return line
-    const question = `${call.hook} ${line.subject}`
-    if (this.#reported.get(question) === line.text) return undefined
-    this.#reported.set(question, line.text)
+    const callKey = `${call.hook} ${line.subject}`
+    if (this.#reported.get(callKey) === line.text) return undefined
+    this.#reported.set(callKey, line.text)
     return line
   }
 

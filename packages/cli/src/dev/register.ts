@@ -30,7 +30,7 @@ export const trust = (client: Client, bundle: string): Promise<void> =>
 /** Registers the extension. Resolves when core has discovered its handlers. */
 export async function register(client: Client, served: Served, signal: AbortSignal): Promise<void> {
   const { name, url, settings, handlers, load } = served
-  const wanted = fingerprint(handlers)
+  const expectedHandlers = fingerprint(handlers)
   await client.apply(
     ExtensionConfig,
     {
@@ -43,7 +43,7 @@ export async function register(client: Client, served: Served, signal: AbortSign
   const selection = { fieldSelector: `metadata.name=${name}`, signal: AbortSignal.any([signal, found.signal]) }
   for await (const { object } of await client.watch(ExtensionConfig, selection)) {
     const discovered = object.status?.conditions?.some(({ type, status }) => type === 'Discovered' && status === 'True')
-    if (discovered && fingerprint(shortNames(object)) === wanted) break
+    if (discovered && fingerprint(shortNames(object)) === expectedHandlers) break
   }
   found.abort()
 }

@@ -50,12 +50,12 @@ function setUp() {
     onReload: (reload) => void reloads.push(textOf(reload)),
     watch: (files) => void watched.push([...files]),
   })
-  const pass = (ms: number) => {
+  const advance = (ms: number) => {
     const end = clock.now() + ms
     while (clock.step(end));
   }
   const call = async () => (await reloader.handle(new Request('https://extension.test/'))).text()
-  return { clock, reloader, loads, reloads, watched, pass, call }
+  return { clock, reloader, loads, reloads, watched, advance, call }
 }
 
 function fakeExtension(name: string, { holdsCalls = false } = {}): FakeExtension {
@@ -102,14 +102,14 @@ const textOf = (reload: Reload): string => {
 
 describe('a save', () => {
   test('is loaded 40 ms after the last save', async () => {
-    const { reloader, loads, reloads, pass, call } = setUp()
+    const { reloader, loads, reloads, advance, call } = setUp()
     reloader.start()
     await loads[0]!.succeeds('old')
-    pass(1000)
+    advance(1000)
     reloader.changed()
-    pass(39)
+    advance(39)
     expect(loads).toHaveLength(1)
-    pass(1)
+    advance(1)
     expect(loads[1]).toMatchObject({ at: 1040 })
     await loads[1]!.succeeds('new')
     expect(reloads).toEqual(['old first', 'new after 40'])
@@ -117,30 +117,30 @@ describe('a save', () => {
   })
 
   test('in several steps, or of several files, causes one load', () => {
-    const { reloader, loads, pass } = setUp()
+    const { reloader, loads, advance } = setUp()
     for (let step = 0; step < 5; step++) {
       reloader.changed()
-      pass(20)
+      advance(20)
     }
-    pass(1000)
+    advance(1000)
     expect(loads.map(({ at }) => at)).toEqual([120])
   })
 
   test('is loaded after 200 ms while files change continuously', () => {
-    const { reloader, loads, pass } = setUp()
+    const { reloader, loads, advance } = setUp()
     for (let step = 0; step < 21; step++) {
       reloader.changed()
-      pass(10)
+      advance(10)
     }
     expect(loads.map(({ at }) => at)).toEqual([200])
   })
 
   test('during a load aborts that load and replaces it', async () => {
-    const { reloader, loads, reloads, pass, call } = setUp()
+    const { reloader, loads, reloads, advance, call } = setUp()
     reloader.changed()
-    pass(40)
+    advance(40)
     reloader.changed()
-    pass(40)
+    advance(40)
     expect(loads.map(({ signal }) => signal.aborted)).toEqual([true, false])
     const outdated = await loads[0]!.succeeds('outdated')
     await loads[1]!.succeeds('newest')
@@ -152,13 +152,13 @@ describe('a save', () => {
 
 describe('calls', () => {
   test('in progress are completed by the extension that received them, which then ends', async () => {
-    const { reloader, loads, pass, call } = setUp()
+    const { reloader, loads, advance, call } = setUp()
     reloader.start()
     const old = await loads[0]!.succeeds('old', { holdsCalls: true })
     const underWay = call()
     await settled()
     reloader.changed()
-    pass(40)
+    advance(40)
     const duringTheLoad = call()
     await settled()
     await loads[1]!.succeeds('new')
@@ -179,29 +179,29 @@ describe('calls', () => {
 
 describe('a module that does not load', () => {
   test('keeps the previous extension, reports the problem and watches its files', async () => {
-    const { reloader, loads, reloads, watched, pass, call } = setUp()
+    const { reloader, loads, reloads, watched, advance, call } = setUp()
     reloader.start()
     await loads[0]!.succeeds('old')
     reloader.changed()
-    pass(40)
+    advance(40)
     await loads[1]!.fails('extension.ts:3: Expression expected')
     expect(reloads.at(-1)).toBe('extension.ts:3: Expression expected, old one keeps running')
     expect(watched).toEqual([['old.ts'], ['broken.ts']])
     expect(await call()).toBe('old')
     reloader.changed()
-    pass(40)
-    await loads[2]!.succeeds('mended')
-    expect(await call()).toBe('mended')
+    advance(40)
+    await loads[2]!.succeeds('fixed')
+    expect(await call()).toBe('fixed')
   })
 
   test('at the start is loaded again when it is saved', async () => {
-    const { reloader, loads, reloads, pass } = setUp()
+    const { reloader, loads, reloads, advance } = setUp()
     reloader.start()
     await loads[0]!.fails('no')
-    pass(60_000)
+    advance(60_000)
     expect(loads).toHaveLength(1)
     reloader.changed()
-    pass(40)
+    advance(40)
     await loads[1]!.succeeds('one')
     expect(reloads).toEqual(['no, nothing runs', 'one first'])
   })
@@ -209,32 +209,32 @@ describe('a module that does not load', () => {
 
 describe('an extension whose process ends', () => {
   test('is started again, once a second', async () => {
-    const { reloader, loads, reloads, pass } = setUp()
+    const { reloader, loads, reloads, advance } = setUp()
     reloader.start()
     await (await loads[0]!.succeeds('one')).ends('exit code 1')
     expect(reloads).toEqual(['one first', 'exit code 1'])
-    pass(999)
+    advance(999)
     expect(loads).toHaveLength(1)
-    pass(1)
+    advance(1)
     expect(loads).toHaveLength(2)
   })
 
   test('because it was replaced is not reported', async () => {
-    const { reloader, loads, reloads, pass } = setUp()
+    const { reloader, loads, reloads, advance } = setUp()
     reloader.start()
     const old = await loads[0]!.succeeds('old')
     reloader.changed()
-    pass(40)
+    advance(40)
     await loads[1]!.succeeds('new')
     await old.ends('exit code 0')
-    pass(10_000)
+    advance(10_000)
     expect(reloads).toEqual(['old first', 'new after 40'])
     expect(loads).toHaveLength(2)
   })
 })
 
 test('close waits for calls in progress, and prevents further loads', async () => {
-  const { reloader, loads, pass, call } = setUp()
+  const { reloader, loads, advance, call } = setUp()
   reloader.start()
   const one = await loads[0]!.succeeds('one', { holdsCalls: true })
   const underWay = call()
@@ -244,13 +244,13 @@ test('close waits for calls in progress, and prevents further loads', async () =
   const closing = reloader.close().then(() => {
     closed = true
   })
-  pass(10_000)
+  advance(10_000)
   await settled()
   expect({ closed, loads: loads.length }).toEqual({ closed: false, loads: 1 })
   one.answerAll()
   expect(await underWay).toBe('one')
   await closing
   reloader.changed()
-  pass(10_000)
+  advance(10_000)
   expect(loads).toHaveLength(1)
 })

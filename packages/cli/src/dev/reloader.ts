@@ -45,7 +45,7 @@ export class Reloader {
     this.#options = options
   }
 
-  /** Calls go to the extension that was loaded last. */
+  /** Forwards each call to the extension that was loaded last. */
   readonly handle: FetchHandler = async (request) => {
     if (!this.#current) return text(503, 'the extension has not been loaded yet')
     try {

@@ -46,7 +46,7 @@ beforeEach(async () => {
 })
 afterEach(() => server.close())
 
-const look = (providers: readonly ProviderName[], kubernetesVersion = 'v1.36.0') =>
+const examineAsManager = (providers: readonly ProviderName[], kubernetesVersion = 'v1.36.0') =>
   examine({ client: manager, kubernetesVersion, clock: systemClock, providers, namespace, signal: new AbortController().signal })
 
 const rbac = 'rbac.authorization.k8s.io'
@@ -77,8 +77,8 @@ const install = (providers: readonly ProviderName[]) =>
     { clock: systemClock, random: seededRandom(1) },
   )
 
-test('a user without roles lacks every right of the roles, each by name', async () => {
-  const { findings, checked } = await look(['local'])
+test('reports each right of the roles by name when the user has no role', async () => {
+  const { findings, checked } = await examineAsManager(['local'])
   const lacking = findings.filter(({ area }) => area === 'rights')
   expect(lacking.length).toBe(neededRights({ providers: ['local'], namespace }).length)
   expect(lacking.map(({ subject }) => subject)).toEqual(
@@ -102,14 +102,14 @@ test('kinds that the user may not read are reported as missing permissions, and 
         ? transport.send(request, signal)
         : Promise.reject(new StatusError('Forbidden', `${request.plural} is forbidden`)),
   })
-  const { findings, checked } = await look(['local'])
+  const { findings, checked } = await examineAsManager(['local'])
   expect(new Set(findings.map(({ area }) => area))).toEqual(new Set(['rights']))
   expect(checked).toMatchObject({ kinds: 0, webhooks: 0, certificates: 0 })
 })
 
 test('a user with all permissions except one verb lacks only that verb', async () => {
   await grant(['core'], ['delete'])
-  const { findings } = await look(['core'])
+  const { findings } = await examineAsManager(['core'])
   const lacking = findings.filter(({ area }) => area === 'rights').map(({ subject }) => subject)
   expect(lacking).toContain('delete machines.cluster.x-k8s.io')
   expect(lacking.every((subject) => subject.startsWith('delete '))).toBe(true)
@@ -126,7 +126,7 @@ test('kinds that do not exist are errors, webhooks that do not exist warnings', 
     subjects,
     roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'reader' },
   })
-  const { findings, checked } = await look(['local'])
+  const { findings, checked } = await examineAsManager(['local'])
   expect(checked.kinds).toBe(providerKinds.local.length)
   expect(
     findings.filter(({ area }) => area === 'kinds').map(({ severity, subject, problem }) => [severity, subject, problem]),
@@ -156,9 +156,9 @@ test('a complete cluster has no findings, and webhooks without a server are erro
   )
   await webhooks.configure()
   manager = admin
-  expect((await look(['local'])).findings).toEqual([])
+  expect((await examineAsManager(['local'])).findings).toEqual([])
   await webhooks.close()
-  const { findings } = await look(['local'])
+  const { findings } = await examineAsManager(['local'])
   expect(findings.map(({ severity, area, subject }) => `${severity} ${area} ${subject}`)).toEqual([
     'error webhooks MutatingWebhookConfiguration capstan-local',
     'error webhooks ValidatingWebhookConfiguration capstan-local',
@@ -182,7 +182,7 @@ test("a webhook behind a Service without a server is an error, with the API serv
   }
   await admin.create(ValidatingWebhookConfiguration, { metadata: { name: 'capstan-local' }, webhooks: [webhook] } as never)
   manager = admin
-  const findings = (await look(['local'])).findings.filter(({ severity }) => severity === 'error')
+  const findings = (await examineAsManager(['local'])).findings.filter(({ severity }) => severity === 'error')
   expect(findings).toMatchObject([
     {
       area: 'webhooks',
@@ -206,15 +206,17 @@ test.each([
   const conversion = { ...conversionByService('core'), ...caBundle }
   await installKinds(admin, providerKinds.core, { clock: systemClock, random: seededRandom(1), conversion })
   manager = admin
-  const findings = (await look(['core'])).findings.filter(({ subject }) => subject === 'conversion of the core provider')
+  const findings = (await examineAsManager(['core'])).findings.filter(
+    ({ subject }) => subject === 'conversion of the core provider',
+  )
   expect(findings).toMatchObject([{ severity, area: 'webhooks', problem: expect.stringMatching(unserved) }])
 })
 
-test('conversion at a URL that nothing serves is an error that says which requests fail', async () => {
+test('conversion at a URL that nothing serves is an error that names the requests that fail', async () => {
   const conversion = { url: 'https://127.0.0.1:1/convert' }
   await installKinds(admin, providerKinds.core, { clock: systemClock, random: seededRandom(1), conversion })
   manager = admin
-  const { findings } = await look(['core'])
+  const { findings } = await examineAsManager(['core'])
   expect(findings.find(({ severity }) => severity === 'error')).toMatchObject({
     subject: 'conversion of clusters.cluster.x-k8s.io',
     problem: expect.stringMatching(
@@ -232,7 +234,7 @@ test('reports a CustomResourceDefinition of another release, and versions that a
   const replace = (versions: object[]) =>
     admin.patch(CustomResourceDefinition, { name }, { type: 'merge', body: { spec: { versions } } })
   await replace([{ ...spec.versions[0], schema }])
-  const problems = async () => (await look(['local'])).findings.filter(({ area }) => area === 'kinds')
+  const problems = async () => (await examineAsManager(['local'])).findings.filter(({ area }) => area === 'kinds')
   expect(await problems()).toMatchObject([
     { severity: 'warning', subject: name, problem: 'the schema of v1alpha1 is that of another release' },
   ])
@@ -249,7 +251,7 @@ test.each([
   ['v2.0.0', []],
   ['answer 403', [['warning', 'the server does not report its version: answer 403']]],
 ])('reports the problems of a server of version %s', async (version, problems) => {
-  const { findings } = await look(['local'], version)
+  const { findings } = await examineAsManager(['local'], version)
   expect(findings.filter(({ area }) => area === 'versions').map(({ severity, problem }) => [severity, problem])).toEqual(problems)
 })
 
@@ -270,7 +272,7 @@ test.each([
   [undefined, 'warning', /no caBundle/],
   [Buffer.from('nothing').toString('base64'), 'error', /contains no certificate/],
   [Buffer.from('-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----').toString('base64'), 'error', /cannot be read/],
-])('caBundle %s', (caBundle, severity, problem) => {
+])('a webhook with caBundle %s is reported with severity %s', (caBundle, severity, problem) => {
   const clientConfig = caBundle === undefined ? {} : { caBundle }
   expect(authorityProblems('x', clientConfig, systemClock.now())).toMatchObject([
     { severity, problem: expect.stringMatching(problem) },

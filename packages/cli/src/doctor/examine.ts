@@ -91,7 +91,7 @@ export async function examine(options: ExamineOptions): Promise<Examination> {
   return { findings: withoutRepeats(findings), checked }
 }
 
-/** Returns `undefined` when the user may not read it; the missing permission is a finding of its own. */
+/** Returns `undefined` if the user has no permission for the request: `rightProblems` reports that. */
 const unlessForbidden = <T>(request: Promise<T>): Promise<T | undefined> =>
   request.catch((err) => {
     if (isReason(err, 'Forbidden')) return undefined
@@ -200,8 +200,9 @@ function kindProblems(
   if (!served?.served) return problem(`version ${kind.version} is not served`)
   const stored = (status?.storedVersions ?? []).filter((name) => !spec.versions.some((version) => version.name === name))
   if (stored.length > 0) return problem(`objects are stored in ${stored.join(', ')}, which the definition no longer has`)
-  const wanted = customResourceDefinition(kind).spec.versions.find(({ name }) => name === kind.version)
-  if (!equal(served.schema, wanted?.schema)) return problem(`the schema of ${kind.version} is that of another release`, 'warning')
+  const expected = customResourceDefinition(kind).spec.versions.find(({ name }) => name === kind.version)
+  if (!equal(served.schema, expected?.schema))
+    return problem(`the schema of ${kind.version} is that of another release`, 'warning')
   return []
 }
 
@@ -309,7 +310,7 @@ export function authorityProblems(subject: string, { caBundle }: WebhookClientCo
   return []
 }
 
-/** `effect`: which requests fail without an answer. */
+/** Reports a webhook server at a URL that does not respond. `effect` names the requests that fail meanwhile. */
 async function answerProblems(
   subject: string,
   clientConfig: WebhookClientConfig,

@@ -57,7 +57,7 @@ const withoutEffect: readonly string[] = [
 const switchesWithoutEffect: readonly string[] = ['force-new-cluster', 'pre-vote', 'strict-reconfig-check', 'enable-pprof']
 
 export function etcdCommand(argv: readonly string[]): EtcdCommand {
-  const given: { [flag: string]: string } = {}
+  const values: { [flag: string]: string } = {}
   for (let i = 0; i < argv.length; i++) {
     const [, flag, value] = /^--?([^-=][^=]*)(?:=([^]*))?$/.exec(argv[i]!) ?? []
     if (flag === undefined) return { kind: 'rejected', reason: `${JSON.stringify(argv[i])} is not a valid flag` }
@@ -67,29 +67,29 @@ export function etcdCommand(argv: readonly string[]): EtcdCommand {
       const text = value ?? 'true'
       if (!['true', 'false', '1', '0', 't', 'f', 'T', 'F', 'TRUE', 'FALSE', 'True', 'False'].includes(text))
         return { kind: 'rejected', reason: `invalid boolean value ${JSON.stringify(text)} for -${flag}: parse error` }
-      given[flag] = text
+      values[flag] = text
     } else if (flag in flags || withoutEffect.includes(flag)) {
       const text = value ?? argv[++i]
       if (text === undefined) return { kind: 'rejected', reason: `flag needs an argument: -${flag}` }
-      given[flag] = text
+      values[flag] = text
     } else return { kind: 'rejected', reason: `flag provided but not defined: -${flag}` }
   }
 
-  const { name = flags.name.initial } = given
-  const clientURLs = (given['listen-client-urls'] ?? flags['listen-client-urls'].initial)
+  const { name = flags.name.initial } = values
+  const clientURLs = (values['listen-client-urls'] ?? flags['listen-client-urls'].initial)
     .split(',')
     .map((text) => URL.parse(text))
   if (!clientURLs.every((url) => url?.protocol === 'http:'))
     return {
       kind: 'rejected',
-      reason: `invalid value ${JSON.stringify(given['listen-client-urls'])} for flag -listen-client-urls: expected http://HOST:PORT`,
+      reason: `invalid value ${JSON.stringify(values['listen-client-urls'])} for flag -listen-client-urls: expected http://HOST:PORT`,
     }
   return {
     kind: 'serve',
     options: {
-      dataDir: given['data-dir'] ?? `${name}.etcd`,
+      dataDir: values['data-dir'] ?? `${name}.etcd`,
       clientURLs: clientURLs as URL[],
-      isUnsafe: /^(t|1)/i.test(given['unsafe-no-fsync'] ?? ''),
+      isUnsafe: /^(t|1)/i.test(values['unsafe-no-fsync'] ?? ''),
     },
   }
 }
@@ -108,5 +108,5 @@ ${Object.entries(flags)
   .map(([flag, { initial, does }]) => `  --${flag} '${initial}'\n    ${does}`)
   .join('\n')}
 
-Taken, and without effect:
+Accepted, and without effect:
 ${[...withoutEffect, ...switchesWithoutEffect].map((flag) => `  --${flag}`).join('\n')}`

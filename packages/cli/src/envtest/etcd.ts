@@ -41,7 +41,7 @@ async function serve({ dataDir, clientURLs, isUnsafe }: EtcdOptions, io: Io): Pr
     await makeFolder(folder, 0o700)
     const place: StatePlace = { folder: `${folder}/capstan`, isUnsafe }
     const interrupted = untilInterrupted(io)
-    for (const url of clientURLs) servers.push(await listen(url, answerer(place)))
+    for (const url of clientURLs) servers.push(await listen(url, requestHandler(place)))
     log(io, 'info', 'ready to serve client requests', { 'listen-client-urls': clientURLs.map(String), 'data-dir': folder })
     await interrupted
     return ExitCodes.done
@@ -66,15 +66,15 @@ async function listen(url: URL, answer: (req: IncomingMessage, res: ServerRespon
   return server
 }
 
-const answerer =
+const requestHandler =
   (place: StatePlace) =>
   ({ url }: IncomingMessage, res: ServerResponse): void => {
-    const answers: { readonly [path: string]: object } = {
+    const bodies: { readonly [path: string]: object } = {
       '/health': { health: 'true', reason: '' },
       '/version': { etcdserver: version, etcdcluster: '3.6.0', storage: '3.6.0' },
       [StatePath]: place,
     }
-    const body = answers[url?.split('?')[0] ?? '']
+    const body = bodies[url?.split('?')[0] ?? '']
     if (!body) {
       res.writeHead(404, { 'content-type': 'text/plain; charset=utf-8' }).end('404 page not found\n')
       return

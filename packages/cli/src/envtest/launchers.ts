@@ -51,7 +51,8 @@ export async function writeLaunchers(options: LauncherOptions): Promise<{ kubect
   await makeFolder(folder)
   for (const name of launcherNames) {
     const file = join(folder, name)
-    if (!(await isOurs(file))) throw new Error(`Cannot write ${file}: another program of that name is there; give another folder`)
+    if (!(await isAbsentOrOwn(file)))
+      throw new Error(`Cannot write ${file}: another program of that name is there; give another folder`)
   }
   for (const name of launcherNames) {
     const file = join(folder, name)
@@ -64,7 +65,7 @@ export async function writeLaunchers(options: LauncherOptions): Promise<{ kubect
   return { kubectl }
 }
 
-async function isOurs(file: string): Promise<boolean> {
+async function isAbsentOrOwn(file: string): Promise<boolean> {
   if (!(await exists(file))) return true
   return (await readFile(file, 'latin1')).includes(mark)
 }
@@ -78,11 +79,11 @@ const exists = (file: string): Promise<boolean> =>
 async function findProgram(name: string, path = ''): Promise<string | undefined> {
   for (const folder of path.split(delimiter).filter(Boolean)) {
     const file = join(folder, name)
-    const isThere = await access(file, constants.X_OK).then(
+    const isExecutable = await access(file, constants.X_OK).then(
       () => true,
       () => false,
     )
-    if (isThere) return file
+    if (isExecutable) return file
   }
   return undefined
 }

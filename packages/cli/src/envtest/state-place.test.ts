@@ -16,16 +16,16 @@ async function serve(answer: RequestListener): Promise<string> {
 }
 
 const place = { folder: '/tmp/etcd/capstan', isUnsafe: true }
-const ours: RequestListener = ({ url }, res) => res.writeHead(url === StatePath ? 200 : 404).end(JSON.stringify(place))
-const nobody = 'http://127.0.0.1:1'
+const etcdOfEnvtest: RequestListener = ({ url }, res) => res.writeHead(url === StatePath ? 200 : 404).end(JSON.stringify(place))
+const unreachable = 'http://127.0.0.1:1'
 
 test('the first reachable server returns the folder of the state', async () => {
-  expect(await findState([nobody, await serve(ours)], () => Promise.resolve())).toEqual(place)
+  expect(await findState([unreachable, await serve(etcdOfEnvtest)], () => Promise.resolve())).toEqual(place)
 })
 
 test('waits for a server that is not reachable yet', async () => {
   let isUp = false
-  const url = await serve((req, res) => (isUp ? ours(req, res as never) : void req.socket.destroy()))
+  const url = await serve((req, res) => (isUp ? etcdOfEnvtest(req, res as never) : void req.socket.destroy()))
   const sleep = () => {
     isUp = true
     return Promise.resolve()
@@ -46,6 +46,6 @@ test('fails after twenty seconds without a reachable server, with their names', 
     waited += ms
     return Promise.resolve()
   }
-  await expect(findState([nobody], sleep)).rejects.toThrow(`cannot reach --etcd-servers ${nobody}: `)
+  await expect(findState([unreachable], sleep)).rejects.toThrow(`cannot reach --etcd-servers ${unreachable}: `)
   expect(waited).toBeGreaterThanOrEqual(20_000)
 })

@@ -34,7 +34,7 @@ export async function findState(servers: readonly string[], sleep: (ms: number) 
 async function requestState(server: string): Promise<StatePlace | string> {
   let answer: IncomingMessage
   try {
-    // Not fetch: it refuses some ports, and takes its time to load.
+    // Not fetch, which refuses some ports and loads slowly.
     ;[answer] = (await once(get(new URL(StatePath, server)), 'response')) as [IncomingMessage]
   } catch (err) {
     return err instanceof Error ? err.message : String(err)

@@ -9,16 +9,16 @@ export const isUrl = (path: string): boolean => /^https?:\/\//.test(path)
 /** Names of components files, as clusterctl expects them. */
 const componentsFiles = ['infrastructure', 'bootstrap', 'control-plane', 'ipam'].map((type) => `${type}-components.yaml`)
 
-/** A part of URLs of releases: its version, and what follows. */
-const ofRelease = /\/releases\/(?:tag|download)\/([^/]+)\/?$/
+/** Matches the end of a release's URL, and captures the version. */
+const releaseUrl = /\/releases\/(?:tag|download)\/([^/]+)\/?$/
 
 /** Returns the version of the release to which a URL leads. */
 export const releaseOf = (url: string): string | undefined => /\/releases\/(?:tag|download)\/(v?\d+\.\d+[^/]*)/.exec(url)?.[1]
 
 /** Downloads the file, or the components file and the metadata of the release. @throws UsageError */
 export async function fetchManifests(url: string): Promise<readonly Manifest[]> {
-  if (!ofRelease.test(url)) return (await fetchFile(url)) ?? missing(url)
-  const folder = url.replace(ofRelease, '/releases/download/$1')
+  if (!releaseUrl.test(url)) return (await fetchFile(url)) ?? failMissing(url)
+  const folder = url.replace(releaseUrl, '/releases/download/$1')
   const found = new Map<string, readonly Manifest[]>()
   for (const name of componentsFiles) {
     const manifests = await fetchFile(`${folder}/${name}`)
@@ -26,7 +26,7 @@ export async function fetchManifests(url: string): Promise<readonly Manifest[]> 
   }
   const [components, ...others] = found.values()
   if (!components) throw new UsageError(`${url}: the release has none of the files ${componentsFiles.join(', ')}`)
-  // Each is a provider of its own.
+  // Each components file is a provider.
   if (others.length > 0)
     throw new UsageError(`${url}: the release has several providers`, `Lint one of ${[...found.keys()].join(', ')}.`)
   return [...components, ...((await fetchFile(`${folder}/metadata.yaml`)) ?? [])]
@@ -35,7 +35,7 @@ export async function fetchManifests(url: string): Promise<readonly Manifest[]> 
 /** Time limit of each request. */
 const timeLimit = seconds(60)
 
-const missing = (url: string): never => {
+const failMissing = (url: string): never => {
   throw new UsageError(`${url}: no such file`)
 }
 

@@ -62,9 +62,9 @@ const isYAML = (name: string): boolean => /\.ya?ml$/.test(name) || kustomization
 
 function filesBelow(folder: string, format: string, isWanted: (name: string) => boolean): string[] {
   const found: string[] = []
-  const visit = (at: string): void => {
-    for (const entry of readdirSync(at, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))) {
-      const path = join(at, entry.name)
+  const visit = (subfolder: string): void => {
+    for (const entry of readdirSync(subfolder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      const path = join(subfolder, entry.name)
       if (entry.isDirectory() && !skipped.has(entry.name)) visit(path)
       else if (entry.isFile() && isWanted(entry.name)) found.push(path)
       if (found.length > MaxFiles) throw new UsageError(`${folder}: more than ${MaxFiles} ${format} files`)

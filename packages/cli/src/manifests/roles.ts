@@ -33,7 +33,7 @@ const subresources = (group: string, resources: string[]): PolicyRule[] => [
   ),
 ]
 
-/** Reviews of the users that read the diagnostics endpoint. */
+/** Permissions to authenticate and authorize the clients of the diagnostics endpoint. */
 const reviews = [
   rule(['authentication.k8s.io'], ['tokenreviews'], ['create']),
   rule(['authorization.k8s.io'], ['subjectaccessreviews'], ['create']),
@@ -61,7 +61,7 @@ function coreRules(): PolicyRule[] {
   const addons = 'addons.cluster.x-k8s.io'
   const workers = ['machinedeployments', 'machinehealthchecks', 'machinepools', 'machines', 'machinesets']
   return [
-    // Resources of ClusterResourceSets get an owner, which the same plugin allows only with the right to delete them.
+    // Resources of ClusterResourceSets get an owner, which that plugin allows only with permission to delete them.
     rule([''], ['configmaps'], ['delete', 'patch', ...watching]),
     rule([''], ['events'], ['create', 'patch']),
     rule([''], ['namespaces'], ['get', ...watching]),
@@ -109,7 +109,7 @@ function localRules(): PolicyRule[] {
   ]
 }
 
-/** In the namespace of the manager. `webhookSecret` is the Secret in which it keeps the certificate of its webhooks, if it does. */
+/** Permissions in the namespace of the manager. `webhookSecret`: the Secret in which it keeps the certificate of its webhooks, if any. */
 export const leaderElectionRules = (provider: ProviderName, webhookSecret: string | undefined): PolicyRule[] => [
   rule(['coordination.k8s.io'], ['leases'], ['create', 'get', 'update']),
   rule([''], ['events'], ['create']),

@@ -161,12 +161,12 @@ const widthOf = (line: readonly Span[]): number => line.reduce((sum, { text }) =
 
 function truncate(line: readonly Span[], columns: number): Span[] {
   if (widthOf(line) <= columns) return [...line]
-  const kept: Span[] = []
-  let left = Math.max(0, columns - 1)
+  const fitting: Span[] = []
+  let remaining = Math.max(0, columns - 1)
   for (const span of line) {
-    kept.push({ ...span, text: span.text.slice(0, left) })
-    left -= span.text.length
-    if (left <= 0) break
+    fitting.push({ ...span, text: span.text.slice(0, remaining) })
+    remaining -= span.text.length
+    if (remaining <= 0) break
   }
-  return [...kept, { text: '…' }]
+  return [...fitting, { text: '…' }]
 }

@@ -73,14 +73,14 @@ export interface Reconciler<T extends ProviderObject, Owner extends KubeObject> 
 
 /** Reconciles one object. Objects without an owner and paused objects are not changed. */
 export const reconcileWith =
-  <T extends ProviderObject, Owner extends KubeObject>(of: Reconciler<T, Owner>) =>
+  <T extends ProviderObject, Owner extends KubeObject>(reconciler: Reconciler<T, Owner>) =>
   (key: ObjectKey, io: ReconcileContext): Promise<Outcome> =>
     reconcileObject(key, io, {
-      kind: of.kind,
-      related: (object) => relatedOf(object, of, io.cache),
+      kind: reconciler.kind,
+      related: (object) => relatedOf(object, reconciler, io.cache),
       skip(object, related) {
-        if (of.skip?.(object)) return proceed()
-        return related || isDeleting(object) ? undefined : wait(`the ${of.ownerKind.kind} that owns this object`)
+        if (reconciler.skip?.(object)) return proceed()
+        return related || isDeleting(object) ? undefined : wait(`the ${reconciler.ownerKind.kind} that owns this object`)
       },
       finalizer,
       paused: (object, related) => pausedCondition(related?.cluster, object),
@@ -88,12 +88,12 @@ export const reconcileWith =
       phases: () => [
         async (scope) => {
           if (isDeleting(scope.object)) {
-            await of.remove(scope.object, io)
+            await reconciler.remove(scope.object, io)
             removeFinalizer(scope.object, finalizer)
             scope.ready = Conditions.Ready.false('Deleting', 'Deleting')
             return proceed()
           }
-          const waitsFor = await of.provision(scope.object, scope.related!, io)
+          const waitsFor = await reconciler.provision(scope.object, scope.related!, io)
           scope.ready = waitsFor === undefined ? Conditions.Ready.true('Ready') : Conditions.Ready.false('Waiting', waitsFor)
           return waitsFor === undefined ? proceed() : wait(waitsFor)
         },

@@ -39,7 +39,7 @@ const missing = ['python3', 'openssl'].filter(
 )
 
 describe.skipIf(missing.length > 0)(
-  `the server in Python${missing.map((program) => ` (not run: ${program} is not here)`).join('')}`,
+  `the server in Python${missing.map((program) => ` (not run: ${program} is not installed)`).join('')}`,
   () => {
     const folder = mkdtempSync(join(tmpdir(), 'any-language-'))
     const [certify, serve] = block('sh')
@@ -63,7 +63,7 @@ describe.skipIf(missing.length > 0)(
     })
 
     it('returns the output of the page for its commands', async () => {
-      const timeless = (text: string) => text.replace(/after \d+ ms/g, 'after N ms').trim()
+      const withoutTimes = (text: string) => text.replace(/after \d+ ms/g, 'after N ms').trim()
       const printed: string[] = []
       for (const [, command] of block('console').matchAll(/^\$ (.*)$/gm)) {
         const argv = command!
@@ -73,7 +73,7 @@ describe.skipIf(missing.length > 0)(
         const { out, err } = await runToEnd(argv.split(' ').slice(1))
         printed.push(`$ ${command}`, ...[out, err].filter((text) => text !== ''))
       }
-      expect(timeless(printed.join('\n'))).toBe(timeless(block('console')))
+      expect(withoutTimes(printed.join('\n'))).toBe(withoutTimes(block('console')))
     })
 
     const clientOf = async () => {

@@ -6,7 +6,7 @@ import { Command, Option } from 'commander'
 import type { Io } from '../../io.ts'
 import { ExitCodes, UsageError } from '../../io.ts'
 import { allHooks, type ProviderHooksOptions, withProviderHooks } from '../../provider-hooks.ts'
-import { valueGiven } from '../../read-given.ts'
+import { readYamlFile } from '../../read-files.ts'
 import { serverAt, type ServerOptions, transportTo, withServer } from './server-at.ts'
 
 interface Options extends ServerOptions, ProviderHooksOptions {
@@ -82,7 +82,7 @@ function validRequest(hook: Hook): object {
 }
 
 function requestIn(file: string, { name }: Hook): object {
-  const value = valueGiven(`--fixture ${file}`, file)
+  const value = readYamlFile(`--fixture ${file}`, file)
   if (!isRecord(value)) throw new UsageError(`--fixture ${file}: it contains no request: expected an object`)
   const { apiVersion: _, kind, ...request } = value
   if (kind !== undefined && kind !== `${name}Request`)

@@ -4,7 +4,7 @@ import { Command } from 'commander'
 import type { Io } from '../../io.ts'
 import { ExitCodes, UsageError } from '../../io.ts'
 import { loadProviderHooks, type ProviderHooksOptions, withProviderHooks } from '../../provider-hooks.ts'
-import { valueGiven } from '../../read-given.ts'
+import { readYamlFile } from '../../read-files.ts'
 import { versions } from '../../versions.ts'
 
 interface Options extends ProviderHooksOptions {
@@ -47,7 +47,7 @@ const catalogText = ({ release, date, hooks }: ReleasedCatalog): string =>
   ].join('\n')
 
 function catalogIn(file: string): ReleasedCatalog {
-  const value = valueGiven(`--since ${file}`, file)
+  const value = readYamlFile(`--since ${file}`, file)
   const isCatalog =
     isRecord(value) &&
     typeof value.release === 'string' &&

@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url'
 import { checkModule, checkText, shortHandler } from '@capstan/extension'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { extensionModule, projectOf, registrationOf } from '../../dev/project.ts'
-import { tapeGiven } from '../../hook-tapes.ts'
+import { readTapeFile } from '../../hook-tapes.ts'
 import type { Io } from '../../io.ts'
 import { ExitCodes } from '../../io.ts'
 
@@ -36,11 +36,11 @@ export const checkCommand = (io: Io, finish: (code: number) => void): Command =>
 function requestsOn(tape: string | undefined) {
   if (tape === undefined) return []
   const seen = new Set<string>()
-  return tapeGiven(tape).calls.flatMap((call) => {
+  return readTapeFile(tape).calls.flatMap((call) => {
     const { hook, handler, request, line } = call
-    const question = JSON.stringify([hook, handler, request])
-    if (handler === undefined || seen.has(question)) return []
-    seen.add(question)
+    const requestKey = JSON.stringify([hook, handler, request])
+    if (handler === undefined || seen.has(requestKey)) return []
+    seen.add(requestKey)
     return [{ hook, handler: shortHandler(call), request, from: `line ${line} of ${basename(tape)}` }]
   })
 }

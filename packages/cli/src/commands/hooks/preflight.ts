@@ -16,7 +16,7 @@ import { ExitCodes, UsageError } from '../../io.ts'
 import { type ManagementOptions, withKubeconfig, withManagement } from '../../management.ts'
 import { table } from '../../output/table.ts'
 import { loadProviderHooks, type ProviderHooksOptions, withProviderHooks } from '../../provider-hooks.ts'
-import { valueGiven } from '../../read-given.ts'
+import { readYamlFile } from '../../read-files.ts'
 
 interface Options extends ManagementOptions, ProviderHooksOptions {
   catalog: string
@@ -46,7 +46,7 @@ export const preflightCommand = (io: Io, finish: (code: number) => void): Comman
       const undiscovered = items.filter((config) => !config.status?.handlers).map(({ metadata }) => metadata.name)
       if (options.output === 'json')
         io.out(JSON.stringify({ release: target.release, handlers: handlers.length, findings, undiscovered }))
-      else if (findings.length === 0) io.out(allCalled(handlers.length, target.release))
+      else if (findings.length === 0) io.out(allCalledText(handlers.length, target.release))
       else
         for (const line of table(
           ['HANDLER', 'PROBLEM', 'WHY'],
@@ -69,7 +69,7 @@ function targetOf(name: string): Target {
       `There are ${Object.keys(upstreamCatalogs).join(', ')}, current, and files.`,
     )
   }
-  const value = valueGiven(`--catalog ${name}`, name)
+  const value = readYamlFile(`--catalog ${name}`, name)
   const published = publishedCatalog(value)
   if (published) return published
   if (isRecord(value) && typeof value.release === 'string' && Array.isArray(value.hooks)) return value as unknown as Target
@@ -79,5 +79,5 @@ function targetOf(name: string): Target {
   )
 }
 
-const allCalled = (handlers: number, release: string): string =>
+const allCalledText = (handlers: number, release: string): string =>
   handlers === 1 ? `1 handler, which ${release} calls` : `${handlers} handlers, all of which ${release} calls`

@@ -3,7 +3,7 @@ import type { Resent, Tape } from '@capstan/extension'
 import { differenceText, resendTape, shortHandler } from '@capstan/extension'
 import { systemClock } from '@capstan/kube'
 import { Command, Option } from 'commander'
-import { tapeGiven } from '../../hook-tapes.ts'
+import { readTapeFile } from '../../hook-tapes.ts'
 import type { Io } from '../../io.ts'
 import { ExitCodes, UsageError } from '../../io.ts'
 import { table } from '../../output/table.ts'
@@ -28,7 +28,7 @@ export const replayCommand = (io: Io, finish: (code: number) => void): Command =
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
     .action(async (file: string, options: Options) => {
       const catalog = createCatalog(await allHooks(options))
-      const tape = tapeGiven(file)
+      const tape = readTapeFile(file)
       const server = serverAt(options.url, options)
       const transport = transportTo(options, io)
       const resent: Resent[] = []

@@ -6,7 +6,7 @@ import { httpsHookTransport } from '@capstan/extension'
 import { messageOf } from '@capstan/kube'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { type Io, UsageError } from '../../io.ts'
-import { textGiven } from '../../read-given.ts'
+import { readTextFile } from '../../read-files.ts'
 
 export interface ServerOptions {
   ca?: string
@@ -42,7 +42,7 @@ export function serverAt(url: string, { ca }: ServerOptions): ClientConfig {
 }
 
 function authoritiesIn(file: string): string {
-  const text = textGiven(`--ca ${file}`, file)
+  const text = readTextFile(`--ca ${file}`, file)
   if (!text.includes('-----BEGIN CERTIFICATE-----')) throw new UsageError(`--ca ${file}: it has no certificate in PEM`)
   return text
 }
@@ -56,8 +56,8 @@ export function transportTo(options: ServerOptions, { env }: Io): HttpsHookTrans
 function clientOf({ clientCert, clientKey }: ServerOptions): ClientCertificate | undefined {
   if (clientCert === undefined && clientKey === undefined) return undefined
   if (clientCert === undefined || clientKey === undefined) throw new UsageError('--client-cert and --client-key go together')
-  const certificate = textGiven(`--client-cert ${clientCert}`, clientCert)
-  const key = textGiven(`--client-key ${clientKey}`, clientKey)
+  const certificate = readTextFile(`--client-cert ${clientCert}`, clientCert)
+  const key = readTextFile(`--client-key ${clientKey}`, clientKey)
   try {
     createSecureContext({ cert: certificate, key })
   } catch (err) {

@@ -23,7 +23,7 @@ export const waitingCommand = (io: Io): Command =>
       const { waiting, clusters, unread } = await withManagement(io, options, (client) =>
         waitingObjects(client, { namespace, signal: io.signal }),
       )
-      for (const what of unread) io.err(`capstan: ${what}`)
+      for (const problem of unread) io.err(`capstan: ${problem}`)
       if (options.output === 'json') {
         for (const record of waiting) io.out(jsonLine(record))
         return
@@ -35,7 +35,7 @@ export const waitingCommand = (io: Io): Command =>
         one.cluster || '<none>',
         `${one.hook}${objectText(one)}`,
         handlerOf(one),
-        ago(now - Date.parse(one.since)),
+        durationText(now - Date.parse(one.since)),
         nextCallText(one, now),
         String(one.calls),
         one.message,
@@ -59,11 +59,11 @@ function objectText({ kind, name }: Waiting): string {
 /** Formats the time of the next call; a failed call is retried with backoff, and an annotation that blocks causes no calls. */
 function nextCallText({ until, handlers, extensionConfig }: Waiting, now: number): string {
   if (until === undefined) return handlers.length > 0 || extensionConfig !== undefined ? 'backing off' : '<none>'
-  return ago(Math.max(0, Date.parse(until) - now))
+  return durationText(Math.max(0, Date.parse(until) - now))
 }
 
 /** Formats `45s`, `12m`, `3h`. */
-function ago(ms: number): string {
+function durationText(ms: number): string {
   const seconds = Math.round(ms / 1000)
   if (seconds < 120) return `${seconds}s`
   return seconds < 7200 ? `${Math.round(seconds / 60)}m` : `${Math.round(seconds / 3600)}h`
