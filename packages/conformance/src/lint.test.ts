@@ -313,7 +313,7 @@ const mistakes: readonly [name: string, make: (kinds: Record<string, Any>) => vo
     ['control-plane.readiness-gates-and-taints'],
   ],
   [
-    'a mark of hosted control planes that is a string',
+    'externalManagedControlPlane as a string',
     ({ FooControlPlane }) => void (statusOf(FooControlPlane).externalManagedControlPlane = string()),
     ['control-plane.externally-managed'],
   ],

@@ -5,16 +5,16 @@ export type FieldType = 'boolean' | 'string' | 'integer' | 'object' | 'array'
 
 /** The schema of a field; `any` where the schema accepts every field, `undefined` where it has none with this name. */
 export function fieldAt(schema: JSONSchema, path: string): JSONSchema | 'any' | undefined {
-  let at = schema
+  let current = schema
   for (const name of path.split('.')) {
-    const next = at.properties?.[name]
+    const next = current.properties?.[name]
     if (next === undefined) {
-      if (at['x-kubernetes-preserve-unknown-fields'] === true) return 'any'
-      if (typeof at.additionalProperties === 'object') at = at.additionalProperties
+      if (current['x-kubernetes-preserve-unknown-fields'] === true) return 'any'
+      if (typeof current.additionalProperties === 'object') current = current.additionalProperties
       else return undefined
-    } else at = next
+    } else current = next
   }
-  return at
+  return current
 }
 
 export const hasField = (schema: JSONSchema, path: string): boolean => fieldAt(schema, path) !== undefined

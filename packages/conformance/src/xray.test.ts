@@ -15,7 +15,7 @@ const providerOf = (kind: typeof LocalMachine | typeof LocalMachinePool, labels?
 const machineOf = (spec: object, status: object): KubeObject =>
   ({ apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Machine', metadata: meta('m'), spec, status }) as KubeObject
 
-const look = (
+const xrayOf = (
   object: { spec?: object; status?: object },
   {
     owner,
@@ -29,25 +29,25 @@ const look = (
     owner,
   })
 
-const row = (result: ReturnType<typeof look>, name: string) => result.rows.find((one) => one.name === name)!
+const row = (result: ReturnType<typeof xrayOf>, name: string) => result.rows.find((one) => one.name === name)!
 
 describe('the chosen contract version', () => {
   test('is the newest that the labels name, with the labels as the reason', () => {
     const labels = { 'cluster.x-k8s.io/v1beta1': 'v1alpha1', 'cluster.x-k8s.io/v1beta2': 'v1alpha1' }
-    const result = look({}, { labels })
+    const result = xrayOf({}, { labels })
     expect(result).toMatchObject({ contractVersion: 'v1beta2', apiVersion: 'infrastructure.capstan.dev/v1alpha1' })
     expect(result.reason).toContain('cluster.x-k8s.io/v1beta2=v1alpha1, cluster.x-k8s.io/v1beta1=v1alpha1; v1beta2 is the newest')
   })
 
   test('is absent without a label, and core reads no field', () => {
-    const result = look({ spec: { providerID: 'x' } }, { labels: { 'cluster.x-k8s.io/provider': 'x' } })
+    const result = xrayOf({ spec: { providerID: 'x' } }, { labels: { 'cluster.x-k8s.io/provider': 'x' } })
     expect(result.contractVersion).toBeUndefined()
     expect(result.reason).toMatch(/^cannot find any versions matching contract versions/)
     expect(row(result, 'providerID').conclusion).toBe('core reads nothing: no contract version')
   })
 
   test('names a version that is not served', () => {
-    expect(look({}, { labels: { 'cluster.x-k8s.io/v1beta2': 'v9' } }).reason).toMatch(
+    expect(xrayOf({}, { labels: { 'cluster.x-k8s.io/v1beta2': 'v9' } }).reason).toMatch(
       /v9 .*is not served: core cannot read the object$/,
     )
   })
@@ -55,7 +55,7 @@ describe('the chosen contract version', () => {
 
 test('a value that its owner has is copied; both versions are shown side by side', () => {
   const owner = machineOf({ providerID: 'local:///m' }, { initialization: { infrastructureProvisioned: true } })
-  const result = look({ spec: { providerID: 'local:///m' }, status: { initialization: { provisioned: true } } }, { owner })
+  const result = xrayOf({ spec: { providerID: 'local:///m' }, status: { initialization: { provisioned: true } } }, { owner })
   expect(row(result, 'providerID')).toMatchObject({ conclusion: 'copied to Machine.spec.providerID', isPending: false })
   expect(row(result, 'provisioned')).toMatchObject({
     versions: {
@@ -93,18 +93,18 @@ test.each([
     'core fails: Cannot read status.initialization.provisioned: the parent of provisioned is not an object',
   ],
 ])('reports how core handles %s', (_, status, name, conclusion) => {
-  const result = look({ spec: { providerID: 'x' }, status }, { owner: machineOf({}, {}) })
+  const result = xrayOf({ spec: { providerID: 'x' }, status }, { owner: machineOf({}, {}) })
   expect(row(result, name)).toMatchObject({ conclusion, isPending: true })
 })
 
 test('no field is copied without an owner', () => {
-  expect(row(look({ spec: { providerID: 'x' } }), 'providerID').conclusion).toBe(
+  expect(row(xrayOf({ spec: { providerID: 'x' } }), 'providerID').conclusion).toBe(
     'no owner: not copied to Machine.spec.providerID',
   )
 })
 
 test('a pool that reports only status.ready is provisioned', () => {
   const owner = { apiVersion: '', kind: 'MachinePool', metadata: meta('m') } as KubeObject
-  const result = look({ spec: { providerIDList: ['a'] }, status: { ready: true } }, { owner, kind: LocalMachinePool })
+  const result = xrayOf({ spec: { providerIDList: ['a'] }, status: { ready: true } }, { owner, kind: LocalMachinePool })
   expect(row(result, 'providerIDList').conclusion).toBe('MachinePool.spec.providerIDList is absent: not copied')
 })

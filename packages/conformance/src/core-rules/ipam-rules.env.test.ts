@@ -1,5 +1,5 @@
 /**
- * What core promises to IPAM providers: it defaults, validates and converts IPAddresses and IPAddressClaims. The contract version of a rule
+ * Tests of the rules by which core defaults, validates and converts IPAddresses and IPAddressClaims. The contract version of a rule
  * is the API version in which the test reads and writes both kinds.
  */
 import { IPAddress, IPAddressClaim } from '@capstan/api'

@@ -128,8 +128,8 @@ for (const [rule, kind, type] of conditionRules) {
       await env.patch(kind, 'm1', { status: { conditions: [{ type: 'Ready', ...condition }] } })
       return getCondition(await machine(env), type)
     }
-    const given = { status: 'False', reason: 'Booting', message: 'soon' }
-    expect(await reports({ ...given, severity: 'Info' })).toMatchObject(given)
+    const reported = { status: 'False', reason: 'Booting', message: 'soon' }
+    expect(await reports({ ...reported, severity: 'Info' })).toMatchObject(reported)
     expect(await reports({ status: 'False', severity: 'Info' })).toMatchObject({
       status: 'False',
       reason: 'NoReasonReported',

@@ -1,4 +1,4 @@
-/** What core promises to providers of every contract about rights, limits, pauses, conditions of contract v1beta1, Nodes and updates in place. */
+/** Tests of the rules of all contracts about permissions, limits, pauses, conditions of contract v1beta1, Nodes and updates in place. */
 import { Cluster, Machine, MachinePool } from '@capstan/api'
 import {
   ClusterRole,
@@ -100,8 +100,8 @@ testRule(
   (contract) => coreEnv({ contract, limits: watchLimits({ namespace: 'default', watchFilter: 'mine' }) }),
 )
 
-/** What core has written to the provider's object. */
-const mark = async (env: CoreEnv, kind: DeclaredKind, name: string) => {
+/** Returns the metadata that core has written to the provider's object. */
+const writtenMetadata = async (env: CoreEnv, kind: DeclaredKind, name: string) => {
   const { labels, ownerReferences, finalizers } = (await env.get(kind, name)).metadata
   return { labels, ownerReferences, finalizers }
 }
@@ -118,11 +118,11 @@ for (const [rule, kind, status, milestone] of pausesOfCluster) {
     await env.create(kind, 'demo')
     await env.patch(kind, 'demo', { status })
     await env.advance(seconds(60))
-    expect(await mark(env, kind, 'demo')).toEqual(untouched)
+    expect(await writtenMetadata(env, kind, 'demo')).toEqual(untouched)
     expect(await cluster()).not.toHaveProperty('status.initialization')
     expect(getCondition(await cluster(), 'Paused')).toMatchObject({ status: 'True' })
     await env.patch(Cluster, 'demo', { spec: { paused: false } })
-    expect(await mark(env, kind, 'demo')).toMatchObject({ ownerReferences: [{ kind: 'Cluster' }] })
+    expect(await writtenMetadata(env, kind, 'demo')).toMatchObject({ ownerReferences: [{ kind: 'Cluster' }] })
     expect((await cluster()).status?.initialization).toMatchObject({ [milestone]: true })
     expect(getCondition(await cluster(), 'Paused')).toMatchObject({ status: 'False' })
   })
@@ -133,14 +133,14 @@ const pausesOfMachines = [
   ['core.infra-machine-pool.pausing', MachinePool, aMachinePool().spec, DevMachinePool, 'infrastructureProvisioned'],
   ['core.bootstrap-config.pausing', Machine, aMachine().spec, DevConfig, 'bootstrapDataSecretCreated'],
 ] as const
-for (const [rule, kind, spec, of, milestone] of pausesOfMachines) {
+for (const [rule, kind, spec, providerKind, milestone] of pausesOfMachines) {
   testRule(rule, async (env) => {
     const name = kind === Machine ? 'm1' : 'mp'
     const owner = (): Promise<KubeObject> => env.get(kind as DeclaredKind, name)
-    const status = of === DevConfig ? created : { ...provisioned, replicas: 0 }
+    const status = providerKind === DevConfig ? created : { ...provisioned, replicas: 0 }
     const expectUntouched = async () => {
       await env.advance(seconds(60))
-      expect(await mark(env, of, name)).toEqual(untouched)
+      expect(await writtenMetadata(env, providerKind, name)).toEqual(untouched)
       expect(await owner()).not.toHaveProperty(`status.initialization.${milestone}`, true)
       expect(getCondition((await owner()) as Machine, 'Paused')).toMatchObject({ status: 'True' })
     }
@@ -149,14 +149,14 @@ for (const [rule, kind, spec, of, milestone] of pausesOfMachines) {
     for (const one of [DevConfig, DevMachine, DevMachinePool])
       await env.create(one, name, { spec: { providerID: `dev:///${name}` } })
     await env.create(kind as DeclaredKind, name, { spec })
-    await env.patch(of, name, { status })
+    await env.patch(providerKind, name, { status })
     await expectUntouched()
     await env.patch(kind as DeclaredKind, name, { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } })
     await env.patch(Cluster, 'demo', { spec: { paused: false } })
     await expectUntouched()
     await env.patch(kind as DeclaredKind, name, { metadata: { annotations: { 'cluster.x-k8s.io/paused': null } } })
     await env.advance(seconds(60))
-    expect(await mark(env, of, name)).toMatchObject({ ownerReferences: [{ kind: kind.kind }] })
+    expect(await writtenMetadata(env, providerKind, name)).toMatchObject({ ownerReferences: [{ kind: kind.kind }] })
     expect(await owner()).toHaveProperty(`status.initialization.${milestone}`, true)
     expect(getCondition((await owner()) as Machine, 'Paused')).toMatchObject({ status: 'False' })
   })
@@ -186,18 +186,21 @@ for (const [rule, kind, owner, name, type] of legacyRules) {
 }
 
 testRule('core.control-plane.node-taints', async (env) => {
-  const [mine, theirs] = ['mine', 'theirs'].map((taint) => ({ key: `example.com/${taint}`, effect: 'NoSchedule' as const }))
+  const [ownTaint, otherTaint] = ['mine', 'theirs'].map((taint) => ({
+    key: `example.com/${taint}`,
+    effect: 'NoSchedule' as const,
+  }))
   await env.provisionCluster()
   await env.provisionMachine('m1', { labels: { 'cluster.x-k8s.io/control-plane': '' } })
   const node = { name: 'node-m1' }
-  await env.workload.patch(Node, node, { type: 'merge', body: { spec: { taints: [theirs] } } })
+  await env.workload.patch(Node, node, { type: 'merge', body: { spec: { taints: [otherTaint] } } })
   const taints = async () => (await env.workload.get(Node, node)).spec?.taints
-  await env.patch(Machine, 'm1', { spec: { taints: [{ ...mine, propagation: 'Always' }] } })
+  await env.patch(Machine, 'm1', { spec: { taints: [{ ...ownTaint, propagation: 'Always' }] } })
   await env.advance(seconds(30))
-  expect(await taints()).toEqual([theirs, mine])
+  expect(await taints()).toEqual([otherTaint, ownTaint])
   await env.patch(Machine, 'm1', { spec: { taints: null } })
   await env.advance(seconds(30))
-  expect(await taints()).toEqual([theirs])
+  expect(await taints()).toEqual([otherTaint])
 })
 
 testRule('core.control-plane.external-managed', async (env) => {

@@ -24,8 +24,8 @@ const inFiles = (files: Iterable<string>, pattern: RegExp): Proofs => {
   const found = new Map<string, string[]>()
   for (const file of files) {
     for (const [, id] of readFileSync(`${packages}${file}`, 'utf8').matchAll(pattern)) {
-      const of = found.get(id!) ?? []
-      if (!of.includes(file)) found.set(id!, [...of, file])
+      const files = found.get(id!) ?? []
+      if (!files.includes(file)) found.set(id!, [...files, file])
     }
   }
   return found
@@ -49,7 +49,7 @@ const suffixOf = (id: string): string => id.slice(id.indexOf('.'))
 
 /** Ends of the ids of rules that one function declares for several contracts. */
 const families: ReadonlySet<string> = new Set([
-  ...Object.values(perContract).flatMap((of) => of.map(({ id }) => suffixOf(id))),
+  ...Object.values(perContract).flatMap((rules) => rules.map(({ id }) => suffixOf(id))),
   '.dry-run',
   '.several-instances',
 ])

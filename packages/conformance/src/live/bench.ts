@@ -219,9 +219,9 @@ export class Bench implements ScenarioRecord {
     const deadline = this.now() + this.limits.wait
     this.#options.progress(`${this.namespace}: waiting until ${what}`)
     while (!holds()) {
-      const left = deadline - this.now()
-      if (left <= 0) throw new ScenarioStopped(`waited ${this.limits.wait / 1000} s until ${what}`)
-      await this.#nextChangeWithin(left)
+      const remaining = deadline - this.now()
+      if (remaining <= 0) throw new ScenarioStopped(`waited ${this.limits.wait / 1000} s until ${what}`)
+      await this.#nextChangeWithin(remaining)
     }
   }
 
@@ -297,10 +297,10 @@ export class Bench implements ScenarioRecord {
     const deadline = clock.now() + Math.min(limits.wait, seconds(60))
     const released = new Set<string>()
     for (;;) {
-      const left = await this.#remainingObjects(kinds, signal)
-      if (left.length === 0) return [...released]
+      const remaining = await this.#remainingObjects(kinds, signal)
+      if (remaining.length === 0) return [...released]
       if (clock.now() >= deadline) {
-        for (const { kind, object } of left) {
+        for (const { kind, object } of remaining) {
           released.add(`${kind.kind} ${this.namespace}/${object.metadata.name}`)
           await this.#removeFinalizers(kind, object, signal)
         }

@@ -515,7 +515,7 @@ export const infraMachineFailureDomain = whenReady('InfraMachine', 'The type of 
   }),
 )
 
-/** An InfraMachine waits for something that its Machine or Cluster does not have yet. */
+/** Checks that an InfraMachine is not provisioned before its Machine or Cluster has `what`. */
 export const waitsFor = (what: string, name: string, mark: string): LiveCheck => ({
   looksAt: `An InfraMachine with an owner, ${what}.`,
   scenario: 'late',

@@ -43,29 +43,29 @@ async function createTemplates(bench: Bench, name: string): Promise<void> {
 
 /** A template with the first example; `undefined` when the kind has none. */
 export async function createTemplate(bench: Bench, contract: ContractName, name: string): Promise<UnknownObject | undefined> {
-  const of = bench.target[contract]
-  if (!of?.template) return undefined
-  return bench.create(of.template.kind, { metadata: { name }, spec: { template: { spec: exampleOf(of) } } } as never)
+  const target = bench.target[contract]
+  if (!target?.template) return undefined
+  return bench.create(target.template.kind, { metadata: { name }, spec: { template: { spec: exampleOf(target) } } } as never)
 }
 
 export const controlPlaneKind = ({ target }: Bench): Kind => target.ControlPlane?.kind ?? StubControlPlane
 
 /** The ControlPlane of a Cluster: with one replica where it has replicas. */
 export function createControlPlane(bench: Bench, name: string, metadata: Partial<KubeObject['metadata']>): Promise<KubeObject> {
-  const of = bench.target.ControlPlane
-  if (!of) return bench.create(StubControlPlane as Kind, { metadata: { ...metadata, name } })
-  const spec = structuredClone(exampleOf(of)) as { [field: string]: unknown }
-  const object = { metadata: withExample({ ...metadata, name }, of), spec } as Input<UnknownObject>
-  set(object, ControlPlaneContract.version.paths[of.contractVersion], bench.versions.kubernetes, of)
-  set(object, ControlPlaneContract.specReplicas.paths[of.contractVersion], 1, of)
+  const target = bench.target.ControlPlane
+  if (!target) return bench.create(StubControlPlane as Kind, { metadata: { ...metadata, name } })
+  const spec = structuredClone(exampleOf(target)) as { [field: string]: unknown }
+  const object = { metadata: withExample({ ...metadata, name }, target), spec } as Input<UnknownObject>
+  set(object, ControlPlaneContract.version.paths[target.contractVersion], bench.versions.kubernetes, target)
+  set(object, ControlPlaneContract.specReplicas.paths[target.contractVersion], 1, target)
   const template = bench.target.InfraMachine?.template
-  const path = ControlPlaneContract.machineInfrastructureRef.paths[of.contractVersion]
+  const path = ControlPlaneContract.machineInfrastructureRef.paths[target.contractVersion]
   if (template) {
     const { kind } = template
     const old = { ...typeMeta(kind), name, namespace: bench.namespace }
-    set(object, path, of.contractVersion === 'v1beta2' ? refOf(kind, name) : old, of)
+    set(object, path, target.contractVersion === 'v1beta2' ? refOf(kind, name) : old, target)
   }
-  return bench.create(of.kind, object)
+  return bench.create(target.kind, object)
 }
 
 /** An object with the first example as its spec. */
@@ -74,14 +74,14 @@ export function createExample(
   contract: ContractName,
   { metadata }: { metadata: Partial<KubeObject['metadata']> },
 ): Promise<UnknownObject> {
-  const of = bench.target[contract]!
-  return bench.create(of.kind, { metadata: withExample(metadata, of), spec: structuredClone(exampleOf(of)) } as never)
+  const target = bench.target[contract]!
+  return bench.create(target.kind, { metadata: withExample(metadata, target), spec: structuredClone(exampleOf(target)) } as never)
 }
 
 /** Metadata with the labels and annotations of the example. */
-function withExample(metadata: Partial<KubeObject['metadata']>, of: TargetKind): Partial<KubeObject['metadata']> {
-  const labels = { ...of.metadata.labels, ...metadata.labels }
-  const annotations = { ...of.metadata.annotations, ...metadata.annotations }
+function withExample(metadata: Partial<KubeObject['metadata']>, target: TargetKind): Partial<KubeObject['metadata']> {
+  const labels = { ...target.metadata.labels, ...metadata.labels }
+  const annotations = { ...target.metadata.annotations, ...metadata.annotations }
   return {
     ...metadata,
     ...(Object.keys(labels).length > 0 ? { labels } : {}),
@@ -113,9 +113,9 @@ export const ownerOf = (owner: KubeObject, kind: Kind): OwnerReference => ({
 
 /** Source of the bootstrap data of Machines: the provider under test, or a Secret of the driver. */
 export async function bootstrapOf(bench: Bench, name: string, as: 'template' | 'object') {
-  const of = bench.target.BootstrapConfig
-  if (of && as === 'object') return { configRef: refOf(of.kind, name) }
-  if (of?.template) return { configRef: refOf(of.template.kind, name) }
+  const target = bench.target.BootstrapConfig
+  if (target && as === 'object') return { configRef: refOf(target.kind, name) }
+  if (target?.template) return { configRef: refOf(target.template.kind, name) }
   return { dataSecretName: await bootstrapSecret(bench, name) }
 }
 

@@ -26,8 +26,8 @@ export function readOf<T>(
   name: string,
   field: ContractField<T>,
 ): T | undefined {
-  const of = seen.target[contract]
-  const object = of && seen.recording.object(of.kind, name)
+  const underTest = seen.target[contract]
+  const object = underTest && seen.recording.object(underTest.kind, name)
   return object && read(seen, contract, object, field)
 }
 
@@ -37,9 +37,9 @@ export function declares<T>(
   contract: ContractName,
   field: ContractField<T>,
 ): boolean {
-  const of = target[contract]
-  const schema = of?.crd.spec.versions.find(({ name }) => name === of.kind.version)?.schema?.openAPIV3Schema
-  return schema !== undefined && fieldAt(schema, field.paths[of!.contractVersion]) !== undefined
+  const underTest = target[contract]
+  const schema = underTest?.crd.spec.versions.find(({ name }) => name === underTest.kind.version)?.schema?.openAPIV3Schema
+  return schema !== undefined && fieldAt(schema, field.paths[underTest!.contractVersion]) !== undefined
 }
 
 export const hasReplicas = (seen: Pick<ScenarioRecord, 'target'>): boolean =>

@@ -105,8 +105,8 @@ export class Recording {
     for await (const event of watchObjects(client, kind, { clock, random, signal, ...scope })) {
       if (event.kind === 'progress') continue
       if (event.kind === 'replaced') {
-        const there = new Set(event.objects.map(({ metadata }) => metadata.uid))
-        for (const [uid, life] of lives) if (!there.has(uid)) life.deleted ??= this.#next()
+        const existingUids = new Set(event.objects.map(({ metadata }) => metadata.uid))
+        for (const [uid, life] of lives) if (!existingUids.has(uid)) life.deleted ??= this.#next()
         for (const object of event.objects) this.#add(lives, object)
         begun()
       } else if (event.kind === 'applied') this.#add(lives, event.object)

@@ -358,7 +358,7 @@ const behaving: readonly Mutant[] = [
   },
   {
     rule: 'infra-machine.initialization',
-    what: 'resets provisioned at every second of 20 writes',
+    what: 'resets provisioned in every second of its first 20 writes',
     write: (write) => {
       if (write.plural === machines && write.body?.status?.conditions)
         write.body.status.initialization = { provisioned: alternates() }

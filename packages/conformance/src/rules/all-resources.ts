@@ -28,10 +28,10 @@ const named = ({ metadata, spec }: ProviderKind['crd']) => ({ name: metadata.nam
 /** Paths below `spec.template.spec` that have a default, in a version of a template's schema. */
 function defaultsOf(schema: JSONSchema | undefined, path = '', found = new Map<string, boolean>()): Map<string, boolean> {
   for (const [name, field] of Object.entries(schema?.properties ?? {})) {
-    const at = path === '' ? name : `${path}.${name}`
-    found.set(at, field.default !== undefined)
-    defaultsOf(field, at, found)
-    if (field.items) defaultsOf(field.items, `${at}[]`, found)
+    const fieldPath = path === '' ? name : `${path}.${name}`
+    found.set(fieldPath, field.default !== undefined)
+    defaultsOf(field, fieldPath, found)
+    if (field.items) defaultsOf(field.items, `${fieldPath}[]`, found)
   }
   return found
 }
@@ -320,15 +320,15 @@ export const allResources: readonly Rule[] = [
     cases: ['kubernetes-sigs/cluster-api#6093'],
     check: ofEachKind('Defaults below `spec.template.spec` in each served version.', { templates: true }, ({ manifest, crd }) => {
       const served = crd.spec.versions.filter((version) => version.served).toSorted((a, b) => compareApiVersions(b.name, a.name))
-      return served.slice(1).flatMap((newer, at) => {
-        const before = defaultsOf(templateSpec(served[at]!))
+      return served.slice(1).flatMap((newer, olderIndex) => {
+        const before = defaultsOf(templateSpec(served[olderIndex]!))
         const index = crd.spec.versions.indexOf(newer)
         return [...defaultsOf(templateSpec(newer))]
           .filter(([path, hasDefault]) => hasDefault && before.get(path) === false)
           .map(([path]) => ({
             manifest,
             path: `spec.versions[${index}].schema.openAPIV3Schema: spec.template.spec.${path}`,
-            message: `${newer.name} has a default for spec.template.spec.${path}, ${served[at]!.name} has none`,
+            message: `${newer.name} has a default for spec.template.spec.${path}, ${served[olderIndex]!.name} has none`,
             edit: 'Remove the default, and let the controller treat the absent field as this value.',
           }))
       })

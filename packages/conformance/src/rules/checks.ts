@@ -5,42 +5,42 @@ import type { Problem, StaticCheck } from '../rule.ts'
 import { deepestPath, type FieldType, hasField, propertiesPath, typeProblem } from '../schema-fields.ts'
 
 /** The kinds to which a check applies. */
-interface Which {
+interface KindSelection {
   readonly contracts?: readonly ContractName[]
   /** Kinds of objects by default; `true` for their templates, `'both'` for all. */
   readonly templates?: boolean | 'both'
 }
 
-const isMeant = ({ contract, isTemplate }: ProviderKind, { contracts, templates = false }: Which): boolean =>
+const isSelected = ({ contract, isTemplate }: ProviderKind, { contracts, templates = false }: KindSelection): boolean =>
   (contracts === undefined || contracts.includes(contract)) && (templates === 'both' || templates === isTemplate)
 
 /** A check of each kind. */
 export const ofEachKind = (
   looksAt: string,
-  which: Which,
+  selection: KindSelection,
   problems: (kind: ProviderKind, all: readonly ProviderKind[]) => Problem[],
 ): StaticCheck => ({
   looksAt,
   run({ kinds }) {
-    const meant = kinds.filter((kind) => isMeant(kind, which))
-    return meant.length === 0 ? undefined : meant.flatMap((kind) => problems(kind, kinds))
+    const selected = kinds.filter((kind) => isSelected(kind, selection))
+    return selected.length === 0 ? undefined : selected.flatMap((kind) => problems(kind, kinds))
   },
 })
 
 /** A check of each version of a kind that a contract label names. `applies` leaves out schemas that the rule does not concern. */
 export const ofEachClaim = (
   looksAt: string,
-  which: Which & { readonly versions?: readonly ContractVersion[]; applies?(claim: Claim): boolean },
+  selection: KindSelection & { readonly versions?: readonly ContractVersion[]; applies?(claim: Claim): boolean },
   problems: (claim: Claim) => Problem[],
 ): StaticCheck => ({
   looksAt,
   run({ kinds }) {
-    const meant = kinds
-      .filter((kind) => isMeant(kind, which))
+    const selected = kinds
+      .filter((kind) => isSelected(kind, selection))
       .flatMap(claimsOf)
-      .filter((claim) => which.versions?.includes(claim.contractVersion) ?? true)
-      .filter((claim) => which.applies?.(claim) ?? true)
-    return meant.length === 0 ? undefined : meant.flatMap(problems)
+      .filter((claim) => selection.versions?.includes(claim.contractVersion) ?? true)
+      .filter((claim) => selection.applies?.(claim) ?? true)
+    return selected.length === 0 ? undefined : selected.flatMap(problems)
   },
 })
 

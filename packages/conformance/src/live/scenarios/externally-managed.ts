@@ -7,27 +7,29 @@ import { createCluster, untilGone } from '../objects.ts'
 export const externalName = 'external'
 
 export async function externallyManaged(bench: Bench): Promise<void> {
-  const of = bench.target.InfraCluster!
+  const infraCluster = bench.target.InfraCluster!
   await createCluster(bench, externalName, { annotations: { [ManagedByAnnotation]: 'capstan-conform' } })
   await bench.until(
     'the InfraCluster has its owner',
     () =>
-      bench.recording.object(of.kind, externalName)?.metadata.ownerReferences?.some(({ kind }) => kind === Cluster.kind) ?? false,
+      bench.recording
+        .object(infraCluster.kind, externalName)
+        ?.metadata.ownerReferences?.some(({ kind }) => kind === Cluster.kind) ?? false,
   )
   await bench.quiet()
   bench.mark('waited')
   const body = {}
-  writeField(body, InfraClusterContract.controlPlaneEndpoint, of.contractVersion, { host: '192.0.2.1', port: 6443 })
-  await bench.patch(of.kind, externalName, body)
+  writeField(body, InfraClusterContract.controlPlaneEndpoint, infraCluster.contractVersion, { host: '192.0.2.1', port: 6443 })
+  await bench.patch(infraCluster.kind, externalName, body)
   const status = {}
-  writeField(status, InfraClusterContract.provisioned, of.contractVersion, true)
-  await bench.patch(of.kind, externalName, status, 'status')
+  writeField(status, InfraClusterContract.provisioned, infraCluster.contractVersion, true)
+  await bench.patch(infraCluster.kind, externalName, status, 'status')
   await bench.until(
     'core sees the infrastructure as provisioned',
     () => bench.recording.object(Cluster, externalName)?.status?.initialization?.infrastructureProvisioned === true,
   )
   bench.mark('provisioned')
   await bench.delete(Cluster, externalName)
-  await untilGone(bench, externalName, [of.kind])
+  await untilGone(bench, externalName, [infraCluster.kind])
   bench.mark('deleted')
 }

@@ -101,10 +101,10 @@ const scaleControlPlane = (bench: Bench, replicas: number): Promise<KubeObject> 
 
 /** Reads the scale subresource, as an autoscaler does. */
 async function readScale(bench: Bench): Promise<void> {
-  const of = bench.target.ControlPlane
-  const object = of && bench.recording.object(of.kind, name)
+  const controlPlane = bench.target.ControlPlane
+  const object = controlPlane && bench.recording.object(controlPlane.kind, name)
   if (!object || !hasReplicas(bench)) return
-  const { group, version, plural } = of.kind
+  const { group, version, plural } = controlPlane.kind
   await bench.send('scale', object, async () => {
     const scale = (await bench.client.transport.send({
       verb: 'get',
@@ -121,12 +121,14 @@ async function readScale(bench: Bench): Promise<void> {
   })
 }
 
-/** A label of the machine template must reach the Machines, which stay. */
+/** Adds a label to the machine template, which must reach the existing Machines. */
 async function changeMetadata(bench: Bench): Promise<void> {
-  const of = bench.target.ControlPlane
-  if (!of || !hasReplicas(bench)) return
+  const controlPlane = bench.target.ControlPlane
+  if (!controlPlane || !hasReplicas(bench)) return
   bench.mark('metadata changes')
-  await bench.patch(of.kind, name, { spec: { machineTemplate: { metadata: { labels: { [PropagatedLabel]: 'yes' } } } } })
+  await bench.patch(controlPlane.kind, name, {
+    spec: { machineTemplate: { metadata: { labels: { [PropagatedLabel]: 'yes' } } } },
+  })
   const deadline = bench.now() + bench.limits.wait / 2
   await bench.untilOr('the label of spec.machineTemplate.metadata reaches the Machines', deadline, () =>
     controlPlaneMachines(bench).every(({ metadata }) => metadata.labels?.[PropagatedLabel] === 'yes'),
@@ -134,7 +136,7 @@ async function changeMetadata(bench: Bench): Promise<void> {
   bench.mark('metadata changed')
 }
 
-/** Another template for workers: their Machines are replaced. */
+/** Changes the template of the workers, which replaces their Machines. */
 async function changeTemplate(bench: Bench): Promise<void> {
   const { kind } = (await templateOf(bench)) ?? {}
   if (!kind) return
@@ -155,12 +157,12 @@ async function templateOf(bench: Bench) {
   return bench.target.InfraMachine!.template
 }
 
-/** The control plane runs another version. */
+/** Upgrades the control plane. */
 async function upgrade(bench: Bench): Promise<void> {
-  const of = bench.target.ControlPlane
-  if (!of || !hasVersion(bench)) return
+  const controlPlane = bench.target.ControlPlane
+  if (!controlPlane || !hasVersion(bench)) return
   bench.mark('upgrade begins')
-  await bench.patch(of.kind, name, { spec: { version: bench.versions.upgradeTo } })
+  await bench.patch(controlPlane.kind, name, { spec: { version: bench.versions.upgradeTo } })
   await bench.until(`the control plane reports version ${bench.versions.upgradeTo} alone`, () => {
     const versions = readOf(bench, 'ControlPlane', name, ControlPlaneContract.statusVersions)
     const version = readOf(bench, 'ControlPlane', name, ControlPlaneContract.statusVersion)

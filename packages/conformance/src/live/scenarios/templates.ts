@@ -6,16 +6,16 @@ import { createTemplate } from '../objects.ts'
 const name = 'template'
 
 export async function templates(bench: Bench): Promise<void> {
-  for (const of of Object.values(bench.target)) {
-    const [, changed] = of.examples
-    if (!of.template || changed === undefined) continue
-    const created = await createTemplate(bench, of.contract, name)
-    const { kind } = of.template
+  for (const target of Object.values(bench.target)) {
+    const [, changed] = target.examples
+    if (!target.template || changed === undefined) continue
+    const created = await createTemplate(bench, target.contract, name)
+    const { kind } = target.template
     const body = {
       metadata: { name, namespace: bench.namespace, annotations: { [TopologyDryRunAnnotation]: '' } },
       spec: { template: { spec: structuredClone(changed) } },
     }
-    await bench.send(`dry run of ${of.contract}`, created!, () =>
+    await bench.send(`dry run of ${target.contract}`, created!, () =>
       bench.client.apply(kind, body as never, { fieldManager: 'capi-topology', dryRun: true, force: true }),
     )
     await bench.delete(kind, name)

@@ -18,8 +18,8 @@ import { ContractNames } from '../../manifests.ts'
 /** Objects without an owner, then deleted. */
 export async function orphans(bench: Bench): Promise<void> {
   for (const contract of ContractNames) {
-    const of = bench.target[contract]
-    if (of && contract !== 'ControlPlane') await createExample(bench, contract, { metadata: { name: 'orphan' } })
+    const isUnderTest = bench.target[contract] !== undefined
+    if (isUnderTest && contract !== 'ControlPlane') await createExample(bench, contract, { metadata: { name: 'orphan' } })
   }
   await bench.quiet()
   bench.mark('waited')
