@@ -17,8 +17,8 @@ export const connectWorkload =
   async (kubeconfig: string): Promise<Client> => {
     const access = await resolveKubeconfig(parseKubeconfig(kubeconfig))
     const { host } = new URL(access.server)
-    const isOurs = access.servername !== undefined && host === `${endpoint.host}:${endpoint.port}`
-    const transport = isOurs
+    const isSimulated = access.servername !== undefined && host === `${endpoint.host}:${endpoint.port}`
+    const transport = isSimulated
       ? await workloads.whenStarted(access.servername!)
       : httpsTransport(access, { clock, random, userAgent: 'capstan' })
     return createClient(transport)

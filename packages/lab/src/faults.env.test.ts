@@ -58,7 +58,7 @@ async function aLossyPlane(seed: number) {
     endpoint: { host: '127.0.0.1', port: 6443 },
     reach: (_, inProcess) => lossy(traffic.count(inProcess), random, () => isLossy),
   })
-  const busy = { managers: () => [plane.manager], stores: () => stores.all(), traffic }
+  const pendingWork = { managers: () => [plane.manager], stores: () => stores.all(), traffic }
   const list = async (kind: typeof Cluster | typeof Machine | typeof MachineSet) =>
     (await plane.client.list(kind as typeof Cluster)).items
   let most = 0
@@ -71,11 +71,11 @@ async function aLossyPlane(seed: number) {
       most = 0
       isLossy = true
       for (let i = 0; i < 20; i++) {
-        await advance(clock, seconds(1), busy)
+        await advance(clock, seconds(1), pendingWork)
         most = Math.max(most, (await list(Machine)).length)
       }
       isLossy = false
-      await advance(clock, minutes(5), busy)
+      await advance(clock, minutes(5), pendingWork)
     },
   }
 }

@@ -93,11 +93,14 @@ export function lineOf({ hook, handlers, answer, subject, cluster }: HookCall): 
 
 /** Removes the parts of an error that the line contains anyway: the hook, and a single handler. */
 function failedText({ hook, handlers }: Pick<HookCall, 'hook' | 'handlers'>, message: string): string {
-  const ofHook = message.replace(/^failed to call extension handlers for hook "[^"]*": /, '')
-  const ofHandler = handlers.length === 1 ? ofHook.replace(/^failed to call extension handler "[^"]*": /, '') : ofHook
-  const [, reason] = /^not called, because (.*)$/s.exec(ofHandler) ?? []
+  const withoutHook = message.replace(/^failed to call extension handlers for hook "[^"]*": /, '')
+  const withoutHandler =
+    handlers.length === 1 ? withoutHook.replace(/^failed to call extension handler "[^"]*": /, '') : withoutHook
+  const [, reason] = /^not called, because (.*)$/s.exec(withoutHandler) ?? []
   const names = handlers.join(', ')
-  return reason === undefined ? `${hook} called on ${names}: failed: ${ofHandler}` : `${hook} not called on ${names}: ${reason}`
+  return reason === undefined
+    ? `${hook} called on ${names}: failed: ${withoutHandler}`
+    : `${hook} not called on ${names}: ${reason}`
 }
 
 function answerOf(response: ResponseOf<Hook>): HookCall['answer'] {

@@ -5,8 +5,8 @@ import { providerAdmission } from './admission.ts'
 import { lateDefaults } from './late-defaults.ts'
 
 /** The kinds without admission. */
-const plain = coreKinds.map(({ default: _default, validate: _validate, ...kind }) => kind)
-const startEnv = (kinds = plain) => testEnv({ kinds, controllers: lateDefaults(providerAdmission(), coreKinds) })
+const kindsWithoutAdmission = coreKinds.map(({ default: _default, validate: _validate, ...kind }) => kind)
+const startEnv = (kinds = kindsWithoutAdmission) => testEnv({ kinds, controllers: lateDefaults(providerAdmission(), coreKinds) })
 
 let env: Awaited<ReturnType<typeof startEnv>>
 afterEach(() => env.close())

@@ -82,8 +82,8 @@ function aboutCluster(
   const is = object.status?.initialization
   if (is?.infrastructureProvisioned && !was?.infrastructureProvisioned) {
     const endpoint = object.spec.controlPlaneEndpoint
-    const at = endpoint?.host ? `, endpoint ${endpoint.host}:${endpoint.port}` : ''
-    lines.push(line('InfrastructureProvisioned', `infrastructure provisioned${at}`))
+    const endpointText = endpoint?.host ? `, endpoint ${endpoint.host}:${endpoint.port}` : ''
+    lines.push(line('InfrastructureProvisioned', `infrastructure provisioned${endpointText}`))
   }
   if (is?.controlPlaneInitialized && !was?.controlPlaneInitialized)
     lines.push(line('ControlPlaneInitialized', 'control plane initialized'))

@@ -3,7 +3,7 @@ import type { Store } from '@capstan/apiserver'
 import { memoryStore } from '@capstan/apiserver'
 
 export interface Stores {
-  /** Returns the store with this name, always the same one. */
+  /** Returns the store with this name; the same store at each call. */
   store(name: string): Promise<Store>
   remove(name: string): Promise<void>
   close(): Promise<void>
