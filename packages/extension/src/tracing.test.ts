@@ -22,7 +22,7 @@ import { NoAnswer } from './client/hook-failed.ts'
 import { extensionServer, type FetchHandler } from './server/server.ts'
 import { inProcess } from './client/transport.ts'
 
-interface Seen {
+interface RecordedSpan {
   readonly name: string
   readonly kind: SpanKind | undefined
   readonly traceId: string
@@ -34,12 +34,12 @@ interface Seen {
 }
 
 /** Returns a tracer that records its spans, in place of an SDK's. */
-function memoryTracer(): { tracer: Tracer; spans: Seen[] } {
-  const spans: Seen[] = []
+function memoryTracer(): { tracer: Tracer; spans: RecordedSpan[] } {
+  const spans: RecordedSpan[] = []
   const startSpan = (name: string, options: SpanOptions = {}, from: Context = context.active()): Span => {
     const parent = trace.getSpanContext(from)
     const number = String(spans.length + 1)
-    const seen: Seen = {
+    const seen: RecordedSpan = {
       name,
       kind: options.kind,
       traceId: parent?.traceId ?? number.padStart(32, '0'),

@@ -15,8 +15,8 @@ export type EncodedPatch = Pick<NonNullable<ResponseOf<typeof GeneratePatches>['
  * @throws TypeError when `edited` has values that JSON does not have, or the format cannot express the change
  */
 export function patchBetween(original: object, edited: object, format: PatchFormat): EncodedPatch | undefined {
-  const odd = notJson(edited, '')
-  if (odd !== undefined) throw new TypeError(odd)
+  const problem = notJson(edited, '')
+  if (problem !== undefined) throw new TypeError(problem)
   if (equal(original, edited)) return undefined
   if (format === 'JSONPatch')
     return encodePatch(format, diffJson(original as JsonObject, edited as JsonObject) as unknown as Json)
@@ -24,7 +24,7 @@ export function patchBetween(original: object, edited: object, format: PatchForm
   const answer = encodePatch(format, patch)
   // Verified as core applies it: core treats null as absent in lists, too.
   if (!equal(patchedDocument(original, format, JSON.stringify(patch)) ?? original, edited)) {
-    throw new TypeError('a JSONMergePatch can neither set a member to null nor remove one that is: use a JSONPatch')
+    throw new TypeError('a JSONMergePatch can neither set a member to null nor remove a member that is null: use a JSONPatch')
   }
   return answer
 }
@@ -49,8 +49,8 @@ function notJson(value: unknown, path: string): string | undefined {
 
 function firstOf(values: readonly (readonly [unknown, string])[]): string | undefined {
   for (const [value, path] of values) {
-    const odd = notJson(value, path)
-    if (odd !== undefined) return odd
+    const problem = notJson(value, path)
+    if (problem !== undefined) return problem
   }
   return undefined
 }

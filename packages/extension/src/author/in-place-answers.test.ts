@@ -220,8 +220,8 @@ describe('core, with the response for a machine', () => {
         request.desired.infrastructureMachine['spec'] = desired
         const covers = (path: string) => patterns.some((pattern) => isBelow(path, pattern))
         const answer = await callHook(extensionOf({ infrastructureMachine: patterns }), CanUpdateMachine, request)
-        const left = inPlaceChanges(request).infrastructureMachine.filter(({ path }) => !covers(path))
-        expect(uncoveredOfMachine(request, answer, 'x').length).toBe(left.length === 0 ? 0 : 1)
+        const uncovered = inPlaceChanges(request).infrastructureMachine.filter(({ path }) => !covers(path))
+        expect(uncoveredOfMachine(request, answer, 'x').length).toBe(uncovered.length === 0 ? 0 : 1)
         const everything = await callHook(extensionOf({ infrastructureMachine: ['*'] }), CanUpdateMachine, request)
         expect(uncoveredOfMachine(request, everything, 'x')).toEqual([])
       }),

@@ -54,14 +54,14 @@ export function inPlaceUpdates({ format = 'JSONPatch', ...fields }: InPlaceField
     bootstrapConfig: (fields.bootstrapConfig ?? []).map(compilePattern),
   }
   const patches = (parts: readonly Part[], log: Logger) => {
-    const found = parts.flatMap(({ of, from, to, spec, patch }): [string, EncodedPatch][] => {
-      const covered = changesOf({ from, to, spec }).filter((change) => patterns[of].some((covers) => covers(change)))
+    const found = parts.flatMap(({ machinePart, from, to, spec, patch }): [string, EncodedPatch][] => {
+      const covered = changesOf({ from, to, spec }).filter((change) => patterns[machinePart].some((covers) => covers(change)))
       try {
         const edited = covered.length === 0 ? undefined : patchBetween(from!, withChanges(from!, spec, covered), format)
         return edited ? [[patch, edited]] : []
       } catch (err) {
         // Without a patch the changes are not covered, and core replaces the machine.
-        log.warn('Cannot express the changes as a patch', { of, format, err })
+        log.warn('Cannot express the changes as a patch', { machinePart, format, err })
         return []
       }
     })
@@ -75,17 +75,17 @@ export function inPlaceUpdates({ format = 'JSONPatch', ...fields }: InPlaceField
 
 /** Returns the differences between the specs of machines, or of templated machines, sorted. */
 export function inPlaceChanges(request: Objects<typeof CanUpdateMachine> | Objects<typeof CanUpdateMachineSet>): {
-  readonly [of in MachinePart]: readonly Change[]
+  readonly [machinePart in MachinePart]: readonly Change[]
 } {
-  const changes = Object.fromEntries(partsOf(request).map((part) => [part.of, changesOf(part).map(asChange)]))
-  return changes as { [of in MachinePart]: Change[] }
+  const changes = Object.fromEntries(partsOf(request).map((part) => [part.machinePart, changesOf(part).map(asChange)]))
+  return changes as { [machinePart in MachinePart]: Change[] }
 }
 
 type MachinePart = 'machine' | 'infrastructureMachine' | 'bootstrapConfig'
 type Objects<H extends typeof CanUpdateMachine | typeof CanUpdateMachineSet> = Pick<RequestOf<H>, 'current' | 'desired'>
 
 interface Part {
-  readonly of: MachinePart
+  readonly machinePart: MachinePart
   readonly from: object | undefined
   readonly to: object | undefined
   /** Path of the machine's spec in the object. */
@@ -97,8 +97,8 @@ interface Part {
 function partsOf(request: Objects<typeof CanUpdateMachine> | Objects<typeof CanUpdateMachineSet>): Part[] {
   const machines = 'machine' in request.current
   const { current, desired } = request as { [when in 'current' | 'desired']: { readonly [name: string]: object | undefined } }
-  const part = (of: MachinePart, name: string): Part => ({
-    of,
+  const part = (machinePart: MachinePart, name: string): Part => ({
+    machinePart,
     from: current[name],
     to: desired[name],
     spec: machines ? ['spec'] : ['spec', 'template', 'spec'],

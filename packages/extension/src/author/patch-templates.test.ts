@@ -224,8 +224,8 @@ describe('the response is a failure', () => {
         throw new Error('no')
       }),
     ]
-    const turned = { ...request, items: [...request.items].reverse() }
-    expect(await patchesOf(rules, {}, turned)).toBe(await patchesOf(rules))
+    const reversed = { ...request, items: [...request.items].reverse() }
+    expect(await patchesOf(rules, {}, reversed)).toBe(await patchesOf(rules))
   })
 })
 

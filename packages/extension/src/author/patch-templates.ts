@@ -72,10 +72,10 @@ function patchable(original: UnknownObject, edited: UnknownObject): UnknownObjec
   return { ...edited, ...(original.metadata || Object.keys(metadata).length > 0 ? { metadata } : {}) } as UnknownObject
 }
 
-function changedMembers(before: object, after: object, at: string): string[] {
+function changedMembers(before: object, after: object, prefix: string): string[] {
   const [was, is] = [before as Record<string, unknown>, after as Record<string, unknown>]
   const names = [...new Set([...Object.keys(was), ...Object.keys(is)])].sort()
-  return names.filter((name) => !equal(was[name], is[name])).map((name) => `${at}${name}`)
+  return names.filter((name) => !equal(was[name], is[name])).map((name) => `${prefix}${name}`)
 }
 
 function withEmptyMap(name: string, before: unknown, after: unknown): object {

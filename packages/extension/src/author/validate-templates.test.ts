@@ -38,11 +38,11 @@ it('reports all problems in one message', async () => {
 })
 
 it('reports each problem once, independent of the order of the request', async () => {
-  const turned = { ...request, items: [...request.items, ...request.items].reverse() }
-  expect(await answerOf(rules, turned)).toMatchObject({ status: 'Failure', message })
+  const reversed = { ...request, items: [...request.items, ...request.items].reverse() }
+  expect(await answerOf(rules, reversed)).toMatchObject({ status: 'Failure', message })
 })
 
-it('reports the same independent of names of objects that do not exist yet', async () => {
+it('reports the same problems for other names of objects that do not exist yet', async () => {
   const renamed = draft(request)
   renamed.items[1]!.holderReference.name = 'demo-md-0-x7k2p'
   expect(await answerOf(rules, renamed)).toMatchObject({ message })

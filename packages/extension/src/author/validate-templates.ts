@@ -24,9 +24,9 @@ export const validateTemplates =
   async (call: HandlerCall<typeof ValidateTopology>): Promise<AnswerOf<typeof ValidateTopology>> => {
     const problems = new Set<string>()
     try {
-      for (const { item, name, rules: concerned, call: of } of walkTemplates(call, rules, options)) {
-        for (const { act } of concerned) {
-          const found = await problemsOf(() => act({ ...of, template: item.object } as never))
+      for (const { item, name, rules: selected, call: ruleCall } of walkTemplates(call, rules, options)) {
+        for (const { act } of selected) {
+          const found = await problemsOf(() => act({ ...ruleCall, template: item.object } as never))
           for (const problem of found) problems.add(`${name}: ${problem}`)
         }
         call.signal.throwIfAborted()

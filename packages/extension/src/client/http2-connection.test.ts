@@ -37,11 +37,11 @@ afterEach(() => {
 })
 
 const serving = (server: Server) => servingUntil(server, closing)
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await turn()
+async function until(isTrue: () => boolean): Promise<void> {
+  while (!isTrue()) await turn()
 }
 
-interface Seen {
+interface ServerCounts {
   url: string
   /** Number of open connections, and of all connections so far. */
   open: number
@@ -55,8 +55,8 @@ interface Seen {
 async function server(
   answer: (stream: ServerHttp2Stream, call: number, body: Buffer) => void = ok,
   settings: { maxConcurrentStreams?: number } = {},
-): Promise<Seen> {
-  const seen = { open: 0, made: 0, calls: 0 } as Seen
+): Promise<ServerCounts> {
+  const seen = { open: 0, made: 0, calls: 0 } as ServerCounts
   const serves = createSecureServer({ ...certified, settings })
   serves.on('session', (session) => {
     seen.session = session
@@ -117,20 +117,20 @@ describe('calls share a connection', () => {
   })
 
   it('if no other connection can be opened, without trying that continuously', async () => {
-    let came = 0
+    let connections = 0
     const seen = await server()
-    const only = (socket: Socket) => (came++ === 0 ? relay(socket, Number(new URL(seen.url).port)) : void socket.destroy())
+    const only = (socket: Socket) => (connections++ === 0 ? relay(socket, Number(new URL(seen.url).port)) : void socket.destroy())
     const relayed = await serving(createServer(only))
     const calls = async () => {
       expect(new Set(await Promise.all(Array.from({ length: 20 }, () => post(relayed))))).toEqual(new Set(['200 fine']))
     }
     await calls()
-    await until(() => came === 2)
+    await until(() => connections === 2)
     for (let i = 0; i < 3; i++) await calls()
-    expect(came).toBe(2)
+    expect(connections).toBe(2)
     clock.step(clock.now() + seconds(10))
     await calls()
-    await until(() => came === 3)
+    await until(() => connections === 3)
   })
 
   it("up to the server's limit of streams, and open another one beyond it", async () => {
@@ -167,10 +167,10 @@ describe('calls share a connection', () => {
       if (call > 1) return ok(stream)
       stream.on('close', () => codes.push(stream.rstCode))
     })
-    const given = new AbortController()
-    const first = post(seen.url, given.signal)
+    const caller = new AbortController()
+    const first = post(seen.url, caller.signal)
     await until(() => seen.calls === 1)
-    given.abort(new Error('over'))
+    caller.abort(new Error('over'))
     await expect(first).rejects.toThrow('over')
     expect(await post(seen.url)).toBe('200 fine')
     await until(() => codes.length === 1)
@@ -331,10 +331,10 @@ describe('a call fails without repetition', () => {
       socket.resume()
       begun.resolve()
     })
-    const given = new AbortController()
-    const calls = [post(url, given.signal), post(url, given.signal)]
+    const caller = new AbortController()
+    const calls = [post(url, caller.signal), post(url, caller.signal)]
     await begun.promise
-    given.abort(new Error('over'))
+    caller.abort(new Error('over'))
     for (const call of calls) await expect(call).rejects.toThrow('over')
     // No caller waits for the attempt any more.
     await until(() => isClosed)
@@ -342,17 +342,19 @@ describe('a call fails without repetition', () => {
 })
 
 test('calls do not join a hanging connection attempt', async () => {
-  let came = 0
+  let connections = 0
   const seen = await server()
-  const relayed = await serving(createServer((socket) => void (came++ === 0 || relay(socket, Number(new URL(seen.url).port)))))
-  const given = new AbortController()
-  const hung = post(relayed, given.signal)
+  const relayed = await serving(
+    createServer((socket) => void (connections++ === 0 || relay(socket, Number(new URL(seen.url).port)))),
+  )
+  const caller = new AbortController()
+  const hung = post(relayed, caller.signal)
   clock.step(clock.now() + seconds(9))
-  const alsoHung = post(relayed, given.signal)
-  await until(() => came === 1)
+  const alsoHung = post(relayed, caller.signal)
+  await until(() => connections === 1)
   clock.step(clock.now() + seconds(1))
   expect(await post(relayed)).toBe('200 fine')
-  given.abort(new Error('over'))
+  caller.abort(new Error('over'))
   await expect(hung).rejects.toThrow('over')
   await expect(alsoHung).rejects.toThrow('over')
 })

@@ -48,14 +48,14 @@ export function callMetrics(registry: Registry): CallObserver {
     registers: [registry],
   })
   return ({ hook, announcedVersion, isDeprecated, handler = '', extensionConfig, url, took, attempts, code, outcome }) => {
-    const of = { host: url.host, group: hook.group, version: hook.version, hook: hook.name }
-    requests.inc({ code: code ?? '<error>', ...of, status: statusLabel(outcome) })
-    duration.observe(of, took / 1000)
-    const ofHandler = { extension_config: extensionConfig, handler, announced_version: announcedVersion, hook: hook.name }
+    const labels = { host: url.host, group: hook.group, version: hook.version, hook: hook.name }
+    requests.inc({ code: code ?? '<error>', ...labels, status: statusLabel(outcome) })
+    duration.observe(labels, took / 1000)
+    const handlerLabels = { extension_config: extensionConfig, handler, announced_version: announcedVersion, hook: hook.name }
     attemptsTotal.inc({ extension_config: extensionConfig, handler, hook: hook.name }, attempts)
     handlerDuration.observe({ extension_config: extensionConfig, handler, hook: hook.name }, took / 1000)
-    handlers.inc({ ...ofHandler, outcome: outcome.kind === 'failed' ? outcome.code : statusLabel(outcome) })
-    if (isDeprecated) deprecated.inc(ofHandler)
+    handlers.inc({ ...handlerLabels, outcome: outcome.kind === 'failed' ? outcome.code : statusLabel(outcome) })
+    if (isDeprecated) deprecated.inc(handlerLabels)
   }
 }
 

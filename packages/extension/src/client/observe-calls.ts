@@ -12,7 +12,7 @@ export interface ObservedCalls {
   /** Makes a call and reports it to observers. @throws HookFailed */
   call(
     call: Call,
-    of: Pick<ObservedCall, 'hook' | 'extensionConfig' | 'handler'>,
+    traced: Pick<ObservedCall, 'hook' | 'extensionConfig' | 'handler'>,
     signal: AbortSignal | undefined,
   ): Promise<AnyResponse>
   /** Adds an observer of all later calls. */
@@ -31,16 +31,16 @@ export function createObservedCalls({
   const observers: CallObserver[] = []
   return {
     observe: (observer) => void observers.push(observer),
-    call(call, of, signal) {
+    call(call, traced, signal) {
       const { hook, target, request } = call
-      const { extensionConfig, handler } = of
+      const { extensionConfig, handler } = traced
       return clientSpan(tracer, { hook, url: target.url, extensionConfig, handler }, async (headers, endSpan) => {
         const started = clock.elapsed()
         let code: number | undefined
         let attempts = 0
         const notify = (outcome: ObservedCall['outcome']) => {
           const seen: ObservedCall = {
-            ...of,
+            ...traced,
             announcedVersion: hook.version,
             isDeprecated: hook.deprecated !== undefined,
             url: target.url,

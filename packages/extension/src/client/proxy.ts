@@ -7,13 +7,13 @@ export type ProxyEnvironment = { readonly [name: string]: string | undefined }
 
 /** Returns the URL of the proxy; `undefined` for loopback addresses and hosts in NO_PROXY. */
 export function proxyFor({ hostname, port }: URL, env: ProxyEnvironment): string | undefined {
-  const given = env.HTTPS_PROXY || env.https_proxy
-  if (!given) return undefined
+  const proxyUrl = env.HTTPS_PROXY || env.https_proxy
+  if (!proxyUrl) return undefined
   const host = hostname.replace(/^\[|\]$/g, '').toLowerCase()
   if (host === 'localhost' || isIn(host, '127.0.0.0/8') || host === '::1') return undefined
   const exceptions = (env.NO_PROXY || env.no_proxy || '').toLowerCase().split(',')
-  if (exceptions.some((one) => isMeant(one.trim(), host, port === '' ? '443' : port))) return undefined
-  return given.includes('://') ? given : `http://${given}`
+  if (exceptions.some((one) => isExcepted(one.trim(), host, port === '' ? '443' : port))) return undefined
+  return proxyUrl.includes('://') ? proxyUrl : `http://${proxyUrl}`
 }
 
 /** Parses the proxy URL, which errors do not quote because it may contain a password. @throws NoAnswer when the proxy cannot be used */
@@ -25,12 +25,12 @@ export function proxyAt(url: string): URL {
 }
 
 /** Whether an entry of NO_PROXY matches: `*`, an address, a CIDR, `example.com` with subdomains, `.example.com` without itself; or with a port. */
-function isMeant(exception: string, host: string, port: string): boolean {
+function isExcepted(exception: string, host: string, port: string): boolean {
   if (exception === '') return false
   if (exception === '*') return true
   if (exception.includes('/')) return isIn(host, exception)
-  const [, name = exception, only] = /^(\[.*\]|[^:]*):(\d+)$/.exec(exception) ?? []
-  if (only !== undefined && only !== port) return false
+  const [, name = exception, exceptionPort] = /^(\[.*\]|[^:]*):(\d+)$/.exec(exception) ?? []
+  if (exceptionPort !== undefined && exceptionPort !== port) return false
   const plain = name.replace(/^\[|\]$/g, '').replace(/^\*(?=\.)/, '')
   if (plain.startsWith('.')) return host.endsWith(plain)
   return host === plain || (!isIP(plain) && host.endsWith(`.${plain}`))

@@ -49,12 +49,12 @@ export class CallLimiter {
     return new Promise((resolve) => {
       const settle = (entered: boolean) => {
         this.#waiting.delete(enter)
-        signal.removeEventListener('abort', give)
+        signal.removeEventListener('abort', giveUp)
         resolve(entered)
       }
       const enter = () => settle(true)
-      const give = () => settle(false)
-      signal.addEventListener('abort', give, { once: true })
+      const giveUp = () => settle(false)
+      signal.addEventListener('abort', giveUp, { once: true })
       this.#waiting.add(enter)
     })
   }

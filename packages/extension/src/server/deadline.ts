@@ -14,14 +14,14 @@ export interface Deadline {
 const longest = seconds(30)
 
 /** Creates a deadline. @param timeout the caller's Go duration, such as `10s`; half a minute when it is missing or invalid */
-export function deadlineOf(gone: AbortSignal, timeout: string | null, clock: Clock): Deadline {
+export function deadlineOf(callerSignal: AbortSignal, timeout: string | null, clock: Clock): Deadline {
   const limit = durationOf(timeout) ?? longest
   const expired = new AbortController()
   const timer = clock.schedule(limit, () =>
     expired.abort(new DOMException(`the caller's timeout of ${durationText(limit)} has expired`, 'TimeoutError')),
   )
   return {
-    signal: AbortSignal.any([gone, expired.signal]),
+    signal: AbortSignal.any([callerSignal, expired.signal]),
     get passed() {
       return expired.signal.aborted
     },

@@ -7,7 +7,7 @@ export type LogLevel = keyof typeof levels
 export const LogLevels = Object.keys(levels) as LogLevel[]
 
 export function jsonLogger(write: (line: string) => void, level: LogLevel, clock: Clock, bound: LogFields = {}): Logger {
-  const at =
+  const method =
     (one: LogLevel) =>
     (message: string, fields: LogFields = {}) => {
       if (levels[one] < levels[level]) return
@@ -22,10 +22,10 @@ export function jsonLogger(write: (line: string) => void, level: LogLevel, clock
       write(JSON.stringify({ ...line, msg: message }))
     }
   return {
-    debug: at('debug'),
-    info: at('info'),
-    warn: at('warn'),
-    error: at('error'),
+    debug: method('debug'),
+    info: method('info'),
+    warn: method('warn'),
+    error: method('error'),
     child: (fields) => jsonLogger(write, level, clock, { ...bound, ...fields }),
   }
 }

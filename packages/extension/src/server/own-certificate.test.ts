@@ -9,13 +9,13 @@ const day = hours(24)
 let clock: VirtualClock
 let trusted: X509Certificate[]
 let served: X509Certificate | undefined
-let kept: CertifiedKey[]
+let storedAuthorities: CertifiedKey[]
 let events: string[]
 beforeEach(() => {
   clock = new VirtualClock()
   trusted = []
   served = undefined
-  kept = []
+  storedAuthorities = []
   events = []
 })
 
@@ -38,7 +38,7 @@ const keep = (more: Partial<OwnCertificateOptions> = {}) =>
       served = new X509Certificate(certificate)
       record('a certificate')
     },
-    keep: (authority) => kept.push(authority),
+    keep: (authority) => storedAuthorities.push(authority),
     ...more,
   })
 
@@ -86,19 +86,19 @@ describe('a generated certificate', () => {
   it('is valid and trusted at every moment of ten years', async () => {
     const own = await keep()
     await advance(3650 * day)
-    expect(kept.length).toBe(61)
+    expect(storedAuthorities.length).toBe(61)
     own.close()
   })
 
   it('is signed by the stored authority, unless that one is expired', async () => {
     const authority = await makeAuthority(clock, { commonName: 'kept', validity: 90 * day })
     const own = await keep({ authority })
-    expect(kept).toEqual([])
+    expect(storedAuthorities).toEqual([])
     expect(served!.verify(new X509Certificate(authority.certificate).publicKey)).toBe(true)
     own.close()
     clock.step(clock.now() + 100 * day)
     const later = await keep({ authority })
-    expect(kept).toHaveLength(1)
+    expect(storedAuthorities).toHaveLength(1)
     expect(isGood()).toBe(true)
     later.close()
   })

@@ -32,8 +32,8 @@ function serverOf(handle: (call: Call) => Answer | Promise<Answer>, limits: Part
   return (query = '', init: RequestInit = {}) =>
     server(new Request(`${url}${query}`, { method: 'POST', body: JSON.stringify({ cluster }), ...init }))
 }
-const untilCalls = async (count: () => number, wanted: number) => {
-  while (count() < wanted) await new Promise((resolve) => setImmediate(resolve))
+const untilCalls = async (count: () => number, expected: number) => {
+  while (count() < expected) await new Promise((resolve) => setImmediate(resolve))
 }
 
 describe("the caller's timeout", () => {

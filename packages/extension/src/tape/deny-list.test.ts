@@ -55,7 +55,7 @@ const texts: { readonly [form: string]: (secret: string) => string } = {
   'base64 of a Secret in JSON': (secret) => base64(JSON.stringify(secretOf(secret))),
   'JSON in JSON': (secret) => JSON.stringify({ a: JSON.stringify({ b: { password: secret } }) }),
   'JSON with a secret name within a text': (secret) => `patch was ${JSON.stringify(JSON.stringify({ password: secret }))}`,
-  'more layers than are looked through': (secret) => base64(base64(base64(base64(base64(base64(secret)))))),
+  'more layers than the search covers': (secret) => base64(base64(base64(base64(base64(base64(secret)))))),
 }
 
 /** Forms of a secret in an object: the added members. */

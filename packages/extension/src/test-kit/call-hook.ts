@@ -55,12 +55,13 @@ export async function callHook<H extends Hook>(
   }
 }
 
-function handlerFor(hook: Hook, handlers: readonly Handler[], name: string | undefined, of: string): Handler | undefined {
+function handlerFor(hook: Hook, handlers: readonly Handler[], name: string | undefined, extension: string): Handler | undefined {
   if (hook.singleton) return undefined
   const found = handlers.find(
     (one) => one.hook.name === hook.name && one.hook.group === hook.group && (name ?? one.name) === one.name,
   )
-  if (!found) throw new TypeError(`Extension ${of} has no handler for ${hook.name}${name === undefined ? '' : ` named ${name}`}`)
+  if (!found)
+    throw new TypeError(`Extension ${extension} has no handler for ${hook.name}${name === undefined ? '' : ` named ${name}`}`)
   return found
 }
 

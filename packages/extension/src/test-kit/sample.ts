@@ -18,11 +18,13 @@ function sample(schema: JSONSchema, name: string): unknown {
   switch (type) {
     case 'object': {
       const { properties = {}, required = [], additionalProperties } = schema
-      const fields = Object.entries(properties).filter(([field, of]) => required.includes(field) || of.default !== undefined)
+      const fields = Object.entries(properties).filter(
+        ([field, property]) => required.includes(field) || property.default !== undefined,
+      )
       if (typeof additionalProperties === 'object') {
         for (let n = fields.length; n < minProperties; n++) fields.push([`key-${n + 1}`, additionalProperties])
       }
-      return Object.fromEntries(fields.map(([field, of]) => [field, sample(of, field)]))
+      return Object.fromEntries(fields.map(([field, property]) => [field, sample(property, field)]))
     }
     case 'array':
       return Array.from({ length: minItems }, (_, index) => sample(schema.items ?? {}, `${name}-${index + 1}`))
