@@ -132,13 +132,13 @@ describe('a Cluster', () => {
     await withClass()
     const workers = { machineDeployments: [{ class: 'worker', name: 'md', metadata: { labels: { a: 'b' } } }] }
     const whole = aCluster({ workers, controlPlane: { replicas: 1 }, variables: [{ name: 'workerNodeDelay', value: '1s' }] })
-    const odd: string[] = []
+    const unexpected: string[] = []
     for (const [path, broken] of mistakes(whole)) {
       const answer = await create(broken as object, { dryRun: true })
       const isWord = 'warnings' in answer || answer.code === 400 || answer.code === 422
-      if (!isWord) odd.push(`${path}: ${JSON.stringify(answer)}`)
+      if (!isWord) unexpected.push(`${path}: ${JSON.stringify(answer)}`)
     }
-    expect(odd).toEqual([])
+    expect(unexpected).toEqual([])
   })
 
   test('with a missing class causes a warning and a condition, and continues when the class is created', async () => {
@@ -240,36 +240,37 @@ describe('a runtime extension', () => {
     )
   })
 
-  test.each<{ name: string; code: string; answer: FetchHandler; says: RegExp }>([
+  test.each<{ name: string; code: string; answer: FetchHandler; expectedText: RegExp }>([
     {
       name: 'HTML',
       code: 'Garbage',
       answer: async () => new Response('<html>hello</html>'),
-      says: /http call failed: failed to decode response: .*invalid character '<' looking for beginning of value$/,
+      expectedText: /http call failed: failed to decode response: .*invalid character '<' looking for beginning of value$/,
     },
     {
       name: 'JSON of the wrong shape',
       code: 'Schema',
       answer: async () => Response.json({ status: 'Success', handlers: 'all of them' }),
-      says: /http call failed: failed to decode response: json: cannot unmarshal string into Go struct field .*handlers of type/,
+      expectedText:
+        /http call failed: failed to decode response: json: cannot unmarshal string into Go struct field .*handlers of type/,
     },
     {
       name: 'an HTTP error',
       code: 'NotFound',
       answer: async () => new Response('no route', { status: 404 }),
-      says: /http call failed: got response with status code 404 != 200: response : "no route"$/,
+      expectedText: /http call failed: got response with status code 404 != 200: response : "no route"$/,
     },
     {
       name: 'a failure',
       code: 'ExtensionFailure',
       answer: async () => Response.json({ status: 'Failure', message: 'not today' }),
-      says: /got failure response with message: not today$/,
+      expectedText: /got failure response with message: not today$/,
     },
     {
       name: 'an unknown status',
       code: 'UnknownStatus',
       answer: async () => Response.json({ status: 'Maybe' }),
-      says: /got unknown response status "Maybe"/,
+      expectedText: /got unknown response status "Maybe"/,
     },
     {
       name: 'an unknown hook',
@@ -279,39 +280,40 @@ describe('a runtime extension', () => {
           status: 'Success',
           handlers: [{ name: 'h', requestHook: { apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1', hook: 'BeforeLunch' } }],
         }),
-      says: /failed to validate discovery response: handler h requestHook hooks\.runtime\.cluster\.x-k8s\.io\/v1alpha1\/BeforeLunch is not in the Runtime SDK catalog$/,
+      expectedText:
+        /failed to validate discovery response: handler h requestHook hooks\.runtime\.cluster\.x-k8s\.io\/v1alpha1\/BeforeLunch is not in the Runtime SDK catalog$/,
     },
-  ])('that responds to discovery with $name is not discovered', async ({ answer, code, says }) => {
+  ])('that responds to discovery with $name is not discovered', async ({ answer, code, expectedText }) => {
     await register(answer)
     expect(await discovered()).toContain(`False NotDiscovered: ${code}: Error in discovery: failed to discover extension "ext": `)
-    expect(await discovered()).toMatch(says)
+    expect(await discovered()).toMatch(expectedText)
   })
 
-  test.each<{ name: string; answer: FetchHandler; says: string }>([
+  test.each<{ name: string; answer: FetchHandler; expectedText: string }>([
     {
       name: 'garbage',
       answer: async () => new Response('\u0000\u0001'),
-      says: "http call failed: failed to decode response: invalid character '\\x00' looking for beginning of value",
+      expectedText: "http call failed: failed to decode response: invalid character '\\x00' looking for beginning of value",
     },
     {
-      name: 'half an answer',
+      name: 'an incomplete response',
       answer: async () => new Response('{"status":"Succ'),
-      says: 'http call failed: failed to decode response: unexpected EOF',
+      expectedText: 'http call failed: failed to decode response: unexpected EOF',
     },
-    { name: 'a failure', answer: rejects, says: 'got failure response with message: the quota is used up' },
+    { name: 'a failure', answer: rejects, expectedText: 'got failure response with message: the quota is used up' },
     {
       name: 'an HTTP error',
       answer: async () => new Response('oops', { status: 500 }),
-      says: 'http call failed: got response with status code 500 != 200: response : "oops"',
+      expectedText: 'http call failed: got response with status code 500 != 200: response : "oops"',
     },
-  ])('that responds to a hook with $name blocks the Cluster, which reports it', async ({ answer, says }) => {
+  ])('that responds to a hook with $name blocks the Cluster, which reports it', async ({ answer, expectedText }) => {
     await register(async (request) => (isDiscovery(request) ? rejects(request) : answer(request)))
     expect(await discovered()).toBe('True Discovered')
     await create(aCluster())
     expect(await reconciled()).toMatch(
       /^False ReconcileFailed: .*failed to call extension handlers for hook "BeforeClusterCreate\.hooks\.runtime\.cluster\.x-k8s\.io": failed to call extension handler "gate\.ext": /,
     )
-    expect(await reconciled()).toContain(says)
+    expect(await reconciled()).toContain(expectedText)
     const { spec } = await env.client.get(Cluster, key)
     expect(spec.infrastructureRef).toBeUndefined()
   })

@@ -5,10 +5,10 @@ import { isRecord } from '@capstan/kube'
 /** Formats a call such as `BeforeClusterUpgrade of gate, v1.34.0 to v1.36.0: wait 30 s (backing up)`. */
 export function callText(call: ObservedCall): string {
   const { hook, handler, extensionConfig, outcome } = call
-  const of = handler === undefined ? '' : ` of ${handler.slice(0, -extensionConfig.length - 1)}`
+  const handlerText = handler === undefined ? '' : ` of ${handler.slice(0, -extensionConfig.length - 1)}`
   const about = aboutText(call.request as Fields)
   const result = outcome.kind === 'failed' ? `failed: ${outcome.message}` : answerText(hook.name, call.request, outcome.response)
-  return `${hook.name}${of}${about === '' ? '' : `, ${about}`}: ${result}`
+  return `${hook.name}${handlerText}${about === '' ? '' : `, ${about}`}: ${result}`
 }
 
 type Fields = { readonly [field: string]: unknown }

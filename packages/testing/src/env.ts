@@ -14,7 +14,7 @@ import { ownConversion, ownWebhooks } from '@capstan/lab'
 import type { ContractVersion } from '@capstan/api/contract'
 import { oldTwins, translateRequests, testContract } from './contract-twin.ts'
 import { realHost } from './real-host.ts'
-import { advance, type Busy, createTraffic, settle } from './settle.ts'
+import { advance, type PendingWork, createTraffic, settle } from './settle.ts'
 
 type Controllers =
   | readonly Controller[]
@@ -120,7 +120,7 @@ export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
   const manager = managerOf(options.controllers ?? [], connect())
   const managers = [manager, ...(options.providers ? [managerOf(options.providers, asTest(connect()))] : [])]
   const closing = new AbortController()
-  const busy: Busy = {
+  const pendingWork: PendingWork = {
     closed: closing.signal,
     managers: () => managers,
     stores: () => (host.isCaughtUp ? [] : [store]),
@@ -129,7 +129,7 @@ export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
     ...(options.patience === undefined ? {} : { patience: options.patience }),
   }
   await Promise.all(managers.map((one) => one.start()))
-  await settle(busy)
+  await settle(pendingWork)
 
   return {
     client,
@@ -137,8 +137,8 @@ export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
     server: host.server,
     store,
     manager,
-    settle: () => settle(busy),
-    advance: (ms) => advance(clock, ms, busy),
+    settle: () => settle(pendingWork),
+    advance: (ms) => advance(clock, ms, pendingWork),
     async close() {
       closing.abort()
       await Promise.all(managers.map((one) => one.stop()))

@@ -11,7 +11,7 @@ import { type Client, createClient, seededRandom, silent, VirtualClock } from '@
 import { createProviders, memoryStores, providerAdmission, ProviderNames } from '@capstan/lab'
 import { localKinds } from '@capstan/local'
 import { mortalSurroundings } from './mortal-process.ts'
-import { type Busy, createTraffic, settle } from './settle.ts'
+import { type PendingWork, createTraffic, settle } from './settle.ts'
 
 export interface FleetEnvOptions {
   /** Handler for all extensions; it runs independently of the managers. */
@@ -58,7 +58,7 @@ export async function fleetEnv({ extensions, leaderElection = false }: FleetEnvO
   const traffic = createTraffic()
   const started: { readonly process: ManagerProcess; end(): Promise<void> }[] = []
   const running = () => started.map(({ process }) => process).filter(({ isDead }) => !isDead)
-  const busy: Busy = { managers: () => running().map(({ manager }) => manager), stores: () => [store], traffic }
+  const pendingWork: PendingWork = { managers: () => running().map(({ manager }) => manager), stores: () => [store], traffic }
 
   async function start(): Promise<ManagerProcess> {
     const name = `manager-${started.length + 1}`
@@ -111,7 +111,7 @@ export async function fleetEnv({ extensions, leaderElection = false }: FleetEnvO
       },
     })
     await manager.start()
-    await settle(busy)
+    await settle(pendingWork)
     return process
   }
   const endDead = async () => {
@@ -129,11 +129,11 @@ export async function fleetEnv({ extensions, leaderElection = false }: FleetEnvO
       await endDead()
       return start()
     },
-    settle: () => settle(busy),
+    settle: () => settle(pendingWork),
     async advance(ms) {
       const end = clock.now() + ms
-      await settle(busy)
-      while (clock.step(end)) await settle(busy)
+      await settle(pendingWork)
+      while (clock.step(end)) await settle(pendingWork)
     },
     async close() {
       for (const { end } of started) await end()

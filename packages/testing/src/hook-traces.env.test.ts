@@ -14,7 +14,7 @@ const perStep = ['BeforeControlPlaneUpgrade', 'AfterControlPlaneUpgrade', 'Befor
 
 /** Returns the number of calls of a hook for each version. */
 const callsOf = ({ calls }: Story, hook: string): number[] =>
-  [...calls].filter(([question]) => question.split(' ')[0] === hook).map(([, count]) => count)
+  [...calls].filter(([callText]) => callText.split(' ')[0] === hook).map(([, count]) => count)
 
 const once = (hook: string, calls: number) => (perStep.includes(hook) ? [calls, calls] : [calls])
 
@@ -80,7 +80,7 @@ describe('a blocking handler', async () => {
   })
 
   test("reports blocking hooks with upstream's messages", () => {
-    const conditions = [...seen].map(([question, { condition }]) => `${question}\n  ${condition?.replaceAll('\n', '\n  ')}`)
+    const conditions = [...seen].map(([callText, { condition }]) => `${callText}\n  ${condition?.replaceAll('\n', '\n  ')}`)
     expect(conditions.join('\n')).toMatchInlineSnapshot(`
       "BeforeClusterCreate
         False ClusterCreating: Following hooks are blocking Cluster topology creation: BeforeClusterCreate: BeforeClusterCreate is not done
@@ -145,7 +145,7 @@ describe('a blocking handler', async () => {
 
   test('a record has the handler, the start, the next call, the number of calls and the last message', () => {
     expect(
-      [...seen].map(([question, { waiting }]) => [question, JSON.stringify(waiting)].join('\n  ')).join('\n'),
+      [...seen].map(([callText, { waiting }]) => [callText, JSON.stringify(waiting)].join('\n  ')).join('\n'),
     ).toMatchInlineSnapshot(`
       "BeforeClusterCreate
         [{"hook":"BeforeClusterCreate","handlers":["gate.beforeclustercreate"],"since":"2026-01-01T00:00:00Z","until":"2026-01-01T00:00:07Z","question":"omJHwuticVUcnkxR5d7plLutf5AlnjCJ7NYMaPEQSiM","calls":1,"message":"BeforeClusterCreate is not done"}]

@@ -36,7 +36,7 @@ const updatesVersions: HookScript = {
   UpdateMachine: ({ nth }) => (nth === 1 ? { wait: 5, message: 'draining' } : undefined),
 }
 
-const byMoving = { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } } }
+const withoutSurge = { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } } }
 
 /** Creates the demo with three workers in `steady` (maxUnavailable: 1), without `elastic` and the MachinePool. */
 async function aRunningCluster(script: HookScript, stores?: PlaneEnvOptions['stores']): Promise<void> {
@@ -44,7 +44,7 @@ async function aRunningCluster(script: HookScript, stores?: PlaneEnvOptions['sto
   await createFrom(env.client, new URL('class.yaml', demo))
   await env.settle()
   await createFrom(env.client, new URL('cluster.yaml', demo))
-  const machineDeployments = [{ class: 'worker', name: 'steady', replicas: 3, rollout: byMoving }]
+  const machineDeployments = [{ class: 'worker', name: 'steady', replicas: 3, rollout: withoutSurge }]
   await change({ workers: { machineDeployments, machinePools: null } })
   await env.advance(seconds(60))
   env.story()

@@ -60,8 +60,8 @@ async function serveSecondVersion(): Promise<void> {
   for (const kind of [ClusterClass, Cluster] as unknown as Kind[]) {
     await env.client.patch(kind, demo, { type: 'merge', body: { metadata } })
   }
-  for (const { metadata: of } of (await env.client.list(MachineDeployment)).items) {
-    const key = { namespace: 'default', name: of.name }
+  for (const { metadata: deployment } of (await env.client.list(MachineDeployment)).items) {
+    const key = { namespace: 'default', name: deployment.name }
     await env.client.patch(MachineDeployment, key, { type: 'merge', body: { metadata } })
   }
 }

@@ -41,9 +41,9 @@ import { type Lifecycle, lifecycleOf, type LifecycleOptions } from './lifecycle-
 function once(seconds: number, message: string) {
   const asked = new Set<string>()
   return ({ request }: { request: object }) => {
-    const question = JSON.stringify({ ...request, cluster: undefined })
-    if (asked.has(question)) return proceedNow()
-    asked.add(question)
+    const requestKey = JSON.stringify({ ...request, cluster: undefined })
+    if (asked.has(requestKey)) return proceedNow()
+    asked.add(requestKey)
     return holdFor(seconds, message)
   }
 }

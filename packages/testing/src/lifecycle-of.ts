@@ -196,8 +196,8 @@ function whyIncomplete(step: LifecycleStep, cluster: Cluster | undefined, to: st
   const versions = [...(controlPlane?.versions ?? []), ...(workers?.versions ?? [])].map(({ version }) => version)
   if (step === 'upgrade' && versions.some((version) => version !== to))
     return `there are still Machines of ${versions.join(', ')}`
-  const wanted = cluster.spec.topology?.workers?.machineDeployments?.[0]?.replicas
-  if (workers?.availableReplicas !== wanted) return `${workers?.availableReplicas ?? 0} of ${wanted} workers are available`
+  const replicas = cluster.spec.topology?.workers?.machineDeployments?.[0]?.replicas
+  if (workers?.availableReplicas !== replicas) return `${workers?.availableReplicas ?? 0} of ${replicas} workers are available`
   return undefined
 }
 
@@ -217,17 +217,17 @@ function callReporter(report: (text: string) => void): CallObserver {
 /** Wraps a log and prints errors thrown by handlers too: core sees only status 500. */
 function reportErrors(report: (text: string) => void, log: Logger): Logger {
   const reported = new Set<string>()
-  const wrapLogger = (of: { readonly [field: string]: unknown }, to: Logger): Logger => ({
+  const wrapLogger = (bound: { readonly [field: string]: unknown }, to: Logger): Logger => ({
     debug: (message, fields) => to.debug(message, fields),
     info: (message, fields) => to.info(message, fields),
     warn: (message, fields) => to.warn(message, fields),
     error(message, fields) {
       to.error(message, fields)
-      const text = `${String(of.hook)} of ${String(of.handler)} threw ${String(fields?.err)}`
+      const text = `${String(bound.hook)} of ${String(bound.handler)} threw ${String(fields?.err)}`
       if (fields?.err !== undefined && !reported.has(text)) report(text)
       reported.add(text)
     },
-    child: (fields) => wrapLogger({ ...of, ...fields }, to.child(fields)),
+    child: (fields) => wrapLogger({ ...bound, ...fields }, to.child(fields)),
   })
   return wrapLogger({}, log)
 }

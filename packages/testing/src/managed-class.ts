@@ -19,12 +19,12 @@ const controlPlane = 'controlplane.capstan.dev/v1alpha1'
 const bootstrap = 'bootstrap.capstan.dev/v1alpha1'
 
 /** Creates the class with its templates. Its Machines start after half a second, so that the order of events is fixed. */
-export async function createManagedClass(client: Client, wanted: ManagedClass): Promise<void> {
-  const { name, namespace } = wanted
-  const template = async (kind: string, of: string, spec: object) => {
-    const metadata = { name: of, namespace }
+export async function createManagedClass(client: Client, managedClass: ManagedClass): Promise<void> {
+  const { name, namespace } = managedClass
+  const template = async (kind: string, templateName: string, spec: object) => {
+    const metadata = { name: templateName, namespace }
     await client.create(kinds.get(kind)!, { metadata, spec: { template: { spec } } } as never)
-    return { kind, name: of, apiVersion: apiVersions[kind]! }
+    return { kind, name: templateName, apiVersion: apiVersions[kind]! }
   }
   const machine = { simulated: { provisioningDelay: '500ms', nodeDelay: '300ms' } }
   const clusterTemplate = await template('LocalClusterTemplate', name, { simulated: { provisioningDelay: '500ms' } })
@@ -49,8 +49,8 @@ export async function createManagedClass(client: Client, wanted: ManagedClass): 
         },
       ],
     },
-    ...upgrades(wanted),
-    ...patches(wanted),
+    ...upgrades(managedClass),
+    ...patches(managedClass),
   }
   await client.create(ClusterClass, { metadata: { name, namespace }, spec })
 }
@@ -64,18 +64,18 @@ const apiVersions: { readonly [kind: string]: string } = {
 
 const kinds: ReadonlyMap<string, DeclaredKind> = new Map(localKinds.map((kind) => [kind.kind, kind]))
 
-function upgrades(wanted: ManagedClass): Pick<ClusterClassSpec, 'upgrade' | 'kubernetesVersions'> {
-  const [planner] = handlersOf(wanted, 'GenerateUpgradePlan')
+function upgrades(managedClass: ManagedClass): Pick<ClusterClassSpec, 'upgrade' | 'kubernetesVersions'> {
+  const [planner] = handlersOf(managedClass, 'GenerateUpgradePlan')
   return planner === undefined
-    ? { kubernetesVersions: [...wanted.versions] }
+    ? { kubernetesVersions: [...managedClass.versions] }
     : { upgrade: { external: { generateUpgradePlanExtension: planner } } }
 }
 
 /** Returns one patch for each handler that generates patches, with the handlers that validate and declare variables. */
-function patches(wanted: ManagedClass): Pick<ClusterClassSpec, 'patches'> {
-  const generate = handlersOf(wanted, 'GeneratePatches')
-  const validate = handlersOf(wanted, 'ValidateTopology')
-  const discover = handlersOf(wanted, 'DiscoverVariables')
+function patches(managedClass: ManagedClass): Pick<ClusterClassSpec, 'patches'> {
+  const generate = handlersOf(managedClass, 'GeneratePatches')
+  const validate = handlersOf(managedClass, 'ValidateTopology')
+  const discover = handlersOf(managedClass, 'DiscoverVariables')
   const count = Math.max(generate.length, validate.length, discover.length)
   const all = Array.from({ length: count }, (_, index): ClusterClassPatch => {
     const [patch, validation, variables] = [generate[index], validate[index], discover[index]]

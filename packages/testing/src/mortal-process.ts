@@ -22,8 +22,8 @@ export interface MortalSurroundings extends Surroundings {
 
 export function mortalSurroundings({ clock, stores, transport, hooks }: Surroundings): MortalSurroundings {
   const own = mortalStores(stores)
-  const burial = Promise.withResolvers<never>()
-  burial.promise.catch(() => {})
+  const pendingRequests = Promise.withResolvers<never>()
+  pendingRequests.promise.catch(() => {})
   let isDead = false
   let writesLeft = Number.POSITIVE_INFINITY
   const die = () => {
@@ -38,7 +38,7 @@ export function mortalSurroundings({ clock, stores, transport, hooks }: Surround
         throw err
       },
     )
-    return isDead ? burial.promise : outcome()
+    return isDead ? pendingRequests.promise : outcome()
   }
 
   return {
@@ -51,7 +51,7 @@ export function mortalSurroundings({ clock, stores, transport, hooks }: Surround
     },
     rejectPending() {
       own.rejectPending()
-      burial.reject(new Error('the process is dead'))
+      pendingRequests.reject(new Error('the process is dead'))
     },
     stores: own,
     clock: {
@@ -62,20 +62,20 @@ export function mortalSurroundings({ clock, stores, transport, hooks }: Surround
     transport: {
       close: () => {},
       async send(request, signal) {
-        if (isDead) return burial.promise
+        if (isDead) return pendingRequests.promise
         const answer = await unlessDead(transport.send(request, signal))
         if (request.verb === 'get' || request.verb === 'list' || request.options?.dryRun || --writesLeft > 0) return answer
         die()
-        return burial.promise
+        return pendingRequests.promise
       },
       async watch(request, signal) {
-        if (isDead) return burial.promise
+        if (isDead) return pendingRequests.promise
         return whileAlive(await unlessDead(transport.watch(request, signal)), () => isDead, signal)
       },
     },
     hooks: {
       close: () => {},
-      post: (target, body, signal) => (isDead ? burial.promise : unlessDead(hooks.post(target, body, signal))),
+      post: (target, body, signal) => (isDead ? pendingRequests.promise : unlessDead(hooks.post(target, body, signal))),
     },
   }
 }

@@ -21,10 +21,10 @@ export interface MortalStores extends Stores {
 export function mortalStores(base: Stores, lifetime = Number.POSITIVE_INFINITY): MortalStores {
   const opened = new Map<string, Store>()
   const { promise: death, resolve: die } = Promise.withResolvers<void>()
-  const burial = Promise.withResolvers<never>()
-  burial.promise.catch(() => {})
+  const pendingRequests = Promise.withResolvers<never>()
+  pendingRequests.promise.catch(() => {})
   /** Result of writes of a dead process: a promise that never settles. */
-  const nothing = (): Promise<never> => burial.promise
+  const nothing = (): Promise<never> => pendingRequests.promise
   let commits = 0
   let isDead = false
 
@@ -69,7 +69,7 @@ export function mortalStores(base: Stores, lifetime = Number.POSITIVE_INFINITY):
       return isDead
     },
     death,
-    rejectPending: () => burial.reject(new Error('the process is dead')),
+    rejectPending: () => pendingRequests.reject(new Error('the process is dead')),
     async store(name) {
       const known = opened.get(name)
       if (known) return known

@@ -24,7 +24,7 @@ import { createApiServer } from '@capstan/kubernetes-kinds'
 import { createWorkloads, localControllers, localKinds } from '@capstan/local'
 import { oldTwins, translateRequests, testContract } from './contract-twin.ts'
 import { realHost } from './real-host.ts'
-import { advance, type Busy, createTraffic, settle, type Traffic } from './settle.ts'
+import { advance, type PendingWork, createTraffic, settle, type Traffic } from './settle.ts'
 
 export interface PlaneEnvOptions {
   /** Handlers of runtime hooks. Default: the extensions of ExtensionConfigs, over real sockets. */
@@ -106,14 +106,14 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
     signal: storyAbort.signal,
     report: reportLine,
   })
-  const busy: Busy = {
+  const pendingWork: PendingWork = {
     managers: () => managers,
     stores: () => (isCaughtUp ? [] : stores.all()),
     traffic,
     closed: storyAbort.signal,
     ...(isCaughtUp ? { isCaughtUp } : {}),
   }
-  await settle(busy)
+  await settle(pendingWork)
 
   return {
     plane,
@@ -121,8 +121,8 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
     clock,
     stores,
     hooks,
-    settle: () => settle(busy),
-    advance: (ms) => advance(clock, ms, busy),
+    settle: () => settle(pendingWork),
+    advance: (ms) => advance(clock, ms, pendingWork),
     story() {
       const story = withStableNames(lines)
       lines = []

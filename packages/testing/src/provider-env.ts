@@ -33,7 +33,7 @@ import {
 import { localKinds, type Workloads } from '@capstan/local'
 import type { ContractVersion } from '@capstan/api/contract'
 import { oldTwins, translateRequests } from './contract-twin.ts'
-import { advance, type Busy, createTraffic, settle } from './settle.ts'
+import { advance, type PendingWork, createTraffic, settle } from './settle.ts'
 
 /** A running provider. */
 export interface RunningProvider {
@@ -137,7 +137,7 @@ export async function providerEnv({
     log,
     controllers: coreControllers({ clock, random, log, connect, hooks }),
   })
-  const busy: Busy = {
+  const pendingWork: PendingWork = {
     managers: () => [core, ...(provider ? [provider.manager] : [])],
     stores: () => [store],
     traffic,
@@ -161,7 +161,7 @@ export async function providerEnv({
   }
   await startProvider()
   await core.start()
-  await settle(busy)
+  await settle(pendingWork)
 
   return {
     client,
@@ -179,12 +179,12 @@ export async function providerEnv({
       // A rejection reaches the caller below.
       ended.catch(() => {})
       const end = clock.now() + most
-      while (!isSettled && clock.now() < end) await advance(clock, 1000, busy)
+      while (!isSettled && clock.now() < end) await advance(clock, 1000, pendingWork)
       if (!isSettled) throw new Error(`not settled after ${most / 1000} s of virtual time`)
       return ended
     },
-    advance: (ms) => advance(clock, ms, busy),
-    settle: () => settle(busy),
+    advance: (ms) => advance(clock, ms, pendingWork),
+    settle: () => settle(pendingWork),
     connect,
     async close() {
       await core.stop()

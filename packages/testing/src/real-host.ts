@@ -51,7 +51,7 @@ export async function realHost({ kubeconfig, clock, kinds, admission, asTest = (
     client,
     conversion: webhooks.conversion,
     transport: connect,
-    server: outOfSight,
+    server: withoutEmbeddedState,
     // Reports whether anything was written; other functions of a store are not supported here.
     store: {
       get revision() {
@@ -89,7 +89,7 @@ export async function realHost({ kubeconfig, clock, kinds, admission, asTest = (
   }
 }
 
-const outOfSight = new Proxy({} as ApiServer, {
+const withoutEmbeddedState = new Proxy({} as ApiServer, {
   get() {
     throw new Error('This test reads the state of the embedded API server: it cannot run on a real one')
   },

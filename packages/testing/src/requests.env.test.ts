@@ -14,7 +14,7 @@ const Delay = 3
 /** Delays requests and watch events while `isOn` returns true, and records the requests. */
 function slow(transport: Transport, clock: VirtualClock, requests: string[], isOn: () => boolean): Transport {
   const sleep = (ms: number) => new Promise<void>((resolve) => void clock.schedule(ms, resolve))
-  const free = Array.from({ length: AtOnce }, () => 0)
+  const freeAt = Array.from({ length: AtOnce }, () => 0)
   return {
     close: () => transport.close(),
     async watch(request, signal) {
@@ -29,9 +29,9 @@ function slow(transport: Transport, clock: VirtualClock, requests: string[], isO
     async send(request, signal) {
       if (!isOn()) return transport.send(request, signal)
       requests.push(`${request.verb} ${[request.plural, request.subresource].filter(Boolean).join('/')}`)
-      const next = free.indexOf(Math.min(...free))
-      free[next] = Math.max(clock.elapsed(), free[next]!) + Duration
-      await sleep(free[next]! - clock.elapsed())
+      const next = freeAt.indexOf(Math.min(...freeAt))
+      freeAt[next] = Math.max(clock.elapsed(), freeAt[next]!) + Duration
+      await sleep(freeAt[next]! - clock.elapsed())
       return transport.send(request, signal)
     },
   }
@@ -52,16 +52,16 @@ test('a Cluster with three machines takes fewer than 110 requests until it is Av
     reach: (_, inProcess) => slow(traffic.count(inProcess), clock, requests, () => isSlow),
   })
   // Informers lag behind and reconciles wait for virtual time, so the time advances after a few turns without progress.
-  const busy = { managers: () => [plane.manager], stores: () => stores.all(), traffic, patience: 5 }
+  const pendingWork = { managers: () => [plane.manager], stores: () => stores.all(), traffic, patience: 5 }
   await createFrom(plane.client, new URL('../../../bench/clusterclass.yaml', import.meta.url))
-  await settle(busy)
+  await settle(pendingWork)
   isSlow = true
   const key = { namespace: 'default', name: 'a' }
   const workers = { machineDeployments: [{ class: 'worker', name: 'md-0', replicas: 2 }] }
   const topology = { classRef: { name: 'bench' }, version: 'v1.35.0', controlPlane: { replicas: 1 }, workers }
   await plane.client.create(Cluster, { metadata: key, spec: { topology } })
   while (!isTrue(await plane.client.get(Cluster, key), 'Available') && clock.elapsed() < 60_000) {
-    await settle(busy)
+    await settle(pendingWork)
     clock.step(clock.now() + 5)
   }
   const count = (text: string) => requests.filter((one) => one === text).length

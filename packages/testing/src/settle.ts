@@ -7,8 +7,8 @@ import type { Manager } from '@capstan/controller'
 import type { Transport, VirtualClock } from '@capstan/kube'
 import { resourceName } from '@capstan/kube'
 
-/** Work that may be pending. */
-export interface Busy {
+/** The places where work may be pending. */
+export interface PendingWork {
   /**
    * Time without progress after which pending work is assumed to wait for virtual time; tests with blocked requests use a small value. In one
    * process it counts turns of the event loop, about a millisecond each (default 1,000). With an external server, which may wait for a CPU,
@@ -65,40 +65,41 @@ const PatienceWithExternalServer = 60_000
 /** Minimum patience with an external server, which may respond more slowly. */
 const MinPatienceWithExternalServer = 2000
 
-export async function settle(busy: Busy): Promise<void> {
+export async function settle(pendingWork: PendingWork): Promise<void> {
   let quietTurns = 0
   let progressBefore = ''
   let turnsWithoutProgress = 0
   let lastProgress = performance.now()
-  const patience = busy.isCaughtUp
-    ? Math.max(busy.patience ?? PatienceWithExternalServer, MinPatienceWithExternalServer)
-    : (busy.patience ?? PatienceInProcess)
-  while (quietTurns < QuietTurns && !busy.closed?.aborted) {
+  const patience = pendingWork.isCaughtUp
+    ? Math.max(pendingWork.patience ?? PatienceWithExternalServer, MinPatienceWithExternalServer)
+    : (pendingWork.patience ?? PatienceInProcess)
+  while (quietTurns < QuietTurns && !pendingWork.closed?.aborted) {
     // After some turns without progress, a thread or socket is pending: wait in real time.
     await (turnsWithoutProgress < 20 ? nextTurn() : pause())
-    quietTurns = isQuiet(busy) ? quietTurns + 1 : 0
+    quietTurns = isQuiet(pendingWork) ? quietTurns + 1 : 0
     // Events may have arrived during the check.
-    if (quietTurns === QuietTurns && busy.isCaughtUp && !((await busy.isCaughtUp()) && isQuiet(busy))) quietTurns = 0
-    const progress = `${busy.traffic.total}/${busy.traffic.underWay}/${busy
+    if (quietTurns === QuietTurns && pendingWork.isCaughtUp && !((await pendingWork.isCaughtUp()) && isQuiet(pendingWork)))
+      quietTurns = 0
+    const progress = `${pendingWork.traffic.total}/${pendingWork.traffic.underWay}/${pendingWork
       .stores()
       .map((store) => store.revision)
       .join()}`
     if (progress !== progressBefore) lastProgress = performance.now()
     turnsWithoutProgress = progress === progressBefore ? turnsWithoutProgress + 1 : 0
     progressBefore = progress
-    const waited = busy.isCaughtUp ? performance.now() - lastProgress : turnsWithoutProgress - 20
+    const waited = pendingWork.isCaughtUp ? performance.now() - lastProgress : turnsWithoutProgress - 20
     if (waited > patience) return
   }
 }
 
 /** Advances the clock by `ms`; settles after each timer. */
-export async function advance(clock: VirtualClock, ms: number, busy: Busy): Promise<void> {
+export async function advance(clock: VirtualClock, ms: number, pendingWork: PendingWork): Promise<void> {
   const end = clock.now() + ms
-  await settle(busy)
-  while (!busy.closed?.aborted && clock.step(end)) await settle(busy)
+  await settle(pendingWork)
+  while (!pendingWork.closed?.aborted && clock.step(end)) await settle(pendingWork)
 }
 
-function isQuiet({ managers, stores, traffic }: Busy): boolean {
+function isQuiet({ managers, stores, traffic }: PendingWork): boolean {
   if (traffic.underWay > 0) return false
   return managers().every((manager) => manager.idle && isCaughtUp(manager, stores()))
 }

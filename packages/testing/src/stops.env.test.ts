@@ -85,8 +85,8 @@ async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
         labels['topology.cluster.x-k8s.io/deployment-name'] ?? labels['topology.cluster.x-k8s.io/pool-name'] ?? 'control-plane'
       // Core writes the version of a pool's Machine after it has created it.
       const { version } = (change.object as Machine).spec
-      const of = version === undefined ? role : `${role} ${version}`
-      machines[of] = (machines[of] ?? 0) + 1
+      const roleAndVersion = version === undefined ? role : `${role} ${version}`
+      machines[roleAndVersion] = (machines[roleAndVersion] ?? 0) + 1
     }
   })
   management.subscribe(resourceName(Cluster), ({ object }: Change) => {

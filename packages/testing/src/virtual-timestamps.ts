@@ -16,7 +16,7 @@ type Stamp = (typeof stamps)[number]
 export function virtualTimestamps(clock: Clock): VirtualTimestamps {
   const known = new Map<string, { readonly real: string; readonly virtual: string }>()
 
-  const seen = (metadata: ObjectMeta, stamp: Stamp): string | undefined => {
+  const virtualTimeOf = (metadata: ObjectMeta, stamp: Stamp): string | undefined => {
     const real = metadata[stamp]
     if (real === undefined) return undefined
     const id = `${stamp} ${metadata.uid}`
@@ -29,7 +29,9 @@ export function virtualTimestamps(clock: Clock): VirtualTimestamps {
     if (Array.isArray(object.items)) return freeze({ ...object, items: object.items.map(inbound) })
     const metadata = object.metadata as unknown as ObjectMeta
     if (metadata.uid === undefined) return object
-    const virtual = Object.fromEntries(stamps.map((stamp) => [stamp, seen(metadata, stamp)]).filter(([, at]) => at !== undefined))
+    const virtual = Object.fromEntries(
+      stamps.map((stamp) => [stamp, virtualTimeOf(metadata, stamp)]).filter(([, at]) => at !== undefined),
+    )
     return freeze({ ...object, metadata: { ...metadata, ...virtual } })
   }
   const outbound = (request: ApiRequest): ApiRequest => {

@@ -83,8 +83,8 @@ function countBuiltIns(): () => number {
 }
 
 /** A search ends at its result; all other functions visit all elements, or copy those of the result. */
-function stepsOf(name: string, of: unknown, args: readonly unknown[], result: unknown): number {
-  const { length } = of as { length: number }
+function stepsOf(name: string, receiver: unknown, args: readonly unknown[], result: unknown): number {
+  const { length } = receiver as { length: number }
   switch (name) {
     case 'indexOf':
       return (result as number) < 0 ? length : (result as number)
@@ -99,7 +99,7 @@ function stepsOf(name: string, of: unknown, args: readonly unknown[], result: un
     case 'split':
     case 'includes':
       // V8 scans about sixteen characters at a time.
-      return typeof of === 'string' ? length / 16 : length
+      return typeof receiver === 'string' ? length / 16 : length
     default:
       return length
   }

@@ -8,7 +8,7 @@ import { type ApiServer } from '@capstan/kubernetes-kinds'
 import { testServer } from '@capstan/kubernetes-kinds/test-server'
 import { expect, test } from 'vitest'
 import { type GrowthCase, growthCases } from './cases.ts'
-import { measureGrowth, tooMuch } from './growth.ts'
+import { measureGrowth, growthProblems } from './growth.ts'
 import { growOverVerbs } from './verbs.ts'
 import { otherWork } from './work.ts'
 
@@ -17,7 +17,7 @@ const isWhole = process.env.CAPSTAN_GROWTH === 'all'
 const Sampled = 450
 
 test.each(otherWork)('%s', async (name, work) => {
-  expect(tooMuch([await measureGrowth(name, work)])).toEqual([])
+  expect(growthProblems([await measureGrowth(name, work)])).toEqual([])
 })
 
 test('reports quadratic work', async () => {
@@ -25,7 +25,7 @@ test('reports quadratic work', async () => {
     const list = Array.from({ length: size }, (_, index) => ({ name: `n${index}` }))
     return list.map(({ name }) => list.find((one) => one.name === name))
   }
-  expect(tooMuch([await measureGrowth('a scan for each item', work)])).toHaveLength(1)
+  expect(growthProblems([await measureGrowth('a scan for each item', work)])).toHaveLength(1)
 })
 
 const { server } = await testServer({
@@ -50,6 +50,6 @@ if (isWhole) {
 
 async function check(server: ApiServer, some: readonly GrowthCase[], verbs: 'create' | 'all'): Promise<void> {
   const found: string[] = []
-  for (const one of some) found.push(...tooMuch(await growOverVerbs(server, one, verbs)))
+  for (const one of some) found.push(...growthProblems(await growOverVerbs(server, one, verbs)))
   expect(found).toEqual([])
 }

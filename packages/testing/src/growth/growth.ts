@@ -60,8 +60,8 @@ function grownBy(name: string, steps: readonly number[]): Grown {
 
 const ratio = (before: number, after: number): number => after / Math.max(before, 1)
 
-/** Returns a line for each computation that grows too much. */
-export const tooMuch = (all: readonly Grown[]): string[] =>
+/** Returns a line for each computation whose steps grow too fast. */
+export const growthProblems = (all: readonly Grown[]): string[] =>
   all
     .filter(({ perDoubling }) => perDoubling > MostPerDoubling)
     .map(({ name, steps, perDoubling }) => `${name}: ${perDoubling.toFixed(2)}-fold per doubling (${steps.join(', ')} steps)`)

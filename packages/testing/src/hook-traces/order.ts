@@ -197,9 +197,10 @@ export class Order {
   #machine(machine: Machine): void {
     const deployment = deploymentOf(machine)
     const { controlPlane, deployments } = worldIn(this.#store)
-    const wanted = deployment === undefined ? controlPlane?.spec.version : deployments.get(deployment)?.spec.template.spec.version
-    if (machine.spec.version !== wanted)
-      this.violations.push(`Machine of ${deployment ?? 'the control plane'} has ${machine.spec.version}, not ${wanted}`)
+    const expectedVersion =
+      deployment === undefined ? controlPlane?.spec.version : deployments.get(deployment)?.spec.template.spec.version
+    if (machine.spec.version !== expectedVersion)
+      this.violations.push(`Machine of ${deployment ?? 'the control plane'} has ${machine.spec.version}, not ${expectedVersion}`)
   }
 
   get #clusterIsDeleting(): boolean {

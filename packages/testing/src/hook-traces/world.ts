@@ -50,7 +50,7 @@ export const machinesOf = ({ machines }: World, deployment: string | undefined):
 export function worldText(world: World): string {
   const { cluster, controlPlane, deployments } = world
   const machines = (deployment: string | undefined) => {
-    const found = machinesOf(world, deployment).map((one) => `${one.spec.version}${isDeleting(one) ? ' (going)' : ''}`)
+    const found = machinesOf(world, deployment).map((one) => `${one.spec.version}${isDeleting(one) ? ' (deleting)' : ''}`)
     return found.length === 0 ? 'no Machine' : `Machine ${found.sort().join(' + ')}`
   }
   const parts = [
