@@ -17,13 +17,13 @@ export const abuseSuite: Suite = {
   run,
 }
 
-/** CI sends about one of so many parts of the inputs, chosen by the commit. */
+/** CI sends one sixth of the inputs, chosen by the commit. */
 const CommitParts = 6
 
-/** The real server is started again after so many inputs: its memory grows with each of them, to 18 GB after all. */
+/** Number of inputs after which the real server is started again: its memory grows with each input, to 18 GB after all of them. */
 const InputsPerServer = 50
 
-/** Delay of other users, in milliseconds, that passes even if the real server is faster. */
+/** Delay of another user in milliseconds that the suite accepts even if the real server is faster. */
 const Tolerated = 250
 
 async function run({ only, all = false }: SuiteOptions = {}): Promise<Outcome> {
@@ -73,7 +73,7 @@ async function compare(
 ): Promise<{ readonly problems: readonly string[]; readonly delay: number; readonly realDelay: number }> {
   const observe = async () => [await ours.observe(input), await real.observe(input)] as const
   let [mine, theirs] = await observe()
-  // A single measurement may be slow by chance, because the machine does other things, too: the medians of three count, on both sides.
+  // Other programs may slow down a single measurement, so the medians of three measurements are compared.
   if (isTooLong(mine, theirs)) {
     const [second, third] = [await observe(), await observe()]
     mine = { ...mine, delay: median(mine.delay, second[0].delay, third[0].delay) }

@@ -96,8 +96,8 @@ async function liveOn(started: ServedPlane, checks: Checks): Promise<void> {
 
   await run('delete', '--all')
   check('delete removes both providers', (await installed(client)).length === 0, await installed(client))
-  const left = (await client.list(Deployment)).items.map(({ metadata }) => metadata.name)
-  check('delete removes their Deployments', left.length === 0, left)
+  const remaining = (await client.list(Deployment)).items.map(({ metadata }) => metadata.name)
+  check('delete removes their Deployments', remaining.length === 0, remaining)
 }
 
 const same = (a: readonly string[], b: readonly string[]): boolean => a.join() === b.join()

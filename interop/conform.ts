@@ -159,8 +159,10 @@ function expectNothingBroken(
 
 async function expectClean(plane: ServedPlane, checks: Checks): Promise<void> {
   const { items } = await plane.client().list(Namespace)
-  const left = items.filter(({ metadata }) => metadata.name.startsWith('conform') && metadata.deletionTimestamp === undefined)
-  checks.check('all namespaces of the run are deleted', left.length === 0, left)
+  const conformNamespaces = items.filter(
+    ({ metadata }) => metadata.name.startsWith('conform') && metadata.deletionTimestamp === undefined,
+  )
+  checks.check('all namespaces of the run are deleted', conformNamespaces.length === 0, conformNamespaces)
 }
 
 const file = (name: string): string => fileURLToPath(new URL(`conform/${name}`, import.meta.url))

@@ -147,9 +147,9 @@ async function runAll(
   outcome: Outcomes,
   interruption?: Interruption,
 ): Promise<void> {
-  const left = [...names]
+  const pendingNames = [...names]
   const work = async () => {
-    for (let name = left.shift(); name !== undefined; name = left.shift())
+    for (let name = pendingNames.shift(); name !== undefined; name = pendingNames.shift())
       await runOne(name, new Twin(name, sides, interruption), outcome)
   }
   await Promise.all(Array.from({ length: Most }, work))

@@ -120,13 +120,13 @@ async function verify(client: Client, known: Known, checks: Checks): Promise<voi
   checks.check('every acknowledged write is stored, with its resourceVersion', includesAll(items, known))
   const highest = Math.max(...[...known.acknowledged.values()].map(Number))
   checks.check('the resourceVersion has not decreased', Number(metadata.resourceVersion) >= highest)
-  const there = items.filter((item) => known.rejected.has(item.metadata.name)).map((item) => item.metadata.name)
-  checks.check('no rejected write is stored', there.length === 0, there)
+  const storedRejections = items.filter((item) => known.rejected.has(item.metadata.name)).map((item) => item.metadata.name)
+  checks.check('no rejected write is stored', storedRejections.length === 0, storedRejections)
 }
 
 const includesAll = (items: readonly ConfigMap[], { acknowledged }: Known): boolean => {
-  const there = new Map(items.map(({ metadata }) => [metadata.name, metadata.resourceVersion]))
-  return [...acknowledged].every(([name, resourceVersion]) => there.get(name) === resourceVersion)
+  const storedVersions = new Map(items.map(({ metadata }) => [metadata.name, metadata.resourceVersion]))
+  return [...acknowledged].every(([name, resourceVersion]) => storedVersions.get(name) === resourceVersion)
 }
 
 interface Known {

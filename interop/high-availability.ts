@@ -19,7 +19,7 @@ import {
   remove,
   scale,
   type Scene,
-  type Wanted,
+  type DesiredState,
 } from './life/life.ts'
 import { type AuditEvent, auditPolicy, readAudit } from './manifests/audit.ts'
 import { configured, install, providers, routeTo, userOf } from './manifests/install.ts'
@@ -91,8 +91,8 @@ async function live(plane: ServedPlane, replicas: Replicas, checks: Checks): Pro
   const scene: Scene = { client, namespace, kit: localKit, checks, progress, limit: 120 }
   await createClass(scene)
   const before = await inventory(scene)
-  let wanted: Wanted = { version: 'v1.33.0', controlPlane: 1, workers: 2 }
-  await createCluster(scene, 'classy', wanted)
+  let desired: DesiredState = { version: 'v1.33.0', controlPlane: 1, workers: 2 }
+  await createCluster(scene, 'classy', desired)
   progress('a cluster is Available')
 
   /** Disturbs the leader while it works. Another replica must complete the work. */
@@ -101,8 +101,8 @@ async function live(plane: ServedPlane, replicas: Replicas, checks: Checks): Pro
     const old = (await client.get(Lease, lease)).spec?.holderIdentity
     // From now on only the other replicas serve the webhooks, so that the measured time does not include failing webhooks.
     await replicas.route(leader)
-    wanted = { ...wanted, workers }
-    const scaled = scale(scene, 'classy', wanted)
+    desired = { ...desired, workers }
+    const scaled = scale(scene, 'classy', desired)
     scaled.catch(() => {})
     await until(client, Cluster, 'the change is written', (all) =>
       all.some(({ spec }) => spec.topology?.workers?.machineDeployments?.[0]?.replicas === workers),
@@ -156,8 +156,8 @@ async function share(plane: ServedPlane, replicas: Replicas, checks: Checks): Pr
   const client = plane.client()
   const args = [`--leader-elect-shards=${shards}`]
   /** Resolves when managers hold these numbers of shard Leases, largest first. */
-  const divided = (what: string, ...wanted: readonly number[]) =>
-    until(client, Lease, what, (all) => sharesOf(all, lease.name, shards)?.join() === wanted.join())
+  const divided = (what: string, ...shares: readonly number[]) =>
+    until(client, Lease, what, (all) => sharesOf(all, lease.name, shards)?.join() === shares.join())
   const scenes = sharedNamespaces.map(
     (namespace): Scene => ({ client, namespace, kit: localKit, checks, progress: () => {}, limit: 180 }),
   )

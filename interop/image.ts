@@ -27,7 +27,7 @@ import {
   remove,
   scale,
   type Scene,
-  type Wanted,
+  type DesiredState,
 } from './life/life.ts'
 import { configured, install, providers, routeTo } from './manifests/install.ts'
 import { addAddress, type Deployment, type Pod, startPod } from './manifests/pod.ts'
@@ -154,7 +154,7 @@ async function live(plane: ServedPlane, programs: Programs, image: BuiltImage, p
   const scene: Scene = { client, namespace, kit: localKit, checks, progress, limit: 120 }
   await createClass(scene)
   const before = await inventory(scene)
-  const first: Wanted = { version: 'v1.33.0', controlPlane: 1, workers: 2 }
+  const first: DesiredState = { version: 'v1.33.0', controlPlane: 1, workers: 2 }
   await createCluster(scene, 'classy', first)
   progress('a cluster is Available')
 

@@ -49,7 +49,7 @@ async function killStores(requested: string | undefined): Promise<Outcome> {
         }),
       ),
     )
-    const sum = (of: (result: CrashResult) => number) => results.reduce((total, result) => total + of(result), 0)
+    const sum = (count: (result: CrashResult) => number) => results.reduce((total, result) => total + count(result), 0)
     const mistakes = results.flatMap((result) => result.mistakes)
     for (const mistake of mistakes) console.log(`FAIL ${mistake}`)
     console.log(
@@ -116,9 +116,9 @@ async function backUpAndRestore(folder: string, known: Known, checks: Checks): P
   )
   await withClient(kubeconfig, async (client) => {
     const { items, metadata } = await client.list(ConfigMap, { namespace })
-    const there = new Map(items.map((item) => [item.metadata.name, Number(item.metadata.resourceVersion)]))
-    const isThere = [...known.acknowledged].every(([name, { revision }]) => there.get(name) === revision)
-    checks.check('the restored folder has every acknowledged write, with its resourceVersion', isThere)
+    const restoredRevisions = new Map(items.map((item) => [item.metadata.name, Number(item.metadata.resourceVersion)]))
+    const isRestored = [...known.acknowledged].every(([name, { revision }]) => restoredRevisions.get(name) === revision)
+    checks.check('the restored folder has every acknowledged write, with its resourceVersion', isRestored)
     checks.check(
       'the resourceVersion of the restored folder is higher than all earlier ones',
       Number(metadata.resourceVersion) > known.newest + 1e8,
@@ -140,7 +140,7 @@ async function firstEvent(client: Client, options: WatchOptions): Promise<string
 
 /** Writes with 16 clients, and kills the server after a random number of acknowledgements. */
 async function writeUntilKilled(client: Client, server: CapstanProcess, known: Known, random: Random): Promise<void> {
-  let left = 50 + Math.floor(random.next() * 400)
+  let remainingWrites = 50 + Math.floor(random.next() * 400)
   const killed = Promise.withResolvers<void>()
   const ended = new AbortController()
   const options = { namespace, resourceVersion: String(known.seen), signal: ended.signal }
@@ -150,15 +150,15 @@ async function writeUntilKilled(client: Client, server: CapstanProcess, known: K
     const revision = Number(metadata.resourceVersion)
     known.acknowledged.set(metadata.name, { revision, count: Number(data!.count) })
     known.newest = Math.max(known.newest, revision)
-    if (--left === 0) killed.resolve(server.kill())
+    if (--remainingWrites === 0) killed.resolve(server.kill())
   }
   const writer = async (id: number) => {
-    const mine = [...known.acknowledged.keys()].filter((name) => name.startsWith(`w${id}-`))
+    const ownNames = [...known.acknowledged.keys()].filter((name) => name.startsWith(`w${id}-`))
     for (;;) {
-      const name = mine[Math.floor(random.next() * mine.length)]
+      const name = ownNames[Math.floor(random.next() * ownNames.length)]
       if (name === undefined || random.next() < 0.3) {
         const made = await client.create(ConfigMap, { metadata: { generateName: `w${id}-`, namespace }, data: { count: '0' } })
-        mine.push(made.metadata.name)
+        ownNames.push(made.metadata.name)
         acknowledge(made)
       } else {
         const count = known.acknowledged.get(name)!.count + 1
@@ -178,12 +178,15 @@ async function verify(client: Client, known: Known, checks: Checks): Promise<voi
   const { items, metadata } = await client.list(ConfigMap, { namespace })
   const revision = Number(metadata.resourceVersion)
   checks.check('the resourceVersion of a list has not decreased', revision >= known.newest, { revision, newest: known.newest })
-  const there = new Map(items.map((item) => [item.metadata.name, item]))
+  const stored = new Map(items.map((item) => [item.metadata.name, item]))
   for (const [name, acknowledged] of known.acknowledged) {
-    const found = there.get(name)
-    const isThere =
-      Number(found?.metadata.resourceVersion) >= acknowledged.revision && Number(found?.data?.count) >= acknowledged.count
-    checks.check(`${name} is stored as acknowledged, or newer`, isThere, { acknowledged, found: found?.metadata.resourceVersion })
+    const object = stored.get(name)
+    const isStored =
+      Number(object?.metadata.resourceVersion) >= acknowledged.revision && Number(object?.data?.count) >= acknowledged.count
+    checks.check(`${name} is stored as acknowledged, or newer`, isStored, {
+      acknowledged,
+      stored: object?.metadata.resourceVersion,
+    })
   }
 
   // Requests in progress may or may not have been written. From here on the stored state is the expected one.

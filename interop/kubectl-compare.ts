@@ -68,7 +68,7 @@ export interface Compared {
 async function compareKubectl(
   kubectl: string,
   planes: { readonly ours: Plane; readonly real: Plane },
-  { wanted = sections, onRow }: { wanted?: readonly Section[]; onRow: (row: Compared) => void },
+  { chosen = sections, onRow }: { chosen?: readonly Section[]; onRow: (row: Compared) => void },
 ): Promise<Compared[]> {
   const folder = mkdtempSync(join(tmpdir(), 'capstan-compare-'))
   const ours = new Shell(kubectl, planes.ours, join(folder, 'ours'))
@@ -76,7 +76,7 @@ async function compareKubectl(
   const both = (command: string) => Promise.all([ours.run(command), real.run(command)])
   const results: Compared[] = []
   try {
-    for (const { name, rows } of wanted) {
+    for (const { name, rows } of chosen) {
       await both(`kubectl create namespace ${name}; kubectl config set-context --current --namespace=${name}`)
       for (const row of rows.map((one): Row => (typeof one === 'string' ? { run: one } : one))) {
         const [our, their] = await both(row.run)

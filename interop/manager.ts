@@ -218,15 +218,15 @@ async function checkWebhooks(client: Client, checks: Checks): Promise<void> {
 /** Deletions that do not begin with the Cluster. */
 const deletions: readonly {
   readonly how: string
-  readonly of: string
+  readonly deletedKind: 'cluster' | 'namespace'
   destroy(client: Client, namespace: string): Promise<unknown>
 }[] = [
   {
     how: 'foreground deletion',
-    of: 'cluster',
+    deletedKind: 'cluster',
     destroy: (client, namespace) => client.delete(Cluster, { namespace, name: 'demo' }, { propagationPolicy: 'Foreground' }),
   },
-  { how: 'deletion of the namespace', of: 'namespace', destroy: (client, name) => client.delete(Namespace, { name }) },
+  { how: 'deletion of the namespace', deletedKind: 'namespace', destroy: (client, name) => client.delete(Namespace, { name }) },
 ]
 
 /** An extension whose BeforeClusterDelete blocks. */
@@ -260,9 +260,9 @@ async function withGuard(client: Client, check: (guard: Guard) => Promise<void>)
 /** BeforeClusterDelete blocks although the deletion does not begin with the Cluster: its dependents stay until the hook allows it. */
 const checkBlockedDeletions = (client: Client, checks: Checks): Promise<void> =>
   withGuard(client, async (guard) => {
-    for (const { how, of, destroy } of deletions) {
+    for (const { how, deletedKind, destroy } of deletions) {
       guard.blocks = true
-      const namespace = `guarded-${of}`
+      const namespace = `guarded-${deletedKind}`
       const before = await aClusterIn(client, namespace)
       await destroy(client, namespace)
       // No hook protects this object: when it is deleted, the garbage collectors have also tried to delete the protected ones.
@@ -275,7 +275,7 @@ const checkBlockedDeletions = (client: Client, checks: Checks): Promise<void> =>
           namespace,
         },
       )
-      if (of === 'namespace') {
+      if (deletedKind === 'namespace') {
         const [leaving] = await until(client, Namespace, 'the namespace names what it cannot delete', (all) =>
           all.some((one) => one.metadata.name === namespace && contentFailure(one) !== undefined),
         ).then((all) => all.filter(({ metadata }) => metadata.name === namespace))
@@ -298,9 +298,9 @@ const checkBlockedDeletions = (client: Client, checks: Checks): Promise<void> =>
 /** Control of `checkBlockedDeletions`: without the webhooks of the manager, dependents are deleted while the hook still blocks. */
 const checkUnprotectedDeletions = (client: Client, checks: Checks): Promise<void> =>
   withGuard(client, async (guard) => {
-    for (const { how, of, destroy } of deletions) {
+    for (const { how, deletedKind, destroy } of deletions) {
       guard.blocks = true
-      const namespace = `exposed-${of}`
+      const namespace = `exposed-${deletedKind}`
       const without = `${how} without webhooks`
       await aClusterIn(client, namespace)
       await destroy(client, namespace)

@@ -47,7 +47,7 @@ import {
   scale,
   type Scene,
   upgrade,
-  type Wanted,
+  type DesiredState,
 } from './life/life.ts'
 import { auditPolicy, forbidden, type Grant, readAudit, rightText, unused } from './manifests/audit.ts'
 import { reasonFor } from './manifests/exceptions.ts'
@@ -158,7 +158,7 @@ async function liveWithManifests(
   }
   const live = async (name: ClusterName) => {
     const step = (line: string) => progress(`${name}: ${line}`)
-    const first: Wanted = { version: 'v1.33.0', controlPlane: 1, workers: 2 }
+    const first: DesiredState = { version: 'v1.33.0', controlPlane: 1, workers: 2 }
     await createCluster(scene, name, first)
     if (name === 'classy') await poolsAvailable(scene, name, 1)
     else await liveWithPool(scene)

@@ -80,7 +80,7 @@ async function lint(checks: Checks, tools: Tools, { name, path }: Tarball): Prom
   await Promise.all(both)
 }
 
-/** An empty folder outside of the checkout. Its environment has nothing from the checkout except Node. */
+/** A user without the checkout: commands run in empty folders outside of it, and their environment has nothing from it except Node. */
 class Stranger {
   readonly #folder: string
   readonly env: NodeJS.ProcessEnv

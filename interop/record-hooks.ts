@@ -9,8 +9,8 @@ export const recording = fileURLToPath(new URL('../packages/api/testdata/hooks-o
 /** Returns upstream's OpenAPI document in the form in which it is recorded. */
 export function recordedForm(text: string): string {
   const { paths, components } = JSON.parse(text) as { paths: object; components: { schemas: object } }
-  const lines = (of: object) =>
-    Object.entries(of)
+  const lines = (section: object) =>
+    Object.entries(section)
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(structure(value))}`)
       .join(',\n')

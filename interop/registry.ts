@@ -35,9 +35,9 @@ export async function installTools(): Promise<Tools> {
     devDependencies: { typescript: string }
   }
   const platform = process.platform === 'win32' ? 'win' : process.platform
-  const wanted = JSON.parse(readFileSync(join(own, 'tools.json'), 'utf8')) as { dependencies: Record<string, string> }
-  wanted.dependencies[`node-${platform}-${process.arch}`] = oldestNode()
-  const text = JSON.stringify(wanted)
+  const toolsManifest = JSON.parse(readFileSync(join(own, 'tools.json'), 'utf8')) as { dependencies: Record<string, string> }
+  toolsManifest.dependencies[`node-${platform}-${process.arch}`] = oldestNode()
+  const text = JSON.stringify(toolsManifest)
   const cache = process.env.CAPSTAN_TOOLS ?? join(homedir(), '.cache', 'capstan', 'tools')
   const folder = join(cache, `npm-${createHash('sha256').update(text).digest('hex').slice(0, 12)}`)
   if (!existsSync(folder)) {

@@ -89,7 +89,7 @@ async function clientCertificateFlags({ authority, folder }: ServedPlane): Promi
 
 /** Runs all cases at once. */
 async function observeAll(
-  of: string,
+  coreName: string,
   plane: ServedPlane,
   names: readonly string[],
   checks: Checks,
@@ -107,11 +107,15 @@ async function observeAll(
   const results = await Promise.allSettled(names.map((name) => cases[name]!(options)))
   results.forEach((result, index) => {
     const name = names[index]!
-    checks.check(`${of}: ${name} completes`, result.status === 'fulfilled', result.status === 'rejected' && String(result.reason))
+    checks.check(
+      `${coreName}: ${name} completes`,
+      result.status === 'fulfilled',
+      result.status === 'rejected' && String(result.reason),
+    )
   })
   ended.abort()
   await providers
-  console.log(`${of}: ${names.length} cases in ${((performance.now() - begun) / 1000).toFixed(1)} s`)
+  console.log(`${coreName}: ${names.length} cases in ${((performance.now() - begun) / 1000).toFixed(1)} s`)
   if (results.some(({ status }) => status === 'rejected')) console.log(log())
   return observed
 }

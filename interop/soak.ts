@@ -1,8 +1,8 @@
 /**
- * Sixty clusters that are created, scaled, upgraded and deleted in `capstan up`, while random faults happen to it: three minutes in CI,
- * where faults begin in the first two, thirty with `--all`. Between the faults every cluster reaches its wanted state, no acknowledged
- * write is lost, no object exists twice, and memory and data folder stay bounded. A printed seed chooses changes and faults;
- * CAPSTAN_SOAK_SEED repeats them.
+ * Creates, scales, upgrades and deletes sixty clusters in `capstan up`, while random faults disturb it. The suite takes about three minutes
+ * in CI (it causes faults in the first two), and thirty with `--all`. After each fault every cluster must reach its desired state, no
+ * acknowledged write may be lost, no object may exist twice, and memory and data folder must be smaller than a limit. A printed seed chooses
+ * changes and faults; CAPSTAN_SOAK_SEED repeats them.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -37,7 +37,7 @@ import type { Outcome, Suite, SuiteOptions } from './suite.ts'
 
 export const soakSuite: Suite = {
   shows:
-    '60 clusters created and deleted while the server is killed, its disk full or its clock wrong: no object lost or created twice',
+    '60 clusters are created and deleted while the server is killed, its disk is full or its clock wrong: no object is lost or created twice',
   ci: true,
   tools: [],
   minutes: 50,
@@ -47,19 +47,19 @@ export const soakSuite: Suite = {
 const Clusters = 60
 const namespace = 'soak'
 const Versions = ['v1.33.0', 'v1.34.0', 'v1.35.0']
-/** Megabytes of the disk, when it is a file system of its own: several times what the state of all clusters takes. */
+/** Size of the disk in megabytes, where it is a separate file system: several times the size of all clusters' state. */
 const DiskSize = 512
-/** Megabytes that the process and its data folder may have at rest; twice what they had when this was written. */
+/** Limits of the process's memory and of its data folder in megabytes while it is idle: twice the sizes measured when the suite was written. */
 const MostMemory = 700
 const MostStored = 128
-/** Seconds in which the memory of a flood is given back: V8 does so 100 s after its last collection, earlier only in an idle process. */
+/** Seconds in which memory must become smaller after a flood: V8 returns it 100 s after its last collection, earlier only in an idle process. */
 const MemoryPatience = 150
 /** Seconds after which the clients of a flood give up, so that a flood does not last longer on a busy machine. */
 const FloodLength = 20
-/** Seconds in which all clusters reach their wanted state once no fault is left, on a busy machine. */
+/** Seconds in which all clusters must reach their desired state after a fault has ended; long enough for a busy machine. */
 const Patience = 300
 
-interface Wanted {
+interface DesiredState {
   version: string
   workers: number
 }
@@ -106,7 +106,7 @@ class Server {
 
   async start(): Promise<void> {
     writeFileSync(this.#faults, '{}')
-    // Only its first start chooses a port.
+    // Only the first start chooses a port: the kubeconfig has it from then on.
     const port = this.#process ? [] : ['--port', '0']
     const flags = ['--data', this.#data, '--kubeconfig', this.kubeconfig, '--output', 'json', ...port]
     const preload = fileURLToPath(new URL('soak/preload.ts', import.meta.url))
@@ -130,7 +130,7 @@ class Server {
     await this.#process?.kill()
   }
 
-  /** Milliseconds that each sync of a file takes longer, and by which the clock is wrong; both end with the process. */
+  /** Makes each sync of a file take `slow` ms longer, and the clock wrong by `step` ms. Both faults end with the process. */
   disturb(faults: { slow?: number; step?: number }): void {
     writeFileSync(this.#faults, JSON.stringify(faults))
     process.kill(this.pid, 'SIGUSR2')
@@ -150,17 +150,17 @@ class Server {
 class Soak {
   readonly #client: Client
   readonly #server: Server
-  /** One for each: they run at once, so that the numbers of one would depend on the speed of the others. */
+  /** Faults, changes and writes run concurrently. With one shared generator, the numbers of each would depend on the speed of the others. */
   readonly #random: { readonly faults: Random; readonly changes: Random; readonly writes: Random }
   readonly #checks: Checks
   readonly #progress = progressSince()
-  /** Clusters that are to exist, with their wanted state. */
-  readonly #wanted = new Map<string, Wanted>()
+  /** Clusters that must exist, by name, with their desired state. */
+  readonly #desired = new Map<string, DesiredState>()
   /** ConfigMaps by name, with their last acknowledged count. */
   readonly #acknowledged = new Map<string, number>()
-  /** Clusters whose upgrade may be unfinished: admission rejects another one. */
+  /** Clusters whose upgrade may be unfinished: admission would reject another upgrade. */
   readonly #upgraded = new Set<string>()
-  #made = 0
+  #created = 0
   #writes = 0
   #extension: SampleExtension | undefined
 
@@ -180,25 +180,25 @@ class Soak {
       await this.#change(Clusters)
       if (!(await this.#judge('created'))) return
       const end = performance.now() + length
-      for (let left: string[] = []; performance.now() < end; ) {
-        // Each fault once, before one happens again.
-        if (left.length === 0) left = Object.keys(this.#faults)
-        const fault = oneOf(left, this.#random.faults)
-        left.splice(left.indexOf(fault), 1)
+      for (let remaining: string[] = []; performance.now() < end; ) {
+        // Every fault occurs once before any fault occurs again.
+        if (remaining.length === 0) remaining = Object.keys(this.#faults)
+        const fault = oneOf(remaining, this.#random.faults)
+        remaining.splice(remaining.indexOf(fault), 1)
         const disturbed = this.#faults[fault]!()
         await Promise.all([disturbed, this.#change(10), this.#write(20)])
         if (!(await this.#judge(fault))) return
       }
-      for (const name of this.#wanted.keys()) await this.#persist(() => this.#remove(name))
-      this.#wanted.clear()
+      for (const name of this.#desired.keys()) await this.#persist(() => this.#remove(name))
+      this.#desired.clear()
       await this.#judge('all deleted')
-      this.#progress(`${this.#made} clusters made, ${this.#writes} writes acknowledged`)
+      this.#progress(`${this.#created} clusters made, ${this.#writes} writes acknowledged`)
     } finally {
       await this.#extension?.stop()
     }
   }
 
-  /** Each returns when the fault is over. */
+  /** Functions that cause a fault, and resolve when it has ended. */
   readonly #faults: { readonly [name: string]: () => Promise<void> } = {
     killed: async () => {
       await this.#pause(1, 5)
@@ -232,7 +232,7 @@ class Soak {
       await this.#startExtension()
     },
     'workload clusters dead': async () => {
-      const names = [...this.#wanted.keys()].filter(() => this.#random.faults.next() < 0.2)
+      const names = [...this.#desired.keys()].filter(() => this.#random.faults.next() < 0.2)
       const restored = await Promise.all(names.map((name) => this.#cutOff(name)))
       await this.#pause(3, 10)
       for (const restore of restored) await restore()
@@ -263,7 +263,7 @@ class Soak {
     await this.#persist(() => registerSampleExtension(this.#client, this.#extension!))
   }
 
-  /** Replaces the address in the kubeconfig of a workload cluster by one that nothing listens on; returns how to undo it. */
+  /** Replaces the address in the kubeconfig of a workload cluster by an address without a server. @returns a function that restores it */
   async #cutOff(name: string): Promise<() => Promise<void>> {
     const key = { namespace, name: `${name}-kubeconfig` }
     const found = await this.#persist(() => orAbsent(this.#client.get(Secret, key)))
@@ -282,52 +282,52 @@ class Soak {
     return () => set(value)
   }
 
-  /** Makes changes to clusters, one after the other; there are at most as many as wanted. */
+  /** Makes `count` random changes, one after the other: creates Clusters while there are fewer than `Clusters`, otherwise deletes, scales or upgrades one. */
   async #change(count: number): Promise<void> {
     for (let change = 0; change < count; change++) {
-      const names = [...this.#wanted.keys()]
+      const names = [...this.#desired.keys()]
       const name = oneOf(names, this.#random.changes)
       const chance = this.#random.changes.next()
       if (names.length < Clusters) await this.#create()
       else if (chance < 0.4) {
         await this.#persist(() => this.#remove(name))
-        this.#wanted.delete(name)
+        this.#desired.delete(name)
       } else if (chance < 0.8) await this.#patch(name, { workers: 1 + Math.floor(this.#random.changes.next() * 3) })
       else if (!this.#upgraded.has(name)) {
         this.#upgraded.add(name)
-        await this.#patch(name, { version: Versions[Versions.indexOf(this.#wanted.get(name)!.version) + 1] ?? Versions.at(-1)! })
+        await this.#patch(name, { version: Versions[Versions.indexOf(this.#desired.get(name)!.version) + 1] ?? Versions.at(-1)! })
       }
     }
   }
 
   async #create(): Promise<void> {
-    const name = `c${this.#made++}`
-    const wanted = { version: Versions[0]!, workers: 1 }
+    const name = `c${this.#created++}`
+    const desired = { version: Versions[0]!, workers: 1 }
     const topology = {
       classRef: { name: 'life' },
-      version: wanted.version,
+      version: desired.version,
       controlPlane: { replicas: 1 },
-      workers: { machineDeployments: [{ class: 'worker', name: 'md', replicas: wanted.workers }] },
+      workers: { machineDeployments: [{ class: 'worker', name: 'md', replicas: desired.workers }] },
     }
     await this.#persist(async () => {
       try {
         await this.#client.create(Cluster, { metadata: { namespace, name }, spec: { topology } } as never)
       } catch (err) {
-        // Its first response was lost.
+        // An earlier attempt created the Cluster, but its response was lost.
         if (!isReason(err, 'AlreadyExists')) throw err
       }
     })
-    this.#wanted.set(name, wanted)
+    this.#desired.set(name, desired)
   }
 
-  async #patch(name: string, change: Partial<Wanted>): Promise<void> {
-    const wanted = { ...this.#wanted.get(name)!, ...change }
+  async #patch(name: string, change: Partial<DesiredState>): Promise<void> {
+    const desired = { ...this.#desired.get(name)!, ...change }
     const operations = [
-      { op: 'replace' as const, path: '/spec/topology/version', value: wanted.version },
-      { op: 'replace' as const, path: '/spec/topology/workers/machineDeployments/0/replicas', value: wanted.workers },
+      { op: 'replace' as const, path: '/spec/topology/version', value: desired.version },
+      { op: 'replace' as const, path: '/spec/topology/workers/machineDeployments/0/replicas', value: desired.workers },
     ]
     await this.#persist(() => this.#client.patch(Cluster, { namespace, name }, { type: 'json', operations }))
-    this.#wanted.set(name, wanted)
+    this.#desired.set(name, desired)
   }
 
   async #remove(name: string): Promise<void> {
@@ -345,7 +345,7 @@ class Soak {
     }
   }
 
-  /** Waits until all clusters are as wanted, and checks everything that must hold then. Returns whether they became so. */
+  /** Waits until all clusters have their desired state, then checks stored writes, memory and data folder. @returns whether the state was reached */
   async #judge(after: string): Promise<boolean> {
     const started = performance.now()
     let problems = await this.#persist(() => this.#problems())
@@ -370,12 +370,12 @@ class Soak {
     this.#checks.check(`${after}: the data folder is bounded`, stored < MostStored, stored)
     const took = ((settled - started) / 1000).toFixed(0)
     this.#progress(
-      `${after}: ${this.#wanted.size} clusters as wanted after ${took} s, ${memory.toFixed(0)} MB, ${stored.toFixed(1)} MB stored`,
+      `${after}: ${this.#desired.size} clusters in their desired state after ${took} s, ${memory.toFixed(0)} MB, ${stored.toFixed(1)} MB stored`,
     )
     return problems.length === 0
   }
 
-  /** What is not as wanted, too few or too many. */
+  /** Returns the differences from the desired state: clusters and objects that are missing, wrong or superfluous. */
   async #problems(): Promise<string[]> {
     const clusters = (await this.#client.list(Cluster, { namespace })).items
     const machines = (await this.#client.list(Machine, { namespace })).items
@@ -385,34 +385,36 @@ class Soak {
     const of = (objects: readonly KubeObject[], name: string) =>
       objects.filter(({ metadata }) => metadata.labels?.['cluster.x-k8s.io/cluster-name'] === name)
     const problems = clusters
-      .filter(({ metadata }) => !this.#wanted.has(metadata.name))
-      .map(({ metadata }) => `${metadata.name} is there`)
-    for (const [name, { version, workers }] of this.#wanted) {
+      .filter(({ metadata }) => !this.#desired.has(metadata.name))
+      .map(({ metadata }) => `${metadata.name} exists, although it was deleted`)
+    for (const [name, { version, workers }] of this.#desired) {
       const cluster = clusters.find(({ metadata }) => metadata.name === name)
-      const mine = of(machines, name) as Machine[]
+      const ownMachines = of(machines, name) as Machine[]
       if (!cluster) problems.push(`${name} is lost`)
       else if (!isTrue(cluster, 'Available') || !isTrue(cluster, 'TopologyReconciled')) problems.push(`${name} is not Available`)
       if (cluster?.spec.topology?.version !== version) problems.push(`${name} has lost its version ${version}`)
-      const good = mine.filter((one) => one.spec.version === version && isTrue(one, 'Available'))
-      if (good.length !== workers + 1 || mine.length !== workers + 1)
-        problems.push(`${name} has ${mine.length} Machines, ${good.length} of them good, not ${workers + 1}`)
+      const good = ownMachines.filter((one) => one.spec.version === version && isTrue(one, 'Available'))
+      if (good.length !== workers + 1 || ownMachines.length !== workers + 1)
+        problems.push(
+          `${name} has ${ownMachines.length} Machines, ${good.length} of them Available with the desired version, expected ${workers + 1}`,
+        )
     }
-    const expected = [...this.#wanted.values()].reduce((sum, { workers }) => sum + workers + 1, 0)
+    const expected = [...this.#desired.values()].reduce((sum, { workers }) => sum + workers + 1, 0)
     for (const [kind, objects] of owned) {
-      const count = kind === 'LocalCluster' || kind === 'LocalControlPlane' ? this.#wanted.size : expected
-      if (objects.length !== count) problems.push(`there are ${objects.length} of ${kind}, not ${count}`)
+      const count = kind === 'LocalCluster' || kind === 'LocalControlPlane' ? this.#desired.size : expected
+      if (objects.length !== count) problems.push(`there are ${objects.length} objects of kind ${kind}, expected ${count}`)
     }
     return problems
   }
 
-  /** Repeats what fails because of a fault, until it succeeds. */
+  /** Repeats an action that a fault makes fail, until it succeeds. @throws Error after `Patience` */
   async #persist<T>(act: () => Promise<T>): Promise<T> {
     const end = performance.now() + seconds(Patience)
     for (;;) {
       try {
         return await act()
       } catch (err) {
-        if (performance.now() > end) throw new Error(`Cannot go on: ${messageOf(err)}`, { cause: err })
+        if (performance.now() > end) throw new Error(`An action failed for ${Patience} s: ${messageOf(err)}`, { cause: err })
         await sleep(200)
       }
     }

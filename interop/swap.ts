@@ -26,7 +26,7 @@ import {
   scale,
   type Scene,
   upgrade,
-  type Wanted,
+  type DesiredState,
 } from './life/life.ts'
 import { moveThereAndBack } from './life/move.ts'
 import type { PlaneOptions, ServedPlane } from './plane.ts'
@@ -185,7 +185,7 @@ async function live(cell: Cell, checks: Checks, progress: (line: string) => void
       await startOurs()
       progress('every process killed and started again')
     }
-    const wantedOf = (name: ClusterName, size: Size, version: string): Wanted => {
+    const desiredStateOf = (name: ClusterName, size: Size, version: string): DesiredState => {
       const { pool, ...others } = size
       return { version, ...others, ...(kit.pool ? { pool: pool[name] } : {}) }
     }
@@ -196,10 +196,10 @@ async function live(cell: Cell, checks: Checks, progress: (line: string) => void
       times.set(phase, { ...times.get(phase), [name]: (performance.now() - begun) / 1000 })
     }
     const grow = async (name: ClusterName, during?: () => Promise<void>) => {
-      const scaled = wantedOf(name, large, 'v1.33.0')
-      const second = wantedOf(name, large, 'v1.34.0')
-      const last = wantedOf(name, large, 'v1.36.0')
-      await timed(name, 'Available', () => createCluster(scene, name, wantedOf(name, small, 'v1.33.0')))
+      const scaled = desiredStateOf(name, large, 'v1.33.0')
+      const second = desiredStateOf(name, large, 'v1.34.0')
+      const last = desiredStateOf(name, large, 'v1.36.0')
+      await timed(name, 'Available', () => createCluster(scene, name, desiredStateOf(name, small, 'v1.33.0')))
       await timed(name, 'scaled', () => scale(scene, name, scaled))
       await timed(name, 'upgraded by one minor version', () => upgrade(scene, name, [second.version], second, during))
       await timed(name, 'upgraded by two minor versions', () => upgrade(scene, name, ['v1.35.0', last.version], last))
@@ -212,7 +212,7 @@ async function live(cell: Cell, checks: Checks, progress: (line: string) => void
     await describe(plane, scene)
     await moveThereAndBack(scene, plane, elsewhere)
     const names = ['classy', 'plain'] as const
-    for (const name of names) await atRest(scene, name, wantedOf(name, large, 'v1.36.0'))
+    for (const name of names) await atRest(scene, name, desiredStateOf(name, large, 'v1.36.0'))
     progress('moved away and back')
     await Promise.all(names.map((name) => timed(name, 'deleted', () => remove(scene, name))))
     const left = await leftBehind(scene, before)

@@ -35,8 +35,8 @@ export async function checkCoverage(url: string, caBundle: string, checks: Check
   }
   try {
     for (const [what, change, expected] of changes) {
-      const left = await uncovered(change)
-      checks.check(`in place, ${what}`, JSON.stringify(left) === JSON.stringify(expected), left)
+      const uncoveredFields = await uncovered(change)
+      checks.check(`in place, ${what}`, JSON.stringify(uncoveredFields) === JSON.stringify(expected), uncoveredFields)
     }
   } finally {
     transport.close()
@@ -105,7 +105,7 @@ export async function checkUpdate(client: Client, extensionConfig: string, check
     .map(keyOf)
   const hasMessage = (what: string) => (machines: readonly Machine[]) => getCondition(one(machines), 'Updating')?.message === what
 
-  // One annotation is enough to begin the update: the owner of the Machine continues it.
+  // This annotation alone begins the update: the owner of the Machine then does the further steps.
   const mark = { metadata: { annotations: { [UpdateInProgressAnnotation]: '' } } }
   await client.patch(Machine, key!, { type: 'merge', body: mark })
   const failed = 'UpdateMachine hook failed: please check controller logs for errors'

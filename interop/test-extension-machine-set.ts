@@ -151,9 +151,15 @@ const files = (content: string) => [{ path: '/etc/motd', content }]
 const devTemplate = (name: string, docker: object) =>
   ({ metadata: { namespace, name }, spec: { template: { spec: { backend: { docker } } } } }) as unknown as Input<UnknownObject>
 
-async function createTemplates(client: Client, name: string, of: { bootstrapTimeout: string; content: string }): Promise<void> {
-  await client.create(DevMachineTemplate, devTemplate(name, { bootstrapTimeout: of.bootstrapTimeout }))
-  const spec = { template: { spec: { files: files(of.content), joinConfiguration: { nodeRegistration: { name: 'worker' } } } } }
+async function createTemplates(
+  client: Client,
+  name: string,
+  fields: { bootstrapTimeout: string; content: string },
+): Promise<void> {
+  await client.create(DevMachineTemplate, devTemplate(name, { bootstrapTimeout: fields.bootstrapTimeout }))
+  const spec = {
+    template: { spec: { files: files(fields.content), joinConfiguration: { nodeRegistration: { name: 'worker' } } } },
+  }
   await client.create(KubeadmConfigTemplate, { metadata: { namespace, name }, spec } as unknown as Input<UnknownObject>)
 }
 

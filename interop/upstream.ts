@@ -1,7 +1,7 @@
 /**
  * Upstream's unchanged Cluster API, in Go, on the embedded API server and on the real one: all its kinds, conversion and admission
- * webhooks. A ClusterClass cluster becomes Available, is scaled, upgraded and deleted. Each error that a manager logs on ours and not on
- * the real one must have an explanation in `reasonOf`.
+ * webhooks. A ClusterClass cluster becomes Available, is scaled, upgraded and deleted. `reasonOf` must explain each error that a manager logs
+ * on the embedded server but not on the real one.
  */
 import { startCapstanPlane } from './capstan-plane.ts'
 import { Checks } from './capstan-process.ts'

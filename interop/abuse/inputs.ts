@@ -24,9 +24,9 @@ const pod =
     spec: { containers: [{ name: 'c', image: 'i' }], ...spec(size) },
   })
 const container =
-  (of: (size: number) => object): Make =>
+  (fields: (size: number) => object): Make =>
   (size) =>
-    pod(() => ({ containers: [{ name: 'c', image: 'i', ...of(size) }] }))(size)
+    pod(() => ({ containers: [{ name: 'c', image: 'i', ...fields(size) }] }))(size)
 const configMap =
   (metadata: (size: number) => object, more: (size: number) => object = () => ({})): Make =>
   (size) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'hostile', ...metadata(size) }, ...more(size) })
@@ -308,10 +308,10 @@ const QuerySizes = [1, 30, 100, 500, 1_500]
 /** Bytes of the largest body that is accepted. */
 const MostBytes = 3 * 2 ** 20
 
-/** A body of a shape with at most this many bytes, and not many less. */
+/** Returns the largest body of this shape that has at most `most` bytes, or one that is a little smaller. */
 function largest(most: number, make: (size: number) => string): string {
   const perItem = (make(200).length - make(100).length) / 100
-  // Numbers have more digits in a longer list.
+  // Indexes have more digits in a longer list, so the estimate may be too high.
   for (let size = Math.floor((most * 0.85) / Math.max(perItem, 0.5)); ; size = Math.floor(size * 0.9)) {
     const body = make(size)
     if (body.length <= most) return body
@@ -320,7 +320,7 @@ function largest(most: number, make: (size: number) => string): string {
 
 const dryRun = (path: string): string => `${path}${path.includes('?') ? '&' : '?'}dryRun=All`
 
-/** Each list, map and text as long as a request may be: the most work that one request causes. */
+/** Returns inputs with each list, map and text as long as a request may be: they cause the most work that a single request can cause. */
 export function largestInputs(most = MostBytes): HostileInput[] {
   return [
     ...objects.map(
@@ -355,7 +355,7 @@ export function largestInputs(most = MostBytes): HostileInput[] {
   ]
 }
 
-/** All inputs. Each leaves the servers as they were: writes are dry runs, or are rejected. */
+/** Returns all inputs of several sizes. None changes a server: writes are dry runs, or are rejected. */
 export function hostileInputs(): HostileInput[] {
   return [
     ...objects.flatMap(([what, path, make]) =>

@@ -6,7 +6,7 @@ import type { ServedPlane } from '../plane.ts'
 import type { HostileInput } from './inputs.ts'
 
 export interface Observed {
-  /** 0 when the connection ended without an answer. */
+  /** HTTP status; 0 when the connection ended without a response. */
   readonly status: number
   /**
    * The longest time that the other user waited for a small request meanwhile, in milliseconds. Without the time in which client or server

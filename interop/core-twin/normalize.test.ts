@@ -24,7 +24,7 @@ const withFields = (manager: string, fields: object, kind = 'Machine'): KubeObje
 describe('field managers of updates', () => {
   const fields = { 'f:spec': { 'f:providerID': {} } }
 
-  test('may have other names', () => {
+  test('may have the name of each core: manager or capstan', () => {
     expect(
       unexplained(seen('Machine', [withFields('manager', fields)]), seen('Machine', [withFields('capstan', fields)])),
     ).toEqual([])
@@ -38,7 +38,7 @@ describe('field managers of updates', () => {
     ])
   })
 
-  test('must have no other name', () => {
+  test('must not have the name of any other manager', () => {
     expect(
       unexplained(seen('Machine', [withFields('manager', fields)]), seen('Machine', [withFields('other', fields)])),
     ).toHaveLength(2)
@@ -111,7 +111,7 @@ describe('a value that the schema rejects', () => {
       ours('spec.version', 'Invalid value: "x": must be a version'),
       false,
     ],
-  ])('is explained or not: %s', (_, their, our, holds) => {
+  ])('is explained only if upstream rejects the same field: %s', (_, their, our, holds) => {
     expect(isExplainedAnswer(their, our, 'a-case') !== undefined).toBe(holds)
   })
 })

@@ -119,9 +119,9 @@ function fieldsOf(kind: string, object: KubeObject): Map<string, string> {
   for (const entry of object.metadata.managedFields ?? []) {
     const { manager = '', operation = '', subresource } = entry as { manager?: string; operation?: string; subresource?: string }
     const isCore = operation === 'Update' && (manager === CoreManagers.theirs || manager === CoreManagers.ours)
-    const of = `metadata.managedFields[${isCore ? 'core' : manager} ${operation}${subresource === undefined ? '' : ` ${subresource}`}]`
+    const prefix = `metadata.managedFields[${isCore ? 'core' : manager} ${operation}${subresource === undefined ? '' : ` ${subresource}`}]`
     for (const path of ownedPaths((entry as { fieldsV1?: unknown }).fieldsV1))
-      fields.set(`${of} ${normalText(path)}`, isCore ? manager : 'owned')
+      fields.set(`${prefix} ${normalText(path)}`, isCore ? manager : 'owned')
   }
   return fields
 }

@@ -407,12 +407,15 @@ function withoutRecords({ metadata, ...rest }: KubeObject): string {
 
 /** Whether a write changed fields of a MachineDeployment that a topology sets, but not the version. */
 function isUpdated(before: MachineDeployment, after: MachineDeployment): boolean {
-  const wanted = ({ metadata: { labels, annotations = {} }, spec }: MachineDeployment) => {
+  const topologyFields = ({ metadata: { labels, annotations = {} }, spec }: MachineDeployment) => {
     // The controller of MachineDeployments sets this annotation.
     const { [RevisionAnnotation]: _revision, ...others } = annotations
     return [labels ?? {}, others, spec]
   }
-  return !equal(wanted(before), wanted(after)) && before.spec.template.spec.version === after.spec.template.spec.version
+  return (
+    !equal(topologyFields(before), topologyFields(after)) &&
+    before.spec.template.spec.version === after.spec.template.spec.version
+  )
 }
 
 const roles: readonly Role[] = ['cluster', 'controlPlane', 'machine', 'config']

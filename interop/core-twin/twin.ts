@@ -57,7 +57,7 @@ const refreshed: readonly (readonly Kind[])[] = [[Machine], [MachineSet, Machine
 
 const Touched = 'twin.capstan.dev/touched'
 
-export interface Found {
+export interface StepResult {
   readonly step: string
   readonly differences: readonly Difference[]
 }
@@ -66,7 +66,7 @@ export interface Found {
 export type Target<T extends KubeObject> = string | ((objects: readonly T[]) => T | undefined)
 
 /** A request whose responses are compared. */
-export interface Asked {
+export interface DryRunRequest {
   readonly what: string
   readonly method: 'POST' | 'PATCH' | 'DELETE'
   /** Name of the existing object. */
@@ -79,7 +79,7 @@ export class Twin {
   /** Requests whose responses were compared. */
   asked = 0
   readonly namespace: string
-  readonly found: Found[] = []
+  readonly found: StepResult[] = []
   readonly explained = new Set<Explained>()
   readonly #sides: readonly [Side, Side]
   readonly #known = new Set<string>()
@@ -189,10 +189,10 @@ export class Twin {
   }
 
   /** Sends dry-run requests to both sides, one after the other, and compares the whole responses. */
-  async ask<T extends KubeObject>(kind: Kind<T>, requests: readonly Asked[]): Promise<void> {
+  async ask<T extends KubeObject>(kind: Kind<T>, requests: readonly DryRunRequest[]): Promise<void> {
     const { group, version, plural, kind: name, scope } = kind
     const folder = `/apis/${group}/${version}${scope === 'Namespaced' ? `/namespaces/${this.namespace}` : ''}/${plural}`
-    const bodyOf = ({ body }: Asked) => ({ apiVersion: `${group}/${version}`, kind: name, ...body })
+    const bodyOf = ({ body }: DryRunRequest) => ({ apiVersion: `${group}/${version}`, kind: name, ...body })
     for (const asked of requests) {
       const { method, what } = asked
       const path = `${method === 'POST' ? folder : `${folder}/${asked.name}`}?dryRun=All&fieldManager=twin`

@@ -17,7 +17,7 @@ import (
 
 type configCopy = rest.Config
 
-// configFor is the administrator's access, changed.
+// configFor returns a copy of the administrator's configuration with a change.
 func configFor(change func(*configCopy)) *rest.Config {
 	config := rest.CopyConfig(config)
 	change(config)
@@ -61,7 +61,7 @@ func unstructuredObject(apiVersion, kind, namespace, name string) *unstructured.
 	return object
 }
 
-// requestLog notes what a client asks for.
+// requestLog records the request lines of a client.
 type requestLog struct {
 	sync.Mutex
 	lines  []string
@@ -82,7 +82,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// count is how many requests have all of the parts in their line.
+// count returns the number of requests whose lines contain all of the parts.
 func (l *requestLog) count(parts ...string) int {
 	l.Lock()
 	defer l.Unlock()
@@ -99,7 +99,7 @@ func (l *requestLog) count(parts ...string) int {
 	return count
 }
 
-// lists counts what is expensive: everything read at once, be it by LIST or by a watch that begins with it.
+// lists returns the number of requests that read all objects: by LIST, or by a watch that begins with all objects.
 func (l *requestLog) lists() int {
 	l.Lock()
 	defer l.Unlock()

@@ -38,7 +38,7 @@ func TestDiscoveryTellsTheSameInBothForms(t *testing.T) {
 		for _, list := range lists {
 			for _, r := range list.APIResources {
 				if strings.Contains(r.Name, "/") {
-					r.SingularName = "" // Which the aggregated form tells, and the old one does not.
+					r.SingularName = "" // Only aggregated discovery reports this name.
 				}
 				all[list.GroupVersion+" "+r.Name] = fmt.Sprintf("%s %t %v %v %v %s", r.Kind, r.Namespaced, r.Verbs, r.ShortNames, r.Categories, r.SingularName)
 			}
@@ -47,7 +47,7 @@ func TestDiscoveryTellsTheSameInBothForms(t *testing.T) {
 	}
 	var one, other map[string]string
 	rounds := 0
-	// A definition that has just been deleted may be gone from one of them a moment sooner.
+	// The kinds of a definition that was just deleted may disappear from one of the two forms earlier than from the other.
 	eventually(t, func() error {
 		rounds++
 		groups, resources, err := aggregated.ServerGroupsAndResources()

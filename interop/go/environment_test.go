@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// patient is an environment that may take its time on a machine that has none.
+// patient returns an environment with long timeouts for start and stop, for busy machines.
 func patient() *envtest.Environment {
 	return &envtest.Environment{ControlPlaneStartTimeout: 2 * time.Minute, ControlPlaneStopTimeout: time.Minute}
 }
@@ -127,7 +127,7 @@ func TestKubectlIsThere(t *testing.T) {
 	check(t, "printed", strings.Join(strings.Fields(text.String()), " "), "shown 3 blue")
 }
 
-// A server that is killed and comes back: no informer begins anew without need, and no event is lost.
+// The API server is killed and started again. No informer may list again without need, and none may miss an event.
 func TestARestartLosesNothing(t *testing.T) {
 	const kinds, objects = 8, 20
 	var said bytes.Buffer
@@ -172,9 +172,9 @@ func TestARestartLosesNothing(t *testing.T) {
 	eventually(t, func() error { return seen.all(kinds, objects, "before-") })
 	log.reset()
 
-	write("just-", objects) // What may not have been told yet.
+	write("just-", objects) // Informers may not have received these objects yet.
 	kill(t, one)
-	// The real one does not always find its port free at once.
+	// The port of the killed kube-apiserver may not be free at once.
 	eventually(t, func() error {
 		if err := one.ControlPlane.APIServer.Start(); err != nil {
 			return fmt.Errorf("%w: %s", err, said.String())
@@ -195,7 +195,7 @@ func TestARestartLosesNothing(t *testing.T) {
 	}
 }
 
-// kill ends the API server with SIGKILL; envtest has no word for that.
+// kill ends the API server with SIGKILL, which envtest has no function for.
 func kill(t *testing.T, environment *envtest.Environment) {
 	t.Helper()
 	flag := "--secure-port=" + environment.ControlPlane.APIServer.SecureServing.Port
@@ -217,7 +217,7 @@ func kill(t *testing.T, environment *envtest.Environment) {
 	t.Fatal("no process of the API server")
 }
 
-// sightings counts which names were told how often.
+// sightings counts how often an informer has reported each name as added and as deleted.
 type sightings struct {
 	sync.Mutex
 	added, gone map[string]int

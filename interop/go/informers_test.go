@@ -22,7 +22,7 @@ import (
 	v1 "capstan.dev/interop/api/v1"
 )
 
-// Each kind of informer that Go programs have, on a built-in kind and on one of ours.
+// informersOf returns an informer of each type that Go clients have, for a built-in kind and for a custom resource.
 func informersOf(t *testing.T, config *rest.Config, namespace string) map[string]cache.SharedIndexInformer {
 	t.Helper()
 	maps, widgets := corev1.SchemeGroupVersion.WithResource("configmaps"), v1.GroupVersion.WithResource("widgets")
@@ -96,9 +96,9 @@ func TestAnInformerWithoutStreamingListsReads(t *testing.T) {
 	must(t, direct.Create(background, one))
 	ctx, cancel := context.WithCancel(background)
 	defer cancel()
-	// ListWatch of its own: no client that could tell that streaming is on.
+	// This ListWatch has no client in which the informer could see that streaming lists are enabled.
 	maps := clientset.CoreV1().ConfigMaps(namespace)
-	// Out of the watch cache, which may be behind: version 0 would not wait for what was just made.
+	// NotOlderThan waits until the watch cache has this version. With resourceVersion 0, the response could lack the object just created.
 	list, err := maps.List(ctx, metav1.ListOptions{
 		ResourceVersion:      one.ResourceVersion,
 		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,

@@ -15,7 +15,7 @@ import (
 
 func ptr[T any](value T) *T { return &value }
 
-// encodings are clients that differ in how they send objects.
+// encodings returns a configuration for each encoding in which a client can send objects.
 func encodings() map[string]*rest.Config {
 	return map[string]*rest.Config{
 		"json":     configFor(func(c *configCopy) { c.ContentType = "application/json" }),
@@ -23,7 +23,7 @@ func encodings() map[string]*rest.Config {
 	}
 }
 
-// schemaOfEveryShape has the types whose form on the wire differs from their form in JSON.
+// schemaOfEveryShape returns a schema with every type whose protobuf encoding has another structure than its JSON.
 func schemaOfEveryShape() *apiextensionsv1.JSONSchemaProps {
 	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
 	return &apiextensionsv1.JSONSchemaProps{
@@ -75,7 +75,7 @@ func TestDefinitionsAreAcceptedAsProtobuf(t *testing.T) {
 		}, metav1.CreateOptions{})
 		must(t, err)
 		var updated *apiextensionsv1.CustomResourceDefinition
-		// The server itself writes the status, more than once.
+		// The server writes the status several times meanwhile, so an update may conflict.
 		must(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 			current, err := definitions.Get(background, created.Name, metav1.GetOptions{})
 			if err != nil {

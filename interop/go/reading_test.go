@@ -65,7 +65,7 @@ func TestResourceVersionsMeanWhatTheySay(t *testing.T) {
 		{"exactly", metav1.ListOptions{ResourceVersion: one.ResourceVersion, ResourceVersionMatch: metav1.ResourceVersionMatchExact}, 1},
 		{"exactly, by the old rule", metav1.ListOptions{ResourceVersion: one.ResourceVersion, Limit: 10}, 1},
 	} {
-		// A cache of the server may be behind.
+		// The server may respond from a cache that does not have all objects yet.
 		eventually(t, func() error {
 			list, err := maps.List(background, c.options)
 			if err == nil && len(list.Items) != c.count {
@@ -77,10 +77,10 @@ func TestResourceVersionsMeanWhatTheySay(t *testing.T) {
 	_, err = maps.List(background, metav1.ListOptions{ResourceVersionMatch: metav1.ResourceVersionMatchExact})
 	refused(t, err, metav1.StatusReasonInvalid,
 		`ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided`)
-	// The client would try again, ten times.
+	// By default the client would repeat the request ten times.
 	err = clientset.CoreV1().RESTClient().Get().Namespace(namespace).Resource("configmaps").Param("resourceVersion", "99999999").MaxRetries(0).Do(background).Error()
 	if err == nil {
-		t.Fatal("a version that there is not yet was listed")
+		t.Fatal("a list at a future resourceVersion succeeded")
 	}
 	check(t, "too large", metav1.StatusReasonTimeout, reasonOf(err))
 	check(t, "hint to retry", hasCause(err, metav1.CauseTypeResourceVersionTooLarge), true)
@@ -154,7 +154,7 @@ func pod(namespace, name string, change ...func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
-// next is the next event that is not a bookmark.
+// next waits for the next event that is not a bookmark, and returns it.
 func next(t *testing.T, watching watch.Interface) watch.Event {
 	t.Helper()
 	for {

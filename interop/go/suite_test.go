@@ -1,5 +1,5 @@
-// Package interop runs a controller-runtime project as its authors would, on whichever programs KUBEBUILDER_ASSETS names: every test
-// holds on the real kube-apiserver and etcd, too.
+// Package interop is a controller-runtime project whose tests run on the API server and etcd in the folder KUBEBUILDER_ASSETS: Capstan's
+// launchers, or the real kube-apiserver and etcd. Every test must pass on both.
 package interop
 
 import (
@@ -31,7 +31,7 @@ import (
 var (
 	environment *envtest.Environment
 	config      *rest.Config
-	// direct asks the server, cached is the manager's client.
+	// direct sends each request to the server; cached is the manager's client, which reads from its cache.
 	direct, cached client.Client
 	clientset      *kubernetes.Clientset
 	scheme         = runtime.NewScheme()
@@ -90,7 +90,7 @@ func run(m *testing.M) (code int, err error) {
 	return code, nil
 }
 
-// startManager runs a manager with everything that one has: webhooks, leader election, a controller, events.
+// startManager runs a manager with webhooks, leader election, a controller and event recorders.
 func startManager(ctx context.Context) (<-chan error, error) {
 	serving := environment.WebhookInstallOptions
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
@@ -110,7 +110,7 @@ func startManager(ctx context.Context) (<-chan error, error) {
 	cached = mgr.GetClient()
 	reconciler := &controller.WidgetReconciler{
 		Client:   cached,
-		Recorder: mgr.GetEventRecorderFor("widget-controller"), //nolint:staticcheck // events of core/v1 are what is tested
+		Recorder: mgr.GetEventRecorderFor("widget-controller"), //nolint:staticcheck // the test needs events of core/v1
 		Events:   mgr.GetEventRecorder("widget-controller"),
 	}
 	if err := reconciler.SetupWithManager(mgr); err != nil {
@@ -131,7 +131,7 @@ func startManager(ctx context.Context) (<-chan error, error) {
 	if !mgr.GetCache().WaitForCacheSync(ctx) {
 		return nil, fmt.Errorf("caches did not sync")
 	}
-	// Webhooks are served by a server of the manager's own.
+	// The manager starts the webhook server separately, so its readiness must be awaited, too.
 	started := mgr.GetWebhookServer().StartedChecker()
 	for range 200 {
 		if err = started(nil); err == nil {
@@ -142,7 +142,7 @@ func startManager(ctx context.Context) (<-chan error, error) {
 	return nil, fmt.Errorf("webhook server: %w", err)
 }
 
-// namespaceFor makes a namespace for one test.
+// namespaceFor creates a namespace for one test and returns its name.
 func namespaceFor(t *testing.T) string {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
@@ -164,7 +164,7 @@ func check(t *testing.T, what string, got, want any) {
 	}
 }
 
-// eventually asks until there is no complaint.
+// eventually calls complaint until it returns nil, and fails the test with its last error after a timeout.
 func eventually(t *testing.T, complaint func() error) {
 	t.Helper()
 	var err error
@@ -176,7 +176,7 @@ func eventually(t *testing.T, complaint func() error) {
 	t.Fatal(err)
 }
 
-// refused checks the reason and the whole message of an error.
+// refused checks that a request failed with this reason and exactly this message.
 func refused(t *testing.T, err error, reason metav1.StatusReason, message string) {
 	t.Helper()
 	if err == nil {

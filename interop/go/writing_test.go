@@ -95,7 +95,7 @@ func TestServerSideApplyOfCustomResources(t *testing.T) {
 	must(t, direct.Get(background, client.ObjectKeyFromObject(now), now))
 	check(t, "parts left", now.Spec.Parts, "[{b 1} {c 1}]")
 
-	// As Cluster API does when it takes over what another manager made.
+	// Cluster API clears managedFields in this way when it takes over an object from another manager.
 	before := now.DeepCopy()
 	now.ManagedFields = nil
 	must(t, direct.Patch(background, now, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
@@ -140,7 +140,7 @@ func TestDeletionInEveryWay(t *testing.T) {
 	uid := types.UID("wrong")
 	err := direct.Delete(background, &list.Items[0], client.Preconditions{UID: &uid})
 	check(t, "another uid", reasonOf(err), metav1.StatusReasonConflict)
-	// No collector runs: who asks for the foreground waits for one.
+	// No garbage collector runs, so an object that is deleted in the foreground keeps its finalizer.
 	must(t, direct.Delete(background, &list.Items[0], client.PropagationPolicy(metav1.DeletePropagationForeground)))
 	must(t, direct.Get(background, client.ObjectKeyFromObject(&list.Items[0]), &list.Items[0]))
 	check(t, "finalizers", list.Items[0].Finalizers, []string{metav1.FinalizerDeleteDependents})
@@ -260,7 +260,7 @@ func TestProtobufAndJSONAgree(t *testing.T) {
 		looseJSON, err := json.Marshal(loose)
 		must(t, err)
 		must(t, json.Unmarshal(looseJSON, again))
-		// The kind is told by JSON answers and not by objects in Go.
+		// Objects decoded into Go types lack apiVersion and kind, which JSON responses have.
 		again.GetObjectKind().SetGroupVersionKind(object.GetObjectKind().GroupVersionKind())
 		againJSON, err := json.Marshal(again)
 		must(t, err)

@@ -73,7 +73,7 @@ const poolName = 'pool'
 export type ClusterName = 'classy' | 'plain'
 
 /** Desired state of a Cluster when all controllers are idle. */
-export interface Wanted {
+export interface DesiredState {
   readonly version: string
   readonly controlPlane: number
   readonly workers: number
@@ -94,29 +94,29 @@ export async function createClass(scene: Scene): Promise<void> {
   await awaited(scene, ClusterClass, 'class accepted', ([one]) => one !== undefined && isTrue(one, 'VariablesReady'))
 }
 
-export async function createCluster(scene: Scene, name: ClusterName, wanted: Wanted): Promise<void> {
+export async function createCluster(scene: Scene, name: ClusterName, desired: DesiredState): Promise<void> {
   await createFile(scene, `${scene.kit.name}-${name === 'classy' ? 'cluster' : 'plain'}.yaml`)
-  if (name === 'plain' && wanted.pool !== undefined) await createFile(scene, `${scene.kit.name}-pool.yaml`)
-  await atRest(scene, name, wanted)
+  if (name === 'plain' && desired.pool !== undefined) await createFile(scene, `${scene.kit.name}-pool.yaml`)
+  await atRest(scene, name, desired)
 }
 
 /** Sets replicas of the control plane, of the first workers and of the pool. */
-export async function scale(scene: Scene, name: ClusterName, wanted: Wanted): Promise<void> {
+export async function scale(scene: Scene, name: ClusterName, desired: DesiredState): Promise<void> {
   if (name === 'classy') {
     await patchTopology(scene, [
-      { path: 'controlPlane/replicas', value: wanted.controlPlane },
-      { path: 'workers/machineDeployments/0/replicas', value: wanted.workers },
-      ...(wanted.pool === undefined ? [] : [{ path: 'workers/machinePools/0/replicas', value: wanted.pool }]),
+      { path: 'controlPlane/replicas', value: desired.controlPlane },
+      { path: 'workers/machineDeployments/0/replicas', value: desired.workers },
+      ...(desired.pool === undefined ? [] : [{ path: 'workers/machinePools/0/replicas', value: desired.pool }]),
     ])
   } else {
     const { client, namespace, kit } = scene
-    const patch = (kind: Kind, replicas: number, of: string = name) =>
-      client.patch(kind, { namespace, name: of }, { type: 'merge', body: { spec: { replicas } } })
-    await patch(kit.controlPlane, wanted.controlPlane)
-    await patch(MachineDeployment as unknown as Kind, wanted.workers)
-    if (wanted.pool !== undefined) await patch(MachinePool as unknown as Kind, wanted.pool, poolName)
+    const patch = (kind: Kind, replicas: number, objectName: string = name) =>
+      client.patch(kind, { namespace, name: objectName }, { type: 'merge', body: { spec: { replicas } } })
+    await patch(kit.controlPlane, desired.controlPlane)
+    await patch(MachineDeployment as unknown as Kind, desired.workers)
+    if (desired.pool !== undefined) await patch(MachinePool as unknown as Kind, desired.pool, poolName)
   }
-  await atRest(scene, name, wanted)
+  await atRest(scene, name, desired)
 }
 
 /**
@@ -127,7 +127,7 @@ export async function upgrade(
   scene: Scene,
   name: ClusterName,
   versions: readonly string[],
-  wanted: Wanted,
+  desired: DesiredState,
   during?: () => Promise<void>,
 ): Promise<void> {
   const { client, namespace, kit } = scene
@@ -136,7 +136,7 @@ export async function upgrade(
       ofCluster(all, name).some((one) => one.spec.version === version),
     )
   if (name === 'classy') {
-    await patchTopology(scene, [{ path: 'version', value: wanted.version }])
+    await patchTopology(scene, [{ path: 'version', value: desired.version }])
     await started(versions[0]!)
     await during?.()
   } else {
@@ -147,21 +147,21 @@ export async function upgrade(
       await awaited(scene, Machine, `${name}: control plane of ${version}`, (all) => {
         const mine = ofCluster(all, name).filter(isControlPlane)
         return (
-          mine.length === wanted.controlPlane && mine.every((one) => one.spec.version === version && isTrue(one, 'Available'))
+          mine.length === desired.controlPlane && mine.every((one) => one.spec.version === version && isTrue(one, 'Available'))
         )
       })
       // Until the control plane is stable, preflight checks stop MachineSets from creating Machines.
       const body = { spec: { template: { spec: { version } } } }
       await client.patch(MachineDeployment, { namespace, name }, { type: 'merge', body })
-      if (wanted.pool !== undefined) await client.patch(MachinePool, { namespace, name: poolName }, { type: 'merge', body })
-      if (index < versions.length - 1) await atRest(scene, name, { ...wanted, version })
+      if (desired.pool !== undefined) await client.patch(MachinePool, { namespace, name: poolName }, { type: 'merge', body })
+      if (index < versions.length - 1) await atRest(scene, name, { ...desired, version })
     }
   }
-  await atRest(scene, name, wanted)
+  await atRest(scene, name, desired)
 }
 
 /** Marks a Machine as unhealthy, as a user does, and waits until it is replaced. */
-export async function remediate(scene: Scene, name: ClusterName, which: 'worker' | 'control plane', wanted: Wanted) {
+export async function remediate(scene: Scene, name: ClusterName, which: 'worker' | 'control plane', desired: DesiredState) {
   const { client, namespace } = scene
   const isMeant = (one: Machine) => isControlPlane(one) === (which === 'control plane') && !isOfPool(one)
   const found = ofCluster((await client.list(Machine, { namespace })).items, name).find(isMeant)!
@@ -173,7 +173,7 @@ export async function remediate(scene: Scene, name: ClusterName, which: 'worker'
     `${name}: ${which} Machine ${found.metadata.name} is replaced`,
     (all) => !all.some(({ metadata }) => metadata.uid === found.metadata.uid),
   )
-  await atRest(scene, name, wanted)
+  await atRest(scene, name, desired)
 }
 
 export async function remove(scene: Scene, name: ClusterName): Promise<void> {
@@ -182,24 +182,24 @@ export async function remove(scene: Scene, name: ClusterName): Promise<void> {
 }
 
 /** Waits until all objects have the desired state and all conditions report it. */
-export async function atRest(scene: Scene, name: ClusterName, wanted: Wanted): Promise<void> {
-  const { version, controlPlane, workers, pool } = wanted
+export async function atRest(scene: Scene, name: ClusterName, desired: DesiredState): Promise<void> {
+  const { version, controlPlane, workers, pool } = desired
   const isAtRest = (one: Cluster | undefined) =>
     one !== undefined &&
     isTrue(one, 'Available') &&
     (name === 'plain' || isTrue(one, 'TopologyReconciled')) &&
     ['RollingOut', 'ScalingUp', 'ScalingDown', 'Remediating'].every((type) => getCondition(one, type)?.status === 'False')
   const what = `${name}: ${controlPlane} + ${workers} Machines of ${version}`
-  // Each kind is awaited by itself, so an earlier one may have changed when the last is ready. Therefore all are awaited again.
+  // While this waits for one kind, another one that was ready may change. So it waits for all kinds again until none has changed.
   for (;;) {
     if (pool !== undefined) await poolAtRest(scene, name, { version, pool })
-    await awaited(scene, Machine, what, (all) => areWanted(ofCluster(all, name)))
+    await awaited(scene, Machine, what, (all) => haveDesiredState(ofCluster(all, name)))
     await awaited(scene, Cluster, `${what}: Cluster at rest`, (all) => isAtRest(byName(all, name)))
     const { items } = await scene.client.list(Machine, { namespace: scene.namespace })
-    if (areWanted(ofCluster(items, name))) return
+    if (haveDesiredState(ofCluster(items, name))) return
   }
 
-  function areWanted(machines: readonly Machine[]): boolean {
+  function haveDesiredState(machines: readonly Machine[]): boolean {
     const [first, others] = [machines.filter(isControlPlane), machines.filter((one) => !isControlPlane(one) && !isOfPool(one))]
     const isGood = (one: Machine) =>
       one.spec.version === version && isTrue(one, 'Available') && one.metadata.deletionTimestamp === undefined
@@ -220,7 +220,7 @@ export async function everything({ client, namespace }: Pick<Scene, 'client' | '
   return found
 }
 
-/** Returns the objects that are not in `before`, when the garbage collector deletes no more of them. */
+/** Waits until only the objects of `before` exist. Returns the other objects that the garbage collector has not deleted in time. */
 export async function leftBehind(scene: Scene, before: readonly string[]): Promise<string[]> {
   // The garbage collector of kube-controller-manager looks for new kinds every 30 s, and pauses meanwhile.
   const end = performance.now() + 150_000

@@ -36,8 +36,8 @@ test.each<[string, Grant, AuditEvent[], string[]]>([
     [event('patch', widgets)],
     ['role: create widgets.g'],
   ],
-])('%s', (_, of, events, texts) => {
-  expect(unused([of], events).map(rightText)).toEqual(texts)
+])('unused: %s', (_, role, events, texts) => {
+  expect(unused([role], events).map(rightText)).toEqual(texts)
 })
 
 test('a request of another user does not count as use of a permission', () => {

@@ -618,11 +618,11 @@ const inPlace: Case = async (options) => {
   const large = { spec: { template: { spec: { infrastructureRef: ref('StubMachineTemplate', 'large') } } } }
   await client.patch(MachineDeployment, key, { type: 'merge', body: large })
   const updating = async (what: string, holds: RegExp) => {
-    const of = (one: Machine | undefined) => (one ? getCondition(one, 'Updating') : undefined)
+    const updatingOf = (one: Machine | undefined) => (one ? getCondition(one, 'Updating') : undefined)
     const [found] = await scene.seen(Machine, `is updated: ${what}`, ([one]) =>
-      holds.test(conditionText(of(one) ?? { status: '' })),
+      holds.test(conditionText(updatingOf(one) ?? { status: '' })),
     )
-    scene.record(what, conditionText(of(found)!))
+    scene.record(what, conditionText(updatingOf(found)!))
     return found!
   }
   await updating('while it is updated', /growing/)
@@ -671,13 +671,13 @@ const variables: Case = async (options) => {
   await scene.createCluster('v1.35.0', { variables: [{ name: 'region', value: 'eu' }] })
   scene.record('condition', await scene.reconciled(/region is full/))
   const { request } = scene.stage.calls.find(({ hook }) => hook === 'ValidateTopology')!
-  const { variables: given, items } = request as { variables: { name: string }[]; items: { object: { kind: string } }[] }
+  const { variables: sentVariables, items } = request as { variables: { name: string }[]; items: { object: { kind: string } }[] }
   const byText = (a: string, b: string) => (a < b ? -1 : 1)
   scene.record(
     'request',
     withoutIdentity({
       ...request,
-      variables: given.toSorted((a, b) => byText(a.name, b.name)),
+      variables: sentVariables.toSorted((a, b) => byText(a.name, b.name)),
       items: items.toSorted((a, b) => byText(a.object.kind, b.object.kind)),
     }),
   )
@@ -691,9 +691,9 @@ const variablesFail: Case = async (options) => {
     discoverVariablesExtension: `discover-variables.${scene.name}`,
   }
   await scene.createClass({ patches: [{ name: 'p', external }] })
-  const of = (one: ClusterClass | undefined) => (one ? getCondition(one, 'VariablesReady') : undefined)
-  const [found] = await scene.seen(ClusterClass, 'has failed', ([one]) => of(one)?.status === 'False')
-  scene.record('condition', conditionText(of(found)!))
+  const variablesReadyOf = (one: ClusterClass | undefined) => (one ? getCondition(one, 'VariablesReady') : undefined)
+  const [found] = await scene.seen(ClusterClass, 'has failed', ([one]) => variablesReadyOf(one)?.status === 'False')
+  scene.record('condition', conditionText(variablesReadyOf(found)!))
 }
 
 const text = (body: string) => page(body)

@@ -114,12 +114,12 @@ export class Scene {
 
   /** Waits until the message of the condition TopologyReconciled matches, and returns the condition. */
   async reconciled(message: RegExp | 'True'): Promise<string> {
-    const of = (one: Cluster | undefined) => (one ? getCondition(one, 'TopologyReconciled') : undefined)
+    const conditionOf = (one: Cluster | undefined) => (one ? getCondition(one, 'TopologyReconciled') : undefined)
     const [cluster] = await this.seen(Cluster, `TopologyReconciled of ${this.name} says ${String(message)}`, ([one]) => {
-      const condition = of(one)
+      const condition = conditionOf(one)
       return message === 'True' ? condition?.status === 'True' : message.test(condition?.message ?? '')
     })
-    return conditionText(of(cluster)!)
+    return conditionText(conditionOf(cluster)!)
   }
 
   seen<T extends KubeObject>(kind: Parameters<typeof until<T>>[1], what: string, holds: (objects: T[]) => boolean): Promise<T[]> {

@@ -1,7 +1,7 @@
 /**
- * Loaded into `capstan up` by the soak suite. On SIGUSR2 it reads the faults in the file that CAPSTAN_SOAK_FAULTS names: `slow`,
- * milliseconds that each sync of a file takes longer, and `step`, milliseconds by which the clock is wrong. Both happen only in this process:
- * the clock of the machine and its disk belong to other programs, too.
+ * The soak suite loads this module into `capstan up`. On SIGUSR2 it reads the faults from the file that CAPSTAN_SOAK_FAULTS names: `slow`,
+ * the milliseconds that each sync of a file takes longer, and `step`, the milliseconds by which the clock is wrong. Both affect only this
+ * process, because other programs use the clock and the disk of the machine, too.
  */
 import { readFileSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'

@@ -100,7 +100,7 @@ describe('replaced', () => {
 
 describe('hasExactly', () => {
   test.each<[string, object, boolean]>([
-    ['the wanted labels', { keep: 'ours', other: 'x' }, true],
+    ['exactly the desired labels', { keep: 'ours', other: 'x' }, true],
     ['a label that is left over', { keep: 'ours', go: 'before' }, false],
     ['another value', { keep: 'before' }, false],
     ['no label', {}, false],

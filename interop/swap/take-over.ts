@@ -1,7 +1,7 @@
 /**
- * Our core takes over Clusters that upstream's core created, and upstream's core takes them back, at rest and, after the other core was
- * killed, during a rollout and a deletion: no Machine is replaced, no field changes its value or its manager, and labels, taints and replicas
- * that one core applied are changed and removed by the other.
+ * Our core takes over Clusters that upstream's core created, and upstream's core takes them back: first while no core has work, then during a
+ * rollout and a deletion, after the other core was killed. No Machine may be replaced, and no field may change its value or its manager.
+ * Each core must be able to change and remove labels, taints and replicas that the other core has applied.
  */
 import { join } from 'node:path'
 import { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
@@ -29,7 +29,7 @@ import {
   remove,
   scale,
   type Scene,
-  type Wanted,
+  type DesiredState,
 } from '../life/life.ts'
 import type { ServedPlane } from '../plane.ts'
 import { until } from '../until.ts'
@@ -88,10 +88,10 @@ export async function liveThroughTakeOver(plane: ServedPlane, checks: Checks, pr
     const scene: Scene = { client, namespace, kit: localKit, checks, progress, limit: 300 }
     await createClass(scene)
     const before = await inventory(scene)
-    const wanted: Wanted = { version: 'v1.33.0', controlPlane: 1, workers: 2, pool: 2 }
-    const larger: Wanted = { ...wanted, controlPlane: 3, pool: 1 }
+    const desired: DesiredState = { version: 'v1.33.0', controlPlane: 1, workers: 2, pool: 2 }
+    const larger: DesiredState = { ...desired, controlPlane: 3, pool: 1 }
     await Promise.all([
-      createCluster(scene, 'plain', wanted),
+      createCluster(scene, 'plain', desired),
       createCluster(scene, 'classy', { ...larger, controlPlane: 1 }).then(() => scale(scene, 'classy', larger)),
     ])
     await applyMetadata(scene, first)
@@ -106,7 +106,7 @@ export async function liveThroughTakeOver(plane: ServedPlane, checks: Checks, pr
       const [machines, before] = [await machinesOf(scene), await resting(scene, checks, `before ${who}`)]
       await next('stopped')
       await atRest(scene, 'classy', larger)
-      await atRest(scene, 'plain', wanted)
+      await atRest(scene, 'plain', desired)
       const changed = changes(before, await resting(scene, checks, `after ${who}`))
       checks.check(`no field changes, and none changes its manager: ${who}`, changed.length === 0, changed)
       // This core changes and removes fields that the other core has applied.
@@ -114,7 +114,7 @@ export async function liveThroughTakeOver(plane: ServedPlane, checks: Checks, pr
       await applyMetadata(scene, second)
       await metadataArrived(scene, second, who)
       await atRest(scene, 'classy', larger)
-      await atRest(scene, 'plain', wanted)
+      await atRest(scene, 'plain', desired)
       const others = replaced(machines, await machinesOf(scene))
       checks.check(`no Machine is replaced: ${who}`, others.length === 0, others)
       progress(`labels and taints changed and removed by ${who}`)
@@ -153,7 +153,7 @@ export async function liveThroughTakeOver(plane: ServedPlane, checks: Checks, pr
       await allGone(scene)
       checks.check(`the rollout and the deletion in progress are completed: ${who}`, true)
       progress(`rollout and deletion completed by ${who}`)
-      if (who === 'ours') await createCluster(scene, 'plain', wanted)
+      if (who === 'ours') await createCluster(scene, 'plain', desired)
     }
     await remove(scene, 'classy')
     const left = await leftBehind(scene, before)

@@ -19,7 +19,7 @@ test.each([
     '2026/01/01 00:00:00 http: TLS handshake error from 127.0.0.1:4711: EOF',
     'TIME http: TLS handshake error from ADDRESS: EOF',
   ],
-])('%s', (_, line, text) => {
+])('errorText of %s', (_, line, text) => {
   expect(errorText(line)).toBe(text)
 })
 
@@ -57,6 +57,6 @@ test.each([
   ],
   ['a conflict', 'machine: Reconciler error: failed to patch Machine team/demo: 409 at N'],
   ['another connection error', connect('error creating HTTP client and mapper: Unauthorized')],
-])('%s does not', (_, text) => {
+])('%s counts as a difference between the servers', (_, text) => {
   expect(reasonOf(text)).toBeUndefined()
 })

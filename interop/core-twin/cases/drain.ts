@@ -43,7 +43,7 @@ const podsEnd = (twin: Twin) =>
         await client.delete(Pod, { namespace: 'default', name: metadata.name }, { gracePeriodSeconds: 0 }).catch(() => undefined)
   })
 
-interface Given {
+interface DrainScenario {
   readonly pods: readonly Input<Pod>[]
   readonly rules?: readonly object[]
   readonly annotations?: { [key: string]: string }
@@ -53,7 +53,7 @@ interface Given {
 
 /** A Machine that is deleted while Pods run on its Node, and the state after the kubelet has ended them. */
 const drained =
-  ({ pods, rules = [], annotations = {}, spec = {}, before }: Given): Case =>
+  ({ pods, rules = [], annotations = {}, spec = {}, before }: DrainScenario): Case =>
   async (twin) => {
     await readyMachine(twin, { annotations }, spec)
     await make(twin, Pod, ...pods)

@@ -84,7 +84,7 @@ const marked: Case = async (twin) => {
   await twin.settle('marked for remediation')
 }
 
-const left =
+const notRemediated =
   (annotation: string): Case =>
   async (twin) => {
     await checked(twin)
@@ -195,8 +195,8 @@ export const healthCheckCases: Cases = {
   'healthcheck-too-many-percent': onlyWithin({ unhealthyLessThanOrEqualTo: '40%' }, 2),
   'healthcheck-outside-of-range': onlyWithin({ unhealthyInRange: '[2-5]' }, 1),
   'healthcheck-marked': marked,
-  'healthcheck-skipped': left('skip-remediation'),
-  'healthcheck-paused-machines': left('paused'),
+  'healthcheck-skipped': notRemediated('skip-remediation'),
+  'healthcheck-paused-machines': notRemediated('paused'),
   'healthcheck-node-gone': nodeGone,
   'healthcheck-healthy-again': healthyAgain,
   'healthcheck-external': external(true),

@@ -104,13 +104,13 @@ async function speakOldContract(twin: Twin): Promise<void> {
 }
 
 /** A reconciled Cluster of a class. */
-export async function created(twin: Twin, ofClass: ClassOptions = {}, of: TopologyOptions = {}): Promise<void> {
+export async function created(twin: Twin, ofClass: ClassOptions = {}, options: TopologyOptions = {}): Promise<void> {
   if (ofClass.kinds === oldStub) await speakOldContract(twin)
   await templates(twin, 'quick', ofClass.kinds)
   await twin.create(ClusterClass, aClass(ofClass))
   await twin.settle('the class is reconciled')
   await twin.startWorkload(clusterName)
-  await twin.create(Cluster, aCluster(of))
+  await twin.create(Cluster, aCluster(options))
   await twin.settle('created', connected)
 }
 
@@ -121,9 +121,9 @@ type Steps = readonly (readonly [name: string, patch: object])[]
 
 /** A Cluster of a class, with changes. */
 const cluster =
-  (ofClass: ClassOptions, of: TopologyOptions, ...steps: Steps): Case =>
+  (ofClass: ClassOptions, options: TopologyOptions, ...steps: Steps): Case =>
   async (twin) => {
-    await created(twin, ofClass, of)
+    await created(twin, ofClass, options)
     for (const [name, patch] of steps) {
       await twin.patch(Cluster, clusterName, patch)
       await twin.settle(name)
@@ -153,9 +153,9 @@ export const isUpgraded = (version: string) => (objects: readonly KubeObject[]) 
     .every((one) => (one as MachineDeployment).spec.template.spec.version === version)
 
 const upgrade =
-  (from: ClassOptions, of: TopologyOptions, version: string): Case =>
+  (from: ClassOptions, options: TopologyOptions, version: string): Case =>
   async (twin) => {
-    await created(twin, from, of)
+    await created(twin, from, options)
     await twin.patch(Cluster, clusterName, topology({ version }))
     await twin.settle('upgraded', isUpgraded(version))
   }

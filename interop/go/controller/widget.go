@@ -1,4 +1,4 @@
-// Package controller is a small but complete controller: finalizer, owned object by server-side apply, status, events, webhooks.
+// Package controller has a controller of Widgets with a finalizer, an owned object that it applies, a status, events and webhooks.
 package controller
 
 import (
@@ -28,7 +28,7 @@ const (
 
 type WidgetReconciler struct {
 	client.Client
-	// Recorder writes events of core/v1, Events those of events.k8s.io.
+	// Recorder writes events of core/v1, Events writes events of events.k8s.io.
 	Recorder record.EventRecorder
 	Events   events.EventRecorder
 }
@@ -83,7 +83,7 @@ func (r *WidgetReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 	return ctrl.Result{}, r.Status().Patch(ctx, widget, client.MergeFrom(before))
 }
 
-// SetupWebhooks serves defaults, rules and conversion of Widget.
+// SetupWebhooks registers the webhooks of Widget for defaults, validation and conversion.
 func SetupWebhooks(mgr ctrl.Manager) error {
 	if err := ctrl.NewWebhookManagedBy(mgr, &v1.Widget{}).WithDefaulter(widgetDefaults{}).WithValidator(widgetRules{}).Complete(); err != nil {
 		return err

@@ -1,6 +1,6 @@
 /** Tables of inputs for admission: each change is tried on an object to create and on one that exists, in dry runs. */
 import { applyMergePatch, type Input, type Kind, type KubeObject } from '@capstan/kube'
-import type { Asked, Case, Twin } from '../../twin.ts'
+import type { DryRunRequest, Case, Twin } from '../../twin.ts'
 
 /** A merge patch of the valid object, and its purpose. */
 export type Change = readonly [what: string, patch: object]
@@ -23,11 +23,13 @@ export function admission<T extends KubeObject>({ kind, valid, changes, before }
     await twin.create(kind, existing as Input<T>)
     await twin.settle('an object exists')
     const name = valid.metadata.name!
-    const creations = changes.map(([what, patch]): Asked => {
+    const creations = changes.map(([what, patch]): DryRunRequest => {
       const body = merged(merged(valid, { metadata: { name: `${name}-new` } }), patch)
       return { what: `to create: ${what}`, method: 'POST', body }
     })
-    const updates = changes.map(([what, patch]): Asked => ({ what: `to update: ${what}`, method: 'PATCH', name, body: patch }))
+    const updates = changes.map(
+      ([what, patch]): DryRunRequest => ({ what: `to update: ${what}`, method: 'PATCH', name, body: patch }),
+    )
     await twin.ask(kind, [...creations, ...updates, { what: 'to delete', method: 'DELETE', name }])
     await twin.settle('asked')
   }

@@ -1,4 +1,4 @@
-// Package v1 is the stored version of the kind that these tests work with.
+// Package v1 has the storage version of Widget, the kind of these tests.
 package v1
 
 import (
@@ -16,7 +16,7 @@ var (
 
 func init() { schemeBuilder.Register(&Widget{}, &WidgetList{}) }
 
-// Part is an item of a list that is a map by name.
+// Part is an item of a list of type map, whose key is the name.
 type Part struct {
 	Name     string `json:"name"`
 	Quantity int32  `json:"quantity,omitempty"`
@@ -51,7 +51,7 @@ type WidgetList struct {
 	Items []Widget `json:"items"`
 }
 
-// Hub marks the version that others are converted by way of.
+// Hub marks this version as the hub: other versions are converted to it and from it.
 func (*Widget) Hub() {}
 
 func (in *Widget) DeepCopy() *Widget {

@@ -1,4 +1,4 @@
-// Package v1beta1 is an older version of Widget, which says its size in words of its own.
+// Package v1beta1 has an older version of Widget, in which the size is a text with a unit.
 package v1beta1
 
 import (
