@@ -76,7 +76,7 @@ function coreSection(): string[] {
 
 const listed = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(', ')
 
-const sectionOf = (title: string, of: readonly Rule[]): string[] => [`## ${title}`, '', ...of.flatMap(entryOf)]
+const sectionOf = (title: string, rules: readonly Rule[]): string[] => [`## ${title}`, '', ...rules.flatMap(entryOf)]
 
 function entryOf(rule: Rule): string[] {
   const { id, level, section, versions, applies, sentence, why, cases, check } = rule

@@ -134,7 +134,7 @@ if (options.list) {
 } else {
   const endings = await runAll(chosen, jobs)
   const failed = [...endings].filter(([, ending]) => !isGood(ending))
-  const again =
+  const repeatedEndings =
     jobs > 1 && failed.length <= MostRepeated
       ? await runAll(
           failed.map(([name]) => name),
@@ -143,12 +143,14 @@ if (options.list) {
       : new Map<string, Ending>()
   console.log('')
   for (const [name, ending] of endings) {
-    const alone = again.get(name)
-    console.log(`${name.padEnd(NameWidth)} ${textOf(ending)}${alone ? `; once more, alone: ${textOf(alone)}` : ''}`)
+    const repeatedEnding = repeatedEndings.get(name)
+    console.log(
+      `${name.padEnd(NameWidth)} ${textOf(ending)}${repeatedEnding ? `; once more, alone: ${textOf(repeatedEnding)}` : ''}`,
+    )
   }
-  const notAsked = Object.keys(suites).filter((name) => !chosen.includes(name))
-  if (notAsked.length > 0) console.log(`not requested: ${notAsked.join(', ')}`)
-  process.exitCode = [...endings].every(([name, ending]) => isGood(again.get(name) ?? ending)) ? 0 : 1
+  const notRequested = Object.keys(suites).filter((name) => !chosen.includes(name))
+  if (notRequested.length > 0) console.log(`not requested: ${notRequested.join(', ')}`)
+  process.exitCode = [...endings].every(([name, ending]) => isGood(repeatedEndings.get(name) ?? ending)) ? 0 : 1
 }
 
 function fail(why: string): never {
@@ -159,9 +161,9 @@ function fail(why: string): never {
 /** Runs up to `jobs` suites at once. With several jobs it prints the output of each suite when the suite ends. */
 async function runAll(names: readonly string[], jobs: number): Promise<ReadonlyMap<string, Ending>> {
   const endings = new Map<string, Ending>()
-  const left = [...names]
+  const pendingNames = [...names]
   const job = async () => {
-    for (let name = left.shift(); name !== undefined; name = left.shift()) {
+    for (let name = pendingNames.shift(); name !== undefined; name = pendingNames.shift()) {
       const started = performance.now()
       console.log(jobs === 1 ? `=== ${name}: ${suites[name]!.shows}` : `... ${name} begins`)
       const printed: Buffer[] = []

@@ -36,11 +36,11 @@ export function violations(root: string): string[] {
       continue
     }
     for (const target of importsOf(readFileSync(`${root}/${file}`, 'utf8'))) {
-      const ours = /^@capstan\/([^/]+)/.exec(target)?.[1]
-      if (ours && ours !== from && !allowed.includes(ours)) {
+      const importedPackage = /^@capstan\/([^/]+)/.exec(target)?.[1]
+      if (importedPackage && importedPackage !== from && !allowed.includes(importedPackage)) {
         found.push(`${file}: ${from} may not import ${target} (allowed: ${allowed.join(', ') || 'no other package'})`)
       }
-      if (ours === from) found.push(`${file}: import files of the same package by relative path, not ${target}`)
+      if (importedPackage === from) found.push(`${file}: import files of the same package by relative path, not ${target}`)
       if (/^\.\.?\//.test(target) && !`${new URL(target, `file:///${file}`).pathname}`.startsWith(`/packages/${from}/`)) {
         found.push(`${file}: ${target} reaches into another package`)
       }
@@ -106,8 +106,8 @@ export function graph(root: string): Record<string, string[]> {
     if (isTest(file)) continue
     const from = file.split('/')[1]!
     for (const target of importsOf(readFileSync(`${root}/${file}`, 'utf8'))) {
-      const ours = /^@capstan\/([^/]+)/.exec(target)?.[1]
-      if (ours && ours !== from) edges[from]?.add(ours)
+      const importedPackage = /^@capstan\/([^/]+)/.exec(target)?.[1]
+      if (importedPackage && importedPackage !== from) edges[from]?.add(importedPackage)
     }
   }
   return Object.fromEntries(Object.entries(edges).map(([name, targets]) => [name, [...targets].sort()]))

@@ -41,7 +41,7 @@ export async function metricsPage(): Promise<string> {
 /** Metrics of a manager that is never started, with leader election and the controller of ExtensionConfigs. */
 async function managerRegistry(): Promise<Registry> {
   const clock = new VirtualClock()
-  const client = createClient(nowhere)
+  const client = createClient(unreachableServer)
   const extensions = createExtensionClient({
     transport: inProcess(extensionServer(defineExtension({ name: 'none', handlers: [] }))),
     catalog: createCatalog(hookCatalog),
@@ -61,7 +61,7 @@ async function managerRegistry(): Promise<Registry> {
   return metrics.registry
 }
 
-const nowhere: Transport = {
+const unreachableServer: Transport = {
   send: () => Promise.reject(new Error('There is no server')),
   watch: () => Promise.reject(new Error('There is no server')),
   close() {},

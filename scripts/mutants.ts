@@ -78,9 +78,10 @@ function mutantsIn(file: string): FileMutant[] {
 /** Draws without replacement. A smaller sample of a seed is the beginning of a larger one. */
 export function sample<T>(all: readonly T[], number: number, seed: number): T[] {
   const random = seededRandom(seed)
-  const left = [...all]
+  const remaining = [...all]
   const drawn: T[] = []
-  while (drawn.length < number && left.length > 0) drawn.push(...left.splice(Math.floor(random.next() * left.length), 1))
+  while (drawn.length < number && remaining.length > 0)
+    drawn.push(...remaining.splice(Math.floor(random.next() * remaining.length), 1))
   return drawn
 }
 

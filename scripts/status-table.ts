@@ -70,9 +70,9 @@ export function statusTable(): string {
   return ['| | implemented | not yet |', '| --- | --- | --- |', ...rows].join('\n')
 }
 
-function row(title: string, all: readonly string[], isThere: (name: string) => boolean): string {
-  const [there, missing] = [all.filter(isThere), all.filter((name) => !isThere(name))]
-  return `| ${title} | ${listed(there)} | ${listed(missing)} |`
+function row(title: string, all: readonly string[], isImplemented: (name: string) => boolean): string {
+  const [implemented, missing] = [all.filter(isImplemented), all.filter((name) => !isImplemented(name))]
+  return `| ${title} | ${listed(implemented)} | ${listed(missing)} |`
 }
 
 const listed = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(', ')

@@ -37,10 +37,10 @@ export const urlOf = (file: string): string =>
   `/${file.replace(/(?:^|(?<=\/))README\.md$/, 'index.md').replace(/\.md$/, '.html')}`
 
 export function sectionsOf(files: readonly string[], read: (file: string) => string): Section[] {
-  const left = new Set(files)
+  const remainingFiles = new Set(files)
   return sections.map(([title, pattern]) => {
-    const own = [...left].filter((file) => pattern.test(file))
-    for (const file of own) left.delete(file)
+    const own = [...remainingFiles].filter((file) => pattern.test(file))
+    for (const file of own) remainingFiles.delete(file)
     const pages = own.map((file) => ({ file, url: urlOf(file), title: titleOf(file, read(file)) }))
     // README.md comes first.
     return { title, pages: pages.toSorted((a, b) => Number(b.url === '/index.html') - Number(a.url === '/index.html')) }

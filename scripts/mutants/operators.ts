@@ -71,7 +71,7 @@ export function mutantsOf(text: string): Mutants {
   const mutants: Mutant[] = []
   const statements: Statement[] = []
   const lineStarts = [0, ...[...text.matchAll(/\n/g)].map(({ index }) => index + 1)]
-  const lineOf = (at: number) => lineStarts.findLastIndex((start) => start <= at) + 1
+  const lineOf = (offset: number) => lineStarts.findLastIndex((start) => start <= offset) + 1
 
   function addStatement(node: Node, isExpression: boolean): number {
     statements.push({ start: node.start, end: node.end, isExpression })
@@ -129,7 +129,7 @@ function returnsValue(node: Node): boolean {
 }
 
 function editsOf(node: Node, text: string): Edit[] {
-  const source = (of: unknown) => text.slice((of as Node).start, (of as Node).end)
+  const source = (node: unknown) => text.slice((node as Node).start, (node as Node).end)
   const replace = (operator: string, { start, end }: Node, replacement: string): Edit => ({ operator, start, end, replacement })
   switch (node.type) {
     case 'IfStatement':
@@ -144,11 +144,11 @@ function editsOf(node: Node, text: string): Edit[] {
       const swapped = isSum ? (operator === '+' ? '-' : '+') : swappedOperators.get(operator)
       if (swapped === undefined) return []
       const between = text.slice(left.end, right.start)
-      const at = left.end + between.indexOf(operator)
+      const offset = left.end + between.indexOf(operator)
       // Parentheses keep the precedence in `a && b || c`.
       if (operator === '&&' || operator === '||')
         return [replace(`${operator} to ${swapped}`, node, `((${source(left)}) ${swapped} (${source(right)}))`)]
-      return [{ operator: `${operator} to ${swapped}`, start: at, end: at + operator.length, replacement: swapped }]
+      return [{ operator: `${operator} to ${swapped}`, start: offset, end: offset + operator.length, replacement: swapped }]
     }
     case 'CallExpression':
       return callEdits(node, source, replace)
@@ -172,8 +172,8 @@ function editsOf(node: Node, text: string): Edit[] {
 
 function callEdits(
   node: Node,
-  source: (of: unknown) => string,
-  replace: (operator: string, of: Node, by: string) => Edit,
+  source: (node: unknown) => string,
+  replace: (operator: string, node: Node, replacement: string) => Edit,
 ): Edit[] {
   const edits: Edit[] = []
   const callee = node.callee as Node
@@ -201,14 +201,14 @@ export function instrument(text: string, statements: readonly Statement[], callO
   const inserts = statements.flatMap(({ start, end, isExpression }, index) =>
     isExpression
       ? [
-          { at: start, order: index, text: `(${callOf(index)}, ` },
-          { at: end, order: -index, text: ')' },
+          { offset: start, order: index, text: `(${callOf(index)}, ` },
+          { offset: end, order: -index, text: ')' },
         ]
       : // The statement before may end without a semicolon.
-        [{ at: start, order: index, text: `;${callOf(index)};` }],
+        [{ offset: start, order: index, text: `;${callOf(index)};` }],
   )
   let result = text
-  for (const insert of inserts.toSorted((a, b) => b.at - a.at || b.order - a.order))
-    result = result.slice(0, insert.at) + insert.text + result.slice(insert.at)
+  for (const insert of inserts.toSorted((a, b) => b.offset - a.offset || b.order - a.order))
+    result = result.slice(0, insert.offset) + insert.text + result.slice(insert.offset)
   return result
 }

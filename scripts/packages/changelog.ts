@@ -8,12 +8,12 @@ export interface ReleaseNotes {
 /** Returns the section of a version, or "Unreleased" before its release; `undefined` when neither exists or it is empty. */
 export function releaseNotes(changelog: string, version: string): ReleaseNotes | undefined {
   const sections = changelog.split(/^(?=## )/m).slice(1)
-  for (const wanted of [version, 'Unreleased']) {
-    const section = sections.find((text) => /^## \[?([^\]\s]+)/.exec(text)?.[1] === wanted)
+  for (const candidate of [version, 'Unreleased']) {
+    const section = sections.find((text) => /^## \[?([^\]\s]+)/.exec(text)?.[1] === candidate)
     if (section === undefined) continue
     const end = section.indexOf('\n')
     const text = end < 0 ? '' : section.slice(end).trim()
-    if (text !== '') return { heading: section.slice(3, end).trim(), isFinal: wanted === version, text: `${text}\n` }
+    if (text !== '') return { heading: section.slice(3, end).trim(), isFinal: candidate === version, text: `${text}\n` }
   }
   return undefined
 }

@@ -22,7 +22,7 @@ export async function buildCommand(source: SourcePackage, target: string): Promi
 
   const data = new Set<string>()
   for (const name of new Set(
-    sources.map((path) => relative(root, path).split('/')).flatMap(([at, name]) => (at === 'packages' ? name! : [])),
+    sources.map((path) => relative(root, path).split('/')).flatMap(([top, name]) => (top === 'packages' ? name! : [])),
   )) {
     const files = globSync('{src/**/*.json,demo/**,fixtures/**,templates/**}', {
       cwd: join(root, 'packages', name),

@@ -26,7 +26,7 @@ interface LockedPackage {
 }
 
 /** Writes the context to `folder`, which is emptied first. @throws Error when Node for an architecture is not available */
-export async function imageContext(folder: string, wanted: readonly Architecture[]): Promise<void> {
+export async function imageContext(folder: string, platforms: readonly Architecture[]): Promise<void> {
   rmSync(folder, { recursive: true, force: true })
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Lock
   const command = join(folder, 'app', 'node_modules', '@capstan', 'cli')
@@ -35,7 +35,7 @@ export async function imageContext(folder: string, wanted: readonly Architecture
   for (const path of closureOf(lock, Object.keys(dependencies ?? {})))
     cpSync(join(root, path), join(folder, 'app', path), { recursive: true, dereference: true })
   mkdirSync(join(folder, 'node'))
-  for (const architecture of wanted) copyNode(lock, architecture, join(folder, 'node', architecture))
+  for (const architecture of platforms) copyNode(lock, architecture, join(folder, 'node', architecture))
   writeFileSync(join(folder, 'sbom.cdx.json'), billOfMaterials())
 }
 

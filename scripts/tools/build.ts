@@ -54,8 +54,8 @@ export async function ensureTool(component: Component, place: BuildPlace): Promi
 }
 
 async function checkGo(component: Component, place: BuildPlace): Promise<void> {
-  const wanted = component.module.go
-  const needs = `${component.name} ${component.module.version} is built from source and needs Go ${wanted} or newer`
+  const requiredVersion = component.module.go
+  const needs = `${component.name} ${component.module.version} is built from source and needs Go ${requiredVersion} or newer`
   let version: string
   try {
     version = (await run('go', ['env', 'GOVERSION'], place.cache, place)).trim()
@@ -64,8 +64,8 @@ async function checkGo(component: Component, place: BuildPlace): Promise<void> {
     throw new ToolError(`${needs}: there is no "go" on the PATH. Install it from https://go.dev/dl/ or your distribution`)
   }
   const [, major = 0, minor = 0] = /^go(\d+)\.(\d+)/.exec(version) ?? []
-  const [wantedMajor = 0, wantedMinor = 0] = wanted.split('.').map(Number)
-  if (Number(major) < wantedMajor || (Number(major) === wantedMajor && Number(minor) < wantedMinor)) {
+  const [requiredMajor = 0, requiredMinor = 0] = requiredVersion.split('.').map(Number)
+  if (Number(major) < requiredMajor || (Number(major) === requiredMajor && Number(minor) < requiredMinor)) {
     throw new ToolError(`${needs}: the "go" on the PATH is ${version}`)
   }
 }
@@ -77,10 +77,10 @@ async function ensureModule(module: ToolModule, folder: string, place: BuildPlac
   await mkdir(source, { recursive: true })
   let upstream = ''
   if (module.staging) {
-    const { of } = module.staging
-    const version = module.requires.find(({ path }) => path === of)?.version
-    place.progress(`${of} ${version}: downloading`)
-    const answer = JSON.parse(await run('go', ['mod', 'download', '-json', `${of}@${version}`], folder, place)) as {
+    const { of: upstreamModule } = module.staging
+    const version = module.requires.find(({ path }) => path === upstreamModule)?.version
+    place.progress(`${upstreamModule} ${version}: downloading`)
+    const answer = JSON.parse(await run('go', ['mod', 'download', '-json', `${upstreamModule}@${version}`], folder, place)) as {
       GoMod: string
     }
     upstream = await readFile(answer.GoMod, 'utf8')

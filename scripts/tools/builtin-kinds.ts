@@ -17,7 +17,7 @@ const out = join(import.meta.dirname, '../../packages/kubernetes-kinds/src/kinds
 const discovery = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json'
 
 /** OpenAPI paths that belong to no group version. */
-const left = /^(apis\/)?(api|apis|version|logs.*|openid.*|\.well-known.*)$/
+const skippedPaths = /^(apis\/)?(api|apis|version|logs.*|openid.*|\.well-known.*)$/
 
 interface Discovered {
   readonly items: readonly {
@@ -43,7 +43,7 @@ interface DiscoveredResource {
 const index = (await fetchJSON('/openapi/v3')) as { paths: { [path: string]: { serverRelativeURL: string } } }
 const components = new Map<string, Component>()
 for (const [path, { serverRelativeURL }] of Object.entries(index.paths)) {
-  if (left.test(path) || path.split('/').length < (path.startsWith('apis/') ? 3 : 2)) continue
+  if (skippedPaths.test(path) || path.split('/').length < (path.startsWith('apis/') ? 3 : 2)) continue
   const document = (await fetchJSON(serverRelativeURL)) as { components: { schemas: { [name: string]: Component } } }
   for (const [name, schema] of Object.entries(document.components.schemas)) components.set(name, withoutProse(schema))
 }
@@ -150,14 +150,14 @@ function typesText(): string {
     return `{ [key: string]: ${typeof schema.additionalProperties === 'object' ? typeOf(schema.additionalProperties) : 'unknown'} }`
   }
   // Required lists and maps are optional in the type: before validation an object can lack them.
-  const isThere = (name: string, { type, default: value, properties }: Component, required: readonly string[]): boolean =>
+  const isAlwaysPresent = (name: string, { type, default: value, properties }: Component, required: readonly string[]): boolean =>
     value !== undefined || (required.includes(name) && type !== 'array' && (type !== 'object' || properties !== undefined))
   const isZero = (value: unknown): boolean => value === '' || value === 0 || value === false
   const fieldsOf = ({ properties = {}, required = [] }: JSONSchema, go?: ReadonlyMap<string, string>): string =>
     `{\n${Object.entries(properties as { [name: string]: Component })
       .map(([name, field]) => {
         const leftOut = go?.get(name) === 'left out' && isZero(field.default)
-        return `  ${JSON.stringify(name)}${isThere(name, field, required) && !leftOut ? '' : '?'}: ${typeOf(field)}`
+        return `  ${JSON.stringify(name)}${isAlwaysPresent(name, field, required) && !leftOut ? '' : '?'}: ${typeOf(field)}`
       })
       .join('\n')}\n}`
   const declarations = [...components]
@@ -181,12 +181,12 @@ async function columns(): Promise<[string, object][]> {
         columnDefinitions: readonly { readonly name: string; readonly format: string; readonly priority: number }[]
       }
       const own = columnDefinitions.filter(({ name }) => !['Name', 'Age', 'Created At'].includes(name))
-      const ours = own.map(({ format, priority, ...column }) => ({
+      const columns = own.map(({ format, priority, ...column }) => ({
         ...column,
         ...(format === '' ? {} : { format }),
         ...(priority === 0 ? {} : { priority }),
       }))
-      if (ours.length > 0) found.push([`${version}/${plural}`, ours])
+      if (columns.length > 0) found.push([`${version}/${plural}`, columns])
     }
   }
   return found

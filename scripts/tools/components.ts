@@ -171,7 +171,7 @@ function digestOf(sources: { readonly [file: string]: string }): string {
 }
 
 /** Version for `version` commands. No commit is set, because the programs are not built from one. */
-function versionVariables(of: string, version: { [name: string]: string }): { [name: string]: string } {
+function versionVariables(goPackage: string, version: { [name: string]: string }): { [name: string]: string } {
   const values = { ...version, gitTreeState: 'clean', gitCommit: '0'.repeat(40), buildDate: '2026-01-01T00:00:00Z' }
-  return Object.fromEntries(Object.entries(values).map(([name, value]) => [`${of}.${name}`, value]))
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [`${goPackage}.${name}`, value]))
 }

@@ -12,7 +12,7 @@ const known = components.map(({ name }) => name).join(', ')
 
 try {
   if (names.length === 0) throw new ToolError(`usage: node scripts/tools/main.ts NAME... (of ${known})`)
-  const wanted = names.map((name) => {
+  const chosen = names.map((name) => {
     const component = components.find((c) => c.name === name)
     if (!component) throw new ToolError(`unknown program "${name}": expected one of ${known}`)
     return component
@@ -22,7 +22,7 @@ try {
     env: process.env,
     progress: (line: string) => process.stderr.write(`${line}\n`),
   }
-  for (const component of wanted) process.stdout.write(`${await ensureTool(component, place)}\n`)
+  for (const component of chosen) process.stdout.write(`${await ensureTool(component, place)}\n`)
 } catch (err) {
   if (!(err instanceof ToolError)) throw err
   process.stderr.write(`${err.message}\n`)

@@ -120,27 +120,27 @@ function qualified(type: string, from: string): string {
   return type in scalars ? type : `${from}.${type}`
 }
 
-/** Returns the name of a type in the generated table. Adds the messages that it contains to `wanted`. */
-function tableType(type: string, wanted: string[]): string {
-  if (type.startsWith('{}') || type.startsWith('[]')) return type.slice(0, 2) + tableType(type.slice(2), wanted)
+/** Returns the name of a type in the generated table. Adds the message that it names to `pendingMessages`. */
+function tableType(type: string, pendingMessages: string[]): string {
+  if (type.startsWith('{}') || type.startsWith('[]')) return type.slice(0, 2) + tableType(type.slice(2), pendingMessages)
   if (type === 'bytes') return type
   const known = special[type] ?? scalars[type]
   if (known) return known
   const alias = named.get(type)
-  if (alias !== undefined) return tableType(alias, wanted)
+  if (alias !== undefined) return tableType(alias, pendingMessages)
   if (!structs.has(type)) throw new Error(`unknown type ${type}`)
-  wanted.push(type)
+  pendingMessages.push(type)
   return type
 }
 
 const table = new Map<string, string>()
-const wanted = [...roots]
-for (let message = wanted.pop(); message !== undefined; message = wanted.pop()) {
+const pendingMessages = [...roots]
+for (let message = pendingMessages.pop(); message !== undefined; message = pendingMessages.pop()) {
   if (table.has(message)) continue
   const fields = structs.get(message)
   if (!fields) throw new Error(`no struct ${message}`)
   const cells = fields
-    .map((field) => ({ ...field, table: tableType(field.type, wanted) }))
+    .map((field) => ({ ...field, table: tableType(field.type, pendingMessages) }))
     .sort((a, b) => Number(a.number) - Number(b.number))
     .map(
       ({ number, name, table: type, isPointer, omitEmpty }) =>
