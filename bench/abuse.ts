@@ -22,7 +22,7 @@ export async function* abuseBench({ short, only }: BenchOptions): AsyncIterable<
   const inputs =
     only !== undefined ? all.filter(isNamed) : short ? largestInputs(30_000).filter((_, index) => index % 8 === 0) : all
   try {
-    const idle = { name: 'an input of no length', method: 'GET', path: '/version' } as const
+    const idle = { name: 'no hostile input', method: 'GET', path: '/version' } as const
     const mediansOf = async (input: HostileInput): Promise<{ delay: number; cpu: number }> => {
       const all: Observed[] = []
       for (let run = 0; run < runs; run++) all.push(await side.observe(input))

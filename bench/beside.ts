@@ -130,11 +130,11 @@ export async function* besideBench({ short }: BenchOptions): AsyncIterable<Figur
   }
   for (const { name, unit, lessIsMore = false, measure } of measurements) {
     const values: number[] = []
-    const burnt: number[] = []
+    const cpuTimes: number[] = []
     for (const side of sides) {
       const before = cpuSeconds(side.plane)
       values.push(await measure(side, scale))
-      burnt.push(cpuSeconds(side.plane) - before)
+      cpuTimes.push(cpuSeconds(side.plane) - before)
     }
     yield* pair(name, unit, values, lessIsMore)
     if (unit === '/s' && name.includes('in flight')) {
@@ -142,7 +142,7 @@ export async function* besideBench({ short }: BenchOptions): AsyncIterable<Figur
       yield* pair(
         `${name}: CPU of the server for 1,000 requests`,
         's',
-        burnt.map((seconds) => (seconds / requests) * 1000),
+        cpuTimes.map((seconds) => (seconds / requests) * 1000),
         true,
       )
     }

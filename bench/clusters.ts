@@ -22,12 +22,12 @@ async function* measure(count: number, windowSeconds: number): AsyncIterable<Fig
   const { plane, kubeconfig, close } = await startBenchPlane()
   const { client } = plane
   const clusters = `${count} cluster${count === 1 ? '' : 's'}`
-  const asking = await startAsking(kubeconfig)
+  const otherRequests = await startOtherRequests(kubeconfig)
   const memoryBefore = process.memoryUsage().rss
   await createFrom(client, new URL('clusterclass.yaml', import.meta.url))
   const create = () => inParallel(count, 50, (index) => client.create(Cluster, aCluster(`c-${index}`)))
   yield { name: `apply to Available, ${clusters}`, value: await timeUntil(client, count, isAvailable, create), unit: 's' }
-  const { longest } = await asking.stop()
+  const { longest } = await otherRequests.stop()
   yield { name: `longest time without a response over HTTPS meanwhile, ${clusters}`, value: longest, unit: 'ms' }
   yield { name: `resident memory for ${clusters}`, value: megabytes(process.memoryUsage().rss - memoryBefore), unit: 'MB' }
 
@@ -52,7 +52,7 @@ async function* measure(count: number, windowSeconds: number): AsyncIterable<Fig
 }
 
 /** A client in a child process that repeatedly gets one object over HTTPS. */
-async function startAsking(kubeconfig: string): Promise<{ stop(): Promise<Answered> }> {
+async function startOtherRequests(kubeconfig: string): Promise<{ stop(): Promise<Answered> }> {
   const child = fork(fileURLToPath(new URL('clusters-client.ts', import.meta.url)), [kubeconfig])
   await once(child, 'message')
   return {
@@ -75,11 +75,11 @@ const isUpgraded = (cluster: Cluster) =>
     part?.versions?.every(({ version }) => version === versions.second),
   )
 
-/** Returns the seconds from the beginning of `act` until `wanted` holds for so many Clusters. */
+/** Returns the seconds from the beginning of `act` until `reached` holds for this number of Clusters. */
 async function timeUntil(
   client: Client,
   count: number,
-  wanted: 'deleted' | ((cluster: Cluster) => boolean),
+  reached: 'deleted' | ((cluster: Cluster) => boolean),
   act: () => Promise<unknown>,
 ): Promise<number> {
   const abort = new AbortController()
@@ -90,7 +90,7 @@ async function timeUntil(
   const done = new Set<string>()
   for await (const { type, object } of events) {
     const { name } = object.metadata
-    if (wanted === 'deleted' ? type === 'DELETED' : wanted(object)) done.add(name)
+    if (reached === 'deleted' ? type === 'DELETED' : reached(object)) done.add(name)
     else done.delete(name)
     if (done.size === count) break
   }

@@ -19,11 +19,11 @@ export async function* hangingExtension(short: boolean): AsyncIterable<Figure> {
     alone.push(await broughtUp(0, outside))
     beside.push(await broughtUp(hanging, outside))
   }
-  for (const [name, of] of [
+  for (const [name, statistic] of [
     ['median', median],
     ['last', (values: readonly number[]) => Math.max(...values)],
   ] as const) {
-    const typical = (all: readonly number[][]) => median(all.map(of)) / 1000
+    const typical = (all: readonly number[][]) => median(all.map(statistic)) / 1000
     yield {
       name: `${outside} Clusters beside ${hanging} under a hanging extension, ${name} Available`,
       value: typical(beside),

@@ -51,11 +51,11 @@ export async function* heldClusters(short: boolean): AsyncIterable<Figure> {
       await patch(name, { spec: { topology: { version: 'v1.36.1' } } })
       await moments.of(`waits for BeforeClusterUpgrade ${name}`)
       ready.add(name)
-      const asked = now()
+      const retryRequested = now()
       await patch(name, { metadata: { annotations: { [RetryHooksAnnotation]: new Date().toISOString() } } })
       const [proceeded, written] = await Promise.all([moments.of(`upgrade ${name}`), moments.of(`control plane ${name} v1.36.1`)])
       upgraded.push(written - proceeded)
-      retried.push(written - asked)
+      retried.push(written - retryRequested)
     })
   } finally {
     await plane.close()

@@ -33,12 +33,12 @@ async function* calls(short: boolean): AsyncIterable<Figure> {
     // The first calls compile code.
     for (const caller of [ours, theirs, ours]) await caller.call(perRound * 2, 16)
     for (const inFlight of [1, 16, 64]) {
-      const made: [Calls[], Calls[]] = [[], []]
+      const measured: [Calls[], Calls[]] = [[], []]
       for (let round = 0; round < rounds; round++) {
-        made[0].push(await ours.call(perRound, inFlight))
-        made[1].push(await theirs.call(perRound, inFlight))
+        measured[0].push(await ours.call(perRound, inFlight))
+        measured[1].push(await theirs.call(perRound, inFlight))
       }
-      yield* compared(inFlight, made)
+      yield* compared(inFlight, measured)
     }
   } finally {
     ours.close()
@@ -47,13 +47,17 @@ async function* calls(short: boolean): AsyncIterable<Figure> {
   }
 }
 
-function* compared(inFlight: number, made: readonly [readonly Calls[], readonly Calls[]]): Iterable<Figure> {
-  const of = made.map((rounds) => {
+function* compared(inFlight: number, measured: readonly [readonly Calls[], readonly Calls[]]): Iterable<Figure> {
+  const summaries = measured.map((rounds) => {
     const latencies = rounds.flatMap(({ latencies }) => latencies).sort((a, b) => a - b)
-    const at = (share: number) => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))]!
-    return { p50: at(0.5), p99: at(0.99), rate: latencies.length / rounds.reduce((sum, { seconds }) => sum + seconds, 0) }
+    const quantile = (share: number) => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))]!
+    return {
+      p50: quantile(0.5),
+      p99: quantile(0.99),
+      rate: latencies.length / rounds.reduce((sum, { seconds }) => sum + seconds, 0),
+    }
   })
-  const [ours, theirs] = [of[0]!, of[1]!]
+  const [ours, theirs] = [summaries[0]!, summaries[1]!]
   const figures = [
     ['p50', 'ms', theirs.p50 / ours.p50],
     ['p99', 'ms', theirs.p99 / ours.p99],

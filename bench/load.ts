@@ -175,7 +175,7 @@ function revisionIn(line: string): string | undefined {
 }
 
 /** Buffer shared by all connections: data is processed before the next read. */
-const room = Buffer.allocUnsafe(64 * 1024)
+const sharedBuffer = Buffer.allocUnsafe(64 * 1024)
 
 /** HTTP/1.1 over TLS, one request after the other. */
 class Connection {
@@ -194,7 +194,7 @@ class Connection {
         cert: access.certificate,
         key: access.key,
         ALPNProtocols: ['http/1.1'],
-        onread: { buffer: room, callback: (length: number) => this.#took(room.subarray(0, length)) },
+        onread: { buffer: sharedBuffer, callback: (length: number) => this.#receiveBytes(sharedBuffer.subarray(0, length)) },
       } as ConnectionOptions,
       ready,
     )
@@ -209,7 +209,7 @@ class Connection {
     })
   }
 
-  #took(bytes: Buffer): boolean {
+  #receiveBytes(bytes: Buffer): boolean {
     this.#receive(bytes)
     return true
   }

@@ -73,11 +73,11 @@ const areDivided = (managers: number) => (all: readonly Lease[]) => {
 }
 
 /** Starts one process for each list: its provider, and its further flags. */
-async function startCapstanManagers(plane: ServedPlane, wanted: readonly (readonly string[])[]): Promise<Running> {
+async function startCapstanManagers(plane: ServedPlane, flagsOfManagers: readonly (readonly string[])[]): Promise<Running> {
   await allowManagers(plane.client())
   const common = ['--kubeconfig', plane.kubeconfigOf(managersUser.name), '--diagnostics-port', '0', '--webhook-port', '0']
   const processes: CapstanProcess[] = []
-  for (const flags of wanted)
+  for (const flags of flagsOfManagers)
     processes.push(await startCapstan(['manager', '--providers', ...flags, ...common, '--log-level', 'error'], /Manager ready/))
   return {
     pids: processes.map(({ pid }) => pid),

@@ -6,21 +6,21 @@ import { request } from 'node:https'
 import type { CertifiedKey } from '@capstan/kube/node'
 import { inParallel } from './figure.ts'
 
-export interface Asked {
+export interface ReadRequest {
   readonly port: number
   readonly planes: readonly { readonly servername: string; readonly authority: string; readonly admin: CertifiedKey }[]
 }
 
 export type Reply = { readonly seconds: number } | { readonly error: string }
 
-process.on('message', ({ port, planes }: Asked) => {
+process.on('message', ({ port, planes }: ReadRequest) => {
   inParallel(planes.length, 8, (index) => get(port, planes[index]!)).then(
     (seconds) => process.send?.({ seconds } satisfies Reply),
     (err: Error) => process.send?.({ error: err.message } satisfies Reply),
   )
 })
 
-function get(port: number, { servername, authority, admin }: Asked['planes'][number]): Promise<void> {
+function get(port: number, { servername, authority, admin }: ReadRequest['planes'][number]): Promise<void> {
   return new Promise((resolve, reject) => {
     const options = {
       host: '127.0.0.1',

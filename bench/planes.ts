@@ -10,7 +10,7 @@ import { memoryStores } from '@capstan/lab'
 import { createWorkloads, serverNameOf } from '@capstan/local'
 import type { BenchOptions, Figure } from './figure.ts'
 import { median, now } from './figure.ts'
-import type { Asked, Reply } from './planes-client.ts'
+import type { ReadRequest, Reply } from './planes-client.ts'
 
 interface Cluster {
   readonly key: { readonly namespace: string; readonly name: string }
@@ -30,29 +30,29 @@ export async function* planesBench({ short }: BenchOptions): AsyncIterable<Figur
   })
   const join = ({ key, authority }: Cluster) =>
     workloads.join(key, 'machine', { authority, endpointHost: listener.host, kubernetesVersion: 'v1.36.0' })
-  const some = async (prefix: string, wanted: number) => {
+  const createClusters = async (prefix: string, number: number) => {
     const clusters: Cluster[] = []
-    for (let index = 0; index < wanted; index++) clusters.push(await aCluster(`${prefix}-${index}`))
+    for (let index = 0; index < number; index++) clusters.push(await aCluster(`${prefix}-${index}`))
     return clusters
   }
   const client = startClient(listener.port)
 
   // Warm-up: V8 compiles the code, and the heap grows.
-  const warm = await some('warm', count / 5)
+  const warm = await createClusters('warm', count / 5)
   for (const cluster of warm) await join(cluster)
   await client.askAll(warm)
 
   const before = await settledMemory()
   let started = now()
   let used = process.cpuUsage()
-  const clusters = await some('c', count)
-  const taken = () => ({ elapsed: (now() - started) / count, cpu: cpuMilliseconds(used) / count })
-  const certificates = taken()
+  const clusters = await createClusters('c', count)
+  const perCluster = () => ({ elapsed: (now() - started) / count, cpu: cpuMilliseconds(used) / count })
+  const certificates = perCluster()
   yield { name: 'authority and kubeconfig of a workload API server', value: certificates.elapsed, unit: 'ms' }
   yield { name: 'authority and kubeconfig of a workload API server, CPU', value: certificates.cpu, unit: 'ms' }
   ;[started, used] = [now(), process.cpuUsage()]
   for (const cluster of clusters) await join(cluster)
-  const planes = taken()
+  const planes = perCluster()
   yield { name: 'a workload API server with its initial objects', value: planes.elapsed, unit: 'ms' }
   yield { name: 'a workload API server with its initial objects, CPU', value: planes.cpu, unit: 'ms' }
   const created = await settledMemory()
@@ -106,7 +106,7 @@ function startClient(port: number) {
         admin,
       }))
       const replied = once(child, 'message')
-      child.send({ port, planes } satisfies Asked)
+      child.send({ port, planes } satisfies ReadRequest)
       const [answer] = (await replied) as [Reply]
       if ('error' in answer) throw new Error(answer.error)
       return clusters.length / answer.seconds
