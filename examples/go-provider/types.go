@@ -47,7 +47,7 @@ type AcmeMachineStatus struct {
 	Conditions     []metav1.Condition         `json:"conditions,omitempty"`
 }
 
-// Initialization tells core how far provisioning has come.
+// Initialization reports to core whether the first provisioning is complete.
 type Initialization struct {
 	Provisioned *bool `json:"provisioned,omitempty"`
 }

@@ -65,7 +65,7 @@ async function reconcileHost(key: ObjectKey, io: ReconcileContext, runtime: Runt
   // Until every extension has been discovered once, the list of handlers is incomplete.
   if (!runtime.ready) return requeue(seconds(1), 'extensions to be known')
 
-  const { condition, outcome, failure } = await ask(before, io.signal, runtime)
+  const { condition, outcome, failure } = await callHook(before, io.signal, runtime)
   const after = draft(before)
   const isFree = condition.status === 'True'
   after.status = {
@@ -84,7 +84,7 @@ async function reconcileHost(key: ObjectKey, io: ReconcileContext, runtime: Runt
   return outcome
 }
 
-async function ask(host: Host, signal: AbortSignal, runtime: RuntimeClient): Promise<Verdict> {
+async function callHook(host: Host, signal: AbortSignal, runtime: RuntimeClient): Promise<Verdict> {
   const { Provisioned } = HostConditions
   const { namespace = '', name } = host.metadata
   const request = { host: { namespace, name }, cores: host.spec.cores }
