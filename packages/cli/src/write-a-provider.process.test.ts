@@ -33,8 +33,6 @@ test('runs the guide for authors of providers', { timeout: 300_000 }, async () =
     } else if (command !== 'npm run image') {
       const adapted = command
         .replace(/^npx @capstan\/cli new/, `${process.execPath} packages/cli/bin/capstan.js new`)
-        // The packages may not be published yet.
-        .replace('new provider', 'new provider --link')
         .replace('../acme', project)
       const { ended, lines } = startCommand(adapted, folder)
       const code = await ended

@@ -36,8 +36,6 @@ test('runs the guide for authors of extensions', { timeout: 180_000 }, async () 
     else if (!notHere.includes(command)) {
       const adapted = command
         .replace(/^npx @capstan\/cli new/, `${process.execPath} packages/cli/bin/capstan.js new`)
-        // The packages may not be published yet.
-        .replace('new extension', 'new extension --link')
         .replace('../billing', project)
         .replace(':9443', `:${port}`)
       const { ended, lines } = startCommand(adapted, folder)

@@ -179,7 +179,7 @@ function suggest(story: Story, { output }: Options, report: (line: Line) => void
     for (const { command, what } of suggestions) report({ subject: 'capstan', event: 'Suggestion', text: what, command })
     return
   }
-  story.note('\nSave a file to reload the extension. Try (Ctrl-C stops everything):\n')
+  story.note('\nSave a file to reload the extension. Try in another terminal (Ctrl-C here stops everything):\n')
   for (const { command, what } of suggestions) story.note(`  # ${what}\n  ${command}`)
   story.note('')
 }

@@ -226,7 +226,7 @@ function suggest(
     return
   }
   const after = memory ? 'its state is lost then' : 'the next start continues where it stopped'
-  story.note(`\nTry (Ctrl-C stops the management cluster; ${after}):\n`)
+  story.note(`\nTry in another terminal (Ctrl-C here stops the management cluster; ${after}):\n`)
   for (const { command, what } of all) story.note(`  # ${what}\n  ${command}`)
   story.note('')
 }
