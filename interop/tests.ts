@@ -9,7 +9,9 @@ export type TestStatus = 'passed' | 'failed' | 'skipped'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** Runs test files with vitest; returns the status of each test by its full name, such as `a group > a test`. */
+/**
+ * Runs vitest with these arguments (test files and flags), and returns the status of each test by its full name, such as `a group > a test`.
+ */
 export async function runTests(args: readonly string[], env: NodeJS.ProcessEnv): Promise<ReadonlyMap<string, TestStatus>> {
   const folder = mkdtempSync(join(tmpdir(), 'capstan-tests-'))
   try {
@@ -36,7 +38,7 @@ export async function runTests(args: readonly string[], env: NodeJS.ProcessEnv):
   }
 }
 
-/** Further arguments of vitest. */
+/** The fields of vitest's JSON report that this file reads. */
 interface Report {
   readonly testResults: readonly {
     readonly name: string

@@ -33,16 +33,16 @@ export async function installImageTools(): Promise<void> {
   if (missing.length > 0) await installPackages(missing)
   if (existsSync(baseRoot)) return
   mkdirSync(dirname(baseRoot), { recursive: true })
-  const made = `${baseRoot}.${process.pid}.tar`
+  const partialFile = `${baseRoot}.${process.pid}.tar`
   await execute('mmdebstrap', [
     '--quiet',
     '--variant=extract',
     `--include=${basePackages.join(',')}`,
     '--dpkgopt=path-exclude=/usr/share/doc/*',
     Debian,
-    made,
+    partialFile,
   ])
-  renameSync(made, baseRoot)
+  renameSync(partialFile, baseRoot)
 }
 
 async function installPackages(missing: readonly string[]): Promise<void> {
@@ -86,7 +86,7 @@ export async function buildImage(folder: string, version: string): Promise<Built
     join(folder, 'storage'),
     '--runroot',
     join(folder, 'run'),
-    // This isolation and this storage driver need no privileges.
+    // The storage driver `vfs` needs no privileges, nor does the isolation `chroot` below.
     '--storage-driver',
     'vfs',
   ]
@@ -175,7 +175,7 @@ export async function startContainer(
   const spec = JSON.parse(readFileSync(join(bundle, 'config.json'), 'utf8')) as RuntimeSpec
   const { securityContext: security } = options
   if (!security.capabilities.drop.includes('ALL')) throw new Error('this suite runs only containers that drop all capabilities')
-  const none = Object.fromEntries(Object.keys(spec.process.capabilities).map((set) => [set, []]))
+  const noCapabilities = Object.fromEntries(Object.keys(spec.process.capabilities).map((set) => [set, []]))
   writeFileSync(
     join(bundle, 'config.json'),
     JSON.stringify({
@@ -187,7 +187,7 @@ export async function startContainer(
         args: [...(options.entrypoint ?? image.config.Entrypoint), ...options.args],
         env: [...(image.config.Env ?? []), ...Object.entries(options.env ?? {}).map(([key, value]) => `${key}=${value}`)],
         cwd: '/',
-        capabilities: none,
+        capabilities: noCapabilities,
         noNewPrivileges: !security.allowPrivilegeEscalation,
       },
       root: { path: image.rootfs, readonly: security.readOnlyRootFilesystem },

@@ -64,7 +64,7 @@ export async function liveThroughTakeOver(plane: ServedPlane, checks: Checks, pr
     else {
       const { code, complaints } = await running.core!.stop()
       checks.check('our core stops cleanly', code === 0, code)
-      // A manager has one second to remove them, too little on a busy machine: then its log names the command.
+      // A stopping manager has one second to remove its webhook configurations. On a busy machine that is too short: then its log names the command.
       isCommandNeeded = complaints.includes('run capstan manager --remove-webhooks')
     }
     delete running.core
@@ -74,8 +74,8 @@ export async function liveThroughTakeOver(plane: ServedPlane, checks: Checks, pr
       const { code, complaints } = await runCapstan(['manager', ...flags])
       checks.check('--remove-webhooks succeeds', code === 0, complaints)
     }
-    const left = await configurations(client)
-    checks.check(`the webhook configurations of our ${previous} core are removed`, !left.includes('capstan-core'), left)
+    const remaining = await configurations(client)
+    checks.check(`the webhook configurations of our ${previous} core are removed`, !remaining.includes('capstan-core'), remaining)
     // Upstream's definitions are applied without --force-conflicts.
     running.theirs = await startManagers(plane, progress, { components: core, gates })
     progress("upstream's core has taken over")
@@ -97,7 +97,7 @@ export async function liveThroughTakeOver(plane: ServedPlane, checks: Checks, pr
     await applyMetadata(scene, first)
     await metadataArrived(scene, first, 'before')
     await atRest(scene, 'classy', larger)
-    progress("made by upstream's core")
+    progress("upstream's core has created the Clusters")
 
     for (const [who, next] of [
       ['ours', toOurs],
@@ -128,7 +128,7 @@ export async function liveThroughTakeOver(plane: ServedPlane, checks: Checks, pr
       progress(`replicas changed and removed by ${who}`)
     }
 
-    // In the middle of a rollout, and of a deletion.
+    // The other core takes over during a rollout of one Cluster and the deletion of the other.
     for (const [who, next, nextVersion] of [
       ['ours', toOurs, 'v1.34.0'],
       ['theirs', toTheirs, 'v1.35.0'],
@@ -147,8 +147,8 @@ export async function liveThroughTakeOver(plane: ServedPlane, checks: Checks, pr
       checks.check(`a deletion is in progress: ${who}`, names.includes('plain'), names)
       await atRest(scene, 'classy', { ...larger, version: nextVersion })
       const machines = (await machinesOf(scene)).map(identity)
-      const again = rolling.filter((one) => one.spec.version === nextVersion && !machines.includes(identity(one)))
-      checks.check(`no Machine of the new version is replaced: ${who}`, again.length === 0, again.map(identity))
+      const replacedAgain = rolling.filter((one) => one.spec.version === nextVersion && !machines.includes(identity(one)))
+      checks.check(`no Machine of the new version is replaced: ${who}`, replacedAgain.length === 0, replacedAgain.map(identity))
       await awaited(scene, Cluster, `plain is deleted: ${who}`, (all) => !all.some((one) => one.metadata.name === 'plain'))
       await allGone(scene)
       checks.check(`the rollout and the deletion in progress are completed: ${who}`, true)
@@ -156,8 +156,8 @@ export async function liveThroughTakeOver(plane: ServedPlane, checks: Checks, pr
       if (who === 'ours') await createCluster(scene, 'plain', desired)
     }
     await remove(scene, 'classy')
-    const left = await leftBehind(scene, before)
-    checks.check('all objects are deleted', left.length === 0, left)
+    const undeleted = await leftBehind(scene, before)
+    checks.check('all objects are deleted', undeleted.length === 0, undeleted)
   } catch (err) {
     for (const program of running.theirs?.programs ?? []) console.log(`--- ${program.name}\n${program.tail(12)}`)
     throw new Error(messageOf(err), { cause: err })

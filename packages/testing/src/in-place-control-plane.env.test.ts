@@ -32,13 +32,13 @@ test('workers and AfterControlPlaneUpgrade wait until every control plane Machin
   const stores = memoryStores()
   const management = await stores.store('management')
   /** Versions of the control plane Nodes at the hook call, including those of Machines being deleted. */
-  const seen: (string | undefined)[][] = []
+  const versionsAtCalls: (string | undefined)[][] = []
   const runtime = scriptedRuntime({
     ...script,
     AfterControlPlaneUpgrade() {
       const machines = management.list(resourceName(Machine)) as readonly Machine[]
       const members = machines.filter(({ metadata }) => metadata.labels?.[MachineControlPlaneLabel] !== undefined)
-      seen.push(
+      versionsAtCalls.push(
         members.map(
           ({ metadata, status }) => `${status?.nodeInfo?.kubeletVersion}${isUpdateInProgress({ metadata }) ? ' updating' : ''}`,
         ),
@@ -47,14 +47,14 @@ test('workers and AfterControlPlaneUpgrade wait until every control plane Machin
     },
   })
   const env = await planeEnv({ runtime, stores })
-  const change = (topology: object) => env.client.patch(Cluster, key, { type: 'merge', body: { spec: { topology } } })
+  const patchTopology = (topology: object) => env.client.patch(Cluster, key, { type: 'merge', body: { spec: { topology } } })
   const controlPlane = async () =>
     (await env.client.list(Machine, { namespace: 'default', labelSelector: MachineControlPlaneLabel })).items.map(
       ({ metadata }) => metadata.name,
     )
   await createFrom(env.client, new URL('class.yaml', demo))
   await createFrom(env.client, new URL('cluster.yaml', demo))
-  await change({
+  await patchTopology({
     controlPlane: { replicas: 3 },
     workers: { machineDeployments: [{ class: 'worker', name: 'steady', replicas: 1 }] },
   })
@@ -62,7 +62,7 @@ test('workers and AfterControlPlaneUpgrade wait until every control plane Machin
   const before = await controlPlane()
   env.story()
 
-  await change({ version: 'v1.36.1' })
+  await patchTopology({ version: 'v1.36.1' })
   await env.advance(seconds(120))
   const lines = env.story().split('\n')
   expect(lines.filter((line) => / (CanUpdateMachine|UpdateMachine) called/.test(line)).map(withoutTime)).toEqual([
@@ -73,7 +73,7 @@ test('workers and AfterControlPlaneUpgrade wait until every control plane Machin
     'demo-control-plane-3: UpdateMachine called on scripted.test: wait 5 s (installing)',
     'demo-control-plane-3: UpdateMachine called on scripted.test: go',
   ])
-  expect(seen).toEqual([['v1.36.1', 'v1.36.1', 'v1.36.1']])
+  expect(versionsAtCalls).toEqual([['v1.36.1', 'v1.36.1', 'v1.36.1']])
   const after = await controlPlane()
   expect(after).toHaveLength(3)
   expect(after.filter((name) => before.includes(name))).toHaveLength(2)

@@ -13,9 +13,9 @@ export async function extensionIn(exports: { readonly [name: string]: unknown })
   const functions = new Set(
     exported.map(([, value]) => value).filter((value) => typeof value === 'function' && value.length === 0),
   )
-  const [only] = functions.size === 1 ? (functions as Set<() => unknown>) : []
-  const made = await only?.()
-  if (isExtension(made)) return defineExtension(made)
+  const [onlyFunction] = functions.size === 1 ? (functions as Set<() => unknown>) : []
+  const result = await onlyFunction?.()
+  if (isExtension(result)) return defineExtension(result)
   throw new TypeError(
     `exports no extension${exported.length === 0 ? '' : ` (there are ${exported.map(([name]) => name).join(', ')})`}: expected \`export const extension = defineExtension({ … })\``,
   )
