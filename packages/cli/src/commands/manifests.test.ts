@@ -89,7 +89,7 @@ describe.each(['core', 'local'])('the components of %s', (provider) => {
 
   test('work in another namespace, because clusterctl --target-namespace changes objects but not arguments', async () => {
     for (const certificates of ['self-managed', 'cert-manager']) {
-      const objects = await written(provider, '--certificates', certificates)
+      const objects = await printedManifests(provider, '--certificates', certificates)
       const namespace = objects.find(({ kind }) => kind === 'Namespace')!.metadata.name
       const deployment = objects.find(({ kind }) => kind === 'Deployment') as unknown as { spec: { template: object } }
       const template = JSON.stringify(deployment.spec.template)
