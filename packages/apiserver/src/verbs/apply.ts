@@ -8,6 +8,7 @@ import {
   inPieces,
   invalidObject,
   isReason,
+  isRecord,
   type KubeObject,
   notFound,
   parseApiVersion,
@@ -62,8 +63,8 @@ export async function apply(server: ServerContext, context: RequestContext): Pro
     if (applied.metadata.uid !== undefined) throw uidConflict(context, applied)
     // The permission to patch does not include creating.
     authorize(server.authorizer, attributesOf(context.caller, { ...request, verb: 'create' }))
-    const fresh = draft(applied)
-    delete (fresh.metadata as Partial<KubeObject['metadata']>).resourceVersion
+    const { resourceVersion: _, ...metadata } = applied.metadata
+    const fresh = { ...applied, metadata }
     const object = await inPieces(server.clock, decoding(context, { ...(await applyTo(undefined, fresh)) }, 'apply'))
     try {
       return { object: await createDecoded(server, context, object, unchanged), created: true }
@@ -77,7 +78,9 @@ export async function apply(server: ServerContext, context: RequestContext): Pro
 /** Returns the body with its type, name and namespace checked. @throws StatusError BadRequest */
 function readApplied(context: RequestContext): UnknownObject {
   const { info, request } = context
-  const body = draftOf(info, request.body)
+  const sent: unknown = request.body
+  // Only the metadata is changed here.
+  const body = isRecord(sent) ? { ...sent, metadata: draft(sent.metadata) } : draftOf(info, sent)
   const apiVersion = typeof body.apiVersion === 'string' ? body.apiVersion : ''
   const kind = typeof body.kind === 'string' ? body.kind : ''
   const { group, version } = parseApiVersion(apiVersion)
