@@ -34,15 +34,15 @@ export function workersAvailableCondition({ descendants }: ClusterScope): NewCon
   })
 }
 
-/** Upstream: conditions about Machines ignore those of MachinePools until MachinePools have such conditions themselves. */
+/** Excludes the Machines of MachinePools, as upstream does until MachinePools have conditions about Machines. */
 const withoutPoolMachines = (machines: readonly Machine[]): readonly Machine[] =>
   machines.filter(({ metadata }) => metadata.labels?.[MachinePoolNameLabel] === undefined)
 
 /** The conditions ControlPlaneMachinesReady and WorkerMachinesReady. */
-export function machinesReadyCondition({ descendants }: ClusterScope, whose: 'ControlPlane' | 'Worker'): NewCondition {
-  const condition = whose === 'ControlPlane' ? ClusterConditions.ControlPlaneMachinesReady : ClusterConditions.WorkerMachinesReady
+export function machinesReadyCondition({ descendants }: ClusterScope, role: 'ControlPlane' | 'Worker'): NewCondition {
+  const condition = role === 'ControlPlane' ? ClusterConditions.ControlPlaneMachinesReady : ClusterConditions.WorkerMachinesReady
   if (!descendants) return condition.unknown('InternalError', SeeLogs)
-  const machines = whose === 'ControlPlane' ? descendants.controlPlaneMachines : withoutPoolMachines(descendants.workerMachines)
+  const machines = role === 'ControlPlane' ? descendants.controlPlaneMachines : withoutPoolMachines(descendants.workerMachines)
   if (machines.length === 0) return condition.true('NoReplicas')
   return aggregate(machines, 'Ready', {
     as: condition,
@@ -51,20 +51,21 @@ export function machinesReadyCondition({ descendants }: ClusterScope, whose: 'Co
 }
 
 /**
- * New Machines get their UpToDate condition a moment later; within this time a missing one does not make the Cluster's condition Unknown.
+ * New Machines get their UpToDate condition a moment later; within this time a missing condition does not make the Cluster's condition
+ * Unknown.
  */
 const UpToDateDelay = seconds(10)
 
 /** The conditions ControlPlaneMachinesUpToDate and WorkerMachinesUpToDate. */
 export function machinesUpToDateCondition(
   { descendants }: ClusterScope,
-  whose: 'ControlPlane' | 'Worker',
+  role: 'ControlPlane' | 'Worker',
   now: number,
 ): NewCondition {
   const condition =
-    whose === 'ControlPlane' ? ClusterConditions.ControlPlaneMachinesUpToDate : ClusterConditions.WorkerMachinesUpToDate
+    role === 'ControlPlane' ? ClusterConditions.ControlPlaneMachinesUpToDate : ClusterConditions.WorkerMachinesUpToDate
   if (!descendants) return condition.unknown('InternalError', SeeLogs)
-  const all = whose === 'ControlPlane' ? descendants.controlPlaneMachines : withoutPoolMachines(descendants.workerMachines)
+  const all = role === 'ControlPlane' ? descendants.controlPlaneMachines : withoutPoolMachines(descendants.workerMachines)
   const machines = all.filter((machine) => !awaitsUpToDate(machine, now))
   if (machines.length === 0) return condition.true('NoReplicas')
   return aggregate(machines, 'UpToDate', {
@@ -76,7 +77,7 @@ export function machinesUpToDateCondition(
 export const awaitsUpToDate = (machine: Machine, now: number): boolean =>
   getCondition(machine, 'UpToDate') === undefined && untilUpToDate(machine, now) > 0
 
-/** Milliseconds until a Machine without the condition UpToDate is reported. */
+/** Milliseconds until a Machine without the condition UpToDate makes the Cluster's condition Unknown. */
 export const untilUpToDate = ({ metadata }: Machine, now: number): number =>
   timeLeft({ since: Date.parse(metadata.creationTimestamp), length: UpToDateDelay, now })
 
@@ -109,7 +110,7 @@ export function remediatingCondition({ descendants }: ClusterScope): NewConditio
   return remediatingOf(machines)
 }
 
-/** Returns no condition while the existing one may still be right. */
+/** Returns no condition while the existing condition may still be correct. */
 export function remoteConnectionProbe(
   cluster: Cluster,
   health: Health,
@@ -154,7 +155,7 @@ export function availableCondition(cluster: Cluster, classGates: readonly Condit
   })
 }
 
-/** Deviations that do not make the Cluster unavailable. */
+/** Returns whether a condition differs from its normal status without making the Cluster unavailable. */
 function isExpected(cluster: Cluster, { type, status, reason = '' }: ReportedCondition): boolean {
   if (type === 'TopologyReconciled') {
     return status === 'False' && reason !== 'ReconcileFailed' && reason !== 'ClusterClassNotReconciled'

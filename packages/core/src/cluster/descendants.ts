@@ -33,7 +33,7 @@ const poolsByCluster = indexByLabel(MachinePool, ClusterNameLabel)
 
 const isControlPlane = ({ metadata }: Machine): boolean => metadata.labels?.[MachineControlPlaneLabel] !== undefined
 
-/** Whether an object is owned by the Cluster itself rather than by an intermediate object. */
+/** Returns a predicate for objects that the Cluster itself owns, rather than, for example, a MachineDeployment of it. */
 export const isStandAlone =
   (cluster: Cluster) =>
   (object: KubeObject): boolean =>

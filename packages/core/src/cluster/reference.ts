@@ -15,7 +15,7 @@ export async function observeReference({ cluster }: ClusterScope, io: ClusterIO,
   const external = await observeExternal(io, ref, namespace!, clustersOfReference)
   if (!external) return toObserved(external)
   const object = await adopt(io, external.kind, external.object, {
-    // Upstream: objects of a managed topology are controlled by the Cluster, others were created by users.
+    // Upstream: the Cluster controls the objects of a managed topology; users created all other objects.
     owner: cluster.spec.topology ? controllerReference(cluster, Cluster) : ownerReference(cluster, Cluster),
     clusterName: name,
   })

@@ -22,18 +22,18 @@ type Counts = { [Name in (typeof counters)[number]]?: NonNullable<ClusterReplica
 /** Writes `status.controlPlane` and `status.workers` on the draft. */
 export function reportReplicas(scope: ClusterScope): void {
   const status = (scope.cluster.status ??= {})
-  put(status, 'controlPlane', controlPlaneCounts(scope) ?? { ...status.controlPlane })
-  put(status, 'workers', workerCounts(scope) ?? { ...status.workers })
+  putCounts(status, 'controlPlane', controlPlaneCounts(scope) ?? { ...status.controlPlane })
+  putCounts(status, 'workers', workerCounts(scope) ?? { ...status.workers })
 }
 
-function put(status: NonNullable<Cluster['status']>, part: 'controlPlane' | 'workers', counts: Counts): void {
+function putCounts(status: NonNullable<Cluster['status']>, part: 'controlPlane' | 'workers', counts: Counts): void {
   const { upgradePlan } = status[part] ?? {}
   const next = { ...counts, ...(upgradePlan ? { upgradePlan } : {}) }
   // Upstream: the field is present even when nothing in it is known.
   status[part] = next
 }
 
-/** Returns `undefined` while nothing is known: earlier counts then stay. */
+/** Returns `undefined` when the control plane or the Machines could not be read; the draft then keeps its earlier counts. */
 function controlPlaneCounts({ cluster, controlPlane, descendants }: ClusterScope): Counts | undefined {
   if (!cluster.spec.controlPlaneRef) {
     if (cluster.spec.topology) return {}
@@ -49,7 +49,7 @@ function controlPlaneCounts({ cluster, controlPlane, descendants }: ClusterScope
   }
   const { external } = controlPlane
   const { specReplicas, replicas, readyReplicas, upToDateReplicas } = ControlPlaneContract
-  const count = (of: ContractField<number>) => validOrAbsent(isCount, () => read(external, of))
+  const count = (field: ContractField<number>) => validOrAbsent(isCount, () => read(external, field))
   const reported = withoutUndefined({
     desiredReplicas: count(specReplicas),
     replicas: count(replicas),
@@ -67,13 +67,13 @@ function controlPlaneCounts({ cluster, controlPlane, descendants }: ClusterScope
 }
 
 /**
- * Returns a value of the control plane; `undefined` for one that the API server would reject together with the whole status.
+ * Returns a value of the control plane; `undefined` for an invalid value, since the API server would reject the whole status with it.
  * Upstream: setControlPlaneReplicas ignores errors.
  */
-function validOrAbsent<T>(isValid: (value: T) => boolean, value: () => T | undefined): T | undefined {
+function validOrAbsent<T>(isValid: (value: T) => boolean, readValue: () => T | undefined): T | undefined {
   try {
-    const found = value()
-    return found !== undefined && isValid(found) ? found : undefined
+    const value = readValue()
+    return value !== undefined && isValid(value) ? value : undefined
   } catch {
     return undefined
   }

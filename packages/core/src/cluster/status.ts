@@ -101,7 +101,7 @@ export function significant(cluster: Cluster): unknown {
   }
 }
 
-/** The last rule that applies wins. */
+/** Returns the phase by the first rule that applies. Without one, the earlier phase stays. */
 export function phaseOf({ metadata, spec, status }: Cluster): NonNullable<NonNullable<Cluster['status']>['phase']> {
   if (isDeleting({ metadata })) return 'Deleting'
   if (status?.initialization?.infrastructureProvisioned && isValidEndpoint(spec.controlPlaneEndpoint)) return 'Provisioned'
@@ -116,8 +116,8 @@ function deletingCondition({ cluster, deletion }: ClusterScope): NewCondition {
 
 /** Machines without an UpToDate condition count as unknown after a delay. No event triggers a reconcile at that time. */
 function nextRequeue({ descendants }: ClusterScope, now: number): Outcome {
-  const young = [...(descendants?.controlPlaneMachines ?? []), ...(descendants?.workerMachines ?? [])]
+  const delays = [...(descendants?.controlPlaneMachines ?? []), ...(descendants?.workerMachines ?? [])]
     .filter((machine) => awaitsUpToDate(machine, now))
     .map((machine) => untilUpToDate(machine, now))
-  return young.length === 0 ? proceed() : requeue(smallest(young), 'new Machines to report UpToDate')
+  return delays.length === 0 ? proceed() : requeue(smallest(delays), 'new Machines to report UpToDate')
 }
