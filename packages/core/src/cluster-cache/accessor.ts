@@ -156,7 +156,7 @@ export class ClusterAccessor {
   async #connect(kubeconfig: string, signal: AbortSignal): Promise<void> {
     const { clock, connect, log } = this.#options
     try {
-      const unlimited = await deadline(
+      const untimedClient = await deadline(
         clock,
         Timing.connectTimeout,
         'connecting',
@@ -164,7 +164,7 @@ export class ClusterAccessor {
         () => connect(kubeconfig, this.#cluster),
         (late) => late.transport.close(),
       )
-      const client = withTimeLimit(unlimited, clock, signal)
+      const client = withTimeLimit(untimedClient, clock, signal)
       signal.addEventListener('abort', () => client.transport.close(), { once: true })
       await this.#probeOnce(client, signal)
       const nodes = await this.#watchNodes(client, signal)

@@ -53,8 +53,8 @@ export function createClusterCache(options: ClusterCacheOptions): ClusterCache {
 
   function notify(cluster: ObjectKey, event: AccessorEvent): void {
     for (const listener of listeners) {
-      for (const one of eventsFor(listener, cluster, event)) {
-        for (const key of listener.map(one, listener.cache)) listener.enqueue(key)
+      for (const clusterEvent of eventsFor(listener, cluster, event)) {
+        for (const key of listener.map(clusterEvent, listener.cache)) listener.enqueue(key)
       }
     }
   }
@@ -147,7 +147,7 @@ const KubeconfigSuffix = '-kubeconfig'
 
 const isProvisioned = ({ status }: Cluster): boolean => status?.initialization?.infrastructureProvisioned === true
 
-/** Only the existence of a Cluster and its provisioned infrastructure matter. */
+/** Accepts events in which a Cluster appears or disappears, or its infrastructure becomes provisioned. */
 const provisioningMatters = whenChanged(isProvisioned)
 
 /** Returns the kubeconfig of the cluster; `undefined` before its infrastructure is provisioned. */

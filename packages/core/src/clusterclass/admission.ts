@@ -29,7 +29,7 @@ export const clusterClassAdmission: Admission = admission<ClusterClass>({
   async validate(clusterClass, { operation, oldObject, reader }) {
     if (operation === 'DELETE') {
       const used = await clustersOf(clusterClass, reader)
-      if (used.length > 0) throw inUse(clusterClass, used)
+      if (used.length > 0) throw inUseError(clusterClass, used)
       return []
     }
     return [
@@ -47,7 +47,7 @@ async function clustersOf(clusterClass: ClusterClass, reader: Reader): Promise<C
   return items.filter((cluster) => cluster.spec.topology && keyText(classKeyOf(cluster)) === key)
 }
 
-function inUse({ metadata }: ClusterClass, clusters: readonly Cluster[]): StatusError {
+function inUseError({ metadata }: ClusterClass, clusters: readonly Cluster[]): StatusError {
   const names = clusters.map((cluster) => keyText(keyOf(cluster))).sort()
   const why = `ClusterClass cannot be deleted because it is used by Cluster(s): ${shortList(names, 3)}`
   return new StatusError('Forbidden', `ClusterClass.cluster.x-k8s.io "${metadata.name}" is forbidden: ${why}`, {
@@ -58,7 +58,7 @@ function inUse({ metadata }: ClusterClass, clusters: readonly Cluster[]): Status
 /** Renders naming templates: the result must be a valid object name. */
 function namingErrors({ spec }: ClusterClass): FieldError[] {
   const cluster = { name: 'cluster' }
-  const of = (what: string, path: string, template: string | undefined, data: Record<string, Record<string, string>>) => {
+  const errorsOf = (kind: string, path: string, template: string | undefined, data: Record<string, Record<string, string>>) => {
     if (template === undefined) return []
     const rejected = (why: string) => [invalid(`${path}.naming.template`, template, why)]
     try {
@@ -66,20 +66,20 @@ function namingErrors({ spec }: ClusterClass): FieldError[] {
       const problems = subdomainProblems(name)
       return problems.flatMap(rejected)
     } catch (err) {
-      return rejected(`invalid ${what} name template: ${(err as Error).message}`)
+      return rejected(`invalid ${kind} name template: ${(err as Error).message}`)
     }
   }
   return [
-    ...of('InfraCluster', 'spec.infrastructure', spec.infrastructure.naming?.template, { cluster }),
-    ...of('ControlPlane', 'spec.controlPlane', spec.controlPlane.naming?.template, { cluster }),
-    ...(spec.workers?.machineDeployments ?? []).flatMap((one) =>
-      of('MachineDeployment', `spec.workers.machineDeployments[${one.class}]`, one.naming?.template, {
+    ...errorsOf('InfraCluster', 'spec.infrastructure', spec.infrastructure.naming?.template, { cluster }),
+    ...errorsOf('ControlPlane', 'spec.controlPlane', spec.controlPlane.naming?.template, { cluster }),
+    ...(spec.workers?.machineDeployments ?? []).flatMap((workerClass) =>
+      errorsOf('MachineDeployment', `spec.workers.machineDeployments[${workerClass.class}]`, workerClass.naming?.template, {
         cluster,
         machineDeployment: { topologyName: 'mdtopology' },
       }),
     ),
-    ...(spec.workers?.machinePools ?? []).flatMap((one) =>
-      of('MachinePool', `spec.workers.machinePools[${one.class}]`, one.naming?.template, {
+    ...(spec.workers?.machinePools ?? []).flatMap((workerClass) =>
+      errorsOf('MachinePool', `spec.workers.machinePools[${workerClass.class}]`, workerClass.naming?.template, {
         cluster,
         machinePool: { topologyName: 'mptopology' },
       }),
@@ -89,22 +89,25 @@ function namingErrors({ spec }: ClusterClass): FieldError[] {
 
 /** Errors for MachineDeployment classes and Kubernetes versions that an update removes although Clusters use them. */
 function inUseErrors({ spec }: ClusterClass, { spec: before }: ClusterClass, clusters: readonly Cluster[]): FieldError[] {
-  const offered = new Set((spec.workers?.machineDeployments ?? []).map((one) => one.class))
-  const lost = (before.workers?.machineDeployments ?? []).map((one) => one.class).filter((name) => !offered.has(name))
+  const remainingClasses = new Set((spec.workers?.machineDeployments ?? []).map((workerClass) => workerClass.class))
+  const removedClasses = (before.workers?.machineDeployments ?? [])
+    .map((workerClass) => workerClass.class)
+    .filter((name) => !remainingClasses.has(name))
   return clusters.flatMap(({ metadata, spec: { topology } }) => {
-    const used = new Set((topology?.workers?.machineDeployments ?? []).map((one) => one.class))
+    const usedClasses = new Set((topology?.workers?.machineDeployments ?? []).map((workerClass) => workerClass.class))
     const version = topology?.version
-    const gone = version !== undefined && spec.kubernetesVersions !== undefined && !spec.kubernetesVersions.includes(version)
+    const isVersionRemoved =
+      version !== undefined && spec.kubernetesVersions !== undefined && !spec.kubernetesVersions.includes(version)
     return [
-      ...lost
-        .filter((name) => used.has(name))
+      ...removedClasses
+        .filter((name) => usedClasses.has(name))
         .map((name) =>
           forbidden(
             'spec.workers.machineDeployments',
             `MachineDeploymentClass "${name}" cannot be deleted because it is used by Cluster "${metadata.name}"`,
           ),
         ),
-      ...(gone
+      ...(isVersionRemoved
         ? [
             forbidden(
               'spec.kubernetesVersions',

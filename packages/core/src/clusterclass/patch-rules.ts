@@ -39,7 +39,7 @@ function contentErrors(patch: ClusterClassPatch, path: string, spec: ClusterClas
       const at = `${path}.definitions[${index}]`
       return [
         ...selectorErrors(selector, `${at}.selector`, spec),
-        ...jsonPatches.flatMap((one, position) => jsonPatchErrors(one, `${at}.jsonPatches[${position}]`, spec)),
+        ...jsonPatches.flatMap((jsonPatch, position) => jsonPatchErrors(jsonPatch, `${at}.jsonPatches[${position}]`, spec)),
       ]
     }),
   ]
@@ -84,8 +84,8 @@ function selectorErrors(selector: PatchSelector, path: string, spec: ClusterClas
         errors.push(invalid(name, pattern, problem))
         continue
       }
-      const matched = (classes ?? []).filter((one) => matchesName(pattern, one.class))
-      if (!matched.some((one) => refersTo(one.bootstrap.templateRef, one.infrastructure.templateRef))) {
+      const matched = (classes ?? []).filter((workerClass) => matchesName(pattern, workerClass.class))
+      if (!matched.some((workerClass) => refersTo(workerClass.bootstrap.templateRef, workerClass.infrastructure.templateRef))) {
         const problem = `selector is enabled but matches neither the bootstrap ref nor the infrastructure ref of a ${what} class`
         errors.push(invalid(name, pattern, problem))
       }
@@ -104,11 +104,11 @@ const indentedJson = (value: object): string => JSON.stringify(value, undefined,
 /** Drops empty lists, as Go's JSON encoding does. */
 function withoutEmptyLists(selector: PatchSelector): object {
   const { machineDeploymentClass, machinePoolClass, ...others } = selector.matchResources
-  const named = (of: typeof machineDeploymentClass) => (of?.names?.length === 0 ? {} : of)
+  const withoutEmptyNames = (matcher: typeof machineDeploymentClass) => (matcher?.names?.length === 0 ? {} : matcher)
   const matchResources = {
     ...others,
-    machineDeploymentClass: named(machineDeploymentClass),
-    machinePoolClass: named(machinePoolClass),
+    machineDeploymentClass: withoutEmptyNames(machineDeploymentClass),
+    machinePoolClass: withoutEmptyNames(machinePoolClass),
   }
   return { ...selector, matchResources }
 }
@@ -212,6 +212,6 @@ function tree(root: string, paths: readonly string[]): string[] {
   return [root, ...paths.map((path) => `${root}.${path}`)]
 }
 
-/** Labels, annotations and list items have no fixed names. */
+/** Returns whether a path is that of a builtin variable. Labels, annotations and list items have no fixed names. */
 const isBuiltin = (path: string): boolean =>
   Builtins.has(path.replace(/\[\d+\]$/, '')) || /^builtin\.\w+\.metadata\.(labels|annotations)\../.test(path)

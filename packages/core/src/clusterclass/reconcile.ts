@@ -45,8 +45,9 @@ export const reconcileClusterClass = (
     related: () => undefined,
     skip(clusterClass) {
       if (isDeleting(clusterClass)) return proceed()
-      const waits = !isPaused(undefined, clusterClass) && discoveringPatches(clusterClass).length > 0 && !discovered.ready
-      return waits ? requeue(seconds(1), 'Runtime Extensions are still being discovered') : undefined
+      const awaitsExtensions =
+        !isPaused(undefined, clusterClass) && discoveringPatches(clusterClass).length > 0 && !discovered.ready
+      return awaitsExtensions ? requeue(seconds(1), 'Runtime Extensions are still being discovered') : undefined
     },
     paused: (clusterClass) => pausedCondition(undefined, clusterClass),
     scope: (clusterClass): Scope => ({ clusterClass }),
@@ -61,7 +62,7 @@ export const reconcileClusterClass = (
       const { generation } = clusterClass.metadata
       const conditions = setConditions(clusterClass.status?.conditions, computed, { now, generation, order: ConditionOrder })
       clusterClass.status = { ...clusterClass.status, conditions }
-      // A missing template is no error, but makes the class unusable until it exists.
+      // Also a missing template keeps the earlier observedGeneration, so that no Cluster uses the class until the template exists.
       if (refs?.errors.length === 0 && !variablesProblem && generation) clusterClass.status.observedGeneration = generation
       reportLegacyConditions(clusterClass, legacyConditions(computed), { now })
       return proceed()

@@ -7,8 +7,14 @@ export function templateRefsOf({ infrastructure, controlPlane, workers }: Cluste
     infrastructure.templateRef,
     controlPlane.templateRef,
     controlPlane.machineInfrastructure?.templateRef,
-    ...(workers?.machineDeployments ?? []).flatMap((one) => [one.bootstrap.templateRef, one.infrastructure.templateRef]),
-    ...(workers?.machinePools ?? []).flatMap((one) => [one.bootstrap.templateRef, one.infrastructure.templateRef]),
+    ...(workers?.machineDeployments ?? []).flatMap((workerClass) => [
+      workerClass.bootstrap.templateRef,
+      workerClass.infrastructure.templateRef,
+    ]),
+    ...(workers?.machinePools ?? []).flatMap((workerClass) => [
+      workerClass.bootstrap.templateRef,
+      workerClass.infrastructure.templateRef,
+    ]),
   ]
   const distinct = new Map<string, TemplateRef>()
   for (const ref of refs) if (ref) distinct.set(`${ref.apiVersion} ${ref.kind} ${ref.name}`, ref)

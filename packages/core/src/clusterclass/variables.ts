@@ -27,7 +27,7 @@ export class DiscoveredVariables {
   }
 
   /** Returns the handler's variables; cached for ten minutes, unless its ExtensionConfig changes. */
-  async of(
+  async variablesOf(
     clusterClass: ClusterClass,
     handler: string,
     settings: { readonly [name: string]: string } | undefined,
@@ -53,7 +53,7 @@ export const configOf = (handler: string): string => handler.slice(handler.index
 export const discoveringPatches = ({ spec }: ClusterClass): readonly ClusterClassPatch[] =>
   (spec.patches ?? []).filter(({ external }) => external?.discoverVariablesExtension !== undefined)
 
-/** Returns all variables of the class; an invalid definition keeps the earlier variables. @throws Error with upstream's text */
+/** Returns all variables of the class. @throws Error with upstream's text when an extension fails or its variables are invalid */
 export async function classVariables(
   clusterClass: ClusterClass,
   discovered: DiscoveredVariables,
@@ -67,9 +67,14 @@ export async function classVariables(
   const problems: string[] = []
   for (const { name: patch, external } of discoveringPatches(clusterClass)) {
     try {
-      const variables = await discovered.of(clusterClass, external!.discoverVariablesExtension!, external!.settings, context)
+      const variables = await discovered.variablesOf(
+        clusterClass,
+        external!.discoverVariablesExtension!,
+        external!.settings,
+        context,
+      )
       const errors = variableDefinitionErrors(
-        variables.map((one) => ({ required: false, ...one })),
+        variables.map((variable) => ({ required: false, ...variable })),
         `${patch}.variables`,
       )
       appendAll(
@@ -111,7 +116,7 @@ const definitionOf = (
   ...(metadata ? { deprecatedV1Beta1Metadata: draft(metadata) } : {}),
 })
 
-/** In a schema, false and absent are equal. */
+/** Compares two definitions. In a schema, a boolean keyword that is false equals an absent one. */
 const isSameDefinition = (a: Definition, b: Definition): boolean =>
   a.required === b.required &&
   equal(withoutFalse(a.schema), withoutFalse(b.schema)) &&
