@@ -42,36 +42,36 @@ export async function applyManifests(manifests: readonly Manifest[], target: App
 
 async function applyManifest(manifest: Manifest, { client, findKind, strategy, signal }: ApplyTarget): Promise<void> {
   const { name = '', namespace } = manifest.metadata ?? {}
-  const what = `object ${kindText(manifest)} ${namespace ? `${namespace}/${name}` : name}`
+  const objectText = `object ${kindText(manifest)} ${namespace ? `${namespace}/${name}` : name}`
   const create = async (kind: Kind<UnknownObject>) => {
     if (kind.scope === 'Namespaced' && !namespace) throw new Error('an empty namespace may not be set during creation')
-    await client.create(kind, inScope(kind, manifest) as unknown as UnknownObject, { signal })
+    await client.create(kind, manifestInScope(kind, manifest) as unknown as UnknownObject, { signal })
   }
-  // Upstream: the client looks for the kind of the items of a list.
+  // Upstream: for a manifest of kind `XList`, the client looks up kind `X`.
   const kindName = (manifest.kind ?? '').replace(/List$/, '')
-  const find = () => findKind({ apiVersion: manifest.apiVersion ?? '', kind: kindName }, signal)
+  const findObjectKind = () => findKind({ apiVersion: manifest.apiVersion ?? '', kind: kindName }, signal)
 
   if (strategy === 'Reconcile') {
-    const current = await withErrorContext(`reading ${what}`, async () => {
-      const kind = await find()
+    const current = await withErrorContext(`reading ${objectText}`, async () => {
+      const kind = await findObjectKind()
       if (kind.scope === 'Namespaced' && !namespace)
         throw new Error('an empty namespace may not be set when a resource name is provided')
       return { kind, object: await orAbsent(client.get(kind, keyIn(kind, namespace, name), { signal })) }
     })
     const { kind, object } = current
     if (object) {
-      const body = changesTo(object, inScope(kind, manifest))
+      const body = changesTo(object, manifestInScope(kind, manifest))
       if (body) {
-        await withErrorContext(`patching ${what}`, () =>
+        await withErrorContext(`patching ${objectText}`, () =>
           client.patch(kind, keyIn(kind, namespace, name), { type: 'merge', body }, { signal }),
         )
       }
       return
     }
   }
-  await withErrorContext(`creating ${what}`, async () => {
+  await withErrorContext(`creating ${objectText}`, async () => {
     try {
-      await create(await find())
+      await create(await findObjectKind())
     } catch (err) {
       if (strategy !== 'Reconcile' && isReason(err, 'AlreadyExists')) return
       throw err
@@ -104,8 +104,8 @@ function kindText({ apiVersion = '', kind = '' }: Manifest): string {
 const keyIn = ({ scope }: Kind, namespace: string | undefined, name: string): ObjectKey =>
   scope === 'Namespaced' && namespace ? { namespace, name } : { name }
 
-/** Cluster-scoped objects have no namespace in their manifest. */
-function inScope({ scope }: Kind, manifest: Manifest): Manifest {
+/** Removes the namespace from the manifest of a cluster-scoped object. */
+function manifestInScope({ scope }: Kind, manifest: Manifest): Manifest {
   const { namespace: _, ...metadata } = manifest.metadata ?? {}
   return scope === 'Cluster' ? { ...manifest, metadata } : manifest
 }

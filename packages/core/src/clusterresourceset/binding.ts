@@ -6,7 +6,7 @@ type Bindings = ClusterResourceSetBinding['spec']
 /** Returns the entry of a ClusterResourceSet in a draft, adding it when missing. */
 export function entryOf(spec: Bindings, clusterResourceSetName: string): ResourceSetBinding {
   const bindings = (spec.bindings ??= [])
-  const existing = bindings.find((one) => one.clusterResourceSetName === clusterResourceSetName)
+  const existing = bindings.find((entry) => entry.clusterResourceSetName === clusterResourceSetName)
   if (existing) return existing
   const added: ResourceSetBinding = { clusterResourceSetName }
   bindings.push(added)
@@ -15,7 +15,7 @@ export function entryOf(spec: Bindings, clusterResourceSetName: string): Resourc
 
 /** Removes the entry of a ClusterResourceSet from a draft. */
 export function removeEntry(spec: Bindings, clusterResourceSetName: string): void {
-  spec.bindings = (spec.bindings ?? []).filter((one) => one.clusterResourceSetName !== clusterResourceSetName)
+  spec.bindings = (spec.bindings ?? []).filter((entry) => entry.clusterResourceSetName !== clusterResourceSetName)
 }
 
 export const resourceIn = ({ resources = [] }: ResourceSetBinding, ref: ResourceRef): ResourceBinding | undefined =>
@@ -28,7 +28,7 @@ export function recordResource(entry: ResourceSetBinding, resource: ResourceBind
   const before = resourceIn(entry, resource)
   if (before && !before.applied && !resource.applied && before.hash === resource.hash) return
   entry.resources = before
-    ? entry.resources!.map((one) => (one === before ? resource : one))
+    ? entry.resources!.map((existing) => (existing === before ? resource : existing))
     : [...(entry.resources ?? []), resource]
 }
 

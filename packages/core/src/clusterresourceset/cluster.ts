@@ -54,13 +54,13 @@ export async function applyToCluster(
     io.cache.peek(ClusterResourceSetBinding, key) ?? (await orAbsent(io.client.get(ClusterResourceSetBinding, key, { signal })))
   const binding = before ? draft(before) : newBinding(cluster)
   ensureOwnerReference(binding as KubeObject, ownerReference(resourceSet, ClusterResourceSet))
-  const end = await applySources(resourceSet, cluster, binding.spec, read.sources, io)
+  const result = await applySources(resourceSet, cluster, binding.spec, read.sources, io)
   try {
     await commitBinding(before, binding, io)
   } catch (err) {
-    return { ...end, errors: [...end.errors, err] }
+    return { ...result, errors: [...result.errors, err] }
   }
-  return end
+  return result
 }
 
 interface SourcesRead extends ClusterResult {

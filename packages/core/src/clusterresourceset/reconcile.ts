@@ -60,20 +60,20 @@ async function reconcileResources(scope: ResourceSetScope, io: ResourceSetIO): P
     await remove(resourceSet, clusters, io)
     return proceed()
   }
-  // Later changes of the resources trigger a reconcile.
+  // Watches both kinds, so that later changes of the resources trigger a reconcile.
   await io.watch(ConfigMap, resourceSetsOfSource('ConfigMap'))
   await io.watch(Secret, resourceSetsOfSource('Secret'))
 
   const failures: AppliedReport[] = []
   const errors: unknown[] = []
-  const waits: string[] = []
+  const waitReasons: string[] = []
   for (const cluster of clusters) {
-    const end = await applyToCluster(resourceSet, cluster, io)
-    if (end.report) failures.push(end.report)
-    appendAll(errors, end.errors)
-    if (end.wait !== undefined) waits.push(end.wait)
+    const result = await applyToCluster(resourceSet, cluster, io)
+    if (result.report) failures.push(result.report)
+    appendAll(errors, result.errors)
+    if (result.wait !== undefined) waitReasons.push(result.wait)
   }
-  scope.isConnected = waits.length === 0
+  scope.isConnected = waitReasons.length === 0
   // Clusters are sorted by name, and the first failure is reported. Upstream reports the result of the last Cluster, even after failures of
   // others.
   if (failures[0]) scope.report = failures[0]
@@ -83,7 +83,7 @@ async function reconcileResources(scope: ResourceSetScope, io: ResourceSetIO): P
     return requeue(100, 'a ClusterResourceSetBinding was changed meanwhile')
   }
   if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join('; '))
-  return waits.length > 0 ? wait(waits.join('; ')) : proceed()
+  return waitReasons.length > 0 ? wait(waitReasons.join('; ')) : proceed()
 }
 
 /**

@@ -11,7 +11,7 @@ export const resourceSetsOfSource =
     const owners = (metadata.ownerReferences ?? []).filter((owner) => owner.kind === ClusterResourceSet.kind)
     if (owners.length > 0) return owners.map(({ name }) => ({ namespace, name }))
     return resourceSetsIn(cache, namespace)
-      .filter(({ spec }) => spec.resources.some((one) => one.kind === kind && one.name === metadata.name))
+      .filter(({ spec }) => spec.resources.some((resource) => resource.kind === kind && resource.name === metadata.name))
       .map(keyOf)
   }
 

@@ -21,11 +21,11 @@ export async function reconcileClusterResourceSetBinding(key: ObjectKey, io: Rec
   return proceed()
 }
 
-/** Before v1.4 upstream made the Cluster an owner of its binding. */
+/** Removes the Cluster from the owners of its binding, to which upstream added it before v1.4. */
 async function dropClusterOwner(binding: ClusterResourceSetBinding, { client, signal }: ReconcileContext): Promise<void> {
-  const left = draft(binding)
-  if (!removeOwnerReference(left, { ...typeMeta(Cluster), name: binding.spec.clusterName, uid: '' })) return
-  const { ownerReferences = null, resourceVersion } = left.metadata
+  const remaining = draft(binding)
+  if (!removeOwnerReference(remaining, { ...typeMeta(Cluster), name: binding.spec.clusterName, uid: '' })) return
+  const { ownerReferences = null, resourceVersion } = remaining.metadata
   const body = { metadata: { ownerReferences, resourceVersion } }
   await client.patch(ClusterResourceSetBinding, keyOf(binding), { type: 'merge', body }, { signal })
 }

@@ -48,9 +48,9 @@ export function createReadOnlyExtensionConfigController({ extensions, concurrenc
 /** Starts the warm-up after the informers have synced. */
 const beginWarmup = (warmup: Warmup, extensions: ExtensionClient): Source => ({
   start(_enqueue, { cache }) {
-    const all = () => cache.byIndex(everyConfig, '')
-    extensions.readyWhen(() => all().every((config) => warmup.hasTried(config)))
-    warmup.begin(all())
+    const allConfigs = () => cache.byIndex(everyConfig, '')
+    extensions.readyWhen(() => allConfigs().every((config) => warmup.hasTried(config)))
+    warmup.begin(allConfigs())
   },
 })
 

@@ -54,18 +54,18 @@ export async function reconcileExtensionConfig(key: ObjectKey, io: ExtensionConf
     return reportPaused(io, ExtensionConfig, config, pausedCondition(undefined, config), ConditionOrder)
   }
 
-  const found = await discover(config, io)
-  const reported = await orAbsent(report(found, io))
+  const discovery = await discover(config, io)
+  const reported = await orAbsent(report(discovery, io))
   if (!reported) return proceed()
-  if ('problem' in found) {
+  if ('problem' in discovery) {
     // Keeps an existing registration of an unreachable extension, so that its hooks fail instead of being skipped. The hooks of an
     // extension that was never discovered are unknown: all Clusters that it selects wait for it.
-    if (!wasDiscovered(reported)) io.extensions.quarantine(reported, found.problem)
-    else if (io.warmup.over) io.extensions.relocate(reported)
+    if (!wasDiscovered(reported)) io.extensions.quarantine(reported, discovery.problem)
+    else if (io.warmup.isOver) io.extensions.relocate(reported)
     io.warmup.recordTried(reported)
-    return retryDiscovery(reported, found.problem, io)
+    return retryDiscovery(reported, discovery.problem, io)
   }
-  const unknown = unknownOverrides(reported, found.handlers)
+  const unknown = unknownOverrides(reported, discovery.handlers)
   if (unknown !== undefined) io.events.event(reported, 'Warning', 'UnknownHandlerOverride', unknown)
   register(reported, io)
   return requeue(RediscoveryInterval, 'handlers are discovered again')
@@ -86,18 +86,18 @@ export async function registerDiscoveredHandlers(key: ObjectKey, io: ExtensionCo
   const isPausedNow = isPaused(undefined, config)
   if (!isPausedNow && discovered?.observedGeneration !== config.metadata.generation) return wait('core to discover its handlers')
   // While paused, the registration stays; after a restart it is restored from the status.
-  if (isPausedNow && io.warmup.over) io.warmup.recordTried(config)
+  if (isPausedNow && io.warmup.isOver) io.warmup.recordTried(config)
   else register(config, io)
   return proceed()
 }
 
-type Found = { readonly config: ExtensionConfig } & (
+type Discovery = { readonly config: ExtensionConfig } & (
   | { readonly handlers: ExtensionHandler[] }
   | { readonly problem: string; readonly code: HookProblem }
 )
 
 /** Updates the CA bundle, then calls discovery. */
-async function discover(before: ExtensionConfig, { client, extensions, signal, outside }: ExtensionConfigIO): Promise<Found> {
+async function discover(before: ExtensionConfig, { client, extensions, signal, outside }: ExtensionConfigIO): Promise<Discovery> {
   let config = before
   try {
     const injected = await injectCABundle(client, before, signal)
@@ -120,21 +120,21 @@ function retryDiscovery({ status }: ExtensionConfig, problem: string, { clock, l
 }
 
 /** Writes the result of discovery; after a failure, known handlers stay in the status. */
-async function report(found: Found, { client, clock, extensions, signal }: ExtensionConfigIO): Promise<ExtensionConfig> {
+async function report(discovery: Discovery, { client, clock, extensions, signal }: ExtensionConfigIO): Promise<ExtensionConfig> {
   const { Discovered, DeprecatedHooks } = ExtensionConfigConditions
-  const before = found.config
+  const before = discovery.config
   const after = draft(before)
   const status = (after.status ??= {})
-  if ('handlers' in found) {
-    status.handlers = effectiveHandlers(before, found.handlers)
-    if (found.handlers.length === 0) delete status.handlers
+  if ('handlers' in discovery) {
+    status.handlers = effectiveHandlers(before, discovery.handlers)
+    if (discovery.handlers.length === 0) delete status.handlers
     after.metadata.annotations = { ...after.metadata.annotations, [LastDiscoveredAnnotation]: timestamp(clock.now()) }
   }
   const deprecated = deprecatedHooksCondition(after, extensions.catalog)
   const discovered =
-    'handlers' in found
+    'handlers' in discovery
       ? Discovered.true('Discovered')
-      : Discovered.false('NotDiscovered', `${found.code}: Error in discovery: ${found.problem}`)
+      : Discovered.false('NotDiscovered', `${discovery.code}: Error in discovery: ${discovery.problem}`)
   const kept = before.status?.conditions?.filter(({ type }) => type !== DeprecatedHooks.type)
   const computed = [discovered, ...(deprecated ? [deprecated] : []), pausedCondition(undefined, before)]
   status.conditions = setConditions(deprecated ? before.status?.conditions : kept, computed, {
@@ -158,13 +158,13 @@ const wasDiscovered = ({ metadata, status }: ExtensionConfig): boolean =>
   status?.handlers !== undefined || metadata.annotations?.[LastDiscoveredAnnotation] !== undefined
 
 function register(config: ExtensionConfig, { extensions, warmup }: ExtensionConfigIO): void {
-  if (warmup.over) extensions.register(config)
+  if (warmup.isOver) extensions.register(config)
   warmup.recordTried(config)
   extensions.release(config.metadata.name)
 }
 
 function forget(name: string, { extensions, warmup }: ExtensionConfigIO): void {
-  if (warmup.over) extensions.unregister(name)
+  if (warmup.isOver) extensions.unregister(name)
   else warmup.forget(name)
   extensions.release(name)
 }

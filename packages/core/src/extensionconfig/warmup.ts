@@ -7,25 +7,25 @@ import type { ExtensionConfig } from '@capstan/api'
  * Upstream: the warm-up of core/reconcilers/extensionconfig, which ends the process instead and does not wait for later ones.
  */
 export class Warmup {
-  readonly #done: (configs: readonly ExtensionConfig[]) => void
+  readonly #onEnd: (configs: readonly ExtensionConfig[]) => void
   /** Uids by name: an ExtensionConfig that was deleted and recreated has not been tried. */
   readonly #tried = new Map<string, string>()
   readonly #discovered = new Map<string, ExtensionConfig>()
   #all: readonly ExtensionConfig[] | undefined
-  #over = false
+  #isOver = false
 
-  constructor(done: (configs: readonly ExtensionConfig[]) => void) {
-    this.#done = done
+  constructor(onEnd: (configs: readonly ExtensionConfig[]) => void) {
+    this.#onEnd = onEnd
   }
 
-  get over(): boolean {
-    return this.#over
+  get isOver(): boolean {
+    return this.#isOver
   }
 
   /** Sets the ExtensionConfigs that exist at the start. */
   begin(configs: readonly ExtensionConfig[]): void {
     this.#all = configs
-    this.#end()
+    this.#endIfAllTried()
   }
 
   hasTried({ metadata }: ExtensionConfig): boolean {
@@ -35,23 +35,23 @@ export class Warmup {
   /** Records that an ExtensionConfig was tried; `config` has the handlers to start with. */
   recordTried(config: ExtensionConfig): void {
     this.#tried.set(config.metadata.name, config.metadata.uid)
-    if (this.#over) return
+    if (this.#isOver) return
     this.#discovered.set(config.metadata.name, config)
-    this.#end()
+    this.#endIfAllTried()
   }
 
   forget(name: string): void {
     this.#tried.delete(name)
     this.#discovered.delete(name)
-    if (this.#over || !this.#all) return
+    if (this.#isOver || !this.#all) return
     this.#all = this.#all.filter(({ metadata }) => metadata.name !== name)
-    this.#end()
+    this.#endIfAllTried()
   }
 
-  #end(): void {
-    if (this.#over || !this.#all?.every((config) => this.hasTried(config))) return
-    this.#over = true
-    this.#done([...this.#discovered.values()])
+  #endIfAllTried(): void {
+    if (this.#isOver || !this.#all?.every((config) => this.hasTried(config))) return
+    this.#isOver = true
+    this.#onEnd([...this.#discovered.values()])
     this.#discovered.clear()
   }
 }

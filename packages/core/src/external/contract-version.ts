@@ -53,9 +53,9 @@ export async function externalKindOf(
   reader: Reader,
   { apiVersion, kind }: { apiVersion: string; kind: string },
 ): Promise<ExternalKind> {
-  const of = unknownKind({ apiVersion, kind, plural: pluralOf(kind) })
-  const crd = await customResourceDefinition(reader, `${of.plural}.${of.group}`)
-  return { contract: contractOfVersion(crd, of.version), kind: of }
+  const fixedKind = unknownKind({ apiVersion, kind, plural: pluralOf(kind) })
+  const crd = await customResourceDefinition(reader, `${fixedKind.plural}.${fixedKind.group}`)
+  return { contract: contractOfVersion(crd, fixedKind.version), kind: fixedKind }
 }
 
 async function customResourceDefinition(reader: Reader, name: string, options?: { signal: AbortSignal }): Promise<KubeObject> {

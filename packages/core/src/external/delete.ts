@@ -3,17 +3,17 @@ import { externalOf, type Observed } from './observed.ts'
 
 /** Deletes a referenced object, once, and returns its state: `missing` when no finalizer keeps it. */
 export async function deleteExternal(
-  what: Observed,
+  observed: Observed,
   { client, signal }: { client: Client; signal: AbortSignal },
 ): Promise<Observed> {
-  if (what.state === 'unread') throw new Error('Cannot delete an object that could not be read')
-  const external = externalOf(what)
-  if (!external || isDeleting(external.object)) return what
+  if (observed.state === 'unread') throw new Error('Cannot delete an object that could not be read')
+  const external = externalOf(observed)
+  if (!external || isDeleting(external.object)) return observed
   const { kind, object } = external
   // Protects a newer object of the same name.
   const preconditions = { uid: object.metadata.uid }
-  const left = await orAbsent(client.delete(kind, keyOf(object), { preconditions, signal }))
-  return left ? { state: 'found', external: { ...external, object: left } } : { state: 'missing' }
+  const remaining = await orAbsent(client.delete(kind, keyOf(object), { preconditions, signal }))
+  return remaining ? { state: 'found', external: { ...external, object: remaining } } : { state: 'missing' }
 }
 
 /** Whether the deletion is complete. */

@@ -28,7 +28,7 @@ export function failureOf(
   }
 }
 
-/** Most characters of a failure message: a longer one would make the API server reject the whole status. */
+/** Maximum number of characters of a failure message: a longer message would make the API server reject the whole status. */
 const LongestMessage = 10_240
 
 /** Writes a failure on the draft of an object, truncated; without one, the existing value stays. */

@@ -22,9 +22,9 @@ export async function getExternal(
   namespace: string,
   options?: { signal: AbortSignal },
 ): Promise<External | undefined> {
-  const of = await externalKind(reader, ref, options)
-  const object = await orAbsent(reader.get(of.kind, { namespace, name: ref.name }, options))
-  return object && { ...of, object }
+  const kindOfRef = await externalKind(reader, ref, options)
+  const object = await orAbsent(reader.get(kindOfRef.kind, { namespace, name: ref.name }, options))
+  return object && { ...kindOfRef, object }
 }
 
 /** A reference in the v1beta1 form. Its version does not determine which version is read. */

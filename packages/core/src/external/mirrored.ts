@@ -3,7 +3,7 @@ import { type ConditionType, mirror, type NewCondition } from '@capstan/kube'
 import { SeeLogs } from '../see-logs.ts'
 import type { Observed } from './observed.ts'
 
-/** Inputs of a condition that mirrors one of a provider's object. */
+/** Inputs of a condition that mirrors a condition of a provider's object. */
 export interface Mirrored<Source extends 'Ready' | 'Available'> {
   readonly kind: string
   readonly as: Omit<ConditionType<string, Reason<NoInfer<Source>>>, 'reasons'>
@@ -16,7 +16,7 @@ export interface Mirrored<Source extends 'Ready' | 'Available'> {
   readonly deleted: string | undefined
 }
 
-/** Mirroring conditions may have further reasons. */
+/** Reasons that every mirroring condition has. It may have others. */
 type Reason<Source extends string> = Source | `Not${Source}` | 'ObjectDoesNotExist' | 'ObjectDeleted' | 'InternalError'
 
 /** Returns the condition that mirrors a provider's object; its message names a field that breaks the contract. Pure. */

@@ -16,11 +16,11 @@ export async function observeExternal(
 ): Promise<External | undefined> {
   const { cache, client, signal } = context
   await context.watch(CustomResourceDefinition, noKeys)
-  const of = await externalKind(cache, ref)
-  await context.watch(of.kind, map)
+  const kindOfRef = await externalKind(cache, ref)
+  await context.watch(kindOfRef.kind, map)
   const key = { namespace, name: ref.name }
-  const object = cache.peek(of.kind, key) ?? (await orAbsent(client.get(of.kind, key, { signal })))
-  return object && { ...of, object }
+  const object = cache.peek(kindOfRef.kind, key) ?? (await orAbsent(client.get(kindOfRef.kind, key, { signal })))
+  return object && { ...kindOfRef, object }
 }
 
 const noKeys: MapFunction = () => []

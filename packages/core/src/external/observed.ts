@@ -71,7 +71,8 @@ export function isReached(external: External, field: ContractField<boolean>): bo
   }
 }
 
-export const externalOf = (what: Observed): External | undefined => (what.state === 'found' ? what.external : undefined)
+export const externalOf = (observed: Observed): External | undefined =>
+  observed.state === 'found' ? observed.external : undefined
 
 /** Returns how the object breaks the contract; `undefined` when no error is known. */
-export const invalidOf = (what: Observed): string | undefined => (what.state === 'found' ? what.invalid : undefined)
+export const invalidOf = (observed: Observed): string | undefined => (observed.state === 'found' ? observed.invalid : undefined)
