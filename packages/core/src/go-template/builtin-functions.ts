@@ -23,11 +23,11 @@ export const builtinFunctions: Readonly<Record<string, TemplateFunction>> = {
     if (value !== null && isMap(value)) return BigInt(Object.keys(value).length)
     throw new Error(value === null ? 'len of nil pointer' : `len of type ${typeName(value)}`)
   }),
-  index: variadic(['any'], 'any', (of, ...keys) => {
-    if (of === null) throw new Error('index of untyped nil')
-    return keys.reduce<Value>(itemAt, of)
+  index: variadic(['any'], 'any', (collection, ...keys) => {
+    if (collection === null) throw new Error('index of untyped nil')
+    return keys.reduce<Value>(itemAt, collection)
   }),
-  slice: variadic(['any'], 'any', (of, ...bounds) => slice(of, bounds)),
+  slice: variadic(['any'], 'any', (sequence, ...bounds) => slice(sequence, bounds)),
   print: variadic([], 'any', (...values) => sprint(values)),
   printf: variadic(['string'], 'any', (format, ...values) => sprintf(format, values)),
   println: variadic([], 'any', (...values) => `${values.map(text).join(' ')}\n`),
@@ -38,8 +38,8 @@ export const builtinFunctions: Readonly<Record<string, TemplateFunction>> = {
       .replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
       .replaceAll('%20', '+'),
   ),
-  call: variadic(['any'], 'any', (of) => {
-    throw new Error(of === null ? 'call of nil' : `non-function of type ${typeName(of)}`)
+  call: variadic(['any'], 'any', (callee) => {
+    throw new Error(callee === null ? 'call of nil' : `non-function of type ${typeName(callee)}`)
   }),
 }
 
@@ -68,17 +68,17 @@ function compare(a: Value, b: Value): number {
 const incompatible = (a: Value, b: Value): Error =>
   new Error(`incompatible types for comparison: ${typeName(a)} and ${typeName(b)}`)
 
-function itemAt(of: Value, key: Value): Value {
-  if (isNil(of)) throw new Error('index of nil pointer')
-  if (typeof of === 'string') {
-    const at = position(key, byteLength(of))
-    return BigInt(Buffer.from(of)[at]!)
+function itemAt(collection: Value, key: Value): Value {
+  if (isNil(collection)) throw new Error('index of nil pointer')
+  if (typeof collection === 'string') {
+    const at = position(key, byteLength(collection))
+    return BigInt(Buffer.from(collection)[at]!)
   }
-  if (Array.isArray(of)) return of[position(key, of.length)]
-  if (!isMap(of)) throw new Error(`can't index item of type ${typeName(of)}`)
+  if (Array.isArray(collection)) return collection[position(key, collection.length)]
+  if (!isMap(collection)) throw new Error(`can't index item of type ${typeName(collection)}`)
   if (isNil(key)) throw new Error('value is nil; should be of type string')
   if (typeof key !== 'string') throw new Error(`value has type ${typeName(key)}; should be string`)
-  return has(of, key) ? of[key] : null
+  return has(collection, key) ? collection[key] : null
 }
 
 function position(key: Value, length: number): number {
@@ -88,17 +88,17 @@ function position(key: Value, length: number): number {
   return Number(key)
 }
 
-function slice(of: Value, bounds: readonly Value[]): Value {
-  if (isNil(of)) throw new Error('slice of untyped nil')
+function slice(sequence: Value, bounds: readonly Value[]): Value {
+  if (isNil(sequence)) throw new Error('slice of untyped nil')
   if (bounds.length > 3) throw new Error(`too many slice indexes: ${bounds.length}`)
-  if (typeof of === 'string' && bounds.length === 3) throw new Error('cannot 3-index slice a string')
-  if (typeof of !== 'string' && !Array.isArray(of)) throw new Error(`can't slice item of type ${typeName(of)}`)
-  const length = typeof of === 'string' ? byteLength(of) : of.length
+  if (typeof sequence === 'string' && bounds.length === 3) throw new Error('cannot 3-index slice a string')
+  if (typeof sequence !== 'string' && !Array.isArray(sequence)) throw new Error(`can't slice item of type ${typeName(sequence)}`)
+  const length = typeof sequence === 'string' ? byteLength(sequence) : sequence.length
   // The end index is a valid bound.
   const [from = 0, to = length, capacity = length] = bounds.map((bound) => position(bound, length + 1))
   if (from > to) throw new Error(`invalid slice index: ${from} > ${to}`)
   if (to > capacity) throw new Error(`invalid slice index: ${to} > ${capacity}`)
-  return typeof of === 'string' ? byteSlice(of, from, to) : of.slice(from, to)
+  return typeof sequence === 'string' ? byteSlice(sequence, from, to) : sequence.slice(from, to)
 }
 
 const HtmlEscapes: Readonly<Record<string, string>> = {

@@ -17,7 +17,7 @@ export interface Execution {
 
 /** Deepest nesting of template calls. Go allows 100,000. */
 const DeepestCall = 500
-/** Most actions and iterations of one execution. */
+/** Maximum number of actions and iterations of one execution. */
 const MostSteps = 1_000_000
 
 /** Marks a command without a piped value. */
@@ -124,8 +124,8 @@ class Executor {
   #range(statement: Branch, dot: Value): Flow {
     const scope = this.#variables.length
     const { pipe } = statement
-    const over = this.#pipeValue(dot, pipe)
-    const entries = this.#entriesOf(over, pipe)
+    const iterated = this.#pipeValue(dot, pipe)
+    const entries = this.#entriesOf(iterated, pipe)
     const inner = this.#variables.length
     let flow: Flow = 'on'
     for (const [key, item] of entries) {
@@ -148,16 +148,16 @@ class Executor {
     return result
   }
 
-  #entriesOf(over: Value, pipe: Pipe): [Value, Value][] {
-    if (over === null || over === undefined) return []
-    if (Array.isArray(over)) return over.map((item, index) => [BigInt(index), item])
-    if (typeof over === 'bigint') {
-      if (pipe.variables.length > 1) this.#fail(`can't use ${over} to iterate over more than one variable`)
-      if (over > MostSteps) this.#fail(`execution takes more than ${MostSteps} steps`)
-      return Array.from({ length: Math.max(0, Number(over)) }, (_, index) => [BigInt(index), BigInt(index)])
+  #entriesOf(iterated: Value, pipe: Pipe): [Value, Value][] {
+    if (iterated === null || iterated === undefined) return []
+    if (Array.isArray(iterated)) return iterated.map((item, index) => [BigInt(index), item])
+    if (typeof iterated === 'bigint') {
+      if (pipe.variables.length > 1) this.#fail(`can't use ${iterated} to iterate over more than one variable`)
+      if (iterated > MostSteps) this.#fail(`execution takes more than ${MostSteps} steps`)
+      return Array.from({ length: Math.max(0, Number(iterated)) }, (_, index) => [BigInt(index), BigInt(index)])
     }
-    if (isMap(over)) return sortedKeys(over).map((key) => [key, over[key]])
-    return this.#fail(`range can't iterate over ${text(over)}`)
+    if (isMap(iterated)) return sortedKeys(iterated).map((key) => [key, iterated[key]])
+    return this.#fail(`range can't iterate over ${text(iterated)}`)
   }
 
   #call(called: string, data: Value, at: Node): void {
@@ -263,8 +263,14 @@ class Executor {
       value = this.#operandValue(dot, operand.of)
     }
     for (const [index, name] of names.entries()) {
-      const last = index === names.length - 1
-      value = this.#field(value, name, { dot, args: last ? args : [], piped: last ? piped : Nothing, nested: index > 0, operand })
+      const isLast = index === names.length - 1
+      value = this.#field(value, name, {
+        dot,
+        args: isLast ? args : [],
+        piped: isLast ? piped : Nothing,
+        nested: index > 0,
+        operand,
+      })
     }
     return value
   }
@@ -316,8 +322,8 @@ class Executor {
 
   /** `and` and `or` evaluate their arguments lazily, so they cannot be ordinary functions. */
   #shortCircuit(name: 'and' | 'or', dot: Value, args: readonly Operand[], piped: Piped): Value {
-    const given = args.length + (piped === Nothing ? 0 : 1)
-    if (given === 0) this.#fail(`wrong number of args for ${name}: want at least 1 got 0`)
+    const argumentCount = args.length + (piped === Nothing ? 0 : 1)
+    if (argumentCount === 0) this.#fail(`wrong number of args for ${name}: want at least 1 got 0`)
     let value: Value
     for (const argument of args) {
       value = this.#operandValue(dot, argument)
@@ -328,12 +334,12 @@ class Executor {
 
   #invoke(name: string, called: TemplateFunction, dot: Value, at: Node, args: readonly Operand[], piped: Piped): Value {
     const { parameters, rest } = called
-    const given = args.length + (piped === Nothing ? 0 : 1)
-    if (rest !== undefined && given < parameters.length) {
-      this.#fail(`wrong number of args for ${name}: want at least ${parameters.length} got ${given}`)
+    const argumentCount = args.length + (piped === Nothing ? 0 : 1)
+    if (rest !== undefined && argumentCount < parameters.length) {
+      this.#fail(`wrong number of args for ${name}: want at least ${parameters.length} got ${argumentCount}`)
     }
-    if (rest === undefined && given !== parameters.length) {
-      this.#fail(`wrong number of args for ${name}: want ${parameters.length} got ${given}`)
+    if (rest === undefined && argumentCount !== parameters.length) {
+      this.#fail(`wrong number of args for ${name}: want ${parameters.length} got ${argumentCount}`)
     }
     const typeAt = (index: number): ParameterType => parameters[index] ?? rest ?? 'any'
     const values = args.map((argument, index) => this.#argumentValue(dot, argument, typeAt(index)))

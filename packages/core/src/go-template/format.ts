@@ -67,9 +67,9 @@ const WidestField = 10_000
 /** `fmt.Sprintf`. Mistakes are printed inline, as by Go: `%!d(string=x)`, `%!d(MISSING)`, `%!(EXTRA int=1)`. */
 export function sprintf(format: string, values: readonly Value[]): string {
   let next = 0
-  const widthOrPrecision = (given: string | undefined): number | undefined => {
-    if (given === undefined) return undefined
-    if (given !== '*') return Math.min(Number(given), WidestField)
+  const widthOrPrecision = (specifier: string | undefined): number | undefined => {
+    if (specifier === undefined) return undefined
+    if (specifier !== '*') return Math.min(Number(specifier), WidestField)
     const value = values[next++]
     return typeof value === 'bigint' ? Math.min(Number(value), WidestField) : undefined
   }
@@ -98,7 +98,7 @@ function formatValue(value: Value, directive: Directive): string {
       .map((key) => `${member(key)}:${member(value[key])}`)
       .join(' ')}]`
   }
-  const body = byVerb(value instanceof GoStruct ? value.text : value, directive)
+  const body = formatByVerb(value instanceof GoStruct ? value.text : value, directive)
   if (body === undefined) return wrongVerb(value, verb)
   return pad(body, directive)
 }
@@ -108,7 +108,8 @@ const wrongVerb = (value: Value, verb: string): string =>
 
 const formatDefault = (value: Value, directive: Directive): string => {
   if (typeof value === 'bigint') return withSign(String(value), directive)
-  if (typeof value === 'number' && directive.precision !== undefined) return byVerb(value, { ...directive, verb: 'g' }) ?? ''
+  if (typeof value === 'number' && directive.precision !== undefined)
+    return formatByVerb(value, { ...directive, verb: 'g' }) ?? ''
   return typeof value === 'number' ? withSign(floatText(value), directive) : text(value)
 }
 
@@ -129,7 +130,7 @@ const withSign = (digits: string, { flags }: Directive): string => {
 }
 
 /** Formats a value for a verb; returns `undefined` when the verb does not fit the value. */
-function byVerb(value: Value, directive: Directive): string | undefined {
+function formatByVerb(value: Value, directive: Directive): string | undefined {
   const { verb, precision, flags } = directive
   if (typeof value === 'string') {
     const cut = precision === undefined ? value : Array.from(value).slice(0, precision).join('')

@@ -2,33 +2,33 @@
 import { quote } from './format.ts'
 import type { Value } from './value.ts'
 
-interface At {
+interface Positioned {
   /** Offset in the source, for error messages. */
   readonly pos: number
 }
 
 export type Operand =
-  | (At & { readonly type: 'dot' | 'nil' })
-  | (At & { readonly type: 'constant'; readonly source: string; readonly value: Value })
-  | (At & { readonly type: 'field' | 'variable'; readonly names: readonly string[] })
-  | (At & { readonly type: 'chain'; readonly of: Operand; readonly names: readonly string[] })
-  | (At & { readonly type: 'function'; readonly name: string })
+  | (Positioned & { readonly type: 'dot' | 'nil' })
+  | (Positioned & { readonly type: 'constant'; readonly source: string; readonly value: Value })
+  | (Positioned & { readonly type: 'field' | 'variable'; readonly names: readonly string[] })
+  | (Positioned & { readonly type: 'chain'; readonly of: Operand; readonly names: readonly string[] })
+  | (Positioned & { readonly type: 'function'; readonly name: string })
   | Pipe
 
-export interface Command extends At {
+export interface Command extends Positioned {
   readonly type: 'command'
   readonly operands: readonly [Operand, ...Operand[]]
 }
 
-export interface Pipe extends At {
+export interface Pipe extends Positioned {
   readonly type: 'pipe'
   readonly variables: readonly string[]
-  /** `=` rather than `:=`. */
+  /** Whether the variables are assigned with `=` rather than declared with `:=`. */
   readonly assigns: boolean
   readonly commands: readonly Command[]
 }
 
-export interface Branch extends At {
+export interface Branch extends Positioned {
   readonly type: 'if' | 'with' | 'range'
   readonly pipe: Pipe
   readonly body: readonly Statement[]
@@ -36,10 +36,10 @@ export interface Branch extends At {
 }
 
 export type Statement =
-  | (At & { readonly type: 'text'; readonly text: string })
-  | (At & { readonly type: 'action'; readonly pipe: Pipe })
-  | (At & { readonly type: 'break' | 'continue' })
-  | (At & { readonly type: 'template'; readonly name: string; readonly pipe: Pipe | undefined })
+  | (Positioned & { readonly type: 'text'; readonly text: string })
+  | (Positioned & { readonly type: 'action'; readonly pipe: Pipe })
+  | (Positioned & { readonly type: 'break' | 'continue' })
+  | (Positioned & { readonly type: 'template'; readonly name: string; readonly pipe: Pipe | undefined })
   | Branch
 
 export type Node = Operand | Command | Statement

@@ -63,13 +63,13 @@ class Parser {
   }
 
   #expect(context: string, ...kinds: TokenKind[]): Token {
-    const found = this.#nextAfterSpace()
-    return kinds.includes(found.kind) ? found : this.#unexpected(found, context)
+    const token = this.#nextAfterSpace()
+    return kinds.includes(token.kind) ? token : this.#unexpected(token, context)
   }
 
-  #unexpected(found: Token, context: string): never {
-    if (found.kind === 'error') return this.#fail(found.text, found.pos)
-    return this.#fail(`unexpected ${tokenText(found)} in ${context}`, found.pos)
+  #unexpected(token: Token, context: string): never {
+    if (token.kind === 'error') return this.#fail(token.text, token.pos)
+    return this.#fail(`unexpected ${tokenText(token)} in ${context}`, token.pos)
   }
 
   #fail(message: string, pos = this.#token().pos): never {
@@ -80,25 +80,25 @@ class Parser {
   // Statements
 
   /** Statements up to `{{end}}` or `{{else}}`, or to the end of the text at the top. */
-  #statements(top: boolean): { body: Statement[]; closedBy: 'end' | 'else' | 'text end' } {
+  #statements(isTop: boolean): { body: Statement[]; closedBy: 'end' | 'else' | 'text end' } {
     const body: Statement[] = []
     for (;;) {
-      const found = this.#next()
-      if (found.kind === 'text') {
-        body.push({ type: 'text', pos: found.pos, text: found.text })
+      const token = this.#next()
+      if (token.kind === 'text') {
+        body.push({ type: 'text', pos: token.pos, text: token.text })
         continue
       }
-      if (found.kind === 'end') {
-        if (!top) this.#fail('unexpected EOF', found.pos)
+      if (token.kind === 'end') {
+        if (!isTop) this.#fail('unexpected EOF', token.pos)
         return { body, closedBy: 'text end' }
       }
-      if (found.kind !== 'open') return this.#unexpected(found, 'input')
+      if (token.kind !== 'open') return this.#unexpected(token, 'input')
       const first = this.#peekAfterSpace()
       if (first.kind !== 'keyword') {
         body.push({ type: 'action', pos: first.pos, pipe: this.#pipeline('command', 'close') })
         continue
       }
-      if (first.text === 'define' && top) {
+      if (first.text === 'define' && isTop) {
         this.#index++
         this.#define()
         continue
@@ -106,7 +106,7 @@ class Parser {
       if (first.text === 'end' || first.text === 'else') {
         this.#index++
         if (first.text === 'end') this.#expect('end', 'close')
-        if (top) this.#fail(`unexpected {{${first.text}}}`, first.pos)
+        if (isTop) this.#fail(`unexpected {{${first.text}}}`, first.pos)
         return { body, closedBy: first.text }
       }
       this.#index++
@@ -122,8 +122,8 @@ class Parser {
         return this.#branch(word.text, word.pos)
       case 'break':
       case 'continue': {
-        const found = this.#nextAfterSpace()
-        if (found.kind !== 'close') this.#unexpected(found, `{{${word.text}}}`)
+        const token = this.#nextAfterSpace()
+        if (token.kind !== 'close') this.#unexpected(token, `{{${word.text}}}`)
         if (this.#rangeDepth === 0) this.#fail(`{{${word.text}}} outside {{range}}`, word.pos)
         return { type: word.text, pos: word.pos }
       }
@@ -184,8 +184,8 @@ class Parser {
     let otherwise: Statement[] = []
     if (closedBy === 'else') {
       const chained = this.#peekAfterSpace()
-      const chains = chained.kind === 'keyword' && chained.text === type && type !== 'range'
-      if (chains) {
+      const isChained = chained.kind === 'keyword' && chained.text === type && type !== 'range'
+      if (isChained) {
         this.#index++
         // `{{else if}}` is an `if` in the else branch, which ends together with this one.
         otherwise = [this.#branch(type, chained.pos)]
@@ -213,12 +213,12 @@ class Parser {
     const { declared, assigns } = this.#declarations(context)
     const commands: Command[] = []
     for (;;) {
-      const found = this.#peekAfterSpace()
-      if (found.kind === end) {
+      const token = this.#peekAfterSpace()
+      if (token.kind === end) {
         this.#index++
         break
       }
-      if (!StartsOperand.has(found.kind)) return this.#unexpected(this.#next(), context)
+      if (!StartsOperand.has(token.kind)) return this.#unexpected(this.#next(), context)
       commands.push(this.#command())
     }
     if (commands.length === 0) this.#fail(`missing value for ${context}`, this.#tokens[this.#index - 1]!.pos)
@@ -237,15 +237,15 @@ class Parser {
     const declared: string[] = []
     while (this.#token().kind === 'variable') {
       declared.push(this.#next().text)
-      const found = this.#peekAfterSpace()
-      if (found.kind === 'declare' || found.kind === 'assign') {
+      const token = this.#peekAfterSpace()
+      if (token.kind === 'declare' || token.kind === 'assign') {
         this.#index++
-        if (found.kind === 'declare') appendAll(this.#variables, declared)
-        return { declared, assigns: found.kind === 'assign' }
+        if (token.kind === 'declare') appendAll(this.#variables, declared)
+        return { declared, assigns: token.kind === 'assign' }
       }
-      if (found.kind !== 'comma') break
+      if (token.kind !== 'comma') break
       this.#index++
-      if (context !== 'range' || declared.length === 2) this.#fail(`too many declarations in ${context}`, found.pos)
+      if (context !== 'range' || declared.length === 2) this.#fail(`too many declarations in ${context}`, token.pos)
       if (this.#peekAfterSpace().kind !== 'variable') return this.#fail('range can only initialize variables', this.#token().pos)
     }
     this.#index = start
@@ -259,10 +259,10 @@ class Parser {
       this.#peekAfterSpace()
       const part = this.#operand()
       if (part) operands.push(part)
-      const behind = this.#next()
-      if (behind.kind === 'space') continue
-      if (behind.kind === 'close' || behind.kind === 'rightParen') this.#index--
-      else if (behind.kind !== 'pipe') return this.#unexpected(behind, 'operand')
+      const next = this.#next()
+      if (next.kind === 'space') continue
+      if (next.kind === 'close' || next.kind === 'rightParen') this.#index--
+      else if (next.kind !== 'pipe') return this.#unexpected(next, 'operand')
       break
     }
     const [first, ...rest] = operands
@@ -272,32 +272,32 @@ class Parser {
 
   /** Parses a term with its field chain; returns `undefined` when there is none. */
   #operand(): Operand | undefined {
-    const of = this.#term()
-    if (!of) return undefined
-    if (this.#token().kind !== 'field') return of
+    const term = this.#term()
+    if (!term) return undefined
+    if (this.#token().kind !== 'field') return term
     const { pos } = this.#token()
     const names: string[] = []
     while (this.#token().kind === 'field') names.push(this.#next().text.slice(1))
-    switch (of.type) {
+    switch (term.type) {
       case 'field':
       case 'variable':
-        return { type: of.type, pos, names: [...of.names, ...names] }
+        return { type: term.type, pos, names: [...term.names, ...names] }
       case 'constant':
       case 'dot':
       case 'nil':
         return this.#fail(
-          `unexpected . after term ${quote(of.type === 'constant' ? of.source : of.type === 'dot' ? '.' : 'nil')}`,
+          `unexpected . after term ${quote(term.type === 'constant' ? term.source : term.type === 'dot' ? '.' : 'nil')}`,
         )
       case 'function':
       case 'pipe':
       case 'chain':
-        return { type: 'chain', pos, of, names }
+        return { type: 'chain', pos, of: term, names }
     }
   }
 
   #term(): Operand | undefined {
-    const found = this.#peekAfterSpace()
-    const { kind, pos, text } = found
+    const token = this.#peekAfterSpace()
+    const { kind, pos, text } = token
     if (!StartsOperand.has(kind)) return undefined
     this.#index++
     if (kind === 'identifier') {
@@ -316,24 +316,24 @@ class Parser {
       this.#nesting--
       return pipe
     }
-    return { type: 'constant', pos, source: text, value: this.#constant(found) }
+    return { type: 'constant', pos, source: text, value: this.#constant(token) }
   }
 
-  #constant(found: Token): Value {
-    const { kind, pos, text } = found
+  #constant(token: Token): Value {
+    const { kind, pos, text } = token
     if (kind === 'bool') return text === 'true'
     if (kind === 'number') return numberValue(text) ?? this.#fail(badNumber(text), pos)
     if (kind === 'char') return charValue(text) ?? this.#fail(`malformed character constant: ${text}`, pos)
-    return this.#stringValue(found)
+    return this.#stringValue(token)
   }
 
   #checkDefined(variable: string, pos: number): void {
     if (!this.#variables.includes(variable)) this.#fail(`undefined variable ${quote(variable)}`, pos)
   }
 
-  #stringValue(found: Token): string {
-    if (found.kind === 'rawString') return found.text.slice(1, -1)
-    return unquote(found.text) ?? this.#fail('invalid syntax', found.pos)
+  #stringValue(token: Token): string {
+    if (token.kind === 'rawString') return token.text.slice(1, -1)
+    return unquote(token.text) ?? this.#fail('invalid syntax', token.pos)
   }
 }
 

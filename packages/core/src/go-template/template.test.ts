@@ -31,17 +31,16 @@ function outcome(
 
 describe('a template renders the text or fails with the error of Go 1.26', () => {
   const { data, cases } = recorded('go-text-template.jsonl')
-  test.each(cases.map((of) => [`${of.template}${of.missingKey ? ' (missingkey=error)' : ''}`, of] as const))(
-    '%s',
-    (_, { template, missingKey = 'default', ...want }) => {
-      expect(outcome(template, data, { missingKey, textFunctions: false })).toEqual(want)
-    },
-  )
+  test.each(
+    cases.map((testCase) => [`${testCase.template}${testCase.missingKey ? ' (missingkey=error)' : ''}`, testCase] as const),
+  )('%s', (_, { template, missingKey = 'default', ...want }) => {
+    expect(outcome(template, data, { missingKey, textFunctions: false })).toEqual(want)
+  })
 })
 
 describe('text functions return the results of sprig v3.3', () => {
   const { data, cases } = recorded('sprig.jsonl')
-  test.each(cases.map((of) => [of.template, of] as const))('%s', (_, { template, ...want }) => {
+  test.each(cases.map((testCase) => [testCase.template, testCase] as const))('%s', (_, { template, ...want }) => {
     expect(outcome(template, data, {})).toEqual(want)
   })
 })

@@ -11,11 +11,11 @@ export class GoStruct {
   readonly methods: ReadonlyMap<string, TemplateFunction>
   readonly text: string
 
-  constructor(of: { typeName: string; text: string; fields?: [string, Value][]; methods?: [string, TemplateFunction][] }) {
-    this.typeName = of.typeName
-    this.text = of.text
-    this.fields = new Map(of.fields)
-    this.methods = new Map(of.methods)
+  constructor(init: { typeName: string; text: string; fields?: [string, Value][]; methods?: [string, TemplateFunction][] }) {
+    this.typeName = init.typeName
+    this.text = init.text
+    this.fields = new Map(init.fields)
+    this.methods = new Map(init.methods)
   }
 }
 

@@ -22,10 +22,10 @@ interface Row {
 export const specDiff = (before: Value, after: Value, type: GoStruct): string => structDiff(before, after, type, '  ').trim()
 
 function structDiff(before: Value, after: Value, type: GoStruct, indent: string): string {
-  const fields = Object.entries(type.fields).map(([name, of]) => {
-    const [json, nested] = typeof of === 'string' ? [of, undefined] : of
-    const [was, is] = [before[json], after[json]]
-    return { name, nested, was, is, isSame: equal(was ?? '', is ?? '') }
+  const fields = Object.entries(type.fields).map(([name, field]) => {
+    const [json, nested] = typeof field === 'string' ? [field, undefined] : field
+    const [oldValue, newValue] = [before[json], after[json]]
+    return { name, nested, oldValue, newValue, isSame: equal(oldValue ?? '', newValue ?? '') }
   })
   const rows: (Row | string)[] = []
   const isShown = fields.map((_, index) => fields.some((other, at) => !other.isSame && Math.abs(at - index) <= ContextFields))
@@ -34,18 +34,18 @@ function structDiff(before: Value, after: Value, type: GoStruct, indent: string)
     if (hidden > 0) rows.push(`... // ${hidden} identical fields`)
     hidden = 0
   }
-  for (const [index, { name, nested, was, is, isSame }] of fields.entries()) {
+  for (const [index, { name, nested, oldValue, newValue, isSame }] of fields.entries()) {
     if (!isShown[index] && isWorthHiding(isShown, index)) {
       hidden++
       continue
     }
     flush()
-    if (isSame) rows.push({ mark: ' ', name, text: nested ? structText(was as Value, nested) : valueText(was) })
-    else if (nested && hasSameField(was as Value, is as Value, nested)) {
-      rows.push({ mark: ' ', name, text: structDiff(was as Value, is as Value, nested, `${indent}  `) })
+    if (isSame) rows.push({ mark: ' ', name, text: nested ? structText(oldValue as Value, nested) : valueText(oldValue) })
+    else if (nested && hasSameField(oldValue as Value, newValue as Value, nested)) {
+      rows.push({ mark: ' ', name, text: structDiff(oldValue as Value, newValue as Value, nested, `${indent}  `) })
     } else {
       const text = (value: unknown) => (nested ? nested.name + structText(value as Value, nested) : valueText(value))
-      rows.push({ mark: '-', name, text: text(was) }, { mark: '+', name, text: text(is) })
+      rows.push({ mark: '-', name, text: text(oldValue) }, { mark: '+', name, text: text(newValue) })
     }
   }
   flush()
@@ -55,13 +55,13 @@ function structDiff(before: Value, after: Value, type: GoStruct, indent: string)
 /** Equal fields that go-cmp prints before and after a difference. */
 const ContextFields = 2
 
-/** A single equal field is printed: its count would be as long. */
+/** Returns whether an equal field is hidden. A single one is printed, because the line with its count would be as long. */
 function isWorthHiding(isShown: readonly boolean[], index: number): boolean {
   return isShown[index - 1] === false || isShown[index + 1] === false
 }
 
-const hasSameField = (was: Value, is: Value, { fields }: GoStruct): boolean =>
-  Object.values(fields).some((of) => typeof of === 'string' && equal(was[of] ?? '', is[of] ?? ''))
+const hasSameField = (oldValue: Value, newValue: Value, { fields }: GoStruct): boolean =>
+  Object.values(fields).some((json) => typeof json === 'string' && equal(oldValue[json] ?? '', newValue[json] ?? ''))
 
 /** Aligns values in one column across consecutive single-line rows. */
 function alignRows(rows: readonly (Row | string)[], indent: string): string[] {
@@ -90,5 +90,5 @@ const structText = (value: Value, { fields }: GoStruct): string =>
     .map(([name, json]) => `${name}: ${valueText(value[json as string])}`)
     .join(', ')}}`
 
-/** Numbers are pointers in upstream's types. */
+/** Numbers are pointers in upstream's types, which go-cmp prints with `&`. */
 const valueText = (value: unknown): string => (typeof value === 'number' ? `&${value}` : JSON.stringify(value ?? ''))

@@ -44,7 +44,9 @@ const lists: Readonly<Record<string, TemplateFunction>> = {
 
 export const collectionFunctions: Readonly<Record<string, TemplateFunction>> = {
   ...lists,
-  ...Object.fromEntries(Object.entries(lists).map(([name, of]) => [`must${name[0]!.toUpperCase()}${name.slice(1)}`, of])),
+  ...Object.fromEntries(
+    Object.entries(lists).map(([name, listFunction]) => [`must${name[0]!.toUpperCase()}${name.slice(1)}`, listFunction]),
+  ),
   list: variadic([], 'any', (...items) => items),
   tuple: variadic([], 'any', (...items) => items),
   concat: variadic([], 'any', (...values) => values.flatMap((value) => listOf(value, 'Cannot concat'))),

@@ -41,9 +41,9 @@ interface Version {
 function parseVersion(original: string): Version {
   const [, major, minor, patch, rest = ''] =
     /^v?(\d+)(?:\.(\d+))?(?:\.(\d+))?((?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)$/.exec(original) ?? []
-  const found = major === undefined ? null : semver.parse(`${major}.${minor ?? 0}.${patch ?? 0}${rest}`)
-  if (!found) throw new Error('invalid semantic version')
-  return { original, semver: found }
+  const parsed = major === undefined ? null : semver.parse(`${major}.${minor ?? 0}.${patch ?? 0}${rest}`)
+  if (!parsed) throw new Error('invalid semantic version')
+  return { original, semver: parsed }
 }
 
 function versionStruct({ original, semver: version }: Version): GoStruct {
@@ -80,18 +80,18 @@ const Constraint =
 function satisfies(constraint: string, version: Version): boolean {
   const ranges = constraint.split('||').map((range) => {
     const normal = range.replace(/(\S+)\s+-\s+(\S+)/g, '>=$1 <=$2').trim()
-    const found: (readonly [operator: string, version: string])[] = []
+    const comparators: (readonly [operator: string, version: string])[] = []
     Constraint.lastIndex = 0
     for (let at = 0; at < normal.length; ) {
       Constraint.lastIndex = at
       const match = Constraint.exec(normal)
       if (!match) throw new Error(`improper constraint: ${constraint}`)
-      found.push([match[1]!, match[2]!.replace(/^v/, '')])
+      comparators.push([match[1]!, match[2]!.replace(/^v/, '')])
       at = Constraint.lastIndex
       while (/[\s,]/.test(normal[at] ?? '')) at++
     }
-    if (found.length === 0) throw new Error(`improper constraint: ${constraint}`)
-    return found
+    if (comparators.length === 0) throw new Error(`improper constraint: ${constraint}`)
+    return comparators
   })
   return ranges.some((range) => range.every(([operator, wanted]) => meets(operator, wanted, version.semver)))
 }
@@ -101,6 +101,6 @@ function meets(operator: string, wanted: string, version: semver.SemVer): boolea
   if (version.prerelease.length > 0 && !wanted.includes('-')) return false
   const options = { includePrerelease: true }
   if (operator === '!=') return !semver.satisfies(version, wanted, options)
-  const spelled = operator === '=>' ? '>=' : operator === '=<' ? '<=' : operator === '~>' ? '~' : operator
-  return semver.satisfies(version, `${spelled}${wanted}`, options)
+  const normalOperator = operator === '=>' ? '>=' : operator === '=<' ? '<=' : operator === '~>' ? '~' : operator
+  return semver.satisfies(version, `${normalOperator}${wanted}`, options)
 }

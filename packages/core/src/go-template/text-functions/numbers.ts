@@ -5,9 +5,9 @@ import { floatOf, intOf } from './convert.ts'
 
 const MostItems = 100_000n
 
-const best = (better: (a: bigint, b: bigint) => boolean) =>
+const extremum = (isBetter: (a: bigint, b: bigint) => boolean) =>
   variadic(['any'], 'any', (first, ...others) =>
-    others.map(intOf).reduce((found, value) => (better(value, found) ? value : found), intOf(first)),
+    others.map(intOf).reduce((found, value) => (isBetter(value, found) ? value : found), intOf(first)),
   )
 const floats = (combine: (a: number, b: number) => number) =>
   variadic(['any'], 'any', (first, ...others) => others.map(floatOf).reduce(combine, floatOf(first)))
@@ -25,9 +25,9 @@ export const numberFunctions: Readonly<Record<string, TemplateFunction>> = {
   ),
   div: goFunction(['any', 'any'], (a, b) => toInt(intOf(a) / nonZero(b))),
   mod: goFunction(['any', 'any'], (a, b) => intOf(a) % nonZero(b)),
-  max: best((a, b) => a > b),
-  biggest: best((a, b) => a > b),
-  min: best((a, b) => a < b),
+  max: extremum((a, b) => a > b),
+  biggest: extremum((a, b) => a > b),
+  min: extremum((a, b) => a < b),
   addf: variadic([], 'any', (...values) => decimal(values.map(floatOf).reduce((sum, value) => sum + value, 0))),
   add1f: goFunction(['any'], (value) => decimal(floatOf(value) + 1)),
   subf: floats((a, b) => decimal(a - b)),

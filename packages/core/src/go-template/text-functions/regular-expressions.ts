@@ -40,12 +40,12 @@ const functions: Readonly<Record<string, TemplateFunction>> = {
  * others with the text of Go's panic; `regexMatch` returns false.
  */
 export const regexFunctions: Readonly<Record<string, TemplateFunction>> = Object.fromEntries(
-  Object.entries(functions).flatMap(([name, of]) => {
+  Object.entries(functions).flatMap(([name, regexFunction]) => {
     const plain: TemplateFunction = {
-      ...of,
+      ...regexFunction,
       call(pattern, ...rest) {
         try {
-          return of.call(pattern, ...rest)
+          return regexFunction.call(pattern, ...rest)
         } catch (err) {
           if (name === 'regexMatch') return false
           throw new Error(`regexp: Compile(${quote(stringOf(pattern))}): ${(err as Error).message}`, {
@@ -54,7 +54,7 @@ export const regexFunctions: Readonly<Record<string, TemplateFunction>> = Object
         }
       },
     }
-    return [[name, plain] as const, [`must${name[0]!.toUpperCase()}${name.slice(1)}`, of] as const]
+    return [[name, plain] as const, [`must${name[0]!.toUpperCase()}${name.slice(1)}`, regexFunction] as const]
   }),
 )
 
