@@ -14,14 +14,14 @@ export const certificateExpiry: MachinePhase = async ({ machine, bootstrap }) =>
     delete machine.status?.certificatesExpiryDate
     return proceed()
   }
-  const at = rfc3339.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(at)) {
+  const expiry = rfc3339.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(expiry)) {
     throw new Error(
       `Cannot read annotation ${MachineCertificatesExpiryDateAnnotation} of Machine ${machine.metadata.name}: ${JSON.stringify(text)} is not an RFC 3339 time`,
     )
   }
   const status = (machine.status ??= {})
-  status.certificatesExpiryDate = timestamp(at)
+  status.certificatesExpiryDate = timestamp(expiry)
   return proceed()
 }
 

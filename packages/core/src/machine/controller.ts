@@ -67,11 +67,11 @@ const clusterMatters = whenChanged((cluster: Cluster) => ({
 }))
 
 /** Fields that determine whether a Machine is up to date, and whether its Node is marked for replacement. */
-const rolloutMatters = whenChanged((of: MachineSet | MachineDeployment) => ({
-  template: of.spec.template.spec,
-  rolloutAfter: (of as MachineDeployment).spec.rollout?.after,
-  revision: of.metadata.annotations?.[RevisionAnnotation],
-  owner: controllerOf(of)?.name,
+const rolloutMatters = whenChanged((set: MachineSet | MachineDeployment) => ({
+  template: set.spec.template.spec,
+  rolloutAfter: (set as MachineDeployment).spec.rollout?.after,
+  revision: set.metadata.annotations?.[RevisionAnnotation],
+  owner: controllerOf(set)?.name,
 }))
 
 const machinesOfDeployment = ({ metadata }: MachineDeployment, cache: Cache): ObjectKey[] =>

@@ -34,13 +34,13 @@ import { deleteExternal, isGone } from '../external/delete.ts'
 import { observeExternal } from '../external/observe.ts'
 import { externalOf, read } from '../external/observed.ts'
 import { type DrainTarget, drainNode, isUnreachable } from './drain/drain.ts'
-import type { DeletionStage, DeletionStep, MachineIO, MachinePhase, MachineScope, StepEnd } from './scope.ts'
+import type { DeletionStage, DeletionStep, MachineIO, MachinePhase, MachineScope, StepResult } from './scope.ts'
 import { volumesToDetach } from './volumes.ts'
 
-/** Pods and volumes of a workload cluster are not watched. Upstream retries every 20 s. */
+/** Retry interval of steps that wait for Pods and volumes, which are not watched in workload clusters. Upstream: 20 s. */
 const RetryInterval = seconds(5)
 
-type Step = (scope: MachineScope, io: MachineIO, node: string | undefined) => Promise<StepEnd>
+type Step = (scope: MachineScope, io: MachineIO, node: string | undefined) => Promise<StepResult>
 
 export const remove: MachinePhase = async (scope, io) => {
   const node = await nodeToDelete(scope, io)
@@ -58,12 +58,12 @@ export const remove: MachinePhase = async (scope, io) => {
     ...(node === undefined ? [] : ([['node', deleteNode]] satisfies [DeletionStep, Step][])),
   ]
   for (const [name, step] of steps) {
-    const end = await step(scope, io, node).catch((err: unknown) => {
+    const result = await step(scope, io, node).catch((err: unknown) => {
       scope.steps[name] = { state: 'failed', message: messageOf(err), outcome: proceed() }
       throw err
     })
-    scope.steps[name] = end
-    if (end.state === 'waiting' || end.state === 'failed') return end.outcome
+    scope.steps[name] = result
+    if (result.state === 'waiting' || result.state === 'failed') return result.outcome
   }
   scope.deletion = { reason: 'DeletionCompleted', message: 'Deletion completed' }
   removeFinalizer(scope.machine, MachineFinalizer)
@@ -71,9 +71,9 @@ export const remove: MachinePhase = async (scope, io) => {
   return proceed()
 }
 
-const done: StepEnd = { state: 'done' }
-const skipped: StepEnd = { state: 'skipped' }
-const waiting = (outcome: Outcome): StepEnd => ({ state: 'waiting', outcome })
+const done: StepResult = { state: 'done' }
+const skipped: StepResult = { state: 'skipped' }
+const waiting = (outcome: Outcome): StepResult => ({ state: 'waiting', outcome })
 
 /**
  * Returns the name of the Node to drain and delete; `undefined` when there is none, when the whole cluster is being deleted, or when it is
@@ -93,11 +93,11 @@ async function nodeToDelete(scope: MachineScope, io: MachineIO): Promise<string 
   const controlPlane = ref && (await observeExternal(io, ref, cluster.metadata.namespace!, () => []))
   if (controlPlane && isDeleting(controlPlane.object)) return keepNode('the control plane is being deleted')
   if (controlPlane && read(controlPlane, ControlPlaneContract.externalManagedControlPlane)) return name
-  const { items: members } = await io.cache.list(Machine, {
+  const { items: controlPlaneMachines } = await io.cache.list(Machine, {
     namespace: machine.metadata.namespace!,
     labelSelector: `${ClusterNameLabel}=${machine.spec.clusterName},${MachineControlPlaneLabel}`,
   })
-  if (members.every(isDeleting)) return keepNode('no control plane Machine would remain')
+  if (controlPlaneMachines.every(isDeleting)) return keepNode('no control plane Machine would remain')
   return name
 }
 
@@ -114,14 +114,14 @@ function findLateNode({ machine, cluster, infrastructure }: MachineScope, io: Ma
 const preDrainHooks: Step = async (scope, io) => {
   const hooks = hooksOf(scope.machine, PreDrainDeleteHookAnnotationPrefix)
   if (hooks.length === 0) return done
-  startTime(scope, io, 'waitForPreDrainHookStartTime')
+  ensureStartTime(scope, io, 'waitForPreDrainHookStartTime')
   return waitInStage(scope, 'WaitingForPreDrainHook', `Waiting for pre-drain hooks to succeed (hooks: ${hooks.join(',')})`)
 }
 
 const preTerminateHooks: Step = async (scope, io) => {
   const hooks = hooksOf(scope.machine, PreTerminateDeleteHookAnnotationPrefix)
   if (hooks.length === 0) return done
-  startTime(scope, io, 'waitForPreTerminateHookStartTime')
+  ensureStartTime(scope, io, 'waitForPreTerminateHookStartTime')
   return waitInStage(
     scope,
     'WaitingForPreTerminateHook',
@@ -139,25 +139,25 @@ const drain: Step = async (scope, io, name) => {
   if (machine.metadata.annotations?.[ExcludeNodeDrainingAnnotation] !== undefined) return skipped
   if (!isStillRunning(scope) || isOverdue(scope, io, 'nodeDrainStartTime', machine.spec.deletion?.nodeDrainTimeoutSeconds))
     return skipped
-  const startedAt = startTime(scope, io, 'nodeDrainStartTime')
+  const startedAt = ensureStartTime(scope, io, 'nodeDrainStartTime')
   const reportFailure = (err: unknown) => {
     io.events.event(machine, 'Warning', 'FailedDrainNode', `error draining Machine's node "${name}": ${messageOf(err)}`)
     scope.deletion = drainFailure
   }
-  let left: string | undefined
+  let progress: string | undefined
   try {
     const target = await drainTarget(scope, io, name!)
     if (target === 'disconnected') return failDisconnected(reportFailure, `failed to drain Node ${name}: ${ConnectionDown}`)
-    left = target && (await drainNode(target, startedAt))
+    progress = target && (await drainNode(target, startedAt))
   } catch (err) {
     reportFailure(err)
     throw err
   }
-  if (left === undefined) {
+  if (progress === undefined) {
     io.events.event(machine, 'Normal', 'SuccessfulDrainNode', `success draining Machine's node "${name}"`)
     return done
   }
-  scope.deletion = { reason: 'DrainingNode', message: left }
+  scope.deletion = { reason: 'DrainingNode', message: progress }
   return waiting(requeue(RetryInterval, `Node ${name} to be drained`))
 }
 
@@ -166,7 +166,7 @@ const detachVolumes: Step = async (scope, io, name) => {
   if (machine.metadata.annotations?.[ExcludeWaitForNodeVolumeDetachAnnotation] !== undefined) return skipped
   const limit = machine.spec.deletion?.nodeVolumeDetachTimeoutSeconds
   if (!isStillRunning(scope) || isOverdue(scope, io, 'waitForNodeVolumeDetachStartTime', limit)) return skipped
-  const startedAt = startTime(scope, io, 'waitForNodeVolumeDetachStartTime')
+  const startedAt = ensureStartTime(scope, io, 'waitForNodeVolumeDetachStartTime')
   const reportFailure = (err: unknown) => {
     const text = `error waiting for node volumes detaching, Machine's node "${name}": ${messageOf(err)}`
     io.events.event(machine, 'Warning', 'FailedWaitForVolumeDetach', text)
@@ -268,12 +268,12 @@ async function drainTarget(
 
 const ConnectionDown = 'error getting client: connection to the workload cluster is down'
 
-function failDisconnected(reportFailure: (err: Error) => void, message: string): StepEnd {
+function failDisconnected(reportFailure: (err: Error) => void, message: string): StepResult {
   reportFailure(new Error(message))
   return { state: 'failed', message, outcome: requeue(RetryInterval, ConnectionDown) }
 }
 
-function waitInStage(scope: MachineScope, reason: DeletionStage['reason'], message: string): StepEnd {
+function waitInStage(scope: MachineScope, reason: DeletionStage['reason'], message: string): StepResult {
   scope.deletion = { reason, message }
   return waiting(wait(message))
 }
@@ -289,8 +289,11 @@ const volumesFailure: DeletionStage = {
 
 type StartTime = keyof NonNullable<MachineStatus['deletion']>
 
-/** Records the start time of a step at its first reconcile, and again after the clock was set back: its timeout begins again. */
-function startTime({ machine }: MachineScope, io: MachineIO, name: StartTime): string {
+/**
+ * Returns the start time of a step. Records it at the first reconcile of the step, and again when the clock was set back, which restarts
+ * the timeout of the step.
+ */
+function ensureStartTime({ machine }: MachineScope, io: MachineIO, name: StartTime): string {
   const status = (machine.status ??= {})
   const recorded = status.deletion?.[name]
   const now = io.clock.now()
@@ -299,7 +302,7 @@ function startTime({ machine }: MachineScope, io: MachineIO, name: StartTime): s
   return startedAt
 }
 
-/** Whether the timeout of the step has expired. Without a timeout, or with 0, it never does. */
+/** Whether the timeout of the step has expired. A timeout that is absent or 0 never expires. */
 function isOverdue({ machine }: MachineScope, io: MachineIO, name: StartTime, limitSeconds: number | undefined): boolean {
   const startedAt = machine.status?.deletion?.[name]
   if (!limitSeconds || startedAt === undefined) return false

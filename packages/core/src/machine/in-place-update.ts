@@ -53,16 +53,16 @@ export const inPlaceUpdate: MachinePhase = async (scope, io) => {
   const answer = await callUpdateMachine(scope, desired, io)
   if (answer.kind === 'blocked') {
     const { message } = answer.waiting
-    const more = message === '' ? '' : `: ${message}`
+    const suffix = message === '' ? '' : `: ${message}`
     machine.metadata.annotations = withWaiting(machine, [answer.waiting], io.clock.now())!
-    scope.update = { reason: 'InPlaceUpdating', message: `In-place update in progress${more}` }
+    scope.update = { reason: 'InPlaceUpdating', message: `In-place update in progress${suffix}` }
     return requeue(answer.retryAfter, 'the update in place to be done')
   }
   await withErrorContext('failed to complete in-place update', () => complete(scope, io))
   return proceed()
 }
 
-/** One of the objects could not be read, and its phase has failed. */
+/** Whether the infrastructure machine or the bootstrap config could not be read, so that its phase has failed. */
 const isUnread = ({ infrastructure, bootstrap }: MachineScope): boolean =>
   infrastructure.state === 'unread' || bootstrap.state === 'unread'
 
@@ -78,8 +78,8 @@ async function desiredObjects(
 ): Promise<UpdateRequest['desired'] | undefined> {
   const latest = async ({ kind, object }: External) => {
     if (!isMarkedForUpdate(object)) return undefined
-    const now = await orAbsent(client.get(kind, keyOf(object), { signal }))
-    return now && isMarkedForUpdate(now) ? withoutState(now) : undefined
+    const current = await orAbsent(client.get(kind, keyOf(object), { signal }))
+    return current && isMarkedForUpdate(current) ? withoutState(current) : undefined
   }
   const infrastructureMachine = await latest(infrastructure)
   const bootstrapConfig = infrastructureMachine && bootstrap && (await latest(bootstrap))
@@ -88,7 +88,7 @@ async function desiredObjects(
 }
 
 async function callUpdateMachine(scope: MachineScope, desired: UpdateRequest['desired'], io: MachineIO): Promise<UpdateAnswer> {
-  const retries = io.updates.retries.of(scope.cluster)
+  const retries = io.updates.retries.countFor(scope.cluster)
   try {
     return await io.outside(() => io.updates.call(scope.machine, { desired, retries, clock: io.clock }, io.signal))
   } catch (err) {

@@ -3,7 +3,7 @@ import { legacyConditionsOf } from '@capstan/kube'
 import { aCluster, aMachine, aNode, aProviderObject, foundObject, nodeConditions } from '@capstan/testing'
 import { describe, expect, test } from 'vitest'
 import { reportLegacyStatus } from './legacy-status.ts'
-import type { MachineScope, StepEnd } from './scope.ts'
+import type { MachineScope, StepResult } from './scope.ts'
 
 const now = Date.UTC(2026, 0, 1, 1)
 const deletionTimestamp = '2026-01-01T00:00:00Z'
@@ -105,10 +105,10 @@ describe('NodeHealthy', () => {
 })
 
 describe('the steps of a deletion', () => {
-  const waiting: StepEnd = { state: 'waiting', outcome: proceed() }
-  const failed: StepEnd = { state: 'failed', message: 'no answer', outcome: proceed() }
-  const done: StepEnd = { state: 'done' }
-  const skipped: StepEnd = { state: 'skipped' }
+  const waiting: StepResult = { state: 'waiting', outcome: proceed() }
+  const failed: StepResult = { state: 'failed', message: 'no answer', outcome: proceed() }
+  const done: StepResult = { state: 'done' }
+  const skipped: StepResult = { state: 'skipped' }
   const stage = { reason: 'DrainingNode', message: 'Drain not completed yet' } as const
   // biome-ignore format: a table
   test.each<[string, MachineScope['steps'], string, string]>([

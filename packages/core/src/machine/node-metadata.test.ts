@@ -15,8 +15,8 @@ const input = (machine: Machine, more: Partial<NodePatchInput> = {}): NodePatchI
 })
 
 /** The Node after the patch. */
-function applyPatch(node: Node, of: NodePatchInput): Node {
-  const patch = nodePatch(node, of)
+function applyPatch(node: Node, input: NodePatchInput): Node {
+  const patch = nodePatch(node, input)
   if (!patch) return node
   const merge = (has: Record<string, string> = {}, changes: Record<string, string | null> = {}) =>
     Object.fromEntries(Object.entries({ ...has, ...changes }).filter(([, value]) => value !== null)) as Record<string, string>
@@ -93,18 +93,18 @@ test('annotations name the Machine and its owner, and record which labels were c
 
 describe('taints', () => {
   const uninitialized = { key: 'node.cluster.x-k8s.io/uninitialized', effect: 'NoSchedule' } as const
-  const theirs = { key: 'theirs', effect: 'NoExecute' } as const
+  const foreignTaint = { key: 'theirs', effect: 'NoExecute' } as const
   const tainted = (...taints: NonNullable<Machine['spec']['taints']>) => aMachine({ spec: { taints } })
   const always = { key: 'a', effect: 'NoSchedule', value: '1', propagation: 'Always' } as const
   const once = { key: 'o', effect: 'NoSchedule', propagation: 'OnInitialization' } as const
   const texts = (node: Node) => node.spec?.taints?.map(({ key, value }) => (value === undefined ? key : `${key}=${value}`))
 
-  test('of initialization are added once, the others for as long as the Machine has them', () => {
-    const first = applyPatch(aNode({ spec: { taints: [uninitialized, theirs] } }), input(tainted(always, once)))
+  test('with propagation OnInitialization are added once, those with Always for as long as the Machine has them', () => {
+    const first = applyPatch(aNode({ spec: { taints: [uninitialized, foreignTaint] } }), input(tainted(always, once)))
     expect(texts(first)).toEqual(['theirs', 'a=1', 'o'])
     expect(nodePatch(first, input(tainted(always, once)))).toBeUndefined()
 
-    const removedByHand = { ...first, spec: { ...first.spec, taints: [theirs] } }
+    const removedByHand = { ...first, spec: { ...first.spec, taints: [foreignTaint] } }
     expect(texts(applyPatch(removedByHand, input(tainted(always, once))))).toEqual(['theirs', 'a=1'])
     expect(texts(applyPatch(first, input(tainted({ ...always, value: '2' }, once))))).toEqual(['theirs', 'a=2', 'o'])
     expect(texts(applyPatch(first, input(tainted(once))))).toEqual(['theirs', 'o'])

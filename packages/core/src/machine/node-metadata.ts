@@ -37,12 +37,12 @@ export interface NodePatch {
 
 /** Returns the merge patch for the Node; `undefined` when there is no difference. */
 export function nodePatch(node: Node, input: NodePatchInput): NodePatch | undefined {
-  const { labels: hasLabels = {}, annotations: hasAnnotations = {} } = node.metadata
+  const { labels: nodeLabels = {}, annotations: nodeAnnotations = {} } = node.metadata
   const labels = wantedLabels(input)
   const copied = copiedAnnotations(input)
   const taints = wantedTaints(node, input)
 
-  const labelChanges = changes(hasLabels, labels, namesIn(hasAnnotations[LabelsFromMachineAnnotation]))
+  const labelChanges = changes(nodeLabels, labels, namesIn(nodeAnnotations[LabelsFromMachineAnnotation]))
   const annotations: Texts = {
     ...copied,
     ...identityAnnotations(input),
@@ -50,8 +50,8 @@ export function nodePatch(node: Node, input: NodePatchInput): NodePatch | undefi
     [AnnotationsFromMachineAnnotation]: Object.keys(copied).sort().join(','),
     [TaintsFromMachineAnnotation]: taints.tracked.join(','),
   }
-  const earlier = [...namesIn(hasAnnotations[AnnotationsFromMachineAnnotation]), OwnerKindAnnotation, OwnerNameAnnotation]
-  const annotationChanges = changes(hasAnnotations, annotations, earlier)
+  const earlier = [...namesIn(nodeAnnotations[AnnotationsFromMachineAnnotation]), OwnerKindAnnotation, OwnerNameAnnotation]
+  const annotationChanges = changes(nodeAnnotations, annotations, earlier)
   const metadata = {
     ...(isEmpty(labelChanges) ? {} : { labels: labelChanges }),
     ...(isEmpty(annotationChanges) ? {} : { annotations: annotationChanges }),
@@ -101,11 +101,11 @@ function wantedTaints(node: Node, input: NodePatchInput): { taints: Taint[]; tra
   // Upstream: the annotation marks the Node as initialized, even when it names no taint.
   const once = annotation === undefined ? specified.filter(({ propagation }) => propagation === 'OnInitialization') : []
   const stillSpecified = new Set(specified.map(taintText))
-  const lost = new Set(namesIn(annotation).filter((text) => !stillSpecified.has(text)))
+  const removed = new Set(namesIn(annotation).filter((text) => !stillSpecified.has(text)))
 
   const taints = (node.spec?.taints ?? []).filter(
     (taint) =>
-      !lost.has(taintText(taint)) && !sameTaint(taint, NodeUninitializedTaint) && !sameTaint(taint, NodeOutdatedRevisionTaint),
+      !removed.has(taintText(taint)) && !sameTaint(taint, NodeUninitializedTaint) && !sameTaint(taint, NodeOutdatedRevisionTaint),
   )
   for (const { key, effect, value } of [...always, ...once]) {
     const at = taints.findIndex((taint) => sameTaint(taint, { key, effect }))
@@ -133,11 +133,11 @@ function revision(object: KubeObject | undefined): number | undefined {
   return text === undefined || !/^\d+$/.test(text) ? undefined : Number(text)
 }
 
-/** Returns the changes from `has` to `wanted`; `null` removes a key that was copied earlier and is no longer wanted. */
-function changes(has: Texts, wanted: Texts, earlier: readonly string[]): Record<string, string | null> {
+/** Returns the changes from `current` to `wanted`; `null` removes a key that was copied earlier and is no longer wanted. */
+function changes(current: Texts, wanted: Texts, earlier: readonly string[]): Record<string, string | null> {
   const changed: Record<string, string | null> = {}
-  for (const [key, value] of Object.entries(wanted)) if (has[key] !== value) changed[key] = value
-  for (const key of earlier) if (has[key] !== undefined && wanted[key] === undefined) changed[key] = null
+  for (const [key, value] of Object.entries(wanted)) if (current[key] !== value) changed[key] = value
+  for (const key of earlier) if (current[key] !== undefined && wanted[key] === undefined) changed[key] = null
   return changed
 }
 
@@ -146,7 +146,7 @@ const taintText = ({ key, effect }: { key: string; effect: string }): string => 
 const sameTaint = (a: Pick<Taint, 'key' | 'effect'>, b: Pick<Taint, 'key' | 'effect'>): boolean => taintText(a) === taintText(b)
 const domainOf = (key: string): string => (key.includes('/') ? key.slice(0, key.indexOf('/')) : '')
 const isWithin = (domain: string, domains: readonly string[]): boolean =>
-  domains.some((one) => domain === one || domain.endsWith(`.${one}`))
+  domains.some((parent) => domain === parent || domain.endsWith(`.${parent}`))
 const isEmpty = (object: object): boolean => Object.keys(object).length === 0
-const pick = (texts: Texts | undefined, matters: (key: string) => boolean): Texts =>
-  Object.fromEntries(Object.entries(texts ?? {}).filter(([key]) => matters(key)))
+const pick = (texts: Texts | undefined, isCopied: (key: string) => boolean): Texts =>
+  Object.fromEntries(Object.entries(texts ?? {}).filter(([key]) => isCopied(key)))

@@ -105,7 +105,7 @@ export interface NodeReport extends Pick<MachineScope, 'machine' | 'cluster' | '
   readonly now: number
 }
 
-/** Returns the NodeReady and NodeHealthy conditions; none while the Machine's existing ones may still be right. Pure. */
+/** Returns the NodeReady and NodeHealthy conditions; none while the Machine's existing conditions may still be correct. Pure. */
 export function nodeConditions(report: NodeReport): NewCondition[] {
   const { machine, cluster, node, health, gracePeriod, now } = report
   const { NodeReady, NodeHealthy } = MachineConditions

@@ -8,8 +8,8 @@ export const owner: MachinePhase = async ({ machine, cluster }) => {
   const { metadata, spec } = machine
   metadata.labels = { ...metadata.labels, [ClusterNameLabel]: spec.clusterName }
   const isOwned = metadata.ownerReferences?.some(({ controller, kind }) => controller || kind === Cluster.kind)
-  const isMadeByOthers = madeByOthers.some((label) => metadata.labels?.[label] !== undefined)
-  if (!isOwned && !isMadeByOthers) ensureOwnerReference(machine, ownerReference(cluster, Cluster))
+  const hasCreatorLabel = CreatorLabels.some((label) => metadata.labels?.[label] !== undefined)
+  if (!isOwned && !hasCreatorLabel) ensureOwnerReference(machine, ownerReference(cluster, Cluster))
   return proceed()
 }
 
@@ -17,4 +17,4 @@ export const owner: MachinePhase = async ({ machine, cluster }) => {
  * Labels of Machines that another object created. That object becomes the owner, also when its reference is missing for a while, as after
  * `clusterctl move`.
  */
-const madeByOthers = [MachineSetNameLabel, MachinePoolNameLabel, MachineControlPlaneNameLabel]
+const CreatorLabels = [MachineSetNameLabel, MachinePoolNameLabel, MachineControlPlaneNameLabel]

@@ -21,7 +21,9 @@ export async function observeReference(scope: MachineScope, io: MachineIO, ref: 
   })
   return toObserved({ ...external, object })
 
-  /** A MachineSet or control plane owns the objects that it creates for a Machine until the Machine does. */
+  /**
+   * Whether the owner created the object for the Machine. A MachineSet or control plane owns such objects until the Machine adopts them.
+   */
   function isCreator({ apiVersion, kind }: OwnerReference, { machine }: MachineScope): boolean {
     const { group } = parseApiVersion(apiVersion)
     if (kind === 'MachineSet' && group === Machine.group) return true

@@ -21,7 +21,7 @@ export interface MachineScope {
   /** Progress of the deletion. */
   deletion: DeletionStage
   /** Results of the deletion steps that the reconcile reached. */
-  readonly steps: { [Name in DeletionStep]?: StepEnd }
+  readonly steps: { [Name in DeletionStep]?: StepResult }
 }
 
 export type ObservedNode =
@@ -47,7 +47,7 @@ export interface DeletionStage {
 /** Deletion steps in their order. */
 export type DeletionStep = 'preDrainHooks' | 'drain' | 'volumes' | 'preTerminateHooks' | 'infrastructure' | 'bootstrap' | 'node'
 
-export type StepEnd =
+export type StepResult =
   | { readonly state: 'done' }
   /** The step was unnecessary or not allowed. */
   | { readonly state: 'skipped' }

@@ -96,7 +96,7 @@ export function significant(machine: Machine): unknown {
   }
 }
 
-/** The last rule that applies wins. */
+/** Returns the phase by the first rule that applies. Without one, the earlier phase stays. */
 function phaseOf({ metadata, spec, status }: Machine): NonNullable<NonNullable<Machine['status']>['phase']> {
   const initialization = status?.initialization
   if (isDeleting({ metadata })) return 'Deleting'
@@ -134,7 +134,7 @@ function upToDateConditions(scope: MachineScope, now: number): NewCondition[] {
 
 /** Conditions of objects that the Machine refers to, and of its Node. */
 const externalConditions = ['BootstrapConfigReady', 'InfrastructureReady', 'NodeHealthy']
-/** Expected while the Machine is being deleted. */
+/** Reasons of these conditions that are expected while the Machine is being deleted. */
 const goneReasons = ['ObjectDeleted', 'ObjectDoesNotExist', 'NodeDeleted', 'NodeDoesNotExist']
 
 function readyCondition(machine: Machine, now: number): NewCondition {
@@ -186,9 +186,9 @@ function mergeControlPlaneComponents(lines: string[]): string[] {
 
 function available({ spec, status }: Machine, now: number): { condition: NewCondition; outcome: Outcome } {
   const { Available } = MachineConditions
-  const isReady = getCondition({ status }, 'Ready') as Condition
-  if (isReady.status !== 'True') return { condition: Available.false('NotReady'), outcome: proceed() }
-  const since = Date.parse(isReady.lastTransitionTime)
+  const ready = getCondition({ status }, 'Ready') as Condition
+  if (ready.status !== 'True') return { condition: Available.false('NotReady'), outcome: proceed() }
+  const since = Date.parse(ready.lastTransitionTime)
   const left = timeLeft({ since, length: seconds(spec.minReadySeconds ?? 0), now })
   if (left <= 0) return { condition: Available.true('Available'), outcome: proceed() }
   return {

@@ -10,9 +10,9 @@ export function templateDifferences({ spec: from }: MachineTemplateSpec, { spec:
   const lines: string[] = []
   if ((from.version ?? '') !== (to.version ?? '')) lines.push(`Version ${from.version ?? ''}, ${to.version ?? ''} required`)
   if (!equal(from.bootstrap, to.bootstrap)) {
-    const [has, wants] = [from, to].map(({ bootstrap }) => bootstrap.dataSecretName ?? 'nil')
+    const [current, desired] = [from, to].map(({ bootstrap }) => bootstrap.dataSecretName ?? 'nil')
     const { configRef } = from.bootstrap
-    lines.push(configRef ? notUpToDate(configRef.kind) : `spec.bootstrap.dataSecretName ${has}, ${wants} required`)
+    lines.push(configRef ? notUpToDate(configRef.kind) : `spec.bootstrap.dataSecretName ${current}, ${desired} required`)
   }
   if (!equal(from.infrastructureRef, to.infrastructureRef)) lines.push(notUpToDate(from.infrastructureRef.kind))
   if ((from.failureDomain ?? '') !== (to.failureDomain ?? '')) {

@@ -51,13 +51,13 @@ export class UpdateCalls {
     return this.#runtime?.ready ?? true
   }
 
-  /** Calls `again` for each blocked Machine when its extension was changed or removed, and for Machines whose call failed. */
-  whenExtensionsChange(again: (machine: ObjectKey) => void): void {
+  /** Calls `enqueue` for each blocked Machine when its extension was changed or removed, and for Machines whose call failed. */
+  whenExtensionsChange(enqueue: (machine: ObjectKey) => void): void {
     this.#runtime?.onChanged?.((extensionConfig) => {
       for (const [uid, { machine, handler }] of this.#answers) {
         if (handler !== undefined && !handler.endsWith(`.${extensionConfig}`)) continue
         this.#answers.delete(uid)
-        again(machine)
+        enqueue(machine)
       }
     })
   }
@@ -68,9 +68,9 @@ export class UpdateCalls {
     // Labels and annotations change on existing objects without an update, some of them continuously.
     const specs = Object.values(desired).map((object) => (object as { readonly spec?: unknown }).spec)
     const cacheKey = stableText([retries, ...specs])
-    const about = { machine: keyOf(machine), cacheKey }
+    const identity = { machine: keyOf(machine), cacheKey }
     const earlier = this.#answers.get(uid)
-    const openRequest: Answer = { ...about, expires: 0, until: 0, message: '' }
+    const openRequest: Answer = { ...identity, expires: 0, until: 0, message: '' }
     this.#answers.set(uid, openRequest)
     const handlers = (await this.#runtime?.handlersFor(UpdateMachine, machine)) ?? []
     const handler = onlyHandler(UpdateMachine, handlers)
@@ -78,7 +78,7 @@ export class UpdateCalls {
 
     const calledAt = clock.elapsed()
     const isCached = earlier?.cacheKey === cacheKey && earlier.expires > calledAt
-    const answer = isCached ? earlier : await this.#callExtension(machine, { desired }, { ...about, handler }, clock, signal)
+    const answer = isCached ? earlier : await this.#callExtension(machine, { desired }, { ...identity, handler }, clock, signal)
     if (!answer) {
       this.#answers.delete(uid)
       return { kind: 'done' }
@@ -94,7 +94,7 @@ export class UpdateCalls {
   async #callExtension(
     machine: Machine,
     request: CallInput<typeof UpdateMachine>,
-    about: Pick<Answer, 'machine' | 'handler' | 'cacheKey'>,
+    identity: Pick<Answer, 'machine' | 'handler' | 'cacheKey'>,
     clock: Clock,
     signal: AbortSignal,
   ): Promise<Answer | undefined> {
@@ -104,7 +104,7 @@ export class UpdateCalls {
     if (retryAfterSeconds <= 0) return undefined
     forgetOldAnswers(this.#answers, calledAt)
     const retryAfter = seconds(retryAfterSeconds)
-    return { ...about, expires: calledAt + retryAfter, until: now + retryAfter, message }
+    return { ...identity, expires: calledAt + retryAfter, until: now + retryAfter, message }
   }
 
   /** Drops the response for a Machine that is no longer updated. */

@@ -46,8 +46,8 @@ const aRule = (name: string, spec: MachineDrainRuleSpec): MachineDrainRule => ({
 
 /** Behavior and order of the one Pod, as text. */
 function decision(pod: Pod, more: Partial<PodsInput> = {}): string {
-  const [one] = classifyPods(input([pod], more))
-  return one!.behavior === 'Drain' ? `Drain ${one!.order}` : one!.behavior
+  const [podDrain] = classifyPods(input([pod], more))
+  return podDrain!.behavior === 'Drain' ? `Drain ${podDrain!.order}` : podDrain!.behavior
 }
 
 // biome-ignore format: a table

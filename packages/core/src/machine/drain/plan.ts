@@ -28,16 +28,16 @@ export type PodDrain = { readonly pod: Pod } & (
  * @throws Error when the namespace of a Pod does not exist
  */
 export function classifyPods(input: PodsInput): PodDrain[] {
-  const decided: PodDrain[] = []
+  const podDrains: PodDrain[] = []
   const withoutNamespace: string[] = []
   for (const pod of [...input.pods].sort((a, b) => compareText(podName(a), podName(b)))) {
-    const one = classify(pod, input)
-    if (one) decided.push(one)
+    const podDrain = classify(pod, input)
+    if (podDrain) podDrains.push(podDrain)
     else withoutNamespace.push(podName(pod))
   }
   if (withoutNamespace.length > 0)
     throw new Error(`Pods with error "Pod Namespace does not exist": ${withoutNamespace.join(', ')}`)
-  return decided
+  return podDrains
 }
 
 /** Classifies one Pod; `undefined` when rules must decide and the namespace of the Pod does not exist. */
@@ -79,8 +79,8 @@ export interface DrainPlan {
 }
 
 /** Selects Pods of the lowest order present to be evicted or awaited. */
-export function planDrain(decided: readonly PodDrain[]): DrainPlan {
-  const waitedFor = decided.filter((one) => one.behavior !== 'Skip')
+export function planDrain(podDrains: readonly PodDrain[]): DrainPlan {
+  const waitedFor = podDrains.filter((podDrain) => podDrain.behavior !== 'Skip')
   const lowest = smallest(waitedFor.map(({ order }) => order))
   const plan: { [List in keyof DrainPlan]: Pod[] } = {
     evict: [],
@@ -90,10 +90,10 @@ export function planDrain(decided: readonly PodDrain[]): DrainPlan {
     completeLater: [],
   }
   for (const { pod, behavior, order } of waitedFor) {
-    const isNow = order === lowest
-    if (behavior === 'WaitCompleted') plan[isNow ? 'completing' : 'completeLater'].push(pod)
+    const isLowest = order === lowest
+    if (behavior === 'WaitCompleted') plan[isLowest ? 'completing' : 'completeLater'].push(pod)
     else if (isDeleting(pod)) plan.deleting.push(pod)
-    else plan[isNow ? 'evict' : 'evictLater'].push(pod)
+    else plan[isLowest ? 'evict' : 'evictLater'].push(pod)
   }
   return plan
 }

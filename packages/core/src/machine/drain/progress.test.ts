@@ -43,7 +43,7 @@ test('lists all Pods that the drain waits for', () => {
   )
 })
 
-test('counts the Pods behind more than five messages', () => {
+test('shows five messages, and counts the Pods with other messages', () => {
   const failed = ['1', '2', '3', '4', '5', '6', '7'].flatMap((error) =>
     error === '6' ? fails(error, 'a', 'b', 'c') : fails(error, error),
   )
@@ -51,6 +51,6 @@ test('counts the Pods behind more than five messages', () => {
   expect([lines?.length, lines?.at(-1)]).toEqual([7, '* 4 Pods with other issues'])
 })
 
-test('is undefined when nothing is left', () => {
+test('is undefined when the drain waits for no Pod', () => {
   expect(drainProgress(nothing, 'x')).toBeUndefined()
 })

@@ -16,9 +16,9 @@ export interface DrainResult extends Omit<DrainPlan, 'evict'> {
 export function drainProgress(result: DrainResult, startedAt: string): string | undefined {
   const { deleting, failed, completing, evictLater, completeLater } = result
   const lines: string[] = []
-  if (deleting.length > 0) lines.push(`* ${pods(deleting)}: deletionTimestamp set, but still not removed from the Node`)
+  if (deleting.length > 0) lines.push(`* ${podsText(deleting)}: deletionTimestamp set, but still not removed from the Node`)
   appendAll(lines, failureLines(failed))
-  if (completing.length > 0) lines.push(`* ${pods(completing)}: waiting for completion`)
+  if (completing.length > 0) lines.push(`* ${podsText(completing)}: waiting for completion`)
   if (evictLater.length > 0) {
     lines.push(
       `After above Pods have been removed from the Node, the following Pods will be evicted: ${shortList(evictLater.map(podName), MaxPods)}`,
@@ -36,7 +36,7 @@ function failureLines(failed: readonly FailedEviction[]): string[] {
   const byMessage = [...Map.groupBy(failed, ({ message }) => message)].sort(([a], [b]) => compareText(a, b))
   const lines = byMessage
     .slice(0, MaxMessages)
-    .map(([message, evictions]) => `* ${pods(evictions.map(({ pod }) => pod))}: ${failureText(message)}`)
+    .map(([message, evictions]) => `* ${podsText(evictions.map(({ pod }) => pod))}: ${failureText(message)}`)
   const others = byMessage.slice(MaxMessages).reduce((count, [, evictions]) => count + evictions.length, 0)
   return others === 0 ? lines : [...lines, `* ${others} ${others === 1 ? 'Pod' : 'Pods'} with other issues`]
 }
@@ -51,8 +51,9 @@ const BudgetViolated = "evict pod as it would violate the pod's disruption budge
 const MaxMessages = 5
 const MaxPods = 3
 
-const pods = (of: readonly Pod[]): string => `${of.length === 1 ? 'Pod' : 'Pods'} ${shortList(of.map(podName), MaxPods)}`
+const podsText = (pods: readonly Pod[]): string =>
+  `${pods.length === 1 ? 'Pod' : 'Pods'} ${shortList(pods.map(podName), MaxPods)}`
 
-/** Lists the first names and the number of further ones. */
+/** Lists the first `max` names, and the number of other names. */
 export const shortList = (names: readonly string[], max: number): string =>
   [...names.slice(0, max), ...(names.length > max ? [`... (${names.length - max} more)`] : [])].join(', ')
