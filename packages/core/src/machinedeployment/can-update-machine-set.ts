@@ -23,8 +23,8 @@ interface Answer {
   readonly handler: string
   /** Differences that no extension covers, a sentence for each object; empty when the Machines can be updated in place. */
   readonly uncovered: readonly string[]
-  /** Time of the response in milliseconds. */
-  readonly given: number
+  /** Time of the response, by `Clock.elapsed`. */
+  readonly receivedAt: number
 }
 
 /**
@@ -39,44 +39,44 @@ export class InPlaceDecisions {
   changes = 0
   readonly #byDeployment = new Map<string, Map<string, Answer>>()
   /** Deployments with open requests. */
-  readonly #asking = new Map<string, ObjectKey>()
+  readonly #openRequests = new Map<string, ObjectKey>()
 
   constructor(runtime: RuntimeClient) {
     this.runtime = runtime
   }
 
   /**
-   * Drops the responses of an extension that was changed or removed, and calls `again` for each deployment with open requests, because the
-   * changed extension may be the one that they wait for.
+   * Drops the responses of an extension that was changed or removed, and calls `enqueue` for each deployment with open requests, because
+   * the changed extension may be the one that they wait for.
    */
-  whenExtensionsChange(again: (deployment: ObjectKey) => void): void {
+  whenExtensionsChange(enqueue: (deployment: ObjectKey) => void): void {
     this.runtime.onChanged?.((extensionConfig) => {
       this.changes++
       for (const answers of this.#byDeployment.values()) {
-        for (const [question, { handler }] of answers) if (handler.endsWith(`.${extensionConfig}`)) answers.delete(question)
+        for (const [requestKey, { handler }] of answers) if (handler.endsWith(`.${extensionConfig}`)) answers.delete(requestKey)
       }
-      for (const deployment of this.#asking.values()) again(deployment)
+      for (const deployment of this.#openRequests.values()) enqueue(deployment)
     })
   }
 
   /** Records that requests for this deployment are open; if they fail, the next change of an extension triggers a retry. */
   begin(deployment: ObjectKey): void {
-    this.#asking.set(keyText(deployment), deployment)
+    this.#openRequests.set(keyText(deployment), deployment)
   }
 
   end(deployment: ObjectKey): void {
-    this.#asking.delete(keyText(deployment))
+    this.#openRequests.delete(keyText(deployment))
   }
 
-  findAnswer(deployment: ObjectKey, question: string, now: number): Answer | undefined {
-    const known = this.#byDeployment.get(keyText(deployment))?.get(question)
-    return known && now < known.given + AnswerLifetime ? known : undefined
+  findAnswer(deployment: ObjectKey, requestKey: string, now: number): Answer | undefined {
+    const known = this.#byDeployment.get(keyText(deployment))?.get(requestKey)
+    return known && now < known.receivedAt + AnswerLifetime ? known : undefined
   }
 
-  addAnswer(deployment: ObjectKey, question: string, answer: Answer): void {
+  addAnswer(deployment: ObjectKey, requestKey: string, answer: Answer): void {
     const key = keyText(deployment)
     const known = this.#byDeployment.get(key) ?? new Map<string, Answer>()
-    known.set(question, answer)
+    known.set(requestKey, answer)
     this.#byDeployment.set(key, known)
   }
 
@@ -117,9 +117,9 @@ export async function movableSets(
   return movable
 }
 
-type AskingIO = MachineDeploymentIO & { readonly inPlace: InPlaceDecisions }
+type InPlaceIO = MachineDeploymentIO & { readonly inPlace: InPlaceDecisions }
 
-async function isMovable(set: MachineSet, target: MachineSet, scope: MachineDeploymentScope, io: AskingIO): Promise<boolean> {
+async function isMovable(set: MachineSet, target: MachineSet, scope: MachineDeploymentScope, io: InPlaceIO): Promise<boolean> {
   const { machineDeployment } = scope
   const { inPlace, clock, events, log } = io
   const { name } = set.metadata
@@ -129,16 +129,16 @@ async function isMovable(set: MachineSet, target: MachineSet, scope: MachineDepl
   if (handler === undefined) return false
 
   const templates = await templatesOfBoth(set, scope, io)
-  const retries = inPlace.retries.of(scope.cluster)
+  const retries = inPlace.retries.countFor(scope.cluster)
   const specs = [set, target].map(({ spec }) => spec.template.spec)
   // Independent of member order, which the server may change.
-  const question = stableText([name, handler, retries, specs, relevantParts(templates)])
-  const known = inPlace.findAnswer(key, question, clock.elapsed())
+  const requestKey = stableText([name, handler, retries, specs, relevantParts(templates)])
+  const known = inPlace.findAnswer(key, requestKey, clock.elapsed())
   if (known) return known.uncovered.length === 0
 
   const { changes } = inPlace
   const uncovered = templates.kind === 'obstacle' ? [templates.text] : await callExtension(handler, set, target, templates, io)
-  if (inPlace.changes === changes) inPlace.addAnswer(key, question, { handler, uncovered, given: clock.elapsed() })
+  if (inPlace.changes === changes) inPlace.addAnswer(key, requestKey, { handler, uncovered, receivedAt: clock.elapsed() })
   if (uncovered.length === 0) {
     log.info('MachineSet can be updated in-place by extensions', { MachineSet: name, handler })
     return true
@@ -154,15 +154,15 @@ async function callExtension(
   set: MachineSet,
   target: MachineSet,
   templates: BothTemplates,
-  io: AskingIO,
+  io: InPlaceIO,
 ): Promise<string[]> {
-  const question = {
+  const request = {
     current: { machineSet: withoutState(set) as MachineSet, ...templates.current },
     desired: { machineSet: withoutState(target) as MachineSet, ...templates.desired },
   }
   const { runtime } = io.inPlace
-  const answer = await io.outside(() => runtime.call(CanUpdateMachineSet, set, handler, question, { signal: io.signal }))
-  return uncoveredOfMachineSet(question, answer, handler)
+  const answer = await io.outside(() => runtime.call(CanUpdateMachineSet, set, handler, request, { signal: io.signal }))
+  return uncoveredOfMachineSet(request, answer, handler)
 }
 
 interface Templates {
@@ -183,8 +183,8 @@ async function templatesOfBoth(
   io: MachineDeploymentIO,
 ): Promise<BothTemplates | { readonly kind: 'obstacle'; readonly text: string }> {
   const { infrastructureRef, bootstrap } = set.spec.template.spec
-  const current = templates(await readTemplate(set, infrastructureRef, io), await readTemplate(set, bootstrap.configRef, io))
-  const desired = templates(infrastructureTemplate, bootstrapTemplate)
+  const current = toTemplates(await readTemplate(set, infrastructureRef, io), await readTemplate(set, bootstrap.configRef, io))
+  const desired = toTemplates(infrastructureTemplate, bootstrapTemplate)
   const obstacle = (text: string) => ({ kind: 'obstacle', text }) as const
   if (!current) return obstacle('a template of the MachineSet does not exist')
   if (!desired) return obstacle('a template of the MachineDeployment does not exist')
@@ -198,7 +198,7 @@ async function templatesOfBoth(
   return { kind: 'both', current, desired }
 }
 
-function templates(infrastructure: Observed, bootstrap: Observed): Templates | undefined {
+function toTemplates(infrastructure: Observed, bootstrap: Observed): Templates | undefined {
   const infrastructureMachineTemplate = externalOf(infrastructure)?.object
   if (!infrastructureMachineTemplate || bootstrap.state === 'missing' || bootstrap.state === 'unread') return undefined
   const config = externalOf(bootstrap)?.object
@@ -214,9 +214,11 @@ async function readTemplate(set: MachineSet, ref: ContractRef | undefined, io: M
 }
 
 /** Parts of a request that may change the response. Labels and annotations cannot, nor can replicas, which change with every step. */
-const relevantParts = (of: Awaited<ReturnType<typeof templatesOfBoth>>): unknown =>
-  of.kind === 'obstacle'
-    ? of.text
-    : [of.current, of.desired].flatMap(({ infrastructureMachineTemplate, bootstrapConfigTemplate }) =>
-        [infrastructureMachineTemplate, bootstrapConfigTemplate].map((one) => one && [one.apiVersion, one['spec']]),
+const relevantParts = (templates: Awaited<ReturnType<typeof templatesOfBoth>>): unknown =>
+  templates.kind === 'obstacle'
+    ? templates.text
+    : [templates.current, templates.desired].flatMap(({ infrastructureMachineTemplate, bootstrapConfigTemplate }) =>
+        [infrastructureMachineTemplate, bootstrapConfigTemplate].map(
+          (template) => template && [template.apiVersion, template['spec']],
+        ),
       )

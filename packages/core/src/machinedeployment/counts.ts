@@ -14,7 +14,7 @@ export function reportedCounts(sets: readonly MachineSet[]): Partial<MachineCoun
   return counts
 }
 
-/** The same counts for calculations: unreported ones are 0. */
+/** Sums the counts of the sets for calculations. A count that no set reports is 0. */
 export const machineDeploymentCounts = (sets: readonly MachineSet[]): MachineCounts => ({
   replicas: 0,
   readyReplicas: 0,

@@ -30,14 +30,14 @@ describe('the current set', () => {
     ['is younger than an expired rollout.after', aDeployment('v1', '2026-01-02T12:00:00Z'), 'c', ['a', 'b', 'x'], ''],
     ['may be created exactly at an expired rollout.after', aDeployment('v1', '2026-01-03T00:00:00Z'), 'c', ['a', 'b', 'x'], ''],
     [
-      'is absent when rollout.after is now and all are older',
+      'is absent when rollout.after is now and all sets are older',
       aDeployment('v1', '2026-01-10T00:00:00Z'),
       undefined,
       ['a', 'b', 'c', 'x'],
       'MachineDeployment spec.rollout.after expired',
     ],
     [
-      'is absent when all are older than an expired rollout.after',
+      'is absent when all sets are older than an expired rollout.after',
       aDeployment('v1', '2026-01-08T00:00:00Z'),
       undefined,
       ['a', 'b', 'c', 'x'],

@@ -20,7 +20,7 @@ export function setsByRole(deployment: MachineDeployment, sets: readonly Machine
   const isExpired = after <= now
   const current = isExpired ? candidates.find((set) => createdAt(set) >= after) : candidates[0]
   const old = sets.filter((set) => set !== current).toSorted(byAge)
-  // `rollout.after` demands new Machines.
+  // Machines of sets that are older than an expired `rollout.after` must be replaced, not updated in place.
   const eligible = old.filter((set) => !hasTemplate(set) && !(isExpired && createdAt(set) < after))
   const reason = current ? '' : createReason(deployment, old, isExpired && candidates.length > 0)
   return { current, old, eligible, createReason: reason }

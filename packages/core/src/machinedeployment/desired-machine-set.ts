@@ -68,7 +68,7 @@ export function revisionOf({ metadata }: MachineSet): Revision {
 /** Returns the name of a new set. */
 export const machineSetName = ({ metadata }: MachineDeployment, random: Random): string => simpleName(`${metadata.name}-`, random)
 
-/** Makes a set to create. Its name and the hash in its labels end in the same random characters. */
+/** Returns a set to create. Its name and the hash in its labels end in the same random characters. */
 export function newMachineSet(deployment: MachineDeployment, name: string, role: SetRole): Input<MachineSet> {
   const { metadata, spec } = deployment
   const hash = `${fnv32a(JSON.stringify(spec.template))}-${name.slice(-5)}`
@@ -195,7 +195,7 @@ const machineLabels = ({ spec }: MachineDeployment, hash: string) => ({
 })
 
 /** Fields that all sets take from the deployment. Version, references and failure domain stay as the set was created. */
-function inPlaceFields(deployment: MachineDeployment, made: MachineSpec, hash: string, replicas: number) {
+function inPlaceFields(deployment: MachineDeployment, createdSpec: MachineSpec, hash: string, replicas: number) {
   const { deletion, machineNaming, template } = deployment.spec
   const { minReadySeconds, readinessGates, taints, deletion: nodeDeletion } = template.spec
   const labels = machineLabels(deployment, hash)
@@ -207,7 +207,7 @@ function inPlaceFields(deployment: MachineDeployment, made: MachineSpec, hash: s
     template: {
       // Upstream's type leaves out an empty map.
       metadata: { labels, annotations: isEmpty(annotations) ? undefined : annotations },
-      spec: { ...made, minReadySeconds, readinessGates, taints, deletion: nodeDeletion },
+      spec: { ...createdSpec, minReadySeconds, readinessGates, taints, deletion: nodeDeletion },
     },
   }
 }

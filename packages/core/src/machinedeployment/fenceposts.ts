@@ -32,8 +32,8 @@ export function leastAvailable(deployment: MachineDeployment): number | undefine
   }
 }
 
-function limitOf(value: number | string, of: number, round: (share: number) => number, field: string): number {
-  const share = shareOf(value, of, round)
+function limitOf(value: number | string, replicas: number, round: (share: number) => number, field: string): number {
+  const share = shareOf(value, replicas, round)
   if (share !== undefined) return share
   const error = invalid(`spec.rollout.strategy.rollingUpdate.${field}`, value, 'must be either an int or a percentage')
   throw new TerminalError(`${error.field}: ${error.text}`)

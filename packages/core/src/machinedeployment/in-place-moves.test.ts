@@ -70,9 +70,9 @@ const byNumber = (a: { name: string }, b: { name: string }): number => number(a)
 /** Reconciles the MachineDeployment once; returns what it read and decided. */
 function reconcileDeployment(world: World): string {
   const existing = world.sets.find(({ template }) => template === world.template)
-  const made = existing ? undefined : aSet(`ms${world.sets.length + 1}`, world.template, [])
-  const current = existing ?? made!
-  if (made) world.sets.push(made)
+  const created = existing ? undefined : aSet(`ms${world.sets.length + 1}`, world.template, [])
+  const current = existing ?? created!
+  if (created) world.sets.push(created)
   const old = world.sets.filter((set) => set !== current)
   const all = current.machines.filter(({ isPending }) => isPending).map(({ name }) => name)
   const unseen = all.filter((name) => !current.acknowledged.includes(name))
@@ -82,8 +82,8 @@ function reconcileDeployment(world: World): string {
   const plan = planRollingUpdate({ ...rollout, inPlace: { ...rollout.inPlace!, movable } })
   const lines = world.sets.map((set) => {
     const to = plan.find((scale) => scale.set === set.name)?.to ?? set.desired
-    const found = `${set.existing}/${set === made ? to : set.desired}`
-    const counts = set === made || to === set.desired ? found : `${found} -> ${set.existing}/${to}`
+    const found = `${set.existing}/${set === created ? to : set.desired}`
+    const counts = set === created || to === set.desired ? found : `${found} -> ${set.existing}/${to}`
     return { set, to, counts: `${set.name} ${counts}, ${set.available} available, ${set.upToDate} upToDate` }
   })
   for (const { set, to } of lines) set.desired = to
@@ -376,9 +376,9 @@ test('in-place updates keep the limits, create at most one Machine, and end, in 
       const world = aWorld(replicas, surge, unavailable, { keepsMarks: false })
       const least = replicas - Math.min(unavailable, replicas)
       for (let step = 0; step < 2000; step++) {
-        const who = chance.next().value! % (world.sets.length + 1)
-        if (who === 0) reconcileDeployment(world)
-        else reconcileSet(world, world.sets[who - 1]!)
+        const actor = chance.next().value! % (world.sets.length + 1)
+        if (actor === 0) reconcileDeployment(world)
+        else reconcileSet(world, world.sets[actor - 1]!)
         const all = world.sets.flatMap((set) => set.machines)
         expect(all.length).toBeLessThanOrEqual(replicas + surge)
         expect(all.filter(({ isUpdating }) => !isUpdating).length).toBeGreaterThanOrEqual(least)
@@ -404,9 +404,9 @@ test('a rollout ends with the desired Machines despite changes by users and exte
       const world = aWorld(replicas, surge, unavailable, { keepsMarks: false })
       const draw = () => chance.next().value!
       for (let step = 0; step < 3000; step++) {
-        const who = draw() % (world.sets.length + 1)
-        if (who === 0) reconcileDeployment(world)
-        else reconcileSet(world, world.sets[who - 1]!)
+        const actor = draw() % (world.sets.length + 1)
+        if (actor === 0) reconcileDeployment(world)
+        else reconcileSet(world, world.sets[actor - 1]!)
         const all = world.sets.flatMap((set) => set.machines.map(({ name }) => name))
         expect(new Set(all).size).toBe(all.length)
         if (step < 200) {

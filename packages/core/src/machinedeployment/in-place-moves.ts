@@ -18,11 +18,14 @@ import type { Rollout, Scale, ScalePlan, SetCounts } from './rollout-plan.ts'
 export interface Arrivals {
   /** Machines that still have the annotation, sorted: written to the set. */
   readonly all: readonly string[]
-  /** Machines that its `spec.replicas` does not include yet. */
+  /** Machines that `spec.replicas` of the set does not include yet. */
   readonly unseen: readonly string[]
 }
 
-/** The list on the set and the annotation on the Machine together count each Machine once, at any point between the writes. */
+/**
+ * Returns the Machines that have arrived. The list on the set and the annotation on the Machine together ensure that each Machine is
+ * counted once, even when the process stops between two writes.
+ */
 export function arrivals(current: MachineSet | undefined, machines: readonly Machine[]): Arrivals {
   if (!current) return { all: [], unseen: [] }
   const all = machines
@@ -53,10 +56,10 @@ export function moveCandidates(rollout: Rollout): readonly SetCounts[] {
 export function preferMoves(rollout: Rollout, plan: ScalePlan): void {
   const { maxSurge, current, inPlace } = rollout
   if (!inPlace || inPlace.movable.size === 0) return
-  const more = plan.target(current) - current.desired
-  if (more <= 0) return
-  const withoutSurge = Math.max(more - maxSurge, 0)
-  const surge = more - withoutSurge
+  const increase = plan.target(current) - current.desired
+  if (increase <= 0) return
+  const withoutSurge = Math.max(increase - maxSurge, 0)
+  const surge = increase - withoutSurge
   if (surge <= 0) return
   if (withoutSurge === 0 && !isProgressing(rollout, plan)) {
     plan.scale(current, current.desired + 1, 'surge 1 allowed to create availability for in-place updates')
@@ -74,15 +77,15 @@ function isProgressing({ current, old, inPlace }: Rollout, plan: ScalePlan): boo
 }
 
 /** Returns the plan relative to the sets as read: the current set grows by the arrivals, plus the decided change. */
-export function acknowledgeArrivals(found: Rollout, raised: Rollout, plan: ScalePlan): readonly Scale[] {
-  const arrived = found.inPlace?.arrived ?? []
+export function acknowledgeArrivals(rolloutAsRead: Rollout, rolloutWithArrivals: Rollout, plan: ScalePlan): readonly Scale[] {
+  const arrived = rolloutAsRead.inPlace?.arrived ?? []
   if (arrived.length === 0) return plan.scales
-  const { name, desired } = found.current
-  const to = plan.target(raised.current)
+  const { name, desired } = rolloutAsRead.current
+  const to = plan.target(rolloutWithArrivals.current)
   const others = plan.scales.filter(({ set }) => set !== name)
   if (to === desired) return others
   const reason = `acknowledge Machines ${arrived.join(',')} moved from an old MachineSet`
-  return [{ set: name, from: desired, to, reasons: [reason, ...plan.reasons(raised.current)] }, ...others]
+  return [{ set: name, from: desired, to, reasons: [reason, ...plan.reasons(rolloutWithArrivals.current)] }, ...others]
 }
 
 /** Annotations about moves, written to a set together with its replicas. */

@@ -20,7 +20,7 @@ export function reportLegacyStatus({ machineDeployment, machineSets, rolloutFail
   if (least === undefined) return
   const { current } = setsByRole(machineDeployment, machineSets, now)
   const { availableReplicas } = machineDeploymentCounts(machineSets)
-  // Upstream: of the wanted replicas, not of those that exist.
+  // Upstream subtracts available replicas from the desired replicas, not from existing ones.
   const replicas = machineSets.reduce((sum, { spec }) => sum + (spec.replicas ?? 0), 0)
   const available = total(machineSets, 'availableReplicas')
   reportLegacy(machineDeployment, {
@@ -36,7 +36,7 @@ export function reportLegacyStatus({ machineDeployment, machineSets, rolloutFail
           'Available',
           'WaitingForAvailableMachines',
           'Warning',
-          // Upstream: decides by available Nodes, but reports Machines.
+          // Upstream: the v1beta1 count of available replicas decides, but the message has the v1beta2 count.
           `Minimum availability requires ${least} replicas, current ${availableReplicas} available`,
         ),
     current

@@ -32,7 +32,7 @@ export const labelMachineSets: MachineDeploymentPhase = async (scope, { client, 
   const labels = { [MachineDeploymentNameLabel]: name }
   const isLabelled = ({ metadata }: MachineSet) => metadata.labels?.[MachineDeploymentNameLabel] === name
   const patch = { type: 'merge', body: { metadata: { labels } } } as const
-  const labelled = async (set: MachineSet) => (isLabelled(set) ? set : client.patch(MachineSet, keyOf(set), patch, { signal }))
-  scope.machineSets &&= await Promise.all(scope.machineSets.map(labelled))
+  const ensureLabel = async (set: MachineSet) => (isLabelled(set) ? set : client.patch(MachineSet, keyOf(set), patch, { signal }))
+  scope.machineSets &&= await Promise.all(scope.machineSets.map(ensureLabel))
   return proceed()
 }

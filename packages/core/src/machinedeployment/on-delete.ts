@@ -20,11 +20,15 @@ export function planOnDelete(rollout: Rollout): readonly Scale[] {
     surplus -= missing
   }
   for (const set of old) {
-    const less = Math.min(plan.target(set), surplus)
-    if (less <= 0) continue
+    const reduction = Math.min(plan.target(set), surplus)
+    if (reduction <= 0) continue
     // Upstream subtracts from spec.replicas here, which undoes the first loop's change to the same set; the next reconcile corrects that.
-    plan.scale(set, plan.target(set) - less, 'scale down to align MachineSet spec.replicas to MachineDeployment spec.replicas')
-    surplus -= less
+    plan.scale(
+      set,
+      plan.target(set) - reduction,
+      'scale down to align MachineSet spec.replicas to MachineDeployment spec.replicas',
+    )
+    surplus -= reduction
   }
   return plan.scales
 }

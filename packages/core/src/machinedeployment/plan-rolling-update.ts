@@ -1,19 +1,20 @@
 /**
  * Plans the next step of a rolling update. It does not rely on MachineSets to delete unavailable Machines first: every reduction counts as
- * one of available Machines, so that `maxUnavailable` holds in any case. Upstream: machinedeployment_rollout_rollingupdate.go, v1.14.
+ * a reduction of available Machines, so that `maxUnavailable` holds in any case. Upstream: machinedeployment_rollout_rollingupdate.go,
+ * v1.14.
  */
 import { acknowledgeArrivals, preferMoves, withArrivals } from './in-place-moves.ts'
 import type { Rollout, Scale, SetCounts } from './rollout-plan.ts'
 import { machinesOf, ScalePlan, sum } from './rollout-plan.ts'
 
-export function planRollingUpdate(found: Rollout): readonly Scale[] {
+export function planRollingUpdate(rolloutAsRead: Rollout): readonly Scale[] {
   const plan = new ScalePlan()
-  const rollout = withArrivals(found)
+  const rollout = withArrivals(rolloutAsRead)
   scaleCurrent(rollout, plan)
   scaleOld(rollout, plan)
   preferMoves(rollout, plan)
   if (plan.isEmpty) breakDeadlock(rollout, plan)
-  return acknowledgeArrivals(found, rollout, plan)
+  return acknowledgeArrivals(rolloutAsRead, rollout, plan)
 }
 
 /** Scales the current set to the wanted replicas: down at once, up within the surge limit. */
@@ -23,12 +24,12 @@ export function scaleCurrent({ replicas, maxSurge, current, old }: Rollout, plan
     return
   }
   const machines = sum([current, ...old], machinesOf)
-  const more = Math.min(replicas + maxSurge - machines, replicas - current.desired)
-  if (more <= 0) return
+  const increase = Math.min(replicas + maxSurge - machines, replicas - current.desired)
+  if (increase <= 0) return
   const surge = maxSurge > 0 ? ` + ${maxSurge} maxSurge` : ''
   plan.scale(
     current,
-    current.desired + more,
+    current.desired + increase,
     `${machines} current Machines < ${replicas} MachineDeployment spec.replicas${surge}`,
   )
 }
@@ -60,29 +61,29 @@ interface Budget {
 /** Removes up to `most` replicas from an old set, without breaching the minimum of available Machines. */
 function reduce(set: SetCounts, most: number, budget: Budget, plan: ScalePlan): void {
   const target = plan.target(set)
-  let less = Math.min(most, budget.replicas)
-  if (less <= 0) return
+  let reduction = Math.min(most, budget.replicas)
+  if (reduction <= 0) return
 
   let removed = 0
   if (set.available > 0) {
     const spare = Math.max(budget.available - budget.minAvailable, 0)
-    removed = Math.max(set.existing - (target - less), 0)
+    removed = Math.max(set.existing - (target - reduction), 0)
     if (removed > spare) {
       const lowest = Math.min(set.existing - spare, target)
-      less = target - lowest
+      reduction = target - lowest
       removed = Math.max(set.existing - lowest, 0)
     }
   }
-  const lost = Math.min(set.available, removed)
-  if (less > 0) {
+  const availableRemoved = Math.min(set.available, removed)
+  if (reduction > 0) {
     const reason =
-      lost > 0
+      availableRemoved > 0
         ? `${budget.available} available replicas > ${budget.minAvailable} minimum available replicas`
         : 'scale down to align to existing Machines or scale down by removing unavailable replicas (and no available replicas exist on the MachineSet)'
-    plan.scale(set, target - less, reason)
+    plan.scale(set, target - reduction, reason)
   }
-  budget.available -= lost
-  budget.replicas = Math.max(budget.replicas - less, 0)
+  budget.available -= availableRemoved
+  budget.replicas = Math.max(budget.replicas - reduction, 0)
 }
 
 /**

@@ -8,9 +8,9 @@ import { ScalePlan, sum } from './rollout-plan.ts'
 /** A set with the annotations that its MachineDeployment wrote when it last scaled it. */
 export interface ScaledSet extends SetCounts {
   /** Annotation `desired-replicas`. */
-  readonly desiredThen: number | undefined
+  readonly recordedDesired: number | undefined
   /** Annotation `max-replicas`. */
-  readonly maxThen: number | undefined
+  readonly recordedMax: number | undefined
 }
 
 export interface PausedRollout extends Pick<Rollout, 'replicas' | 'maxSurge'> {
@@ -38,8 +38,8 @@ export function planProportionalScale(rollout: PausedRollout): readonly Scale[] 
 }
 
 /** Whether the set was scaled for all wanted replicas and has them available. */
-const isSaturated = ({ desired, desiredThen, available }: ScaledSet, replicas: number): boolean =>
-  desired === replicas && desiredThen === replicas && available === replicas
+const isSaturated = ({ desired, recordedDesired, available }: ScaledSet, replicas: number): boolean =>
+  desired === replicas && recordedDesired === replicas && available === replicas
 
 function spreadChange({ replicas, maxSurge, existing }: PausedRollout, active: readonly ScaledSet[], plan: ScalePlan): void {
   const allowed = replicas > 0 ? replicas + maxSurge : 0
@@ -52,7 +52,7 @@ function spreadChange({ replicas, maxSurge, existing }: PausedRollout, active: r
   const targets = new Map<ScaledSet, number>()
   let spent = 0
   for (const set of ordered) {
-    const share = replicas === 0 ? -set.desired : proportion(set, replicas + maxSurge, set.maxThen ?? existing)
+    const share = replicas === 0 ? -set.desired : proportion(set, replicas + maxSurge, set.recordedMax ?? existing)
     const step = change > 0 ? Math.min(share, change - spent) : Math.max(share, change - spent)
     const taken = spent === change ? 0 : step
     targets.set(set, set.desired + taken)

@@ -89,7 +89,10 @@ const performStep: MachineDeploymentPhase = async (scope, io) => {
   return untilRolloutAfter(machineDeployment, io.clock.now())
 }
 
-/** Returns why no set can be created now. The final check is live: a stale cache must not lead to a second set. */
+/**
+ * Returns the outcome of the reconcile if no set can be created now. The final check is a live read: a stale cache must not lead to a
+ * second set.
+ */
 async function obstacleToCreate(
   scope: MachineDeploymentScope,
   { client, signal }: ReconcileContext,
@@ -107,8 +110,8 @@ async function obstacleToCreate(
 }
 
 /**
- * Returns why a set that receives Machines must not create any now: a Machine has arrived that the cache does not show yet. An old set's
- * status may change before the Machine cache does.
+ * Returns the outcome of the reconcile if a set that receives Machines must not create Machines now, because a Machine has arrived that the
+ * cache does not show yet. An old set's status may change before the Machine cache does.
  */
 async function obstacleToGrow(
   current: MachineSet,
@@ -231,7 +234,7 @@ function scaledSet(set: MachineSet): ScaledSet {
     const value = Number.parseInt(set.metadata.annotations?.[annotation] ?? '', 10)
     return Number.isNaN(value) ? undefined : value
   }
-  return { ...countsOf(set), desiredThen: number(DesiredReplicasAnnotation), maxThen: number(MaxReplicasAnnotation) }
+  return { ...countsOf(set), recordedDesired: number(DesiredReplicasAnnotation), recordedMax: number(MaxReplicasAnnotation) }
 }
 
 /** Whether all replicas exist, have the current template and are available. */

@@ -237,8 +237,8 @@ describe('the strategy OnDelete', () => {
 describe('while the rollout is paused', () => {
   const scaled = (name: string, desired: number, more: Partial<ScaledSet> = {}): ScaledSet => ({
     ...aSet(name, desired),
-    desiredThen: 10,
-    maxThen: 11,
+    recordedDesired: 10,
+    recordedMax: 11,
     ...more,
   })
   const paused = { replicas: 10, maxSurge: 1, isRollingUpdate: true, existing: 10 }

@@ -39,9 +39,9 @@ export const checkMachines: MachineHealthCheckPhase = async (scope, io) => {
   scope.isAnyUnhealthy = totals.unhealthy > 0
 
   const errors: unknown[] = []
-  for (const one of checked) {
+  for (const target of checked) {
     try {
-      await report(one, scope, io)
+      await report(target, scope, io)
     } catch (err) {
       errors.push(err)
     }
@@ -81,10 +81,10 @@ async function report(target: CheckedTarget, scope: MachineHealthCheckScope, io:
   const { machine, health } = target
   if (health.kind === 'pending' || health.kind === 'unknown') return
   const templateRef = scope.healthCheck.spec.remediation?.templateRef
-  const mayRemediate = scope.limit?.allowed === true
-  const change: MachineChange = { conditions: [health.condition], legacy: [health.legacy], isRestricted: !mayRemediate }
+  const isRemediationAllowed = scope.limit?.allowed === true
+  const change: MachineChange = { conditions: [health.condition], legacy: [health.legacy], isRestricted: !isRemediationAllowed }
   let failure: unknown
-  if (mayRemediate && templateRef) {
+  if (isRemediationAllowed && templateRef) {
     try {
       if (health.kind === 'healthy') await endExternalRemediation(machine, templateRef, io)
       else appendAll(change.conditions, await requestExternalRemediation(machine, templateRef, scope, io))
@@ -92,7 +92,7 @@ async function report(target: CheckedTarget, scope: MachineHealthCheckScope, io:
       failure = err
       if (err instanceof RemediationProblem) change.conditions.push(err.condition)
     }
-  } else if (mayRemediate && health.kind === 'unhealthy') {
+  } else if (isRemediationAllowed && health.kind === 'unhealthy') {
     change.remediateByOwner = true
   }
   await reportHealth(machine, change, scope.healthCheck, io)
@@ -100,6 +100,6 @@ async function report(target: CheckedTarget, scope: MachineHealthCheckScope, io:
 }
 
 function nextCheck(checked: readonly CheckedTarget[]): Outcome {
-  const coming = checked.flatMap(({ health }) => (health.kind === 'pending' ? [health.after] : []))
-  return coming.length === 0 ? proceed() : requeue(smallest(coming), 'Machines may become unhealthy')
+  const delays = checked.flatMap(({ health }) => (health.kind === 'pending' ? [health.after] : []))
+  return delays.length === 0 ? proceed() : requeue(smallest(delays), 'Machines may become unhealthy')
 }

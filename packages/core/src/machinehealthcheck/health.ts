@@ -34,7 +34,7 @@ export interface Target {
 
 export type Health =
   | { readonly kind: 'unhealthy' | 'healthy'; readonly condition: NewCondition; readonly legacy: NewLegacyCondition }
-  /** Not unhealthy yet: becomes so after `after` milliseconds without a change. */
+  /** The Machine becomes unhealthy after `after` milliseconds unless it changes. */
   | { readonly kind: 'pending'; readonly after: number }
   /** The health of the Machine cannot be determined. */
   | { readonly kind: 'unknown' }
@@ -162,12 +162,12 @@ function conditionProblems(
   for (const { type, status, timeoutSeconds } of rules ?? []) {
     const found = find(type)
     if (found?.status !== status) continue
-    const ends = (Date.parse(found.lastTransitionTime ?? '') || 0) + seconds(timeoutSeconds)
-    if (ends < now) {
+    const deadline = (Date.parse(found.lastTransitionTime ?? '') || 0) + seconds(timeoutSeconds)
+    if (deadline < now) {
       const state = `reporting status ${status} with reason ${found.reason ?? ''}`
       messages.push(`Condition ${type} on ${on} is ${state} for more than ${durationText(seconds(timeoutSeconds))}`)
     } else {
-      after = Math.min(after, Math.min(ends - now, seconds(timeoutSeconds)) + seconds(1))
+      after = Math.min(after, Math.min(deadline - now, seconds(timeoutSeconds)) + seconds(1))
     }
   }
   return { messages, after }

@@ -12,7 +12,7 @@ export interface MachineTotals {
 }
 
 export type RemediationLimit =
-  | { readonly allowed: true /** Further Machines that may become unhealthy. */; readonly remaining: number }
+  | { readonly allowed: true /** Number of further Machines that may become unhealthy. */; readonly remaining: number }
   | { readonly allowed: false; readonly message: string }
 
 const Everything = '100%'
@@ -31,12 +31,12 @@ export function remediationLimit({ spec }: MachineHealthCheck, totals: MachineTo
       message: `${subject} does not fall within the range (${counts}, unhealthyRange: ${unhealthyInRange})`,
     }
   }
-  const most = shareOf(unhealthyLessThanOrEqualTo, totals.expected, Math.floor)
-  if (most === undefined) {
+  const limit = shareOf(unhealthyLessThanOrEqualTo, totals.expected, Math.floor)
+  if (limit === undefined) {
     const text = JSON.stringify(unhealthyLessThanOrEqualTo)
     throw new TerminalError(`spec.remediation.triggerIf.unhealthyLessThanOrEqualTo: ${text} is neither a number nor a percentage`)
   }
-  if (notHealthy <= most) return { allowed: true, remaining: most - notHealthy }
+  if (notHealthy <= limit) return { allowed: true, remaining: limit - notHealthy }
   return { allowed: false, message: `${subject} exceeds maxUnhealthy (${counts}, maxUnhealthy: ${unhealthyLessThanOrEqualTo})` }
 }
 

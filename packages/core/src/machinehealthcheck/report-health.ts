@@ -48,11 +48,19 @@ export async function reportHealth(
   const options = { conditions: owned, legacyConditions: owned, cache, signal }
   await orAbsent(commitChanges(client, Machine, before, after, options))
 
-  const [was, is] = [getCondition(before, HealthCheckSucceeded.type), getCondition(after, HealthCheckSucceeded.type)]
-  if (change.isRestricted || is?.status !== 'False') return
-  if (was?.status === 'False' && was.reason === is.reason && request.conditions.length === 0) return
-  const [machine, by] = [before, healthCheck].map((object) => keyText(keyOf(object)))
-  events.event(before, 'Normal', 'MachineMarkedUnhealthy', `Machine ${machine} has been marked as unhealthy by ${by}`)
+  const [oldCondition, newCondition] = [
+    getCondition(before, HealthCheckSucceeded.type),
+    getCondition(after, HealthCheckSucceeded.type),
+  ]
+  if (change.isRestricted || newCondition?.status !== 'False') return
+  if (oldCondition?.status === 'False' && oldCondition.reason === newCondition.reason && request.conditions.length === 0) return
+  const [machine, healthCheckText] = [before, healthCheck].map((object) => keyText(keyOf(object)))
+  events.event(
+    before,
+    'Normal',
+    'MachineMarkedUnhealthy',
+    `Machine ${machine} has been marked as unhealthy by ${healthCheckText}`,
+  )
 }
 
 /** A remediation in progress belongs to the owner: only a missing condition, or one from an earlier success, is replaced. */

@@ -14,13 +14,15 @@ import type { MachinePoolPhase } from './scope.ts'
 
 export const remove: MachinePoolPhase = async ({ machinePool, cluster }, io) => {
   const { bootstrap, infrastructureRef } = machinePool.spec.template.spec
-  const left: string[] = []
+  const undeleted: string[] = []
   for (const ref of [...(bootstrap.configRef ? [bootstrap.configRef] : []), infrastructureRef]) {
-    const found: Observed = toObserved(await observeExternal(io, ref, machinePool.metadata.namespace!, machinePoolsOfReference))
+    const observed: Observed = toObserved(
+      await observeExternal(io, ref, machinePool.metadata.namespace!, machinePoolsOfReference),
+    )
     // Upstream: waits until the object no longer exists.
-    if (!isGone(await deleteExternal(found, io))) left.push(`${ref.kind} ${ref.name}`)
+    if (!isGone(await deleteExternal(observed, io))) undeleted.push(`${ref.kind} ${ref.name}`)
   }
-  if (left.length > 0) return wait(`${left.join(', ')} to be deleted`)
+  if (undeleted.length > 0) return wait(`${undeleted.join(', ')} to be deleted`)
 
   const remaining = remainingNodeTime(machinePool, io.clock.now())
   if (remaining > 0 && (machinePool.status?.nodeRefs ?? []).length > 0) {

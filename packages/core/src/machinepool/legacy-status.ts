@@ -70,7 +70,7 @@ function infrastructureReady({ machinePool, infrastructure }: MachinePoolScope):
   return [mirrorProviderReady(external.object, type, fallback)]
 }
 
-/** Most repeated IDs that a message names. */
+/** Maximum number of repeated IDs in a message. */
 const MaxIDs = 3
 
 function replicasReady({ machinePool, nodes, hasNoMachines }: MachinePoolScope): NewLegacyCondition[] {
@@ -80,8 +80,8 @@ function replicasReady({ machinePool, nodes, hasNoMachines }: MachinePoolScope):
   const replicas = machinePool.status?.replicas ?? 0
   if (replicas === nodes.ready && nodes.nodes.length === nodes.ready) return [legacyTrue(type)]
   const { repeated } = nodes
-  const more = repeated.length > MaxIDs ? `, ... (${repeated.length - MaxIDs} more)` : ''
+  const suffix = repeated.length > MaxIDs ? `, ... (${repeated.length - MaxIDs} more)` : ''
   const message =
-    repeated.length === 0 ? '' : `spec.providerIDList has IDs more than once: ${repeated.slice(0, MaxIDs).join(', ')}${more}`
+    repeated.length === 0 ? '' : `spec.providerIDList has IDs more than once: ${repeated.slice(0, MaxIDs).join(', ')}${suffix}`
   return [legacyFalse(type, 'WaitingForReplicasReady', 'Info', message)]
 }

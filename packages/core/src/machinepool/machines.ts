@@ -38,7 +38,7 @@ import { type MetadataPatch, metadataPatch } from '../managed-metadata.ts'
 import { presentInfrastructure } from './infrastructure.ts'
 import { type MachinePoolIO, MachinePoolManager, type MachinePoolPhase, type MachinePoolScope } from './scope.ts'
 
-/** Most Machines that one reconcile writes: a pool may have 10,000. */
+/** Maximum number of Machines that one reconcile writes: a pool may have 10,000. */
 export const MaxWrites = 200
 
 /** Creates or updates one Machine for each infrastructure machine of the pool. */
@@ -72,7 +72,7 @@ export const createMachines: MachinePoolPhase = async (scope, io) => {
   return proceed()
 }
 
-/** Most errors before the phase stops: a fault of every Machine would otherwise be reported thousands of times. */
+/** Number of errors after which the phase stops: a fault of every Machine would otherwise be reported thousands of times. */
 const MaxErrors = 10
 
 /** Lists the Machines of the pool, without those of another controller. */

@@ -22,13 +22,13 @@ export function nodeReport(
   const repeated = ids.size === providerIDs.length ? [] : repeatedOf(providerIDs)
   const nodes = [...ids].flatMap((id) => nodeOf(id) ?? [])
   const times = nodes.map((node) => availableAt(node, minReadySeconds, now))
-  const coming = times.filter((at) => at > now && at < Infinity)
+  const futureTimes = times.filter((at) => at > now && at < Infinity)
   return {
     nodes,
     ready: nodes.filter((node) => readyCondition(node)?.status === 'True').length,
     available: times.filter((at) => at <= now).length,
     repeated,
-    nextAvailable: coming.length === 0 ? undefined : coming.reduce((a, b) => Math.min(a, b)),
+    nextAvailable: futureTimes.length === 0 ? undefined : futureTimes.reduce((a, b) => Math.min(a, b)),
   }
 }
 

@@ -13,7 +13,7 @@ import { reportNodeCounts } from './legacy-status.ts'
 import { type NodeReport, nodeReferences, nodeReport } from './node-report.ts'
 import type { MachinePoolIO, MachinePoolPhase } from './scope.ts'
 
-/** Deletes Nodes of removed provider IDs, finds the Nodes of the others, and annotates them with the pool. */
+/** Deletes Nodes of removed provider IDs, finds the Nodes of the remaining IDs, and annotates them with the pool. */
 export const nodes: MachinePoolPhase = async (scope, io) => {
   const { machinePool, workload } = scope
   const { spec, metadata } = machinePool
@@ -96,7 +96,7 @@ async function markNode(
   await orAbsent(client.patch(Node, { name: metadata.name }, { type: 'merge', body }, { signal }))
 }
 
-/** Most Nodes that the event names. */
+/** Maximum number of Nodes that the event names. */
 const MaxNodes = 10
 
 /** Formats references to the Nodes as Go prints a list of object references. */
