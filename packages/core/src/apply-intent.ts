@@ -41,10 +41,10 @@ export async function applyIntent<T extends KubeObject>(
   const { client, signal } = io
   const options = { fieldManager: manager, force: true, signal }
   const sent = ownsEmpty ? intent : withoutEmptyMetadata(intent)
-  const failed = (err: unknown) => new Error(`failed to apply ${kind.kind}: ${messageOf(err)}`, { cause: err })
+  const applyError = (err: unknown) => new Error(`failed to apply ${kind.kind}: ${messageOf(err)}`, { cause: err })
   if (!existing) {
     return client.apply(kind, sent, options).catch((err: unknown) => {
-      throw failed(err)
+      throw applyError(err)
     })
   }
   if (isApplied(existing, intent, manager, { ownsEmpty })) return existing
@@ -55,7 +55,7 @@ export async function applyIntent<T extends KubeObject>(
     return await client.apply(kind, { ...sent, metadata: { ...sent.metadata, uid } }, options)
   } catch (err) {
     if (isReason(err, 'NotFound')) return existing
-    throw failed(err)
+    throw applyError(err)
   }
 }
 
@@ -82,10 +82,10 @@ export function isApplied(
 function withoutEmptyMaps(fieldsV1: { readonly [field: string]: unknown }, wanted: object): object {
   const metadata = fieldsV1['f:metadata']
   if (!isRecord(metadata)) return fieldsV1
-  const isLeft = ([field, owned]: readonly [string, unknown]) =>
+  const isKept = ([field, owned]: readonly [string, unknown]) =>
     !(isEmpty(owned) && isEmpty((wanted as { [name: string]: unknown })[field.slice('f:'.length)]))
-  const left = Object.fromEntries(Object.entries(metadata).filter(isLeft))
-  return { ...fieldsV1, 'f:metadata': left }
+  const kept = Object.fromEntries(Object.entries(metadata).filter(isKept))
+  return { ...fieldsV1, 'f:metadata': kept }
 }
 
 /** Whether every value of `wanted` is in `object`. Atomic lists must be equal; in keyed lists only the wanted items are compared. */
@@ -94,7 +94,7 @@ function contains(object: unknown, wanted: unknown): boolean {
     return isRecord(object) && Object.entries(wanted).every(([name, value]) => contains(object[name], value))
   }
   if (!Array.isArray(wanted)) return equal(object, wanted)
-  return Array.isArray(object) && wanted.every((item) => object.some((one) => contains(one, item)))
+  return Array.isArray(object) && wanted.every((item) => object.some((existing) => contains(existing, item)))
 }
 
 /** Whether exactly the fields of the value are owned. A value without fields of its own is owned as a whole. */
@@ -119,7 +119,7 @@ function isElement(item: unknown, element: string): boolean {
   if (element.startsWith('v:')) return element.slice('v:'.length) === writeJSON(item)
   if (!element.startsWith('k:')) return false
   const key = readJSON(element.slice('k:'.length))
-  return isRecord(item) && isRecord(key) && Object.entries(key).every(([name, one]) => equal(item[name], one))
+  return isRecord(item) && isRecord(key) && Object.entries(key).every(([name, value]) => equal(item[name], value))
 }
 
 /**
@@ -134,23 +134,23 @@ function withoutEmptyMetadata<T extends KubeObject>(intent: Input<T>): Input<T> 
 /** Drops absent members. */
 function withoutAbsent(value: unknown): unknown {
   if (!isRecord(value)) return value
-  const entries = Object.entries(value).filter(([, one]) => one !== undefined)
-  return Object.fromEntries(entries.map(([name, one]) => [name, withoutAbsent(one)]))
+  const entries = Object.entries(value).filter(([, member]) => member !== undefined)
+  return Object.fromEntries(entries.map(([name, member]) => [name, withoutAbsent(member)]))
 }
 
 /** Drops absent and empty members. */
 function withoutEmpty(value: unknown): unknown {
   if (!isRecord(value)) return value
-  const entries = Object.entries(value).map(([name, one]) => [name, withoutEmpty(one)] as const)
-  return Object.fromEntries(entries.filter(([, one]) => one !== undefined && !isEmpty(one)))
+  const entries = Object.entries(value).map(([name, member]) => [name, withoutEmpty(member)] as const)
+  return Object.fromEntries(entries.filter(([, member]) => member !== undefined && !isEmpty(member)))
 }
 
 const isEmpty = (value: unknown): boolean =>
   (Array.isArray(value) && value.length === 0) || (isRecord(value) && Object.keys(value).length === 0)
 
 /**
- * Converts fields that the manager wrote without apply, as earlier versions of Capstan did, to applied ones: otherwise they would stay when
- * the intent drops them. A `before-first-apply` entry would keep every field.
+ * Converts the manager's `Update` entry, which earlier versions of Capstan wrote, to an `Apply` entry: otherwise apply would not remove the
+ * fields that the intent drops. Also removes `before-first-apply` entries, which would keep every field.
  */
 async function repairManagedFields<T extends KubeObject>(io: ApplyIO, kind: Kind<T>, object: T, manager: string): Promise<void> {
   const entries = object.metadata.managedFields ?? []
@@ -175,7 +175,7 @@ export function repairedEntries(
   return [...kept, { ...now, manager, operation: 'Apply', fieldsType: 'FieldsV1', fieldsV1 } as ManagedFieldsEntry]
 }
 
-/** Most attempts to write managed fields. Upstream: RemoveManagedFieldsForLabelsAndAnnotations. */
+/** Maximum number of attempts to write managed fields. Upstream: RemoveManagedFieldsForLabelsAndAnnotations. */
 const MostAttempts = 3
 
 /**
@@ -226,7 +226,7 @@ function handedOverEntries(
   const { 'f:labels': _labels, 'f:annotations': _annotations, ...left } = metadata
   const { 'f:metadata': _metadata, ...others } = entry.fieldsV1
   const fields = { ...(isEmpty(left) ? {} : { 'f:metadata': left }), ...others }
-  const elements = (of: object) => Object.fromEntries(Object.keys(of).map((name) => [`f:${name}`, {}]))
+  const elements = (map: object) => Object.fromEntries(Object.keys(map).map((name) => [`f:${name}`, {}]))
   const own = { 'f:labels': elements(wanted.labels), 'f:annotations': elements(wanted.annotations) }
   const rest = entries.filter((one) => one !== entry && !(one.manager === managers.to && one.operation === 'Apply'))
   return [

@@ -30,8 +30,8 @@ export async function adoptChild<T extends KubeObject>(
 }
 
 /**
- * Deletes children that are not being deleted already. Attempts all before it throws the first failure. With `owner` an Event is recorded
- * for each; upstream does so when it scales down, but not when the owner itself is deleted.
+ * Deletes children that are not being deleted already. Attempts every deletion, then throws one error with all failures. With `owner`,
+ * records an Event for each deletion: upstream does so when it scales down, but not when the owner itself is deleted.
  */
 export async function deleteChildren<T extends KubeObject>(
   kind: Kind<T>,

@@ -34,7 +34,7 @@ export type HookAnswerEffects =
 
 /**
  * Returns how core handles a response. `handler` is the handler name for messages, such as `gate.sample`. The response must be one that the
- * client can decode; the client rejects others earlier. `hooks`: those that extensions may handle.
+ * client can decode; the client rejects others earlier. `hooks` are the hooks that extensions may handle.
  */
 export function hookAnswerEffects(
   hook: Hook,
@@ -54,8 +54,8 @@ export function hookAnswerEffects(
 function effectsOf(hook: Hook, handler: string, request: object, response: object, hooks: readonly Hook[]): readonly string[] {
   if (hook === Discovery) return discoveryEffects(response as ResponseOf<typeof Discovery>, hooks)
   if (hook.blocking) return blockingEffects(hook, response)
-  const find = effects.get(hook)
-  return find ? find(request, response, handler) : ['continues']
+  const describeEffects = effects.get(hook)
+  return describeEffects ? describeEffects(request, response, handler) : ['continues']
 }
 
 function blockingEffects({ name }: Hook, response: { retryAfterSeconds?: number; message?: string }): string[] {
@@ -74,15 +74,15 @@ function discoveryEffects({ handlers = [] }: ResponseOf<typeof Discovery>, hooks
 
 const patchEffects: Effects<typeof GeneratePatches> = ({ items }, { items: answers = [] }) => {
   const templates = items.map(({ uid, holderReference, object }) => ({ uid, holder: holderReference, document: object }))
-  const left = answers.flatMap((answer) => applyAnswer(templates, answer))
+  const rejections = answers.flatMap((answer) => applyAnswer(templates, answer))
   const changes = templates.flatMap((template, index) => {
     const operations = diffJson(items[index]!.object as unknown as Json, template.document as unknown as Json)
     return operations.length === 0 ? [] : [`${itemText(template)}: ${operations.map(operationText).join(', ')}`]
   })
   return [
     `changes ${changes.length} of ${items.length} templates`,
-    ...changes.map((what) => `changes ${what}`),
-    ...left.map((what) => `leaves out: ${what}`),
+    ...changes.map((change) => `changes ${change}`),
+    ...rejections.map((rejection) => `leaves out: ${rejection}`),
   ]
 }
 
@@ -100,7 +100,7 @@ const upgradePlanEffects: Effects<typeof GenerateUpgradePlan> = (
     controlPlane: fromControlPlaneKubernetesVersion,
     workers: fromWorkersKubernetesVersion === undefined ? [] : [fromWorkersKubernetesVersion],
     known: [],
-    given: { controlPlane: versions(controlPlaneUpgrades), workers: versions(workersUpgrades) },
+    extensionPlan: { controlPlane: versions(controlPlaneUpgrades), workers: versions(workersUpgrades) },
   })
   return [
     `takes the control plane to ${plan.controlPlane.join(', ')}`,
@@ -115,9 +115,12 @@ const variableEffects: Effects<typeof DiscoverVariables> = (_, { variables = [] 
 }
 
 const inPlaceEffects = (uncovered: readonly string[]): string[] =>
-  uncovered.length === 0 ? ['updates in place'] : uncovered.map((what) => `replaces the machine: ${what}`)
+  uncovered.length === 0 ? ['updates in place'] : uncovered.map((difference) => `replaces the machine: ${difference}`)
 
-const forHook = <H extends Hook>(hook: H, find: Effects<H>): [Hook, Effects<Hook>] => [hook, find as Effects<Hook>]
+const forHook = <H extends Hook>(hook: H, describeEffects: Effects<H>): [Hook, Effects<Hook>] => [
+  hook,
+  describeEffects as Effects<Hook>,
+]
 
 /** Hooks whose responses contain more than the decision whether to proceed. */
 const effects: ReadonlyMap<Hook, Effects<Hook>> = new Map([

@@ -224,7 +224,7 @@ describe('an infrastructure machine', () => {
     expect(work.writes).toBeLessThan(20 * 10)
   })
 
-  test('with the provider ID of another: both Machines refer to the same Node, after few writes', async () => {
+  test('with the provider ID of another infrastructure machine: both Machines refer to the same Node, after few writes', async () => {
     await env.provisionCluster()
     await env.provisionMachine('m')
     const work = await writesOf(async () => {

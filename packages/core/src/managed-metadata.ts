@@ -35,8 +35,12 @@ export function metadataPatch(object: KubeObject, manager: string, wanted: Wante
 }
 
 /** Keys of a metadata map that some managers own. */
-function keysOf(object: KubeObject, field: 'labels' | 'annotations', of: (entry: ManagedFieldsEntry) => boolean): string[] {
-  return (object.metadata.managedFields ?? []).filter(of).flatMap(({ fieldsV1, subresource }) => {
+function keysOf(
+  object: KubeObject,
+  field: 'labels' | 'annotations',
+  isIncluded: (entry: ManagedFieldsEntry) => boolean,
+): string[] {
+  return (object.metadata.managedFields ?? []).filter(isIncluded).flatMap(({ fieldsV1, subresource }) => {
     const metadata = subresource ? undefined : fieldsV1['f:metadata']
     const owned = isRecord(metadata) ? metadata[`f:${field}`] : undefined
     return isRecord(owned) ? Object.keys(owned).flatMap((key) => (key.startsWith('f:') ? key.slice(2) : [])) : []

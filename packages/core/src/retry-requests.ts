@@ -20,7 +20,7 @@ export class RetryRequests {
   readonly #counts = new Map<string, number>()
 
   /** Returns the number of requests seen for this Cluster. A response that was cached at a lower number is invalid. */
-  of({ metadata }: Cluster): number {
+  countFor({ metadata }: Cluster): number {
     return this.#counts.get(metadata.uid) ?? 0
   }
 
@@ -67,7 +67,7 @@ export async function removeRetryRequest(
   }
 }
 
-function changeOf(path: string, now: string | undefined, wanted: string | undefined): JsonPatchOperation[] {
-  if (wanted === now) return []
+function changeOf(path: string, current: string | undefined, wanted: string | undefined): JsonPatchOperation[] {
+  if (wanted === current) return []
   return [wanted === undefined ? { op: 'remove', path } : { op: 'add', path, value: wanted }]
 }

@@ -23,7 +23,8 @@ export interface WaitingFor {
 const LongestMessage = 1024
 
 /**
- * Returns the object's annotations with updated records. A record starts again when its hook did not block in between.
+ * Returns the object's annotations with updated records. A record of a hook that meanwhile did not block starts again, with a new time and
+ * count.
  * @param isKept whether a hook without response in this reconcile may still block; by default it does not
  */
 export function withWaiting(
@@ -33,10 +34,10 @@ export function withWaiting(
   isKept: (hook: string) => boolean = () => false,
 ): { [name: string]: string } | undefined {
   const before = waitingHooks(object)
-  const kept = before.filter(({ hook }) => isKept(hook) && !waiting.some((one) => one.hook === hook))
+  const kept = before.filter(({ hook }) => isKept(hook) && !waiting.some((blocking) => blocking.hook === hook))
   const records = waiting
     .map(({ hook, handlers, until, question, extensionConfig, called, message }): WaitingHook => {
-      const known = before.find((one) => one.hook === hook)
+      const known = before.find((record) => record.hook === hook)
       return {
         hook,
         handlers,

@@ -30,8 +30,8 @@ export async function createMachine(
   const { machineSet } = scope
   const { client, events, log, random, signal } = io
   const name = machineName(machineSet, random)
-  const made: Clone[] = []
-  let failure: CreationFailure['reason'] = 'BootstrapTemplateCloningFailed'
+  const createdObjects: Clone[] = []
+  let failureReason: CreationFailure['reason'] = 'BootstrapTemplateCloningFailed'
   const clone = async (template: External): Promise<ContractRef> => {
     const kind = clonedKind(template.kind)
     const wanted = wantedMetadata(machineSet)
@@ -44,7 +44,7 @@ export async function createMachine(
       owner: ownerReference(machineSet, MachineSet),
     })
     const object = await applyIntent(io, kind, undefined, intent, MachineSetManager)
-    made.push({ kind, object })
+    createdObjects.push({ kind, object })
     await handOverMetadata(io, kind, object, { from: MachineSetManager, to: MetadataManager }, wanted)
     return refTo(object)
   }
@@ -52,17 +52,18 @@ export async function createMachine(
   try {
     const { bootstrapTemplate, infrastructureTemplate } = templates
     const configRef = bootstrapTemplate.state === 'found' ? await clone(bootstrapTemplate.external) : undefined
-    failure = 'InfrastructureTemplateCloningFailed'
+    failureReason = 'InfrastructureTemplateCloningFailed'
     const infrastructureRef = await clone(infrastructureTemplate.external)
-    failure = 'MachineCreationFailed'
+    failureReason = 'MachineCreationFailed'
     const intent = newMachine(machineSet, { name, infrastructureRef, ...(configRef ? { configRef } : {}) })
     const machine = await applyIntent(io, Machine, undefined, intent, MachineSetManager)
     events.event(machineSet, 'Normal', 'SuccessfulCreate', `Created Machine "${name}"`)
     return machine
   } catch (err) {
-    scope.creationFailure = { reason: failure, message: `${ErrorPrefixes[failure]}${messageOf(err)}` }
-    // Unless the request was rejected, the Machine may exist and need them. The next reconcile deletes objects that no Machine refers to.
-    for (const { kind, object } of wasRejected(err) ? made.toReversed() : []) {
+    scope.creationFailure = { reason: failureReason, message: `${ErrorPrefixes[failureReason]}${messageOf(err)}` }
+    // Unless the request was rejected, the Machine may exist and need these objects. The next reconcile deletes objects that no Machine
+    // refers to.
+    for (const { kind, object } of wasRejected(err) ? createdObjects.toReversed() : []) {
       await client
         .delete(kind, keyOf(object), { preconditions: { uid: object.metadata.uid }, signal })
         .catch((cause: unknown) => {

@@ -33,23 +33,23 @@ export function wantedMetadata({ metadata, spec }: MachineSet): WantedMetadata {
   }
 }
 
-/** Makes a Machine to create. It has its finalizer from the start, so that its infrastructure is always deleted with it. */
+/** Returns a Machine to create. It has its finalizer from the start, so that its infrastructure is always deleted with it. */
 export function newMachine(
   machineSet: MachineSet,
-  of: { name: string; configRef?: ContractVersionedObjectReference; infrastructureRef: ContractVersionedObjectReference },
+  refs: { name: string; configRef?: ContractVersionedObjectReference; infrastructureRef: ContractVersionedObjectReference },
 ): Input<Machine> {
   const { namespace } = machineSet.metadata
   const { template, clusterName } = machineSet.spec
-  const bootstrap = of.configRef ? { ...template.spec.bootstrap, configRef: of.configRef } : template.spec.bootstrap
+  const bootstrap = refs.configRef ? { ...template.spec.bootstrap, configRef: refs.configRef } : template.spec.bootstrap
   return {
     metadata: {
-      name: of.name,
+      name: refs.name,
       namespace: namespace!,
       ...wantedMetadata(machineSet),
       finalizers: [MachineFinalizer],
       ownerReferences: [controllerReference(machineSet, MachineSet)],
     },
-    spec: { ...template.spec, clusterName, bootstrap, infrastructureRef: of.infrastructureRef },
+    spec: { ...template.spec, clusterName, bootstrap, infrastructureRef: refs.infrastructureRef },
   }
 }
 
@@ -58,14 +58,14 @@ export function machineIntent(machineSet: MachineSet, machine: Machine): Input<M
   const { bootstrap, infrastructureRef, version, failureDomain } = machine.spec
   const { name, finalizers = [] } = machine.metadata
   const { configRef } = bootstrap
-  const made = newMachine(machineSet, { name, infrastructureRef, ...(configRef ? { configRef } : {}) })
+  const desired = newMachine(machineSet, { name, infrastructureRef, ...(configRef ? { configRef } : {}) })
   return draft({
     metadata: {
-      ...made.metadata,
+      ...desired.metadata,
       // Includes finalizers of other writers, so that the list stays unchanged.
       finalizers: finalizers.includes(MachineFinalizer) ? finalizers : [...finalizers, MachineFinalizer],
     },
-    spec: { ...made.spec, version, failureDomain },
+    spec: { ...desired.spec, version, failureDomain },
   }) as Input<Machine>
 }
 

@@ -46,8 +46,10 @@ export function reportLegacyStatus(scope: MachineSetScope, now: number): void {
 /** Returns when time alone makes one more replica available, after `now`; `undefined` when it never does. */
 export function nextLegacyReport({ machineSet, machines = [] }: MachineSetScope, now: number): number | undefined {
   const { minReadySeconds } = machineSet.spec.template.spec
-  const coming = machines.map((machine) => availableAt(machine, minReadySeconds, now)).filter((at) => at > now && at < Infinity)
-  return coming.length === 0 ? undefined : smallest(coming)
+  const futureTimes = machines
+    .map((machine) => availableAt(machine, minReadySeconds, now))
+    .filter((at) => at > now && at < Infinity)
+  return futureTimes.length === 0 ? undefined : smallest(futureTimes)
 }
 
 /**
@@ -72,12 +74,12 @@ function creation({ preflightProblems, creationFailure }: MachineSetScope): NewL
 
 function sizeOf(current: number, desired: number, ready: number): NewLegacyCondition[] {
   const created = legacyTrue('MachinesCreated')
-  const resizing = (what: 'up' | 'down') =>
+  const resizing = (direction: 'up' | 'down') =>
     legacyFalse(
       'Resized',
-      what === 'up' ? 'ScalingUp' : 'ScalingDown',
+      direction === 'up' ? 'ScalingUp' : 'ScalingDown',
       'Warning',
-      `Scaling ${what} MachineSet to ${desired} replicas (actual ${current})`,
+      `Scaling ${direction} MachineSet to ${desired} replicas (actual ${current})`,
     )
   if (current < desired) return [resizing('up')]
   if (current > desired) return [created, resizing('down')]

@@ -27,7 +27,9 @@ import { mergeVersions } from '../versions-in-use.ts'
 
 /** Deletions longer than this are reported with likely causes. */
 const LongDeletion = minutes(15)
-/** Another controller sets the UpToDate condition soon after a Machine was created. */
+/**
+ * Time in which a new Machine without the condition UpToDate is ignored: another controller sets this condition soon after the creation.
+ */
 const UpToDateGrace = seconds(10)
 
 export interface MachineCounts {
@@ -150,16 +152,16 @@ export function longDeletion(machines: readonly Machine[], now: number): string 
 /** Returns when the report on these Machines changes with time alone, after `now`; `undefined` when it never does. */
 export function nextReport(machines: readonly Machine[], now: number): number | undefined {
   const moments = machines.flatMap((machine) => [
-    // At most the whole period, also when the clock was set back.
+    // The delay is at most LongDeletion, also when the clock was set back.
     ...(isDeleting(machine) ? [Math.min(deletedAt(machine.metadata), now) + LongDeletion + 1000] : []),
     ...(getCondition(machine, 'UpToDate') ? [] : [now + untilUpToDate(machine, now)]),
   ])
-  const coming = moments.filter((moment) => moment > now)
-  return coming.length === 0 ? undefined : smallest(coming)
+  const futureMoments = moments.filter((moment) => moment > now)
+  return futureMoments.length === 0 ? undefined : smallest(futureMoments)
 }
 
 export const withBullet = (text: string, line: string): string => (line === '' ? text : `${text}\n* ${line}`)
-export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
+export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
 
 const untilUpToDate = ({ metadata }: Machine, now: number): number =>
   timeLeft({ since: Date.parse(metadata.creationTimestamp), length: UpToDateGrace, now })

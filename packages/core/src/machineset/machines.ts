@@ -9,17 +9,17 @@ import type { MachineSetIO, MachineSetPhase } from './scope.ts'
 export const machines: MachineSetPhase = async (scope, io) => {
   const { machineSet } = scope
   const selector = plainSelector(machineSet)
-  const found: Machine[] = []
+  const controlled: Machine[] = []
   for (const machine of machinesOfCluster(machineSet, io)) {
     if (!selector.matches(machine.metadata.labels)) continue
-    if (isControlledBy(machine, machineSet, MachineSet)) found.push(machine)
+    if (isControlledBy(machine, machineSet, MachineSet)) controlled.push(machine)
     else if (!controllerOf(machine)) {
       const owners = [...(machine.metadata.ownerReferences ?? []), controllerReference(machineSet, MachineSet)]
       const adopted = await adoptChild(Machine, machine, machineSet, owners, io)
-      if (adopted) found.push(adopted)
+      if (adopted) controlled.push(adopted)
     }
   }
-  scope.machines = found
+  scope.machines = controlled
   return proceed()
 }
 

@@ -292,7 +292,7 @@ describe('a MachineSet', () => {
     await env.client.create(MachineSet, { ...aMachineSet(), spec: { ...aMachineSet().spec, replicas: 1 } })
     await env.settle()
     const { items } = await env.client.list(Machine, { namespace: 'default' })
-    expect(items.map((one) => [one.metadata.name, controllerOf(one)?.kind])).toEqual([['lone', 'MachineSet']])
+    expect(items.map((onlyName) => [onlyName.metadata.name, controllerOf(onlyName)?.kind])).toEqual([['lone', 'MachineSet']])
   })
 
   test('adopts a Machine without controller', async () => {
@@ -355,13 +355,13 @@ describe('remediation', () => {
     { type: 'OwnerRemediated', status: 'False', reason: 'WaitingForRemediation', message: 'Waiting for remediation' },
   ]
   async function writeConditions(name: string, changed: readonly object[]): Promise<void> {
-    const at = { namespace: 'default', name }
-    const { status } = await env.client.get(Machine, at)
+    const machineKey = { namespace: 'default', name }
+    const { status } = await env.client.get(Machine, machineKey)
     const types = changed.map((condition) => (condition as { type: string }).type)
     const others = (status?.conditions ?? []).filter(({ type }) => !types.includes(type))
     const lastTransitionTime = '2026-01-01T00:00:00Z'
     const conditions = [...others, ...changed.map((condition) => ({ ...condition, lastTransitionTime }))]
-    await env.client.patch(Machine, at, { type: 'merge', body: { status: { conditions } } }, { subresource: 'status' })
+    await env.client.patch(Machine, machineKey, { type: 'merge', body: { status: { conditions } } }, { subresource: 'status' })
     await env.advance(seconds(30))
   }
   const remediated = async (name: string) => {
@@ -389,10 +389,13 @@ describe('remediation', () => {
     await createClusterWithTemplates(env)
     await env.client.create(MachineSet, aMachineSet())
     await env.advance(seconds(30))
-    const [one] = (await names(env.client, Machine)) as [string]
-    await writeConditions(one, [{ ...unhealthy[0], status: 'True', reason: 'HealthCheckSucceeded', message: '' }, unhealthy[1]!])
-    expect(await remediated(one)).toBeUndefined()
-    expect(await names(env.client, Machine)).toContain(one)
+    const [onlyName] = (await names(env.client, Machine)) as [string]
+    await writeConditions(onlyName, [
+      { ...unhealthy[0], status: 'True', reason: 'HealthCheckSucceeded', message: '' },
+      unhealthy[1]!,
+    ])
+    expect(await remediated(onlyName)).toBeUndefined()
+    expect(await names(env.client, Machine)).toContain(onlyName)
   })
 
   test('of a MachineDeployment keeps within maxInFlight', async () => {

@@ -12,7 +12,7 @@ import type { MachineSetIO, MachineSetScope } from './scope.ts'
 
 /**
  * Moves Machines to another set of the same MachineDeployment: owner, label and annotations change in one write, so that each Machine
- * belongs to one set at any moment. Attempts all before it throws the first failure.
+ * belongs to one set at any moment. Attempts every move, then throws one error with all failures.
  * @throws Error when the other set does not exist, or does not expect Machines from this set
  */
 export async function moveMachines(scope: MachineSetScope, to: string, count: number, io: MachineSetIO): Promise<void> {

@@ -15,12 +15,15 @@ export const owner: MachineSetPhase = async ({ machineSet, cluster }) => {
   const { metadata, spec } = machineSet
   metadata.labels = { ...metadata.labels, [ClusterNameLabel]: spec.clusterName }
   spec.selector.matchLabels = { ...spec.selector.matchLabels, [ClusterNameLabel]: spec.clusterName }
-  spec.template.metadata = labelled(spec.template, spec.clusterName)
+  spec.template.metadata = withClusterLabel(spec.template, spec.clusterName)
   if (isStandAlone(machineSet)) ensureOwnerReference(machineSet, ownerReference(cluster, Cluster))
   return proceed()
 }
 
-const labelled = ({ metadata }: MachineTemplateSpec, clusterName: string): NonNullable<MachineTemplateSpec['metadata']> => ({
+const withClusterLabel = (
+  { metadata }: MachineTemplateSpec,
+  clusterName: string,
+): NonNullable<MachineTemplateSpec['metadata']> => ({
   ...metadata,
   labels: { ...metadata?.labels, [ClusterNameLabel]: clusterName },
 })

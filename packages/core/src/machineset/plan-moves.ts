@@ -60,16 +60,16 @@ export function selectMoves(
 ): SelectedMoves {
   const move: Machine[] = []
   const remove: Machine[] = []
-  let left = count
+  let remaining = count
   for (const machine of machinesToDelete(machines, machines.length, order, now)) {
-    if (left <= 0) break
-    if (isDeleting(machine)) left--
+    if (remaining <= 0) break
+    if (isDeleting(machine)) remaining--
     else if (isToBeRemediated(machine)) {
       remove.push(machine)
-      left--
+      remaining--
     } else if (!isUpdateInProgress(machine) && machine.status?.nodeRef) {
       move.push(machine)
-      left--
+      remaining--
     }
   }
   return { move, remove }

@@ -21,7 +21,7 @@ import type { MachineSetIO, MachineSetScope, PreflightCheck } from './scope.ts'
 /** Returns why no Machine should be created now; empty when all checks pass. */
 export async function preflight(scope: MachineSetScope, io: MachineSetIO): Promise<string[]> {
   const { cluster, machineSet } = scope
-  const checks = io.settings.preflightChecks.filter(notSkipped(scope))
+  const checks = io.settings.preflightChecks.filter(isNotSkipped(scope))
   const ref = cluster.spec.controlPlaneRef
   if (checks.length === 0 || !ref) return []
   const controlPlane = await observeExternal(io, ref, cluster.metadata.namespace!, machineSetsOfControlPlane)
@@ -38,8 +38,8 @@ const machineSetsOfControlPlane: MapFunction = ({ metadata }, cache) => {
     : cache.byIndex(MachineSetsByClusterName, `${metadata.namespace}/${clusterName}`).map(keyOf)
 }
 
-/** Users skip checks with an annotation on the set, or on the bootstrap template. */
-function notSkipped({ machineSet, bootstrapTemplate }: MachineSetScope): (check: PreflightCheck) => boolean {
+/** Returns a predicate for checks to run: users skip checks with an annotation on the set, or on the bootstrap template. */
+function isNotSkipped({ machineSet, bootstrapTemplate }: MachineSetScope): (check: PreflightCheck) => boolean {
   const own = machineSet.metadata.annotations?.[MachineSetSkipPreflightChecksAnnotation]
   const skipped =
     own || (externalOf(bootstrapTemplate)?.object.metadata.annotations?.[MachineSetSkipPreflightChecksAnnotation] ?? '')
@@ -67,7 +67,7 @@ export function preflightProblems({ checks, cluster, machineSet, controlPlane }:
   if (has('ControlPlaneIsStable')) {
     const wanted = cluster.spec.topology?.version
     const step = cluster.metadata.annotations?.[ClusterTopologyUpgradeStepAnnotation]
-    const externalOf =
+    const instability =
       wanted !== undefined && wanted !== version && step !== version
         ? `has a pending version upgrade to ${step || wanted}`
         : isProvisioning(object, contract)
@@ -75,34 +75,34 @@ export function preflightProblems({ checks, cluster, machineSet, controlPlane }:
           : isUpgrading(object, contract)
             ? 'is upgrading'
             : undefined
-    if (externalOf) problems.push(failed(`${name} ${externalOf}`, 'ControlPlaneIsStable'))
+    if (instability) problems.push(problemText(`${name} ${instability}`, 'ControlPlaneIsStable'))
   }
 
-  const ours = machineSet.spec.template.spec.version
-  if (!ours) return problems
-  const [mine, theirs] = [parseVersion(ours), parseVersion(version)]
-  const versions = `MachineSet version (${withoutV(ours)}) and ControlPlane version (${withoutV(version)})`
+  const setVersion = machineSet.spec.template.spec.version
+  if (!setVersion) return problems
+  const [parsedSetVersion, parsedControlPlaneVersion] = [parseVersion(setVersion), parseVersion(version)]
+  const versions = `MachineSet version (${withoutV(setVersion)}) and ControlPlane version (${withoutV(version)})`
   if (has('KubernetesVersionSkew')) {
     const skew =
-      mine.minor > theirs.minor
+      parsedSetVersion.minor > parsedControlPlaneVersion.minor
         ? 'MachineSet version is higher than ControlPlane version'
-        : mine.minor < theirs.minor - 3
+        : parsedSetVersion.minor < parsedControlPlaneVersion.minor - 3
           ? 'MachineSet version is more than 3 minor versions older than the ControlPlane version'
           : undefined
     if (skew) {
       const text = `${versions} do not conform to the kubernetes version skew policy as ${skew}`
-      problems.push(failed(text, 'KubernetesVersionSkew'))
+      problems.push(problemText(text, 'KubernetesVersionSkew'))
     }
   }
   const { configRef } = machineSet.spec.template.spec.bootstrap
   const usesKubeadm = configRef?.kind === 'KubeadmConfigTemplate' && configRef.apiGroup === 'bootstrap.cluster.x-k8s.io'
-  if (has('KubeadmVersionSkew') && usesKubeadm && mine.minor !== theirs.minor) {
+  if (has('KubeadmVersionSkew') && usesKubeadm && parsedSetVersion.minor !== parsedControlPlaneVersion.minor) {
     const text = `${versions} do not conform to kubeadm version skew policy as kubeadm only supports joining with the same major+minor version as the control plane`
-    problems.push(failed(text, 'KubeadmVersionSkew'))
+    problems.push(problemText(text, 'KubeadmVersionSkew'))
   }
-  if (has('ControlPlaneVersionSkew') && cluster.spec.topology && ours !== version) {
-    const text = `MachineSet version (${ours}) is not yet the same as the ControlPlane version (${version}), waiting for version to be propagated to the MachineSet`
-    problems.push(failed(text, 'ControlPlaneVersionSkew'))
+  if (has('ControlPlaneVersionSkew') && cluster.spec.topology && setVersion !== version) {
+    const text = `MachineSet version (${setVersion}) is not yet the same as the ControlPlane version (${version}), waiting for version to be propagated to the MachineSet`
+    problems.push(problemText(text, 'ControlPlaneVersionSkew'))
   }
   return problems
 }
@@ -110,4 +110,4 @@ export function preflightProblems({ checks, cluster, machineSet, controlPlane }:
 /** Upstream prints parsed versions here, and unparsed ones elsewhere. */
 const withoutV = (version: string): string => version.replace(/^v/, '')
 
-const failed = (text: string, check: PreflightCheck): string => `${text} ("${check}" preflight check failed)`
+const problemText = (text: string, check: PreflightCheck): string => `${text} ("${check}" preflight check failed)`

@@ -47,7 +47,7 @@ export const remediate: MachineSetPhase = async (scope, io) => {
   }
 
   const limit = scope.machineDeployment?.spec.remediation?.maxInFlight
-  const { now, later } = planRemediation(scope.machines, requested, mostInFlight(scope.machineDeployment))
+  const { now, later } = planRemediation(scope.machines, requested, maxRemediations(scope.machineDeployment))
   if (later.length > 0) {
     const why = 'Waiting because there are already too many remediations in progress'
     const message = `${why} (spec.strategy.remediation.maxInFlight is ${limit})`
@@ -93,9 +93,13 @@ export interface RemediationPlan {
  * Selects the Machines to delete and those that must wait. Machines marked by a user come first, then the newest, which are the least
  * likely to run workloads. Remediations started by this set count until their Machines are gone.
  */
-export function planRemediation(machines: readonly Machine[], requested: readonly Machine[], most: number): RemediationPlan {
+export function planRemediation(
+  machines: readonly Machine[],
+  requested: readonly Machine[],
+  maxInFlight: number,
+): RemediationPlan {
   const inFlight = machines.filter((machine) => isDeleting(machine) && isRemediationStarted(machine)).length
-  const capacity = Math.max(most - inFlight, 0)
+  const capacity = Math.max(maxInFlight - inFlight, 0)
   const ordered = [...requested].sort(byUrgency)
   return { now: ordered.slice(0, capacity), later: ordered.slice(capacity) }
 }
@@ -112,8 +116,8 @@ function byUrgency(a: Machine, b: Machine): number {
   return age || compareText(a.metadata.name, b.metadata.name)
 }
 
-/** Most concurrent remediations; without a limit, all Machines. */
-function mostInFlight(deployment: MachineDeployment | undefined): number {
+/** Returns the maximum number of concurrent remediations; Infinity without a limit. */
+function maxRemediations(deployment: MachineDeployment | undefined): number {
   const { remediation, replicas = 1 } = deployment?.spec ?? {}
   if (remediation?.maxInFlight === undefined) return Infinity
   const share = shareOf(remediation.maxInFlight, replicas, Math.ceil)
@@ -128,8 +132,8 @@ const hasRecovered = (machine: Machine): boolean =>
   ((isTrue(machine, HealthCheckSucceeded.type) && isFalse(machine, type)) ||
     (legacyStatus(machine, HealthCheckSucceeded.type) === 'True' && legacyStatus(machine, type) === 'False'))
 
-const legacyStatus = (machine: Machine, of: string): string | undefined =>
-  legacyConditionsOf(machine).find((condition) => condition.type === of)?.status
+const legacyStatus = (machine: Machine, conditionType: string): string | undefined =>
+  legacyConditionsOf(machine).find((condition) => condition.type === conditionType)?.status
 
 function withoutRequest(machine: Machine): Machine {
   const after = draft(machine)
@@ -173,7 +177,7 @@ async function writeConditions(
   if (written) scope.machines = scope.machines!.map((other) => (other.metadata.uid === written.metadata.uid ? written : other))
 }
 
-/** Attempts all before it throws the first failures. */
+/** Calls `act` for every Machine, then throws one error with all failures. */
 async function forEach(machines: readonly Machine[], act: (machine: Machine) => Promise<void>): Promise<void> {
   const errors: unknown[] = []
   for (const machine of machines) {

@@ -35,10 +35,10 @@ async function scaleUp(scope: MachineSetScope, replicas: number, io: MachineSetI
   if (machineSet.metadata.annotations?.[DisableMachineCreateAnnotation] === 'true') return proceed()
   const { bootstrapTemplate, infrastructureTemplate } = scope
   if (bootstrapTemplate.state === 'unread' || infrastructureTemplate.state === 'unread') return wait('templates to be read')
-  const unread = missingTemplateError(scope)
-  if (unread) {
-    scope.preflightProblems = [messageOf(unread)]
-    throw unread
+  const templateError = missingTemplateError(scope)
+  if (templateError) {
+    scope.preflightProblems = [messageOf(templateError)]
+    throw templateError
   }
   try {
     scope.preflightProblems = await preflight(scope, io)
@@ -71,19 +71,22 @@ async function scaleUp(scope: MachineSetScope, replicas: number, io: MachineSetI
   if (live.length !== machines.length) return requeue(seconds(1), 'the cache to contain all Machines')
   const { log } = io
   log.info('Scaling up MachineSet', { from: machines.length, to: replicas })
-  const made: Machine[] = []
+  const createdMachines: Machine[] = []
   try {
     for (let missing = replicas - live.length; missing > 0; missing--) {
-      made.push(await createMachine(scope, { bootstrapTemplate, infrastructureTemplate }, io))
+      createdMachines.push(await createMachine(scope, { bootstrapTemplate, infrastructureTemplate }, io))
     }
   } finally {
-    scope.machines = [...machines, ...made]
-    scope.created = made.length
+    scope.machines = [...machines, ...createdMachines]
+    scope.created = createdMachines.length
   }
   return proceed()
 }
 
-/** Returns the error when the bootstrap template is missing: its annotation may skip preflight checks. */
+/**
+ * Returns an error when the bootstrap template is missing and the set has no annotation that skips preflight checks: the template may have
+ * one.
+ */
 function missingTemplateError({ machineSet, bootstrapTemplate }: MachineSetScope): Error | undefined {
   const annotation = MachineSetSkipPreflightChecksAnnotation
   if (bootstrapTemplate.state !== 'missing' || machineSet.metadata.annotations?.[annotation]) return undefined

@@ -31,22 +31,22 @@ export const startUpdates: MachineSetPhase = async (scope, io) => {
   const { machineSet, machines } = scope
   if (!machines) return proceed()
   const errors: unknown[] = []
-  const after: Machine[] = []
+  const updatedMachines: Machine[] = []
   for (const machine of machines) {
     const isDue = isMarkedForUpdate(machine) && !isUpdatePending(machine) && isAcknowledged(machineSet, machine)
     if (!isDue || isDeleting(machine)) {
-      after.push(machine)
+      updatedMachines.push(machine)
       continue
     }
     try {
-      after.push(await startUpdate(machine, scope, io))
+      updatedMachines.push(await startUpdate(machine, scope, io))
     } catch (err) {
-      after.push(machine)
-      const what = `failed to complete triggering in-place update for Machine ${keyText(keyOf(machine))}`
-      errors.push(new Error(`${what}: ${messageOf(err)}`, { cause: err }))
+      updatedMachines.push(machine)
+      const text = `failed to complete triggering in-place update for Machine ${keyText(keyOf(machine))}`
+      errors.push(new Error(`${text}: ${messageOf(err)}`, { cause: err }))
     }
   }
-  scope.machines = after
+  scope.machines = updatedMachines
   if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join('; '))
   return proceed()
 }
@@ -79,7 +79,7 @@ async function startUpdate(machine: Machine, scope: MachineSetScope, io: Machine
  */
 async function applyTemplateTo(
   ref: ContractRef,
-  of: Observed,
+  observedTemplate: Observed,
   machine: Machine,
   { machineSet }: MachineSetScope,
   io: MachineSetIO,
@@ -87,9 +87,9 @@ async function applyTemplateTo(
   const namespace = machineSet.metadata.namespace!
   const external = await observeExternal(io, ref, namespace, () => [])
   if (!external) throw new Error(`failed to get ${ref.kind} ${namespace}/${ref.name}: it does not exist`)
-  const template = externalOf(of)
+  const template = externalOf(observedTemplate)
   if (!template) throw new Error(`the template of ${ref.kind} ${namespace}/${ref.name} does not exist`)
-  const { metadata, ...made } = fromTemplate(template.object, {
+  const { metadata, ...cloned } = fromTemplate(template.object, {
     name: ref.name,
     namespace,
     clusterName: machine.spec.clusterName,
@@ -100,7 +100,7 @@ async function applyTemplateTo(
   })
   const { annotations = {}, ownerReferences } = metadata
   const intent = {
-    ...made,
+    ...cloned,
     metadata: {
       name: ref.name,
       namespace,

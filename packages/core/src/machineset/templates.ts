@@ -44,9 +44,9 @@ export function isOldRevision({
 /** Reads a template and makes the Cluster its owner, so that both are moved and deleted together. */
 export async function observeTemplate(
   io: ReconcileContext,
-  of: { ref: ContractRef | undefined; cluster: Cluster; namespace: string; map: MapFunction },
+  options: { ref: ContractRef | undefined; cluster: Cluster; namespace: string; map: MapFunction },
 ): Promise<Observed> {
-  const { ref, cluster, namespace, map } = of
+  const { ref, cluster, namespace, map } = options
   if (!ref?.kind.endsWith(TemplateSuffix)) return { state: 'none' }
   const external = await observeExternal(io, ref, namespace, map)
   if (external && !isDeleting(cluster)) await ensureClusterOwns(io, external, cluster)

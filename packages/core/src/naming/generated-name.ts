@@ -33,9 +33,9 @@ function parse(template: string): GoTemplate {
   }
 }
 
-function render(of: GoTemplate, data: object): string {
+function render(template: GoTemplate, data: object): string {
   try {
-    return of.render(data)
+    return template.render(data)
   } catch (err) {
     throw new Error(`rendering template: ${message(err)}`, { cause: err })
   }

@@ -109,44 +109,49 @@ function versionErrors({ spec: { topology } }: Cluster, { spec }: ClusterClass):
 
 function workerErrors({ metadata, spec: { topology } }: Cluster, clusterClass: ClusterClass): FieldError[] {
   const { machineDeployments = [], machinePools = [] } = topology!.workers ?? {}
-  const ofDeployments = machineDeployments.flatMap((one, index) => {
+  const ofDeployments = machineDeployments.flatMap((deployment, index) => {
     const at = 'spec.topology.workers.machineDeployments'
-    const ofClass = clusterClass.spec.workers?.machineDeployments?.find((candidate) => candidate.class === one.class)
-    if (!ofClass) return [invalid(`${at}[${index}].class`, one.class, missingClass('MachineDeployment', one.class, clusterClass))]
-    const annotations = ofClass.metadata?.annotations
-    const autoscaled = [AutoscalerMinSizeAnnotation, AutoscalerMaxSizeAnnotation].some(
+    const deploymentClass = clusterClass.spec.workers?.machineDeployments?.find(
+      (candidate) => candidate.class === deployment.class,
+    )
+    if (!deploymentClass)
+      return [
+        invalid(`${at}[${index}].class`, deployment.class, missingClass('MachineDeployment', deployment.class, clusterClass)),
+      ]
+    const annotations = deploymentClass.metadata?.annotations
+    const isAutoscaled = [AutoscalerMinSizeAnnotation, AutoscalerMaxSizeAnnotation].some(
       (name) => annotations?.[name] !== undefined,
     )
-    if (one.replicas === undefined || !autoscaled) return []
+    if (deployment.replicas === undefined || !isAutoscaled) return []
     const cluster = `cluster ${JSON.stringify(metadata.name)} in namespace ${JSON.stringify(metadata.namespace)}`
-    const why = `if the source class ${JSON.stringify(one.class)} of this MachineDeploymentTopology has autoscaler annotations`
-    return [invalid(`${at}[${one.name}].replicas`, one.replicas, `cannot be set for ${cluster} ${why}`)]
+    const why = `if the source class ${JSON.stringify(deployment.class)} of this MachineDeploymentTopology has autoscaler annotations`
+    return [invalid(`${at}[${deployment.name}].replicas`, deployment.replicas, `cannot be set for ${cluster} ${why}`)]
   })
-  const ofPools = machinePools.flatMap((one, index) =>
-    clusterClass.spec.workers?.machinePools?.some((candidate) => candidate.class === one.class)
+  const ofPools = machinePools.flatMap((pool, index) =>
+    clusterClass.spec.workers?.machinePools?.some((candidate) => candidate.class === pool.class)
       ? []
       : [
           invalid(
             `spec.topology.workers.machinePools[${index}].class`,
-            one.class,
-            missingClass('MachinePool', one.class, clusterClass),
+            pool.class,
+            missingClass('MachinePool', pool.class, clusterClass),
           ),
         ],
   )
   return [...ofDeployments, ...ofPools]
 }
 
-function healthCheckErrors({ spec: { topology } }: Cluster, { spec: ofClass }: ClusterClass): FieldError[] {
+function healthCheckErrors({ spec: { topology } }: Cluster, { spec: classSpec }: ClusterClass): FieldError[] {
   const controlPlane = topology!.controlPlane?.healthCheck
   const at = 'spec.topology.controlPlane.healthCheck'
   const misplaced = 'can be only set if spec.controlPlane.machineInfrastructure is set in ClusterClass'
   return [
-    ...(isDefined(controlPlane) && !ofClass.controlPlane.machineInfrastructure ? [forbidden(at, misplaced)] : []),
+    ...(isDefined(controlPlane) && !classSpec.controlPlane.machineInfrastructure ? [forbidden(at, misplaced)] : []),
     ...healthCheckFieldErrors(at, controlPlane),
-    ...undefinedCheckErrors(at, controlPlane, ofClass.controlPlane.healthCheck),
+    ...undefinedCheckErrors(at, controlPlane, classSpec.controlPlane.healthCheck),
     ...(topology!.workers?.machineDeployments ?? []).flatMap(({ name, class: className, healthCheck }) => {
       const at = `spec.topology.workers.machineDeployments[${name}].healthCheck`
-      const found = ofClass.workers?.machineDeployments?.find((candidate) => candidate.class === className)
+      const found = classSpec.workers?.machineDeployments?.find((candidate) => candidate.class === className)
       return [
         ...healthCheckFieldErrors(at, healthCheck),
         ...intOrPercentErrors(`${at}.remediation.maxInFlight`, healthCheck?.remediation?.maxInFlight),
@@ -159,8 +164,12 @@ function healthCheckErrors({ spec: { topology } }: Cluster, { spec: ofClass }: C
 type HealthCheck = Parameters<typeof isDefined>[0] & { readonly enabled?: boolean }
 
 /** An enabled health check must be defined. As upstream, the path ends in the field's v1beta1 name. */
-function undefinedCheckErrors(at: string, of: HealthCheck | undefined, ofClass: Parameters<typeof isDefined>[0]): FieldError[] {
-  if (!of?.enabled || isDefined(of) || isDefined(ofClass)) return []
+function undefinedCheckErrors(
+  at: string,
+  healthCheck: HealthCheck | undefined,
+  healthCheckOfClass: Parameters<typeof isDefined>[0],
+): FieldError[] {
+  if (!healthCheck?.enabled || isDefined(healthCheck) || isDefined(healthCheckOfClass)) return []
   const why = 'cannot be set to true as healthCheck definition is not available in the Cluster topology or the ClusterClass'
   return [forbidden(`${at}.enable`, why)]
 }
@@ -277,12 +286,15 @@ async function workerProblems(old: Cluster, reader: Reader): Promise<string[]> {
   const selector = `${ClusterNameLabel}=${name},${ClusterTopologyOwnedLabel}=`
   const { items } = await reader.list(MachineDeployment, { namespace: namespace!, labelSelector: selector })
   const upgrading: string[] = []
-  for (const one of items) {
-    if (one.metadata.labels?.[ClusterTopologyMachineDeploymentNameLabel] === undefined) continue
-    const machines = await reader.list(Machine, { namespace: namespace!, labelSelector: labelSelector(one.spec.selector).text })
-    const settled =
-      one.spec.template.spec.version === version && !machines.items.some((machine) => isOfOtherVersion(machine, version))
-    if (!settled) upgrading.push(one.metadata.name)
+  for (const deployment of items) {
+    if (deployment.metadata.labels?.[ClusterTopologyMachineDeploymentNameLabel] === undefined) continue
+    const machines = await reader.list(Machine, {
+      namespace: namespace!,
+      labelSelector: labelSelector(deployment.spec.selector).text,
+    })
+    const isSettled =
+      deployment.spec.template.spec.version === version && !machines.items.some((machine) => isOfOtherVersion(machine, version))
+    if (!isSettled) upgrading.push(deployment.metadata.name)
   }
   if (upgrading.length === 0) return []
   return [`there are still MachineDeployments completing a previous upgrade: [${upgrading.sort().join(', ')}]`]
@@ -294,9 +306,9 @@ async function poolProblems(old: Cluster, reader: Reader): Promise<string[]> {
   const { version } = old.spec.topology!
   const selector = `${ClusterNameLabel}=${name},${ClusterTopologyOwnedLabel}=`
   const { items } = await reader.list(MachinePool, { namespace: namespace!, labelSelector: selector })
-  const upgrading = items.filter((one) => one.spec.template.spec.version !== version || isUpgradingNodes(one))
+  const upgrading = items.filter((pool) => pool.spec.template.spec.version !== version || isUpgradingNodes(pool))
   if (upgrading.length === 0) return []
-  const names = upgrading.map((one) => one.metadata.name).sort()
+  const names = upgrading.map((pool) => pool.metadata.name).sort()
   return [`there are still MachinePools completing a previous upgrade: [${names.join(', ')}]`]
 }
 

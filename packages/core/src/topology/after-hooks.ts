@@ -37,15 +37,15 @@ export async function callAfterHooks(
 async function callAfterControlPlaneInitialized(scope: TopologyScope, cluster: Cluster): Promise<void> {
   const { name } = AfterControlPlaneInitialized
   const { context, memory } = scope
-  const own = memory.of(cluster)
+  const clusterMemory = memory.stateOf(cluster)
   if (!pendingHooks(cluster).has(name) || !isTrue(cluster, ClusterConditions.ControlPlaneInitialized.type)) return
-  if (!own.initializedCalled) {
+  if (!clusterMemory.initializedCalled) {
     // A stale Cluster from the cache could cause a second call of the hook.
     const live = await context.client.get(Cluster, keyOf(cluster), { signal: context.signal })
     if (!pendingHooks(live).has(name)) return
     scope.recordAnswer(await memory.hooks.call(AfterControlPlaneInitialized, scope.cluster, {}, context))
-    own.initializedCalled = true
+    clusterMemory.initializedCalled = true
   }
   await scope.change({ remove: [name] })
-  own.initializedCalled = false
+  clusterMemory.initializedCalled = false
 }

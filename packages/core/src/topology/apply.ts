@@ -250,7 +250,7 @@ async function applyTemplate(
   return { object: rotated, isNew: true }
 }
 
-/** Defaulting may make a different spec equal: a dry run decides before anything is rolled out. */
+/** Whether the server's defaults make the desired spec equal to the current one. A dry run decides, before anything is rolled out. */
 async function isSameSpec({ context }: Applier, { kind, object }: DesiredObject, current: External): Promise<boolean> {
   const { name } = current.object.metadata
   const annotations = { ...object.metadata.annotations, [TopologyDryRunAnnotation]: '' }
@@ -287,7 +287,7 @@ async function applyObject(
   }
 }
 
-/** Adopts an object that an earlier reconcile created under this name, but no object of another creator. */
+/** Creates an object. Adopts an object that an earlier reconcile created under this name, but fails for an object of another creator. */
 async function create(applier: Applier, desired: DesiredObject, why = ''): Promise<void> {
   const { kind, object } = desired
   const { cluster, context } = applier
@@ -309,7 +309,7 @@ async function create(applier: Applier, desired: DesiredObject, why = ''): Promi
 async function find(context: ReconcileContext, kind: Kind<UnknownObject>, key: ObjectKey): Promise<UnknownObject | undefined> {
   const { cache, client, signal } = context
   await context.watch(CustomResourceDefinition, () => [])
-  // The first list of a kind that is not served would never arrive.
+  // The first list of a kind that is not served would never complete.
   const isServed = cache.peek(CustomResourceDefinition, { name: `${kind.plural}.${kind.group}` }) !== undefined
   if (!isServed) return orAbsent(client.get(kind, key, { signal }))
   await context.watch(kind, concernedClusters)

@@ -27,7 +27,7 @@ export interface Blueprint {
   }
   /** Worker classes, by name. */
   readonly machineDeployments: ReadonlyMap<string, MachineDeploymentBlueprint>
-  /** The same for MachinePools. */
+  /** MachinePool classes, by name. */
   readonly machinePools: ReadonlyMap<string, MachinePoolBlueprint>
 }
 
@@ -43,7 +43,7 @@ export interface MachineDeploymentBlueprint {
   readonly infrastructure: External
 }
 
-/** Thrown when a watched object must change first, as the message describes. A retry does not help. */
+/** Error for a topology that waits for a change of a watched object, which the message names. A retry does not help. */
 export class NotReadyYet extends Error {
   override readonly name = 'NotReadyYet'
 }
@@ -102,21 +102,21 @@ export async function observeBlueprint(
   const machineTemplate = machineRef && (await read("control plane's machine template", machineRef))
 
   const machineDeployments = new Map<string, MachineDeploymentBlueprint>()
-  for (const one of workers?.machineDeployments ?? []) {
-    const suffix = `, MachineDeployment class ${JSON.stringify(one.class)}`
-    machineDeployments.set(one.class, {
-      class: one,
-      infrastructure: await read('infrastructure machine template', one.infrastructure.templateRef, suffix),
-      bootstrap: await read('bootstrap config template', one.bootstrap.templateRef, suffix),
+  for (const workerClass of workers?.machineDeployments ?? []) {
+    const suffix = `, MachineDeployment class ${JSON.stringify(workerClass.class)}`
+    machineDeployments.set(workerClass.class, {
+      class: workerClass,
+      infrastructure: await read('infrastructure machine template', workerClass.infrastructure.templateRef, suffix),
+      bootstrap: await read('bootstrap config template', workerClass.bootstrap.templateRef, suffix),
     })
   }
   const machinePools = new Map<string, MachinePoolBlueprint>()
-  for (const one of workers?.machinePools ?? []) {
-    const suffix = `, MachinePool class ${JSON.stringify(one.class)}`
-    machinePools.set(one.class, {
-      class: one,
-      infrastructure: await read('InfrastructureMachinePoolTemplate', one.infrastructure.templateRef, suffix),
-      bootstrap: await read('bootstrap config template', one.bootstrap.templateRef, suffix),
+  for (const workerClass of workers?.machinePools ?? []) {
+    const suffix = `, MachinePool class ${JSON.stringify(workerClass.class)}`
+    machinePools.set(workerClass.class, {
+      class: workerClass,
+      infrastructure: await read('InfrastructureMachinePoolTemplate', workerClass.infrastructure.templateRef, suffix),
+      bootstrap: await read('bootstrap config template', workerClass.bootstrap.templateRef, suffix),
     })
   }
   return {

@@ -8,7 +8,7 @@ import type { DesiredMachineDeployment, DesiredMachinePool, DesiredState } from 
 export function clusterBuiltins(cluster: Cluster, clusterClass: ClusterClass): JsonObject {
   const { name, namespace, uid } = cluster.metadata
   const { clusterNetwork, topology } = cluster.spec
-  const ofClass = clusterClass.metadata
+  const classMetadata = clusterClass.metadata
   const network = withoutUndefined({
     serviceDomain: clusterNetwork?.serviceDomain,
     services: clusterNetwork?.services?.cidrBlocks,
@@ -23,9 +23,9 @@ export function clusterBuiltins(cluster: Cluster, clusterClass: ClusterClass): J
       metadata: builtinMetadata({ ...cluster.metadata, labels: { ...cluster.metadata.labels, ...ownedLabels(cluster) } }),
       topology: withoutUndefined({
         version: topology?.version,
-        class: ofClass.name,
-        classNamespace: ofClass.namespace,
-        classRef: withoutUndefined({ name: ofClass.name, namespace: ofClass.namespace }),
+        class: classMetadata.name,
+        classNamespace: classMetadata.namespace,
+        classRef: withoutUndefined({ name: classMetadata.name, namespace: classMetadata.namespace }),
       }),
       network: Object.keys(network).length === 0 ? undefined : network,
     }),

@@ -43,11 +43,11 @@ const factsOf = (cluster: Cluster | undefined) => {
   return { uid, generation, labels, marks, ownerReferences, finalizers, deletionTimestamp, isInitialized }
 }
 
-/** Extensions select Clusters by the labels of their namespaces. */
+/** Accepts changes of the labels of a namespace, by which extensions select Clusters. */
 const changesLabels: Predicate<Namespace> = ({ previous, object }) =>
   previous !== undefined && object !== undefined && !equal(previous.metadata.labels ?? {}, object.metadata.labels ?? {})
 
-/** Users and controllers may edit or delete objects of a topology. */
+/** Accepts edits and deletions of a MachineHealthCheck by users and other controllers. */
 const specChanged = whenChanged(({ metadata: { uid, generation, labels } }: MachineHealthCheck) => ({ uid, generation, labels }))
 
 const changesVersion: Predicate<Machine> = ({ previous, object }) =>
@@ -62,13 +62,13 @@ export function createTopologyController({ runtime, clock, concurrency = 10 }: T
     for: Cluster,
     when: clusterMatters,
     watches: [
-      watches(ClusterClass, (one, cache) => clustersOfClass(cache, one), isObserved),
+      watches(ClusterClass, (clusterClass, cache) => clustersOfClass(cache, clusterClass), isObserved),
       watches(Namespace, ({ metadata }) => memory.hooks.waitingIn(metadata.name), changesLabels),
       watches(MachineDeployment, clusterOf),
       watches(MachineHealthCheck, clusterOf, specChanged),
       // All changes matter, also of versions: an upgrade continues when all Nodes have the desired version.
       watches(MachinePool, clusterOf),
-      // An upgrade proceeds when a Machine has reached its version, or is gone.
+      // An upgrade proceeds when a Machine has reached its version, or was deleted.
       watches(Machine, clusterOf, changesVersion),
     ],
     aggregates: [MachineDeployment, MachinePool],

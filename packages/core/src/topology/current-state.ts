@@ -48,7 +48,7 @@ export interface CurrentMachineDeployment {
   readonly bootstrap: External | undefined
   readonly infrastructure: External | undefined
   readonly healthCheck: MachineHealthCheck | undefined
-  /** Some of its Machines have another version. */
+  /** Whether some of its Machines have another version. */
   readonly upgrading: boolean
 }
 
@@ -57,7 +57,7 @@ export interface CurrentMachinePool {
   /** Absent while the MachinePool is being deleted: its bootstrap config and infrastructure may be gone already. */
   readonly bootstrap: External | undefined
   readonly infrastructure: External | undefined
-  /** Some of its Nodes have another version. */
+  /** Whether some of its Nodes have another version. */
   readonly upgrading: boolean
 }
 
@@ -94,8 +94,8 @@ async function observeControlPlane(cluster: Cluster, { controlPlane }: Blueprint
   if (!controlPlane.machineTemplate) return { ...object, machineTemplate: undefined, healthCheck }
   const machineRef = readField(object.object, ControlPlaneContract.machineInfrastructureRef, object.contract)
   if (!machineRef) return { ...object, machineTemplate: undefined, healthCheck }
-  const of = 'apiGroup' in machineRef ? machineRef : contractRefOf(machineRef)
-  const machineTemplate = assertOwned(await observe(of, controlPlane.machineTemplate, cluster, context), cluster)
+  const templateRef = 'apiGroup' in machineRef ? machineRef : contractRefOf(machineRef)
+  const machineTemplate = assertOwned(await observe(templateRef, controlPlane.machineTemplate, cluster, context), cluster)
   return { ...object, machineTemplate, healthCheck }
 }
 
@@ -150,15 +150,18 @@ async function observeMachinePool(
 ): Promise<CurrentMachinePool> {
   const upgrading = isUpgradingNodes(object)
   if (isDeleting(object)) return { object, bootstrap: undefined, infrastructure: undefined, upgrading }
-  const className = topology.workers?.machinePools?.find((one) => one.name === topologyName)?.class
-  const of = className === undefined ? undefined : machinePools.get(className)
+  const className = topology.workers?.machinePools?.find((pool) => pool.name === topologyName)?.class
+  const poolBlueprint = className === undefined ? undefined : machinePools.get(className)
   const { bootstrap, infrastructureRef } = object.spec.template.spec
   if (!bootstrap.configRef) throw new Error(`${describe(object)} has no spec.template.spec.bootstrap.configRef`)
-  const ofClass = (template: External | undefined) => template && kindOfClone(template)
+  const kindOfPart = (template: External | undefined) => template && kindOfClone(template)
   return {
     object,
-    bootstrap: assertOwned(await observe(bootstrap.configRef, ofClass(of?.bootstrap), cluster, context), cluster),
-    infrastructure: assertOwned(await observe(infrastructureRef, ofClass(of?.infrastructure), cluster, context), cluster),
+    bootstrap: assertOwned(await observe(bootstrap.configRef, kindOfPart(poolBlueprint?.bootstrap), cluster, context), cluster),
+    infrastructure: assertOwned(
+      await observe(infrastructureRef, kindOfPart(poolBlueprint?.infrastructure), cluster, context),
+      cluster,
+    ),
     upgrading,
   }
 }
@@ -166,7 +169,7 @@ async function observeMachinePool(
 /** Whether Nodes of the MachinePool have another version. Upstream lists the Nodes; status.versions has the same versions. */
 export const isUpgradingNodes = ({ spec, status }: MachinePool): boolean => {
   const { version } = spec.template.spec
-  return version !== undefined && (status?.versions ?? []).some((one) => one.version !== version)
+  return version !== undefined && (status?.versions ?? []).some((inUse) => inUse.version !== version)
 }
 
 async function observeMachineDeployment(
@@ -179,14 +182,14 @@ async function observeMachineDeployment(
   const upgrading = await isUpgradingMachines(object, context)
   const healthCheck = observeHealthCheck(object, context)
   if (isDeleting(object)) return { object, bootstrap: undefined, infrastructure: undefined, healthCheck, upgrading }
-  const className = topology.workers?.machineDeployments?.find((one) => one.name === topologyName)?.class
-  const of = className === undefined ? undefined : machineDeployments.get(className)
+  const className = topology.workers?.machineDeployments?.find((deployment) => deployment.name === topologyName)?.class
+  const deploymentBlueprint = className === undefined ? undefined : machineDeployments.get(className)
   const { bootstrap, infrastructureRef } = object.spec.template.spec
   if (!bootstrap.configRef) throw new Error(`${describe(object)} has no spec.template.spec.bootstrap.configRef`)
   return {
     object,
-    bootstrap: assertOwned(await observe(bootstrap.configRef, of?.bootstrap, cluster, context), cluster),
-    infrastructure: assertOwned(await observe(infrastructureRef, of?.infrastructure, cluster, context), cluster),
+    bootstrap: assertOwned(await observe(bootstrap.configRef, deploymentBlueprint?.bootstrap, cluster, context), cluster),
+    infrastructure: assertOwned(await observe(infrastructureRef, deploymentBlueprint?.infrastructure, cluster, context), cluster),
     healthCheck,
     upgrading,
   }
@@ -207,19 +210,19 @@ const kindOfClone = (template: External): ExternalKind => ({ contract: template.
 /** Reads an object in the version that the class uses for its kind, else in the preferred version of its CustomResourceDefinition. */
 async function observe(
   ref: ContractRef,
-  ofClass: ExternalKind | undefined,
+  kindOfClass: ExternalKind | undefined,
   cluster: Cluster,
   context: ReconcileContext,
 ): Promise<External> {
   const { cache, client, signal } = context
   await context.watch(CustomResourceDefinition, () => [])
-  const matches = ofClass?.kind.group === ref.apiGroup && ofClass.kind.kind === ref.kind
-  const of = matches ? { contract: ofClass.contract, kind: ofClass.kind } : await externalKind(cache, ref)
-  await context.watch(of.kind, concernedClusters)
+  const matches = kindOfClass?.kind.group === ref.apiGroup && kindOfClass.kind.kind === ref.kind
+  const kindOfRef = matches ? { contract: kindOfClass.contract, kind: kindOfClass.kind } : await externalKind(cache, ref)
+  await context.watch(kindOfRef.kind, concernedClusters)
   const key = { namespace: cluster.metadata.namespace!, name: ref.name }
-  const object = cache.peek(of.kind, key) ?? (await orAbsent(client.get(of.kind, key, { signal })))
+  const object = cache.peek(kindOfRef.kind, key) ?? (await orAbsent(client.get(kindOfRef.kind, key, { signal })))
   if (!object) throw new Error(`failed to read ${ref.kind} ${keyText(key)}: ${ref.kind}.${ref.apiGroup} "${ref.name}" not found`)
-  return { ...of, object }
+  return { ...kindOfRef, object }
 }
 
 function assertOwned(external: External, cluster: Cluster): External {

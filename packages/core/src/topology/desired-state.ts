@@ -181,15 +181,16 @@ function controlPlane(
   version: string,
   machineTemplate: DesiredObject | undefined,
 ): DesiredObject {
-  const { class: ofClass, topology, template } = blueprint.controlPlane
+  const { class: controlPlaneClass, topology, template } = blueprint.controlPlane
   const name =
-    cluster.spec.controlPlaneRef?.name ?? generatedName(cluster, ofClass.naming?.template ?? DefaultName, 'controlPlane')
+    cluster.spec.controlPlaneRef?.name ??
+    generatedName(cluster, controlPlaneClass.naming?.template ?? DefaultName, 'controlPlane')
   const desired = clone(template, cluster, name, current.controlPlane?.object)
   const { object, contract } = desired
   const fields = ControlPlaneContract
 
-  const labels = { ...ofClass.metadata?.labels, ...topology.metadata?.labels }
-  const annotations = { ...ofClass.metadata?.annotations, ...topology.metadata?.annotations }
+  const labels = { ...controlPlaneClass.metadata?.labels, ...topology.metadata?.labels }
+  const annotations = { ...controlPlaneClass.metadata?.annotations, ...topology.metadata?.annotations }
   const owned = ownedLabels(cluster)
   object.metadata.labels = { ...object.metadata.labels, ...labels, ...owned }
   object.metadata.annotations = { ...object.metadata.annotations, ...annotations, ...clonedFrom(template) }
@@ -206,11 +207,11 @@ function controlPlane(
 
   if (topology.replicas !== undefined) writeField(object, fields.specReplicas, contract, topology.replicas)
   if (topology.rollout?.after !== undefined) writeField(object, fields.rolloutAfter, contract, topology.rollout.after)
-  const readinessGates = topology.readinessGates ?? ofClass.readinessGates
+  const readinessGates = topology.readinessGates ?? controlPlaneClass.readinessGates
   if (readinessGates) writeField(object, fields.readinessGates, contract, draft(readinessGates))
-  const taints = topology.taints ?? ofClass.taints
+  const taints = topology.taints ?? controlPlaneClass.taints
   if (taints) writeField(object, fields.taints, contract, draft(taints))
-  const deletion = { ...ofClass.deletion, ...topology.deletion }
+  const deletion = { ...controlPlaneClass.deletion, ...topology.deletion }
   const timeouts = [
     [fields.nodeDrainTimeout, deletion.nodeDrainTimeoutSeconds],
     [fields.nodeVolumeDetachTimeout, deletion.nodeVolumeDetachTimeoutSeconds],
@@ -247,7 +248,7 @@ function machineDeployment(
   current: CurrentMachineDeployment | undefined,
   version: string,
 ): DesiredMachineDeployment {
-  const { class: ofClass } = blueprint
+  const { class: workerClass } = blueprint
   const base = `${cluster.metadata.name}-${topology.name}`
   const label = { [ClusterTopologyMachineDeploymentNameLabel]: topology.name }
   const template = (part: 'bootstrap' | 'infrastructure') => {
@@ -259,19 +260,19 @@ function machineDeployment(
   const infrastructure = template('infrastructure')
 
   const owned = { ...ownedLabels(cluster), ...label }
-  const labels = { ...ofClass.metadata?.labels, ...topology.metadata?.labels, ...owned }
-  const annotations = { ...ofClass.metadata?.annotations, ...topology.metadata?.annotations }
+  const labels = { ...workerClass.metadata?.labels, ...topology.metadata?.labels, ...owned }
+  const annotations = { ...workerClass.metadata?.annotations, ...topology.metadata?.annotations }
   delete annotations[ClusterTopologyHoldUpgradeSequenceAnnotation]
   delete annotations[ClusterTopologyDeferUpgradeAnnotation]
   const metadata = { labels, ...nonEmpty('annotations', annotations) }
 
-  const nameTemplate = ofClass.naming?.template ?? DefaultMachineDeploymentName
+  const nameTemplate = workerClass.naming?.template ?? DefaultMachineDeploymentName
   const name = current?.object.metadata.name ?? generatedName(cluster, nameTemplate, 'machineDeployments', topology.name)
   return {
     topology,
     bootstrap,
     infrastructure,
-    healthCheck: machineDeploymentHealthCheck(cluster, topology, ofClass, name, current?.healthCheck),
+    healthCheck: machineDeploymentHealthCheck(cluster, topology, workerClass, name, current?.healthCheck),
     object: {
       ...typeMeta(MachineDeploymentKind),
       metadata: {
@@ -279,7 +280,7 @@ function machineDeployment(
         namespace: cluster.metadata.namespace!,
         ...draft(metadata),
       },
-      spec: machineDeploymentSpec(cluster, topology, ofClass, version, { metadata, owned, bootstrap, infrastructure }),
+      spec: machineDeploymentSpec(cluster, topology, workerClass, version, { metadata, owned, bootstrap, infrastructure }),
     },
   }
 }
@@ -287,7 +288,7 @@ function machineDeployment(
 function machineDeploymentSpec(
   cluster: Cluster,
   topology: MachineDeploymentTopology,
-  ofClass: MachineDeploymentClass,
+  workerClass: MachineDeploymentClass,
   version: string,
   parts: {
     metadata: { labels: Record<string, string>; annotations?: Record<string, string> }
@@ -296,13 +297,13 @@ function machineDeploymentSpec(
     infrastructure: DesiredObject
   },
 ): MachineDeployment['spec'] {
-  const { order, ...timeouts } = { ...ofClass.deletion, ...topology.deletion }
-  const rollout = topology.rollout ?? ofClass.rollout
-  const failureDomain = topology.failureDomain ?? ofClass.failureDomain
-  const minReadySeconds = topology.minReadySeconds ?? ofClass.minReadySeconds
-  const readinessGates = topology.readinessGates ?? ofClass.readinessGates
-  const taints = topology.taints ?? ofClass.taints
-  const maxInFlight = topology.healthCheck?.remediation?.maxInFlight ?? ofClass.healthCheck?.remediation?.maxInFlight
+  const { order, ...timeouts } = { ...workerClass.deletion, ...topology.deletion }
+  const rollout = topology.rollout ?? workerClass.rollout
+  const failureDomain = topology.failureDomain ?? workerClass.failureDomain
+  const minReadySeconds = topology.minReadySeconds ?? workerClass.minReadySeconds
+  const readinessGates = topology.readinessGates ?? workerClass.readinessGates
+  const taints = topology.taints ?? workerClass.taints
+  const maxInFlight = topology.healthCheck?.remediation?.maxInFlight ?? workerClass.healthCheck?.remediation?.maxInFlight
   return draft({
     clusterName: cluster.metadata.name,
     ...(topology.replicas === undefined ? {} : { replicas: topology.replicas }),
@@ -335,29 +336,29 @@ function machinePool(
   current: CurrentMachinePool | undefined,
   version: string,
 ): DesiredMachinePool {
-  const { class: ofClass } = blueprint
+  const { class: workerClass } = blueprint
   const base = `${cluster.metadata.name}-${topology.name}`
   const label = { [ClusterTopologyMachinePoolNameLabel]: topology.name }
   const cloned = (part: 'bootstrap' | 'infrastructure') => {
     const existing = current?.[part]?.object
     const name = existing?.metadata.name ?? templateName(cluster, base, 'machinePools', topology.name, part)
-    // The MachinePool becomes their controller.
+    // The MachinePool later becomes the controller of both objects.
     return clone(blueprint[part], cluster, name, existing, { labels: label, owner: ownerReference(cluster, Cluster) })
   }
   const bootstrap = cloned('bootstrap')
   const infrastructure = cloned('infrastructure')
 
-  const labels = { ...ofClass.metadata?.labels, ...topology.metadata?.labels, ...ownedLabels(cluster), ...label }
-  const annotations = { ...ofClass.metadata?.annotations, ...topology.metadata?.annotations }
+  const labels = { ...workerClass.metadata?.labels, ...topology.metadata?.labels, ...ownedLabels(cluster), ...label }
+  const annotations = { ...workerClass.metadata?.annotations, ...topology.metadata?.annotations }
   delete annotations[ClusterTopologyHoldUpgradeSequenceAnnotation]
   delete annotations[ClusterTopologyDeferUpgradeAnnotation]
   const metadata = { labels, ...nonEmpty('annotations', annotations) }
-  const nameTemplate = ofClass.naming?.template ?? DefaultMachinePoolName
+  const nameTemplate = workerClass.naming?.template ?? DefaultMachinePoolName
   const name = current?.object.metadata.name ?? generatedName(cluster, nameTemplate, 'machinePools', topology.name)
-  const failureDomains = topology.failureDomains ?? ofClass.failureDomains
-  const minReadySeconds = topology.minReadySeconds ?? ofClass.minReadySeconds
-  const taints = topology.taints ?? ofClass.taints
-  const deletion = { ...ofClass.deletion, ...topology.deletion }
+  const failureDomains = topology.failureDomains ?? workerClass.failureDomains
+  const minReadySeconds = topology.minReadySeconds ?? workerClass.minReadySeconds
+  const taints = topology.taints ?? workerClass.taints
+  const deletion = { ...workerClass.deletion, ...topology.deletion }
   return {
     topology,
     bootstrap,

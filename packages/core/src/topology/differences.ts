@@ -102,7 +102,7 @@ export class AppliedObjects {
     this.#applied.delete(uid)
   }
 
-  /** managedFields list a field as ours until another manager changes the field. */
+  /** The fields that managedFields attribute to this manager: those that no other manager has changed since. */
   #fields(desired: Input<UnknownObject>, object: KubeObject): string {
     return hashOf(appliedFields(object, desired.apiVersion ?? object.apiVersion)?.fieldsV1 ?? {})
   }

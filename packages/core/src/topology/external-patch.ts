@@ -43,7 +43,7 @@ export async function applyExternalPatch(
   )
   return withErrorContext(`failed to apply patches: failed to apply patches for patch ${JSON.stringify(name)}`, async () =>
     (response.items ?? []).flatMap((answer) =>
-      applyAnswer(items, answer).map((left) => `patch ${JSON.stringify(name)} of ${left}`),
+      applyAnswer(items, answer).map((ignoredPart) => `patch ${JSON.stringify(name)} of ${ignoredPart}`),
     ),
   )
 }
@@ -80,7 +80,7 @@ const optionsOf = ({ settings }: ExternalPatchDefinition, { context: { signal } 
 })
 
 function itemOf(item: PatchItem, variables: PatchVariables) {
-  const own = wireVariablesOf(variables.own(item))
+  const own = wireVariablesOf(variables.ownFor(item))
   return { holderReference: item.holder, object: item.document, ...(own.length > 0 ? { variables: own } : {}) }
 }
 
@@ -92,7 +92,7 @@ export function applyAnswer(
   items: readonly Pick<PatchItem, 'uid' | 'holder' | 'document'>[],
   { uid, patchType, patch }: AnswerItem,
 ): string[] {
-  const item = items.find((one) => one.uid === uid)
+  const item = items.find((candidate) => candidate.uid === uid)
   if (!item) throw new Error('unable to find corresponding request item for patch')
   const patched = patchedDocument(item.document, patchType, Buffer.from(patch, 'base64').toString())
   if (!patched) return []
@@ -118,10 +118,10 @@ export function copyPatchedParts(
 ): { document: UnknownObject; ignored: string[] } {
   const metadata: Record<string, unknown> = isRecord(patched.metadata) ? patched.metadata : {}
   const { labels, annotations } = metadata
-  const changed = (was: object, is: object, patchable: readonly string[], at: string): string[] =>
-    [...new Set([...Object.keys(was), ...Object.keys(is)])]
-      .filter((name) => !equal((was as Record<string, unknown>)[name], (is as Record<string, unknown>)[name]))
-      .filter((name) => !patchable.includes(name) || (is as Record<string, unknown>)[name] === undefined)
+  const changed = (before: object, after: object, patchable: readonly string[], at: string): string[] =>
+    [...new Set([...Object.keys(before), ...Object.keys(after)])]
+      .filter((name) => !equal((before as Record<string, unknown>)[name], (after as Record<string, unknown>)[name]))
+      .filter((name) => !patchable.includes(name) || (after as Record<string, unknown>)[name] === undefined)
       .map((name) => `${at}${name}`)
   return {
     document: {

@@ -32,27 +32,27 @@ interface HealthCheckParts {
 }
 
 /** Whether checks or remediation are configured; `enabled` alone does not count. */
-export const isDefined = (of: HealthCheckParts | undefined): of is HealthCheckParts =>
-  of?.checks !== undefined || of?.remediation !== undefined
+export const isDefined = (parts: HealthCheckParts | undefined): parts is HealthCheckParts =>
+  parts?.checks !== undefined || parts?.remediation !== undefined
 
 /** Returns the topology's health check as a whole, or else the class's; `undefined` when there is none or it is disabled. */
 function effectiveHealthCheck(
-  ofTopology: (HealthCheckParts & { readonly enabled?: boolean }) | undefined,
-  ofClass: HealthCheckParts | undefined,
+  checkOfTopology: (HealthCheckParts & { readonly enabled?: boolean }) | undefined,
+  checkOfClass: HealthCheckParts | undefined,
 ): HealthCheckParts | undefined {
-  if (ofTopology?.enabled === false) return undefined
-  return [ofTopology, ofClass].find(isDefined)
+  if (checkOfTopology?.enabled === false) return undefined
+  return [checkOfTopology, checkOfClass].find(isDefined)
 }
 
 /** The MachineHealthCheck of a control plane that runs on Machines. It has the name of the control plane object. */
 export function controlPlaneHealthCheck(
   cluster: Cluster,
-  { class: ofClass, topology }: { readonly class: ControlPlaneClass; readonly topology: ControlPlaneTopology },
+  { class: controlPlaneClass, topology }: { readonly class: ControlPlaneClass; readonly topology: ControlPlaneTopology },
   name: string,
   current: MachineHealthCheck | undefined,
 ): DesiredHealthCheck | undefined {
-  if (!ofClass.machineInfrastructure) return undefined
-  const parts = effectiveHealthCheck(topology.healthCheck, ofClass.healthCheck)
+  if (!controlPlaneClass.machineInfrastructure) return undefined
+  const parts = effectiveHealthCheck(topology.healthCheck, controlPlaneClass.healthCheck)
   return parts && healthCheck(cluster, name, { [MachineControlPlaneLabel]: '' }, parts, current)
 }
 
@@ -60,11 +60,11 @@ export function controlPlaneHealthCheck(
 export function machineDeploymentHealthCheck(
   cluster: Cluster,
   topology: MachineDeploymentTopology,
-  ofClass: MachineDeploymentClass,
+  workerClass: MachineDeploymentClass,
   name: string,
   current: MachineHealthCheck | undefined,
 ): DesiredHealthCheck | undefined {
-  const parts = effectiveHealthCheck(topology.healthCheck, ofClass.healthCheck)
+  const parts = effectiveHealthCheck(topology.healthCheck, workerClass.healthCheck)
   return parts && healthCheck(cluster, name, { [ClusterTopologyMachineDeploymentNameLabel]: topology.name }, parts, current)
 }
 
@@ -110,8 +110,8 @@ export async function applyHealthCheck(
   current: MachineHealthCheck | undefined,
 ): Promise<void> {
   const { client, events, signal } = context
-  const record = (object: KubeObject, reason: string, what: string) =>
-    events.event(object, 'Normal', reason, `${what} MachineHealthCheck ${JSON.stringify(keyText(keyOf(object)))}`)
+  const record = (object: KubeObject, reason: string, action: string) =>
+    events.event(object, 'Normal', reason, `${action} MachineHealthCheck ${JSON.stringify(keyText(keyOf(object)))}`)
   if (!desired) {
     if (!current) return
     const { uid } = current.metadata

@@ -29,7 +29,7 @@ export const concernedClusters: MapFunction = (object, cache) => {
   const owner = ownerOfKind(object, Cluster)
   const owning =
     owner && object.metadata.namespace !== undefined ? [{ namespace: object.metadata.namespace, name: owner.name }] : []
-  return [...owning, ...classesOfTemplate(cache, object).flatMap((one) => clustersOfClass(cache, one))]
+  return [...owning, ...classesOfTemplate(cache, object).flatMap((clusterClass) => clustersOfClass(cache, clusterClass))]
 }
 
 /** Maps an object to the Cluster of its label. */

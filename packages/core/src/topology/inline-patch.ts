@@ -20,7 +20,7 @@ export function patchOperations(
 ): JsonPatchOperation[] {
   const definitions = (patch.definitions ?? []).filter(({ selector }) => selects(selector, template, role))
   if (definitions.length === 0 || !isEnabled(patch.enabledIf, variables)) return []
-  return definitions.flatMap(({ jsonPatches }) => jsonPatches.map((one) => operation(one, variables)))
+  return definitions.flatMap(({ jsonPatches }) => jsonPatches.map((jsonPatch) => operation(jsonPatch, variables)))
 }
 
 /** Whether a selector matches a template in this role. A class name may begin or end with `*`. */

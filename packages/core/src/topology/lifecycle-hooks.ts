@@ -70,15 +70,15 @@ interface ClusterState {
   /** By hook. */
   readonly answers: Map<string, Answer>
   /** Hooks already looked up in the records of an earlier process, found or not. */
-  readonly lookedFor: Set<string>
-  /** The handlers of a hook are being determined, or could not be determined. */
+  readonly lookedUp: Set<string>
+  /** Whether the handlers of a hook are being determined, or could not be determined. */
   handlersUnknown: boolean
   /** The call in progress: its response is not cached when an extension changes meanwhile. */
   call?: { readonly handlers: readonly string[]; isOutdated: boolean }
   plan?: CachedPlan
   /** The retry request that was last handled; absent once its annotation is removed. */
   retried?: string
-  /** Records of an earlier process are older than a retry request. */
+  /** Whether records of an earlier process are ignored, because they are older than a retry request. */
   ignoresRecords: boolean
 }
 
@@ -109,23 +109,23 @@ export class LifecycleHooks {
     return this.#clusters.size
   }
 
-  /** Calls `again` for each Cluster that an extension blocks or fails, when that extension was changed or removed. */
-  whenExtensionsChange(again: (cluster: ObjectKey) => void): void {
+  /** Calls `enqueue` for each Cluster that an extension blocks or fails, when that extension was changed or removed. */
+  whenExtensionsChange(enqueue: (cluster: ObjectKey) => void): void {
     this.#runtime.onChanged?.((extensionConfig) => {
       const isOf = (handler: string) => handler.endsWith(`.${extensionConfig}`)
       for (const state of this.#clusters.values()) {
         if (state.plan && isOf(state.plan.handler)) delete state.plan
         // The handlers of this Cluster may be determined now.
-        if (state.handlersUnknown) again(state.key)
+        if (state.handlersUnknown) enqueue(state.key)
         state.handlersUnknown = false
         if (state.call?.handlers.some(isOf)) {
           state.call.isOutdated = true
-          again(state.key)
+          enqueue(state.key)
         }
         for (const [hook, { handlers }] of state.answers) {
           if (!handlers.some(isOf)) continue
           state.answers.delete(hook)
-          again(state.key)
+          enqueue(state.key)
         }
       }
     })
@@ -138,7 +138,9 @@ export class LifecycleHooks {
   waitingIn(namespace: string): ObjectKey[] {
     const isWaiting = ({ handlersUnknown, call, answers }: ClusterState) =>
       handlersUnknown || call !== undefined || answers.size > 0
-    return [...this.#clusters.values()].filter((one) => one.key.namespace === namespace && isWaiting(one)).map(({ key }) => key)
+    return [...this.#clusters.values()]
+      .filter((state) => state.key.namespace === namespace && isWaiting(state))
+      .map(({ key }) => key)
   }
 
   /** Drops all cached responses for a Cluster when its retry annotation has a new value. The annotation stays until it is removed. */
@@ -159,7 +161,7 @@ export class LifecycleHooks {
     delete this.#stateOf(cluster).retried
   }
 
-  /** Drops everything about a Cluster that was deleted. */
+  /** Drops the state of a deleted Cluster. */
   forget(cluster: ObjectKey): void {
     this.#clusters.delete(keyText(cluster))
   }
@@ -297,9 +299,9 @@ export class LifecycleHooks {
    * hook: afterwards this process has newer information, such as a change of the extension.
    */
   #restored(state: ClusterState, hook: string, cluster: Cluster, question: string): Answer | undefined {
-    if (state.ignoresRecords || state.lookedFor.has(hook)) return undefined
-    state.lookedFor.add(hook)
-    const record = waitingHooks(cluster).find((one) => one.hook === hook)
+    if (state.ignoresRecords || state.lookedUp.has(hook)) return undefined
+    state.lookedUp.add(hook)
+    const record = waitingHooks(cluster).find((waitingHook) => waitingHook.hook === hook)
     if (record?.until === undefined || record.question !== question) return undefined
     const now = this.#clock.now()
     // The clock was set back after the response was recorded, so that the recorded time of the next call may be far away.
@@ -318,7 +320,7 @@ export class LifecycleHooks {
     const key = keyOf(cluster)
     const known = this.#clusters.get(keyText(key))
     if (known?.uid === uid) return known
-    const fresh = { key, uid, answers: new Map(), lookedFor: new Set<string>(), handlersUnknown: false, ignoresRecords: false }
+    const fresh = { key, uid, answers: new Map(), lookedUp: new Set<string>(), handlersUnknown: false, ignoresRecords: false }
     this.#clusters.set(keyText(key), fresh)
     return fresh
   }
@@ -344,7 +346,7 @@ function relevantParts(cluster: Cluster): object {
   return [metadata.labels ?? {}, annotations, spec]
 }
 
-/** An open circuit breaker prevents the call. */
+/** Whether the extension was called. An open circuit breaker prevents the call. */
 const wasCalled = (error: unknown): boolean => !(error instanceof HookFailed && error.code === 'unavailable')
 
 const digest = (value: unknown): string => createHash('sha256').update(stableText(value)).digest('base64url')

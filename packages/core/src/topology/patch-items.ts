@@ -47,16 +47,16 @@ export interface PatchItem {
 export function patchItems(cluster: Cluster, blueprint: Blueprint, desired: DesiredState): PatchItem[] {
   const { controlPlane, topology } = blueprint
   const item = (
-    from: External,
-    one: DesiredObject,
+    template: External,
+    desiredObject: DesiredObject,
     part: Pick<PatchItem, 'role' | 'holder' | 'isTemplate' | 'builtin' | 'overrides'>,
   ): PatchItem => {
-    const document = documentOf(from, one, part.isTemplate)
+    const document = documentOf(template, desiredObject, part.isTemplate)
     return {
       ...part,
       uid: stableUid(cluster.metadata.uid, part.holder.kind, part.holder.name, part.holder.fieldPath),
-      contract: from.contract,
-      desired: one,
+      contract: template.contract,
+      desired: desiredObject,
       unpatched: document,
       document,
     }
@@ -104,9 +104,9 @@ export function patchItems(cluster: Cluster, blueprint: Blueprint, desired: Desi
     )
   }
   for (const machineDeployment of desired.machineDeployments) {
-    const of = blueprintOf(blueprint, machineDeployment.topology.class)
+    const workerClass = blueprintOf(blueprint, machineDeployment.topology.class)
     const part = (fieldPath: string) => ({
-      role: { kind: 'machineDeployment', class: of.class.class } as const,
+      role: { kind: 'machineDeployment', class: workerClass.class.class } as const,
       holder: holder(
         { apiVersion: apiVersionOf(MachineDeployment), kind: MachineDeployment.kind },
         machineDeployment.object.metadata.name,
@@ -116,13 +116,13 @@ export function patchItems(cluster: Cluster, blueprint: Blueprint, desired: Desi
       overrides: machineDeployment.topology.variables?.overrides,
       builtin: machineDeploymentBuiltins(machineDeployment),
     })
-    items.push(item(of.bootstrap, machineDeployment.bootstrap, part('spec.template.spec.bootstrap.configRef')))
-    items.push(item(of.infrastructure, machineDeployment.infrastructure, part('spec.template.spec.infrastructureRef')))
+    items.push(item(workerClass.bootstrap, machineDeployment.bootstrap, part('spec.template.spec.bootstrap.configRef')))
+    items.push(item(workerClass.infrastructure, machineDeployment.infrastructure, part('spec.template.spec.infrastructureRef')))
   }
   for (const machinePool of desired.machinePools) {
-    const of = poolBlueprintOf(blueprint, machinePool.topology.class)
+    const poolClass = poolBlueprintOf(blueprint, machinePool.topology.class)
     const part = (fieldPath: string) => ({
-      role: { kind: 'machinePool', class: of.class.class } as const,
+      role: { kind: 'machinePool', class: poolClass.class.class } as const,
       holder: holder(
         { apiVersion: apiVersionOf(MachinePool), kind: MachinePool.kind },
         machinePool.object.metadata.name,
@@ -132,8 +132,8 @@ export function patchItems(cluster: Cluster, blueprint: Blueprint, desired: Desi
       overrides: machinePool.topology.variables?.overrides,
       builtin: machinePoolBuiltins(machinePool),
     })
-    items.push(item(of.bootstrap, machinePool.bootstrap, part('spec.template.spec.bootstrap.configRef')))
-    items.push(item(of.infrastructure, machinePool.infrastructure, part('spec.template.spec.infrastructureRef')))
+    items.push(item(poolClass.bootstrap, machinePool.bootstrap, part('spec.template.spec.bootstrap.configRef')))
+    items.push(item(poolClass.infrastructure, machinePool.infrastructure, part('spec.template.spec.infrastructureRef')))
   }
   return items
 }

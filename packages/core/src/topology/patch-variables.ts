@@ -9,9 +9,9 @@ export interface PatchVariables {
   /** Variables of the Cluster, and `builtin`. */
   readonly global: JsonObject
   /** Variables that one template adds or overrides. */
-  own(item: PatchItem): JsonObject
+  ownFor(item: PatchItem): JsonObject
   /** Global and own variables; built-in ones are merged. */
-  of(item: PatchItem): JsonObject
+  allFor(item: PatchItem): JsonObject
 }
 
 /** Inline patches see the variables defined by the class, external patches those defined by their extension. */
@@ -22,19 +22,21 @@ export function patchVariables(
 ): PatchVariables {
   const from = patch.external ? patch.name : VariableDefinitionFromInline
   const visible = new Set(
-    (status?.variables ?? []).filter(({ definitions }) => definitions.some((one) => one.from === from)).map(({ name }) => name),
+    (status?.variables ?? [])
+      .filter(({ definitions }) => definitions.some((definition) => definition.from === from))
+      .map(({ name }) => name),
   )
   const global = { ...valuesOf(topology.variables, visible), builtin }
-  const own = (item: PatchItem): JsonObject => {
+  const ownFor = (item: PatchItem): JsonObject => {
     const values = valuesOf(item.overrides, visible)
     return Object.keys(item.builtin).length === 0 ? values : { ...values, builtin: item.builtin }
   }
   return {
     global,
-    own,
-    of(item) {
-      const { builtin: ofItem = {}, ...values } = own(item)
-      return { ...global, ...values, builtin: { ...builtin, ...(ofItem as JsonObject) } }
+    ownFor,
+    allFor(item) {
+      const { builtin: builtinOfItem = {}, ...values } = ownFor(item)
+      return { ...global, ...values, builtin: { ...builtin, ...(builtinOfItem as JsonObject) } }
     },
   }
 }

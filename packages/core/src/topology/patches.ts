@@ -60,7 +60,7 @@ export async function applyPatches(
     }
     for (const item of items) {
       const operations = attempt(`failed to generate patches for patch ${JSON.stringify(patch.name)}`, () =>
-        patchOperations(patch, item.document, item.role, variables.of(item)),
+        patchOperations(patch, item.document, item.role, variables.allFor(item)),
       )
       const patched = attempt(`failed to apply patches for patch ${JSON.stringify(patch.name)}`, () =>
         applyOperations(item.document, operations),
@@ -77,7 +77,7 @@ export async function applyPatches(
   return ignored
 }
 
-/** The error is deterministic: the same objects always lead to it. */
+/** Runs `act`. Its error is terminal, because the same objects always lead to it. */
 const attempt = <T>(what: string, act: () => T): T =>
   withTerminalErrors(() => {
     try {
@@ -98,14 +98,14 @@ function copyBack({ role, desired, unpatched, document, contract, isTemplate }: 
     if (metadata) writeField(object, Template.metadata, contract, draft(metadata))
     return []
   }
-  const kept = role.kind === 'controlPlane' ? coreFieldRestorers(object) : []
+  const restorers = role.kind === 'controlPlane' ? coreFieldRestorers(object) : []
   if (metadata) setMetadata(object.metadata, metadata)
   if (spec) object['spec'] = draft(spec)
   const before = { spec: readField(unpatched, Template.spec, contract) ?? {} }
-  const changed = kept.flatMap((restore) => restore(before) ?? [])
+  const changed = restorers.flatMap((restore) => restore(before) ?? [])
   if (changed.length === 0) return []
-  const what = `${desired.kind.kind} ${object.metadata.name}`
-  return [`patches of ${what} do not change ${changed.join(', ')}: core sets these fields`]
+  const objectText = `${desired.kind.kind} ${object.metadata.name}`
+  return [`patches of ${objectText} do not change ${changed.join(', ')}: core sets these fields`]
 }
 
 function setMetadata(metadata: ContractMetadata, { labels, annotations }: ContractMetadata): void {

@@ -23,18 +23,18 @@ interface ClusterPatch {
 /** Returns the merge patch with the differences; `undefined` when there are none. Pure. */
 export function clusterPatch(cluster: Cluster, change: ClusterChange): ClusterPatch | undefined {
   const pending = pendingHooksText(cluster, change)
-  const { annotations: nowAnnotations, labels: nowLabels } = cluster.metadata
-  const annotations = changedEntries(nowAnnotations, { ...change.annotations, [PendingHooksAnnotation]: pending })
-  const labels = changedEntries(nowLabels, change.labels)
+  const { annotations: currentAnnotations, labels: currentLabels } = cluster.metadata
+  const annotations = changedEntries(currentAnnotations, { ...change.annotations, [PendingHooksAnnotation]: pending })
+  const labels = changedEntries(currentLabels, change.labels)
   const spec = changedEntries(cluster.spec, change.spec)
   const metadata = { ...(annotations && { annotations }), ...(labels && { labels }) }
   if (Object.keys(metadata).length === 0 && !spec) return undefined
   return { metadata, ...(spec && { spec }) }
 }
 
-function changedEntries<V>(now: object = {}, wanted: Readonly<Record<string, V>> = {}): Record<string, V> | undefined {
+function changedEntries<V>(current: object = {}, wanted: Readonly<Record<string, V>> = {}): Record<string, V> | undefined {
   const different = Object.entries(wanted).filter(
-    ([name, value]) => !equal((now as Record<string, unknown>)[name] ?? null, value),
+    ([name, value]) => !equal((current as Record<string, unknown>)[name] ?? null, value),
   )
   return different.length === 0 ? undefined : Object.fromEntries(different)
 }
@@ -63,10 +63,10 @@ async function changeInTurn({ client, cache, signal }: ChangeIO, cluster: Cluste
       return await client.patch(Cluster, keyOf(cluster), guardedPatch(latest, patch), { signal })
     } catch (err) {
       if (!isReason(err, 'Conflict', 'Invalid') || attempt === Attempts) throw err
-      const now = await client.get(Cluster, keyOf(cluster), { signal })
-      if (now.metadata.uid !== cluster.metadata.uid) throw err
-      if (isReason(err, 'Invalid') && pendingHooksOf(now) === pendingHooksOf(latest)) throw err
-      latest = now
+      const current = await client.get(Cluster, keyOf(cluster), { signal })
+      if (current.metadata.uid !== cluster.metadata.uid) throw err
+      if (isReason(err, 'Invalid') && pendingHooksOf(current) === pendingHooksOf(latest)) throw err
+      latest = current
     }
   }
 }

@@ -145,9 +145,9 @@ async function patchedState(
 /** Records an event for ignored parts of patches. As upstream, ignored parts are not an error. */
 function reportIgnored({ cluster, context, memory }: TopologyScope, ignored: readonly string[]): void {
   const text = ignored.join('; ')
-  const own = memory.of(cluster)
-  if (text !== '' && text !== own.ignored) context.events.event(cluster, 'Warning', 'PatchPartsIgnored', text)
-  own.ignored = text
+  const clusterMemory = memory.stateOf(cluster)
+  if (text !== '' && text !== clusterMemory.ignored) context.events.event(cluster, 'Warning', 'PatchPartsIgnored', text)
+  clusterMemory.ignored = text
 }
 
 /** Applies the objects in the order of their references. */
@@ -157,7 +157,11 @@ async function applyState(
   current: CurrentState,
   { controlPlane, workers, pools, plan, facts }: VersionDecision,
 ): Promise<void> {
-  const applier: Applier = { cluster: scope.cluster, context: scope.context, applied: scope.memory.of(scope.cluster).applied }
+  const applier: Applier = {
+    cluster: scope.cluster,
+    context: scope.context,
+    applied: scope.memory.stateOf(scope.cluster).applied,
+  }
   await applyInfrastructureCluster(applier, desired, current)
 
   if (controlPlane.state === 'starting') {
@@ -258,7 +262,7 @@ async function report(scope: TopologyScope, paused: boolean, error: unknown, req
  */
 function isRetryHandled({ cluster, failed, notBlocking, blocking }: TopologyScope, error: unknown): boolean {
   if (error === undefined) return true
-  const reached = [failed, ...blocking].map((one) => one?.hook)
+  const reached = [failed, ...blocking].map((waitingHook) => waitingHook?.hook)
   return failed !== undefined && waitingHooks(cluster).every(({ hook }) => reached.includes(hook) || notBlocking.has(hook))
 }
 

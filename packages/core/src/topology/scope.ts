@@ -20,7 +20,7 @@ export class TopologyMemory {
   }
 
   /** Returns the state of the Cluster with this uid, not of an earlier one with the same name. */
-  of(cluster: Cluster): ClusterMemory {
+  stateOf(cluster: Cluster): ClusterMemory {
     const { uid } = cluster.metadata
     const name = keyText(keyOf(cluster))
     const known = this.#clusters.get(name)

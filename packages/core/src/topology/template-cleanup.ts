@@ -52,7 +52,7 @@ const cleanupController = <T extends Owner>(name: string, kind: Kind<T>, finaliz
     for: kind,
     when: ({ object, previous }) => isOfTopology(object ?? previous),
     watches: [
-      // Unpausing a Cluster resumes all of its parts.
+      // Reconciles all parts of a Cluster that is no longer paused.
       watches(
         Cluster,
         ({ metadata }, cache) => partsOf(metadata, kind, cache),
@@ -102,7 +102,9 @@ async function reconcileTemplates<T extends Owner>(
   const used = await templatesInUse(object, context)
   for (const ref of templatesOf(object)) if (!used.has(refText(ref))) await deleteTemplate(ref, key.namespace!, context)
   const withoutFinalizer = ({ metadata: { finalizers = [], resourceVersion } }: T) =>
-    finalizers.includes(finalizer) ? { finalizers: finalizers.filter((one) => one !== finalizer), resourceVersion } : undefined
+    finalizers.includes(finalizer)
+      ? { finalizers: finalizers.filter((other) => other !== finalizer), resourceVersion }
+      : undefined
   await orAbsent(patchMetadata(context, kind, object, withoutFinalizer))
   return proceed()
 }
@@ -114,8 +116,8 @@ async function templatesInUse(object: Owner, { client, signal }: ReconcileContex
   const labelSelector = `${ClusterNameLabel}=${object.spec.clusterName},${ClusterTopologyMachineDeploymentNameLabel}=${topologyName}`
   const options = { namespace: namespace!, labelSelector, signal }
   const [deployments, sets] = await Promise.all([client.list(MachineDeployment, options), client.list(MachineSet, options)])
-  const others = [...deployments.items, ...sets.items].filter((one) => one.metadata.uid !== uid && !isDeleting(one))
-  return new Set(others.flatMap((one) => templatesOf(one).map(refText)))
+  const others = [...deployments.items, ...sets.items].filter((other) => other.metadata.uid !== uid && !isDeleting(other))
+  return new Set(others.flatMap((other) => templatesOf(other).map(refText)))
 }
 
 function templatesOf({ spec }: Owner): ContractRef[] {

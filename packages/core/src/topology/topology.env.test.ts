@@ -554,8 +554,10 @@ test('MachineHealthChecks are created, updated and deleted as the class and the 
   expect(deployment.spec.remediation).toEqual({ maxInFlight: 1 })
 
   const topology = (await world.client.get(Cluster, { namespace: 'default', name: 'demo' })).spec.topology!
-  const withCheck = (of: object) => ({
-    spec: { topology: { workers: { machineDeployments: [{ ...topology.workers!.machineDeployments![0]!, healthCheck: of }] } } },
+  const withCheck = (check: object) => ({
+    spec: {
+      topology: { workers: { machineDeployments: [{ ...topology.workers!.machineDeployments![0]!, healthCheck: check }] } },
+    },
   })
   await world.patch(Cluster, 'demo', withCheck({ checks: { nodeStartupTimeoutSeconds: 60 } }))
   expect((await world.client.get(MachineHealthCheck, { namespace: 'default', name: name! })).spec).toMatchObject({

@@ -62,7 +62,7 @@ describe('a plan of an extension', () => {
   test.each([
     ['without workers is completed', { controlPlane: steps, workers: [] }, ['v1.35.0', 'v1.36.0']],
     ['with workers is used unchanged', { controlPlane: steps, workers: ['v1.34.1', 'v1.36.0'] }, ['v1.34.1', 'v1.36.0']],
-  ])('%s', (_, given, workers) => expect(upgradePlan({ ...from, given })).toEqual({ controlPlane: steps, workers }))
+  ])('%s', (_, given, workers) => expect(upgradePlan({ ...from, extensionPlan: given })).toEqual({ controlPlane: steps, workers }))
 
   test.each([
     [
@@ -92,20 +92,20 @@ describe('a plan of an extension', () => {
     ],
     ['contains an invalid version', { controlPlane: ['next'] }, 'failed to parse version next: it is not a semantic version'],
   ])('is rejected when it %s', (_, given, message) =>
-    expect(() => upgradePlan({ ...from, given: { controlPlane: steps, workers: [], ...given } })).toThrow(message),
+    expect(() => upgradePlan({ ...from, extensionPlan: { controlPlane: steps, workers: [], ...given } })).toThrow(message),
   )
 
   test('is rejected when it has steps for workers, but there are none', () =>
-    expect(() => upgradePlan({ ...from, workers: [], given: { controlPlane: steps, workers: ['v1.36.0'] } })).toThrow(
+    expect(() => upgradePlan({ ...from, workers: [], extensionPlan: { controlPlane: steps, workers: ['v1.36.0'] } })).toThrow(
       'invalid worker upgrade plan; there are no workers or workers already at the desired version',
     ))
 
   test('orders builds of one version as the control plane does', () => {
     const builds = { desired: 'v1.34.1+c', controlPlane: 'v1.34.1+a', workers: ['v1.34.1+a'], known: [] }
     const controlPlane = ['v1.34.1+b', 'v1.34.1+c']
-    expect(upgradePlan({ ...builds, given: { controlPlane, workers: controlPlane } }).workers).toEqual(controlPlane)
-    expect(() => upgradePlan({ ...builds, given: { controlPlane, workers: ['v1.34.1+c', 'v1.34.1+b', 'v1.34.1+c'] } })).toThrow(
-      'invalid workers upgrade plan, item 1; version v1.34.1+b must be before v1.34.1+c',
-    )
+    expect(upgradePlan({ ...builds, extensionPlan: { controlPlane, workers: controlPlane } }).workers).toEqual(controlPlane)
+    expect(() =>
+      upgradePlan({ ...builds, extensionPlan: { controlPlane, workers: ['v1.34.1+c', 'v1.34.1+b', 'v1.34.1+c'] } }),
+    ).toThrow('invalid workers upgrade plan, item 1; version v1.34.1+b must be before v1.34.1+c')
   })
 })

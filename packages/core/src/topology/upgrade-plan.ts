@@ -21,7 +21,7 @@ export interface VersionsNow {
   /** `spec.kubernetesVersions` of the ClusterClass; without it an upgrade is limited to one minor version. */
   readonly known: readonly string[]
   /** The plan of an extension, if one is called. */
-  readonly given?: UpgradePlan
+  readonly extensionPlan?: UpgradePlan
 }
 
 export interface UpgradeDue extends VersionsNow {
@@ -29,15 +29,16 @@ export interface UpgradeDue extends VersionsNow {
 }
 
 /** @throws Error when the version cannot be reached */
-export function upgradePlan({ desired, controlPlane, workers, known, given }: VersionsNow): UpgradePlan {
+export function upgradePlan({ desired, controlPlane, workers, known, extensionPlan }: VersionsNow): UpgradePlan {
   if (controlPlane === undefined) return { controlPlane: [], workers: [] }
   const lowest = lowestVersion(workers, controlPlane)
   const steps =
-    given?.controlPlane ?? (known.length > 0 ? knownSteps(controlPlane, desired, known) : singleStep(controlPlane, desired))
+    extensionPlan?.controlPlane ??
+    (known.length > 0 ? knownSteps(controlPlane, desired, known) : singleStep(controlPlane, desired))
   checkControlPlaneSteps(steps, controlPlane, desired)
-  if (given && given.workers.length > 0) {
-    checkWorkerSteps(given.workers, steps, controlPlane, lowest, desired)
-    return { controlPlane: steps, workers: given.workers }
+  if (extensionPlan && extensionPlan.workers.length > 0) {
+    checkWorkerSteps(extensionPlan.workers, steps, controlPlane, lowest, desired)
+    return { controlPlane: steps, workers: extensionPlan.workers }
   }
   return { controlPlane: steps, workers: lowest === undefined ? [] : workerSteps(steps, controlPlane, lowest, desired) }
 }
@@ -50,7 +51,7 @@ export function isUpgradeDue(now: VersionsNow): now is UpgradeDue {
   return !sameVersion(controlPlane, desired) || (lowest !== undefined && !sameVersion(lowest, desired))
 }
 
-/** Returns the lowest version. Of two without an order, the one that differs from the control plane's. */
+/** Returns the lowest version. Of two versions without an order, returns the one that differs from the version of the control plane. */
 export function lowestVersion(workers: readonly string[], controlPlane: string): string | undefined {
   let lowest: string | undefined
   for (const version of workers) {

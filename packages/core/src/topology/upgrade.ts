@@ -113,11 +113,11 @@ export interface WorkerTopology {
   readonly name: string
   /** Version of the existing object; absent before it is created. */
   readonly current: string | undefined
-  /** Some of its Machines have another version than the object itself. */
+  /** Whether some of its Machines have another version than the object itself. */
   readonly upgrading: boolean
-  /** Has the defer-upgrade annotation. */
+  /** Whether it has the defer-upgrade annotation. */
   readonly defer: boolean
-  /** Has the hold-upgrade-sequence annotation, which also holds all following workers. */
+  /** Whether it has the hold-upgrade-sequence annotation, which also defers all following workers. */
   readonly hold: boolean
 }
 
@@ -144,8 +144,8 @@ export function workerVersions(
     kind = 'MachineDeployment',
   }: { readonly concurrency: number; readonly kind?: 'MachineDeployment' | 'MachinePool' },
 ): WorkerVersion[] {
-  const stable = controlPlane.state === 'stable' && !controlPlane.pending
-  const blocked = (['AfterControlPlaneUpgrade', 'BeforeWorkersUpgrade'] as const).some(
+  const isStable = controlPlane.state === 'stable' && !controlPlane.pending
+  const isBlocked = (['AfterControlPlaneUpgrade', 'BeforeWorkersUpgrade'] as const).some(
     (hook) => facts.answers.get(hook) === 'blocked',
   )
   let upgrading = workers.filter((worker) => worker.upgrading).length
@@ -160,12 +160,12 @@ export function workerVersions(
       state,
       upgrading: worker.upgrading,
     })
-    if (current === undefined) return keep(stable && !blocked ? 'settled' : 'pendingCreate', facts.desired)
+    if (current === undefined) return keep(isStable && !isBlocked ? 'settled' : 'pendingCreate', facts.desired)
     if (current === facts.desired) return keep('settled', current)
     if (worker.defer || isHeld) return keep('deferred', current)
-    if (blocked) return keep('pending', current)
+    if (isBlocked) return keep('pending', current)
     if (upgrading >= concurrency) return keep('pending', current)
-    if (!stable && !controlPlane.waitingForWorkers) return keep('pending', current)
+    if (!isStable && !controlPlane.waitingForWorkers) return keep('pending', current)
 
     const next = facts.plan.workers[0]
     if (next === undefined) throw new Error(`cannot compute the version of ${kind} topology ${name}: the upgrade plan is empty`)

@@ -33,7 +33,7 @@ export function checkedVariables(cluster: Cluster, clusterClass: ClusterClass): 
 export function defaultAndValidateVariables(cluster: Cluster, clusterClass: ClusterClass, old?: Cluster): FieldError[] {
   const { topology } = cluster.spec
   if (!topology) return []
-  const definitions: Definitions = new Map((clusterClass.status?.variables ?? []).map((one) => [one.name, one]))
+  const definitions: Definitions = new Map((clusterClass.status?.variables ?? []).map((variable) => [variable.name, variable]))
   const path = 'spec.topology'
 
   const defaulting: FieldError[] = []
@@ -65,8 +65,8 @@ export function defaultAndValidateVariables(cluster: Cluster, clusterClass: Clus
   return [
     ...missingErrors(topology.variables ?? [], definitions, `${path}.variables`),
     ...listErrors(topology.variables, before?.variables, definitions, `${path}.variables`),
-    ...overridden.flatMap((one) =>
-      listErrors(one.part?.variables?.overrides, one.before?.variables?.overrides, definitions, one.at),
+    ...overridden.flatMap(({ part, before, at }) =>
+      listErrors(part?.variables?.overrides, before?.variables?.overrides, definitions, at),
     ),
   ]
 }
@@ -77,10 +77,10 @@ const listErrors = (
   definitions: Definitions,
   path: string,
 ): FieldError[] =>
-  values.flatMap((one) =>
+  values.flatMap((variable) =>
     valueErrors(
-      one,
-      before.find(({ name }) => name === one.name),
+      variable,
+      before.find(({ name }) => name === variable.name),
       definitions,
       path,
     ),
@@ -95,14 +95,14 @@ function applyDefaults(
 ) {
   const errors: FieldError[] = []
   const complete: ClusterVariable[] = []
-  for (const one of values) {
-    const definition = definitions.get(one.name)
-    complete.push(definition ? { ...one, ...withDefault(definition, one.value) } : one)
-    if (!definition) errors.push(notDefined(one, path))
+  for (const variable of values) {
+    const definition = definitions.get(variable.name)
+    complete.push(definition ? { ...variable, ...withDefault(definition, variable.value) } : variable)
+    if (!definition) errors.push(notDefined(variable, path))
   }
-  const given = new Set(values.map(({ name }) => name))
+  const names = new Set(values.map(({ name }) => name))
   for (const definition of createMissing ? definitions.values() : []) {
-    if (given.has(definition.name)) continue
+    if (names.has(definition.name)) continue
     const { value } = withDefault(definition, undefined)
     if (value !== undefined) complete.push({ name: definition.name, value })
   }
@@ -117,7 +117,7 @@ function withDefault(definition: ClusterClassStatusVariable, value: unknown): { 
 
 const missingErrors = (values: readonly ClusterVariable[], definitions: Definitions, path: string): FieldError[] =>
   [...definitions.values()]
-    .filter(({ name, definitions: [first] }) => first?.required && !values.some((one) => one.name === name))
+    .filter(({ name, definitions: [first] }) => first?.required && !values.some((variable) => variable.name === name))
     .map(({ name }) => required(path, `required variable ${JSON.stringify(name)} must be set`))
 
 function valueErrors(

@@ -95,7 +95,7 @@ export async function decideVersions(
 
 /** Adds the names of the objects, for messages. */
 const withObjectNames = (versions: readonly WorkerVersion[], objects: CurrentWorkers) =>
-  versions.map((one) => ({ ...one, objectName: objects.get(one.name)?.object.metadata.name ?? one.name }))
+  versions.map((version) => ({ ...version, objectName: objects.get(version.name)?.object.metadata.name ?? version.name }))
 
 type CurrentWorkers = CurrentState['machineDeployments'] | CurrentState['machinePools']
 
@@ -117,8 +117,8 @@ export async function callUpgradeHook(
   }
   switch (hook) {
     case 'BeforeClusterUpgrade': {
-      const held = blockedByAnnotation(cluster)
-      if (held) return { kind: 'blocked', ...held }
+      const blockingAnnotation = blockedByAnnotation(cluster)
+      if (blockingAnnotation) return { kind: 'blocked', ...blockingAnnotation }
       const versions = { fromKubernetesVersion: version, toKubernetesVersion: desired }
       return hooks.call(BeforeClusterUpgrade, cluster, { ...versions, ...steps }, context)
     }
@@ -151,11 +151,11 @@ async function planOf(
   const now = { ...versionsNow(cluster, current), known: clusterClass.spec.kubernetesVersions ?? [] }
   const handler = clusterClass.spec.upgrade?.external?.generateUpgradePlanExtension
   if (!handler || !isUpgradeDue(now)) return withTerminalErrors(() => upgradePlan(now))
-  const given = await withErrorContext('failed to get upgrade plan from extension', async () => {
+  const extensionPlan = await withErrorContext('failed to get upgrade plan from extension', async () => {
     const answer = await scope.memory.hooks.upgradePlan(cluster, handler, now, scope.context)
     return answer.kind === 'go' ? answer.plan : scope.recordFailure(answer)
   })
-  return withTerminalErrors(() => upgradePlan({ ...now, given }))
+  return withTerminalErrors(() => upgradePlan({ ...now, extensionPlan }))
 }
 
 const versionsNow = (cluster: Cluster, { controlPlane, machineDeployments, machinePools }: CurrentState) => ({
@@ -208,6 +208,6 @@ const workerTopologies = (
 
 /** Returns how many MachineDeployments, and how many MachinePools, may upgrade concurrently. Admission rejects other text than numbers. */
 function upgradeConcurrency({ metadata }: Cluster): number {
-  const given = Number(metadata.annotations?.[ClusterTopologyUpgradeConcurrencyAnnotation] ?? 1)
-  return Number.isInteger(given) && given >= 1 ? given : 1
+  const concurrency = Number(metadata.annotations?.[ClusterTopologyUpgradeConcurrencyAnnotation] ?? 1)
+  return Number.isInteger(concurrency) && concurrency >= 1 ? concurrency : 1
 }
