@@ -65,7 +65,7 @@ export const ofCluster =
   (cluster, cache) =>
     cache.byIndex(index, `${cluster.metadata.namespace}/${cluster.metadata.name}`).map(keyOf)
 
-/** Passes changes of those fields of a Cluster that this provider uses. */
+/** Accepts changes of the Cluster fields that this provider uses. */
 export const relevantClusterChange = whenChanged(({ metadata, spec, status }: Cluster) => [
   spec.paused,
   spec.controlPlaneEndpoint,
@@ -75,14 +75,16 @@ export const relevantClusterChange = whenChanged(({ metadata, spec, status }: Cl
   status?.failureDomains,
 ])
 
-/** Passes changes that its infrastructure and bootstrap config use; not those of its status, which core computes from theirs. */
+/**
+ * Accepts changes of a Machine that its infrastructure and bootstrap config use. Ignores its status, which core computes from their status.
+ */
 export const relevantMachineChange = whenChanged((machine: Machine) => [
   machine.spec,
   machine.metadata.labels,
   isUpdateInProgress(machine),
 ])
 
-/** Passes changes that its infrastructure and bootstrap config use; not those of the list that core copies into it. */
+/** Accepts changes of a MachinePool that its infrastructure and bootstrap config use. Ignores `spec.providerIDList`, which core copies. */
 export const relevantMachinePoolChange = whenChanged(({ metadata, spec }: MachinePool) => [
   spec.replicas,
   spec.template,

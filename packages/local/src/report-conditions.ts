@@ -10,13 +10,13 @@ export interface PhaseReport {
   readonly conditions: readonly NewCondition[]
 }
 
-/** Parts of a status on which others act: all but reasons and messages of conditions, and conditions that become neither true nor untrue. */
+/** Returns what other controllers act on: the status, but of each condition only whether it is True. */
 export function significant({ status }: WithConditions): unknown {
   const { conditions = [], ...facts } = status ?? {}
   return { ...facts, true: conditions.filter((condition) => condition.status === 'True').map(({ type }) => type) }
 }
 
-/** Writes conditions, Paused among them, on the draft of an object that is not paused. */
+/** Writes conditions, including Paused, on the draft of an object that is not paused. */
 export function reportConditions(
   object: WithConditions,
   computed: readonly NewCondition[],

@@ -15,7 +15,7 @@ export const secretData = (texts: Readonly<Record<string, string>>): Record<stri
 export const findSecret = async (key: ObjectKey, io: ReconcileContext): Promise<Secret | undefined> =>
   io.cache.peek(Secret, key) ?? (await orAbsent(io.client.get(Secret, key)))
 
-/** Creates a Secret. Returns the existing one if another client has created it: no read is needed before. */
+/** Creates a Secret. Returns the existing Secret if another client has created it, so that callers need not read before. */
 export async function createSecret(
   secret: Input<Secret>,
   { client }: ReconcileContext,

@@ -32,7 +32,7 @@ const RetryDelay = seconds(5)
 
 /**
  * Returns the progress of a step that began at `started`. Each attempt takes `delay`; a failed one is retried after `RetryDelay`. A start
- * further in the future than the step takes was recorded before the clock was set back: the step counts as over.
+ * time further in the future than the duration of the step was recorded before the clock was set back: the step then counts as over.
  *
  * @example progress(started, clock.now(), { delay: '2s', failure: { message: 'no capacity', times: 1 } })
  */
@@ -70,5 +70,5 @@ export const failureAt = <Stage extends string>(
 export const timeText = (ms: number): string => new Date(ms).toISOString()
 
 /** Requeues at the retry time of a scripted failure; without one, waits for a change of the spec. */
-export const retryOutcome = (retryAt: number | undefined, now: number, what: string): Outcome =>
-  retryAt === undefined ? wait(`${what}: the spec to change`) : requeue(retryAt - now, `${what}: the next attempt`)
+export const retryOutcome = (retryAt: number | undefined, now: number, subject: string): Outcome =>
+  retryAt === undefined ? wait(`${subject}: the spec to change`) : requeue(retryAt - now, `${subject}: the next attempt`)

@@ -44,7 +44,7 @@ export interface BootstrapOwner {
   readonly isControlPlane: boolean
   /** Whether a machine may still join with the data. */
   readonly mayJoin: boolean
-  /** Supplied by the control plane of the Machine: its Machines boot before the Cluster has an endpoint. */
+  /** The endpoint that the control plane of the Machine supplies: control plane Machines boot before the Cluster has an endpoint. */
   readonly endpoint?: Endpoint | undefined
 }
 
@@ -70,13 +70,13 @@ export async function reconcileLocalBootstrapConfig(key: ObjectKey, io: Reconcil
   const before = io.cache.peek(LocalBootstrapConfig, key)
   if (!before || isDeleting(before)) return proceed()
   const machine = owningMachine(io.cache, before)
-  const found = machine ? ownerFromMachine(machine) : ownerFromMachinePool(owningMachinePool(io.cache, before))
-  if (!found) return wait('Machine or MachinePool to own this LocalBootstrapConfig')
-  const cluster = io.cache.peek(Cluster, { namespace: key.namespace!, name: found.clusterName })
-  if (!cluster) return wait(`Cluster ${found.clusterName} to exist`)
+  const ownerFields = machine ? ownerFromMachine(machine) : ownerFromMachinePool(owningMachinePool(io.cache, before))
+  if (!ownerFields) return wait('Machine or MachinePool to own this LocalBootstrapConfig')
+  const cluster = io.cache.peek(Cluster, { namespace: key.namespace!, name: ownerFields.clusterName })
+  if (!cluster) return wait(`Cluster ${ownerFields.clusterName} to exist`)
   const controlPlane = machine && ownerOfKind(machine, LocalControlPlane)
   const owner = {
-    ...found,
+    ...ownerFields,
     endpoint: endpointOf(
       controlPlane && io.cache.peek(LocalControlPlane, { namespace: key.namespace!, name: controlPlane.name }),
       cluster,

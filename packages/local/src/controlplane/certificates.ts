@@ -65,7 +65,7 @@ export async function ensureCertificates(
     else if (purpose === 'ca') clusterAuthority = { certificate, key: privateKey }
 
     async function create(): Promise<Secret> {
-      const made = await make(io.clock)
+      const created = await make(io.clock)
       try {
         return await io.client.create(Secret, {
           metadata: {
@@ -74,7 +74,7 @@ export async function ensureCertificates(
             ownerReferences: [controllerReference(controlPlane, LocalControlPlane)],
           },
           type: ClusterSecretType,
-          data: secretData({ 'tls.crt': made.certificate, 'tls.key': made.key }),
+          data: secretData({ 'tls.crt': created.certificate, 'tls.key': created.key }),
         })
       } catch (err) {
         // Another client has created the Secret meanwhile: its certificate is used.

@@ -101,11 +101,11 @@ async function changeOf(scope: ControlPlaneScope, machine: Machine, io: Reconcil
   const { [TemplateClonedFromNameAnnotation]: from, [TemplateClonedFromGroupKindAnnotation]: groupKind } =
     infrastructure.metadata.annotations ?? {}
   if (from === undefined || groupKind === undefined) return { missing: `${kind} ${name} has no annotation with its template` }
-  const isOurs = infrastructure.metadata.managedFields?.some(
+  const isAppliedByThisManager = infrastructure.metadata.managedFields?.some(
     ({ manager, operation }) => manager === InfrastructureManager && operation === 'Apply',
   )
-  // Otherwise fields removed from the template would stay and look like desired ones.
-  if (!isOurs) return { missing: `${kind} ${name} was not applied by this control plane` }
+  // Fields that another manager applied would stay after their removal from the template, and look like desired fields.
+  if (!isAppliedByThisManager) return { missing: `${kind} ${name} was not applied by this control plane` }
   const desiredKind = clonedKind(referencedKind(machineTemplateOf(controlPlane).spec.infrastructureRef, io))
   if (desiredKind.kind !== infrastructureKind.kind || desiredKind.group !== infrastructureKind.group) {
     return { missing: `${kind} cannot be updated in-place: ${desiredKind.kind}.${desiredKind.group} is required` }
@@ -144,14 +144,14 @@ async function requestFor(change: Change, version: string, io: ReconcileContext)
     spec: infrastructure.current['spec'] ?? {},
   } as unknown as Input<UnknownObject>
   const dryRunResults: UnknownObject[] = []
-  for (const [what, object] of [
+  for (const [role, object] of [
     ['current', current],
     ['desired', infrastructure.desired],
   ] as const) {
     try {
       dryRunResults.push(await apply(change, object, io, { dryRun: true }))
     } catch (err) {
-      const failure = `server side apply dry-run for ${what} InfraMachine failed: ${messageOf(err)}`
+      const failure = `server side apply dry-run for ${role} InfraMachine failed: ${messageOf(err)}`
       if (isReason(err, 'Invalid') || isReason(err, 'Forbidden')) return { rejected: failure }
       throw new Error(`failed to generate CanUpdateMachine request: ${failure}`, { cause: err })
     }
@@ -190,8 +190,8 @@ export async function triggerInPlaceUpdate(scope: ControlPlaneScope, machine: Ma
   const { client, events, log, signal } = io
   const key = keyOf(machine)
   const mark = { [UpdateInProgressAnnotation]: '' }
-  const failed = (what: string, cause?: unknown) => {
-    const text = `failed to complete triggering in-place update for Machine ${keyText(key)}${what}`
+  const triggerError = (detail: string, cause?: unknown) => {
+    const text = `failed to complete triggering in-place update for Machine ${keyText(key)}${detail}`
     return new Error(text, cause === undefined ? {} : { cause })
   }
   log.info('Triggering in-place update', { Machine: machine.metadata.name })
@@ -200,7 +200,7 @@ export async function triggerInPlaceUpdate(scope: ControlPlaneScope, machine: Ma
     latest = await client.patch(Machine, key, { type: 'merge', body: { metadata: { annotations: mark } } }, { signal })
   }
   const change = await changeOf(scope, latest, io)
-  if ('missing' in change) throw failed(`, ${change.missing}`)
+  if ('missing' in change) throw triggerError(`, ${change.missing}`)
   const { infrastructure, bootstrap } = change
   try {
     const { metadata } = infrastructure.desired
@@ -228,7 +228,7 @@ export async function triggerInPlaceUpdate(scope: ControlPlaneScope, machine: Ma
       { signal },
     )
   } catch (err) {
-    throw failed(`: ${messageOf(err)}`, err)
+    throw triggerError(`: ${messageOf(err)}`, err)
   }
   log.info('Completed triggering in-place update', { Machine: machine.metadata.name })
   events.event(machine, 'Normal', 'SuccessfulStartInPlaceUpdate', 'Machine starting in-place update')

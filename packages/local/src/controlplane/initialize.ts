@@ -6,7 +6,7 @@ import { KubeadmConfigKey } from '../workload/basics.ts'
 import type { ControlPlaneScope } from './scope.ts'
 import { isToBeRemediated } from './status.ts'
 
-/** Reports the control plane as initialized when its API server is reachable. Never reset. */
+/** Reports the control plane as initialized once its API server is reachable. The report is never reset. */
 export async function initialize(scope: ControlPlaneScope, io: ReconcileContext, workload: Client | undefined): Promise<Outcome> {
   const { controlPlane } = scope
   const status = (controlPlane.status ??= {})

@@ -261,8 +261,8 @@ async function findLeftover(
     if (io.cache.peek(Machine, key)) continue
     const bootstrap = io.cache.peek(LocalBootstrapConfig, key)
     const machine = { spec: {}, metadata: infrastructure.metadata } as Machine
-    const usable = outdatedReasons(controlPlane, { machine, infrastructure, bootstrap }, io.clock.now()).length === 0
-    if (usable && leftover === undefined) leftover = key.name
+    const isUsable = outdatedReasons(controlPlane, { machine, infrastructure, bootstrap }, io.clock.now()).length === 0
+    if (isUsable && leftover === undefined) leftover = key.name
     else {
       await io.client.delete(infrastructureKind, key, { preconditions: { uid: infrastructure.metadata.uid } })
       if (bootstrap) await io.client.delete(LocalBootstrapConfig, key, { preconditions: { uid: bootstrap.metadata.uid } })

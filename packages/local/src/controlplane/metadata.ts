@@ -42,7 +42,7 @@ function withPropagated(existing: Record<string, string> = {}, propagated: strin
 }
 
 function markerOf(labels: object, annotations: object): string | undefined {
-  const keys = (of: object) => Object.keys(of).sort().join(',')
+  const keys = (map: object) => Object.keys(map).sort().join(',')
   return Object.keys(labels).length + Object.keys(annotations).length === 0 ? undefined : `${keys(labels)};${keys(annotations)}`
 }
 

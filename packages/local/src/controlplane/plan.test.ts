@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type ControlPlane, type PlannedMachine, planStep, type Step } from './plan.ts'
 
-const aMachine = (name: string, of: Partial<PlannedMachine> = {}): PlannedMachine => ({
+const aMachine = (name: string, fields: Partial<PlannedMachine> = {}): PlannedMachine => ({
   name,
   created: `2026-01-01T00:00:0${name.slice(1)}Z`,
   deleting: false,
@@ -12,15 +12,15 @@ const aMachine = (name: string, of: Partial<PlannedMachine> = {}): PlannedMachin
   deleteFirst: false,
   updatable: false,
   update: 'none',
-  ...of,
+  ...fields,
 })
-const aControlPlane = (of: Partial<ControlPlane> = {}): ControlPlane => ({
+const aControlPlane = (fields: Partial<ControlPlane> = {}): ControlPlane => ({
   replicas: 3,
   maxSurge: 1,
   machines: [],
   failureDomains: [],
   certificatesAvailable: true,
-  ...of,
+  ...fields,
 })
 const three = [aMachine('m1'), aMachine('m2'), aMachine('m3')]
 const old = { outdated: ['Version v1.35.0, v1.36.0 required'] }

@@ -13,13 +13,13 @@ export interface PlannedMachine {
   readonly failureDomain?: string | undefined
   readonly deleting: boolean
   readonly hasNode: boolean
-  /** Its Node exists and is Ready. */
+  /** Whether its Node exists and is Ready. */
   readonly healthy: boolean
   /** Reasons why it must be replaced; empty when it is up to date. */
   readonly outdated: readonly string[]
-  /** A user has marked it to be deleted first. */
+  /** Whether a user has marked it to be deleted first. */
   readonly deleteFirst: boolean
-  /** An extension may be able to update its differences in place. */
+  /** Whether an extension may be able to update its differences in place. */
   readonly updatable: boolean
   /** In-place update. `begun`: started by an interrupted reconcile. `running`: the Machine controller calls the hook. */
   readonly update: 'none' | 'begun' | 'running'
@@ -30,10 +30,10 @@ export interface ControlPlane {
   /** Machines above `replicas` during a rollout: 1 or 0. */
   readonly maxSurge: number
   readonly machines: readonly PlannedMachine[]
-  /** Failure domains fit for control plane machines. */
+  /** Failure domains that are suitable for control plane machines. */
   readonly failureDomains: readonly string[]
   readonly certificatesAvailable: boolean
-  /** An unhealthy Machine was deleted, and its replacement is not created yet. */
+  /** Whether an unhealthy Machine was deleted and its replacement is not created yet. */
   readonly isRemediating?: boolean
   /** The version of the Cluster's topology while the control plane does not have it yet. */
   readonly pendingVersion?: string | undefined
@@ -82,8 +82,8 @@ const needsRollout = ({ outdated, deleting }: PlannedMachine): boolean => outdat
 function replaceOne(controlPlane: ControlPlane, reason: string): Step {
   const machine = nextToReplace(controlPlane)
   const upToDate = controlPlane.machines.filter(({ outdated }) => outdated.length === 0).length
-  const stable = preflight(controlPlane, { leaving: undefined }).length === 0
-  if (machine.updatable && upToDate < controlPlane.replicas && stable) return { kind: 'update', machine: machine.name, reason }
+  const isStable = preflight(controlPlane, { leaving: undefined }).length === 0
+  if (machine.updatable && upToDate < controlPlane.replicas && isStable) return { kind: 'update', machine: machine.name, reason }
   return scaleDown(controlPlane, reason)
 }
 
@@ -121,12 +121,15 @@ function preflight(controlPlane: ControlPlane, change: 'joining' | { readonly le
   return messages
 }
 
-/** Returns the failure domain for the next Machine: the fewest up-to-date Machines, then the fewest Machines. */
+/**
+ * Returns the failure domain for the next Machine: the one with the fewest up-to-date Machines and, among several of these, with the fewest
+ * Machines.
+ */
 function domainForNext({ failureDomains, machines }: ControlPlane): string | undefined {
-  const good = machines.filter((machine) => machine.outdated.length === 0 && !machine.deleting)
+  const upToDate = machines.filter((machine) => machine.outdated.length === 0 && !machine.deleting)
   return [...failureDomains].sort(
     (a, b) =>
-      inDomain(good, a).length - inDomain(good, b).length ||
+      inDomain(upToDate, a).length - inDomain(upToDate, b).length ||
       inDomain(machines, a).length - inDomain(machines, b).length ||
       compareText(a, b),
   )[0]
@@ -161,4 +164,4 @@ const oldest = (machines: readonly PlannedMachine[]): PlannedMachine =>
   [...machines].sort((a, b) => compareText(a.created, b.created) || compareText(a.name, b.name))[0]!
 
 const names = (machines: readonly PlannedMachine[]) =>
-  `${machines.length > 1 ? 'Machines' : 'Machine'} ${machines.map((m) => m.name).join(', ')}`
+  `${machines.length > 1 ? 'Machines' : 'Machine'} ${machines.map((machine) => machine.name).join(', ')}`

@@ -36,11 +36,11 @@ export interface LocalControlPlaneDependencies {
 export async function reconcileLocalControlPlane(
   key: ObjectKey,
   io: ReconcileContext,
-  of: LocalControlPlaneDependencies,
+  dependencies: LocalControlPlaneDependencies,
 ): Promise<Outcome> {
-  const found = io.cache.peek(LocalControlPlane, key)
-  const owner = found && owningCluster(io.cache, found)
-  if (owner && isPaused(owner, found)) await keepHosted(found, owner, io, of.workloads)
+  const cached = io.cache.peek(LocalControlPlane, key)
+  const owner = cached && owningCluster(io.cache, cached)
+  if (owner && isPaused(owner, cached)) await keepHosted(cached, owner, io, dependencies.workloads)
   return reconcileObject(key, io, {
     kind: LocalControlPlane,
     related: (controlPlane) => owningCluster(io.cache, controlPlane),
@@ -63,10 +63,10 @@ export async function reconcileLocalControlPlane(
       (scope) => {
         if (controlPlane.spec.hosted) {
           return isDeleting(controlPlane)
-            ? removeHosted(scope, io, of.workloads)
-            : reconcileHosted(scope, io, of.workloads, of.endpoint)
+            ? removeHosted(scope, io, dependencies.workloads)
+            : reconcileHosted(scope, io, dependencies.workloads, dependencies.endpoint)
         }
-        return isDeleting(controlPlane) ? remove(scope, io) : provision(scope, io, of)
+        return isDeleting(controlPlane) ? remove(scope, io) : provision(scope, io, dependencies)
       },
     ],
     status(scope, _, { errors }) {
@@ -103,16 +103,16 @@ async function provision(
     await ensureKubeconfig(controlPlane, cluster, scope.certificates.authority, endpoint, io)
   }
 
-  const evaluated: ControlPlaneScope['machines'][number][] = []
-  for (const { machine } of scope.machines) evaluated.push(await syncMachine(scope, machine, io))
-  scope.machines = evaluated
+  const synced: ControlPlaneScope['machines'][number][] = []
+  for (const { machine } of scope.machines) synced.push(await syncMachine(scope, machine, io))
+  scope.machines = synced
 
   const workload = workloads.clientFor(keyOf(cluster))
   const initialized = await initialize(scope, io, workload)
   if (workload && scope.machines.some(({ outdated }) => outdated.length > 0))
     await recordVersion(workload, controlPlane.spec.version)
-  const taken = await takeStep(scope, io, updates)
-  return mergeOutcomes([taken, nextRequeue(scope, initialized, io.clock.now())])
+  const stepOutcome = await takeStep(scope, io, updates)
+  return mergeOutcomes([stepOutcome, nextRequeue(scope, initialized, io.clock.now())])
 }
 
 /** Returns a requeue for changes that no event reports. */

@@ -28,7 +28,7 @@ export async function remediate(
     now,
   })
   if (plan.kind === 'none') return proceed()
-  const { machine } = scope.machines.find((one) => one.machine.metadata.name === plan.machine)!
+  const { machine } = scope.machines.find((candidate) => candidate.machine.metadata.name === plan.machine)!
   if (plan.kind === 'wait') {
     await writeOwnerRemediated(scope, machine, OwnerRemediated.false(plan.reason, plan.message), io)
     return plan.until === undefined ? proceed() : requeue(plan.until - now, plan.message)
@@ -75,5 +75,5 @@ async function writeOwnerRemediated(
     conditions: [OwnerRemediated.type],
     signal: io.signal,
   })
-  scope.machines = scope.machines.map((one) => (one.machine === machine ? { ...one, machine: latest } : one))
+  scope.machines = scope.machines.map((entry) => (entry.machine === machine ? { ...entry, machine: latest } : entry))
 }

@@ -5,7 +5,7 @@ import { keepsQuorum, parseRecord, planRemediation, type Situation, type Unhealt
 const now = Date.parse('2026-01-02T00:00:00Z')
 const ago = (s: number) => `${new Date(now - seconds(s)).toISOString().slice(0, 19)}Z`
 
-const aMachine = (name: string, of: Partial<UnhealthyMachine> = {}): UnhealthyMachine => ({
+const aMachine = (name: string, fields: Partial<UnhealthyMachine> = {}): UnhealthyMachine => ({
   name,
   created: `2026-01-01T00:00:0${name.slice(1)}Z`,
   deleting: false,
@@ -18,14 +18,14 @@ const aMachine = (name: string, of: Partial<UnhealthyMachine> = {}): UnhealthyMa
   failsHealthCheck: false,
   remediationRequested: false,
   marked: false,
-  ...of,
+  ...fields,
 })
 /** A Machine that the control plane must remediate. */
 const broken = { healthy: false, failsHealthCheck: true, remediationRequested: true }
 const [m2, m3] = [aMachine('m2'), aMachine('m3')]
 
-const decide = (of: Partial<Situation>): string => {
-  const plan = planRemediation({ machines: [], initialized: true, inProgress: false, limits: {}, now, ...of })
+const decide = (fields: Partial<Situation>): string => {
+  const plan = planRemediation({ machines: [], initialized: true, inProgress: false, limits: {}, now, ...fields })
   switch (plan.kind) {
     case 'none':
       return 'none'

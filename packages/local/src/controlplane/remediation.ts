@@ -33,11 +33,11 @@ export function parseRecord(value: string): RemediationRecord {
 }
 
 export interface UnhealthyMachine extends PlannedMachine {
-  /** A MachineHealthCheck has found a problem. */
+  /** Whether a MachineHealthCheck has found a problem. */
   readonly failsHealthCheck: boolean
-  /** A MachineHealthCheck has asked the control plane to remediate the Machine. */
+  /** Whether a MachineHealthCheck has requested that the control plane remediates the Machine. */
   readonly remediationRequested: boolean
-  /** A user asks for its remediation. */
+  /** Whether a user has requested its remediation. */
   readonly marked: boolean
   /** The remediation for which this Machine was created as the replacement. */
   readonly replaces?: RemediationRecord | undefined
@@ -46,7 +46,7 @@ export interface UnhealthyMachine extends PlannedMachine {
 export interface Situation {
   readonly machines: readonly UnhealthyMachine[]
   readonly initialized: boolean
-  /** A Machine was deleted, and its replacement is not created yet. */
+  /** Whether a Machine was deleted and its replacement is not created yet. */
   readonly inProgress: boolean
   readonly pendingVersion?: string | undefined
   readonly limits: NonNullable<LocalControlPlane['spec']['remediation']>
@@ -55,7 +55,7 @@ export interface Situation {
 
 export type Remediation =
   | { readonly kind: 'none' }
-  /** `until`: when to decide again, if no event will cause it. */
+  /** The deletion must wait. `until` is the time of the next decision, if no event triggers it. */
   | {
       readonly kind: 'wait'
       readonly machine: string
@@ -94,15 +94,15 @@ export function planRemediation(situation: Situation): Remediation {
   if (!initialized) return { kind: 'delete', machine, record }
 
   if (machines.length <= 1) return wait('CannotBeRemediated', "can't remediate if current replicas are less or equal to 1")
-  if (machines.some((one) => !one.failsHealthCheck && !one.hasNode)) {
+  if (machines.some((other) => !other.failsHealthCheck && !other.hasNode)) {
     const why = 'waiting for control plane Machine provisioning to complete before triggering remediation'
     return wait('RemediationDeferred', why)
   }
-  if (machines.some((one) => one.deleting)) {
+  if (machines.some((other) => other.deleting)) {
     const why = 'waiting for control plane Machine deletion to complete before triggering remediation'
     return wait('RemediationDeferred', why)
   }
-  const others = machines.filter((one) => one !== first)
+  const others = machines.filter((other) => other !== first)
   const isSafe = others.some(({ healthy }) => healthy) && (!first.hasNode || keepsQuorum(others))
   if (!isSafe) {
     const why = `can't remediate this Machine because this could result in loosing Kubernetes control plane components or in etcd quorum loss`

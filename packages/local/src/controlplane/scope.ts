@@ -21,7 +21,7 @@ export interface ControlPlaneScope {
   /** Error message when the control plane could not be initialized. */
   initializationIssue: string | undefined
   step: Step | undefined
-  /** The reconcile ended with an error: `unread` parts could not be read. */
+  /** Whether the reconcile ended with an error, so that `unread` parts could not be read. */
   failed: boolean
   deletion: 'none' | 'waiting for workers' | 'waiting for machines' | 'completed' | 'failed'
 }

@@ -106,8 +106,8 @@ function availableCondition({ controlPlane, certificates, machines }: ControlPla
   if (healthy === 0 && !controlPlane.spec.hosted)
     issues.push('* There are no Machines with healthy control plane components, at least 1 required')
   if (issues.length > 0) return Conditions.Available.false('NotAvailable', issues.join('\n'))
-  const partly = `* ${healthy} of ${machines.length} Machines have healthy control plane components, at least 1 required`
-  return Conditions.Available.true('Available', healthy < machines.length ? partly : '')
+  const partialMessage = `* ${healthy} of ${machines.length} Machines have healthy control plane components, at least 1 required`
+  return Conditions.Available.true('Available', healthy < machines.length ? partialMessage : '')
 }
 
 function certificatesAvailableCondition({ certificates }: ControlPlaneScope): NewCondition {
@@ -128,7 +128,9 @@ const initializedCondition = ({ controlPlane, initializationIssue }: ControlPlan
     : Conditions.Initialized.false('NotInitialized', initializationIssue)
 
 function rollingOutCondition({ machines }: ControlPlaneScope): NewCondition {
-  const rolling = machines.map((one) => upToDateCondition(one.machine, one.outdated)).filter(({ status }) => status === 'False')
+  const rolling = machines
+    .map(({ machine, outdated }) => upToDateCondition(machine, outdated))
+    .filter(({ status }) => status === 'False')
   if (rolling.length === 0) return Conditions.RollingOut.false('NotRollingOut')
   const reasons = [...new Set(rolling.flatMap(({ message }) => message.split('\n')))].sort(versionFirst)
   return Conditions.RollingOut.true(
@@ -181,7 +183,7 @@ function machinesReadyCondition({ machines }: ControlPlaneScope): NewCondition {
   )
 }
 
-/** Uses the reasons found in this reconcile; the conditions on the Machines are computed from the same. */
+/** Uses the reasons found in this reconcile, from which the conditions of the Machines are computed as well. */
 function machinesUpToDateCondition({ machines }: ControlPlaneScope): NewCondition {
   if (machines.length === 0) return Conditions.MachinesUpToDate.true('NoReplicas')
   return aggregate(
@@ -205,8 +207,8 @@ function remediatingCondition({ machines }: ControlPlaneScope): NewCondition {
   if (inProgress.length > 0) return Conditions.Remediating.true('Remediating', aggregate(inProgress, 'OwnerRemediated').message)
   if (unhealthy.length === 0) return Conditions.Remediating.false('NotRemediating')
   const names = shortList(unhealthy.map(({ metadata }) => metadata.name).sort(compareText), 3)
-  const are = unhealthy.length === 1 ? `Machine ${names} is` : `Machines ${names} are`
-  return Conditions.Remediating.false('NotRemediating', `${are} not healthy (not to be remediated by LocalControlPlane)`)
+  const subject = unhealthy.length === 1 ? `Machine ${names} is` : `Machines ${names} are`
+  return Conditions.Remediating.false('NotRemediating', `${subject} not healthy (not to be remediated by LocalControlPlane)`)
 }
 
 /** Returns the UpToDate condition of a Machine. */

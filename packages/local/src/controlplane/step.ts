@@ -33,7 +33,7 @@ export async function takeStep(
   const { controlPlane, cluster, machines } = scope
   const { spec } = controlPlane
   const domains = cluster.status?.failureDomains ?? []
-  const planned = machines.map((one) => plannedMachine(one, isRolloutDue(controlPlane, one.machine, io.clock.now())))
+  const planned = machines.map((entry) => plannedMachine(entry, isRolloutDue(controlPlane, entry.machine, io.clock.now())))
   const plan = {
     replicas: spec.replicas ?? 1,
     maxSurge: spec.rollout?.strategy?.rollingUpdate?.maxSurge === 0 ? 0 : 1,
@@ -68,7 +68,7 @@ async function performStep(
       io.log.debug('Waiting before the next step', { reasons: step.messages })
       return proceed()
     case 'create': {
-      // Certificates come first: a machine cannot boot without them. A condition names the missing ones.
+      // Certificates come first: a machine cannot boot without them. A condition names the missing certificates.
       if (scope.certificates.state !== 'available' || template.state !== 'found') return proceed()
       io.log.info('Creating control plane Machine', { reason: step.reason, failureDomain: step.failureDomain })
       try {
@@ -105,7 +105,7 @@ async function performStep(
   }
 }
 
-/** Calls the extension; reports a failure to the user. */
+/** Calls the extension; records an Event when it fails or cannot update the Machine. */
 async function isUpdatable(
   scope: ControlPlaneScope,
   machine: Machine,
@@ -131,7 +131,7 @@ async function isUpdatable(
 
 async function updateInPlace(scope: ControlPlaneScope, machine: Machine, io: ReconcileContext): Promise<void> {
   const updated = await triggerInPlaceUpdate(scope, machine, io)
-  scope.machines = scope.machines.map((one) => (one.machine === machine ? { machine: updated, outdated: [] } : one))
+  scope.machines = scope.machines.map((entry) => (entry.machine === machine ? { machine: updated, outdated: [] } : entry))
 }
 
 async function deleteMachine(machine: Machine, reason: string, io: ReconcileContext): Promise<void> {

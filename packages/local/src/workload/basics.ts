@@ -25,7 +25,7 @@ export async function recordVersion(client: Client, kubernetesVersion: string): 
   await client.patch(ConfigMap, KubeadmConfigKey, { type: 'merge', body: { data: { ClusterConfiguration: next } } })
 }
 
-// kubeadm-config is created last: when it exists, the others do.
+// kubeadm-config is created last: when it exists, all other objects exist.
 const basics = (clusterName: string, kubernetesVersion = ''): readonly Input<ConfigMap>[] => [
   { metadata: { namespace: 'kube-system', name: 'coredns' }, data: { Corefile: '.:53 {\n    errors\n    ready\n}\n' } },
   {

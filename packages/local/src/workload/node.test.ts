@@ -3,18 +3,18 @@ import { draft } from '@capstan/kube'
 import { expect, test } from 'vitest'
 import { type Kubelet, newNode, nodeStatus } from './node.ts'
 
-const kubelet = (of: Partial<Kubelet> = {}): Kubelet => ({
+const kubelet = (fields: Partial<Kubelet> = {}): Kubelet => ({
   nodeName: 'm1',
   providerID: 'local:////default/m1',
   version: 'v1.36.0',
   role: 'worker',
   addresses: [{ type: 'Hostname', address: 'm1' }],
-  ...of,
+  ...fields,
 })
 const now = Date.UTC(2026, 0, 1)
 const later = now + 60_000
-const registered = (of: Partial<Kubelet> = {}) =>
-  draft({ ...newNode(kubelet(of), undefined, now), apiVersion: 'v1', kind: 'Node' }) as Node
+const registered = (fields: Partial<Kubelet> = {}) =>
+  draft({ ...newNode(kubelet(fields), undefined, now), apiVersion: 'v1', kind: 'Node' }) as Node
 const ready = (status: Node['status']) => status?.conditions?.find(({ type }) => type === 'Ready')
 
 test.each([

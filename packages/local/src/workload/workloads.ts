@@ -1,6 +1,6 @@
 /**
  * The simulated workload clusters: one embedded API server per cluster, with shared kinds and schemas. An API server runs while at least
- * one control plane machine of its cluster does; its own store keeps its objects across restarts of the process.
+ * one control plane machine of its cluster runs; its own store keeps its objects across restarts of the process.
  */
 import { createHandler, type Endpoint, type HttpHandler, type Store } from '@capstan/apiserver'
 import { type ApiServer, createApiServer } from '@capstan/kubernetes-kinds'
@@ -33,7 +33,10 @@ export interface Boot {
 export interface Workloads {
   /** Starts the API server of a cluster, or adds this machine to the running one. Safe to repeat. */
   join(cluster: ObjectKey, machine: string, boot: Boot): Promise<Client>
-  /** Replaces the certificate authority of a running API server: later connections are served, and their clients verified, with this one. */
+  /**
+   * Replaces the certificate authority of a running API server: later connections use the new authority for the serving certificate and for
+   * client certificates.
+   */
   trust(cluster: ObjectKey, authority: CertifiedKey): void
   /** Removes a machine; with the last one the API server stops. Its data is kept. */
   leave(cluster: ObjectKey, machine: string): Promise<void>
@@ -57,7 +60,7 @@ interface RunningServer {
   readonly cluster: ObjectKey
   /** Versions of the API server by control plane machine. */
   readonly machines: Map<string, string | undefined>
-  /** The lowest of these versions, which `/version` reports. */
+  /** The lowest version in `machines`, which `/version` reports. */
   version: string | undefined
   handler: HttpHandler
   readonly server: ApiServer
@@ -212,7 +215,7 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
 const lowestVersion = (versions: readonly (string | undefined)[]): string | undefined =>
   versions.filter((version) => version !== undefined).sort(compareVersions)[0]
 
-/** A stopped server does not respond, although its memory still exists. */
+/** Wraps a transport: rejects requests to a stopped server, whose objects may still be in memory. */
 const whileRunning = (transport: Transport, isRunning: () => boolean): Transport => {
   const check = () => {
     if (!isRunning()) throw new StatusError('ServiceUnavailable', 'the API server of the workload cluster is not running')

@@ -31,7 +31,11 @@ interface Scope {
 }
 
 /** Reconciles one LocalCluster. Safe to call at any time, any number of times. */
-export const reconcileLocalCluster = (key: ObjectKey, io: ReconcileContext, of: LocalClusterDependencies): Promise<Outcome> =>
+export const reconcileLocalCluster = (
+  key: ObjectKey,
+  io: ReconcileContext,
+  dependencies: LocalClusterDependencies,
+): Promise<Outcome> =>
   reconcileObject(key, io, {
     kind: LocalCluster,
     related: (object) => owningCluster(io.cache, object),
@@ -45,8 +49,8 @@ export const reconcileLocalCluster = (key: ObjectKey, io: ReconcileContext, of: 
     phases: (object) => [
       async (scope) => {
         const { outcome, conditions } = isDeleting(object)
-          ? await remove(object, scope.cluster, io, of)
-          : provision(object, scope.cluster!, io.clock.now(), of.endpoint)
+          ? await remove(object, scope.cluster, io, dependencies)
+          : provision(object, scope.cluster!, io.clock.now(), dependencies.endpoint)
         scope.conditions = conditions
         return outcome
       },
@@ -88,8 +92,8 @@ export function provision(
       const ready = Conditions.Ready.false('ProvisioningFailed', step.message)
       return { outcome: retryOutcome(step.retryAt, now, 'failed provisioning'), conditions: [ready, notDeleting] }
     }
-    const given = [spec.controlPlaneEndpoint, cluster.spec.controlPlaneEndpoint].find(isValid)
-    if (given || !spec.withoutEndpoint) spec.controlPlaneEndpoint = given ?? fallback
+    const configuredEndpoint = [spec.controlPlaneEndpoint, cluster.spec.controlPlaneEndpoint].find(isValid)
+    if (configuredEndpoint || !spec.withoutEndpoint) spec.controlPlaneEndpoint = configuredEndpoint ?? fallback
     status.initialization = { provisioned: true }
   }
   // Failure domains may change later; `provisioned` is never reset.

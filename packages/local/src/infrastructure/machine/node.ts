@@ -145,11 +145,11 @@ async function reportNode(
 ): Promise<string | undefined> {
   const key = { name: kubelet.nodeName }
   const now = io.clock.now()
-  const found = await orAbsent(workload.get(Node, key))
-  const data = found ? undefined : await readRegistration(object, boot, io)
+  const existing = await orAbsent(workload.get(Node, key))
+  const data = existing ? undefined : await readRegistration(object, boot, io)
   // A kubelet that has joined before has credentials of its own.
   if (data?.expires !== undefined && !boot.hasNode && Date.parse(data.expires) <= now) return data.expires
-  const node = found ?? (await workload.create(Node, newNode(kubelet, data, now)))
+  const node = existing ?? (await workload.create(Node, newNode(kubelet, data, now)))
   // The old kubelet runs until an in-place update is done.
   const version = (boot.isUpdateInProgress && node.status?.nodeInfo?.kubeletVersion) || kubelet.version
   const status = nodeStatus(node, { ...kubelet, version }, now)

@@ -2,11 +2,11 @@
 
 export interface PoolMachine {
   readonly name: string
-  /** Created from an earlier template or version. */
+  /** Whether it was created from an earlier template or version. */
   readonly isOutdated: boolean
   readonly isReady: boolean
   readonly isDeleting: boolean
-  /** Its Machine has the annotation delete-machine. */
+  /** Whether its Machine has the annotation delete-machine. */
   readonly isMarked: boolean
   /** Milliseconds since the Unix epoch. */
   readonly created: number
@@ -23,16 +23,16 @@ export interface PoolStep {
  * wanted number of ready machines remains.
  */
 export function planPool(machines: readonly PoolMachine[], replicas: number): PoolStep {
-  const living = machines.filter(({ isDeleting }) => !isDeleting)
-  const outdated = living.filter(({ isOutdated }) => isOutdated)
+  const remaining = machines.filter(({ isDeleting }) => !isDeleting)
+  const outdated = remaining.filter(({ isOutdated }) => isOutdated)
   const isReplacing = outdated.length > 0 && replicas > 0
-  const create = Math.max(0, replicas + (isReplacing ? 1 : 0) - living.length)
-  const excess = living.length - replicas
+  const create = Math.max(0, replicas + (isReplacing ? 1 : 0) - remaining.length)
+  const excess = remaining.length - replicas
   if (excess <= 0) return { create, remove: [] }
 
-  const candidates = [...living].sort(byPriority)
+  const candidates = [...remaining].sort(byPriority)
   if (!isReplacing) return { create, remove: candidates.slice(0, excess).map(({ name }) => name) }
-  let spare = living.filter(({ isReady }) => isReady).length - replicas
+  let spare = remaining.filter(({ isReady }) => isReady).length - replicas
   const remove: string[] = []
   for (const { name, isOutdated, isReady } of candidates) {
     if (remove.length === excess || !isOutdated) break
@@ -54,7 +54,7 @@ const trueFirst = (a: boolean, b: boolean): number => Number(b) - Number(a)
 
 /** Returns the failure domain with the fewest machines; the first of several. */
 export function leastUsedDomain(domains: readonly string[], used: readonly (string | undefined)[]): string | undefined {
-  const count = (domain: string) => used.filter((one) => one === domain).length
+  const count = (domain: string) => used.filter((usedDomain) => usedDomain === domain).length
   return domains.reduce<string | undefined>(
     (best, domain) => (best === undefined || count(domain) < count(best) ? domain : best),
     undefined,

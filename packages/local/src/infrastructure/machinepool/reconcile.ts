@@ -136,7 +136,7 @@ async function syncMachines(pool: LocalMachinePool, machinePool: MachinePool, io
     replicas,
   )
   const used = machines.map(({ spec }) => spec?.pool?.failureDomain)
-  for (let made = 0; made < Math.min(step.create, MaxCreations); made++) {
+  for (let created = 0; created < Math.min(step.create, MaxCreations); created++) {
     const failureDomain = leastUsedDomain(machinePool.spec.failureDomains ?? [], used)
     used.push(failureDomain)
     await createMachine(pool, machinePool, { dataSecretName, failureDomain }, io)
@@ -151,7 +151,7 @@ async function syncMachines(pool: LocalMachinePool, machinePool: MachinePool, io
   return { outcome: reportOutcome, conditions: [condition] }
 }
 
-/** Most machines that one reconcile creates; their watch events trigger the next one. */
+/** Maximum number of machines that one reconcile creates. Their watch events trigger the next reconcile. */
 const MaxCreations = 50
 
 /** Returns the wanted replicas; those of this provider's autoscaler are written to the MachinePool. */
@@ -220,8 +220,9 @@ async function createMachine(
 
 /** Deletes a machine, through its Machine if there is one, so that core drains the Node first. */
 async function removeMachine(machine: LocalMachine, io: ReconcileContext): Promise<void> {
-  const of = machineOf(machine, io)
-  if (of) await orAbsent(io.client.delete(Machine, keyOf(of), { preconditions: { uid: of.metadata.uid } }))
+  const coreMachine = machineOf(machine, io)
+  if (coreMachine)
+    await orAbsent(io.client.delete(Machine, keyOf(coreMachine), { preconditions: { uid: coreMachine.metadata.uid } }))
   else await orAbsent(io.client.delete(LocalMachine, keyOf(machine), { preconditions: { uid: machine.metadata.uid } }))
 }
 
@@ -234,7 +235,7 @@ async function deleteLost(pool: LocalMachinePool, machines: readonly LocalMachin
   }
 }
 
-/** Deletes Machines without infrastructure. Contract: this is done by the provider, not by core. */
+/** Deletes Machines without infrastructure. Contract: the provider deletes them, not core. */
 async function deleteOrphans(machinePool: MachinePool, machines: readonly LocalMachine[], io: ReconcileContext): Promise<void> {
   const names = new Set(machines.map(({ metadata }) => metadata.name))
   for (const machine of io.cache.byIndex(machinesByPool, keyOfPool(machinePool))) {
@@ -265,8 +266,8 @@ const machineOf = ({ metadata }: LocalMachine, { cache }: ReconcileContext): Mac
     : undefined
 
 const isBeingDeleted = (machine: LocalMachine, io: ReconcileContext): boolean => {
-  const of = machineOf(machine, io)
-  return isDeleting(machine) || (of !== undefined && isDeleting(of))
+  const coreMachine = machineOf(machine, io)
+  return isDeleting(machine) || (coreMachine !== undefined && isDeleting(coreMachine))
 }
 
 /** Adds the Ready condition, which summarizes the others. */
