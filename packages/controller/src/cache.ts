@@ -65,8 +65,8 @@ export class Informers implements Cache {
     this.#nextCatchUp ??= this.#catchUp.then(() => {
       this.#nextCatchUp = undefined
       const { clock, signal } = this.#options
-      const all = (limit: AbortSignal) => Promise.all(this.all().map((informer) => this.#catchUpWith(informer, limit)))
-      const done = withTimeout(clock, CatchUpLimit, all, signal).then(() => undefined)
+      const catchUpAll = (limit: AbortSignal) => Promise.all(this.all().map((informer) => this.#catchUpWith(informer, limit)))
+      const done = withTimeout(clock, CatchUpLimit, catchUpAll, signal).then(() => undefined)
       this.#catchUp = done.catch(() => {})
       return done
     })
@@ -135,7 +135,7 @@ export class Informers implements Cache {
     )
   }
 
-  /** An object of an unwatched namespace may well exist: it must not appear to be deleted. The text is upstream's. */
+  /** Throws for a namespace that is not watched: its objects may exist, and must not appear to be deleted. The text is upstream's. */
   #checkNamespace(verb: 'get' | 'list', namespace: string | undefined, what: string | undefined): void {
     const { namespace: watched } = this.#options
     if (watched !== undefined && namespace !== undefined && namespace !== watched)

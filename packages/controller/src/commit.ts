@@ -10,8 +10,8 @@ export interface CommitOptions {
   /** Owned condition types of the v1beta1 form, under `status.deprecated`. */
   readonly legacyConditions?: readonly string[]
   /**
-   * With a cache, a change by another writer that the cache has received since the reconcile began causes no conflict, nor does one by another
-   * controller of this process. A conflict costs two more requests.
+   * With a cache, a change by another writer that the cache has received since the reconcile began causes no conflict, nor does a change by
+   * another controller of this process. A conflict costs two more requests.
    */
   readonly cache?: Cache
   readonly signal?: AbortSignal
@@ -130,28 +130,28 @@ async function commitMetadataAndSpec<T extends KubeObject>(
   after: T,
   { signal, cache }: CommitOptions,
 ): Promise<T> {
-  const more = signal ? { signal } : {}
+  const requestOptions = signal ? { signal } : {}
   const change = diffMerge(withoutLists(mainPart(before)), withoutLists(mainPart(after)))
   const lists = SharedLists.filter((list) => !equal(before.metadata[list] ?? [], after.metadata[list] ?? []))
   let latest = start
   for (let attempt = 1; ; attempt++) {
     const metadata: Record<string, unknown> = {}
     for (const list of lists) {
-      const now: readonly unknown[] = latest.metadata[list] ?? []
-      const merged = mergeItems(now, before.metadata[list] ?? [], after.metadata[list] ?? [])
-      if (!equal(now, merged)) metadata[list] = merged.length === 0 ? null : merged
+      const current: readonly unknown[] = latest.metadata[list] ?? []
+      const merged = mergeItems(current, before.metadata[list] ?? [], after.metadata[list] ?? [])
+      if (!equal(current, merged)) metadata[list] = merged.length === 0 ? null : merged
     }
     const isLocked = Object.keys(metadata).length > 0
     if (!change && !isLocked) return latest
     if (isLocked) metadata.resourceVersion = latest.metadata.resourceVersion
     const body = { ...change, metadata: { ...(change?.metadata as object | undefined), ...metadata } }
     try {
-      return await client.patch(kind, keyOf(before), { type: 'merge', body }, more)
+      return await client.patch(kind, keyOf(before), { type: 'merge', body }, requestOptions)
     } catch (err) {
       if (!isReason(err, 'Conflict') || attempt === Attempts) throw err
-      const now = await afterConflict(client, kind, latest, { cache, signal })
-      if (now.metadata.uid !== before.metadata.uid) throw err
-      latest = now
+      const changed = await afterConflict(client, kind, latest, { cache, signal })
+      if (changed.metadata.uid !== before.metadata.uid) throw err
+      latest = changed
     }
   }
 }
@@ -159,9 +159,9 @@ async function commitMetadataAndSpec<T extends KubeObject>(
 const SharedLists = ['finalizers', 'ownerReferences'] as const
 
 /** Applies the additions and removals between `before` and `after` to the current list. */
-function mergeItems(now: readonly unknown[], before: readonly unknown[], after: readonly unknown[]): unknown[] {
+function mergeItems(current: readonly unknown[], before: readonly unknown[], after: readonly unknown[]): unknown[] {
   const has = (list: readonly unknown[], item: unknown) => list.some((other) => equal(other, item))
-  const kept = now.filter((item) => !has(before, item) || has(after, item))
+  const kept = current.filter((item) => !has(before, item) || has(after, item))
   return [...kept, ...after.filter((item) => !has(before, item) && !has(kept, item))]
 }
 
@@ -179,26 +179,26 @@ async function commitConditions<T extends KubeObject>(
   status: JsonObject | undefined,
   { conditions: owned, legacyConditions: ownedLegacy = [], signal, cache }: CommitOptions,
 ): Promise<T> {
-  const more = signal ? { signal } : {}
-  const [was, wanted] = [listsOf(before), listsOf(after)]
+  const requestOptions = signal ? { signal } : {}
+  const [original, wanted] = [listsOf(before), listsOf(after)]
   let latest = start
   for (let attempt = 1; ; attempt++) {
     const stored = listsOf(latest)
     const merged: Lists = {
-      conditions: mergeConditions(stored.conditions, was.conditions, wanted.conditions, owned),
-      legacy: mergeConditions(stored.legacy, was.legacy, wanted.legacy, ownedLegacy),
+      conditions: mergeConditions(stored.conditions, original.conditions, wanted.conditions, owned),
+      legacy: mergeConditions(stored.legacy, original.legacy, wanted.legacy, ownedLegacy),
     }
     const changed = !equal(merged, stored)
     if (!changed && !status) return latest
     const metadata = { resourceVersion: latest.metadata.resourceVersion }
     const body = changed ? { metadata, status: withLists(status, merged, stored) } : { status }
     try {
-      return await client.patch(kind, keyOf(before), { type: 'merge', body }, { subresource: 'status', ...more })
+      return await client.patch(kind, keyOf(before), { type: 'merge', body }, { subresource: 'status', ...requestOptions })
     } catch (err) {
       if (!isReason(err, 'Conflict') || attempt === Attempts) throw err
-      const now = await afterConflict(client, kind, latest, { cache, signal })
-      if (now.metadata.uid !== before.metadata.uid) throw err
-      latest = now
+      const changed = await afterConflict(client, kind, latest, { cache, signal })
+      if (changed.metadata.uid !== before.metadata.uid) throw err
+      latest = changed
     }
   }
 }
@@ -215,20 +215,20 @@ function withLists(status: JsonObject = {}, merged: Lists, stored: Lists): objec
 /** Takes every owned type from `wanted`, and other types only where this reconcile changed them. Keeps the order of `wanted`. */
 function mergeConditions(
   latest: readonly Typed[],
-  was: readonly Typed[],
+  original: readonly Typed[],
   wanted: readonly Typed[],
   owned: readonly string[],
 ): Typed[] {
   const find = (list: readonly Typed[], type: string) => list.find((condition) => condition.type === type)
   const merged: Typed[] = []
   for (const condition of wanted) {
-    const theirs = find(latest, condition.type)
-    const mine = owned.includes(condition.type) || !equal(find(was, condition.type), condition)
-    if (mine) merged.push(condition)
-    else if (theirs) merged.push(theirs)
+    const stored = find(latest, condition.type)
+    const isOwnValue = owned.includes(condition.type) || !equal(find(original, condition.type), condition)
+    if (isOwnValue) merged.push(condition)
+    else if (stored) merged.push(stored)
   }
   for (const condition of latest) {
-    const dropped = find(was, condition.type) !== undefined || owned.includes(condition.type)
+    const dropped = find(original, condition.type) !== undefined || owned.includes(condition.type)
     if (!find(wanted, condition.type) && !dropped) merged.push(condition)
   }
   return merged

@@ -18,8 +18,8 @@ export interface Cache extends Reader {
   /** Returns the cached object, or `undefined`. Never sends a request. @throws if the kind has no informer */
   peek<T extends KubeObject>(kind: Kind<T>, key: ObjectKey): T | undefined
   /**
-   * Returns the newest version that this process knows: the cached object, or the result of a write by one of its controllers that the watch
-   * has not brought yet. Sends no request. @throws if the kind has no informer
+   * Returns the newest version that this process knows: the cached object, or the result of a write by one of its controllers that the
+   * watch has not delivered yet. Sends no request. @throws if the kind has no informer
    */
   newest<T extends KubeObject>(kind: Kind<T>, key: ObjectKey): T | undefined
   /** Objects with `value` in the index. */
@@ -56,7 +56,7 @@ export interface ReconcileContext {
    */
   postpone(): number
   /**
-   * Watches a kind that is known only at run time and enqueues, for each event, the owner that `map` returns. Idempotent, and cheap after
+   * Watches a kind that is known only at run time and enqueues, for each event, the keys that `map` returns. Idempotent, and cheap after
    * the first call.
    */
   watch(kind: Kind, map: MapFunction): Promise<void>
@@ -127,4 +127,4 @@ export interface Controller<T extends KubeObject = KubeObject> {
 }
 
 /** Erases the type parameter of a controller, so that controllers of several kinds fit one list. */
-export const controller = <T extends KubeObject>(of: Controller<T>): Controller => of as unknown as Controller
+export const controller = <T extends KubeObject>(declaration: Controller<T>): Controller => declaration as unknown as Controller

@@ -7,7 +7,7 @@ export interface InformerEvent<T extends KubeObject = KubeObject> {
   readonly key: ObjectKey
   readonly previous: T | undefined
   readonly object: T | undefined
-  /** The event comes from a list of all objects, at the start or after an interrupted watch, and not from a watch event. */
+  /** Whether the event comes from a list of all objects, at the start or after an interrupted watch, rather than from a watch event. */
   readonly initial: boolean
 }
 
@@ -84,7 +84,7 @@ export class Informer {
     return this.#objects.get(keyText(key))
   }
 
-  /** Returns the result of a later write by this process, if the watch has not brought it yet, and else the cached object. */
+  /** Returns the result of a later write by this process if the watch has not delivered it yet, and otherwise the cached object. */
   newest(key: ObjectKey): KubeObject | undefined {
     return this.#written.get(keyText(key)) ?? this.get(key)
   }
@@ -181,8 +181,8 @@ export class Informer {
     this.#revision = revision
     for (const [key, object] of this.#written) if (revisionOf(object) <= revision) this.#written.delete(key)
     for (const [key, waiting] of this.#awaited) {
-      const remaining = waiting.filter((one) => one.revision > revision)
-      for (const one of waiting) if (one.revision <= revision) one.resolve()
+      const remaining = waiting.filter((awaited) => awaited.revision > revision)
+      for (const awaited of waiting) if (awaited.revision <= revision) awaited.resolve()
       if (remaining.length === 0) this.#awaited.delete(key)
       else this.#awaited.set(key, remaining)
     }

@@ -43,7 +43,7 @@ beforeEach(async () => {
 afterEach(() => server.close())
 
 /** A CRD of another program, with other descriptions and columns than ours. */
-function theirs(): Input<CustomResourceDefinition> {
+function foreignDefinition(): Input<CustomResourceDefinition> {
   const definition = structuredClone(customResourceDefinition(widget('v2'))) as Input<CustomResourceDefinition>
   const [v2] = definition.spec.versions
   v2!.schema!.openAPIV3Schema!.description = 'Theirs.'
@@ -60,7 +60,7 @@ const versions = async () =>
   }))
 
 test('keeps a version that another program serves, and its conversion', async () => {
-  await client.apply(CustomResourceDefinition, theirs() as never, { fieldManager: 'kubectl' })
+  await client.apply(CustomResourceDefinition, foreignDefinition() as never, { fieldManager: 'kubectl' })
   await installKinds(client, [widget('v2')], { clock, random })
   expect(await versions()).toEqual([
     { name: 'v2', served: true, storage: true },
@@ -92,10 +92,10 @@ describe('a conversion webhook at another address', async () => {
 
 test('another program applies its CRD over ours without a conflict, created or updated', async () => {
   await installKinds(client, [widget('v2')], { clock, random })
-  await client.apply(CustomResourceDefinition, theirs() as never, { fieldManager: 'kubectl' })
+  await client.apply(CustomResourceDefinition, foreignDefinition() as never, { fieldManager: 'kubectl' })
   expect((await versions()).map((one) => one.name)).toEqual(['v2', 'v1'])
   await installKinds(client, [widget('v2')], { clock, random })
-  await client.apply(CustomResourceDefinition, theirs() as never, { fieldManager: 'kubectl' })
+  await client.apply(CustomResourceDefinition, foreignDefinition() as never, { fieldManager: 'kubectl' })
   const { spec, metadata } = await client.get(CustomResourceDefinition, { name })
   expect(spec.versions[0]!.schema?.openAPIV3Schema?.description).toBe('Theirs.')
   expect(metadata.managedFields?.map(({ manager, operation }) => `${manager} ${operation}`).sort()).toContain('kubectl Apply')

@@ -46,8 +46,8 @@ export async function installKinds(
 }
 
 /**
- * Replaces the conversion webhook in the CRDs of these kinds that name a URL which `isOurs` accepts. Those that name a Service stay, and no
- * field manager owns the new address.
+ * Replaces the conversion webhook in the CRDs of these kinds that name a URL which `isOurs` accepts. CRDs that name a Service stay
+ * unchanged. No field manager owns the new address.
  * @throws StatusError Conflict when a CRD changes at every attempt
  */
 export async function replaceConversionUrls(
@@ -104,7 +104,7 @@ async function retryConflicts(write: () => Promise<void>): Promise<void> {
 
 const MaxAttempts = 10
 
-/** An existing CRD with the same content stays unchanged: the patch is then a no-op. */
+/** Updates the existing CRD. With the same content the patch is a no-op. */
 function update(
   client: Client,
   { metadata, spec }: Input<CustomResourceDefinition>,
@@ -134,8 +134,8 @@ const fieldManager = 'capstan-crds'
 const ownsFields = ({ manager, operation }: ManagedFieldsEntry): boolean => manager === fieldManager && operation === 'Update'
 
 /**
- * If managedFields were empty, the server would create an entry that owns all fields at the next apply. So one entry stays, which owns only
- * the name.
+ * Removes the entries of this field manager, except for one entry that owns only the name: if managedFields were empty, the server would
+ * create an entry that owns all fields at the next apply.
  */
 async function giveUpOwnership(client: Client, { metadata }: CustomResourceDefinition): Promise<void> {
   const { name, resourceVersion, managedFields = [] } = metadata

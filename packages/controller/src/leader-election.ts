@@ -77,7 +77,7 @@ export class LeaderElection {
     this.#dependencies = dependencies
   }
 
-  /** Whether this candidate leads now. Also false when its timers fired too late, as after a suspended process. */
+  /** Whether this candidate leads now. Also false when its timers fired too late, as after the process was suspended. */
   get leads(): boolean {
     return !this.#hasResigned && this.#dependencies.clock.elapsed() < this.#until
   }
@@ -185,24 +185,24 @@ export class LeaderElection {
     const { client, clock } = this.#dependencies
     if (!isCurrent) this.#observe(await orAbsent(client.get(Lease, this.#key, { signal })))
     const candidate = { identity: this.identity, terms: this.#terms, now: clock.now(), hasExpired: this.#hasExpired }
-    const move = nextLeaseStep(this.#lease, candidate)
+    const step = nextLeaseStep(this.#lease, candidate)
     const known = this.#lease
-    const takes = move.kind !== 'wait' && (known === undefined || holderOf(known) !== this.identity)
-    if (takes && this.#options.mayAcquire?.(known) === false) return false
-    switch (move.kind) {
+    const isAcquisition = step.kind !== 'wait' && (known === undefined || holderOf(known) !== this.identity)
+    if (isAcquisition && this.#options.mayAcquire?.(known) === false) return false
+    switch (step.kind) {
       case 'wait':
-        this.#logHolder(move.holder)
+        this.#logHolder(step.holder)
         return false
       case 'create':
-        this.#observe(await client.create(Lease, { metadata: this.#withAnnotations(this.#key), spec: move.spec }, { signal }))
+        this.#observe(await client.create(Lease, { metadata: this.#withAnnotations(this.#key), spec: step.spec }, { signal }))
         this.#before = undefined
         return true
       case 'update':
         try {
-          const { lease } = move
-          const updated = takes ? { ...lease, metadata: this.#withAnnotations(lease.metadata) } : lease
+          const { lease } = step
+          const updated = isAcquisition ? { ...lease, metadata: this.#withAnnotations(lease.metadata) } : lease
           this.#observe(await client.update(Lease, updated, { signal }))
-          if (takes) this.#before = known
+          if (isAcquisition) this.#before = known
           return true
         } catch (err) {
           if (isCurrent && isReason(err, 'Conflict', 'NotFound')) return this.#write(signal, false)
@@ -221,7 +221,10 @@ export class LeaderElection {
     return Object.keys(annotations).length === 0 && !metadata.annotations ? metadata : { ...metadata, annotations }
   }
 
-  /** A Lease expires when it was seen unchanged for its duration. Its timestamps are not compared with the local clock. */
+  /**
+   * Records the Lease as read or written. It expires when it stays unchanged for its duration; its timestamps are not compared with the
+   * local clock.
+   */
   #observe(lease: Lease | undefined): void {
     const before = this.#lease
     this.#lease = lease

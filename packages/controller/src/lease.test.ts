@@ -16,8 +16,12 @@ const held: LeaseSpec = {
   renewTime: '2026-01-01T00:00:30.000000Z',
   leaseTransitions: 4,
 }
-const move = (of: Lease | undefined, identity: string, hasExpired = false, leaseDuration = defaultLeaseTerms.leaseDuration) =>
-  nextLeaseStep(of, { identity, terms: { ...defaultLeaseTerms, leaseDuration }, now, hasExpired })
+const move = (
+  current: Lease | undefined,
+  identity: string,
+  hasExpired = false,
+  leaseDuration = defaultLeaseTerms.leaseDuration,
+) => nextLeaseStep(current, { identity, terms: { ...defaultLeaseTerms, leaseDuration }, now, hasExpired })
 
 describe('a Lease', () => {
   test('that does not exist is created', () => {

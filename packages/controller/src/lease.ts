@@ -39,7 +39,7 @@ export interface Candidate {
   readonly identity: string
   readonly terms: LeaseTerms
   readonly now: number
-  /** The Lease was seen unchanged for its own duration. */
+  /** Whether the Lease has stayed unchanged for its own duration. */
   readonly hasExpired: boolean
 }
 
@@ -47,7 +47,7 @@ export interface Candidate {
 export function nextLeaseStep(lease: Lease | undefined, { identity, terms, now, hasExpired }: Candidate): LeaseStep {
   const renewed = {
     holderIdentity: identity,
-    // Rounded up: with less, others could acquire the Lease while its holder still leads.
+    // Rounded up: with a shorter duration, another candidate could acquire the Lease while its holder still leads.
     leaseDurationSeconds: Math.ceil(terms.leaseDuration / 1000),
     renewTime: microTime(now),
   }

@@ -40,7 +40,7 @@ export interface LoopOptions {
 const DefaultConcurrency = 10
 /** Time limit of one reconcile, as upstream. */
 const ReconcileTimeout = 60_000
-/** Maximum number of reconciles that wait outside at the same time. Further ones keep their worker, so that memory stays bounded. */
+/** Maximum number of reconciles that wait outside at the same time. Further reconciles keep their worker, so that memory stays bounded. */
 const MostOutside = 1000
 /** Longest wait of a key for its own writes to appear in the cache. */
 const OwnWritesTimeout = 10_000
@@ -259,7 +259,7 @@ export class Loop {
     const failed = failure !== undefined && !isFinal
     // A failed reconcile may have written something, for example created and deleted an object. These changes must not bypass its backoff;
     // otherwise the reconcile would be repeated at once, without end.
-    const ignores = failed ? ({ kind, event }: ObjectChange) => writes.made(kind, event) : undefined
+    const ignores = failed ? ({ kind, event }: ObjectChange) => writes.isOwnChange(kind, event) : undefined
     this.#queue.done(key, {
       changed: writes.changed,
       failed,
@@ -318,8 +318,8 @@ export class Loop {
   }
 
   /**
-   * Drops keys of objects that the event filter excludes. Objects of kinds that a reconcile watches need not have the label themselves, and
-   * those of all other objects are watched as well.
+   * Drops keys of objects that the event filter excludes. The filter applies to these objects and not to the watched ones: a kind that a
+   * reconcile watches is watched completely, so its events may also map to excluded objects.
    */
   #withEventFilter(map: MapFunction): MapFunction {
     const { eventFilter, informers } = this.#options

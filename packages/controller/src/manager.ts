@@ -49,9 +49,9 @@ export interface Manager {
   readonly cache: Cache
   /** True when no reconcile runs or is ready: only time or an event can start one. */
   readonly idle: boolean
-  /** Every informer has synced. */
+  /** Whether every informer has synced. */
   readonly started: boolean
-  /** Reconciles are running or will start soon. */
+  /** Whether reconciles are running or will start soon. */
   readonly leads: boolean
   /** Whether this process reconciles the object. */
   holds(key: ObjectKey): boolean
@@ -108,18 +108,18 @@ export function createManager(options: ManagerOptions): Manager {
   const writer = fenced ? createClient(fenced.transport) : client
   const events = createEventRecorders({ client: writer, clock, random: forEvents, log })
   const metrics = createMetrics()
-  for (const one of controllers) one.metrics?.(metrics.registry)
+  for (const declaration of controllers) declaration.metrics?.(metrics.registry)
   const times = new WriteTimes(clock)
   const loops = controllers.map(
-    (one) =>
-      new Loop(one, {
+    (declaration) =>
+      new Loop(declaration, {
         client: writer,
         informers,
         clock,
         random,
         ids,
         log,
-        events: events.of(`${one.name}-controller`),
+        events: events.of(`${declaration.name}-controller`),
         metrics,
         signal,
         times,

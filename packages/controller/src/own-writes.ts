@@ -23,7 +23,7 @@ export interface OwnWrites {
   /** Errors of rejected status writes. Without them users would see a stale status without its cause. */
   readonly rejectedStatus: readonly unknown[]
   /** Whether a change of an object of `kind` is the result of a write of the reconcile. */
-  made(kind: Kind, change: Pick<InformerEvent, 'key' | 'object'>): boolean
+  isOwnChange(kind: Kind, change: Pick<InformerEvent, 'key' | 'object'>): boolean
   /** Resolves when the cache contains every write of the reconcile; `undefined` when it already does. */
   seen(): Promise<void> | undefined
 }
@@ -38,7 +38,7 @@ const isRejected = (err: unknown): boolean => isReason(err, 'Invalid', 'Forbidde
 export function recordWrites(client: Client, informers: Informers, times?: WriteTimes): OwnWrites {
   const writes: OwnWrite[] = []
   /** Stored changes, by resource, key and resourceVersion; completed deletions without resourceVersion. */
-  const made = new Set<string>()
+  const ownChanges = new Set<string>()
   const { transport } = client
   const rejectedStatus: unknown[] = []
   let changed = false
@@ -60,7 +60,7 @@ export function recordWrites(client: Client, informers: Informers, times?: Write
       if (revision !== undefined && revision === known) return answer
       changed = true
       const key = keyText(revision === undefined ? targetOf(request) : keyOf(answer))
-      made.add(changeText(kindOf(request), key, revision))
+      ownChanges.add(changeText(kindOf(request), key, revision))
       // A completed deletion returns a Status, which has no revision to wait for.
       if (informer && revision !== undefined) {
         writes.push({ ...kindOf(request), key, revision: Number(revision) })
@@ -76,7 +76,7 @@ export function recordWrites(client: Client, informers: Informers, times?: Write
       return changed
     },
     rejectedStatus,
-    made: (kind, { key, object }) => made.has(changeText(kind, keyText(key), object?.metadata.resourceVersion)),
+    isOwnChange: (kind, { key, object }) => ownChanges.has(changeText(kind, keyText(key), object?.metadata.resourceVersion)),
     seen() {
       const waiting = writes.flatMap((write) => informers.find(kindOf(write))?.seen(write.key, write.revision) ?? [])
       return waiting.length === 0 ? undefined : Promise.all(waiting).then(() => undefined)

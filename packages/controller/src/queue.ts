@@ -18,9 +18,11 @@ export interface QueueOptions {
 /** Upstream: ReconcilerRateLimiting, 5 ms doubled per failure in a row, at most 1000 s. */
 const backoff = (failures: number): number => Math.min(5 * 2 ** failures, 1_000_000)
 
-/** Most changes that a running entry keeps; with more, it is dirty. */
+/** Maximum number of changes that a running entry keeps; a further change marks it as dirty. */
 const MostChanges = 100
-/** Pause of a key after a run, as a multiple of the run's duration. Shorter ones, as with an API server in the same process, are not kept. */
+/**
+ * Pause of a key after a run, as a multiple of the run's duration. Shorter pauses, as with an API server in the same process, are skipped.
+ */
 const Pause = { factor: 4, longest: 1000, shortest: 20 }
 
 type State = 'idle' | 'delayed' | 'ready' | 'running'
@@ -34,7 +36,7 @@ interface AddOptions<Change> {
 
 interface Entry<Change> {
   state: State
-  /** Added again while running or on hold: `later` by additions that may wait only. */
+  /** Whether the key was added again while running or on hold; `later` when only by additions that may wait. */
   dirty: 'no' | 'later' | 'now'
   /** Changes that added it while it was running; whether they make it dirty is known at the end of the run. */
   changes: { readonly change: Change; readonly mayWait: boolean }[]
@@ -42,9 +44,9 @@ interface Entry<Change> {
   ignores: ((change: Change) => boolean) | undefined
   held: boolean
   failures: number
-  /** Reconciles left before the key is rate-limited, as of `at`. */
+  /** Reconciles left before the key is rate-limited, as of `tokensAt`. */
   tokens: number
-  at: number
+  tokensAt: number
   timer: Timer | undefined
   /** This and other times are by `Clock.elapsed`, so that a change of the system's time delays nothing. */
   due: number
@@ -183,7 +185,7 @@ export class Queue<Change = unknown> {
     entry.held = false
     const isDue = entry.state === 'delayed' && !entry.timer
     this.#ended(key, entry)
-    // A delay that ended on hold.
+    // The delay ended while the key was on hold.
     if (isDue) this.#promote(key, entry)
     this.#forgetIdle(key, entry)
   }
@@ -227,7 +229,7 @@ export class Queue<Change = unknown> {
         held: false,
         failures: 0,
         tokens: this.#burst,
-        at: this.#clock.elapsed(),
+        tokensAt: this.#clock.elapsed(),
         timer: undefined,
         due: 0,
         since: 0,
@@ -268,8 +270,8 @@ export class Queue<Change = unknown> {
 
   #refill(entry: Entry<Change>): void {
     const now = this.#clock.elapsed()
-    entry.tokens = Math.min(this.#burst, entry.tokens + (now - entry.at) / this.#interval)
-    entry.at = now
+    entry.tokens = Math.min(this.#burst, entry.tokens + (now - entry.tokensAt) / this.#interval)
+    entry.tokensAt = now
   }
 
   #spend(entry: Entry<Change>): void {

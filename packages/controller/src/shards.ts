@@ -244,7 +244,7 @@ export class Shards implements Partition {
     const quiet = async () => {
       await held?.recorders.flushed()
       election.resign()
-      for (const one of held?.fences ?? []) await one.quiet()
+      for (const shardFence of held?.fences ?? []) await shardFence.quiet()
     }
     if ((await within(quiet(), QuietLimit, clock)) === 'done') await election.release()
     else election.resign()
@@ -288,9 +288,9 @@ export class Shards implements Partition {
 
   /** Number of shards of each known process, this one included, by the Leases as last read. */
   #shardCounts(): ReadonlyMap<string, number> {
-    const of = new Map<string, number>([[this.#options.election.identity, 0]])
-    for (const { holder } of this.#elections) if (holder !== '') of.set(holder, (of.get(holder) ?? 0) + 1)
-    return of
+    const counts = new Map<string, number>([[this.#options.election.identity, 0]])
+    for (const { holder } of this.#elections) if (holder !== '') counts.set(holder, (counts.get(holder) ?? 0) + 1)
+    return counts
   }
 
   async #keepBalancing(signal: AbortSignal): Promise<void> {
@@ -320,9 +320,9 @@ export class Shards implements Partition {
     for (const [shard, give] of this.#giving) {
       const to = requesterOf(this.#elections[shard]!.lease)
       if (to === undefined || to === me) continue
-      const [mine, theirs] = [shares.get(me)!, shares.get(to) ?? 0]
-      if (mine - theirs < 2) continue
-      shares.set(me, mine - 1).set(to, theirs + 1)
+      const [ownCount, requesterCount] = [shares.get(me)!, shares.get(to) ?? 0]
+      if (ownCount - requesterCount < 2) continue
+      shares.set(me, ownCount - 1).set(to, requesterCount + 1)
       give()
     }
   }
@@ -331,7 +331,7 @@ export class Shards implements Partition {
   async #requestShard(signal: AbortSignal): Promise<void> {
     const me = this.#options.election.identity
     const shares = this.#shardCounts()
-    const requested = this.#elections.filter((one) => one.holder !== me && requesterOf(one.lease) === me).length
+    const requested = this.#elections.filter(({ holder, lease }) => holder !== me && requesterOf(lease) === me).length
     const [target] = this.#elections
       .map((election, shard) => ({ shard, holder: election.holder, isRequested: requesterOf(election.lease) !== undefined }))
       .filter(({ holder, isRequested }) => holder !== '' && holder !== me && !isRequested)

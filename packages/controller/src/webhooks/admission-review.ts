@@ -49,7 +49,7 @@ export function matchesSchemaOf(
   kinds: readonly DeclaredKind[],
   { group, version, plural }: Kind,
 ): (object: KubeObject) => boolean {
-  const declared = kinds.find((one) => one.group === group && one.version === version && one.plural === plural)
+  const declared = kinds.find((kind) => kind.group === group && kind.version === version && kind.plural === plural)
   if (!declared) return () => true
   const { schema } = declared
   return (object) => structural(schema).validate(object).length === 0
@@ -57,9 +57,11 @@ export function matchesSchemaOf(
 
 /** Operations for which the kind has admission functions in this phase. Upstream: deletions are not defaulted. */
 export function operationsOf({ admissions }: AdmittedKind, phase: Phase): AdmissionContext<KubeObject>['operation'][] {
-  const operations = new Set(admissions.filter((one) => one[phase]).flatMap(({ operations = DefaultOperations }) => operations))
+  const operations = new Set(
+    admissions.filter((admission) => admission[phase]).flatMap(({ operations = DefaultOperations }) => operations),
+  )
   return (['CREATE', 'UPDATE', 'DELETE'] as const).filter(
-    (one) => operations.has(one) && (phase === 'validate' || one !== 'DELETE'),
+    (operation) => operations.has(operation) && (phase === 'validate' || operation !== 'DELETE'),
   )
 }
 
@@ -104,13 +106,13 @@ export async function answerAdmission(
   try {
     if (phase === 'default') {
       const changed = draft(target)
-      for (const one of called) await one.default?.(changed, context)
+      for (const admission of called) await admission.default?.(changed, context)
       const patch = diffJson(target as unknown as Json, changed as unknown as Json)
       if (patch.length === 0) return respond({ allowed: true })
       return respond({ allowed: true, patchType: 'JSONPatch', patch: Buffer.from(writeJSON(patch)).toString('base64') })
     }
     const errors: FieldError[] = []
-    for (const one of called) appendAll(errors, (await one.validate?.(target, context)) ?? [])
+    for (const admission of called) appendAll(errors, (await admission.validate?.(target, context)) ?? [])
     if (errors.length === 0) return respond({ allowed: true })
     return respond({ allowed: false, status: invalidObject(kind, target.metadata.name ?? '', errors).status })
   } catch (err) {

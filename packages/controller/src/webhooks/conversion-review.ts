@@ -11,7 +11,7 @@ export interface ConversionReview {
 }
 
 /** Returns the version of a kind to use in references to its objects. @throws Error when there is none */
-export type ApiVersionLookup = (of: GroupKind) => Promise<string>
+export type ApiVersionLookup = (kind: GroupKind) => Promise<string>
 
 export async function answerConversion(
   kinds: readonly DeclaredKind[],
@@ -37,9 +37,9 @@ export async function answerConversion(
 /** Caches lookups: many objects of a review refer to the same few kinds. */
 function cachedLookup(lookup: ApiVersionLookup): ApiVersionLookup {
   const known = new Map<string, Promise<string>>()
-  return (of) => {
-    const name = `${of.kind}.${of.group}`
-    const found = known.get(name) ?? lookup(of)
+  return (kind) => {
+    const name = `${kind.kind}.${kind.group}`
+    const found = known.get(name) ?? lookup(kind)
     known.set(name, found)
     return found
   }
@@ -53,14 +53,14 @@ async function convertObject(
   lookup: ApiVersionLookup,
 ): Promise<KubeObject> {
   if (object.apiVersion === apiVersion) return object
-  const of = kinds.find(
+  const declaredKind = kinds.find(
     (kind) =>
       kind.kind === object.kind &&
-      [kind, ...kind.versions.map((one) => one.kind)].some((one) => apiVersionOf(one) === object.apiVersion),
+      [kind, ...kind.versions.map((version) => version.kind)].some((version) => apiVersionOf(version) === object.apiVersion),
   )
-  const from = of?.versions.find(({ kind }) => apiVersionOf(kind) === object.apiVersion)
-  const to = of?.versions.find(({ kind }) => apiVersionOf(kind) === apiVersion)
-  if (!of || (!to && apiVersionOf(of) !== apiVersion)) {
+  const from = declaredKind?.versions.find(({ kind }) => apiVersionOf(kind) === object.apiVersion)
+  const to = declaredKind?.versions.find(({ kind }) => apiVersionOf(kind) === apiVersion)
+  if (!declaredKind || (!to && apiVersionOf(declaredKind) !== apiVersion)) {
     throw new Error(`${object.kind} of ${object.apiVersion} cannot be converted to ${apiVersion}`)
   }
   const withIdentity = (body: object, version: string) => ({
@@ -69,18 +69,20 @@ async function convertObject(
     apiVersion: version,
     kind: object.kind,
   })
-  const stored = from ? withIdentity(from.toStored(object), apiVersionOf(of)) : object
+  const stored = from ? withIdentity(from.toStored(object), apiVersionOf(declaredKind)) : object
   if (!to) return stored
   const versions = new Map<string, string>()
-  for (const one of to.references?.(stored) ?? []) versions.set(`${one.kind}.${one.group}`, await referenceVersion(lookup, one))
+  for (const referenced of to.references?.(stored) ?? []) {
+    versions.set(`${referenced.kind}.${referenced.group}`, await referenceVersion(lookup, referenced))
+  }
   const context = { apiVersionOf: ({ group, kind }: GroupKind) => versions.get(`${kind}.${group}`) ?? group }
   return withIdentity(to.fromStored(stored, context), apiVersion)
 }
 
 /** Upstream: convertToObjectReference. */
-async function referenceVersion(lookup: ApiVersionLookup, of: GroupKind): Promise<string> {
+async function referenceVersion(lookup: ApiVersionLookup, kind: GroupKind): Promise<string> {
   try {
-    return await lookup(of)
+    return await lookup(kind)
   } catch (err) {
     throw new Error(`failed to convert object: ${messageOf(err)}`, { cause: err })
   }
