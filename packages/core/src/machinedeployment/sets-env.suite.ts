@@ -59,7 +59,7 @@ export const DevConfig = provider('bootstrap.test', 'DevConfig', 'devconfigs')
 export const DevConfigTemplate = template('bootstrap.test', 'DevConfigTemplate', 'devconfigtemplates')
 export type DevMachine = ObjectOf<typeof DevMachine>
 
-const all: Index<Machine> = { name: 'all machines', kind: Machine, values: () => [''] }
+const allMachines: Index<Machine> = { name: 'all machines', kind: Machine, values: () => [''] }
 
 /** Machines become available, disappear and finish in-place updates `delay` after the request. */
 function createMachineStandIn(delay: number): Controller<Machine> {
@@ -67,13 +67,13 @@ function createMachineStandIn(delay: number): Controller<Machine> {
   return {
     name: 'machine stand-in',
     for: Machine,
-    watches: [watches(MachineDeployment, (_, cache) => cache.byIndex(all, '').map(keyOf))],
+    watches: [watches(MachineDeployment, (_, cache) => cache.byIndex(allMachines, '').map(keyOf))],
     async reconcile(key, { cache, client, clock, signal }) {
       const before = cache.peek(Machine, key)
       if (!before) return proceed()
       const since = Date.parse(before.metadata.deletionTimestamp ?? before.metadata.creationTimestamp)
-      const left = since + delay - clock.now()
-      if (left > 0) return requeue(left, 'time')
+      const remainingDelay = since + delay - clock.now()
+      if (remainingDelay > 0) return requeue(remainingDelay, 'time')
       const machine = draft(before)
       if (isDeleting(machine)) {
         for (const kind of [DevMachine, DevConfig]) await orAbsent(client.delete(kind, key, { signal }))

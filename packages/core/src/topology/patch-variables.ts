@@ -46,7 +46,7 @@ export const wireVariablesOf = (variables: JsonObject): WireVariable[] =>
   Object.entries(variables).map(([name, value]) => ({ name, value }))
 
 function valuesOf(variables: readonly ClusterVariable[] | undefined, visible: ReadonlySet<string>): JsonObject {
-  const kept: JsonObject = {}
-  for (const { name, value } of variables ?? []) if (name !== 'builtin' && visible.has(name)) kept[name] = (value ?? null) as Json
-  return kept
+  const values: JsonObject = {}
+  for (const { name, value } of variables ?? []) if (name !== 'builtin' && visible.has(name)) values[name] = (value ?? null) as Json
+  return values
 }

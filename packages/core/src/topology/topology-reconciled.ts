@@ -19,7 +19,7 @@ export interface TopologyReport {
   readonly paused: boolean
   readonly error: unknown
   readonly blocking: readonly BlockingHook[]
-  /** A hook of the upgrade has not been called yet. */
+  /** Whether a hook of the upgrade has not been called yet. */
   readonly upgradePending: boolean
   readonly upgrade: UpgradeReport | undefined
 }
