@@ -18,8 +18,8 @@ export async function ensureBasics(client: Client, clusterName: string, kubernet
 
 /** Writes the target version of the control plane if it differs. Upstream: kubeadm-config is updated before the Machines. */
 export async function recordVersion(client: Client, kubernetesVersion: string): Promise<void> {
-  const found = await orAbsent(client.get(ConfigMap, KubeadmConfigKey))
-  const configuration = found?.data?.ClusterConfiguration
+  const configMap = await orAbsent(client.get(ConfigMap, KubeadmConfigKey))
+  const configuration = configMap?.data?.ClusterConfiguration
   const next = configuration?.replace(/^kubernetesVersion: .*$/m, `kubernetesVersion: ${kubernetesVersion}`)
   if (next === undefined || next === configuration) return
   await client.patch(ConfigMap, KubeadmConfigKey, { type: 'merge', body: { data: { ClusterConfiguration: next } } })
