@@ -25,7 +25,7 @@ const kindsWithFacts = coreKinds.map((kind) => {
     kind,
     metadata,
     spec,
-    facts: Object.values(recorded).filter((one) => 'kind' in one.names && one.names.kind === kind.kind),
+    facts: Object.values(recorded).filter((version) => 'kind' in version.names && version.names.kind === kind.kind),
   }
 })
 
@@ -37,28 +37,31 @@ describe.each(kindsWithFacts)('the CustomResourceDefinition of $kind.kind', ({ k
   })
 
   it("serves, stores and deprecates upstream's versions", () => {
-    const versions = (list: readonly { served: boolean; storage: boolean; deprecated?: boolean }[], name: (of: any) => string) =>
+    const versions = (
+      list: readonly { served: boolean; storage: boolean; deprecated?: boolean }[],
+      nameOf: (version: any) => string,
+    ) =>
       list
         .map(
-          (one) =>
-            `${name(one)}${one.served ? ' served' : ''}${one.storage ? ' stored' : ''}${one.deprecated ? ' deprecated' : ''}`,
+          (version) =>
+            `${nameOf(version)}${version.served ? ' served' : ''}${version.storage ? ' stored' : ''}${version.deprecated ? ' deprecated' : ''}`,
         )
         .toSorted((a, b) => (a < b ? -1 : 1))
     expect(versions(spec.versions, ({ name }) => name)).toEqual(versions(facts, ({ version }) => version))
   })
 
   it.each(facts)("has upstream's subresources and columns in $version", ({ version, subresources, columns }) => {
-    const ours = spec.versions.find(({ name }) => name === version)!
-    const shown = draft(ours.additionalPrinterColumns ?? [])
+    const ourVersion = spec.versions.find(({ name }) => name === version)!
+    const shown = draft(ourVersion.additionalPrinterColumns ?? [])
     for (const column of shown as { description?: string }[]) delete column.description
-    expect({ subresources: ours.subresources ?? {}, columns: shown }).toEqual({ subresources, columns })
+    expect({ subresources: ourVersion.subresources ?? {}, columns: shown }).toEqual({ subresources, columns })
   })
 
   it.each(facts)(
     "has every field of upstream's in $version, with its type, default and limits, and no other",
     ({ version, schema }) => {
-      const ours = spec.versions.find(({ name }) => name === version)!
-      expect(schemaFacts(ours.schema!.openAPIV3Schema as JSONSchema)).toEqual(schema)
+      const ourVersion = spec.versions.find(({ name }) => name === version)!
+      expect(schemaFacts(ourVersion.schema!.openAPIV3Schema as JSONSchema)).toEqual(schema)
     },
   )
 

@@ -130,26 +130,31 @@ describe('addresses', () => {
 })
 
 describe('a control plane', () => {
-  const of = (spec: object, status: object) => ({ spec, status })
+  const controlPlane = (spec: object, status: object) => ({ spec, status })
   test.each([
-    ['no version yet', of({ version: 'v1.36.0' }, {}), true, false],
-    ['the version of its spec', of({ version: 'v1.36.0' }, { version: 'v1.36.0' }), false, false],
-    ['an older version', of({ version: 'v1.36.0' }, { version: 'v1.35.0' }), false, true],
-    ['two versions', of({ version: 'v1.36.0' }, { versions: [{ version: 'v1.35.0' }, { version: 'v1.36.0' }] }), false, true],
-    ['another build', of({ version: 'v1.36.0+b' }, { versions: [{ version: 'v1.36.0+a' }] }), false, true],
-    ['a newer version', of({ version: 'v1.35.0' }, { versions: [{ version: 'v1.36.0' }] }), false, false],
+    ['no version yet', controlPlane({ version: 'v1.36.0' }, {}), true, false],
+    ['the version of its spec', controlPlane({ version: 'v1.36.0' }, { version: 'v1.36.0' }), false, false],
+    ['an older version', controlPlane({ version: 'v1.36.0' }, { version: 'v1.35.0' }), false, true],
+    [
+      'two versions',
+      controlPlane({ version: 'v1.36.0' }, { versions: [{ version: 'v1.35.0' }, { version: 'v1.36.0' }] }),
+      false,
+      true,
+    ],
+    ['another build', controlPlane({ version: 'v1.36.0+b' }, { versions: [{ version: 'v1.36.0+a' }] }), false, true],
+    ['a newer version', controlPlane({ version: 'v1.35.0' }, { versions: [{ version: 'v1.36.0' }] }), false, false],
   ])('that reports %s has the expected states of provisioning and upgrading', (_, object, provisioning, upgrading) => {
     expect([isProvisioning(object, 'v1beta2'), isUpgrading(object, 'v1beta2')]).toEqual([provisioning, upgrading])
   })
 
   it('is rejected when its versions are not in ascending order', () => {
-    const object = of({}, { versions: [{ version: 'v1.36.0' }, { version: 'v1.35.0' }] })
+    const object = controlPlane({}, { versions: [{ version: 'v1.36.0' }, { version: 'v1.35.0' }] })
     expect(() => currentStatusVersion(object, 'v1beta2')).toThrow('version "v1.36.0" and "v1.35.0" are in the wrong order')
   })
 
   it('of contract v1beta1 has its available replicas computed from the unavailable ones', () => {
-    expect(availableReplicasOf(of({ replicas: 3 }, { unavailableReplicas: 1 }), 'v1beta1')).toBe(2)
-    expect(availableReplicasOf(of({ replicas: 3 }, { availableReplicas: 3 }), 'v1beta2')).toBe(3)
+    expect(availableReplicasOf(controlPlane({ replicas: 3 }, { unavailableReplicas: 1 }), 'v1beta1')).toBe(2)
+    expect(availableReplicasOf(controlPlane({ replicas: 3 }, { availableReplicas: 3 }), 'v1beta2')).toBe(3)
   })
 })
 

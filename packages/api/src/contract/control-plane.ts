@@ -21,10 +21,10 @@ export interface V1Beta1ObjectReference {
 /** A timeout: seconds in contract v1beta2, a Go duration such as `1m30s` in v1beta1. Written with `writeSeconds`. */
 type Timeout = number | string
 
-const timeout = (v1beta1: string, what: string) =>
+const timeout = (v1beta1: string, step: string) =>
   field<Timeout>(
     { v1beta1: `spec.machineTemplate.${v1beta1}`, v1beta2: `spec.machineTemplate.spec.deletion.${v1beta1}Seconds` },
-    `Timeout of ${what} when a control plane Machine is deleted; 0 means without limit.`,
+    `Timeout of ${step} when a control plane Machine is deleted; 0 means without limit.`,
   )
 
 export const ControlPlaneContract = {

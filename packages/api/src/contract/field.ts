@@ -37,15 +37,15 @@ export function readField<T>(object: object, field: ContractField<T>, contract: 
 /** Returns a text, or `undefined`. @throws TypeError when it is not a string, or longer than the field that core copies it to allows */
 export function readText(
   object: object,
-  of: ContractField<string>,
+  field: ContractField<string>,
   contract: ContractVersion,
   maxLength: number,
 ): string | undefined {
-  const value: unknown = readField(object, of, contract)
+  const value: unknown = readField(object, field, contract)
   if (value === undefined || (typeof value === 'string' && value.length <= maxLength)) return value
   if (typeof value === 'string')
-    throw new TypeError(`${of.paths[contract]}: expected at most ${maxLength} characters, got ${value.length}`)
-  throw new TypeError(`${of.paths[contract]}: expected a string, got ${Array.isArray(value) ? 'list' : typeof value}`)
+    throw new TypeError(`${field.paths[contract]}: expected at most ${maxLength} characters, got ${value.length}`)
+  throw new TypeError(`${field.paths[contract]}: expected a string, got ${Array.isArray(value) ? 'list' : typeof value}`)
 }
 
 /** Writes the field on a draft; creates missing parent objects. */

@@ -84,8 +84,8 @@ export function infrastructureMachineKindOf(pool: object, contract: ContractVers
   )
 }
 
-function booleanOf(pool: object, of: ContractField<boolean>, contract: ContractVersion): boolean | undefined {
-  const value: unknown = readField(pool, of, contract)
+function booleanOf(pool: object, field: ContractField<boolean>, contract: ContractVersion): boolean | undefined {
+  const value: unknown = readField(pool, field, contract)
   if (value === undefined || typeof value === 'boolean') return value
-  throw new TypeError(`${of.paths[contract]}: expected a boolean, got ${typeof value}`)
+  throw new TypeError(`${field.paths[contract]}: expected a boolean, got ${typeof value}`)
 }

@@ -41,10 +41,10 @@ describe.each(pairs)('$name', ({ name, kind, version }) => {
     fc.assert(
       fc.property(objectsOf(kind), (object: KubeObject) => {
         const back = toStored(kind, version, toOlder(version, object))
-        const kept = new Set(leaves(back))
+        const leavesBack = new Set(leaves(back))
         expect(
           [...leaves(object)].filter(
-            (leaf) => !kept.has(leaf) && (!isZero(leaf) || (keepsFalse(name) && leaf.endsWith(' = false'))),
+            (leaf) => !leavesBack.has(leaf) && (!isZero(leaf) || (keepsFalse(name) && leaf.endsWith(' = false'))),
           ),
         ).toEqual([])
         expect(toStored(kind, version, toOlder(version, back))).toEqual(back)

@@ -49,7 +49,7 @@ export function toStored({ older, stored, rule }: Conversion, object: KubeObject
 export function fromStored(
   { older, stored, storedVersion, rule }: Conversion,
   object: KubeObject,
-  apiVersionOf: (of: GroupKind) => string,
+  apiVersionOf: (kind: GroupKind) => string,
 ): Converted {
   const body = bodyOf(stored, object)
   const { namespace } = object.metadata
@@ -57,8 +57,8 @@ export function fromStored(
   let metadata = rule.metadataDown?.(object.metadata, body) ?? object.metadata
   if (rule.keepsData) {
     const { kind } = object
-    const kept = encodeStruct(stored, { ...body, kind, apiVersion: storedVersion }, (field) => field === 'metadata')
-    metadata = { ...metadata, annotations: { ...metadata.annotations, [ConversionDataAnnotation]: goJSON(kept) } }
+    const storedObject = encodeStruct(stored, { ...body, kind, apiVersion: storedVersion }, (field) => field === 'metadata')
+    metadata = { ...metadata, annotations: { ...metadata.annotations, [ConversionDataAnnotation]: goJSON(storedObject) } }
   }
   return { ...encodeStruct(older, bodyOf(older, value), isTypeMeta), metadata: withoutEmpty(metadata) }
 }
@@ -91,7 +91,10 @@ export function withoutAnnotation(metadata: ObjectMeta, name: string): ObjectMet
 
 /** Formats JSON as Go does, which escapes `<`, `>` and `&`. */
 const goJSON = (value: unknown): string =>
-  JSON.stringify(value).replaceAll(/[<>&\u2028\u2029]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  JSON.stringify(value).replaceAll(
+    /[<>&\u2028\u2029]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
 
 /** `up` converts from the older version to v1beta2, `down` from v1beta2. */
 type Direction = 'up' | 'down'
@@ -107,7 +110,7 @@ function convertStruct(direction: Direction, older: string, stored: string, valu
     const field = convertField(direction, source, type, value[name], scope)
     if (field !== undefined) converted[name] = field
   }
-  for (const one of moves) applyMove(direction, one, value, converted, scope)
+  for (const move of moves) applyMove(direction, move, value, converted, scope)
   if (direction === 'up') up?.(value, converted)
   else down?.(value, converted, scope)
   return converted
@@ -126,9 +129,9 @@ function convertField(direction: Direction, from: string, to: string, value: unk
 }
 
 function convertValue(direction: Direction, from: string, to: string, value: unknown, scope: ConversionScope): unknown {
-  const item = (one: unknown) => convertItem(direction, from.slice(2), to.slice(2), one, scope)
-  if (isList(to)) return (value as unknown[]).map(item)
-  if (isMap(to)) return Object.fromEntries(Object.entries(value as Struct).map(([key, one]) => [key, item(one)]))
+  const convertedItem = (item: unknown) => convertItem(direction, from.slice(2), to.slice(2), item, scope)
+  if (isList(to)) return (value as unknown[]).map(convertedItem)
+  if (isMap(to)) return Object.fromEntries(Object.entries(value as Struct).map(([key, item]) => [key, convertedItem(item)]))
   if (!isStruct(to) || from === to) return value
   const [older, stored] = direction === 'up' ? [from, to] : [to, from]
   return convertStruct(direction, older, stored, value as Struct, scope)

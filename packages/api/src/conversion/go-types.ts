@@ -65,10 +65,10 @@ export const isStruct = (type: string): boolean => type.includes('.') && !/^[*[{
 export function decode(type: string, value: unknown): unknown {
   if (value === undefined || value === null) return undefined
   if (isPointer(type)) return decodePointer(type.slice(1), value)
-  if (isList(type)) return Array.isArray(value) ? value.map((one) => decodeItem(type.slice(2), one)) : undefined
+  if (isList(type)) return Array.isArray(value) ? value.map((item) => decodeItem(type.slice(2), item)) : undefined
   if (isMap(type)) {
     if (!isRecord(value)) return undefined
-    return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, decodeItem(type.slice(2), one)]))
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, decodeItem(type.slice(2), item)]))
   }
   if (isStruct(type)) return nonZero(decodeStruct(type, value))
   switch (type) {
@@ -142,7 +142,7 @@ export function zeroOf(type: string): unknown {
 /** Encodes a decoded value as Go does. */
 export function encode(type: string, value: unknown): unknown {
   if (isPointer(type)) return value === undefined || value === null ? null : encode(type.slice(1), value)
-  if (isList(type)) return Array.isArray(value) ? value.map((one) => encode(type.slice(2), one)) : null
+  if (isList(type)) return Array.isArray(value) ? value.map((item) => encode(type.slice(2), item)) : null
   if (isMap(type)) {
     if (!isRecord(value)) return null
     const keys = Object.keys(value).sort()

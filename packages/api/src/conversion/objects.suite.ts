@@ -66,14 +66,16 @@ function structs(schema: JSONSchema, field: string, depth: number): fc.Arbitrary
   const { properties = {}, required = [], minProperties = 0 } = schema
   const isSchema = 'x-kubernetes-preserve-unknown-fields' in properties
   const shape: { [name: string]: fc.Arbitrary<unknown> } = {}
-  for (const [name, one] of Object.entries(properties)) {
+  for (const [name, property] of Object.entries(properties)) {
     const nested = isSchema && (schemaMap.has(name) || schemaFields.has(name) || schemaLists.has(name))
     if (nested && depth > MaxSchemaDepth) continue
-    const value = nested ? nestedSchemas(schema, name, field, depth + 2) : valuesOf(one, name, depth + 1)
+    const value = nested ? nestedSchemas(schema, name, field, depth + 2) : valuesOf(property, name, depth + 1)
     // Optional fields get rarer with depth, so that objects stay small.
     shape[name] = required.includes(name) ? value : optionally(value, depth < 2 ? 1 : nested ? 8 : 2)
   }
-  const present = fc.record(shape).map((value) => Object.fromEntries(Object.entries(value).filter(([, one]) => one !== absent)))
+  const present = fc
+    .record(shape)
+    .map((value) => Object.fromEntries(Object.entries(value).filter(([, member]) => member !== absent)))
   return minProperties === 0 ? present : present.filter((value) => Object.keys(value).length >= minProperties)
 }
 

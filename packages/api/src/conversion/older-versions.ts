@@ -44,10 +44,10 @@ export const StoredVersion = 'v1beta2'
 
 /** Returns all versions of the kind except v1beta2, the oldest first. */
 export function olderVersions(group: string, kind: string, scope: DeclaredKind['scope'] = 'Namespaced'): KindVersion[] {
-  const all = recorded.filter((one) => one.group === group && one.kind === kind)
+  const all = recorded.filter((version) => version.group === group && version.kind === kind)
   const stored = all.find(({ version }) => version === StoredVersion)
   if (!stored) throw new TypeError(`no recorded versions of ${kind}.${group}`)
-  return all.filter((one) => one !== stored).map((one) => kindVersion(one, stored.type, scope))
+  return all.filter((version) => version !== stored).map((version) => kindVersion(version, stored.type, scope))
 }
 
 function kindVersion({ group, version, kind, type, facts }: Recorded, stored: string, scope: DeclaredKind['scope']): KindVersion {

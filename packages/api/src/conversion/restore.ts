@@ -6,8 +6,8 @@ import { isRecord } from '@capstan/kube'
 import type { Struct } from './go-types.ts'
 
 /**
- * A path to booleans or numbers whose explicit zero is restored. `list[name]` finds the same item by that field, `list[]` by index
- * when both lists are equally long; `{schema}` continues through all nested schemas.
+ * Restores the explicit zeros of the booleans or numbers at `path`. `list[name]` finds the same item by that field, `list[]` by index when
+ * both lists are equally long; `{schema}` continues through all nested schemas.
  */
 export function restoreZero(value: Struct, restored: unknown, path: string): void {
   restoreAt(value, isRecord(restored) ? restored : {}, path.split('.'))
@@ -49,16 +49,16 @@ const schemaBooleans = [
 /** Restores booleans of a schema and of all schemas in it. Upstream: restoreBoolIntentJSONSchemaProps. */
 function restoreSchema(schema: Struct, restored: Struct): void {
   for (const name of schemaBooleans) restoreField(schema, restored, name)
-  const inner = (value: unknown, other: unknown) => {
+  const restoreNested = (value: unknown, other: unknown) => {
     if (isRecord(value)) restoreSchema(value, isRecord(other) ? other : {})
   }
-  for (const name of ['additionalProperties', 'items', 'not']) inner(schema[name], restored[name])
+  for (const name of ['additionalProperties', 'items', 'not']) restoreNested(schema[name], restored[name])
   const known = isRecord(restored.properties) ? restored.properties : {}
   for (const [name, property] of Object.entries(isRecord(schema.properties) ? schema.properties : {}))
-    inner(property, known[name])
+    restoreNested(property, known[name])
   for (const name of ['allOf', 'oneOf', 'anyOf']) {
     const others = Array.isArray(restored[name]) ? restored[name] : []
-    if (Array.isArray(schema[name])) schema[name].forEach((one, index) => inner(one, others[index]))
+    if (Array.isArray(schema[name])) schema[name].forEach((nested, index) => restoreNested(nested, others[index]))
   }
 }
 
@@ -72,7 +72,7 @@ export function copyRestored(value: Struct, restored: Struct, path: string): voi
     from = isRecord(from) ? from[name] : undefined
     to = (isRecord(to[name]) ? to[name] : (to[name] = {})) as Struct
   }
-  const kept = isRecord(from) ? from[last] : undefined
-  if (kept === undefined) delete to[last]
-  else to[last] = kept
+  const restoredValue = isRecord(from) ? from[last] : undefined
+  if (restoredValue === undefined) delete to[last]
+  else to[last] = restoredValue
 }

@@ -10,7 +10,7 @@ export interface ConversionScope {
   /** Namespace of the object: older versions repeat it in references. */
   readonly namespace: string | undefined
   /** Returns the apiVersion of a reference in an older version. */
-  apiVersionOf(of: GroupKind): string
+  apiVersionOf(kind: GroupKind): string
 }
 
 /** A value that has another path, and perhaps another form, in the older version. */
@@ -49,11 +49,17 @@ const seconds: Form = { up: (value) => secondsOf(value as string), down: (value)
 const unhealthyConditions: Form = {
   up: (value) =>
     nonEmpty(
-      (value as Struct[]).map(({ timeout, ...one }) => ({ ...one, timeoutSeconds: secondsOf((timeout ?? '0s') as string) })),
+      (value as Struct[]).map(({ timeout, ...condition }) => ({
+        ...condition,
+        timeoutSeconds: secondsOf((timeout ?? '0s') as string),
+      })),
     ),
   down: (value) =>
     nonEmpty(
-      (value as Struct[]).map(({ timeoutSeconds, ...one }) => ({ ...one, timeout: durationOf((timeoutSeconds ?? 0) as number) })),
+      (value as Struct[]).map(({ timeoutSeconds, ...condition }) => ({
+        ...condition,
+        timeout: durationOf((timeoutSeconds ?? 0) as number),
+      })),
     ),
 }
 const nonEmpty = <T>(list: readonly T[]): readonly T[] | undefined => (list.length === 0 ? undefined : list)
@@ -120,8 +126,8 @@ function status({ deprecated, current, always }: StatusFields, rule: TypeRule = 
     skip: new Set([...deprecated, ...current, ...(rule.skip ?? [])]),
     up(older, stored) {
       Object.assign(stored, pick(older.v1beta2, current))
-      const kept = pick(older, deprecated)
-      if (always || Object.keys(kept).length > 0) stored.deprecated = { v1beta1: kept }
+      const legacy = pick(older, deprecated)
+      if (always || Object.keys(legacy).length > 0) stored.deprecated = { v1beta1: legacy }
       rule.up?.(older, stored)
     },
     down(stored, older, scope) {

@@ -1,13 +1,13 @@
 /** Paths to values of variables, as used by inline patches and extensions. Pure. Upstream: patches/variables, v1.14. */
 import { getMember, isRecord, type Json, type JsonObject } from '@capstan/kube'
 
-/** Error for a variable without value, with a value of another type, or for an invalid path. */
+/** The path is invalid, or the value that it names is absent or has another type. */
 export class VariableError extends Error {
   override readonly name = 'VariableError'
   readonly problem: 'not-set' | 'wrong-type' | 'bad-path'
 
-  constructor(problem: VariableError['problem'], path: string, why: string) {
-    super(`failed to get variable "${path}": ${why}`)
+  constructor(problem: VariableError['problem'], path: string, reason: string) {
+    super(`failed to get variable "${path}": ${reason}`)
     this.problem = problem
   }
 }
@@ -19,19 +19,19 @@ export class VariableError extends Error {
  */
 export function variableValue(variables: JsonObject, path: string): Json {
   let value: Json = variables
-  let at = ''
+  let pathSoFar = ''
   for (const segment of path.split('.')) {
     const { name, index } = parseSegment(segment, path)
-    if (!isRecord(value)) throw new VariableError('wrong-type', path, `"${at}" is not an object`)
-    at = at === '' ? name : `${at}.${name}`
+    if (!isRecord(value)) throw new VariableError('wrong-type', path, `"${pathSoFar}" is not an object`)
+    pathSoFar = pathSoFar === '' ? name : `${pathSoFar}.${name}`
     const member = getMember(value, name)
-    if (member === undefined) throw new VariableError('not-set', path, `"${at}" is not set`)
+    if (member === undefined) throw new VariableError('not-set', path, `"${pathSoFar}" is not set`)
     value = member as Json
     if (index === undefined) continue
-    at += `[${index}]`
-    if (!Array.isArray(value)) throw new VariableError('wrong-type', path, `"${at}" is not in a list`)
+    pathSoFar += `[${index}]`
+    if (!Array.isArray(value)) throw new VariableError('wrong-type', path, `"${pathSoFar}" is not in a list`)
     const item: Json | undefined = value[index]
-    if (item === undefined) throw new VariableError('not-set', path, `"${at}" is past the end of the list`)
+    if (item === undefined) throw new VariableError('not-set', path, `"${pathSoFar}" is past the end of the list`)
     value = item
   }
   return value

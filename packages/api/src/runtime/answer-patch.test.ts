@@ -41,7 +41,7 @@ const outcome = ({ type, patch }: Recorded): Pick<Recorded, 'value' | 'error'> =
 
 const isDifferent = ({ type, patch }: Recorded) => patch in different && (type === 'JSONMergePatch' || patch.startsWith('[{'))
 
-test.each(patches.filter((one) => !isDifferent(one)))('$type $patch', ({ type, patch, value, error }) => {
+test.each(patches.filter((patch) => !isDifferent(patch)))('$type $patch', ({ type, patch, value, error }) => {
   const expected = error === undefined ? { value } : { error }
   expect(outcome({ type, patch })).toEqual(expected)
 })

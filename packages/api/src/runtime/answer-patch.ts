@@ -25,13 +25,14 @@ export function patchedDocument<T extends object>(document: T, patchType: string
 }
 
 const cannotMerge = 'failed to apply patch: error applying json merge patch (RFC7386)'
-const cannotDecode = (why: string): Error => new Error(`failed to apply patch: error decoding json patch (RFC6902): ${why}`)
+const cannotDecode = (reason: string): Error => new Error(`failed to apply patch: error decoding json patch (RFC6902): ${reason}`)
 
 function parseOperations(text: string): JsonPatchOperation[] {
   const patch = parseOrThrow(text, () => cannotDecode('invalid state detected')) ?? []
   if (!Array.isArray(patch)) throw cannotDecode(`json: cannot unmarshal ${goKind(patch)} into Go value of type jsonpatch.Patch`)
-  const odd: unknown = patch.find((operation) => operation !== null && !isRecord(operation))
-  if (odd !== undefined) throw cannotDecode(`json: cannot unmarshal ${goKind(odd)} into Go value of type jsonpatch.Operation`)
+  const wrongOperation: unknown = patch.find((operation) => operation !== null && !isRecord(operation))
+  if (wrongOperation !== undefined)
+    throw cannotDecode(`json: cannot unmarshal ${goKind(wrongOperation)} into Go value of type jsonpatch.Operation`)
   for (const operation of patch as (Record<string, unknown> | null)[]) {
     const problem = operationProblem(operation ?? {})
     if (problem) throw cannotDecode(`invalid operation ${operationText(operation)}: ${problem}`)
@@ -79,9 +80,9 @@ function goKind(value: unknown): string {
 function withoutNullsInLists(value: unknown, inList = false): unknown {
   if (Array.isArray(value)) return value.map((item) => withoutNullsInLists(item, true))
   if (!isRecord(value)) return value
-  const kept: Record<string, unknown> = {}
+  const members: Record<string, unknown> = {}
   for (const [name, member] of Object.entries(value)) {
-    if (!inList || member !== null) setMember(kept, name, withoutNullsInLists(member, inList))
+    if (!inList || member !== null) setMember(members, name, withoutNullsInLists(member, inList))
   }
-  return kept
+  return members
 }

@@ -47,9 +47,9 @@ const topologyOf = (name: string, variables: string): Fields => ({
   variables: `core.${variables}`,
 })
 
-/** Components by field in every request and response. */
-const ofRequests: Fields = { cluster: 'core.Cluster', ...steps('hooks.UpgradeStepInfo'), 'variables[]': 'hooks.Variable' }
-const ofResponses: Fields = {
+/** Components of fields that have the same component in every request, or in every response. */
+const requestFields: Fields = { cluster: 'core.Cluster', ...steps('hooks.UpgradeStepInfo'), 'variables[]': 'hooks.Variable' }
+const responseFields: Fields = {
   ...Object.fromEntries(
     [
       'machine',
@@ -58,7 +58,7 @@ const ofResponses: Fields = {
       'infrastructureMachineTemplate',
       'bootstrapConfig',
       'bootstrapConfigTemplate',
-    ].map((what) => [`${what}Patch`, 'hooks.Patch']),
+    ].map((object) => [`${object}Patch`, 'hooks.Patch']),
   ),
   ...steps('hooks.UpgradeStep'),
   'handlers[]': 'hooks.ExtensionHandler',
@@ -139,17 +139,18 @@ export function withSharedComponents(components: Components): { readonly [name: 
   const withReferences = (schema: JSONSchema, name: string): JSONSchema => {
     const fields = fieldsOf(name)
     if (!schema.properties || Object.keys(fields).length === 0) return schema
-    const properties = Object.entries(schema.properties).map(([field, given]) => {
-      const itself = fields[field]
-      const item = fields[`${field}[]`]
-      if (itself !== undefined) return [field, referenceTo(given, itself)] as const
-      return [field, item !== undefined && given.items ? { ...given, items: referenceTo(given.items, item) } : given] as const
+    const properties = Object.entries(schema.properties).map(([field, inline]) => {
+      const component = fields[field]
+      const itemComponent = fields[`${field}[]`]
+      if (component !== undefined) return [field, referenceTo(inline, component)] as const
+      if (itemComponent === undefined || !inline.items) return [field, inline] as const
+      return [field, { ...inline, items: referenceTo(inline.items, itemComponent) }] as const
     })
     return { ...schema, properties: Object.fromEntries(properties) }
   }
-  const referenceTo = (given: JSONSchema, name: string): JSONSchema => {
-    const { description, ...bare } = given
-    if (!bare.properties) return given
+  const referenceTo = (inline: JSONSchema, name: string): JSONSchema => {
+    const { description, ...bare } = inline
+    if (!bare.properties) return inline
     const schema = withReferences(bare, name)
     const text = stableText(schema)
     const known = shared.get(name)
@@ -160,20 +161,20 @@ export function withSharedComponents(components: Components): { readonly [name: 
     return description === undefined ? { $ref } : { description, allOf: [{ $ref }] }
   }
 
-  const own = [...components].map(([name, schema]) => [name, withReferences(schema, shortName(name))] as const)
-  const all = [...own, ...[...shared].map(([name, { schema }]) => [longName(name), schema] as const)]
+  const messages = [...components].map(([name, schema]) => [name, withReferences(schema, shortName(name))] as const)
+  const all = [...messages, ...[...shared].map(([name, { schema }]) => [longName(name), schema] as const)]
   return Object.fromEntries(all.sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 function fieldsOf(name: string): Fields {
-  const ofAll =
-    name.startsWith('hooks.') && (name.endsWith('Request') ? ofRequests : name.endsWith('Response') ? ofResponses : {})
-  return { ...ofAll, ...componentFields[name] }
+  const commonFields =
+    name.startsWith('hooks.') && (name.endsWith('Request') ? requestFields : name.endsWith('Response') ? responseFields : {})
+  return { ...commonFields, ...componentFields[name] }
 }
 
 function shortName(name: string): string {
-  const found = Object.entries(packages).find(([, path]) => name.startsWith(`${path}.`))
-  return found ? `${found[0]}${name.slice(found[1].length)}` : name
+  const entry = Object.entries(packages).find(([, path]) => name.startsWith(`${path}.`))
+  return entry ? `${entry[0]}${name.slice(entry[1].length)}` : name
 }
 
 function longName(name: string): string {

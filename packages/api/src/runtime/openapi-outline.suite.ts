@@ -30,30 +30,33 @@ export function outlineOf({ paths, components: { schemas } }: HooksDocument): Ma
     const name = reference.slice('#/components/schemas/'.length)
     return { schema: schemas[name]!, name }
   }
-  const walk = (given: JSONSchema, path: string, isRequired: boolean, within: readonly string[]) => {
-    const { schema, name } = resolved(given)
+  const walk = (unresolved: JSONSchema, path: string, isRequired: boolean, outerNames: readonly string[]) => {
+    const { schema, name } = resolved(unresolved)
     const { type = 'any', format, properties = {}, required = [], items, additionalProperties } = schema
     const short = name?.slice(name.lastIndexOf('.') + 1)
-    const isAgain = short !== undefined && within.includes(short)
+    const isAgain = short !== undefined && outerNames.includes(short)
     lines.set(
       path,
       [type, format, isAgain ? `${short} again` : undefined, isRequired ? 'required' : undefined].filter(Boolean).join(' '),
     )
     if (isAgain) return
-    const inside = short === undefined ? within : [...within, short]
-    for (const [field, one] of Object.entries(properties)) walk(one, `${path}.${field}`, required.includes(field), inside)
-    if (items) walk(items, `${path}[]`, false, inside)
-    if (typeof additionalProperties === 'object') walk(additionalProperties, `${path}{}`, false, inside)
+    const names = short === undefined ? outerNames : [...outerNames, short]
+    for (const [field, property] of Object.entries(properties))
+      walk(property, `${path}.${field}`, required.includes(field), names)
+    if (items) walk(items, `${path}[]`, false, names)
+    if (typeof additionalProperties === 'object') walk(additionalProperties, `${path}{}`, false, names)
   }
   for (const [path, item] of Object.entries(paths)) {
     for (const [method, operation] of Object.entries(item) as [string, Operation][]) {
       const { tags = [], parameters = [], requestBody, responses } = operation
-      const named = parameters.map(({ name, in: where, required, schema }) => `{${name}} ${where} ${required} ${schema.type}`)
-      lines.set(path, [method, ...tags, ...named].join(' '))
-      for (const [what, body] of Object.entries({ request: requestBody, ...responses })) {
+      const parameterTexts = parameters.map(
+        ({ name, in: where, required, schema }) => `{${name}} ${where} ${required} ${schema.type}`,
+      )
+      lines.set(path, [method, ...tags, ...parameterTexts].join(' '))
+      for (const [message, body] of Object.entries({ request: requestBody, ...responses })) {
         for (const [type, { schema }] of Object.entries(body.content)) {
-          lines.set(`${path} ${what}`, `${type} ${schema.$ref}`)
-          walk(schema as JSONSchema, `${path} ${what} `, false, [])
+          lines.set(`${path} ${message}`, `${type} ${schema.$ref}`)
+          walk(schema as JSONSchema, `${path} ${message} `, false, [])
         }
       }
     }

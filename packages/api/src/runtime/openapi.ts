@@ -101,8 +101,8 @@ function publishedSchema(schema: JSONSchema, refs: Refs): JSONSchema {
   const component = refs.get(schema.$ref ?? schema)
   if (component !== undefined) return { $ref: `#/components/schemas/${component}` }
   if (schema['x-kubernetes-int-or-string']) return { format: 'int-or-string', anyOf: [{ type: 'integer' }, { type: 'string' }] }
-  const kept = Object.entries(schema).filter(([name]) => !name.startsWith('x-kubernetes-'))
-  return Object.fromEntries(kept.map(([name, value]) => [name, publishedValue(name, value, refs)])) as JSONSchema
+  const published = Object.entries(schema).filter(([name]) => !name.startsWith('x-kubernetes-'))
+  return Object.fromEntries(published.map(([name, value]) => [name, publishedValue(name, value, refs)])) as JSONSchema
 }
 
 function publishedValue(name: string, value: unknown, refs: Refs): unknown {

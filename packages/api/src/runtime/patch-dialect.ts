@@ -83,7 +83,7 @@ function apply(root: Root, operation: JsonPatchOperation, copies: { bytes: numbe
   }
 }
 
-const missingValue = (what: string): string => `${what}: missing value`
+const missingValue = (problem: string): string => `${problem}: missing value`
 const withContext = (context: string, problem: string | undefined): string | undefined => problem && `${context}: ${problem}`
 
 function replaceDocument(root: Root, value: unknown): string | undefined {
@@ -100,16 +100,16 @@ function readSource(root: Root, from: string): Reading {
 }
 
 function test(root: Root, path: string, expected: unknown): string | undefined {
-  let found = root.document
+  let actual = root.document
   if (path !== '') {
     const place = locate(root, path)
     if (!place) return missingValue(`test operation does not apply: is missing path: ${path}`)
     const { value = null, problem } = read(place)
     // A missing member of an object is null here.
     if (problem && Array.isArray(place.parent)) return `error in test for path: '${path}': ${problem}`
-    found = value
+    actual = value
   }
-  return equal(found, expected) ? undefined : `testing value ${path} failed: test failed`
+  return equal(actual, expected) ? undefined : `testing value ${path} failed: test failed`
 }
 
 /** The position of a value in its parent, whether or not it exists. */

@@ -41,10 +41,10 @@ function isWaitingHook(value: unknown): value is WaitingHook {
   const { hook, handlers, since, calls, message, ...others } = value
   const optional = [others.until, others.question, others.extensionConfig]
   return (
-    [hook, since, message].every((one) => typeof one === 'string') &&
+    [hook, since, message].every((text) => typeof text === 'string') &&
     typeof calls === 'number' &&
     Array.isArray(handlers) &&
-    handlers.every((one) => typeof one === 'string') &&
-    optional.every((one) => one === undefined || typeof one === 'string')
+    handlers.every((name) => typeof name === 'string') &&
+    optional.every((text) => text === undefined || typeof text === 'string')
   )
 }

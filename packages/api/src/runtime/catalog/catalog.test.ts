@@ -88,8 +88,8 @@ it('rejects a version that is declared twice', () =>
 
 const released = (date: string, ...hooks: Hook[]): ReleasedCatalog => releasedCatalog(`of ${date}`, date, hooks)
 const deprecated = <H extends Hook>(hook: H, date: string): H => ({ ...hook, deprecated: { release: 'v2.0.0', date } })
-const changed = (of: Hook, change: { request?: Hook['request']; response?: Hook['response']; blocking?: boolean }): Hook => ({
-  ...of,
+const changed = (hook: Hook, change: { request?: Hook['request']; response?: Hook['response']; blocking?: boolean }): Hook => ({
+  ...hook,
   ...change,
 })
 
@@ -258,6 +258,6 @@ test.each([
   ['v1alpha1', ['gone hooks.example.com/v1alpha1, Hook=Gate is not in of 2026-05-01: it has v1beta1, v1']],
 ])('preflight of a handler for %s, when the target deprecates v1beta1 and lacks v1alpha1', (version, findings) => {
   const target = released('2026-05-01', deprecated(gateV1, '2026-05-01'), gateV2)
-  const found = preflight([{ name: 'a.b', group, version, hook: 'Gate' }], target)
-  expect(found.map(({ kind, message }) => `${kind} ${message}`)).toEqual(findings)
+  const deprecatedOrGone = preflight([{ name: 'a.b', group, version, hook: 'Gate' }], target)
+  expect(deprecatedOrGone.map(({ kind, message }) => `${kind} ${message}`)).toEqual(findings)
 })

@@ -37,7 +37,7 @@ export function createCatalog(hooks: readonly Hook[]): Catalog {
     hooks,
     find: (group, version, name) => byId.get(hookText({ group, version, name })),
     versions: (hook) => byName.get(groupHookText(hook)) ?? [],
-    // Both use the steps from the old version to the new one; requests are converted in reverse order.
+    // Both functions use the steps from the old version to the new one, for requests in reverse order.
     requestDown: (from, to, request) =>
       stepsBetween(to, from).reduceRight<object>((newer, step) => step.requestDown(newer as never), request),
     responseUp: (from, to, response) =>
@@ -55,11 +55,11 @@ export const groupHookText = ({ group, name }: GroupHook): string => `${name}.${
 /** Returns the conversions from an old version to a newer one. */
 function stepsBetween(old: Hook, newer: Hook): NonNullable<Hook['newer']>[] {
   const steps: NonNullable<Hook['newer']>[] = []
-  for (let at = old; at.version !== newer.version; ) {
-    const step = at.newer
+  for (let current = old; current.version !== newer.version; ) {
+    const step = current.newer
     if (!step || steps.length > 100) throw new TypeError(`${hookText(old)} cannot be converted to ${hookText(newer)}`)
     steps.push(step)
-    at = step.hook
+    current = step.hook
   }
   return steps
 }

@@ -35,15 +35,15 @@ function findingOf(
   { release, hooks }: Pick<ReleasedCatalog, 'release' | 'hooks'>,
 ): PreflightFinding | undefined {
   const text = hookText({ group, version, name: hook })
-  const versions = hooks.filter((one) => one.group === group && one.name === hook)
-  const found = versions.find((one) => one.version === version)
-  if (!found) {
-    const instead =
-      versions.length === 0 ? 'it does not have this hook' : `it has ${versions.map((one) => one.version).join(', ')}`
-    return { handler: name, kind: 'gone', message: `${text} is not in ${release}: ${instead}` }
+  const versions = hooks.filter((candidate) => candidate.group === group && candidate.name === hook)
+  const called = versions.find((candidate) => candidate.version === version)
+  if (!called) {
+    const available =
+      versions.length === 0 ? 'it does not have this hook' : `it has ${versions.map((other) => other.version).join(', ')}`
+    return { handler: name, kind: 'gone', message: `${text} is not in ${release}: ${available}` }
   }
-  if (!found.deprecated) return undefined
-  const since = found.deprecated.release
-  // The document of a release marks deprecated hooks, but not since when they are deprecated.
+  if (!called.deprecated) return undefined
+  const since = called.deprecated.release
+  // `since` equals `release` for a published document: it marks deprecated hooks, but does not say since when.
   return { handler: name, kind: 'deprecated', message: `${text} is deprecated ${since === release ? 'in' : 'since'} ${since}` }
 }

@@ -23,7 +23,7 @@ export function catalogProblems(catalog: Catalog, now: ReleasedCatalog, before: 
 /** Rule #1: a released version keeps its elements. */
 export const elementProblems = (last: ReleasedCatalog, now: ReleasedCatalog): string[] =>
   last.hooks.flatMap((was) => {
-    const is = now.hooks.find((one) => hookText(one) === hookText(was))
+    const is = now.hooks.find((hook) => hookText(hook) === hookText(was))
     if (!is) return []
     const head = `Rule #1: ${hookText(was)}`
     return [
@@ -50,8 +50,8 @@ function changes(was: JSONSchema, is: JSONSchema, path: string): string[] {
     ),
     ...Object.entries(was.properties ?? {}).flatMap(([name, field]) => {
       const below = `${path}.${name}`
-      const now = is.properties?.[name]
-      if (!now) return [`${below} is gone`]
+      const newField = is.properties?.[name]
+      if (!newField) return [`${below} is gone`]
       const isRequired = [was, is].map((schema) => schema.required?.includes(name) === true)
       // Fields that handlers rely on must stay required in requests; responses must not get new required fields.
       const isLooser = path.startsWith('request') && isRequired[0] && !isRequired[1]
@@ -59,10 +59,10 @@ function changes(was: JSONSchema, is: JSONSchema, path: string): string[] {
       return [
         ...(isLooser ? [`${below} was always there and may be absent`] : []),
         ...(isStricter ? [`${below} could be left out and must be there`] : []),
-        ...changes(field, now, below),
+        ...changes(field, newField, below),
       ]
     }),
-    ...(path.startsWith('response') ? [...newDemands(was, is, path), ...newLimits(was, is, path)] : []),
+    ...(path.startsWith('response') ? [...newlyRequired(was, is, path), ...newLimits(was, is, path)] : []),
     ...(was.items && is.items ? changes(was.items, is.items, `${path}[]`) : []),
     ...(typeof was.additionalProperties === 'object' && typeof is.additionalProperties === 'object'
       ? changes(was.additionalProperties, is.additionalProperties, `${path}{}`)
@@ -71,7 +71,7 @@ function changes(was: JSONSchema, is: JSONSchema, path: string): string[] {
 }
 
 /** New required fields of responses: existing handlers do not send them. */
-const newDemands = (was: JSONSchema, is: JSONSchema, path: string): string[] =>
+const newlyRequired = (was: JSONSchema, is: JSONSchema, path: string): string[] =>
   (is.required ?? []).filter((name) => !was.properties?.[name]).map((name) => `${path}.${name} is new and must be there`)
 
 /** Stricter limits for responses: responses of existing handlers may violate them. */
@@ -94,11 +94,13 @@ export const conversionProblems = (catalog: Catalog): string[] =>
   groupHooks(catalog.hooks).flatMap((hook) => {
     const versions = catalog.versions(hook)
     return versions.slice(1).flatMap((older) => {
-      for (let at: Hook | undefined = older; at; at = at.newer?.hook) {
-        if (at.newer && !catalog.find(at.newer.hook.group, at.newer.hook.version, at.newer.hook.name)) {
-          return [`Rule #2: ${hookText(older)} is converted by way of ${hookText(at.newer.hook)}, which is not in the catalog`]
+      for (let current: Hook | undefined = older; current; current = current.newer?.hook) {
+        if (current.newer && !catalog.find(current.newer.hook.group, current.newer.hook.version, current.newer.hook.name)) {
+          return [
+            `Rule #2: ${hookText(older)} is converted by way of ${hookText(current.newer.hook)}, which is not in the catalog`,
+          ]
         }
-        if (at.version === versions[0]!.version) return []
+        if (current.version === versions[0]!.version) return []
       }
       return [`Rule #2: ${hookText(older)} cannot be converted to ${hookText(versions[0]!)}: declare its newer version`]
     })
@@ -130,17 +132,17 @@ export const supportWindows: { readonly [stability in Stability]: { readonly mon
 /** Rule #4: a version is removed only after its support window. */
 export const removalProblems = (last: ReleasedCatalog, now: ReleasedCatalog, before: readonly ReleasedCatalog[]): string[] =>
   last.hooks.flatMap((was) => {
-    if (now.hooks.some((one) => hookText(one) === hookText(was))) return []
+    if (now.hooks.some((hook) => hookText(hook) === hookText(was))) return []
     const { months, releases } = supportWindows[stabilityOf(was.version)]
     if (releases === 0) return []
     const head = `Rule #4: ${hookText(was)} is gone`
     if (!was.deprecated) return [`${head} without having been deprecated`]
     const { release, date } = was.deprecated
-    const passed = before.filter((one) => one.date >= date).length
+    const releasesSince = before.filter((earlier) => earlier.date >= date).length
     const until = addMonths(date, months)
     const problems = [
       ...(now.date < until ? [`before ${until}`] : []),
-      ...(passed < releases ? [`after ${passed} of ${releases} releases`] : []),
+      ...(releasesSince < releases ? [`after ${releasesSince} of ${releases} releases`] : []),
     ]
     return problems.length === 0 ? [] : [`${head} ${problems.join(' and ')}; it was deprecated in ${release} on ${date}`]
   })
@@ -152,4 +154,4 @@ function addMonths(date: string, months: number): string {
 }
 
 const groupHooks = (hooks: readonly Hook[]): Hook[] =>
-  hooks.filter((hook, index) => hooks.findIndex((one) => one.group === hook.group && one.name === hook.name) === index)
+  hooks.filter((hook, index) => hooks.findIndex((other) => other.group === hook.group && other.name === hook.name) === index)

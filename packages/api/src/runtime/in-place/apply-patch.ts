@@ -23,7 +23,7 @@ export function applyAnswerPatch<T extends object>(object: T, patch: WirePatch |
   if (typeof kind !== 'string' || kind === '') {
     throw new Error("failed to apply patch to object: failed to convert patched object to Unstructured: Object 'Kind' is missing")
   }
-  const value = path.reduce<unknown>((at, name) => (isRecord(at) ? at[name] : undefined), patched)
+  const value = path.reduce<unknown>((parent, name) => (isRecord(parent) ? parent[name] : undefined), patched)
   return value === undefined ? object : (withMember(object, path, value) as T)
 }
 

@@ -19,10 +19,10 @@ const host = (spec: object | undefined = { size: 'small', disks: [{ gib: 10 }] }
 const config = (spec: object = { files: ['a'] }) =>
   ({ apiVersion: 'b/v1', kind: 'Config', metadata: { name: 'm' }, spec }) as never
 
-const objects = (of: { machine?: object; host?: object; config?: object } = {}) => ({
-  machine: machine(of.machine),
-  infrastructureMachine: host(of.host),
-  bootstrapConfig: config(of.config),
+const objects = (specs: { machine?: object; host?: object; config?: object } = {}) => ({
+  machine: machine(specs.machine),
+  infrastructureMachine: host(specs.host),
+  bootstrapConfig: config(specs.config),
 })
 const uncovered = (desired: Parameters<typeof objects>[0], answer: object) =>
   uncoveredOfMachine({ current: objects(), desired: objects(desired) }, answer, 'h.x')
@@ -160,10 +160,10 @@ const set = (spec: object = {}) =>
 const template = (kind: string, spec: object = { size: 'small' }) =>
   ({ apiVersion: 'g/v1', kind, metadata: { name: kind }, spec: { template: { spec } } }) as never
 
-const sets = (of: { set?: object; host?: object; config?: object } = {}) => ({
-  machineSet: set(of.set),
-  infrastructureMachineTemplate: template('HostTemplate', of.host),
-  ...(of.config ? { bootstrapConfigTemplate: template('ConfigTemplate', of.config) } : {}),
+const sets = (specs: { set?: object; host?: object; config?: object } = {}) => ({
+  machineSet: set(specs.set),
+  infrastructureMachineTemplate: template('HostTemplate', specs.host),
+  ...(specs.config ? { bootstrapConfigTemplate: template('ConfigTemplate', specs.config) } : {}),
 })
 const templateSpecPatch = (spec: Json) => merge({ spec: { template: { spec } } })
 

@@ -76,11 +76,12 @@ const TemplateSpec = ['spec', 'template', 'spec']
 
 function providerDifferences(from: UnknownObject | undefined, to: UnknownObject | undefined, path: readonly string[]): string[] {
   if (!from || !to) return []
-  const at = (object: UnknownObject) => path.reduce<unknown>((value, name) => (isRecord(value) ? value[name] : undefined), object)
-  return sentence(from.kind, differingPaths(at(from), at(to), path.join('.')))
+  const valueIn = (object: UnknownObject) =>
+    path.reduce<unknown>((value, name) => (isRecord(value) ? value[name] : undefined), object)
+  return sentence(from.kind, differingPaths(valueIn(from), valueIn(to), path.join('.')))
 }
 
-/** Most paths that one sentence lists. */
+/** Maximum number of paths in one sentence. */
 const MaxPaths = 10
 
 /** Formats the uncovered paths of an object. Upstream logs a diff with values after the colon instead. */

@@ -6,21 +6,21 @@ import type { MachineSpec } from '../../core/v1beta2/shared/machine-template.ts'
  * Returns the paths at which two values differ, in alphabetical order; without values, since those of a bootstrap config may be secret.
  * Items of lists are compared one by one when both lists are equally long.
  */
-export function differingPaths(from: unknown, to: unknown, at: string): string[] {
+export function differingPaths(from: unknown, to: unknown, path: string): string[] {
   if (equal(from, to)) return []
   if (isRecord(from) && isRecord(to)) {
     return [...new Set([...Object.keys(from), ...Object.keys(to)])]
       .sort()
-      .flatMap((name) => differingPaths(from[name], to[name], memberPath(at, name)))
+      .flatMap((name) => differingPaths(from[name], to[name], memberPath(path, name)))
   }
   if (Array.isArray(from) && Array.isArray(to) && from.length === to.length) {
-    return from.flatMap((item, index) => differingPaths(item, to[index], `${at}[${index}]`))
+    return from.flatMap((item, index) => differingPaths(item, to[index], `${path}[${index}]`))
   }
-  return [at]
+  return [path]
 }
 
-const memberPath = (at: string, name: string): string =>
-  /^[A-Za-z_$][\w$]*$/.test(name) ? `${at}.${name}` : `${at}[${JSON.stringify(name)}]`
+const memberPath = (path: string, name: string): string =>
+  /^[A-Za-z_$][\w$]*$/.test(name) ? `${path}.${name}` : `${path}[${JSON.stringify(name)}]`
 
 /**
  * The fields of a Machine's spec that an extension must cover. The others are immutable, belong to references (whose objects are compared
@@ -40,10 +40,10 @@ const specFields: Readonly<Record<keyof Required<MachineSpec>, 'compared' | 'ign
 }
 
 /** Returns the paths at which two Machine specs differ. An empty string equals an absent one, as in Go. */
-export function machineSpecDifferences(from: MachineSpec, to: MachineSpec, at: string): string[] {
+export function machineSpecDifferences(from: MachineSpec, to: MachineSpec, path: string): string[] {
   const compared = (spec: MachineSpec) =>
     Object.fromEntries(Object.entries(spec).filter(([name, value]) => isCompared(name) && value !== ''))
-  return differingPaths(compared(from), compared(to), at)
+  return differingPaths(compared(from), compared(to), path)
 }
 
 const isCompared = (name: string): boolean => (specFields as Record<string, string>)[name] === 'compared'

@@ -20,28 +20,32 @@ export const clusterClassErrors = (
   ...templateErrors(spec),
   ...uniqueErrors('machineDeployments', 'MachineDeployment', spec.workers?.machineDeployments),
   ...uniqueErrors('machinePools', 'MachinePool', spec.workers?.machinePools),
-  ...deploymentClasses(spec).flatMap(({ of, at }) => rolloutStrategyErrors(`${at}.rollout.strategy`, of.rollout?.strategy)),
+  ...deploymentClasses(spec).flatMap(({ worker, path }) =>
+    rolloutStrategyErrors(`${path}.rollout.strategy`, worker.rollout?.strategy),
+  ),
   ...healthCheckErrors(spec),
   ...taintErrors('spec.controlPlane.taints', spec.controlPlane.taints),
-  ...[...deploymentClasses(spec), ...poolClasses(spec)].flatMap(({ of, at }) => taintErrors(`${at}.taints`, of.taints)),
+  ...[...deploymentClasses(spec), ...poolClasses(spec)].flatMap(({ worker, path }) =>
+    taintErrors(`${path}.taints`, worker.taints),
+  ),
   ...metadataErrors('spec.controlPlane.metadata', spec.controlPlane.metadata),
-  ...[...deploymentClasses(spec), ...poolClasses(spec)].flatMap(({ of, at }) =>
-    metadataErrors(`${at}.template.metadata`, of.metadata),
+  ...[...deploymentClasses(spec), ...poolClasses(spec)].flatMap(({ worker, path }) =>
+    metadataErrors(`${path}.template.metadata`, worker.metadata),
   ),
   ...kubernetesVersionErrors(spec.kubernetesVersions),
   ...(oldObject ? classIncompatibilities(oldObject.spec, spec) : []),
 ]
 
 const deploymentClasses = (spec: ClusterClassSpec) =>
-  (spec.workers?.machineDeployments ?? []).map((of) => ({ of, at: `spec.workers.machineDeployments[${of.class}]` }))
+  (spec.workers?.machineDeployments ?? []).map((worker) => ({ worker, path: `spec.workers.machineDeployments[${worker.class}]` }))
 
 const poolClasses = (spec: ClusterClassSpec) =>
-  (spec.workers?.machinePools ?? []).map((of) => ({ of, at: `spec.workers.machinePools[${of.class}]` }))
+  (spec.workers?.machinePools ?? []).map((worker) => ({ worker, path: `spec.workers.machinePools[${worker.class}]` }))
 
 /** Validates templates. Field paths are upstream's, some of which differ from the actual paths. */
 function templateErrors({ infrastructure, controlPlane, workers }: ClusterClassSpec): FieldError[] {
   const { machineInfrastructure } = controlPlane
-  const ofWorkers = (
+  const workerTemplateErrors = (
     list: string,
     classes: readonly Pick<MachineDeploymentClass, 'bootstrap' | 'infrastructure'>[] | undefined,
   ) =>
@@ -55,8 +59,8 @@ function templateErrors({ infrastructure, controlPlane, workers }: ClusterClassS
     ...(machineInfrastructure
       ? templateKindErrors('spec.controlPlane.machineInfrastructure', machineInfrastructure.templateRef)
       : []),
-    ...ofWorkers('machineDeployments', workers?.machineDeployments),
-    ...ofWorkers('machinePools', workers?.machinePools),
+    ...workerTemplateErrors('machineDeployments', workers?.machineDeployments),
+    ...workerTemplateErrors('machinePools', workers?.machinePools),
   ]
 }
 
@@ -65,7 +69,7 @@ const templateKindErrors = (path: string, { kind }: TemplateReference): FieldErr
     ? []
     : [invalid(`${path}.ref.kind`, kind, `template kind must be of form "<name>${TemplateSuffix}"`)]
 
-const uniqueErrors = (list: string, what: string, classes: readonly { class: string }[] | undefined): FieldError[] =>
+const uniqueErrors = (list: string, kind: string, classes: readonly { class: string }[] | undefined): FieldError[] =>
   (classes ?? []).flatMap(({ class: name }, index, all) =>
     all.findIndex((other) => other.class === name) === index
       ? []
@@ -73,22 +77,22 @@ const uniqueErrors = (list: string, what: string, classes: readonly { class: str
           invalid(
             `spec.workers.${list}[${index}].class`,
             name,
-            `${what} class must be unique. ${what} with class ${JSON.stringify(name)} is defined more than once`,
+            `${kind} class must be unique. ${kind} with class ${JSON.stringify(name)} is defined more than once`,
           ),
         ],
   )
 
 function healthCheckErrors(spec: ClusterClassSpec): FieldError[] {
   const { healthCheck, machineInfrastructure } = spec.controlPlane
-  const at = 'spec.controlPlane.healthCheck'
+  const controlPlanePath = 'spec.controlPlane.healthCheck'
   return [
-    ...healthCheckFieldErrors(at, healthCheck),
+    ...healthCheckFieldErrors(controlPlanePath, healthCheck),
     ...(healthCheck && !machineInfrastructure
-      ? [forbidden(at, 'can be only set if spec.controlPlane.machineInfrastructure is set')]
+      ? [forbidden(controlPlanePath, 'can be only set if spec.controlPlane.machineInfrastructure is set')]
       : []),
-    ...deploymentClasses(spec).flatMap(({ of, at }) => [
-      ...healthCheckFieldErrors(`${at}.healthCheck`, of.healthCheck),
-      ...intOrPercentErrors(`${at}.healthCheck.remediation.maxInFlight`, of.healthCheck?.remediation?.maxInFlight),
+    ...deploymentClasses(spec).flatMap(({ worker, path }) => [
+      ...healthCheckFieldErrors(`${path}.healthCheck`, worker.healthCheck),
+      ...intOrPercentErrors(`${path}.healthCheck.remediation.maxInFlight`, worker.healthCheck?.remediation?.maxInFlight),
     ]),
   ]
 }
@@ -112,8 +116,8 @@ function kubernetesVersionErrors(versions: readonly string[] | undefined): Field
       const printed = [before.version, ...(before.build.length > 0 ? [before.build.join('.')] : [])].join('+')
       if (order === 0 || order === -1) errors.push(invalid(path, version, `version must be greater than v${printed}`))
       if (minor !== before.minor && minor !== before.minor + 1) {
-        const found = version.replace(/^v/, '')
-        const problem = `expecting a version with minor ${before.minor} or ${before.minor + 1}, found version ${found}`
+        const unprefixed = version.replace(/^v/, '')
+        const problem = `expecting a version with minor ${before.minor} or ${before.minor + 1}, found version ${unprefixed}`
         errors.push(invalid(path, version, problem))
       }
     }
@@ -125,18 +129,18 @@ function kubernetesVersionErrors(versions: readonly string[] | undefined): Field
 /** Errors for changed groups or kinds: Clusters keep their objects when their class changes. */
 export function classIncompatibilities(before: ClusterClassSpec, after: ClusterClassSpec): FieldError[] {
   const machineInfrastructure = [before, after].map((spec) => spec.controlPlane.machineInfrastructure?.templateRef)
-  const ofWorkers = (list: 'machineDeployments' | 'machinePools') =>
-    (after.workers?.[list] ?? []).flatMap((now, index) => {
-      const old = before.workers?.[list]?.find((other) => other.class === now.class)
+  const workerIncompatibilities = (list: 'machineDeployments' | 'machinePools') =>
+    (after.workers?.[list] ?? []).flatMap((worker, index) => {
+      const old = before.workers?.[list]?.find((other) => other.class === worker.class)
       const path = `spec.workers.${list}[${index}].infrastructure.templateRef`
-      return old ? incompatibility(path, old.infrastructure.templateRef, now.infrastructure.templateRef) : []
+      return old ? incompatibility(path, old.infrastructure.templateRef, worker.infrastructure.templateRef) : []
     })
   return [
     ...incompatibility('spec.infrastructure.templateRef', before.infrastructure.templateRef, after.infrastructure.templateRef),
     ...incompatibility('spec.controlPlane.templateRef', before.controlPlane.templateRef, after.controlPlane.templateRef),
     ...incompatibility('spec.controlPlane.machineInfrastructure.templateRef', machineInfrastructure[0], machineInfrastructure[1]),
-    ...ofWorkers('machineDeployments'),
-    ...ofWorkers('machinePools'),
+    ...workerIncompatibilities('machineDeployments'),
+    ...workerIncompatibilities('machinePools'),
   ]
 }
 
@@ -145,8 +149,8 @@ function incompatibility(
   before: TemplateReference | undefined,
   after: TemplateReference | undefined,
 ): FieldError[] {
-  const change = (what: string, from: string, to: string): string =>
-    `${what} cannot be changed from ${JSON.stringify(from)} to ${JSON.stringify(to)} to prevent incompatible changes in the Clusters`
+  const change = (property: string, from: string, to: string): string =>
+    `${property} cannot be changed from ${JSON.stringify(from)} to ${JSON.stringify(to)} to prevent incompatible changes in the Clusters`
   const groups = [before, after].map((ref) => (ref ? parseApiVersion(ref.apiVersion).group : '')) as [string, string]
   const kinds = [before?.kind ?? '', after?.kind ?? ''] as const
   return [

@@ -43,26 +43,31 @@ const path = 'spec.topology'
 
 function topologyErrors({ metadata }: ClusterLike, topology: ClusterTopology): FieldError[] {
   const { controlPlane, workers, version } = topology
-  const deployments = (workers?.machineDeployments ?? []).map((of) => ({
-    of,
-    at: `${path}.workers.machineDeployments[${of.name}]`,
+  const deployments = (workers?.machineDeployments ?? []).map((worker) => ({
+    worker,
+    workerPath: `${path}.workers.machineDeployments[${worker.name}]`,
   }))
-  const pools = (workers?.machinePools ?? []).map((of) => ({ of, at: `${path}.workers.machinePools[${of.name}]` }))
-  const workersAt = [...deployments, ...pools]
+  const pools = (workers?.machinePools ?? []).map((worker) => ({
+    worker,
+    workerPath: `${path}.workers.machinePools[${worker.name}]`,
+  }))
+  const workersWithPath = [...deployments, ...pools]
   return [
     ...versionErrors(`${path}.version`, version, 'version must be a valid semantic version'),
     ...metadataErrors(`${path}.controlPlane.metadata`, controlPlane?.metadata),
-    ...workersAt.flatMap(({ of, at }) => metadataErrors(`${at}.metadata`, of.metadata)),
-    ...deployments.flatMap(({ of, at }) => rolloutStrategyErrors(`${at}.rollout.strategy`, of.rollout?.strategy)),
+    ...workersWithPath.flatMap(({ worker, workerPath }) => metadataErrors(`${workerPath}.metadata`, worker.metadata)),
+    ...deployments.flatMap(({ worker, workerPath }) =>
+      rolloutStrategyErrors(`${workerPath}.rollout.strategy`, worker.rollout?.strategy),
+    ),
     ...taintErrors(`${path}.controlPlane.taints`, controlPlane?.taints),
-    ...workersAt.flatMap(({ of, at }) => taintErrors(`${at}.taints`, of.taints)),
+    ...workersWithPath.flatMap(({ worker, workerPath }) => taintErrors(`${workerPath}.taints`, worker.taints)),
     ...concurrencyErrors(metadata.annotations?.[ClusterTopologyUpgradeConcurrencyAnnotation]),
-    ...deployments.flatMap(({ of, at }) =>
-      of.replicas !== undefined && hasAutoscalerAnnotation(of.metadata?.annotations)
+    ...deployments.flatMap(({ worker, workerPath }) =>
+      worker.replicas !== undefined && hasAutoscalerAnnotation(worker.metadata?.annotations)
         ? [
             invalid(
-              `${at}.replicas`,
-              of.replicas,
+              `${workerPath}.replicas`,
+              worker.replicas,
               `cannot be set for cluster ${JSON.stringify(metadata.name)} in namespace ${JSON.stringify(metadata.namespace)} if the same MachineDeploymentTopology has autoscaler annotations`,
             ),
           ]

@@ -29,16 +29,16 @@ export const bootstrapErrors = (path: string, { bootstrap }: MachineSpec): Field
         ),
       ]
 
-/** Validates a version. `what` is the text of the error when it is not a semantic version. */
+/** Validates a version. `problem` is the text of the error when it is not a semantic version. */
 export function versionErrors(
   path: string,
   version: string | undefined,
-  what = 'must be a valid semantic version',
+  problem = 'must be a valid semantic version',
 ): FieldError[] {
   if (!version) return []
   return [
     ...(version.startsWith('v') ? [] : [invalid(path, version, 'must start with v')]),
-    ...(isKubernetesVersion(version.startsWith('v') ? version : `v${version}`) ? [] : [invalid(path, version, what)]),
+    ...(isKubernetesVersion(version.startsWith('v') ? version : `v${version}`) ? [] : [invalid(path, version, problem)]),
   ]
 }
 
@@ -116,9 +116,9 @@ export function selectorErrors(
   unmatched: (field: string, problem: string) => FieldError,
 ): FieldError[] {
   try {
-    const wanted = labelSelector(selector)
-    if (wanted.matches(labels ?? {})) return []
-    return [unmatched('spec.template.metadata.labels', `must match spec.selector ${JSON.stringify(wanted.text)}`)]
+    const parsed = labelSelector(selector)
+    if (parsed.matches(labels ?? {})) return []
+    return [unmatched('spec.template.metadata.labels', `must match spec.selector ${JSON.stringify(parsed.text)}`)]
   } catch (err) {
     return [invalid('spec.selector', printedSelector(selector), (err as Error).message)]
   }

@@ -4,21 +4,23 @@ import { invalid } from '@capstan/kube'
 import type { HealthCheckRemediation, HealthChecks } from '../shared/health-check.ts'
 import { intOrPercentErrors } from './field-checks.ts'
 
-/** Shorter timeouts would replace Machines that are only slow to start. */
+/** Minimum of `nodeStartupTimeoutSeconds`: with a shorter timeout, Machines that are only slow to start would be replaced. */
 const MinStartupTimeout = 30
 
 export function healthCheckFieldErrors(
   path: string,
-  of: { readonly checks?: HealthChecks | undefined; readonly remediation?: HealthCheckRemediation | undefined } | undefined,
+  healthCheck:
+    | { readonly checks?: HealthChecks | undefined; readonly remediation?: HealthCheckRemediation | undefined }
+    | undefined,
 ): FieldError[] {
-  const timeout = of?.checks?.nodeStartupTimeoutSeconds
+  const timeout = healthCheck?.checks?.nodeStartupTimeoutSeconds
   return [
     ...(timeout !== undefined && timeout !== 0 && timeout < MinStartupTimeout
       ? [invalid(`${path}.checks.nodeStartupTimeoutSeconds`, timeout, 'must be at least 30s')]
       : []),
     ...intOrPercentErrors(
       `${path}.remediation.triggerIf.unhealthyLessThanOrEqualTo`,
-      of?.remediation?.triggerIf?.unhealthyLessThanOrEqualTo,
+      healthCheck?.remediation?.triggerIf?.unhealthyLessThanOrEqualTo,
     ),
   ]
 }

@@ -16,19 +16,22 @@ export function defaultMachineDeployment(
   { oldObject }: AdmissionContext<MachineDeploymentLike>,
 ): void {
   const { metadata, spec } = object
-  const ofCluster = { [ClusterNameLabel]: spec.clusterName }
-  metadata.labels = { ...metadata.labels, ...ofCluster }
+  const clusterLabel = { [ClusterNameLabel]: spec.clusterName }
+  metadata.labels = { ...metadata.labels, ...clusterLabel }
   spec.replicas ??= defaultReplicas(object, oldObject)
 
   const strategy = { ...spec.rollout?.strategy, type: spec.rollout?.strategy?.type ?? ('RollingUpdate' as const) }
   if (strategy.type === 'RollingUpdate') strategy.rollingUpdate = { maxSurge: 1, maxUnavailable: 0, ...strategy.rollingUpdate }
   spec.rollout = { ...spec.rollout, strategy }
 
-  const own = isEmptySelector(spec.selector) ? { [MachineDeploymentNameLabel]: metadata.name } : {}
+  const nameLabel = isEmptySelector(spec.selector) ? { [MachineDeploymentNameLabel]: metadata.name } : {}
   // Upstream: a missing selector is defaulted like an empty one.
   const selector: MachineDeploymentSpec['selector'] | undefined = spec.selector
-  spec.selector = { ...selector, matchLabels: { ...selector?.matchLabels, ...own, ...ofCluster } }
-  spec.template.metadata = { ...spec.template.metadata, labels: { ...spec.template.metadata?.labels, ...own, ...ofCluster } }
+  spec.selector = { ...selector, matchLabels: { ...selector?.matchLabels, ...nameLabel, ...clusterLabel } }
+  spec.template.metadata = {
+    ...spec.template.metadata,
+    labels: { ...spec.template.metadata?.labels, ...nameLabel, ...clusterLabel },
+  }
   const template = spec.template.spec
   if (template.version) template.version = withVersionPrefix(template.version)
 }

@@ -17,9 +17,9 @@ export function defaultMachineSet(object: MachineSetLike, { oldObject }: Admissi
   metadata.labels = { ...metadata.labels, [ClusterNameLabel]: spec.clusterName }
   spec.replicas ??= defaultReplicas(object, oldObject)
   if (isEmptySelector(spec.selector)) {
-    const own = { [MachineSetNameLabel]: labelValue(metadata.name) }
-    spec.selector = { ...spec.selector, matchLabels: own }
-    spec.template.metadata = { ...spec.template.metadata, labels: { ...spec.template.metadata?.labels, ...own } }
+    const nameLabel = { [MachineSetNameLabel]: labelValue(metadata.name) }
+    spec.selector = { ...spec.selector, matchLabels: nameLabel }
+    spec.template.metadata = { ...spec.template.metadata, labels: { ...spec.template.metadata?.labels, ...nameLabel } }
   }
   const template = spec.template.spec
   if (template.version) template.version = withVersionPrefix(template.version)

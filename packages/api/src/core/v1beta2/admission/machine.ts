@@ -16,15 +16,15 @@ export function defaultMachine({ metadata, spec }: MachineLike): void {
 
 export function machineErrors({ metadata, spec }: MachineLike, { oldObject }: AdmissionContext<MachineLike>): FieldError[] {
   // The bootstrap data of a MachinePool's Machines belongs to the pool.
-  const ofPool = metadata.labels?.[MachinePoolNameLabel] !== undefined
-  const ofControlPlane = metadata.labels?.[MachineControlPlaneLabel] !== undefined
+  const isInPool = metadata.labels?.[MachinePoolNameLabel] !== undefined
+  const isInControlPlane = metadata.labels?.[MachineControlPlaneLabel] !== undefined
   return [
-    ...(ofPool ? [] : bootstrapErrors('spec', spec)),
+    ...(isInPool ? [] : bootstrapErrors('spec', spec)),
     ...(oldObject && oldObject.spec.clusterName !== spec.clusterName
       ? [forbidden('spec.clusterName', 'field is immutable')]
       : []),
     ...versionErrors('spec.version', spec.version),
     ...taintErrors('spec.taints', spec.taints),
-    ...(ofControlPlane ? [] : workerTaintErrors('spec.taints', spec.taints)),
+    ...(isInControlPlane ? [] : workerTaintErrors('spec.taints', spec.taints)),
   ]
 }

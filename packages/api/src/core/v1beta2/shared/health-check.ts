@@ -71,11 +71,11 @@ const remediation = { triggerIf: triggerIf.optional(), templateRef: templateRefe
 export const healthCheckRemediation = s.object(remediation, nonEmpty).doc('How and when unhealthy Machines are replaced.')
 export interface HealthCheckRemediation extends Infer<typeof healthCheckRemediation> {}
 
-const ofControlPlane = {
+const controlPlaneFields = {
   checks: healthChecks.optional(),
   remediation: healthCheckRemediation.optional(),
 }
-const ofMachineDeployment = {
+const machineDeploymentFields = {
   checks: healthChecks.optional(),
   remediation: s
     .object({ maxInFlight, ...remediation }, nonEmpty)
@@ -88,15 +88,15 @@ const enabled = s
   .optional()
   .doc('Whether a MachineHealthCheck is created. When absent, it is if the topology or the class defines checks.')
 
-const what = 'When Machines count as unhealthy, and how they are remediated.'
+const description = 'When Machines count as unhealthy, and how they are remediated.'
 
-export const controlPlaneClassHealthCheck = s.object(ofControlPlane, nonEmpty).optional().doc(what)
+export const controlPlaneClassHealthCheck = s.object(controlPlaneFields, nonEmpty).optional().doc(description)
 export const controlPlaneHealthCheck = s
-  .object({ enabled, ...ofControlPlane }, nonEmpty)
+  .object({ enabled, ...controlPlaneFields }, nonEmpty)
   .optional()
-  .doc(what)
-export const machineDeploymentClassHealthCheck = s.object(ofMachineDeployment, nonEmpty).optional().doc(what)
+  .doc(description)
+export const machineDeploymentClassHealthCheck = s.object(machineDeploymentFields, nonEmpty).optional().doc(description)
 export const machineDeploymentHealthCheck = s
-  .object({ enabled, ...ofMachineDeployment }, nonEmpty)
+  .object({ enabled, ...machineDeploymentFields }, nonEmpty)
   .optional()
-  .doc(what)
+  .doc(description)

@@ -7,12 +7,12 @@ const versionInUse = s.object({
   version: s.string(word).doc('Kubernetes version.'),
   replicas: s.int32({ minimum: 1 }).optional().doc('Number of Machines with this version.'),
 })
-const inUse = 'Kubernetes versions in use, from old to new, with the number of replicas of each.'
+const versionsDescription = 'Kubernetes versions in use, from old to new, with the number of replicas of each.'
 
-export const replicasOfVersion = s.list(versionInUse, { minItems: 1, maxItems: 32 }).atomic().doc(inUse)
+export const replicasOfVersion = s.list(versionInUse, { minItems: 1, maxItems: 32 }).atomic().doc(versionsDescription)
 export type ReplicasOfVersion = Infer<typeof replicasOfVersion>[number]
 
-export const replicasByVersion = s.list(versionInUse, { minItems: 1, maxItems: 100 }).listMap('version').doc(inUse)
+export const replicasByVersion = s.list(versionInUse, { minItems: 1, maxItems: 100 }).listMap('version').doc(versionsDescription)
 export type ReplicasByVersion = Infer<typeof replicasByVersion>[number]
 
 export const upgradePlan = s

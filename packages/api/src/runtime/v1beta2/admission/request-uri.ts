@@ -19,14 +19,17 @@ function problemOf(text: string): string | undefined {
 }
 
 function authorityProblem(authority: string): string | undefined {
-  const at = authority.lastIndexOf('@')
-  if (at >= 0 && !/^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/.test(authority.slice(0, at))) return 'net/url: invalid userinfo'
-  const host = authority.slice(at + 1)
+  const userinfoEnd = authority.lastIndexOf('@')
+  if (userinfoEnd >= 0 && !/^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/.test(authority.slice(0, userinfoEnd)))
+    return 'net/url: invalid userinfo'
+  const host = authority.slice(userinfoEnd + 1)
   if (host.startsWith('[') && !host.includes(']')) return "missing ']' in host"
   const port = /:[^:\]]*$/.exec(host)?.[0] ?? ''
   if (!/^(:[0-9]*)?$/.test(port)) return `invalid port ${JSON.stringify(port)} after host`
-  const odd = /[ "<>\\^`{|}]/.exec(host)?.[0]
-  return odd === undefined ? escapeProblem(host) : `invalid character ${JSON.stringify(odd)} in host name`
+  const invalidCharacter = /[ "<>\\^`{|}]/.exec(host)?.[0]
+  return invalidCharacter === undefined
+    ? escapeProblem(host)
+    : `invalid character ${JSON.stringify(invalidCharacter)} in host name`
 }
 
 function escapeProblem(text: string): string | undefined {
