@@ -47,6 +47,7 @@ export const wireVariablesOf = (variables: JsonObject): WireVariable[] =>
 
 function valuesOf(variables: readonly ClusterVariable[] | undefined, visible: ReadonlySet<string>): JsonObject {
   const values: JsonObject = {}
-  for (const { name, value } of variables ?? []) if (name !== 'builtin' && visible.has(name)) values[name] = (value ?? null) as Json
+  for (const { name, value } of variables ?? [])
+    if (name !== 'builtin' && visible.has(name)) values[name] = (value ?? null) as Json
   return values
 }

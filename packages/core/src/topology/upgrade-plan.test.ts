@@ -62,7 +62,9 @@ describe('a plan of an extension', () => {
   test.each([
     ['without workers is completed', { controlPlane: steps, workers: [] }, ['v1.35.0', 'v1.36.0']],
     ['with workers is used unchanged', { controlPlane: steps, workers: ['v1.34.1', 'v1.36.0'] }, ['v1.34.1', 'v1.36.0']],
-  ])('%s', (_, given, workers) => expect(upgradePlan({ ...from, extensionPlan: given })).toEqual({ controlPlane: steps, workers }))
+  ])('%s', (_, given, workers) =>
+    expect(upgradePlan({ ...from, extensionPlan: given })).toEqual({ controlPlane: steps, workers }),
+  )
 
   test.each([
     [
