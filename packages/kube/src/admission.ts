@@ -40,7 +40,7 @@ export interface SeparateWebhook {
 export interface Admission<T extends KubeObject = KubeObject> {
   readonly kind: Kind<T>
   readonly operations?: readonly AdmissionContext<T>['operation'][]
-  /** Declares a webhook of its own on API servers that call webhooks. Without it the functions of one kind share a webhook. */
+  /** Gives these functions their own webhook on API servers that call webhooks. Otherwise all functions of one kind share a webhook. */
   readonly webhook?: SeparateWebhook
   /** Sets defaults on the object. Must be idempotent. */
   default?(object: T, request: AdmissionRequest<T>): void | Promise<void>
@@ -48,9 +48,9 @@ export interface Admission<T extends KubeObject = KubeObject> {
 }
 
 /** Casts the admission of a kind to the general type, for a list of several kinds. */
-export const admission = <T extends KubeObject>(of: Admission<T>): Admission => of as unknown as Admission
+export const admission = <T extends KubeObject>(declared: Admission<T>): Admission => declared as unknown as Admission
 
-/** Admission functions that the declarations of kinds contain: their `default` and `validate`. */
+/** Returns the admission functions that the declarations of kinds contain: their `default` and `validate`. */
 export const admissionOf = (kinds: readonly DeclaredKind[]): Admission[] =>
   kinds.flatMap((kind) =>
     kind.default || kind.validate

@@ -45,12 +45,12 @@ export interface ApiRequest {
   readonly options?: RequestOptions
   /** The object to create or update, the patch, or DeleteOptions. The receiver never changes it, and copies it before keeping it. */
   readonly body?: unknown
-  /** Duplicate keys in the text of the body, in the form in which field validation reports them. The parsed body no longer shows them. */
+  /** Duplicate keys in the text of the body, as field validation reports them. The parsed body no longer contains the duplicates. */
   readonly duplicates?: readonly string[]
   /** Only for a body with duplicate fields: the paths of all fields in the order of the text. A duplicate field is listed each time it occurs. */
   readonly written?: readonly string[]
   readonly patchType?: PatchType
-  /** For lists: the caller needs only the metadata of items, and a remote server sends nothing else. */
+  /** For lists: the caller needs only the metadata of items, so a remote server sends only metadata. */
   readonly metadataOnly?: true
 }
 

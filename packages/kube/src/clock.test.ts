@@ -2,8 +2,8 @@ import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { eventLoopYielder, hours, inPieces, seconds, timeLeft, VirtualClock, type Work } from './clock.ts'
 
-/** An event loop whose time passes only with work. Records the tasks of each turn, and the rests. */
-function aLoop() {
+/** Creates an event loop whose time passes only with work. It records the tasks of each turn, and the pauses (`rest`). */
+function fakeEventLoop() {
   let now = 0
   const turns: string[][] = [[]]
   const rests: number[] = []
@@ -44,13 +44,13 @@ function aLoop() {
 }
 
 test('runs ten milliseconds of work in each turn of the event loop', async () => {
-  const { work, turns } = aLoop()
+  const { work, turns } = fakeEventLoop()
   await work('a', 25)
   expect(turns.map(({ length }) => length)).toEqual([10, 10, 5])
 })
 
 test('continues after a turn with the tasks that have waited longest', async () => {
-  const { work, turns } = aLoop()
+  const { work, turns } = fakeEventLoop()
   await Promise.all([work('busy', 10), ...'abcdefghijklmno'.split('').map((name) => work(name, 2))])
   expect(turns.map((done) => done.join(' '))).toMatchInlineSnapshot(`
     [
@@ -62,8 +62,8 @@ test('continues after a turn with the tasks that have waited longest', async () 
   `)
 })
 
-test('other work runs to its end after a piece that was too long', async () => {
-  const { work, long, turns } = aLoop()
+test('waiting work runs to its end after a piece that was too long', async () => {
+  const { work, long, turns } = fakeEventLoop()
   await Promise.all([long(3), work('small', 15)])
   expect(turns.map((done) => done.join(' ')).filter(Boolean)).toMatchInlineSnapshot(`
     [
@@ -76,9 +76,9 @@ test('other work runs to its end after a piece that was too long', async () => {
   `)
 })
 
-test('a rest is a tenth of the work before it, at most ten milliseconds, and none after a usual turn', async () => {
+test('pauses after a long turn for a tenth of its length, at most ten milliseconds, and not after a usual turn', async () => {
   const restsAfter = async (length: number) => {
-    const { long, rests } = aLoop()
+    const { long, rests } = fakeEventLoop()
     await long(2, length)
     return rests
   }

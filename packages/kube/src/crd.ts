@@ -37,13 +37,16 @@ export interface CustomResourceConversion {
 }
 
 /** Returns the CustomResourceDefinition of a kind. Its other versions are served only with a conversion webhook, `conversion`. */
-export function customResourceDefinition(of: DeclaredKind, conversion?: WebhookClientConfig): Input<CustomResourceDefinition> {
-  const { group, kind, plural, singular, listKind, shortNames, categories, scope, labels } = of
-  const others = conversion ? of.versions : []
+export function customResourceDefinition(
+  declared: DeclaredKind,
+  conversion?: WebhookClientConfig,
+): Input<CustomResourceDefinition> {
+  const { group, kind, plural, singular, listKind, shortNames, categories, scope, labels } = declared
+  const otherVersions = conversion ? declared.versions : []
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
-    metadata: { name: resourceName(of), ...(Object.keys(labels).length === 0 ? {} : { labels: { ...labels } }) },
+    metadata: { name: resourceName(declared), ...(Object.keys(labels).length === 0 ? {} : { labels: { ...labels } }) },
     spec: {
       group,
       names: {
@@ -56,12 +59,12 @@ export function customResourceDefinition(of: DeclaredKind, conversion?: WebhookC
       },
       scope,
       versions: [
-        versionOf(of, { storage: true }),
-        ...others.map(({ kind, deprecated = false }) =>
+        versionOf(declared, { storage: true }),
+        ...otherVersions.map(({ kind, deprecated = false }) =>
           versionOf(kind, { storage: false, ...(deprecated ? { deprecated } : {}) }),
         ),
       ],
-      ...(conversion && others.length > 0
+      ...(conversion && otherVersions.length > 0
         ? { conversion: { strategy: 'Webhook', webhook: { conversionReviewVersions: ['v1'], clientConfig: { ...conversion } } } }
         : {}),
     },

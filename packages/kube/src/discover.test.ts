@@ -5,7 +5,7 @@ import { StatusError } from './errors.ts'
 import { urlOf } from './request.ts'
 
 test('finds kinds by discovery, once for each version, and again for a kind that was not served before', async () => {
-  const asked: string[] = []
+  const requestedPaths: string[] = []
   const lists: { [version: string]: object[] } = {
     v1: [
       { name: 'pods', kind: 'Pod', namespaced: true },
@@ -18,7 +18,7 @@ test('finds kinds by discovery, once for each version, and again for a kind that
       close: () => {},
       watch: () => Promise.reject(new Error('not watched')),
       async send(request: ApiRequest) {
-        asked.push(urlOf(request))
+        requestedPaths.push(urlOf(request))
         const resources = lists[request.group === '' ? request.version : `${request.group}/${request.version}`]
         if (!resources) throw new StatusError('NotFound', 'the server could not find the requested resource')
         return { resources }
@@ -27,12 +27,12 @@ test('finds kinds by discovery, once for each version, and again for a kind that
   )
   expect(await find({ apiVersion: 'v1', kind: 'Pod' })).toMatchObject({ plural: 'pods', scope: 'Namespaced' })
   expect(await find({ apiVersion: 'v1', kind: 'Node' })).toMatchObject({ plural: 'nodes', scope: 'Cluster' })
-  expect(asked).toEqual(['/api/v1'])
+  expect(requestedPaths).toEqual(['/api/v1'])
 
   const foo = { apiVersion: 'example.com/v1', kind: 'Foo' }
   await expect(find(foo)).rejects.toThrow('no matches for kind "Foo" in version "example.com/v1"')
   lists['example.com/v1'] = [{ name: 'foos', kind: 'Foo', namespaced: true }]
   expect(await find(foo)).toMatchObject({ group: 'example.com', version: 'v1', plural: 'foos' })
   await expect(find({ apiVersion: 'v1', kind: 'Eviction' })).rejects.toThrow('no matches for kind "Eviction" in version "v1"')
-  expect(asked).toEqual(['/api/v1', '/apis/example.com/v1', '/apis/example.com/v1', '/api/v1'])
+  expect(requestedPaths).toEqual(['/api/v1', '/apis/example.com/v1', '/apis/example.com/v1', '/api/v1'])
 })

@@ -17,17 +17,17 @@ interface ResourceList {
  * Upstream: sigs.k8s.io/controller-runtime/pkg/client/apiutil, restmapper.go.
  */
 export function kindFinder({ transport }: Client): KindFinder {
-  const known = new Map<string, ResourceList>()
-  const inList = (apiVersion: string, kind: string) =>
-    known.get(apiVersion)?.resources.find((one) => one.kind === kind && !one.name.includes('/'))
+  const lists = new Map<string, ResourceList>()
+  const findInLists = (apiVersion: string, kind: string) =>
+    lists.get(apiVersion)?.resources.find((resource) => resource.kind === kind && !resource.name.includes('/'))
   return async ({ apiVersion, kind }, signal) => {
-    if (!inList(apiVersion, kind)) {
+    if (!findInLists(apiVersion, kind)) {
       const { group, version } = parseApiVersion(apiVersion)
       const list = await orAbsent(transport.send({ verb: 'get', group, version, plural: '' }, signal))
-      known.set(apiVersion, (list as ResourceList | undefined) ?? { resources: [] })
+      lists.set(apiVersion, (list as ResourceList | undefined) ?? { resources: [] })
     }
-    const found = inList(apiVersion, kind)
-    if (!found) throw new Error(`no matches for kind ${JSON.stringify(kind)} in version ${JSON.stringify(apiVersion)}`)
-    return unknownKind({ apiVersion, kind, plural: found.name, scope: found.namespaced ? 'Namespaced' : 'Cluster' })
+    const resource = findInLists(apiVersion, kind)
+    if (!resource) throw new Error(`no matches for kind ${JSON.stringify(kind)} in version ${JSON.stringify(apiVersion)}`)
+    return unknownKind({ apiVersion, kind, plural: resource.name, scope: resource.namespaced ? 'Namespaced' : 'Cluster' })
   }
 }

@@ -100,9 +100,9 @@ export class StatusError extends Error {
   }
 
   static from(status: Status): StatusError {
-    const known = status.reason !== undefined && status.reason in StatusReasons
+    const isKnownReason = status.reason !== undefined && status.reason in StatusReasons
     return new StatusError(
-      known ? (status.reason as StatusReason) : '',
+      isKnownReason ? (status.reason as StatusReason) : '',
       status.message ?? `the server answered ${status.code ?? 500}`,
       {
         ...(status.details === undefined ? {} : { details: status.details }),

@@ -16,8 +16,8 @@ export function addFinalizer(object: KubeObject, finalizer: string): boolean {
 /** Removes a finalizer from a draft. Returns false when it does not exist. */
 export function removeFinalizer(object: KubeObject, finalizer: string): boolean {
   if (!hasFinalizer(object, finalizer)) return false
-  const left = (object.metadata.finalizers ?? []).filter((other) => other !== finalizer)
-  if (left.length > 0) object.metadata.finalizers = left
+  const remaining = (object.metadata.finalizers ?? []).filter((other) => other !== finalizer)
+  if (remaining.length > 0) object.metadata.finalizers = remaining
   else delete object.metadata.finalizers
   return true
 }

@@ -28,8 +28,8 @@ export function goFloat(value: number | bigint): string {
  * Name of a value's JSON type in errors of Go's decoder. `wanted` is the Go type of the field; if it is an integer type, the name of a
  * number contains its digits.
  */
-export function jsonTypeName(value: unknown, wanted = ''): string {
-  if (isNumeric(value)) return wanted.startsWith('int') ? `number ${value}` : 'number'
+export function jsonTypeName(value: unknown, goType = ''): string {
+  if (isNumeric(value)) return goType.startsWith('int') ? `number ${value}` : 'number'
   if (typeof value === 'boolean') return 'bool'
   return Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value
 }

@@ -76,7 +76,7 @@ export function scanJSON(text: string): JSONScan {
     else throw unexpected('looking for beginning of value')
   }
   const readObject = (path: string) => {
-    const seen = new Set<string>()
+    const seenKeys = new Set<string>()
     at++
     skipSpace()
     if (text[at] === '}') {
@@ -89,8 +89,8 @@ export function scanJSON(text: string): JSONScan {
       const key = readString()
       const child = path === '' ? key : `${path}.${key}`
       keys.push(child)
-      if (seen.has(key)) duplicates.add(child)
-      seen.add(key)
+      if (seenKeys.has(key)) duplicates.add(child)
+      seenKeys.add(key)
       skipSpace()
       if (text[at] !== ':') throw unexpected('after object key')
       at++

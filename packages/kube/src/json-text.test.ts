@@ -59,7 +59,7 @@ const values = fc.letrec((tie) => ({
   value: fc.oneof(
     { maxDepth: 3 },
     integers,
-    fc.double({ noNaN: true, noDefaultInfinity: true }).filter((one) => !Number.isInteger(one)),
+    fc.double({ noNaN: true, noDefaultInfinity: true }).filter((value) => !Number.isInteger(value)),
     fc.string(),
     fc.boolean(),
     fc.constant(null),

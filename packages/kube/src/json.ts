@@ -34,13 +34,13 @@ const LongValues = 10_000
 
 /** Subtracts the number of values from `most`. Stops counting when the result is negative. */
 function valuesLeft(value: unknown, most: number): number {
-  let left = most - 1
-  if (typeof value !== 'object' || value === null) return left
+  let remaining = most - 1
+  if (typeof value !== 'object' || value === null) return remaining
   for (const key in value) {
-    if (left < 0) return left
-    left = valuesLeft((value as Readonly<Record<string, unknown>>)[key], left)
+    if (remaining < 0) return remaining
+    remaining = valuesLeft((value as Readonly<Record<string, unknown>>)[key], remaining)
   }
-  return left
+  return remaining
 }
 
 /** Returns an empty list for a list, an empty object for an object, and any other value unchanged. */
@@ -92,9 +92,9 @@ export function equal(a: unknown, b: unknown): boolean {
     members++
     if (!equal(left[key], right[key])) return false
   }
-  let others = 0
-  for (const key of Object.keys(right)) if (right[key] !== undefined && ++others > members) return false
-  return members === others
+  let otherMembers = 0
+  for (const key of Object.keys(right)) if (right[key] !== undefined && ++otherMembers > members) return false
+  return members === otherMembers
 }
 
 /** A key for Maps and Sets: two values have the same key exactly when they are `equal`. */

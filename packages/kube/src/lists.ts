@@ -2,15 +2,15 @@
 
 /** Appends the elements of the lists, in order. */
 export function appendAll<T>(to: T[], ...lists: readonly Iterable<T>[]): void {
-  for (const list of lists) for (const one of list) to.push(one)
+  for (const list of lists) for (const element of list) to.push(element)
 }
 
 /** Returns, for each key, whether an equal key precedes it. */
 export function repeats(keys: readonly unknown[]): boolean[] {
-  const seen = new Set<unknown>()
+  const seenKeys = new Set<unknown>()
   return keys.map((key) => {
-    const isRepeated = seen.has(key)
-    seen.add(key)
+    const isRepeated = seenKeys.has(key)
+    seenKeys.add(key)
     return isRepeated
   })
 }
@@ -25,13 +25,13 @@ export function merged<T>(records: Iterable<Readonly<Record<string, T>> | undefi
 /** The largest number, or -Infinity without any: `Math.max(...numbers)`. */
 export function largest(numbers: Iterable<number>): number {
   let result = Number.NEGATIVE_INFINITY
-  for (const one of numbers) result = Math.max(result, one)
+  for (const value of numbers) result = Math.max(result, value)
   return result
 }
 
 /** The smallest number, or Infinity without any: `Math.min(...numbers)`. */
 export function smallest(numbers: Iterable<number>): number {
   let result = Number.POSITIVE_INFINITY
-  for (const one of numbers) result = Math.min(result, one)
+  for (const value of numbers) result = Math.min(result, value)
   return result
 }

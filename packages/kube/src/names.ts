@@ -68,7 +68,7 @@ interface Form {
   readonly rule: string
   readonly pattern: string
   readonly test: RegExp
-  /** Cache of error texts by their examples, because a list of a million names may cause as many errors. */
+  /** Cache of error texts by the examples in them, because a list of a million names may cause as many errors. */
   readonly texts: Map<string, string>
 }
 
@@ -119,8 +119,8 @@ function qualifiedParts(parts: readonly string[]): string[] {
 const tooLongText = (max: number, unit: 'bytes' | 'characters'): string => `must be no more than ${max} ${unit}`
 
 function notOfForm({ rule, pattern, texts }: Form, ...examples: readonly [string, ...string[]]): string {
-  const known = texts.get(examples[0])
-  if (known !== undefined) return known
+  const cachedText = texts.get(examples[0])
+  if (cachedText !== undefined) return cachedText
   const listed = examples.map((example) => `'${example}'`).join(',  or ')
   const text = `${rule} (e.g. ${listed}, regex used for validation is '${pattern}')`
   texts.set(examples[0], text)

@@ -1,4 +1,4 @@
-/** Points to the object that owns another; deleting the owner lets the garbage collector delete the dependent. */
+/** Reference from an object to its owner. After the owner is deleted, the garbage collector deletes the object. */
 export interface OwnerReference {
   apiVersion: string
   kind: string

@@ -57,9 +57,9 @@ export function ensureOwnerReference(object: KubeObject, reference: OwnerReferen
 /** Removes the reference to this owner from a draft. Returns whether it existed. */
 export function removeOwnerReference(object: KubeObject, reference: OwnerReference): boolean {
   const references = object.metadata.ownerReferences ?? []
-  const left = references.filter((existing) => !sameOwner(existing, reference))
-  if (left.length === references.length) return false
-  if (left.length > 0) object.metadata.ownerReferences = left
+  const remaining = references.filter((existing) => !sameOwner(existing, reference))
+  if (remaining.length === references.length) return false
+  if (remaining.length > 0) object.metadata.ownerReferences = remaining
   else delete object.metadata.ownerReferences
   return true
 }

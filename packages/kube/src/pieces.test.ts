@@ -1,4 +1,4 @@
-/** Work on long values runs in pieces, with the result of the work at once: other requests run between the pieces. */
+/** Work on long values runs in pieces, so that other requests run between the pieces. The result is that of the work without pauses. */
 import { expect, test } from 'vitest'
 import { after, asWork, atOnce, each, sorting, type Work } from './clock.ts'
 import { applyMergePatch, applyingMergePatch } from './patch/merge-patch.ts'
@@ -85,7 +85,7 @@ test.each<[string, (count: number) => Work<unknown>, (count: number) => unknown]
   ['pruned objects', filled(pruning), changed(whole.prune)],
   ['objects without nulls', filled(droppingNulls), changed(whole.dropNulls)],
   ['objects with defaults', filled(defaulting), changed(whole.default)],
-])('%s', (_, work, expected) => {
+])('computes %s in pieces, with the result of uninterrupted work', (_, work, expected) => {
   const few = run(work(2))
   const many = run(work(5000))
   expect([few.result, many.result]).toEqual([expected(2), expected(5000)])
@@ -96,14 +96,14 @@ test.each<[string, (count: number) => Work<unknown>, (count: number) => unknown]
 
 const itemsOf = (count: number) => setOf(names(count).map((name) => [keyElement({ name })]))
 
-test('a merge patch in pieces removes, adds and replaces as one at once', () => {
+test('a merge patch in pieces has the result of a merge patch without pauses', () => {
   const document = { kept: 1, gone: 2, map: { a: 1, b: { c: 1 } }, list: [1, { a: null }] }
   const patch = { gone: null, map: { a: null, b: { d: [null, { e: null }] } }, list: [2], more: { f: null, g: 1 } }
   const result = { kept: 1, map: { b: { c: 1, d: [null, {}] } }, list: [2], more: { g: 1 } }
   expect(applyMergePatch(document, patch)).toEqual(result)
 })
 
-test('short work has no rest, and elements of nested lists count together', () => {
+test('each returns no remaining work for short lists, and counts elements of nested lists together', () => {
   let count = 0
   const visit = (): undefined => void count++
   expect(after(each([1, 2, 3], visit), () => each([4], visit))).toBeUndefined()

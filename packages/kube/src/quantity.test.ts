@@ -41,9 +41,9 @@ test('quantities round-trip', () => {
   fc.assert(
     fc.property(amount, (text) => {
       const read = parseQuantity(text)
-      const again = parseQuantity(quantityText(read))
-      expect(compareQuantities(read, again)).toBe(0)
-      expect(quantityText(again)).toBe(quantityText(read))
+      const reparsed = parseQuantity(quantityText(read))
+      expect(compareQuantities(read, reparsed)).toBe(0)
+      expect(quantityText(reparsed)).toBe(quantityText(read))
     }),
     { seed: 1 },
   )

@@ -77,7 +77,7 @@ function unitOf(suffix: string): Unit | undefined {
   const binary = BinarySuffixes.indexOf(suffix)
   if (binary > 0) return { format: 'BinarySI', base: 2n, exponent: binary * 10 }
   const exponent = /^[eE]([+-]?\d+)$/.exec(suffix)
-  // Limit for exponents, beyond which numbers are too small or too long to be useful.
+  // Numbers with a larger exponent are too small or too long to be useful.
   if (!exponent || Math.abs(Number(exponent[1])) > 300) return undefined
   return { format: 'DecimalExponent', base: 10n, exponent: Number(exponent[1]) }
 }

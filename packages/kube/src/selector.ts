@@ -142,10 +142,10 @@ function requirementText({ key, operator, values }: LabelRequirement): string {
 function requirement(
   key: string,
   operator: LabelOperator,
-  given: readonly string[],
-  list = JSON.stringify(given),
+  unsortedValues: readonly string[],
+  list = JSON.stringify(unsortedValues),
 ): LabelRequirement {
-  const values = [...new Set(given)].sort(compareText)
+  const values = [...new Set(unsortedValues)].sort(compareText)
   const problems = labelKeyProblems(key).length > 0 ? [invalidText('key', key, labelKeyProblems(key).join('; '))] : []
   if ((operator === 'in' || operator === 'notin') && values.length === 0) {
     problems.push(`values: Invalid value: ${list}: for 'in', 'notin' operators, values set can't be empty`)

@@ -8,7 +8,7 @@ import { seededRandom } from './random.ts'
 import type { WatcherInput, WatcherState } from './watcher.ts'
 import { backoff, nextState, watchObjects } from './watcher.ts'
 
-const gone = new StatusError('Expired', 'too old resource version: 1 (500)')
+const expired = new StatusError('Expired', 'too old resource version: 1 (500)')
 const down = new StatusError('ServiceUnavailable', 'down')
 const tooLarge = new StatusError('Timeout', 'Timeout: Too large resource version: 9, current: 2', {
   details: { causes: [{ reason: 'ResourceVersionTooLarge' }] },
@@ -43,8 +43,8 @@ test.each<[string, WatcherState, WatcherInput, WatcherState]>([
   ],
   ['a dropped watch is opened again from the last event', watching('6'), { kind: 'failed', error: down }, listed('6', 1)],
   ['a watch that ended is opened again from the last event', watching('6'), { kind: 'ended' }, listed('6', 1)],
-  ['an expired version needs a new list', watching('6'), { kind: 'failed', error: gone }, unlisted(1)],
-  ['an expired version at the start of a watch needs a new list', listed('6'), { kind: 'failed', error: gone }, unlisted(1)],
+  ['an expired version needs a new list', watching('6'), { kind: 'failed', error: expired }, unlisted(1)],
+  ['an expired version at the start of a watch needs a new list', listed('6'), { kind: 'failed', error: expired }, unlisted(1)],
   ['a server with an older version needs a new list', listed('9'), { kind: 'failed', error: tooLarge }, unlisted(1)],
 ])('%s', (_, state, input, next) => {
   expect(nextState(state, input)).toEqual(next)
@@ -55,14 +55,14 @@ test('the delay doubles up to 30 seconds, plus a random part of at most the same
   expect(delays).toEqual([0, 150, 300, 600, 45_000])
 })
 
-/** A scripted server: each request gets the next response. */
-function scripted(...answers: (object | Error | (WatchEvent | Error | 'hang')[])[]) {
-  const asked: string[] = []
+/** A client of a scripted server: each request gets the next response. */
+function scriptedClient(...responses: (object | Error | (WatchEvent | Error | 'hang')[])[]) {
+  const requests: string[] = []
   const next = (request: ApiRequest) => {
-    asked.push(`${request.verb} ${request.options?.resourceVersion ?? '-'}`)
-    const answer = answers.shift()
-    if (answer instanceof Error) throw answer
-    return answer
+    requests.push(`${request.verb} ${request.options?.resourceVersion ?? '-'}`)
+    const response = responses.shift()
+    if (response instanceof Error) throw response
+    return response
   }
   const transport: Transport = {
     async send(request) {
@@ -80,7 +80,7 @@ function scripted(...answers: (object | Error | (WatchEvent | Error | 'hang')[])
     },
     close() {},
   }
-  return { client: createClient(transport), asked }
+  return { client: createClient(transport), requests }
 }
 
 const list = (resourceVersion: string, ...names: string[]) => ({
@@ -92,36 +92,36 @@ const ConfigMap = unknownKind({ apiVersion: 'v1', kind: 'ConfigMap', plural: 'co
 test('a watcher survives rejected lists, dropped watches and expired versions, and ends when aborted', async () => {
   const clock = new VirtualClock(0)
   const stop = new AbortController()
-  const { client, asked } = scripted(
+  const { client, requests } = scriptedClient(
     down,
     list('5', 'a', 'b'),
     [event('MODIFIED', 'a', '6'), event('DELETED', 'b', '7'), down],
     down,
     [event('BOOKMARK', '', '20')],
-    gone,
+    expired,
     list('40', 'c'),
     ['hang'],
   )
-  const story: string[] = []
+  const received: string[] = []
   const done = (async () => {
     for await (const e of watchObjects(client, ConfigMap, { clock, random: seededRandom(1), signal: stop.signal })) {
-      if (e.kind === 'replaced') story.push(`replaced ${e.objects.map((o) => o.metadata.name).join()} ${e.resourceVersion}`)
-      else if (e.kind === 'progress') story.push(`progress ${e.resourceVersion}`)
-      else story.push(`${e.kind} ${e.object.metadata.name} ${e.object.metadata.resourceVersion}`)
+      if (e.kind === 'replaced') received.push(`replaced ${e.objects.map((o) => o.metadata.name).join()} ${e.resourceVersion}`)
+      else if (e.kind === 'progress') received.push(`progress ${e.resourceVersion}`)
+      else received.push(`${e.kind} ${e.object.metadata.name} ${e.object.metadata.resourceVersion}`)
     }
   })()
-  while (asked.length < 8) {
+  while (requests.length < 8) {
     await new Promise(setImmediate)
     clock.step(clock.now() + seconds(60))
   }
   stop.abort()
   await done
-  expect(story).toEqual(['replaced a,b 5', 'applied a 6', 'deleted b 7', 'progress 20', 'replaced c 40'])
-  expect(asked).toEqual(['list -', 'list -', 'watch 5', 'watch 7', 'watch 7', 'watch 20', 'list -', 'watch 40'])
+  expect(received).toEqual(['replaced a,b 5', 'applied a 6', 'deleted b 7', 'progress 20', 'replaced c 40'])
+  expect(requests).toEqual(['list -', 'list -', 'watch 5', 'watch 7', 'watch 7', 'watch 20', 'list -', 'watch 40'])
 })
 
 test('the watch is closed when its reader stops', async () => {
-  const { client } = scripted(list('5'), [event('ADDED', 'a', '6'), 'hang'])
+  const { client } = scriptedClient(list('5'), [event('ADDED', 'a', '6'), 'hang'])
   let closed = false
   const watch = client.transport.watch.bind(client.transport)
   client.transport.watch = (request, signal) => {

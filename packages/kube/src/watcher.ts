@@ -125,7 +125,7 @@ export function backoff({ failures }: WatcherState, random: Random): number {
   return Math.min(firstDelay * 2 ** (failures - 1), longestDelay) * (1 + random.next())
 }
 
-/** The server cannot continue the watch from the version, because it is too old or too new. */
+/** Whether the server cannot continue a watch from its version, because the version is too old or too new. */
 const isExpired = (error: unknown): boolean =>
   isReason(error, 'Expired', 'Gone') ||
   (isReason(error, 'Timeout') && (error.details?.causes ?? []).some(({ reason }) => reason === 'ResourceVersionTooLarge'))

@@ -75,7 +75,7 @@ const fieldNamed = (name: string): SchemaView | undefined => (Object.hasOwn(fiel
 const requestType: Type = { kind: 'object', field: (name) => fieldNamed(name)?.type }
 
 function variablesIn({ hasParams, hasAuthorizer = true, variables = [] }: AdmissionScope): Variable[] {
-  const known = new Map(variables.map(({ name, expression: of }) => [name, of.type]))
+  const variableTypes = new Map(variables.map(({ name, expression: compiled }) => [name, compiled.type]))
   return [
     { name: 'object', type: dyn },
     { name: 'oldObject', type: dyn },
@@ -83,7 +83,7 @@ function variablesIn({ hasParams, hasAuthorizer = true, variables = [] }: Admiss
     { name: 'namespaceObject', type: dyn },
     ...(hasParams ? [{ name: 'params', type: dyn }] : []),
     ...(variables.length > 0
-      ? [{ name: 'variables', type: { kind: 'object', field: (name: string) => known.get(name) } as const }]
+      ? [{ name: 'variables', type: { kind: 'object', field: (name: string) => variableTypes.get(name) } as const }]
       : []),
     ...(hasAuthorizer
       ? [
@@ -119,8 +119,8 @@ export function admissionExpression(
   const { type } = compiled
   if (returns && !returns.includes(type.kind) && !(type.kind === 'dyn' && returns.length === 0)) {
     const names = returns.map((kind) => (kind === 'null' ? 'null_type' : kind))
-    const wanted = names.length === 1 ? names[0] : `one of [${names.join(' ')}]`
-    return `must evaluate to ${wanted} but got ${typeText(type)}`
+    const expectedTypes = names.length === 1 ? names[0] : `one of [${names.join(' ')}]`
+    return `must evaluate to ${expectedTypes} but got ${typeText(type)}`
   }
   return { type, run: (input, known = new Map()) => compiled.run(() => valuesOf(input, scope, known), CostLimit) }
 }
@@ -170,8 +170,8 @@ class Variables extends CelMap {
     return value
   }
 
-  #evaluate({ name, expression: of }: NonNullable<AdmissionScope['variables']>[number]): Value | EvaluationError {
-    const result = of.run(this.#input, this.#known)
+  #evaluate({ name, expression: compiled }: NonNullable<AdmissionScope['variables']>[number]): Value | EvaluationError {
+    const result = compiled.run(this.#input, this.#known)
     if (result.kind === 'value') return result.value
     if (result.kind === 'out of budget') throw new OutOfBudget('actual cost limit exceeded')
     return new EvaluationError(`composited variable ${JSON.stringify(name)} fails to evaluate: ${result.message}`)

@@ -62,8 +62,8 @@ const PerPatternCharacter = 0.25
 const unitCost: CallCost = { cost: one }
 
 export function callCost(call: CallOfOverload): CallCost {
-  const own = Object.hasOwn(costs, call.name) ? costs[call.name]!(call) : undefined
-  return own ?? unitCost
+  const estimated = Object.hasOwn(costs, call.name) ? costs[call.name]!(call) : undefined
+  return estimated ?? unitCost
 }
 
 type Cost = (call: CallOfOverload) => CallCost | undefined
@@ -71,21 +71,21 @@ type Cost = (call: CallOfOverload) => CallCost | undefined
 const traversal = (size: Range, times = 1): Range => size.by(times * PerCharacter)
 const isText = ({ kind }: Type): boolean => kind === 'string' || kind === 'bytes'
 
-const ofFirst: Cost = ({ args }) => args[0] && { cost: traversal(args[0].size) }
-const ofTarget: Cost = ({ target }) => target && { cost: traversal(target.size), size: target.size }
+const firstArgumentCost: Cost = ({ args }) => args[0] && { cost: traversal(args[0].size) }
+const targetCost: Cost = ({ target }) => target && { cost: traversal(target.size), size: target.size }
 
 /** Cost of a function that visits each item, and each character of items that are strings. */
-const ofItems: Cost = ({ target }) => {
+const itemsCost: Cost = ({ target }) => {
   if (!target) return undefined
   if (!target.items) return { cost: traversal(target.size) }
   const { type, size } = target.items
   return { cost: target.size.times(isText(type) ? one.plus(traversal(size)) : one) }
 }
 
-const ofList = (factor: number, size: Range): CallCost => ({ cost: size.by(factor).plus(new Range(11, 11)), size })
+const listCost = (factor: number, size: Range): CallCost => ({ cost: size.by(factor).plus(new Range(11, 11)), size })
 const squared = (size: Range): Range => size.times(size)
 
-const ofSets =
+const setsCost =
   (factor: number): Cost =>
   ({ args: [a, b] }) =>
     a && b && { cost: a.size.times(b.size).by(factor).plus(one) }
@@ -108,7 +108,7 @@ function comparison(a: Range, b: Range): Range {
 const ofEquality: Cost = ({ args: [a, b] }) => ({ cost: comparison(a!.size, b!.size) })
 
 /** Values of Kubernetes' own types have their own comparison costs. */
-const ofEqual: Cost = (call) => {
+const equalityCost: Cost = (call) => {
   const [a, b] = call.args as [Part, Part]
   if (a.type.kind === 'opaque' && b.type.kind === 'opaque' && a.type.name === b.type.name) {
     if (a.type.name === 'kubernetes.URL') return { cost: new Range(1, b.size.max === MaxValue ? 1 : b.size.max).by(PerCharacter) }
@@ -130,7 +130,7 @@ const ofContained =
     return { cost: compared.plus(masked).plus(read) }
   }
 
-const ofReplace: Cost = ({ target, args: [search, replacement] }) => {
+const replaceCost: Cost = ({ target, args: [search, replacement] }) => {
   if (!target || !search || !replacement) return undefined
   const { size } = target
   const max =
@@ -149,14 +149,14 @@ const ofReplace: Cost = ({ target, args: [search, replacement] }) => {
   return { cost: traversal(size, 2), size: result }
 }
 
-const ofSplit: Cost = ({ target, args: [, limit] }) => {
+const splitCost: Cost = ({ target, args: [, limit] }) => {
   if (!target) return undefined
   // Upstream: a negative number means that there is no limit.
   const max = limit?.literal === undefined ? target.size.max : limit.literal < 0 ? MaxValue : limit.literal
   return { cost: traversal(target.size, 2), size: new Range(0, max) }
 }
 
-const ofJoin: Cost = ({ target, args: [separator] }) => {
+const joinCost: Cost = ({ target, args: [separator] }) => {
   if (!target) return undefined
   const { size, items } = target
   const characters = items ? size.times(items.size) : new Range(0, 0)
@@ -165,7 +165,7 @@ const ofJoin: Cost = ({ target, args: [separator] }) => {
   return { cost: traversal(result), size: result }
 }
 
-const ofAddition: Cost = ({ parameters, args: [a, b] }) => {
+const additionCost: Cost = ({ parameters, args: [a, b] }) => {
   const [{ kind }] = parameters as [Type]
   if (kind !== 'list' && kind !== 'string' && kind !== 'bytes') return undefined
   const size = a!.size.plus(b!.size)
@@ -178,13 +178,13 @@ const costs: { readonly [name: string]: Cost } = {
   check: () => ({ cost: new Range(350_000, 350_000) }),
   fieldSelector: ({ args: [text] }) => ({ cost: selectorCost(text!.size) }),
   labelSelector: ({ args: [text] }) => ({ cost: selectorCost(text!.size) }),
-  '_==_': ofEqual,
+  '_==_': equalityCost,
   '_!=_': ofEquality,
   '_<_': ofOrder,
   '_<=_': ofOrder,
   '_>_': ofOrder,
   '_>=_': ofOrder,
-  '_+_': ofAddition,
+  '_+_': additionCost,
   '@in': ({ parameters, args: [, list] }) => (parameters[1]!.kind === 'list' ? { cost: list!.size } : undefined),
   bytes: ({ parameters, args: [text] }) =>
     parameters[0]!.kind === 'string'
@@ -199,55 +199,55 @@ const costs: { readonly [name: string]: Cost } = {
     size: new Range(text!.size.min + 2, text!.size.max * 2 + 2),
   }),
   format: ({ target }) => target && { cost: traversal(target.size) },
-  startsWith: ofFirst,
-  endsWith: ofFirst,
+  startsWith: firstArgumentCost,
+  endsWith: firstArgumentCost,
   contains: ({ target, args: [part] }) => target && { cost: traversal(target.size).times(traversal(part!.size)) },
   // Only the method. Upstream has no cost estimator for the function `matches(text, pattern)`, which gets the default cost.
   matches: ({ target, args: [expression] }) => target && { cost: patternCost(target.size, expression!.size) },
   find: ofFind,
   findAll: ofFind,
 
-  isSorted: ofItems,
-  sum: ofItems,
-  min: ofItems,
-  max: ofItems,
-  indexOf: ofItems,
-  lastIndexOf: ofItems,
-  'sets.contains': ofSets(1),
-  'sets.intersects': ofSets(1),
-  'sets.equivalent': ofSets(2),
+  isSorted: itemsCost,
+  sum: itemsCost,
+  min: itemsCost,
+  max: itemsCost,
+  indexOf: itemsCost,
+  lastIndexOf: itemsCost,
+  'sets.contains': setsCost(1),
+  'sets.intersects': setsCost(1),
+  'sets.equivalent': setsCost(2),
   slice: ({ target, args: [from, to] }) => {
     const end = to?.literal ?? target!.size.max
-    return ofList(1, new Range(end - (from?.literal ?? 0), end - (from?.literal ?? 0)))
+    return listCost(1, new Range(end - (from?.literal ?? 0), end - (from?.literal ?? 0)))
   },
-  flatten: ({ target, args: [depth] }) => ofList(depth ? (depth.literal ?? MaxValue) : 1, target!.size),
-  reverse: ({ target }) => ofList(1, target!.size),
-  distinct: ({ target }) => ofList(2, squared(target!.size)),
-  sort: ({ parameters: [list], target }) => ofList(list?.kind === 'list' && isText(list.item) ? 2.1 : 2, squared(target!.size)),
+  flatten: ({ target, args: [depth] }) => listCost(depth ? (depth.literal ?? MaxValue) : 1, target!.size),
+  reverse: ({ target }) => listCost(1, target!.size),
+  distinct: ({ target }) => listCost(2, squared(target!.size)),
+  sort: ({ parameters: [list], target }) => listCost(list?.kind === 'list' && isText(list.item) ? 2.1 : 2, squared(target!.size)),
   '@sortByAssociatedKeys': ({ parameters, args: [keys] }) => {
     const [, type] = parameters
-    return ofList(type?.kind === 'list' && isText(type.item) ? 2.1 : 2, squared(keys!.size))
+    return listCost(type?.kind === 'list' && isText(type.item) ? 2.1 : 2, squared(keys!.size))
   },
-  'lists.range': ({ args: [count] }) => ofList(1, new Range(count?.literal ?? MaxValue, count?.literal ?? MaxValue)),
+  'lists.range': ({ args: [count] }) => listCost(1, new Range(count?.literal ?? MaxValue, count?.literal ?? MaxValue)),
 
   url: ({ args: [text] }) => ({ cost: traversal(text!.size), size: text!.size }),
-  lowerAscii: ofTarget,
-  upperAscii: ofTarget,
-  substring: ofTarget,
-  trim: ofTarget,
-  replace: ofReplace,
-  split: ofSplit,
-  join: ofJoin,
-  cidr: ofFirst,
-  isIP: ofFirst,
-  isCIDR: ofFirst,
+  lowerAscii: targetCost,
+  upperAscii: targetCost,
+  substring: targetCost,
+  trim: targetCost,
+  replace: replaceCost,
+  split: splitCost,
+  join: joinCost,
+  cidr: firstArgumentCost,
+  isIP: firstArgumentCost,
+  isCIDR: firstArgumentCost,
   ip: ({ parameters: [first], args: [text] }) => (first!.kind === 'string' ? { cost: traversal(text!.size) } : undefined),
   'ip.isCanonical': ({ args: [text] }) => ({ cost: traversal(text!.size, 2) }),
   containsIP: ofContained(false),
   containsCIDR: ofContained(true),
-  quantity: ofFirst,
-  isQuantity: ofFirst,
-  semver: ofFirst,
-  isSemver: ofFirst,
+  quantity: firstArgumentCost,
+  isQuantity: firstArgumentCost,
+  semver: firstArgumentCost,
+  isSemver: firstArgumentCost,
   validate: ({ args: [text] }) => ({ cost: traversal(text!.size).by(128 * PerPatternCharacter) }),
 }

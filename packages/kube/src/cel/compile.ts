@@ -174,18 +174,18 @@ class Compiler {
       const named = compileTypeName(path)
       if (named) return named
     }
-    const whole = path === undefined ? undefined : scope.variables.get(path)
-    if (whole) return { type: whole.type, evaluate: (run) => run.slots[whole.slot]! }
+    const qualified = path === undefined ? undefined : scope.variables.get(path)
+    if (qualified) return { type: qualified.type, evaluate: (run) => run.slots[qualified.slot]! }
     const { field, at } = node
-    const of = this.compile(node.of, scope)
-    const operand = of.type.kind === 'optional' ? of.type.of : of.type
-    const type = this.#fieldType(operand, field, at)
+    const operand = this.compile(node.of, scope)
+    const operandType = operand.type.kind === 'optional' ? operand.type.of : operand.type
+    const type = this.#fieldType(operandType, field, at)
     if (type === undefined) return failedNode
-    const { evaluate } = of
+    const { evaluate } = operand
     if (node.kind === 'has') {
       return { type: bool, evaluate: (run) => (spend(run, 1), lookUpPlain(evaluate(run), field) !== undefined) }
     }
-    if (node.optional || of.type.kind === 'optional') {
+    if (node.optional || operand.type.kind === 'optional') {
       return { type: optionalOf(type), evaluate: (run) => (spend(run, 1), optionally(lookUp(evaluate(run), field))) }
     }
     return {
@@ -193,25 +193,25 @@ class Compiler {
       evaluate: (run) => {
         spend(run, 1)
         const value = evaluate(run)
-        const found = lookUpPlain(value, field)
-        if (value instanceof Optional) return optionally(found)
-        if (found === undefined) throw new EvaluationError(`no such key: ${field}`)
-        return found
+        const member = lookUpPlain(value, field)
+        if (value instanceof Optional) return optionally(member)
+        if (member === undefined) throw new EvaluationError(`no such key: ${field}`)
+        return member
       },
     }
   }
 
-  #fieldType(of: Type, field: string, at: number): Type | undefined {
-    if (of.kind === 'dyn' || of.kind === 'null') return dyn
-    if (of.kind === 'map') return of.value
-    if (of.kind === 'object') {
-      const type = of.field(field)
+  #fieldType(container: Type, field: string, at: number): Type | undefined {
+    if (container.kind === 'dyn' || container.kind === 'null') return dyn
+    if (container.kind === 'map') return container.value
+    if (container.kind === 'object') {
+      const type = container.field(field)
       if (!type) this.#fail(at, `undefined field '${field}'`)
       return type
     }
-    const isStruct = of.kind === 'opaque' && of.name.startsWith('kubernetes.')
-    if (isStruct) this.#fail(at, `unexpected failed resolution of '${of.name}'`)
-    else this.#fail(at, `type '${typeText(of)}' does not support field selection`)
+    const isStruct = container.kind === 'opaque' && container.name.startsWith('kubernetes.')
+    if (isStruct) this.#fail(at, `unexpected failed resolution of '${container.name}'`)
+    else this.#fail(at, `type '${typeText(container)}' does not support field selection`)
     return undefined
   }
 
@@ -235,7 +235,7 @@ class Compiler {
     for (const overload of overloads ?? []) {
       if (overload.parameters.length !== args.length) continue
       const bindings: Bindings = new Map()
-      if (!overload.parameters.every((wanted, index) => fits(wanted, args[index]!.type, bindings))) continue
+      if (!overload.parameters.every((parameter, index) => fits(parameter, args[index]!.type, bindings))) continue
       candidates.push({ overload, result: bound(overload.result, bindings) })
     }
     if (candidates.length === 0) {
@@ -251,7 +251,7 @@ class Compiler {
       isMethod: withTarget,
     })
     return {
-      type: candidates.every((one) => typeText(one.result) === typeText(result)) ? result : dyn,
+      type: candidates.every((candidate) => typeText(candidate.result) === typeText(result)) ? result : dyn,
       evaluate: this.#callOf(displayName, nodes, args, candidates),
     }
   }
@@ -349,15 +349,15 @@ class Compiler {
       type: mapOf(key, value),
       evaluate: (run) => {
         spend(run, parts.length + 1)
-        const found: [Value, Value][] = []
+        const pairs: [Value, Value][] = []
         for (const part of parts) {
           const name = part.key.evaluate(run)
           const member = part.value.evaluate(run)
-          if (!part.optional) found.push([name, member])
+          if (!part.optional) pairs.push([name, member])
           else if (!(member instanceof Optional)) throw noOverload()
-          else if (member.value !== undefined) found.push([name, member.value])
+          else if (member.value !== undefined) pairs.push([name, member.value])
         }
-        return new LiteralMap(found)
+        return new LiteralMap(pairs)
       },
     }
   }
@@ -436,7 +436,7 @@ class Compiler {
       const applied = `(${typeText(condition.type)}, ${resultType}, ${resultType})`
       this.#fail(node.at, `found no matching overload for '_?_:_' applied to '${applied}'`)
     }
-    const loop: Loop = { range: range.evaluate, slot: scope.size, two: node.variables.length === 2 }
+    const loop: Loop = { range: range.evaluate, slot: scope.size, hasTwoVariables: node.variables.length === 2 }
     const step = { filter: filter?.evaluate, body: body.evaluate }
     switch (node.macro) {
       case 'all':
@@ -455,7 +455,7 @@ class Compiler {
         }
       case 'transformMap':
         return {
-          type: mapOf(loop.two && range.type.kind === 'list' ? int : types[0]!, body.type),
+          type: mapOf(loop.hasTwoVariables && range.type.kind === 'list' ? int : types[0]!, body.type),
           evaluate: (run) => new LiteralMap(mapped(run, loop, step, (key) => [[key, step.body(run)]])),
         }
       case 'transformMapEntry':
@@ -480,19 +480,19 @@ class Compiler {
   }
 
   #optMap(node: NodeOf<'optMap'>, scope: Scope): Compiled {
-    const of = this.compile(node.of, scope)
-    if (isKnown(of.type) && of.type.kind !== 'optional') {
+    const optional = this.compile(node.of, scope)
+    if (isKnown(optional.type) && optional.type.kind !== 'optional') {
       const name = node.flat ? 'optFlatMap' : 'optMap'
-      return this.#fail(node.at, `found no matching overload for '${name}' applied to '${typeText(of.type)}.()'`)
+      return this.#fail(node.at, `found no matching overload for '${name}' applied to '${typeText(optional.type)}.()'`)
     }
-    const type = of.type.kind === 'optional' ? of.type.of : dyn
+    const type = optional.type.kind === 'optional' ? optional.type.of : dyn
     const body = this.compile(node.body, innerScope(scope, [{ name: node.variable, type }]))
     const slot = scope.size
     return {
       type: node.flat ? (body.type.kind === 'optional' ? body.type : optionalOf(dyn)) : optionalOf(body.type),
       evaluate: (run) => {
         spend(run, 1)
-        const value = of.evaluate(run)
+        const value = optional.evaluate(run)
         if (!(value instanceof Optional)) throw noOverload()
         if (value.value === undefined) return none
         run.slots[slot] = value.value

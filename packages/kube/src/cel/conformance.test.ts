@@ -39,9 +39,9 @@ test('expressions evaluate as the specification requires', () => {
     for (const { original } of cases) {
       if (original.container || original.disableCheck || notInKubernetes.test(path) || notInKubernetes.test(name)) continue
       if (/TestAllTypes|google\.protobuf\.(?!Timestamp|Duration)/.test(original.expr) || isMixedRange(original.expr)) continue
-      const got = outcome(original)
-      if (got === true) passed++
-      else if (got !== undefined) failed.push(`${path} ${original.name}: ${original.expr} → ${got}`)
+      const result = runCase(original)
+      if (result === true) passed++
+      else if (result !== undefined) failed.push(`${path} ${original.name}: ${original.expr} → ${result}`)
     }
   }
   for (const suite of (tests as unknown as Suite).suites ?? []) visit(suite, suite.name)
@@ -49,14 +49,14 @@ test('expressions evaluate as the specification requires', () => {
   expect(passed).toBeGreaterThan(1200)
 })
 
-/** Returns true when the case passes, an error text when it fails, `undefined` when Kubernetes does not support it. */
-function outcome({ expr, bindings = {}, value, evalError }: Case): true | string | undefined {
+/** Runs a case. Returns true when it passes, an error text when it fails, `undefined` when Kubernetes does not support it. */
+function runCase({ expr, bindings = {}, value, evalError }: Case): true | string | undefined {
   const names = Object.keys(bindings)
-  let given: Value[]
-  let wanted: Value
+  let inputs: Value[]
+  let expected: Value
   try {
-    given = names.map((name) => valueOf(bindings[name]!.value))
-    wanted = value ? valueOf(value) : true
+    inputs = names.map((name) => valueOf(bindings[name]!.value))
+    expected = value ? valueOf(value) : true
   } catch {
     return undefined
   }
@@ -65,11 +65,11 @@ function outcome({ expr, bindings = {}, value, evalError }: Case): true | string
       expr,
       names.map((name) => ({ name, type: dyn })),
     )
-    const result = compiled.run(() => given, 1e7)
+    const result = compiled.run(() => inputs, 1e7)
     if (result.kind !== 'value') return evalError !== undefined && result.kind === 'error' ? true : JSON.stringify(result)
     if (evalError !== undefined) return 'no error'
-    const isSame = Number.isNaN(wanted) ? Number.isNaN(result.value) : equalValues(result.value, wanted)
-    return (isSame && typeName(result.value) === typeName(wanted)) || `another ${typeName(result.value)}`
+    const isSame = Number.isNaN(expected) ? Number.isNaN(result.value) : equalValues(result.value, expected)
+    return (isSame && typeName(result.value) === typeName(expected)) || `another ${typeName(result.value)}`
   } catch (err) {
     if (isMixed(err)) return undefined
     return evalError !== undefined && err instanceof CompileError ? true : (err as Error).message

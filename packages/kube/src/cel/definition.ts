@@ -22,13 +22,13 @@ export interface RulesOfDefinition {
 
 /** Validation errors of the rules of a schema and all schemas within it. */
 export function ruleErrors(schema: JSONSchema, place: RulesOfDefinition): FieldError[] {
-  const found: Found = { form: [], rules: [], costs: [] }
-  checkAllRules(schema, { ...place, uncorrelatable: undefined, occurrences: 1 }, found)
-  if (place.canCompile && found.form.length + found.rules.length === 0) checkDefaults(schema, place.path, found.rules)
-  return [...found.form, ...found.rules, ...totalErrors(found.costs, place.path)]
+  const findings: Findings = { form: [], rules: [], costs: [] }
+  checkAllRules(schema, { ...place, uncorrelatable: undefined, occurrences: 1 }, findings)
+  if (place.canCompile && findings.form.length + findings.rules.length === 0) checkDefaults(schema, place.path, findings.rules)
+  return [...findings.form, ...findings.rules, ...totalErrors(findings.costs, place.path)]
 }
 
-/** Default values must satisfy the rules. */
+/** Appends errors for default values that violate rules. */
 function checkDefaults(schema: JSONSchema, path: string, errors: FieldError[]): void {
   const { properties, additionalProperties, items, default: value } = schema
   if (value !== undefined && value !== null && hasRules(schema)) {
@@ -44,7 +44,7 @@ function checkDefaults(schema: JSONSchema, path: string, errors: FieldError[]): 
 const CostLimit = 10_000_000
 const CostLimitOfDefinition = 100_000_000
 
-interface Found {
+interface Findings {
   readonly form: FieldError[]
   readonly rules: FieldError[]
   readonly costs: { readonly field: string; readonly cost: number }[]
@@ -58,7 +58,7 @@ interface Place extends RulesOfDefinition {
 }
 
 /** Validates inner schemas first: rules are compiled only if the form of all inner schemas is valid. Returns whether the form is valid. */
-function checkAllRules(schema: JSONSchema, place: Place, found: Found): boolean {
+function checkAllRules(schema: JSONSchema, place: Place, findings: Findings): boolean {
   const { properties, additionalProperties, items } = schema
   const members = mostMembers(schema)
   const occurrences = place.occurrences === undefined || members === undefined ? undefined : place.occurrences * members
@@ -66,7 +66,7 @@ function checkAllRules(schema: JSONSchema, place: Place, found: Found): boolean 
   const check = (part: string, inner: JSONSchema, isCorrelated = true) => {
     const isRoot = inner['x-kubernetes-embedded-resource'] === true
     const uncorrelatable = place.uncorrelatable ?? (isCorrelated ? undefined : place.path)
-    if (!checkAllRules(inner, { ...place, isRoot, path: `${place.path}.${part}`, uncorrelatable, occurrences }, found))
+    if (!checkAllRules(inner, { ...place, isRoot, path: `${place.path}.${part}`, uncorrelatable, occurrences }, findings))
       isValid = false
   }
   for (const [name, property] of Object.entries(properties ?? {})) check(`properties[${name}]`, property)
@@ -75,10 +75,10 @@ function checkAllRules(schema: JSONSchema, place: Place, found: Found): boolean 
 
   const rules = schema['x-kubernetes-validations']
   if (!rules || rules.length === 0) return isValid
-  const before = found.form.length
-  rules.forEach((rule, index) => checkForm(rule, schema, `${place.path}.x-kubernetes-validations[${index}]`, found.form))
-  if (found.form.length > before) return false
-  if (isValid) checkRules(schema, place, found)
+  const before = findings.form.length
+  rules.forEach((rule, index) => checkForm(rule, schema, `${place.path}.x-kubernetes-validations[${index}]`, findings.form))
+  if (findings.form.length > before) return false
+  if (isValid) checkRules(schema, place, findings)
   return isValid
 }
 
@@ -94,32 +94,33 @@ function mostMembers({ type, additionalProperties, maxProperties, maxItems }: JS
 
 const RuleReasons = ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueRequired']
 
-function checkRules(schema: JSONSchema, place: Place, found: Found): void {
-  const { rules: errors, costs } = found
+function checkRules(schema: JSONSchema, place: Place, findings: Findings): void {
+  const { rules: errors, costs } = findings
   const checkCost = (field: string, name: string, cost: number) => {
     if (cost > CostLimit && place.isUnchanged !== true) errors.push(forbidden(field, tooCostly(name, cost, CostLimit)))
     costs.push({ field, cost })
   }
   const size = declaredSize(schema, place.isRoot)
   compileRules(schema, place.isRoot).forEach(({ rule, error, messageError, usesOldSelf, estimates }, index) => {
-    const at = `${place.path}.x-kubernetes-validations[${index}]`
+    const rulePath = `${place.path}.x-kubernetes-validations[${index}]`
     const cost = size && estimates?.(size)
-    if (cost) checkCost(`${at}.rule`, 'estimated rule cost', cost.rule * (place.occurrences ?? mostOccurrences(size)))
-    if (error !== undefined) errors.push(invalid(`${at}.rule`, goRule(rule), error))
-    if (messageError !== undefined) errors.push(invalid(`${at}.messageExpression`, goRule(rule), messageError))
-    else if (cost?.message !== undefined) checkCost(`${at}.messageExpression`, 'estimated messageExpression cost', cost.message)
+    if (cost) checkCost(`${rulePath}.rule`, 'estimated rule cost', cost.rule * (place.occurrences ?? mostOccurrences(size)))
+    if (error !== undefined) errors.push(invalid(`${rulePath}.rule`, goRule(rule), error))
+    if (messageError !== undefined) errors.push(invalid(`${rulePath}.messageExpression`, goRule(rule), messageError))
+    else if (cost?.message !== undefined)
+      checkCost(`${rulePath}.messageExpression`, 'estimated messageExpression cost', cost.message)
     if (usesOldSelf && place.uncorrelatable !== undefined) {
       const why = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${place.uncorrelatable}`
-      errors.push(invalid(`${at}.rule`, rule.rule, why))
+      errors.push(invalid(`${rulePath}.rule`, rule.rule, why))
     }
     if (!usesOldSelf && rule.optionalOldSelf !== undefined) {
-      errors.push(invalid(`${at}.optionalOldSelf`, rule.optionalOldSelf, 'may not be set if oldSelf is not used in rule'))
+      errors.push(invalid(`${rulePath}.optionalOldSelf`, rule.optionalOldSelf, 'may not be set if oldSelf is not used in rule'))
     }
   })
 }
 
-/** Errors when the total cost of all rules exceeds the limit; names the most expensive rules. */
-function totalErrors(costs: Found['costs'], path: string): FieldError[] {
+/** Returns errors that name the most expensive rules when the total cost of all rules exceeds the limit. */
+function totalErrors(costs: Findings['costs'], path: string): FieldError[] {
   const total = costs.reduce((all, { cost }) => all + cost, 0)
   if (total <= CostLimitOfDefinition) return []
   const mostExpensive = costs
@@ -135,10 +136,10 @@ function totalErrors(costs: Found['costs'], path: string): FieldError[] {
 }
 
 /** Upstream: getCostErrorMessage. */
-function tooCostly(what: string, cost: number, limit: number): string {
+function tooCostly(costName: string, cost: number, limit: number): string {
   const times = cost / limit
   const factor = times > 100 ? 'more than 100x' : times < 1.5 ? `${times.toFixed(6)}x` : `${times.toFixed(1)}x`
-  return `${what} exceeds budget by factor of ${factor} (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)`
+  return `${costName} exceeds budget by factor of ${factor} (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)`
 }
 
 /** A rule as Go prints it. */
@@ -153,7 +154,7 @@ const goRule = ({ rule, message, messageExpression, reason, fieldPath, optionalO
 
 const hasLineBreak = (text: string): boolean => /[\n\r]/.test(text)
 
-function checkForm(validation: ValidationRule, schema: JSONSchema, at: string, errors: FieldError[]): void {
+function checkForm(validation: ValidationRule, schema: JSONSchema, rulePath: string, errors: FieldError[]): void {
   const { reason } = validation
   const [rule, message = '', messageExpression = '', fieldPath = ''] = [
     validation.rule,
@@ -161,19 +162,19 @@ function checkForm(validation: ValidationRule, schema: JSONSchema, at: string, e
     validation.messageExpression,
     validation.fieldPath,
   ]
-  if (!rule.trim()) errors.push(required(`${at}.rule`, 'rule is not specified'))
+  if (!rule.trim()) errors.push(required(`${rulePath}.rule`, 'rule is not specified'))
   else if (message !== '' && message.trim() === '')
-    errors.push(invalid(`${at}.message`, message, 'must be non-empty if specified'))
-  else if (hasLineBreak(message.trim())) errors.push(invalid(`${at}.message`, message, 'must not contain line breaks'))
+    errors.push(invalid(`${rulePath}.message`, message, 'must be non-empty if specified'))
+  else if (hasLineBreak(message.trim())) errors.push(invalid(`${rulePath}.message`, message, 'must not contain line breaks'))
   else if (hasLineBreak(rule.trim()) && message.trim() === '')
-    errors.push(required(`${at}.message`, 'message must be specified if rule contains line breaks'))
+    errors.push(required(`${rulePath}.message`, 'message must be specified if rule contains line breaks'))
   if (messageExpression !== '' && messageExpression.trim() === '')
-    errors.push(required(`${at}.messageExpression`, 'messageExpression must be non-empty if specified'))
-  if (reason !== undefined && !RuleReasons.includes(reason)) errors.push(notSupported(`${at}.reason`, reason, RuleReasons))
+    errors.push(required(`${rulePath}.messageExpression`, 'messageExpression must be non-empty if specified'))
+  if (reason !== undefined && !RuleReasons.includes(reason)) errors.push(notSupported(`${rulePath}.reason`, reason, RuleReasons))
   if (fieldPath === '') return
-  if (fieldPath.trim() === '') errors.push(invalid(`${at}.fieldPath`, fieldPath, 'must be non-empty if specified'))
-  if (hasLineBreak(fieldPath)) errors.push(invalid(`${at}.fieldPath`, fieldPath, 'must not contain line breaks'))
-  if (!isDeclaredPath(schema, fieldPath)) errors.push(invalid(`${at}.fieldPath`, fieldPath, 'must be a valid path'))
+  if (fieldPath.trim() === '') errors.push(invalid(`${rulePath}.fieldPath`, fieldPath, 'must be non-empty if specified'))
+  if (hasLineBreak(fieldPath)) errors.push(invalid(`${rulePath}.fieldPath`, fieldPath, 'must not contain line breaks'))
+  if (!isDeclaredPath(schema, fieldPath)) errors.push(invalid(`${rulePath}.fieldPath`, fieldPath, 'must be a valid path'))
 }
 
 /** Whether a field path (`.a.b`, `.a['b']`) leads to a field that the schema declares. */

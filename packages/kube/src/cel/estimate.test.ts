@@ -46,7 +46,7 @@ describe.each(costs)('a schema of type $schema.type ($#)', ({ schema, rules, occ
 })
 
 describe.each(texts)('compile errors of rules for a schema of type $schema.type ($#)', ({ schema, rules }) => {
-  test.each(Object.entries(rules))('%s', (rule, text) => {
+  test.each(Object.entries(rules))('of %s are those of upstream', (rule, text) => {
     expect(problemOf(() => costOf(rule, schema))).toBe(text)
   })
 })

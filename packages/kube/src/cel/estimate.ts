@@ -134,8 +134,8 @@ class Estimator {
   }
 
   /** Upstream: a field of an undeclared value is looked up at the root. */
-  #member(place: Place, of: (declared: DeclaredSize) => DeclaredSize | undefined): Place {
-    return place ? { size: place.size && of(place.size) } : this.#rootOf(undefined)
+  #member(place: Place, select: (declared: DeclaredSize) => DeclaredSize | undefined): Place {
+    return place ? { size: place.size && select(place.size) } : this.#rootOf(undefined)
   }
 
   #rootOf(name: string | undefined): Place {
@@ -147,10 +147,10 @@ class Estimator {
   #select(node: NodeOf<'select'>, type: Type, scope: Scope): Estimate {
     // The selection is the name of a type, such as `net.IP`.
     if (type.kind === 'type' && !this.#facts.has(node.of)) return this.#withoutPlace(type, one)
-    const of = this.estimate(node.of, scope)
-    if (node.optional) return this.#withoutPlace(type, of.cost.plus(one))
-    const place = this.#member(of.place, ({ fields, others }) => fields?.[node.field] ?? others)
-    const cost = ['map', 'object', 'parameter'].includes(of.type.kind) ? of.cost.plus(one) : of.cost
+    const operand = this.estimate(node.of, scope)
+    if (node.optional) return this.#withoutPlace(type, operand.cost.plus(one))
+    const place = this.#member(operand.place, ({ fields, others }) => fields?.[node.field] ?? others)
+    const cost = ['map', 'object', 'parameter'].includes(operand.type.kind) ? operand.cost.plus(one) : operand.cost
     return { type, cost, place, size: sizeAt(place) ?? sizeOfType(type), entry: undefined }
   }
 
@@ -170,9 +170,9 @@ class Estimator {
     let place: Place
     let entry: Entry | undefined
     for (const { parameters } of overloads) {
-      const own = callCost({ name, parameters, target: part, args: parts })
-      cost = cost.union(own.cost.plus(argCosts))
-      if (own.size) size = size ? size.union(own.size) : own.size
+      const estimated = callCost({ name, parameters, target: part, args: parts })
+      cost = cost.union(estimated.cost.plus(argCosts))
+      if (estimated.size) size = size ? size.union(estimated.size) : estimated.size
       if (name === '_[_]' && (parameters[0]!.kind === 'list' || parameters[0]!.kind === 'map')) {
         size = args[0]!.entry?.value
         place = this.#items(args[0]!.place)
@@ -240,11 +240,11 @@ class Estimator {
   }
 
   #optMap(node: NodeOf<'optMap'>, type: Type, scope: Scope): Estimate {
-    const of = this.estimate(node.of, scope)
-    const inner = of.type.kind === 'optional' ? of.type.of : dyn
+    const optional = this.estimate(node.of, scope)
+    const inner = optional.type.kind === 'optional' ? optional.type.of : dyn
     const body = this.estimate(node.body, new Map(scope).set(node.variable, { place: undefined, size: sizeOfType(inner) }))
-    const ofCost = of.cost.plus(one)
-    const bound = ListBase.plus(of.cost.plus(one)).plus(body.cost)
+    const ofCost = optional.cost.plus(one)
+    const bound = ListBase.plus(optional.cost.plus(one)).plus(body.cost)
     return this.#withoutPlace(type, ofCost.plus((node.flat ? bound : bound.plus(one)).union(one)), unknownRange)
   }
 }

@@ -42,21 +42,21 @@ export const lookUpPlain = (value: Value, field: string): Value | undefined =>
 
 export const optionally = (value: Value | undefined): Optional => (value === undefined ? none : new Optional(value))
 
-export function lookUpIndex(of: Value, index: Value): Value | undefined {
-  if (of instanceof Optional) return of.value === undefined ? undefined : lookUpIndex(of.value, index)
-  if (of instanceof CelMap) return of.get(index)
-  if (!(of instanceof CelList)) throw noOverload()
+export function lookUpIndex(container: Value, index: Value): Value | undefined {
+  if (container instanceof Optional) return container.value === undefined ? undefined : lookUpIndex(container.value, index)
+  if (container instanceof CelMap) return container.get(index)
+  if (!(container instanceof CelList)) throw noOverload()
   const position = typeof index === 'bigint' ? Number(index) : index instanceof Uint ? Number(index.value) : index
   if (typeof position !== 'number') throw noOverload()
-  return Number.isInteger(position) && position >= 0 && position < of.size ? of.at(position) : undefined
+  return Number.isInteger(position) && position >= 0 && position < container.size ? container.at(position) : undefined
 }
 
-export function indexed(of: Value, index: Value): Value {
-  const found = lookUpIndex(of, index)
-  if (of instanceof Optional) return optionally(found)
-  if (found !== undefined) return found
+export function indexed(container: Value, index: Value): Value {
+  const element = lookUpIndex(container, index)
+  if (container instanceof Optional) return optionally(element)
+  if (element !== undefined) return element
   const text = index instanceof Uint ? index.value.toString() : String(index as string | bigint)
-  throw new EvaluationError(of instanceof CelList ? `index out of bounds: ${text}` : `no such key: ${text}`)
+  throw new EvaluationError(container instanceof CelList ? `index out of bounds: ${text}` : `no such key: ${text}`)
 }
 
 /** Cost of creating or passing on a value, without its content. */
@@ -140,27 +140,27 @@ function evaluateOperand(run: Run, condition: Evaluate): boolean | EvaluationErr
   }
 }
 
-/** Creating an error takes longer than other steps. */
+/** Cost of an evaluation that fails: creating an error takes longer than other steps. */
 const CostOfFailure = 20
 
 export interface Loop {
   readonly range: Evaluate
   readonly slot: number
   /** Whether the macro has two variables: index and item, or key and value. */
-  readonly two: boolean
+  readonly hasTwoVariables: boolean
 }
 
 /** Assigns each item of the range to the slots of the loop, and yields the value of the first variable. */
-export function* each(run: Run, { range, slot, two }: Loop, filter?: Evaluate): Generator<Value> {
-  const over = range(run)
-  const keys = over instanceof CelMap ? over.keys() : undefined
-  if (!keys && !(over instanceof CelList)) throw noOverload()
-  const size = keys ? keys.length : (over as CelList).size
+export function* each(run: Run, { range, slot, hasTwoVariables: two }: Loop, filter?: Evaluate): Generator<Value> {
+  const container = range(run)
+  const keys = container instanceof CelMap ? container.keys() : undefined
+  if (!keys && !(container instanceof CelList)) throw noOverload()
+  const size = keys ? keys.length : (container as CelList).size
   for (let index = 0; index < size; index++) {
     spend(run, 1)
-    const first = keys ? keys[index]! : two ? BigInt(index) : (over as CelList).at(index)
+    const first = keys ? keys[index]! : two ? BigInt(index) : (container as CelList).at(index)
     run.slots[slot] = first
-    if (two) run.slots[slot + 1] = keys ? (over as CelMap).get(first)! : (over as CelList).at(index)
+    if (two) run.slots[slot + 1] = keys ? (container as CelMap).get(first)! : (container as CelList).at(index)
     if (filter) {
       const decision = filter(run)
       if (typeof decision !== 'boolean') throw noOverload()

@@ -49,8 +49,8 @@ export function expression(source: string, variables: readonly Variable[], diale
 
 /** Upstream compares names alone: a macro variable that shadows the variable counts, too. */
 function mentions(part: unknown, name: string): boolean {
-  if (Array.isArray(part)) return part.some((one) => mentions(one, name))
+  if (Array.isArray(part)) return part.some((item) => mentions(item, name))
   if (typeof part !== 'object' || part === null) return false
   if ('kind' in part && part.kind === 'name' && 'name' in part && part.name === name) return true
-  return Object.values(part).some((one) => mentions(one, name))
+  return Object.values(part).some((member) => mentions(member, name))
 }

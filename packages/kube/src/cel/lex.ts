@@ -30,7 +30,7 @@ const Operator = /==|!=|<=|>=|&&|\|\||[<>[\]{}().,\-!?:+*/%]/y
 
 /** @throws SyntaxProblem */
 export function tokens(source: string): Token[] {
-  const found: Token[] = []
+  const result: Token[] = []
   let at = 0
   const take = (pattern: RegExp): RegExpExecArray | null => {
     pattern.lastIndex = at
@@ -55,11 +55,11 @@ export function tokens(source: string): Token[] {
     else if ((match = take(Integer))) token = integerOf(match, at)
     else if ((match = take(Operator))) token = { kind: 'operator', at, text: match[0] }
     else throw new SyntaxProblem(at, `Syntax error: token recognition error at: '${source.slice(at, at + 1)}'`)
-    found.push(token)
+    result.push(token)
     at += match[0].length
   }
-  found.push({ kind: 'end', at, text: '<EOF>' })
-  return found
+  result.push({ kind: 'end', at, text: '<EOF>' })
+  return result
 }
 
 function wordOf(text: string, at: number): Token {

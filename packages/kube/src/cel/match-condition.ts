@@ -7,7 +7,7 @@ export type MatchResult =
   | { readonly kind: 'value'; readonly matches: boolean }
   | { readonly kind: 'error'; readonly message: string }
 
-/** Returns the error of a match condition; `undefined` for a valid one. */
+/** Returns the compile error of a match condition; `undefined` for a valid condition. */
 export function matchConditionProblem(source: string, scope?: AdmissionScope): string | undefined {
   const result = admissionExpression(source, scope, ['bool'])
   return typeof result === 'string' ? result : undefined

@@ -14,7 +14,7 @@ const problem = (source: string): string => {
   }
 }
 
-describe('errors of an expression have a position', () => {
+describe('reports the position of the error in', () => {
   const cases: [source: string, problem: string][] = [
     ['self.foo == 1', "1:5: type 'string' does not support field selection"],
     ['self ==\n  other', "2:3: undeclared reference to 'other' (in container '')"],
@@ -42,7 +42,7 @@ describe('errors of an expression have a position', () => {
     [`${'('.repeat(400)}1${')'.repeat(400)}`, '1:251: expression recursion limit exceeded: 250'],
     [`self == "${'a'.repeat(100_000)}"`, '1:1: expression code point size exceeds limit: size: 100010, limit 100000'],
   ]
-  test.each(cases)('%s', (source, text) => expect(problem(source)).toBe(text))
+  test.each(cases)('the expression %s', (source, text) => expect(problem(source)).toBe(text))
 })
 
 test('a long condition does not make a deep syntax tree', () => {

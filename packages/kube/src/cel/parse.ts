@@ -67,9 +67,9 @@ class Parser {
     return token
   }
 
-  #unexpected(expected: string, what = 'mismatched'): SyntaxProblem {
+  #unexpected(expected: string, problem = 'mismatched'): SyntaxProblem {
     const { at, text } = this.#next
-    return new SyntaxProblem(at, `Syntax error: ${what} input '${text}' expecting ${expected}`)
+    return new SyntaxProblem(at, `Syntax error: ${problem} input '${text}' expecting ${expected}`)
   }
 
   #checkDepth(depth: number): void {
@@ -274,12 +274,22 @@ function memberCall(target: Node, name: string, args: readonly Node[], at: numbe
     const keys: Node = { kind: 'macro', at, macro: 'map', range: target, variables: [variableOf(args[0]!)], body: args[1]! }
     return { kind: 'call', at, name: '@sortByAssociatedKeys', target, args: [keys] }
   }
-  const known = Object.hasOwn(Macros, name) ? Macros[name] : undefined
-  const count = known?.variables.find((one) => args.length === one + 1 || (known.filter && args.length === one + 2))
-  if (!known || count === undefined) return { kind: 'call', at, name, target, args }
+  const definition = Object.hasOwn(Macros, name) ? Macros[name] : undefined
+  const count = definition?.variables.find(
+    (variables) => args.length === variables + 1 || (definition.filter && args.length === variables + 2),
+  )
+  if (!definition || count === undefined) return { kind: 'call', at, name, target, args }
   const variables = args.slice(0, count).map(variableOf)
   const filter = args.length === count + 2 ? args[count] : undefined
-  return { kind: 'macro', at, macro: known.macro, range: target, variables, ...(filter ? { filter } : {}), body: args.at(-1)! }
+  return {
+    kind: 'macro',
+    at,
+    macro: definition.macro,
+    range: target,
+    variables,
+    ...(filter ? { filter } : {}),
+    body: args.at(-1)!,
+  }
 }
 
 function variableOf(node: Node): string {

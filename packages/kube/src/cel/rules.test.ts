@@ -6,13 +6,13 @@ import { compileRules } from './rules.ts'
 
 /** Compile errors of the rules of a schema and its inner schemas. */
 function problems(schema: JSONSchema, path = '', isRoot = true): string[] {
-  const found = compileRules(schema, isRoot).map(
+  const results = compileRules(schema, isRoot).map(
     ({ rule, error, messageError }) => `${path} ${rule.rule}: ${error ?? messageError ?? 'compiles'}`,
   )
   const parts: [string, JSONSchema][] = Object.entries(schema.properties ?? {})
   if (schema.items) parts.push(['[]', schema.items])
   if (typeof schema.additionalProperties === 'object') parts.push(['{}', schema.additionalProperties])
-  return [...found, ...parts.flatMap(([name, part]) => problems(part, `${path}.${name}`, false))]
+  return [...results, ...parts.flatMap(([name, part]) => problems(part, `${path}.${name}`, false))]
 }
 
 const schemasOf = (module: object): [string, JSONSchema][] =>
@@ -22,12 +22,12 @@ const schemasOf = (module: object): [string, JSONSchema][] =>
       : [],
   )
 
-const fails = (all: readonly string[]): string[] => all.filter((one) => !one.endsWith(': compiles'))
+const compileFailures = (all: readonly string[]): string[] => all.filter((result) => !result.endsWith(': compiles'))
 
 describe('rules of kinds', () => {
   test('every rule of our own kinds compiles', () => {
     const all = [...schemasOf(api), ...schemasOf(local)].flatMap(([kind, schema]) => problems(schema, kind))
     expect(all.length).toBeGreaterThan(3)
-    expect(fails(all)).toEqual([])
+    expect(compileFailures(all)).toEqual([])
   })
 })

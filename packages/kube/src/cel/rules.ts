@@ -44,13 +44,13 @@ const compiledRoots = new WeakMap<JSONSchema, readonly CompiledRule[]>()
 /** Compiles the rules of this schema, without those of inner schemas, once. Rules at the root can also read `metadata.name`. */
 export function compileRules(schema: JSONSchema, isRoot: boolean): readonly CompiledRule[] {
   const cache = isRoot ? compiledRoots : compiled
-  let known = cache.get(schema)
-  if (!known) {
+  let compiledRules = cache.get(schema)
+  if (!compiledRules) {
     const view = isRoot && schema.type === 'object' ? objectSchemaView(schema) : (schemaView(schema) ?? unknownView)
-    known = (schema['x-kubernetes-validations'] ?? []).map((rule) => compileRule(rule, view))
-    cache.set(schema, known)
+    compiledRules = (schema['x-kubernetes-validations'] ?? []).map((rule) => compileRule(rule, view))
+    cache.set(schema, compiledRules)
   }
-  return known
+  return compiledRules
 }
 
 function compileRule(rule: ValidationRule, { type, view }: SchemaView): CompiledRule {

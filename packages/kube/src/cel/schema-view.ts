@@ -19,8 +19,8 @@ const views = new WeakMap<JSONSchema, SchemaView>()
 
 /** Returns `undefined` when expressions cannot access values of the schema, because it declares no type for them. */
 export function schemaView(schema: JSONSchema): SchemaView | undefined {
-  const known = views.get(schema)
-  if (known) return known
+  const cached = views.get(schema)
+  if (cached) return cached
   const created = viewOf(schema)
   if (created) views.set(schema, created)
   return created
@@ -113,8 +113,8 @@ function stringView(format: string | undefined): SchemaView {
 
 /** An unchanged value may have another type than the current schema declares. */
 function typeMismatch(raw: unknown, type: string): never {
-  const found = Array.isArray(raw) ? 'array' : isNumeric(raw) ? 'number' : typeof raw
-  throw new EvaluationError(`invalid data, expected ${type} to match the provided schema, got ${found}`)
+  const actualType = Array.isArray(raw) ? 'array' : isNumeric(raw) ? 'number' : typeof raw
+  throw new EvaluationError(`invalid data, expected ${type} to match the provided schema, got ${actualType}`)
 }
 
 const textOf = (raw: unknown): string => (typeof raw === 'string' ? raw : typeMismatch(raw, 'string'))

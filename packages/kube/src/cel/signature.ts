@@ -32,8 +32,8 @@ function overloadsIn(libraries: readonly Library[]): Functions {
   for (const library of libraries) {
     for (const [signature, run] of Object.entries(library)) {
       const { name, ...overload } = parseSignature(signature)
-      const known = functions.get(name)
-      if (known) known.push({ ...overload, run })
+      const overloads = functions.get(name)
+      if (overloads) overloads.push({ ...overload, run })
       else functions.set(name, [{ ...overload, run }])
     }
   }

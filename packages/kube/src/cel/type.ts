@@ -65,24 +65,24 @@ export type Bindings = Map<string, Type>
  * Whether a value of type `given` can be used where `wanted` is required. A type that is known only at run time fits: its values are
  * checked then.
  */
-export function fits(wanted: Type, given: Type, bindings: Bindings): boolean {
-  if (wanted.kind === 'parameter') {
-    const bound = bindings.get(wanted.name)
-    if (bound === undefined || bound.kind === 'dyn' || (bound.kind === 'null' && mayBeNull(given))) {
-      bindings.set(wanted.name, given)
+export function fits(required: Type, actual: Type, bindings: Bindings): boolean {
+  if (required.kind === 'parameter') {
+    const bound = bindings.get(required.name)
+    if (bound === undefined || bound.kind === 'dyn' || (bound.kind === 'null' && mayBeNull(actual))) {
+      bindings.set(required.name, actual)
       return true
     }
-    return fits(bound, given, bindings)
+    return fits(bound, actual, bindings)
   }
-  if (wanted.kind === 'dyn' || given.kind === 'dyn') return true
-  if (wanted.kind === 'null' || given.kind === 'null') return mayBeNull(wanted) && mayBeNull(given)
-  if (wanted.kind !== given.kind) return false
-  if (wanted.kind === 'list') return fits(wanted.item, (given as typeof wanted).item, bindings)
-  if (wanted.kind === 'optional') return fits(wanted.of, (given as typeof wanted).of, bindings)
-  if (wanted.kind === 'opaque') return wanted.name === (given as typeof wanted).name
-  if (wanted.kind !== 'map') return true
-  const { key, value } = given as typeof wanted
-  return fits(wanted.key, key, bindings) && fits(wanted.value, value, bindings)
+  if (required.kind === 'dyn' || actual.kind === 'dyn') return true
+  if (required.kind === 'null' || actual.kind === 'null') return mayBeNull(required) && mayBeNull(actual)
+  if (required.kind !== actual.kind) return false
+  if (required.kind === 'list') return fits(required.item, (actual as typeof required).item, bindings)
+  if (required.kind === 'optional') return fits(required.of, (actual as typeof required).of, bindings)
+  if (required.kind === 'opaque') return required.name === (actual as typeof required).name
+  if (required.kind !== 'map') return true
+  const { key, value } = actual as typeof required
+  return fits(required.key, key, bindings) && fits(required.value, value, bindings)
 }
 
 /** Upstream: scalars, lists and maps are never null, even if their schema is nullable. */

@@ -71,7 +71,7 @@ describe('values that rules read', () => {
     ],
     ['isSemver(self.v, true) && semver(self.v, true).isLessThan(semver("1.10.0"))', { v: text }, { v: 'v1.9' }],
   ]
-  test.each(cases)('%s', (condition, properties, value) => {
+  test.each(cases)('satisfy %s', (condition, properties, value) => {
     expect(errorTexts(spec(properties, rule(condition)), value)).toEqual([])
     expect(errorTexts(spec(properties, rule(`!(${condition})`)), value)).toEqual([
       `spec: Invalid value: failed rule: !(${condition})`,
@@ -134,7 +134,7 @@ describe('an unchanged part of an update', () => {
     expect(errorTexts(spec({ n: small, m: small }), { n: 50, m: 1 }, { n: 50, m: 2 })).toEqual([])
     expect(errorTexts(spec({ n: small, m: small }), { n: 51, m: 1 }, { n: 50, m: 1 })).toHaveLength(1)
   })
-  test('can be an atomic list as a whole, but not one item of it', () => {
+  test('may be an atomic list as a whole, but an unchanged item of a changed atomic list is validated', () => {
     expect(errorTexts(spec({ l: atomic, m: small }), { l: [50], m: 1 }, { l: [50], m: 2 })).toEqual([])
     expect(errorTexts(spec({ l: atomic }), { l: [50, 1] }, { l: [50] })).toEqual([
       'spec.l[0]: Invalid value: 50: failed rule: self < 10',

@@ -88,12 +88,13 @@ function compileCheck(schema: JSONSchema, isRoot: boolean): Check | undefined {
     const check = compileCheck(property, false)
     return check ? [{ name, check }] : []
   })
-  const others = typeof schema.additionalProperties === 'object' ? compileCheck(schema.additionalProperties, false) : undefined
+  const additional =
+    typeof schema.additionalProperties === 'object' ? compileCheck(schema.additionalProperties, false) : undefined
   const item = schema.items && compileCheck(schema.items, false)
   const keys = schema['x-kubernetes-list-type'] === 'map' ? (schema['x-kubernetes-list-map-keys'] ?? []) : undefined
   // Items that cannot be correlated are compared as part of their container.
   const isCompared = ownRules !== undefined || (item !== undefined && !keys)
-  const innerChecks = [...members.map(({ check }) => check), others, item]
+  const innerChecks = [...members.map(({ check }) => check), additional, item]
   const usesOldSelf = (ownRules?.some((rule) => rule.usesOldSelf) ?? false) || innerChecks.some((check) => check?.usesOldSelf)
 
   const run: Check['run'] = (value, path, state, before) => {
@@ -115,7 +116,8 @@ function compileCheck(schema: JSONSchema, isRoot: boolean): Check | undefined {
     if (!isRecord(value)) return
     const oldRecord = isRecord(old?.value) ? old.value : undefined
     const oldOf = (name: string): Old => (oldRecord && Object.hasOwn(oldRecord, name) ? { value: oldRecord[name] } : undefined)
-    if (others) for (const name of Object.keys(value)) others.run(value[name], `${path}[${name}]`, state, beforeOf(oldOf(name)))
+    if (additional)
+      for (const name of Object.keys(value)) additional.run(value[name], `${path}[${name}]`, state, beforeOf(oldOf(name)))
     for (const { name, check } of members) {
       if (Object.hasOwn(value, name)) check.run(value[name], path === '' ? name : `${path}.${name}`, state, beforeOf(oldOf(name)))
     }

@@ -194,12 +194,12 @@ export function equalValues(a: Value, b: Value, step?: Step): boolean {
 function equalLists(a: CelList, b: CelList, step?: Step): boolean {
   if (a.size !== b.size) return false
   if (a.raw === b.raw) return true
-  if (a.kind === 'set') return a.values().every((one) => contains(b, one, step))
+  if (a.kind === 'set') return a.values().every((item) => contains(b, item, step))
   if (a.kind !== 'atomic') {
     const { keys } = a.kind
     return a
       .values()
-      .every((one) => b.values().some((other) => sameKeys(one, other, keys, step) && equalValues(one, other, step)))
+      .every((item) => b.values().some((other) => sameKeys(item, other, keys, step) && equalValues(item, other, step)))
   }
   for (let index = 0; index < a.size; index++) if (!equalValues(a.at(index), b.at(index), step)) return false
   return true

@@ -93,15 +93,15 @@ const Rest = { issue: 'with other issues', unknown: 'with status unknown', info:
 function messageOf(reports: readonly Report[]): string {
   const firstNames = new Set(reports.filter((report) => report.first).map((report) => report.name))
   const lines: string[] = []
-  let left = MaxMessages
+  let remainingMessages = MaxMessages
   for (const [kind, groups] of groupsByKind(reports)) {
     const rest = new Map<number, number>()
     for (const { message, names, rank } of groups) {
-      if (left === 0) {
+      if (remainingMessages === 0) {
         rest.set(rank, (rest.get(rank) ?? 0) + names.length)
         continue
       }
-      left--
+      remainingMessages--
       names.sort((a, b) => Number(firstNames.has(b)) - Number(firstNames.has(a)) || compareText(a, b))
       const more = names.length - MaxNames
       const listed = names.slice(0, MaxNames).join(', ') + (more > 0 ? `, ... (${more} more)` : '')

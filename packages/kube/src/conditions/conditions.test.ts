@@ -55,8 +55,8 @@ describe('setConditions', () => {
     ['in the given order', ['Ready', 'Available'], 'Available Ready'],
     ['with types outside of the given order after it, alphabetically', ['Zebra', 'Gate', 'Ready'], 'Ready Gate Zebra'],
     ['with Paused and Deleting at the end', ['Deleting', 'Zebra', 'Paused', 'Available'], 'Available Zebra Paused Deleting'],
-  ])('conditions are listed %s', (_, given, listed) => {
-    const computed = given.map((type) => condition(type, 'True'))
+  ])('conditions are listed %s', (_, inputTypes, listed) => {
+    const computed = inputTypes.map((type) => condition(type, 'True'))
     expect(types(setConditions([], computed, { now, order: ['Available', 'Ready'] }))).toBe(listed)
   })
 })

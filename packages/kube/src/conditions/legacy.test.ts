@@ -26,7 +26,7 @@ const text = (condition: NewLegacyCondition | undefined): string => {
 }
 
 describe('setLegacyConditions', () => {
-  test('Ready comes first, the rest is alphabetical, and conditions that were not computed stay', () => {
+  test('lists Ready first and all other types alphabetically, and keeps conditions that were not computed', () => {
     const existing = [since(legacyTrue('Ready')), since(legacyTrue('B'))]
     const set = setLegacyConditions(existing, [legacyTrue('C'), legacyTrue('A'), legacyTrue('Zed')], now)
     expect(set.map(({ type }) => type)).toEqual(['Ready', 'A', 'B', 'C', 'Zed'])
@@ -42,7 +42,7 @@ describe('setLegacyConditions', () => {
       { ...legacyTrue('A'), lastTransitionTime: '2025-12-31T00:00:00Z' },
       '2026-01-02T03:04:05Z',
     ],
-  ])('the transition time after %s', (_, computed, time) => {
+  ])('the transition time is kept only without a change: %s', (_, computed, time) => {
     const [condition] = setLegacyConditions([since(legacyFalse('A', 'Why', 'Info', 'so'))], [computed], now)
     expect(condition?.lastTransitionTime).toBe(time)
   })
@@ -84,13 +84,13 @@ describe('mirrors of Ready', () => {
     ],
     ['the condition in a list with invalid entries', [null, { type: 'Ready' }, { type: 'Ready', status: 'True' }], 'True'],
     ['the fallback when its conditions are not a list', 'conditions', 'False/Info WaitingForInfrastructure'],
-  ])('of a provider are %s', (_, conditions, expected) => {
+  ])('for the object of a provider are %s', (_, conditions, expected) => {
     const mirrored = mirrorProviderReady({ status: { conditions } }, 'InfrastructureReady', fallback)
     expect(text(mirrored)).toBe(expected)
     expect(mirrored.type).toBe('InfrastructureReady')
   })
 
-  test('of one of our own objects are its legacy condition, with its time', () => {
+  test('for an object of our own kinds are its legacy condition, with its time', () => {
     const status = {
       conditions: [since(legacyTrue('Ready'))],
       deprecated: { v1beta1: { conditions: [since(legacyFalse('Ready', 'No', 'Info'))] } },

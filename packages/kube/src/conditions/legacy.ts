@@ -43,8 +43,8 @@ export const legacyUnknown = (type: string, reason: string, message = ''): NewLe
 /** The condition that summarizes the others. */
 const Ready = 'Ready'
 
-/** Length limits of the schema of these conditions. */
-const Longest = { reason: 256, message: 10240 } as const
+/** Length limits in the schema of legacy conditions. */
+const MaxLength = { reason: 256, message: 10240 } as const
 
 /**
  * Merges computed legacy conditions into those of an object: each replaces the existing condition of its type; others stay. Ready is first,
@@ -66,8 +66,8 @@ export function setLegacyConditions(
       status,
       // Empty fields are omitted: the schema requires at least one character.
       ...(severity ? { severity } : {}),
-      ...(reason ? { reason: shortened(reason, Longest.reason, '') } : {}),
-      ...(message ? { message: shortened(message, Longest.message) } : {}),
+      ...(reason ? { reason: shortened(reason, MaxLength.reason, '') } : {}),
+      ...(message ? { message: shortened(message, MaxLength.message) } : {}),
     }
     if (old && sameState(old, state)) continue
     changed = true
@@ -178,7 +178,7 @@ function merge(
 ): NewLegacyCondition | undefined {
   const rank = smallest(conditions.map(rankOf))
   const worst = conditions.filter((condition) => rankOf(condition) === rank)
-  const [first] = order.flatMap((wanted) => worst.filter((condition) => condition.type === wanted)).concat(worst)
+  const [first] = order.flatMap((type) => worst.filter((condition) => condition.type === type)).concat(worst)
   if (!first) return undefined
   const { status, severity, reason = '' } = first
   if (status === 'True') return { type, status }

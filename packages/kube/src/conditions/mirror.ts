@@ -30,18 +30,18 @@ export function mirror(
   const target = typeof as === 'string' ? as : as.type
   const invalid = invalidConditions(source)
   if (invalid !== undefined) return { type: target, status: 'Unknown', reason: InvalidConditionReported, message: invalid }
-  const found = getCondition(source, type)
-  if (!found) {
+  const mirrored = getCondition(source, type)
+  if (!mirrored) {
     if (fallback) return { ...fallback, type: target }
     return { type: target, status: 'Unknown', reason: NotYetReported, message: `Condition ${type} not yet reported` }
   }
-  const reason = found.reason || NoReasonReported
+  const reason = mirrored.reason || NoReasonReported
   return {
     type: target,
-    status: found.status,
-    reason: reason === NoReasonReported && found.status === 'True' && trueReason !== undefined ? trueReason : reason,
-    message: found.message ?? '',
-    ...(found.lastTransitionTime === undefined ? {} : { lastTransitionTime: found.lastTransitionTime }),
+    status: mirrored.status,
+    reason: reason === NoReasonReported && mirrored.status === 'True' && trueReason !== undefined ? trueReason : reason,
+    message: mirrored.message ?? '',
+    ...(mirrored.lastTransitionTime === undefined ? {} : { lastTransitionTime: mirrored.lastTransitionTime }),
   }
 }
 
@@ -58,7 +58,7 @@ function invalidConditions(source: ConditionSource): string | undefined {
     ? ['status.v1beta2.conditions', inTransition]
     : ['status.conditions', status.conditions]
   if (!Array.isArray(conditions)) return undefined
-  const why = conditions.map(invalidCondition).find((one) => one !== undefined)
+  const why = conditions.map(invalidCondition).find((problem) => problem !== undefined)
   return why === undefined ? undefined : `failed to convert ${path} from ${kind} to []metav1.Condition: ${why}`
 }
 

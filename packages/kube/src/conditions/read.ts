@@ -23,8 +23,8 @@ export function conditionsOf(source: ConditionSource): readonly ReportedConditio
   const { status } = source
   if (!isRecord(status)) return []
   const inTransition = isRecord(status.v1beta2) ? status.v1beta2.conditions : undefined
-  const found = Array.isArray(inTransition) ? inTransition : status.conditions
-  return Array.isArray(found) ? found.filter(isCondition) : []
+  const conditions = Array.isArray(inTransition) ? inTransition : status.conditions
+  return Array.isArray(conditions) ? conditions.filter(isCondition) : []
 }
 
 /** The condition of this type, if the object reports it. */

@@ -48,8 +48,8 @@ export function setConditions(
 
 /** A mirrored condition keeps the time of its source, cut to whole seconds; all others get the current time. */
 function transitionTime({ lastTransitionTime }: NewCondition, now: number): string {
-  const given = lastTransitionTime === undefined ? Number.NaN : Date.parse(lastTransitionTime)
-  return timestamp(Number.isNaN(given) ? now : given)
+  const sourceTime = lastTransitionTime === undefined ? Number.NaN : Date.parse(lastTransitionTime)
+  return timestamp(Number.isNaN(sourceTime) ? now : sourceTime)
 }
 
 const same = (a: Condition, b: Condition): boolean =>
@@ -64,8 +64,8 @@ const Last = ['Paused', 'Deleting']
 function byOrder(order: readonly string[]): (a: Condition, b: Condition) => number {
   const ranks = new Map<string, number>()
   for (const type of order) if (!Last.includes(type)) ranks.set(type, ranks.size)
-  const others = ranks.size
-  for (const [index, type] of Last.entries()) ranks.set(type, others + 1 + index)
-  const rank = ({ type }: Condition) => ranks.get(type) ?? others
+  const rankOfOthers = ranks.size
+  for (const [index, type] of Last.entries()) ranks.set(type, rankOfOthers + 1 + index)
+  const rank = ({ type }: Condition) => ranks.get(type) ?? rankOfOthers
   return (a, b) => rank(a) - rank(b) || (a.type < b.type ? -1 : a.type > b.type ? 1 : 0)
 }

@@ -62,8 +62,8 @@ function inScope(
   }
   const scope: ReportedCondition[] = []
   for (const type of of) {
-    const found = overrides.find((o) => o.type === type) ?? reported.find((condition) => condition.type === type)
-    if (found) scope.push(found)
+    const condition = overrides.find((o) => o.type === type) ?? reported.find((condition) => condition.type === type)
+    if (condition) scope.push(condition)
     else if (!ignoreIfMissing.includes(type)) {
       scope.push({ type, status: 'Unknown', reason: NotYetReported, message: 'Condition not yet reported' })
     }

@@ -175,7 +175,10 @@ function selectorErrors(
     errors.push(invalid(`${field}.rawSelector`, rawSelector, 'may not specified at the same time as requirements'))
   if (rawSelector === '' && requirements.length === 0)
     errors.push(required(`${field}.requirements`, `when ${field} is specified, requirements or rawSelector is required`))
-  return [...errors, ...requirements.flatMap((one, index) => requirementErrors(one, `${field}.requirements[${index}]`))]
+  return [
+    ...errors,
+    ...requirements.flatMap((requirement, index) => requirementErrors(requirement, `${field}.requirements[${index}]`)),
+  ]
 }
 
 const fieldRequirementErrors = ({ key = '', ...values }: Requirement, field: string): FieldError[] => [
@@ -201,9 +204,9 @@ function valuesErrors({ operator = '', values = [] }: Omit<Requirement, 'key'>, 
 }
 
 /** Metadata must be empty, because the object is not stored. */
-function metadataErrors(given: Partial<ObjectMeta>): FieldError[] {
-  const { managedFields: _, ...metadata } = given
-  return Object.keys(metadata).length === 0 ? [] : [invalid('metadata', metadata, 'must be empty')]
+function metadataErrors(metadata: Partial<ObjectMeta>): FieldError[] {
+  const { managedFields: _, ...otherFields } = metadata
+  return Object.keys(otherFields).length === 0 ? [] : [invalid('metadata', otherFields, 'must be empty')]
 }
 
 function subjectReviewErrors(spec: Infer<typeof subjectSpec>): FieldError[] {

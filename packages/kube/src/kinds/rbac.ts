@@ -118,9 +118,10 @@ interface Binding {
 }
 
 /** Upstream: pkg/apis/rbac/v1, SetDefaults. */
-function defaultGroups({ roleRef: ref, subjects: given = [] }: Binding): void {
+function defaultGroups({ roleRef: ref, subjects: boundSubjects = [] }: Binding): void {
   ref.apiGroup ||= rbacGroup
-  for (const one of given) if (one.kind === 'User' || one.kind === 'Group') one.apiGroup ||= rbacGroup
+  for (const boundSubject of boundSubjects)
+    if (boundSubject.kind === 'User' || boundSubject.kind === 'Group') boundSubject.apiGroup ||= rbacGroup
 }
 
 /** Upstream: pkg/apis/rbac/validation, ValidatePolicyRule. */
@@ -142,7 +143,7 @@ function ruleErrors(rule: Partial<PolicyRule>, field: string, { namespaced }: { 
 
 /** Upstream: pkg/apis/rbac/validation, ValidateRoleBinding and its update. */
 function bindingErrors(
-  { roleRef: ref, subjects: given = [] }: Binding,
+  { roleRef: ref, subjects: boundSubjects = [] }: Binding,
   old: Binding | undefined,
   kinds: readonly string[],
 ): FieldError[] {
@@ -156,7 +157,9 @@ function bindingErrors(
       pathSegmentProblems(ref.name).map((problem) => invalid('roleRef.name', ref.name, problem)),
     )
   const isNamespaced = kinds.includes('Role')
-  given.forEach((one, index) => appendAll(errors, subjectErrors(one, `subjects[${index}]`, isNamespaced)))
+  boundSubjects.forEach((boundSubject, index) =>
+    appendAll(errors, subjectErrors(boundSubject, `subjects[${index}]`, isNamespaced)),
+  )
   if (old && !equal(old.roleRef, ref)) {
     // Upstream prints its internal type.
     const printed = { APIGroup: ref.apiGroup, Kind: ref.kind, Name: ref.name }

@@ -100,9 +100,9 @@ const declaredMutating = defineKind({
       .optional(),
   },
   default({ webhooks = [] }) {
-    for (const one of webhooks as Webhook[]) {
-      setDefaults(one)
-      one.reinvocationPolicy ??= 'Never'
+    for (const webhook of webhooks as Webhook[]) {
+      setDefaults(webhook)
+      webhook.reinvocationPolicy ??= 'Never'
     }
   },
   validate: ({ webhooks = [] }) => webhookErrors(webhooks as Webhook[], true),
@@ -119,54 +119,54 @@ const declaredValidating = defineKind({
   doc: 'Webhooks that can reject write requests.',
   fields: { webhooks: s.list(s.object(webhook)).listMap('name').optional() },
   default({ webhooks = [] }) {
-    for (const one of webhooks as Webhook[]) setDefaults(one)
+    for (const webhook of webhooks as Webhook[]) setDefaults(webhook)
   },
   validate: ({ webhooks = [] }) => webhookErrors(webhooks as Webhook[], false),
 })
 export const ValidatingWebhookConfiguration = declaredValidating as unknown as DeclaredKind<ValidatingWebhookConfiguration>
 
-function setDefaults(one: Webhook): void {
-  one.failurePolicy ??= 'Fail'
-  one.matchPolicy ??= 'Equivalent'
-  one.namespaceSelector ??= {}
-  one.objectSelector ??= {}
-  one.timeoutSeconds ??= 10
-  for (const rule of one.rules ?? []) rule.scope ??= '*'
-  if (one.clientConfig?.service) one.clientConfig.service.port ??= 443
+function setDefaults(webhook: Webhook): void {
+  webhook.failurePolicy ??= 'Fail'
+  webhook.matchPolicy ??= 'Equivalent'
+  webhook.namespaceSelector ??= {}
+  webhook.objectSelector ??= {}
+  webhook.timeoutSeconds ??= 10
+  for (const rule of webhook.rules ?? []) rule.scope ??= '*'
+  if (webhook.clientConfig?.service) webhook.clientConfig.service.port ??= 443
 }
 
 function webhookErrors(webhooks: readonly Webhook[], mutating: boolean): FieldError[] {
-  const seen = new Set<string>()
-  return webhooks.flatMap((one, index) => {
-    const at = `webhooks[${index}]`
-    const errors = errorsOf(one, at, mutating)
-    if (seen.has(one.name)) errors.push(duplicate(`${at}.name`, one.name))
-    seen.add(one.name)
+  const seenNames = new Set<string>()
+  return webhooks.flatMap((webhook, index) => {
+    const path = `webhooks[${index}]`
+    const errors = errorsOfWebhook(webhook, path, mutating)
+    if (seenNames.has(webhook.name)) errors.push(duplicate(`${path}.name`, webhook.name))
+    seenNames.add(webhook.name)
     return errors
   })
 }
 
-function errorsOf(one: Webhook, at: string, mutating: boolean): FieldError[] {
-  const errors: FieldError[] = [...qualifiedNameErrors(one.name, `${at}.name`)]
+function errorsOfWebhook(webhook: Webhook, path: string, mutating: boolean): FieldError[] {
+  const errors: FieldError[] = [...qualifiedNameErrors(webhook.name, `${path}.name`)]
   const checkEnum = (field: keyof Webhook, values: readonly string[]) => {
-    const value = one[field]
-    if (value !== undefined && !values.includes(value as string)) errors.push(notSupported(`${at}.${field}`, value, values))
+    const value = webhook[field]
+    if (value !== undefined && !values.includes(value as string)) errors.push(notSupported(`${path}.${field}`, value, values))
   }
-  appendAll(errors, reviewVersionErrors(one.admissionReviewVersions ?? [], `${at}.admissionReviewVersions`))
-  one.rules?.forEach((rule, index) => appendAll(errors, admissionRuleErrors(rule, `${at}.rules[${index}]`)))
+  appendAll(errors, reviewVersionErrors(webhook.admissionReviewVersions ?? [], `${path}.admissionReviewVersions`))
+  webhook.rules?.forEach((rule, index) => appendAll(errors, admissionRuleErrors(rule, `${path}.rules[${index}]`)))
   checkEnum('failurePolicy', ['Fail', 'Ignore'])
   checkEnum('matchPolicy', ['Equivalent', 'Exact'])
-  if (!one.sideEffects) errors.push(required(`${at}.sideEffects`, 'must specify one of None, NoneOnDryRun'))
+  if (!webhook.sideEffects) errors.push(required(`${path}.sideEffects`, 'must specify one of None, NoneOnDryRun'))
   else checkEnum('sideEffects', ['None', 'NoneOnDryRun'])
-  if (one.timeoutSeconds !== undefined && (one.timeoutSeconds > 30 || one.timeoutSeconds < 1)) {
-    errors.push(invalid(`${at}.timeoutSeconds`, one.timeoutSeconds, 'the timeout value must be between 1 and 30 seconds'))
+  if (webhook.timeoutSeconds !== undefined && (webhook.timeoutSeconds > 30 || webhook.timeoutSeconds < 1)) {
+    errors.push(invalid(`${path}.timeoutSeconds`, webhook.timeoutSeconds, 'the timeout value must be between 1 and 30 seconds'))
   }
   for (const field of ['namespaceSelector', 'objectSelector'] as const) {
-    appendAll(errors, labelSelectorErrors(one[field], `${at}.${field}`))
+    appendAll(errors, labelSelectorErrors(webhook[field], `${path}.${field}`))
   }
   if (mutating) checkEnum('reinvocationPolicy', ['IfNeeded', 'Never'])
-  appendAll(errors, clientConfigErrors(one.clientConfig, `${at}.clientConfig`))
-  appendAll(errors, matchConditionErrors(one.matchConditions ?? [], `${at}.matchConditions`))
+  appendAll(errors, clientConfigErrors(webhook.clientConfig, `${path}.clientConfig`))
+  appendAll(errors, matchConditionErrors(webhook.matchConditions ?? [], `${path}.matchConditions`))
   return errors
 }
 
@@ -182,8 +182,8 @@ function qualifiedNameErrors(name: string, field: string): FieldError[] {
 export const AdmissionReviewVersions: readonly string[] = ['v1', 'v1beta1']
 
 function reviewVersionErrors(versions: readonly string[], field: string): FieldError[] {
-  const known = AdmissionReviewVersions.join(', ')
-  if (versions.length === 0) return [required(field, `must specify one of ${known}`)]
+  const knownVersions = AdmissionReviewVersions.join(', ')
+  if (versions.length === 0) return [required(field, `must specify one of ${knownVersions}`)]
   const errors: FieldError[] = []
   const repeated = repeats(versions)
   versions.forEach((version, index) => {
@@ -191,7 +191,7 @@ function reviewVersionErrors(versions: readonly string[], field: string): FieldE
     else for (const problem of dns1035LabelProblems(version)) errors.push(invalid(`${field}[${index}]`, version, problem))
   })
   if (!versions.some((version) => AdmissionReviewVersions.includes(version))) {
-    errors.push(invalid(field, versions, `must include at least one of ${known}`))
+    errors.push(invalid(field, versions, `must include at least one of ${knownVersions}`))
   }
   return errors
 }
@@ -199,27 +199,27 @@ function reviewVersionErrors(versions: readonly string[], field: string): FieldE
 const operations = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE']
 
 /** Validation errors of a rule of a webhook or a policy. */
-export function admissionRuleErrors(rule: WebhookRule, at: string): FieldError[] {
+export function admissionRuleErrors(rule: WebhookRule, path: string): FieldError[] {
   const errors: FieldError[] = []
   const checkWildcard = (field: 'apiGroups' | 'apiVersions' | 'operations', noun: string) => {
     const values = rule[field] ?? []
-    if (values.length === 0) errors.push(required(`${at}.${field}`))
+    if (values.length === 0) errors.push(required(`${path}.${field}`))
     else if (values.length > 1 && values.includes('*')) {
-      errors.push(invalid(`${at}.${field}`, values, `if '*' is present, must not specify other ${noun}`))
+      errors.push(invalid(`${path}.${field}`, values, `if '*' is present, must not specify other ${noun}`))
     }
   }
   checkWildcard('apiGroups', 'API groups')
   checkWildcard('apiVersions', 'API versions')
   rule.apiVersions?.forEach((version, index) => {
-    if (version === '') errors.push(required(`${at}.apiVersions[${index}]`))
+    if (version === '') errors.push(required(`${path}.apiVersions[${index}]`))
   })
-  appendAll(errors, resourceErrors(rule.resources ?? [], `${at}.resources`))
+  appendAll(errors, resourceErrors(rule.resources ?? [], `${path}.resources`))
   if (rule.scope !== undefined && !['*', 'Cluster', 'Namespaced'].includes(rule.scope)) {
-    errors.push(notSupported(`${at}.scope`, rule.scope, ['*', 'Cluster', 'Namespaced']))
+    errors.push(notSupported(`${path}.scope`, rule.scope, ['*', 'Cluster', 'Namespaced']))
   }
   checkWildcard('operations', 'operations')
   rule.operations?.forEach((operation, index) => {
-    if (!operations.includes(operation)) errors.push(notSupported(`${at}.operations[${index}]`, operation, operations))
+    if (!operations.includes(operation)) errors.push(notSupported(`${path}.operations[${index}]`, operation, operations))
   })
   return errors
 }
@@ -260,36 +260,36 @@ export function matchConditionErrors(
   scope?: AdmissionScope,
 ): FieldError[] {
   if (conditions.length > MaxConditions) return [tooMany(field, conditions.length, MaxConditions)]
-  const seen = new Set<string>()
+  const seenNames = new Set<string>()
   return conditions.flatMap(({ name, expression }, index) => {
-    const at = `${field}[${index}]`
+    const path = `${field}[${index}]`
     const errors: FieldError[] = []
-    if (!expression?.trim()) errors.push(required(`${at}.expression`))
+    if (!expression?.trim()) errors.push(required(`${path}.expression`))
     else {
       const problem = matchConditionProblem(expression, scope)
-      if (problem !== undefined) errors.push(invalid(`${at}.expression`, expression, problem))
+      if (problem !== undefined) errors.push(invalid(`${path}.expression`, expression, problem))
     }
-    if (!name) errors.push(required(`${at}.name`))
-    else for (const problem of qualifiedNameProblems(name)) errors.push(invalid(`${at}.name`, name, problem))
-    if (seen.has(name)) errors.push(duplicate(`${at}.name`, name))
-    seen.add(name)
+    if (!name) errors.push(required(`${path}.name`))
+    else for (const problem of qualifiedNameProblems(name)) errors.push(invalid(`${path}.name`, name, problem))
+    if (seenNames.has(name)) errors.push(duplicate(`${path}.name`, name))
+    seenNames.add(name)
     return errors
   })
 }
 
 /** Validation errors of the address of an admission or conversion webhook. */
-export function clientConfigErrors(config: WebhookClientConfig | undefined, at: string): FieldError[] {
+export function clientConfigErrors(config: WebhookClientConfig | undefined, path: string): FieldError[] {
   const { url, service } = config ?? {}
-  if ((url === undefined) === (service === undefined)) return [required(at, 'exactly one of url or service is required')]
-  if (url !== undefined) return urlErrors(url, `${at}.url`)
+  if ((url === undefined) === (service === undefined)) return [required(path, 'exactly one of url or service is required')]
+  if (url !== undefined) return urlErrors(url, `${path}.url`)
   const errors: FieldError[] = []
-  if (!service?.name) errors.push(required(`${at}.service.name`))
-  if (!service?.namespace) errors.push(required(`${at}.service.namespace`))
-  const { port, path } = service ?? {}
+  if (!service?.name) errors.push(required(`${path}.service.name`))
+  if (!service?.namespace) errors.push(required(`${path}.service.namespace`))
+  const { port, path: servicePath } = service ?? {}
   if (port !== undefined && (port < 1 || port > 65535)) {
-    errors.push(invalid(`${at}.service.port`, port, 'port is not valid: must be between 1 and 65535, inclusive'))
+    errors.push(invalid(`${path}.service.port`, port, 'port is not valid: must be between 1 and 65535, inclusive'))
   }
-  return [...errors, ...pathProblems(path ?? '').map((problem) => invalid(`${at}.service.path`, path, problem))]
+  return [...errors, ...pathProblems(servicePath ?? '').map((problem) => invalid(`${path}.service.path`, servicePath, problem))]
 }
 
 function pathProblems(path: string): string[] {
@@ -307,17 +307,17 @@ function pathProblems(path: string): string[] {
 }
 
 function urlErrors(text: string, field: string): FieldError[] {
-  const form = '; desired format: https://host[/path]'
+  const formHint = '; desired format: https://host[/path]'
   const url = URL.parse(text)
   if (!url && !/^[a-z][a-z0-9+.-]*:/i.test(text)) {
-    const hasScheme = invalid(field, '', `'https' is the only allowed URL scheme${form}`)
-    return [hasScheme, invalid(field, '', `host must be specified${form}`)]
+    const hasScheme = invalid(field, '', `'https' is the only allowed URL scheme${formHint}`)
+    return [hasScheme, invalid(field, '', `host must be specified${formHint}`)]
   }
-  if (!url) return [required(field, `url must be a valid URL: ${JSON.stringify(text)} cannot be parsed${form}`)]
+  if (!url) return [required(field, `url must be a valid URL: ${JSON.stringify(text)} cannot be parsed${formHint}`)]
   const errors: FieldError[] = []
   const scheme = url.protocol.slice(0, -1)
-  if (scheme !== 'https') errors.push(invalid(field, scheme, `'https' is the only allowed URL scheme${form}`))
-  if (url.host === '') errors.push(invalid(field, url.host, `host must be specified${form}`))
+  if (scheme !== 'https') errors.push(invalid(field, scheme, `'https' is the only allowed URL scheme${formHint}`))
+  if (url.host === '') errors.push(invalid(field, url.host, `host must be specified${formHint}`))
   if (url.username !== '' || url.password !== '') {
     const user = url.password === '' ? url.username : `${url.username}:${url.password}`
     errors.push(invalid(field, user, 'user information is not permitted in the URL'))

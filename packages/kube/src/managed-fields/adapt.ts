@@ -13,8 +13,8 @@ const adapted = new WeakMap<FieldSet, WeakMap<Type, FieldSet>>()
  * it needs no change. Upstream: the change from atomic to granular changes no ownership.
  */
 export function adaptToType(type: Type, set: FieldSet): FieldSet {
-  const known = adapted.get(set)?.get(type)
-  if (known) return known
+  const cached = adapted.get(set)?.get(type)
+  if (cached) return cached
   const result = adapt(type, set, false)
   const byType = adapted.get(set) ?? new WeakMap<Type, FieldSet>()
   adapted.set(set, byType.set(type, result))

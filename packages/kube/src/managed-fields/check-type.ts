@@ -47,7 +47,7 @@ function checkScalar(scalar: ScalarType, value: unknown, path: string, report: R
 function checkList(list: ListType, value: unknown, path: string, report: Report, duplicates: boolean): void {
   if (value === null || value === undefined) return
   if (!Array.isArray(value)) return report(path, `expected list, got &{${goText(value)}}`)
-  const seen = new Set<string>()
+  const seenElements = new Set<string>()
   for (const [index, item] of value.entries()) {
     let element = `i:${index}`
     if (!list.atomic) {
@@ -56,8 +56,8 @@ function checkList(list: ListType, value: unknown, path: string, report: Report,
       } catch (err) {
         return report(path, `element ${index}: ${(err as Error).message}`)
       }
-      if (seen.has(element) && !duplicates) report(path, `duplicate entries for key ${elementText(element)}`)
-      seen.add(element)
+      if (seenElements.has(element) && !duplicates) report(path, `duplicate entries for key ${elementText(element)}`)
+      seenElements.add(element)
     }
     check(list.element, item, path + (list.atomic ? `[${index}]` : elementText(element)), report, duplicates)
   }

@@ -28,7 +28,7 @@ export function* compareTyped(type: Type, before: unknown, after: unknown): Work
   if (before === undefined || sameForm(oldForm, newForm)) {
     return withContainer(yield* compareForm(newForm, before, after), before, after)
   }
-  // A value that changed its form is compared in both forms.
+  // A value that changed its form (such as from a list to a map) is compared in both forms.
   return unionOf((yield* compareForm(oldForm, before, after)).fields, (yield* compareForm(newForm, before, after)).fields)
 }
 
@@ -47,13 +47,13 @@ export const withoutDifferences = (set: FieldSet, { added, removed, modified }: 
   difference(difference(difference(set, modified), added), removed)
 
 /** Differences of two values, and whether the values are leaves. */
-interface Found {
+interface TypedComparison {
   readonly fields: Comparison
   readonly isLeaf: boolean
 }
 
 /** A container that is added or removed counts as a field itself. */
-function withContainer({ fields, isLeaf }: Found, before: unknown, after: unknown): Comparison {
+function withContainer({ fields, isLeaf }: TypedComparison, before: unknown, after: unknown): Comparison {
   if (isLeaf) return fields
   if (before === undefined) return { ...fields, added: { ...fields.added, owned: true } }
   if (after === undefined) return { ...fields, removed: { ...fields.removed, owned: true } }
@@ -62,33 +62,37 @@ function withContainer({ fields, isLeaf }: Found, before: unknown, after: unknow
 
 const sameForm = (a: Type, b: Type): boolean => a.map === b.map && a.list === b.list && a.scalar === b.scalar
 
-function* compareForm({ map, scalar, list }: Type, before: unknown, after: unknown): Work<Found> {
+function* compareForm({ map, scalar, list }: Type, before: unknown, after: unknown): Work<TypedComparison> {
   if (map) return yield* compareMap(map, before, after)
   if (list && !scalar) return yield* compareList(list, before, after)
   return compareLeaf(before, after)
 }
 
-const compareLeaf = (before: unknown, after: unknown): Found => ({ fields: leafComparison(before, after), isLeaf: true })
+const compareLeaf = (before: unknown, after: unknown): TypedComparison => ({
+  fields: leafComparison(before, after),
+  isLeaf: true,
+})
 
 const leafComparison = (before: unknown, after: unknown): Comparison =>
   before === undefined ? addedLeaf : after === undefined ? removedLeaf : equal(before, after) ? same : modifiedLeaf
 
-/** Compares members. A short way for scalars, which are leaves in every type. */
+/** Compares two members. Scalars are compared directly, because they are leaves in every type. */
 function* compareMember(type: Type, before: unknown, after: unknown): Work<Comparison> {
   return isScalar(before) && isScalar(after) ? leafComparison(before, after) : yield* compareTyped(type, before, after)
 }
 
 const isScalar = (value: unknown): boolean => typeof value !== 'object' || value === null
 
-function* compareMap(map: MapType, before: unknown, after: unknown): Work<Found> {
+function* compareMap(map: MapType, before: unknown, after: unknown): Work<TypedComparison> {
   const [left, right] = [isRecord(before) ? before : {}, isRecord(after) ? after : {}]
   const [leftNames, rightNames] = [Object.keys(left), Object.keys(right)]
   if (map.atomic || (leftNames.length === 0 && rightNames.length === 0)) return compareLeaf(before, after)
   const parts = new Parts()
   let count = 0
   for (const name of leftNames) {
-    const mine = Object.hasOwn(right, name) ? right[name] : undefined
-    if (left[name] !== mine) parts.add(fieldElement(name), yield* compareMember(memberType(map, name) ?? {}, left[name], mine))
+    const newValue = Object.hasOwn(right, name) ? right[name] : undefined
+    if (left[name] !== newValue)
+      parts.add(fieldElement(name), yield* compareMember(memberType(map, name) ?? {}, left[name], newValue))
     if (++count % PieceSize === 0) yield
   }
   for (const name of rightNames) {
@@ -99,7 +103,7 @@ function* compareMap(map: MapType, before: unknown, after: unknown): Work<Found>
   return { fields: parts.comparison(), isLeaf: false }
 }
 
-function* compareList(list: ListType, before: unknown, after: unknown): Work<Found> {
+function* compareList(list: ListType, before: unknown, after: unknown): Work<TypedComparison> {
   const [left, right] = [Array.isArray(before) ? before : [], Array.isArray(after) ? after : []]
   if (list.atomic || (left.length === 0 && right.length === 0)) return compareLeaf(before, after)
   const [leftItems, rightItems] = [yield* groupItems(list, left), yield* groupItems(list, right)]

@@ -22,24 +22,24 @@ export function extractFields(type: Type, value: unknown, fields: FieldSet, opti
 function extractMembers(map: MapType, value: Record<string, unknown>, fields: FieldSet, options: ExtractOptions): unknown {
   const names = Object.keys(value)
   if (map.atomic || names.length === 0) return value
-  const kept: Record<string, unknown> = {}
+  const members: Record<string, unknown> = {}
   for (const name of names) {
-    const found = fields.children.get(fieldElement(name))
-    if (found) setMember(kept, name, extractFields(memberType(map, name) ?? {}, value[name], found, options))
+    const subset = fields.children.get(fieldElement(name))
+    if (subset) setMember(members, name, extractFields(memberType(map, name) ?? {}, value[name], subset, options))
   }
-  return Object.keys(kept).length > 0 ? kept : null
+  return Object.keys(members).length > 0 ? members : null
 }
 
 function extractItems(list: ListType, value: readonly unknown[], fields: FieldSet, options: ExtractOptions): unknown {
   if (list.atomic || value.length === 0) return value
-  const kept: unknown[] = []
+  const items: unknown[] = []
   for (const item of value) {
-    const found = fields.children.get(itemElement(list, item))
-    if (!found) continue
-    const isWhole = found.children.size === 0
-    kept.push(isWhole ? item : withKeys(list, item, extractFields(list.element, item, found, options), options))
+    const subset = fields.children.get(itemElement(list, item))
+    if (!subset) continue
+    const isWhole = subset.children.size === 0
+    items.push(isWhole ? item : withKeys(list, item, extractFields(list.element, item, subset, options), options))
   }
-  return kept.length > 0 ? kept : null
+  return items.length > 0 ? items : null
 }
 
 function withKeys(list: ListType, item: unknown, extracted: unknown, { keepKeys }: ExtractOptions): unknown {

@@ -24,10 +24,10 @@ export const isEmpty = (set: FieldSet | undefined): boolean => set === undefined
 
 /** A node with these children, without the empty ones. */
 export function fieldSet(owned: boolean, children: Iterable<readonly [PathElement, FieldSet | undefined]>): FieldSet {
-  const kept = new Map<PathElement, FieldSet>()
-  for (const [element, child] of children) if (child !== undefined && !isEmpty(child)) kept.set(element, child)
-  if (kept.size === 0) return owned ? leaf : emptySet
-  return { owned, children: kept }
+  const nonEmpty = new Map<PathElement, FieldSet>()
+  for (const [element, child] of children) if (child !== undefined && !isEmpty(child)) nonEmpty.set(element, child)
+  if (nonEmpty.size === 0) return owned ? leaf : emptySet
+  return { owned, children: nonEmpty }
 }
 
 /** The set of the given paths. */
@@ -48,10 +48,10 @@ export function union(a: FieldSet, b: FieldSet): FieldSet {
   const children = new Map(a.children)
   let isChanged = b.owned && !a.owned
   for (const [element, child] of b.children) {
-    const mine = a.children.get(element)
-    const both = mine === undefined ? child : union(mine, child)
-    if (both !== mine) {
-      children.set(element, both)
+    const childOfA = a.children.get(element)
+    const united = childOfA === undefined ? child : union(childOfA, child)
+    if (united !== childOfA) {
+      children.set(element, united)
       isChanged = true
     }
   }
@@ -72,25 +72,25 @@ export function intersection(a: FieldSet, b: FieldSet): FieldSet {
 
 /** Fields of `a` that are not in `b`. Fields below a field of `b` stay. */
 export function difference(a: FieldSet, b: FieldSet): FieldSet {
-  return without(a, b, (mine, theirs) => difference(mine, theirs))
+  return without(a, b, (childOfA, childOfB) => difference(childOfA, childOfB))
 }
 
 /** Fields of `a` that are neither in `b` nor below a field of `b`. */
 export function recursiveDifference(a: FieldSet, b: FieldSet): FieldSet {
-  return without(a, b, (mine, theirs) => (theirs.owned ? emptySet : recursiveDifference(mine, theirs)))
+  return without(a, b, (childOfA, childOfB) => (childOfB.owned ? emptySet : recursiveDifference(childOfA, childOfB)))
 }
 
-function without(a: FieldSet, b: FieldSet, subtract: (mine: FieldSet, theirs: FieldSet) => FieldSet): FieldSet {
+function without(a: FieldSet, b: FieldSet, subtract: (childOfA: FieldSet, childOfB: FieldSet) => FieldSet): FieldSet {
   if (isEmpty(a) || isEmpty(b)) return a
   let children: Map<PathElement, FieldSet> | undefined
-  for (const [element, theirs] of b.children) {
-    const mine = a.children.get(element)
-    if (!mine) continue
-    const left = subtract(mine, theirs)
-    if (left === mine) continue
+  for (const [element, childOfB] of b.children) {
+    const childOfA = a.children.get(element)
+    if (!childOfA) continue
+    const remaining = subtract(childOfA, childOfB)
+    if (remaining === childOfA) continue
     children ??= new Map(a.children)
-    if (isEmpty(left)) children.delete(element)
-    else children.set(element, left)
+    if (isEmpty(remaining)) children.delete(element)
+    else children.set(element, remaining)
   }
   const owned = a.owned && !b.owned
   if (!children && owned === a.owned) return a

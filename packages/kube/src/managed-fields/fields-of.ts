@@ -24,7 +24,7 @@ export function* fieldsIn(type: Type, value: unknown): Work<FieldSet> {
   return Array.isArray(value) ? yield* fieldsInList(list!, value) : emptySet
 }
 
-/** Most values are scalars: these need no work of their own. */
+/** Returns the fields of a value: at once for a scalar, as most values are, and otherwise as work. */
 const fieldsBelow = (type: Type, value: unknown): FieldSet | Work<FieldSet> => {
   if (typeof value === 'object' && value !== null) return fieldsIn(type, value)
   const { map, scalar, list } = formsOf(type, value)
@@ -39,8 +39,8 @@ function* fieldsInMap(map: MapType, value: Readonly<Record<string, unknown>>): W
     if (++count % PieceSize === 0) yield
     const member = value[name]
     if (member === undefined) continue
-    const found = fieldsBelow(memberType(map, name) ?? {}, member)
-    const below = 'owned' in found ? found : yield* found
+    const pending = fieldsBelow(memberType(map, name) ?? {}, member)
+    const below = 'owned' in pending ? pending : yield* pending
     const isEmpty = member === null || (isRecord(member) && Object.keys(member).length === 0)
     children.set(fieldElement(name), isEmpty || !map.fields.has(name) ? asOwned(below) : below)
   }
@@ -53,9 +53,9 @@ function* fieldsInList(list: ListType, value: readonly unknown[]): Work<FieldSet
   for (const item of value) {
     if (++count % PieceSize === 0) yield
     const element = itemElement(list, item)
-    const found = fieldsBelow(list.element, item)
+    const pending = fieldsBelow(list.element, item)
     // Duplicate items are one value together, without fields below.
-    children.set(element, children.has(element) ? leaf : asOwned('owned' in found ? found : yield* found))
+    children.set(element, children.has(element) ? leaf : asOwned('owned' in pending ? pending : yield* pending))
   }
   return fieldSet(false, children)
 }
@@ -87,33 +87,33 @@ export function removeFields(type: Type, value: unknown, fields: FieldSet): unkn
 
 function removeFromMap(map: MapType, value: unknown, fields: FieldSet): unknown {
   if (map.atomic || !isRecord(value)) return null
-  const left: Record<string, unknown> = {}
+  const remaining: Record<string, unknown> = {}
   let isTouched = false
   for (const name of Object.keys(value)) {
-    const found = fields.children.get(fieldElement(name))
-    if (found?.owned) continue
-    if (found) isTouched = true
-    setMember(left, name, found ? removeBelow(memberType(map, name) ?? {}, value[name], found) : value[name])
+    const subset = fields.children.get(fieldElement(name))
+    if (subset?.owned) continue
+    if (subset) isTouched = true
+    setMember(remaining, name, subset ? removeBelow(memberType(map, name) ?? {}, value[name], subset) : value[name])
   }
-  return Object.keys(left).length > 0 || isTouched ? left : null
+  return Object.keys(remaining).length > 0 || isTouched ? remaining : null
 }
 
 function removeFromList(list: ListType, value: unknown, fields: FieldSet): unknown {
   if (list.atomic || !Array.isArray(value)) return null
-  const left: unknown[] = []
+  const remaining: unknown[] = []
   let isTouched = false
   for (const item of value) {
-    const found = fields.children.get(itemElement(list, item))
-    if (found?.owned) continue
-    if (found) isTouched = true
-    left.push(found ? removeBelow(list.element, item, found) : item)
+    const subset = fields.children.get(itemElement(list, item))
+    if (subset?.owned) continue
+    if (subset) isTouched = true
+    remaining.push(subset ? removeBelow(list.element, item, subset) : item)
   }
-  return left.length > 0 || isTouched ? left : null
+  return remaining.length > 0 || isTouched ? remaining : null
 }
 
 /** Removes fields from a container that itself stays, possibly empty. */
 function removeBelow(type: Type, value: unknown, fields: FieldSet): unknown {
-  const left = removeFields(type, value, fields)
-  if (left !== null) return left
+  const remaining = removeFields(type, value, fields)
+  if (remaining !== null) return remaining
   return isRecord(value) ? {} : Array.isArray(value) ? [] : null
 }

@@ -16,8 +16,8 @@ const encoded = new WeakMap<FieldSet, FieldsV1>()
 export function decodeFields(fields: unknown): FieldSet {
   if (fields === null || fields === undefined) return emptySet
   if (!isRecord(fields)) throw new Error('fieldsV1 is not an object')
-  const known = decoded.get(fields)
-  if (known) return known
+  const cached = decoded.get(fields)
+  if (cached) return cached
   const set = decodeText(JSON.stringify(fields), fields)
   if (Object.isFrozen(fields)) {
     decoded.set(fields, set)
@@ -32,8 +32,8 @@ const MostTexts = 64
 const LongestText = 8192
 
 function decodeText(text: string, fields: Record<string, unknown>): FieldSet {
-  const known = texts.get(text)
-  if (known) return known
+  const cached = texts.get(text)
+  if (cached) return cached
   const set = decodeChildren(fields, false)
   if (text.length > LongestText) return set
   texts.set(text, set)
@@ -61,16 +61,16 @@ function decodeChildren(fields: Record<string, unknown>, owned: boolean): FieldS
 /** Sets that were encoded last: entries of one manager are often equal in all objects of a kind. */
 const recent: FieldSet[] = []
 const MostRecent = 16
-/** Nodes of a set that is kept: sixteen sets of 200,000 fields would occupy hundreds of megabytes. */
+/** Maximum number of nodes of a set in `recent`: sixteen sets of 200,000 fields would occupy hundreds of megabytes. */
 const MostNodes = 2000
 
 /** Encodes a set as FieldsV1, elements in order. Frozen, and the same object for the same set. */
 export function* encodeFields(set: FieldSet): Work<FieldsV1> {
-  const known = encoded.get(set)
-  if (known) return known
+  const cached = encoded.get(set)
+  if (cached) return cached
   const isKept = nodesLeft(set, MostNodes) >= 0
-  const twin = isKept ? recent.find((one) => sameSet(one, set)) : undefined
-  if (twin) return encoded.get(twin)!
+  const equalSet = isKept ? recent.find((candidate) => sameSet(candidate, set)) : undefined
+  if (equalSet) return encoded.get(equalSet)!
   const fields = yield* encode(set)
   encoded.set(set, fields)
   decoded.set(fields, set)
@@ -82,15 +82,15 @@ export function* encodeFields(set: FieldSet): Work<FieldsV1> {
 
 /** Subtracts the number of nodes in the set from `nodes`. Stops counting when the result is negative. */
 function nodesLeft(set: FieldSet, nodes: number): number {
-  let left = nodes - set.children.size
+  let remaining = nodes - set.children.size
   for (const child of set.children.values()) {
-    if (left < 0) return left
-    left = nodesLeft(child, left)
+    if (remaining < 0) return remaining
+    remaining = nodesLeft(child, remaining)
   }
-  return left
+  return remaining
 }
 
-/** Shared by all fields without fields below them. */
+/** Encoded value of every field without fields below it. */
 const Nothing: FieldsV1 = Object.freeze({})
 
 function* encode(set: FieldSet, isItself = false): Work<FieldsV1> {

@@ -19,18 +19,18 @@ export function itemElement(list: ListType, item: unknown): PathElement {
 function keyedElement({ keys, element }: ListType, item: unknown): PathElement {
   if (item === null || item === undefined) throw new ItemError('associative list with keys may not have a null element')
   if (!isRecord(item)) throw new ItemError('associative list with keys may not have non-map elements')
-  const found: Record<string, unknown> = {}
+  const values: Record<string, unknown> = {}
   for (const key of keys) {
     const value = Object.hasOwn(item, key) && item[key] !== undefined ? item[key] : element.map?.fields.get(key)?.default
-    if (value !== undefined && (value !== null || Object.hasOwn(item, key))) found[key] = value
+    if (value !== undefined && (value !== null || Object.hasOwn(item, key))) values[key] = value
   }
-  if (Object.keys(found).length === 0) {
+  if (Object.keys(values).length === 0) {
     const names = keys.map((key) => JSON.stringify(key)).join(' ')
     throw new ItemError(
       `associative list with keys has an element that omits all key fields [${names}] (and doesn't have default values for any key fields)`,
     )
   }
-  return keyElement(found)
+  return keyElement(values)
 }
 
 function setElement(item: unknown): PathElement {

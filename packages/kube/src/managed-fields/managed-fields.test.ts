@@ -72,7 +72,7 @@ const update = (
   return next
 }
 
-/** One line an entry: `m Apply 00:01 {...}`. */
+/** Formats each entry as one line: `m Apply 00:01 {...}`. */
 const entryTexts = (object: KubeObject) =>
   (object.metadata.managedFields ?? []).map(
     ({ manager, operation, time, fieldsV1, subresource }) =>
@@ -193,7 +193,7 @@ describe('apply', () => {
 })
 
 describe('update', () => {
-  test('its manager owns the changed fields and added containers, and others lose them', () => {
+  test('its manager owns the changed fields and added containers, and all other managers lose them', () => {
     const live = stored(apply(undefined, 'm', { replicas: 1, color: 'red' }))
     const next = update(
       live,
@@ -313,7 +313,7 @@ describe('set algebra', () => {
       )
       .map(([owned, children]) => fieldSet(owned, children)),
   }))
-  const root = set.map((one) => ({ ...one, owned: false }))
+  const root = set.map((child) => ({ ...child, owned: false }))
   const same = (a: FieldSet, b: FieldSet) => expect(sameSet(a, b)).toBe(true)
 
   test('is correct for random sets', () => {
@@ -348,7 +348,7 @@ describe('the cache of encoded sets', () => {
   })
 })
 
-describe('an apply of many values yields between pieces', () => {
+describe('yields between pieces of work on many values', () => {
   const type = typeOfSchema(schema)
   const names = Array.from({ length: 10 * PieceSize }, (_, index) => `v${index}`)
   const map = { spec: { free: Object.fromEntries(names.map((name) => [name, 1])) } }
@@ -360,8 +360,8 @@ describe('an apply of many values yields between pieces', () => {
     ['to merge an applied list', () => merging(type, {}, list)],
     ['to list the fields of a map', () => fieldsIn(type, map)],
     ['to list the fields of a list', () => fieldsIn(type, list)],
-  ])('%s', (_, start) => {
-    const work = start()
+  ])('%s', (_, startWork) => {
+    const work = startWork()
     let pauses = 0
     while (!work.next().done) pauses++
     expect(pauses).toBeGreaterThanOrEqual(10)

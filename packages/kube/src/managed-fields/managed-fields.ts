@@ -69,8 +69,8 @@ export const updateManagedFields = (live: KubeObject | undefined, next: KubeObje
 
 /** `updateManagedFields` in pieces. The objects must not change meanwhile. */
 export function* managedFieldsUpdate(live: KubeObject | undefined, next: KubeObject, context: ManagedFieldsContext): Work<void> {
-  const given = next.metadata.managedFields
-  const entries = entriesFor(live, given, context)
+  const entriesOfDraft = next.metadata.managedFields
+  const entries = entriesFor(live, entriesOfDraft, context)
   delete next.metadata.managedFields
   // Upstream: an object without managedFields gets them only with the next apply.
   if (entries.size === 0 && live) return
@@ -87,13 +87,17 @@ export function* managedFieldsUpdate(live: KubeObject | undefined, next: KubeObj
 /** Returns the entries that an update starts from. */
 function entriesFor(
   live: KubeObject | undefined,
-  given: readonly ManagedFieldsEntry[] | undefined,
+  entriesOfDraft: readonly ManagedFieldsEntry[] | undefined,
   { subresource }: ManagedFieldsContext,
 ): Entries {
   const entriesOfLive = () => tryDecodeEntries(live?.metadata.managedFields) ?? new Map()
   if (subresource) return entriesOfLive()
-  if (given && (given.length === 0 || (given.length === 1 && Object.keys(given[0] ?? {}).length === 0))) return new Map()
-  const decoded = tryDecodeEntries(given)
+  if (
+    entriesOfDraft &&
+    (entriesOfDraft.length === 0 || (entriesOfDraft.length === 1 && Object.keys(entriesOfDraft[0] ?? {}).length === 0))
+  )
+    return new Map()
+  const decoded = tryDecodeEntries(entriesOfDraft)
   return decoded && decoded.size > 0 ? decoded : entriesOfLive()
 }
 
@@ -247,8 +251,8 @@ function* applyOrTakeOver(
     return yield* applyConfig(current, config, owners, id, versions, context)
   } catch (err) {
     if (!(err instanceof ApplyConflicts)) throw err
-    const own = context.manager === 'kubectl' && live ? unchangedSinceLastApplied(live, current) : undefined
-    const conflicts = own ? err.conflicts.filter((conflict) => !hasPath(own, conflict.path)) : err.conflicts
+    const lastApplied = context.manager === 'kubectl' && live ? unchangedSinceLastApplied(live, current) : undefined
+    const conflicts = lastApplied ? err.conflicts.filter((conflict) => !hasPath(lastApplied, conflict.path)) : err.conflicts
     if (conflicts.length === 0) return yield* applyConfig(current, config, owners, id, versions, { force: true })
     throw conflictError(conflicts)
   }
@@ -268,13 +272,13 @@ function conflictError(conflicts: ApplyConflicts['conflicts']): StatusError {
 }
 
 function schemaMismatch(
-  what: 'patch' | 'live',
+  role: 'patch' | 'live',
   { kind, apiVersion, metadata }: KubeObject,
   problems: readonly string[],
 ): StatusError {
   const { group, version } = parseApiVersion(apiVersion)
   const objectText = `${metadata.namespace ?? ''}/${(metadata.name as string | undefined) ?? ''}; ${group}/${version}, Kind=${kind}`
-  return new StatusError('', `failed to create typed ${what} object (${objectText}): ${problemsText(problems)}`)
+  return new StatusError('', `failed to create typed ${role} object (${objectText}): ${problemsText(problems)}`)
 }
 
 /**

@@ -18,7 +18,7 @@ export function* merging(type: Type, live: unknown, applied: unknown): Work<unkn
   return applied === undefined ? live : applied
 }
 
-/** A scalar that is applied to none or to another one replaces it in every type. */
+/** Whether the applied value replaces the live one: an applied scalar replaces a scalar or an absent value in every type. */
 const isReplaced = (live: unknown, applied: unknown): boolean => isScalar(live) && isScalar(applied)
 const isScalar = (value: unknown): boolean => typeof value !== 'object' || value === null
 
@@ -72,30 +72,30 @@ function* mergeList(list: ListType, live: unknown, applied: unknown): Work<unkno
   let count = 0
   while (l < leftItems.elements.length || r < rightItems.elements.length) {
     if (++count % PieceSize === 0) yield
-    const [mine, theirs] = [leftItems.elements[l], rightItems.elements[r]]
-    if (mine !== undefined && theirs !== undefined) {
-      if (mine === theirs) {
-        yield* take(mine)
+    const [liveElement, appliedElement] = [leftItems.elements[l], rightItems.elements[r]]
+    if (liveElement !== undefined && appliedElement !== undefined) {
+      if (liveElement === appliedElement) {
+        yield* take(liveElement)
         l++
         r++
         continue
       }
-      if (rightItems.byElement.has(mine) && nextShared < shared.length && shared[nextShared] !== mine) {
+      if (rightItems.byElement.has(liveElement) && nextShared < shared.length && shared[nextShared] !== liveElement) {
         // Both lists have this item, but in the applied order another shared item comes first. So it is taken later.
         l++
         continue
       }
     }
-    if (mine !== undefined) {
-      if (!rightItems.byElement.has(mine)) {
+    if (liveElement !== undefined) {
+      if (!rightItems.byElement.has(liveElement)) {
         merged.push(left![l])
         l++
         continue
       }
-      if (taken.has(mine)) l++
+      if (taken.has(liveElement)) l++
     }
-    if (theirs !== undefined) {
-      yield* take(theirs)
+    if (appliedElement !== undefined) {
+      yield* take(appliedElement)
       r++
     }
   }

@@ -142,11 +142,14 @@ function play({ schemaRef, type, converter, ignoreFilter, ignoredFields, steps }
     type: typeOf(schema, type ?? { namedType: apiVersion }),
     value,
   })
-  const known = (apiVersion: string) => type !== undefined || schemas[schema]!.types.some(({ name }) => name === apiVersion)
+  const isKnownVersion = (apiVersion: string) =>
+    type !== undefined || schemas[schema]!.types.some(({ name }) => name === apiVersion)
   const ignored = ignoreFilter ?? ignoredFields ?? {}
   const versions = {
     convert: (object: Typed, apiVersion: string) =>
-      known(apiVersion) ? typed(converters[converter]!(object.value, object.apiVersion, apiVersion), apiVersion) : undefined,
+      isKnownVersion(apiVersion)
+        ? typed(converters[converter]!(object.value, object.apiVersion, apiVersion), apiVersion)
+        : undefined,
     ignored: (apiVersion: string) => (ignored[apiVersion] === undefined ? undefined : decodeFields(ignored[apiVersion])),
   }
   let live: Typed | undefined
@@ -170,8 +173,8 @@ function play({ schemaRef, type, converter, ignoreFilter, ignoredFields, steps }
         return
       }
       if (op === 'extractThenForceApply') {
-        const mine = managers.get(manager)?.fields
-        const extracted = mine ? extractFields(before.type, before.value, leavesOf(mine), { keepKeys: true }) : null
+        const ownedFields = managers.get(manager)?.fields
+        const extracted = ownedFields ? extractFields(before.type, before.value, leavesOf(ownedFields), { keepKeys: true }) : null
         config = { ...config, value: mergeTyped(config.type, extracted ?? undefined, object) }
       }
       const result = atOnce(applyConfig(before, config, managers, manager, versions, { force: op !== 'apply' }))
@@ -226,89 +229,95 @@ for (const file of readdirSync(new URL('testdata/scenarios/', import.meta.url)).
 
 // Units
 
-const unit = (name: string): readonly (readonly [string, Record<string, any>])[] =>
-  (read(`units/${name}.json`).cases as Record<string, any>[]).map((one) => [one.name as string, one])
+const unitCases = (name: string): readonly (readonly [string, Record<string, any>])[] =>
+  (read(`units/${name}.json`).cases as Record<string, any>[]).map((testCase) => [testCase.name as string, testCase])
 const typeIn = ({ schemaRef, type }: Record<string, any>) => typeOf(schemaRef, type)
 
 describe('merging two values', () => {
-  test.each(unit('typed-merge'))('%s', (_, one) => {
-    expect(mergeTyped(typeIn(one), one.lhs, one.rhs)).toEqual(one.out)
+  test.each(unitCases('typed-merge'))('%s', (_, testCase) => {
+    expect(mergeTyped(typeIn(testCase), testCase.lhs, testCase.rhs)).toEqual(testCase.out)
   })
 })
 
 describe('comparing two values', () => {
-  test.each(unit('typed-compare'))('%s', (_, one) => {
-    const { added, removed, modified } = atOnce(compareTyped(typeIn(one), one.lhs, one.rhs))
-    sameFields(added, one.added)
-    sameFields(removed, one.removed)
-    sameFields(modified, one.modified)
+  test.each(unitCases('typed-compare'))('%s', (_, testCase) => {
+    const { added, removed, modified } = atOnce(compareTyped(typeIn(testCase), testCase.lhs, testCase.rhs))
+    sameFields(added, testCase.added)
+    sameFields(removed, testCase.removed)
+    sameFields(modified, testCase.modified)
   })
 })
 
 describe('the fields of a value', () => {
-  test.each(unit('typed-toFieldSet'))('%s', (_, one) => sameFields(fieldsOf(typeIn(one), one.object), one.fieldsV1))
+  test.each(unitCases('typed-toFieldSet'))('%s', (_, testCase) =>
+    sameFields(fieldsOf(typeIn(testCase), testCase.object), testCase.fieldsV1),
+  )
 })
 
 describe('removing and extracting fields', () => {
-  test.each(unit('typed-removeExtract'))('%s', (_, one) => {
-    const fields = decodeFields(one.fieldsV1)
-    expect(extractFields(typeIn(one), one.object, fields)).toEqual(one.extracted)
+  test.each(unitCases('typed-removeExtract'))('%s', (_, testCase) => {
+    const fields = decodeFields(testCase.fieldsV1)
+    expect(extractFields(typeIn(testCase), testCase.object, fields)).toEqual(testCase.extracted)
     // A container that becomes empty is null in v6.4.2, and an empty container in v6.3.2, which Kubernetes 1.36 and we use.
-    expect(emptyAsNull(removeFields(typeIn(one), one.object, fields))).toEqual(emptyAsNull(one.afterRemove))
+    expect(emptyAsNull(removeFields(typeIn(testCase), testCase.object, fields))).toEqual(emptyAsNull(testCase.afterRemove))
   })
-  test.each(unit('typed-reversibleExtract'))('%s', (_, one) => {
-    const type = typeIn(one)
-    const merged = mergeTyped(type, one.object, one.applied)
-    expect(merged).toEqual(one.merged)
-    const leaves = leavesOf(fieldsOf(type, one.applied))
-    sameFields(leaves, one.appliedLeavesFieldsV1)
-    expect(extractFields(type, merged, leaves)).toEqual(one.applied)
+  test.each(unitCases('typed-reversibleExtract'))('%s', (_, testCase) => {
+    const type = typeIn(testCase)
+    const merged = mergeTyped(type, testCase.object, testCase.applied)
+    expect(merged).toEqual(testCase.merged)
+    const leaves = leavesOf(fieldsOf(type, testCase.applied))
+    sameFields(leaves, testCase.appliedLeavesFieldsV1)
+    expect(extractFields(type, merged, leaves)).toEqual(testCase.applied)
   })
-  test.each(unit('typed-extractWithKeys'))('%s', (_, one) => {
-    expect(extractFields(typeIn(one), one.object, decodeFields(one.fieldsV1), { keepKeys: true })).toEqual(one.extracted)
+  test.each(unitCases('typed-extractWithKeys'))('%s', (_, testCase) => {
+    expect(extractFields(typeIn(testCase), testCase.object, decodeFields(testCase.fieldsV1), { keepKeys: true })).toEqual(
+      testCase.extracted,
+    )
   })
 })
 
 describe('checking a value against its type', () => {
-  test.each(unit('typed-validate'))('%s', (_, one) => {
-    expect(typeProblems(typeIn(one), one.object, { allowDuplicates: false }).length === 0).toBe(one.valid)
-    expect(typeProblems(typeIn(one), one.object, { allowDuplicates: true }).length === 0).toBe(one.validAllowingDuplicates)
+  test.each(unitCases('typed-validate'))('%s', (_, testCase) => {
+    expect(typeProblems(typeIn(testCase), testCase.object, { allowDuplicates: false }).length === 0).toBe(testCase.valid)
+    expect(typeProblems(typeIn(testCase), testCase.object, { allowDuplicates: true }).length === 0).toBe(
+      testCase.validAllowingDuplicates,
+    )
   })
 })
 
 describe('sets recorded under an older schema', () => {
-  test.each(unit('typed-reconcileFieldSet'))('%s', (_, one) => {
-    const old = decodeFields(one.oldFieldsV1)
-    const fixed = adaptToType(typeIn(one), old)
-    if (one.fixedFieldsV1 === null) expect(fixed).toBe(old)
-    else sameFields(fixed, one.fixedFieldsV1)
+  test.each(unitCases('typed-reconcileFieldSet'))('%s', (_, testCase) => {
+    const old = decodeFields(testCase.oldFieldsV1)
+    const fixed = adaptToType(typeIn(testCase), old)
+    if (testCase.fixedFieldsV1 === null) expect(fixed).toBe(old)
+    else sameFields(fixed, testCase.fixedFieldsV1)
   })
 })
 
 describe('set algebra', () => {
-  test.each(unit('fieldset-algebra'))('%s', (_, one) => {
-    const [a, b] = [decodeFields(one.a), decodeFields(one.b)]
-    sameFields(union(a, b), one.union)
-    sameFields(intersection(a, b), one.intersection)
-    sameFields(difference(a, b), one.difference)
-    sameFields(recursiveDifference(a, b), one.recursiveDifference)
-    sameFields(leavesOf(a), one.leavesOfA)
-    expect([sizeOf(a), sameSet(a, b)]).toEqual([one.sizeA, one.equal])
+  test.each(unitCases('fieldset-algebra'))('%s', (_, testCase) => {
+    const [a, b] = [decodeFields(testCase.a), decodeFields(testCase.b)]
+    sameFields(union(a, b), testCase.union)
+    sameFields(intersection(a, b), testCase.intersection)
+    sameFields(difference(a, b), testCase.difference)
+    sameFields(recursiveDifference(a, b), testCase.recursiveDifference)
+    sameFields(leavesOf(a), testCase.leavesOfA)
+    expect([sizeOf(a), sameSet(a, b)]).toEqual([testCase.sizeA, testCase.equal])
   })
 })
 
 describe('FieldsV1', () => {
-  test.each(unit('fieldset-serialization'))('%s', (_, one) => {
-    const decode = () => decodeFields(JSON.parse(one.input))
-    if (one.error) return expect(decode).toThrow()
+  test.each(unitCases('fieldset-serialization'))('%s', (_, testCase) => {
+    const decode = () => decodeFields(JSON.parse(testCase.input))
+    if (testCase.error) return expect(decode).toThrow()
     const set = decode()
-    expect(JSON.stringify(atOnce(encodeFields(set)))).toBe(one.normalized)
-    expect(pathsOf(set).map(pathText).sort()).toEqual([...(one.memberPaths as string[])].sort())
-    expect(sizeOf(set)).toBe(one.size)
+    expect(JSON.stringify(atOnce(encodeFields(set)))).toBe(testCase.normalized)
+    expect(pathsOf(set).map(pathText).sort()).toEqual([...(testCase.memberPaths as string[])].sort())
+    expect(sizeOf(set)).toBe(testCase.size)
   })
-  test.each(unit('pathElement'))('%s', (_, one) => {
-    const parse = () => parseElement(one.input)
-    if (one.error) {
+  test.each(unitCases('pathElement'))('%s', (_, testCase) => {
+    const parse = () => parseElement(testCase.input)
+    if (testCase.error) {
       let element: string | undefined
       try {
         element = parse()
@@ -318,6 +327,6 @@ describe('FieldsV1', () => {
       return expect(element).toBeUndefined()
     }
     const element = parse()!
-    expect([element, elementText(element)]).toEqual([one.serialized, one.string])
+    expect([element, elementText(element)]).toEqual([testCase.serialized, testCase.string])
   })
 })

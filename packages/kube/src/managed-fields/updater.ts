@@ -79,8 +79,8 @@ export function* ownersAfterUpdate(
   const before = adaptManagers(live, managers, versions)
   const { owners, comparison } = yield* takeFields(live, next, before, manager, versions, { force: true })
   yield
-  const mine = before.get(manager)?.fields ?? emptySet
-  const fields = union(union(difference(mine, comparison.removed), comparison.modified), comparison.added)
+  const ownedBefore = before.get(manager)?.fields ?? emptySet
+  const fields = union(union(difference(ownedBefore, comparison.removed), comparison.modified), comparison.added)
   const tracked = withoutIgnored(fields, versions.ignored(next.apiVersion))
   if (isEmpty(tracked)) owners.delete(manager)
   else owners.set(manager, { apiVersion: next.apiVersion, applied: false, fields: tracked })
@@ -172,8 +172,8 @@ function prune(merged: Typed, managers: Managers, last: Owned, apiVersion: strin
   const before = inVersion(merged, last.apiVersion, versions)
   if (!before) return merged
   const pruned = without(before, withDeclaredParents(before.type, last.fields))
-  const kept = keepOwned(before, pruned, managers, versions)
-  return inVersion(keepOthers(before, kept, last, versions), apiVersion, versions) ?? merged
+  const withOwned = keepOwned(before, pruned, managers, versions)
+  return inVersion(keepOthers(before, withOwned, last, versions), apiVersion, versions) ?? merged
 }
 
 const without = (object: Typed, fields: FieldSet): Typed => ({
@@ -189,21 +189,21 @@ function keepOwned(merged: Typed, pruned: Typed, managers: Managers, versions: V
     (a, b) => Number(b.apiVersion === pruned.apiVersion) - Number(a.apiVersion === pruned.apiVersion),
   )
   for (const { apiVersion, fields } of inOrder) byVersion.set(apiVersion, union(byVersion.get(apiVersion) ?? emptySet, fields))
-  let [whole, left] = [merged, pruned]
+  let [original, remaining] = [merged, pruned]
   for (const [apiVersion, owned] of byVersion) {
-    const [nextWhole, nextLeft] = [inVersion(whole, apiVersion, versions), inVersion(left, apiVersion, versions)]
+    const [nextWhole, nextLeft] = [inVersion(original, apiVersion, versions), inVersion(remaining, apiVersion, versions)]
     if (!nextWhole || !nextLeft) continue
     const fieldsToKeep = union(allFields(nextLeft), withDeclaredParents(nextWhole.type, owned))
-    whole = nextWhole
-    left = without(whole, difference(allFields(whole), fieldsToKeep))
+    original = nextWhole
+    remaining = without(original, difference(allFields(original), fieldsToKeep))
   }
-  return left
+  return remaining
 }
 
 /** Restores fields that the manager did not own before: its apply must not remove them. */
 function keepOthers(merged: Typed, pruned: Typed, last: Owned, versions: Versions): Typed {
-  const left = inVersion(pruned, last.apiVersion, versions)
-  if (!left) return merged
-  const removedFields = difference(allFields(merged), allFields(left))
+  const remaining = inVersion(pruned, last.apiVersion, versions)
+  if (!remaining) return merged
+  const removedFields = difference(allFields(merged), allFields(remaining))
   return without(merged, intersection(removedFields, withDeclaredParents(merged.type, last.fields)))
 }

@@ -26,8 +26,12 @@ test('an authority with an RSA key issues certificates as well', async () => {
   const { make, key } = authority('rsa')
   const ca = { certificate: make(), key }
   const issued = new X509Certificate((await issueCertificate(ca, clock, { commonName: 'x', usages: ['client'] })).certificate)
-  const own = new X509Certificate(ca.certificate)
-  expect([issued.checkIssued(own), issued.verify(own.publicKey), own.verify(own.publicKey)]).toEqual([true, true, true])
+  const certificate = new X509Certificate(ca.certificate)
+  expect([
+    issued.checkIssued(certificate),
+    issued.verify(certificate.publicKey),
+    certificate.verify(certificate.publicKey),
+  ]).toEqual([true, true, true])
 })
 
 test('the error for an unsupported key names its type', () => {
@@ -81,9 +85,9 @@ test('encoded lengths round-trip', () => {
     { maxLength: 4 },
   )
   fc.assert(
-    fc.property(parts, (given) => {
-      const read = elements(elements(sequence(...given.map(([tag, content]) => element(tag, content))))[0]!.content)
-      expect(read.map(({ tag, content }) => [tag, Buffer.compare(content, given.shift()![1])])).toEqual(
+    fc.property(parts, (contents) => {
+      const read = elements(elements(sequence(...contents.map(([tag, content]) => element(tag, content))))[0]!.content)
+      expect(read.map(({ tag, content }) => [tag, Buffer.compare(content, contents.shift()![1])])).toEqual(
         read.map(({ tag }) => [tag, 0]),
       )
     }),

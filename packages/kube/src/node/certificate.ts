@@ -53,7 +53,10 @@ export function certificatePEM({ subject, issuer, publicKey, from, until, use }:
 
 /** A distinguished name with organizations and one common name. */
 export const distinguishedName = (commonName: string, organizations: readonly string[] = []): Buffer =>
-  sequenceOf([...organizations.map((one) => attribute(ids.organization, one)), attribute(ids.commonName, commonName)])
+  sequenceOf([
+    ...organizations.map((organization) => attribute(ids.organization, organization)),
+    attribute(ids.commonName, commonName),
+  ])
 
 /** Key identifier that links a certificate with the key of its issuer. */
 export function keyIdentifier(publicKey: Buffer): Buffer {
@@ -72,10 +75,10 @@ export function subjectOf(certificate: Buffer): { readonly name: Buffer; readonl
   const listed = more.find(({ tag }) => tag === 0xa3)
   for (const extension of listed ? elements(elements(listed.content)[0]!.content) : []) {
     const parts = elements(extension.content)
-    if (parts[0]!.whole.equals(ids.subjectKeyIdentifier))
-      return { name: subject!.whole, keyIdentifier: elements(parts.at(-1)!.content)[0]!.content }
+    if (parts[0]!.encoded.equals(ids.subjectKeyIdentifier))
+      return { name: subject!.encoded, keyIdentifier: elements(parts.at(-1)!.content)[0]!.content }
   }
-  return { name: subject!.whole, keyIdentifier: keyIdentifier(publicKey!.whole) }
+  return { name: subject!.encoded, keyIdentifier: keyIdentifier(publicKey!.encoded) }
 }
 
 export const pem = (label: string, der: Buffer): string =>
@@ -117,10 +120,10 @@ function signatureAlgorithm(key: KeyObject): Buffer {
   throw new Error(`Cannot sign with a key of type ${type}: expected EC P-256 or RSA`)
 }
 
-function extensions(own: Buffer, issuers: Buffer, use: CertificateFields['use']): Buffer[] {
+function extensions(subjectKey: Buffer, issuerKey: Buffer, use: CertificateFields['use']): Buffer[] {
   const critical = (id: Buffer, content: Buffer) => sequence(id, boolean(true), octets(content))
   const plain = (id: Buffer, content: Buffer) => sequence(id, octets(content))
-  const ownIdentifier = plain(ids.subjectKeyIdentifier, octets(own))
+  const ownIdentifier = plain(ids.subjectKeyIdentifier, octets(subjectKey))
   if (use === 'authority') {
     return [
       critical(ids.basicConstraints, sequence(boolean(true))),
@@ -139,7 +142,7 @@ function extensions(own: Buffer, issuers: Buffer, use: CertificateFields['use'])
     critical(ids.keyUsage, bits(Buffer.from([0xa0]), 5)),
     plain(ids.extendedKeyUsage, sequenceOf(use.usages.map((usage) => ids[usage]))),
     ownIdentifier,
-    plain(ids.authorityKeyIdentifier, sequence(element(0x80, issuers))),
+    plain(ids.authorityKeyIdentifier, sequence(element(0x80, issuerKey))),
     ...(names.length === 0 ? [] : [plain(ids.subjectAlternativeName, sequenceOf(names))]),
   ]
 }

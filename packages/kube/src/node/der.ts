@@ -42,7 +42,7 @@ export function identifier(text: string): Buffer {
   const bytes = [first * 40 + second]
   for (const arc of rest) {
     const groups = [arc & 0x7f]
-    for (let left = arc >>> 7; left > 0; left >>>= 7) groups.unshift(0x80 | (left & 0x7f))
+    for (let remaining = arc >>> 7; remaining > 0; remaining >>>= 7) groups.unshift(0x80 | (remaining & 0x7f))
     appendAll(bytes, groups)
   }
   return element(0x06, Buffer.from(bytes))
@@ -59,12 +59,12 @@ export interface Element {
   readonly tag: number
   readonly content: Buffer
   /** The encoded element, with tag and length. */
-  readonly whole: Buffer
+  readonly encoded: Buffer
 }
 
 /** Decodes bytes that consist of elements only. @throws Error when they do not */
 export function elements(bytes: Buffer): Element[] {
-  const found: Element[] = []
+  const decoded: Element[] = []
   for (let at = 0; at < bytes.length; ) {
     const tag = bytes[at]!
     const head = bytes[at + 1] ?? 0
@@ -73,8 +73,8 @@ export function elements(bytes: Buffer): Element[] {
     if (count > 4 || start > bytes.length) throw new Error('malformed DER: invalid length')
     const end = start + (count === 0 ? head : bytes.readUIntBE(at + 2, count))
     if (end > bytes.length) throw new Error('malformed DER: an element is longer than the bytes')
-    found.push({ tag, content: bytes.subarray(start, end), whole: bytes.subarray(at, end) })
+    decoded.push({ tag, content: bytes.subarray(start, end), encoded: bytes.subarray(at, end) })
     at = end
   }
-  return found
+  return decoded
 }

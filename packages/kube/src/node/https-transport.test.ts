@@ -75,14 +75,14 @@ test('a list with metadataOnly requests only metadata, and accepts whole objects
   expect(accepted).toEqual([`${metadata},application/json`, 'application/json'])
 })
 
-test('requests have method, path, token and body, and share connections; responses are frozen', async () => {
-  const seen: string[] = []
+test('sends requests with method, path, token and body over shared connections, and freezes responses', async () => {
+  const requests: string[] = []
   const { url, connections } = await serve((req, res, body) => {
-    seen.push(`${req.method} ${req.url} ${req.headers.authorization} ${req.headers['content-type']} ${body}`)
+    requests.push(`${req.method} ${req.url} ${req.headers.authorization} ${req.headers['content-type']} ${body}`)
     json(res, 200, { kind: 'ConfigMap', metadata: { name: 'a' } })
   })
   const transport = connect(url, {}, { token: 'secret' })
-  const got = await transport.send(configMap)
+  const object = await transport.send(configMap)
   await transport.send({
     ...configMap,
     verb: 'patch',
@@ -90,8 +90,8 @@ test('requests have method, path, token and body, and share connections; respons
     body: { data: {} },
     options: { dryRun: true },
   })
-  expect(Object.isFrozen((got as { metadata: object }).metadata)).toBe(true)
-  expect(seen).toEqual([
+  expect(Object.isFrozen((object as { metadata: object }).metadata)).toBe(true)
+  expect(requests).toEqual([
     'GET /api/v1/namespaces/n/configmaps/a Bearer secret undefined ',
     'PATCH /api/v1/namespaces/n/configmaps/a?dryRun=All Bearer secret application/merge-patch+json {"data":{}}',
   ])
@@ -102,8 +102,8 @@ test('integers beyond the precision of doubles are sent and received with all th
   const { url } = await serve((_req, res, body) => {
     res.writeHead(200, { 'content-type': 'application/json' }).end(`{"kind":"Any","sent":${body},"exact":9223372036854775807}`)
   })
-  const got = await connect(url).send({ ...configMap, verb: 'create', body: { exact: -9007199254740993n, safe: 5 } })
-  expect(got).toEqual({ kind: 'Any', sent: { exact: -9007199254740993n, safe: 5 }, exact: 9223372036854775807n })
+  const object = await connect(url).send({ ...configMap, verb: 'create', body: { exact: -9007199254740993n, safe: 5 } })
+  expect(object).toEqual({ kind: 'Any', sent: { exact: -9007199254740993n, safe: 5 }, exact: 9223372036854775807n })
 })
 
 test('items of a built-in list get apiVersion and kind, which the server omits', async () => {
@@ -182,25 +182,25 @@ test('retries after the time that an overloaded server requests', async () => {
     ++requestCount < 3 ? json(res, 429, {}, { 'retry-after': '7' }) : json(res, 200, { kind: 'ConfigMap' }),
   )
   const clock = new VirtualClock()
-  const answer = connect(url, { clock, timeout: seconds(100) }).send(configMap)
+  const response = connect(url, { clock, timeout: seconds(100) }).send(configMap)
   const before = clock.now()
   while (requestCount < 3) {
     await new Promise(setImmediate)
     if (clock.nextDue !== undefined && clock.nextDue <= before + seconds(20)) clock.step(clock.nextDue)
   }
-  await expect(answer).resolves.toEqual({ kind: 'ConfigMap' })
+  await expect(response).resolves.toEqual({ kind: 'ConfigMap' })
   expect(clock.now() - before).toBe(seconds(14))
 })
 
-test('each response is reported with its method and code, and a request without a response with <error>', async () => {
+test('reports each response with its method and code, and a request without a response with <error>', async () => {
   const { url, close } = await serve((req, res) => json(res, req.method === 'GET' ? 404 : 201, { kind: 'ConfigMap' }))
-  const seen: string[] = []
-  const transport = connect(url, { onResponse: (method, code) => seen.push(`${method} ${code}`) })
+  const responses: string[] = []
+  const transport = connect(url, { onResponse: (method, code) => responses.push(`${method} ${code}`) })
   await expect(transport.send(configMap)).rejects.toThrow()
   await transport.send({ ...configMap, verb: 'create', body: {} })
   close()
   await expect(transport.send({ ...configMap, verb: 'delete' })).rejects.toThrow('cannot reach')
-  expect(seen).toEqual(['GET 404', 'POST 201', 'DELETE <error>'])
+  expect(responses).toEqual(['GET 404', 'POST 201', 'DELETE <error>'])
 })
 
 test('an aborted request rejects with the reason of the signal', async () => {
@@ -243,7 +243,9 @@ test('a watch yields events that are pretty-printed or not separated by a newlin
   const { url } = await serve((_, res) =>
     res
       .writeHead(200)
-      .end(events.map((one) => JSON.stringify(one)).join('') + events.map((one) => JSON.stringify(one, undefined, 2)).join('\n')),
+      .end(
+        events.map((event) => JSON.stringify(event)).join('') + events.map((one) => JSON.stringify(one, undefined, 2)).join('\n'),
+      ),
   )
   const { names, end } = await follow(url)
   await end

@@ -274,9 +274,9 @@ const causeText = (err: unknown): string =>
   err instanceof Error ? err.message || (err as NodeJS.ErrnoException).code || err.name : 'failed'
 
 /** Adds apiVersion and kind to list items, which servers omit for built-in kinds. */
-function withItemTypes(request: ApiRequest, answer: unknown): unknown {
+function withItemTypes(request: ApiRequest, response: unknown): unknown {
   if (request.verb === 'list') {
-    const list = answer as ObjectList
+    const list = response as ObjectList
     const { apiVersion } = list
     const kind = list.kind.replace(/List$/, '')
     list.items ??= []
@@ -285,5 +285,5 @@ function withItemTypes(request: ApiRequest, answer: unknown): unknown {
       item.kind ??= kind
     }
   }
-  return freeze(answer)
+  return freeze(response)
 }

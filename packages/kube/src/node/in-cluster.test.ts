@@ -7,9 +7,9 @@ import { inClusterAccess, isInCluster } from './in-cluster.ts'
 const folder = mkdtempSync(join(tmpdir(), 'capstan-in-cluster-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const mount = (files: { [name: string]: string }): string => {
-  const made = mkdtempSync(join(folder, 'mount-'))
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(made, name), text)
-  return made
+  const mountFolder = mkdtempSync(join(folder, 'mount-'))
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(mountFolder, name), text)
+  return mountFolder
 }
 const env = { KUBERNETES_SERVICE_HOST: '10.0.0.1', KUBERNETES_SERVICE_PORT: '443' }
 
@@ -35,8 +35,8 @@ test.each([
   [env, { 'ca.crt': 'PEM' }, /token: there is no such file$/],
   [env, { token: ' \n', 'ca.crt': 'PEM' }, /token is empty$/],
   [env, { token: 'very-secret' }, /ca\.crt: there is no such file$/],
-])('environment %j with files %j is rejected', async (given, files, why) => {
-  const rejected = inClusterAccess(given, mount(files as { [name: string]: string }))
+])('environment %j with files %j is rejected', async (env, files, why) => {
+  const rejected = inClusterAccess(env, mount(files as { [name: string]: string }))
   await expect(rejected).rejects.toThrow(why)
   await expect(rejected).rejects.not.toThrow(/very-secret/)
 })

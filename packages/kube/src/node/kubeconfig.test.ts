@@ -17,7 +17,7 @@ test('a written kubeconfig is read back', async () => {
   expect(await resolveKubeconfig(parseKubeconfig(formatKubeconfig(kubeconfigFor('demo', access))))).toEqual(access)
 })
 
-test('files are found beside the kubeconfig, and a token file wins over a token', async () => {
+test('relative paths are resolved from the folder of the kubeconfig, and a token file wins over a token', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'kubeconfig-'))
   try {
     await writeFile(join(folder, 'ca.crt'), 'THE CA')

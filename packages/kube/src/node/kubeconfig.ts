@@ -270,10 +270,10 @@ export async function resolveKubeconfig(config: Kubeconfig, options: ResolveOpti
   }
 }
 
-function find<T extends { name: string }>(list: readonly T[], name: string, what: string): T {
-  const found = list.find((entry) => entry.name === name)
-  if (!found) throw new Error(`Cannot use kubeconfig: ${what} "${name}" does not exist in it`)
-  return found
+function find<T extends { name: string }>(list: readonly T[], name: string, noun: string): T {
+  const named = list.find((entry) => entry.name === name)
+  if (!named) throw new Error(`Cannot use kubeconfig: ${noun} "${name}" does not exist in it`)
+  return named
 }
 
 function rejectIf(present: unknown, why: string): void {

@@ -18,8 +18,8 @@ export async function makeFolder(path: string, mode = 0o777): Promise<void> {
     const parent = dirname(path)
     if (code !== 'ENOENT' || parent === path) throw err
     await makeFolder(parent, mode)
-    await mkdir(path, { mode }).catch((again: NodeJS.ErrnoException) => {
-      if (again.code !== 'EEXIST') throw again
+    await mkdir(path, { mode }).catch((retryError: NodeJS.ErrnoException) => {
+      if (retryError.code !== 'EEXIST') throw retryError
     })
   }
 }

@@ -53,7 +53,7 @@ export function parseJsonPatch(body: unknown): readonly JsonPatchOperation[] {
  * @throws StatusError Invalid when an operation cannot be applied; its `cause` names the operation and the reason
  */
 export function applyJsonPatch<T>(document: T, operations: readonly JsonPatchOperation[]): T {
-  // One level above the document, so that the whole document is a member like any other.
+  // The root is one level above the document, so that operations on the whole document change a member of the root.
   const root: Record<string, unknown> = { document: draft(document) }
   const copies = { left: MaxCopied }
   for (const [index, operation] of operations.entries()) {
@@ -85,8 +85,8 @@ function apply(root: Record<string, unknown>, operation: JsonPatchOperation, cop
     case 'remove':
       return locate(root, operation.path).remove()
     case 'test': {
-      const found = locate(root, operation.path).get()
-      if (!equal(found ?? null, operation.value ?? null)) throw new PatchError(`the value is ${writeJSON(found)}`)
+      const actual = locate(root, operation.path).get()
+      if (!equal(actual ?? null, operation.value ?? null)) throw new PatchError(`the value is ${writeJSON(actual)}`)
       return
     }
     case 'copy': {
@@ -106,13 +106,13 @@ function apply(root: Record<string, unknown>, operation: JsonPatchOperation, cop
   }
 }
 
-const isInside = (path: string, place: string): boolean =>
-  typeof path === 'string' && path !== place && `${path}/`.startsWith(`${place}/`)
+const isInside = (path: string, container: string): boolean =>
+  typeof path === 'string' && path !== container && `${path}/`.startsWith(`${container}/`)
 
 function valueAt(root: Record<string, unknown>, from: string): unknown {
-  const found = locate(root, from).get()
-  if (found === undefined) throw new PatchError(`there is nothing at ${JSON.stringify(from)}`)
-  return found
+  const value = locate(root, from).get()
+  if (value === undefined) throw new PatchError(`there is nothing at ${JSON.stringify(from)}`)
+  return value
 }
 
 /** A place in the document with or without a value. */
@@ -166,8 +166,8 @@ function itemPlace(parent: unknown[], token: string): Place {
 
 /** Upstream: a negative index counts from the end. */
 function indexIn(list: readonly unknown[], token: string, max: number): number {
-  const given = /^-?\d+$/.test(token) ? Number(token) : Number.NaN
-  const index = given < 0 ? given + max + 1 : given
+  const parsed = /^-?\d+$/.test(token) ? Number(token) : Number.NaN
+  const index = parsed < 0 ? parsed + max + 1 : parsed
   if (!(index >= 0 && index <= max)) throw new PatchError(`${JSON.stringify(token)} is no index of a list of ${list.length}`)
   return index
 }

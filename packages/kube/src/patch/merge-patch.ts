@@ -28,14 +28,14 @@ function mergeMembers(
   base: Readonly<Record<string, unknown>>,
   patch: Readonly<Record<string, unknown>>,
 ): Rest {
-  const known = each(Object.keys(base), (key) => {
+  const existing = each(Object.keys(base), (key) => {
     const change = getMember(patch, key)
     if (change !== undefined && change !== null) return merge(result, key, base[key], change)
     if (change === undefined) setMember(result, key, draft(base[key]))
     return undefined
   })
   const isNew = (key: string) => !Object.hasOwn(base, key) && patch[key] !== null && patch[key] !== undefined
-  return after(known, () =>
+  return after(existing, () =>
     each(Object.keys(patch), (key) => (isNew(key) ? merge(result, key, undefined, patch[key]) : undefined)),
   )
 }

@@ -132,11 +132,11 @@ function mergeList(
   }
   if (replaces) return { list: added, added }
   const list = deletedKeys.size === 0 ? [...current] : current.filter((item) => !deletedKeys.has(valueKey(keyOf(item))))
-  const places = firstIndexes(added.length === 0 ? [] : list, keyOf)
+  const indexes = firstIndexes(added.length === 0 ? [] : list, keyOf)
   for (const item of added) {
     const key = valueKey(keyOf(item))
-    const index = places.get(key)
-    if (index === undefined) places.set(key, list.push(item) - 1)
+    const index = indexes.get(key)
+    if (index === undefined) indexes.set(key, list.push(item) - 1)
     else list[index] = mergeObject(list[index] as Members, item as Members, schema)
   }
   return { list, added }
@@ -144,12 +144,12 @@ function mergeList(
 
 /** First index of each key in the list. */
 function firstIndexes(list: readonly unknown[], keyOf: (item: unknown) => unknown): Map<unknown, number> {
-  const places = new Map<unknown, number>()
+  const indexes = new Map<unknown, number>()
   for (const [index, item] of list.entries()) {
     const key = valueKey(keyOf(item))
-    if (!places.has(key)) places.set(key, index)
+    if (!indexes.has(key)) indexes.set(key, index)
   }
-  return places
+  return indexes
 }
 
 /**
@@ -170,17 +170,17 @@ function sortByOrder(
     return { item, rank: inOrder.get(key) ?? -1, place: inCurrent.get(key) ?? -1 }
   })
   const named = ranked.filter(({ rank }) => rank >= 0).sort((a, b) => a.rank - b.rank)
-  const others = ranked.filter(({ rank }) => rank < 0)
+  const unranked = ranked.filter(({ rank }) => rank < 0)
   const result: unknown[] = []
   let [nextNamed, nextOther] = [0, 0]
-  while (nextNamed < named.length && nextOther < others.length) {
-    const [before, after] = [others[nextOther]!.place, named[nextNamed]!.place]
-    result.push((before >= 0 && after >= 0 && before < after ? others[nextOther++]! : named[nextNamed++]!).item)
+  while (nextNamed < named.length && nextOther < unranked.length) {
+    const [before, after] = [unranked[nextOther]!.place, named[nextNamed]!.place]
+    result.push((before >= 0 && after >= 0 && before < after ? unranked[nextOther++]! : named[nextNamed++]!).item)
   }
   appendAll(
     result,
     named.slice(nextNamed).map(({ item }) => item),
-    others.slice(nextOther).map(({ item }) => item),
+    unranked.slice(nextOther).map(({ item }) => item),
   )
   return result
 }
@@ -202,7 +202,7 @@ function checkOrder(patch: readonly unknown[], order: readonly unknown[], mergeK
   const idOf = (item: unknown) => (mergeKey !== undefined && isRecord(item) ? getMember(item, mergeKey) : item)
   const items = patch.filter((item) => !isRecord(item) || !Object.hasOwn(item, Directive))
   let next = 0
-  for (const place of order) if (next < items.length && equal(idOf(items[next]), idOf(place))) next++
+  for (const ordered of order) if (next < items.length && equal(idOf(items[next]), idOf(ordered))) next++
   if (next < items.length) {
     throw patchError(`The order in patch list:\n${goText(patch)}\n doesn't match ${SetOrder} list:\n${goText(order)}\n`)
   }

@@ -10,7 +10,7 @@ export type Check = (value: unknown, path: string, errors: FieldError[]) => void
  * schemas. Returns `undefined` when no schema has a check.
  */
 export function compileChecks(schema: JSONSchema, checkOf: (schema: JSONSchema) => Check | undefined): Check | undefined {
-  const own = checkOf(schema)
+  const ownCheck = checkOf(schema)
   const item = schema.items ? compileChecks(schema.items, checkOf) : undefined
   const members: [name: string, check: Check][] = []
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
@@ -20,10 +20,10 @@ export function compileChecks(schema: JSONSchema, checkOf: (schema: JSONSchema) 
   const declared = new Set(Object.keys(schema.properties ?? {}))
   const { additionalProperties } = schema
   const other = typeof additionalProperties === 'object' ? compileChecks(additionalProperties, checkOf) : undefined
-  if (!own && !item && members.length === 0 && !other) return undefined
+  if (!ownCheck && !item && members.length === 0 && !other) return undefined
 
   return (value, path, errors) => {
-    own?.(value, path, errors)
+    ownCheck?.(value, path, errors)
     if (Array.isArray(value)) {
       if (item) for (const [index, entry] of value.entries()) item(entry, `${path}[${index}]`, errors)
     } else if (isRecord(value)) {

@@ -28,7 +28,7 @@ export function compileDropNulls(schema: JSONSchema): Fill | undefined {
 
 type Touch = (object: Record<string, unknown>, name: string, present: boolean) => void
 
-/** Compiles a walk that applies `touchOf` to every declared member and then visits its value. `undefined` when no member needs it. */
+/** Compiles a walk that applies `touchOf` to every declared member and then visits its value. Returns `undefined` when no member needs it. */
 function compileWalk(
   schema: JSONSchema,
   below: (schema: JSONSchema) => Fill | undefined,

@@ -38,7 +38,7 @@ describe('a recorded schema gets the errors of the real server', () => {
   })
 })
 
-const of = (spec: JSONSchema): JSONSchema => ({ type: 'object', properties: { spec } })
+const objectWith = (spec: JSONSchema): JSONSchema => ({ type: 'object', properties: { spec } })
 const spec = `${path}.properties[spec]`
 
 test.each<[string, unknown, string[]]>([
@@ -54,15 +54,15 @@ test.each<[string, unknown, string[]]>([
   ],
   [
     'additional properties beside properties',
-    of({ type: 'object', properties: { a: { type: 'string' } }, additionalProperties: { type: 'string' } }),
+    objectWith({ type: 'object', properties: { a: { type: 'string' } }, additionalProperties: { type: 'string' } }),
     [`${spec}.additionalProperties (FieldValueForbidden): Forbidden: additionalProperties and properties are mutual exclusive`],
   ],
   [
     'additionalProperties true or false beside properties',
-    of({ type: 'object', properties: { a: { type: 'string' } }, additionalProperties: true }),
+    objectWith({ type: 'object', properties: { a: { type: 'string' } }, additionalProperties: true }),
     [],
   ],
-  ['additionalProperties false', of({ type: 'object', additionalProperties: false }), []],
+  ['additionalProperties false', objectWith({ type: 'object', additionalProperties: false }), []],
   [
     'a default and another type for standard fields',
     { type: 'object', properties: { kind: { type: 'integer', default: 1 } } },
@@ -71,66 +71,82 @@ test.each<[string, unknown, string[]]>([
       `${path}.properties[kind].default (FieldValueForbidden): Forbidden: must not be set in top-level kind`,
     ],
   ],
-  ['an array without items', of({ type: 'array' }), [`${spec}.items (FieldValueRequired): Required value: must be specified`]],
+  [
+    'an array without items',
+    objectWith({ type: 'array' }),
+    [`${spec}.items (FieldValueRequired): Required value: must be specified`],
+  ],
   [
     'items without a type',
-    of({ type: 'array', items: {} }),
+    objectWith({ type: 'array', items: {} }),
     [`${spec}.items.type (FieldValueRequired): Required value: must not be empty for specified array items`],
   ],
-  ['an integer or string', of({ 'x-kubernetes-int-or-string': true, anyOf: [{ type: 'integer' }, { type: 'string' }] }), []],
+  [
+    'an integer or string',
+    objectWith({ 'x-kubernetes-int-or-string': true, anyOf: [{ type: 'integer' }, { type: 'string' }] }),
+    [],
+  ],
   [
     'an integer or string with more rules',
-    of({ 'x-kubernetes-int-or-string': true, allOf: [{ anyOf: [{ type: 'integer' }, { type: 'string' }] }, { pattern: '^a' }] }),
+    objectWith({
+      'x-kubernetes-int-or-string': true,
+      allOf: [{ anyOf: [{ type: 'integer' }, { type: 'string' }] }, { pattern: '^a' }],
+    }),
     [],
   ],
   [
     'other types in a junctor',
-    of({ type: 'object', anyOf: [{ type: 'object', description: 'x' }] }),
+    objectWith({ type: 'object', anyOf: [{ type: 'object', description: 'x' }] }),
     [
       `${spec}.anyOf[0].description (FieldValueForbidden): Forbidden: must be empty to be structural`,
       `${spec}.anyOf[0].type (FieldValueForbidden): Forbidden: must be empty to be structural`,
     ],
   ],
-  ['a field that only a junctor declares', of({ type: 'object', oneOf: [{ properties: { a: { minLength: 1 } } }] }), []],
+  ['a field that only a junctor declares', objectWith({ type: 'object', oneOf: [{ properties: { a: { minLength: 1 } } }] }), []],
   [
     'an invalid pattern',
-    of({ type: 'string', pattern: '(' }),
+    objectWith({ type: 'string', pattern: '(' }),
     [expect.stringContaining("must be a valid regular expression, but isn't: ") as never],
   ],
   [
     'an embedded resource without content',
-    of({ type: 'object', 'x-kubernetes-embedded-resource': true }),
+    objectWith({ type: 'object', 'x-kubernetes-embedded-resource': true }),
     [
       `${spec}.properties (FieldValueRequired): Required value: must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields`,
     ],
   ],
   [
     'a default with an unknown field',
-    of({ type: 'object', default: { zzz: 1 }, properties: { a: { type: 'string' } } }),
+    objectWith({ type: 'object', default: { zzz: 1 }, properties: { a: { type: 'string' } } }),
     [`${spec}.default (FieldValueInvalid): Invalid value: {"zzz":1}: must not have unknown fields`],
   ],
   [
     'a default with an invalid member',
-    of({ type: 'object', default: { a: 1 }, properties: { a: { type: 'string' } } }),
+    objectWith({ type: 'object', default: { a: 1 }, properties: { a: { type: 'string' } } }),
     [`${spec}.default.a (FieldValueTypeInvalid): Invalid value: "integer": a in body must be of type string: "integer"`],
   ],
   [
     'list map keys without the list type map',
-    of({ type: 'array', items: { type: 'string' }, 'x-kubernetes-list-map-keys': ['k'] }),
+    objectWith({ type: 'array', items: { type: 'string' }, 'x-kubernetes-list-map-keys': ['k'] }),
     [
       `${spec}.x-kubernetes-list-type (FieldValueRequired): Required value: must be map if x-kubernetes-list-map-keys is non-empty`,
     ],
   ],
   [
     'a map by keys that items do not declare',
-    of({ type: 'array', items: { type: 'object' }, 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['k'] }),
+    objectWith({
+      type: 'array',
+      items: { type: 'object' },
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['k'],
+    }),
     [
       `${spec}.x-kubernetes-list-map-keys (FieldValueInvalid): Invalid value: ["k"]: entries must all be names of item properties`,
     ],
   ],
   [
     'a list type on an object',
-    of({ type: 'object', 'x-kubernetes-list-type': 'atomic' }),
+    objectWith({ type: 'object', 'x-kubernetes-list-type': 'atomic' }),
     [`${spec}.type (FieldValueInvalid): Invalid value: "object": must be array if x-kubernetes-list-type is specified`],
   ],
 ])('errors of a schema with %s', (_, schema, expected) => expect(errors(schema)).toEqual(expected))

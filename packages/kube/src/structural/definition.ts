@@ -120,9 +120,9 @@ function extensionErrors(schema: GivenSchema, path: string): FieldError[] {
   return [...errors, ...listTypeErrors(schema, path)]
 }
 
-function typeErrors({ type }: JSONSchema, path: string, wanted: string, because: string): FieldError[] {
-  if (type === wanted) return []
-  const text = `must be ${wanted} if ${because} is specified`
+function typeErrors({ type }: JSONSchema, path: string, expected: string, because: string): FieldError[] {
+  if (type === expected) return []
+  const text = `must be ${expected} if ${because} is specified`
   return [type === undefined ? required(`${path}.type`, text) : invalid(`${path}.type`, type, text)]
 }
 
@@ -229,12 +229,12 @@ function levelErrors(schema: JSONSchema, level: Level, path: string): FieldError
   if (type === 'array' && !items) errors.push(required(`${path}.items`, 'must be specified'))
   if (items) appendAll(errors, levelErrors(items, 'item', `${path}.items`))
   for (const [name, property] of Object.entries(properties)) {
-    const at = `${path}.properties[${name}]`
-    appendAll(errors, levelErrors(property, 'field', at))
+    const propertyPath = `${path}.properties[${name}]`
+    appendAll(errors, levelErrors(property, 'field', propertyPath))
     if (isResource && (name === 'kind' || name === 'apiVersion') && property.type !== 'string') {
-      errors.push(invalid(`${at}.type`, property.type ?? '', 'must be string'))
+      errors.push(invalid(`${propertyPath}.type`, property.type ?? '', 'must be string'))
     }
-    if (isResource && name === 'metadata') appendAll(errors, metadataErrors(property, level, at))
+    if (isResource && name === 'metadata') appendAll(errors, metadataErrors(property, level, propertyPath))
   }
   if (additionalProperties !== undefined) {
     if (level === 'root') errors.push(forbidden(`${path}.additionalProperties`, 'must not be used at the root'))
@@ -273,9 +273,9 @@ function metadataErrors(metadata: JSONSchema, level: Level, path: string): Field
   const errors: FieldError[] = []
   if (metadata.type !== 'object') errors.push(invalid(`${path}.type`, metadata.type ?? '', 'must be object'))
   if (level !== 'root') return errors
-  const { type: _type, default: _default, properties = {}, ...others } = metadata
+  const { type: _type, default: _default, properties = {}, ...otherKeywords } = metadata
   const hasOnlyNames = Object.keys(properties).every((name) => name === 'name' || name === 'generateName')
-  if (!hasOnlyNames || Object.keys(others).length > 0) {
+  if (!hasOnlyNames || Object.keys(otherKeywords).length > 0) {
     const text = 'must not specify anything other than name and generateName, but metadata is implicitly specified'
     errors.push(forbidden(path, text))
   }
@@ -341,14 +341,14 @@ function defaultErrors(root: JSONSchema, rootPath: string): FieldError[] {
   for (const [schema, path] of schemasIn(root, rootPath, false)) {
     // Null is ignored as the default of a field that is not nullable.
     if (schema.default === undefined || (schema.default === null && !schema.nullable)) continue
-    const at = `${path}.default`
+    const defaultPath = `${path}.default`
     const fields: string[] = []
     atOnce(asWork(() => compilePrune(schema)?.(draft(schema.default), '', { fields, metadata: fields })))
-    if (fields.length > 0) errors.push(invalid(at, schema.default, 'must not have unknown fields'))
-    const found: FieldError[] = []
-    compileEmbedded(schema)?.(schema.default, '', found)
-    if (found.length === 0) compileValidate(schema)(schema.default, '', found, undefined)
-    for (const error of found) errors.push({ ...error, field: fieldBelow(at, error.field) })
+    if (fields.length > 0) errors.push(invalid(defaultPath, schema.default, 'must not have unknown fields'))
+    const problems: FieldError[] = []
+    compileEmbedded(schema)?.(schema.default, '', problems)
+    if (problems.length === 0) compileValidate(schema)(schema.default, '', problems, undefined)
+    for (const error of problems) errors.push({ ...error, field: fieldBelow(defaultPath, error.field) })
   }
   return errors
 }

@@ -7,9 +7,9 @@ import { dns1035LabelProblems, dnsLabelProblems, labelKeyProblems, labelValuePro
 import type { JSONSchema } from '../schema.ts'
 import { type Check, compileChecks } from './checks.ts'
 
-/** `undefined` when the schema embeds no resources. */
+/** Compiles the check of embedded resources. Returns `undefined` when the schema embeds no resources. */
 export const compileEmbedded = (schema: JSONSchema): Check | undefined =>
-  compileChecks(schema, (one) => (one['x-kubernetes-embedded-resource'] === true ? checkType : undefined))
+  compileChecks(schema, (inner) => (inner['x-kubernetes-embedded-resource'] === true ? checkType : undefined))
 
 function checkType(value: unknown, path: string, errors: FieldError[]): void {
   if (!isRecord(value)) return

@@ -6,7 +6,7 @@ import type { JSONSchema } from '../schema.ts'
 import { stableText } from './stable-text.ts'
 import { type Check, compileChecks } from './checks.ts'
 
-/** Returns `undefined` when values of the schema contain neither sets nor maps. */
+/** Compiles the check for duplicate items. Returns `undefined` when values of the schema contain no lists of type set or map. */
 export const compileUniqueness = (schema: JSONSchema): Check | undefined => compileChecks(schema, uniqueness)
 
 function uniqueness(schema: JSONSchema): Check | undefined {
@@ -31,17 +31,17 @@ function uniqueness(schema: JSONSchema): Check | undefined {
 }
 
 function findRepeated(list: readonly unknown[], identity: (entry: unknown) => unknown, path: string, errors: FieldError[]): void {
-  const seen = new Set<string>()
+  const seenEntries = new Set<string>()
   for (const [index, entry] of list.entries()) {
     const id = identity(entry)
     const text = stableText(id)
-    if (seen.has(text)) errors.push(duplicate(`${path}[${index}]`, id))
-    seen.add(text)
+    if (seenEntries.has(text)) errors.push(duplicate(`${path}[${index}]`, id))
+    seenEntries.add(text)
   }
 }
 
 function keysOf(entry: Record<string, unknown>, keys: readonly string[]): Record<string, unknown> {
-  const found: Record<string, unknown> = {}
-  for (const key of [...keys].sort()) if (Object.hasOwn(entry, key)) found[key] = entry[key]
-  return found
+  const values: Record<string, unknown> = {}
+  for (const key of [...keys].sort()) if (Object.hasOwn(entry, key)) values[key] = entry[key]
+  return values
 }

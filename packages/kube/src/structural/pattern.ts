@@ -37,14 +37,14 @@ function compile(pattern: string): Pattern {
     return { test: (text) => native.test(text) }
   }
   // Cache of results: the same texts, such as condition types and keys, are matched often.
-  const known = new Map<string, boolean>()
+  const results = new Map<string, boolean>()
   return {
     test(text) {
-      let matches = known.get(text)
+      let matches = results.get(text)
       if (matches === undefined) {
         matches = compiled.test(text)
-        if (known.size >= MaxKnown) known.clear()
-        if (text.length <= MaxKnownLength) known.set(text, matches)
+        if (results.size >= MaxKnown) results.clear()
+        if (text.length <= MaxKnownLength) results.set(text, matches)
       }
       return matches
     },

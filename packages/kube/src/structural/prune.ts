@@ -16,7 +16,7 @@ export interface Removed {
 /** Fields that every resource has, independent of its schema; the server validates the metadata of the object itself. */
 const TypeMembers = new Set(['apiVersion', 'kind', 'metadata'])
 
-/** `undefined` when values of the schema contain no fields that could be pruned. */
+/** Compiles the pruning of a schema. Returns `undefined` when values of the schema contain no fields that could be pruned. */
 export function compilePrune(schema: JSONSchema, isRoot = false): Prune | undefined {
   const isResource = isRoot || schema['x-kubernetes-embedded-resource'] === true
   const preserve = schema['x-kubernetes-preserve-unknown-fields'] === true
@@ -28,7 +28,7 @@ export function compilePrune(schema: JSONSchema, isRoot = false): Prune | undefi
   if (isResource && !isRoot) members.set('metadata', pruneMetadata)
 
   const { additionalProperties, items } = schema
-  const others =
+  const undeclared =
     additionalProperties === undefined || additionalProperties === false
       ? undefined
       : additionalProperties === true
@@ -36,23 +36,23 @@ export function compilePrune(schema: JSONSchema, isRoot = false): Prune | undefi
         : { prune: compilePrune(additionalProperties) }
   const item = items ? compilePrune(items) : preserve ? undefined : pruneAll
 
-  const removesUnknown = schema.type === 'object' && !others && !preserve
+  const removesUnknown = schema.type === 'object' && !undeclared && !preserve
   const prunesInside =
-    [...members.values()].some(Boolean) || others?.prune !== undefined || (schema.type === 'array' && item !== undefined)
+    [...members.values()].some(Boolean) || undeclared?.prune !== undefined || (schema.type === 'array' && item !== undefined)
   if (!removesUnknown && !prunesInside) return undefined
 
   return (value, path, removed) => {
     if (Array.isArray(value)) return item && pruneItems(item, value, path, removed)
     if (!isRecord(value)) return undefined
     return each(Object.keys(value), (key) => {
-      const known = members.has(key)
-      if (!known && !others) {
+      const isDeclared = members.has(key)
+      if (!isDeclared && !undeclared) {
         if (preserve) return undefined
         delete value[key]
         removed.fields.push(childPath(path, key))
         return undefined
       }
-      const child = known ? members.get(key) : others?.prune
+      const child = isDeclared ? members.get(key) : undeclared?.prune
       const member = value[key]
       return child && typeof member === 'object' && member !== null ? child(member, childPath(path, key), removed) : undefined
     })

@@ -38,8 +38,8 @@ for (const { name, steps } of scenarios.filter((scenario) => !scenario.name.incl
       posts.map(({ request, response, unstable }) => [JSON.stringify(request!.body.spec ?? null), request!, response!, unstable]),
     )('%s', (_, request, { status, body = {} }, unstable) => {
       // The server drops the status when a client writes the object itself instead of its status subresource.
-      const { status: _dropped, ...given } = request.body
-      const { object, causes } = admitted(schema, given)
+      const { status: _dropped, ...input } = request.body
+      const { object, causes } = admitted(schema, input)
       const { details } = body as { details?: { causes: { reason: string; field: string; message: string }[] } }
       const expected = (details?.causes ?? []).map(({ reason, field, message }) => `${field} (${reason}): ${message}`)
       if (unstable) expect([...causes].sort()).toEqual([...expected].sort())
@@ -54,7 +54,7 @@ const withoutTimes = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value).replaceAll(/"\d{4}-\d\d-\d\dT[^"]*"/g, '"<time>"'))
 
 /** A schema of an object with one field, `spec`. */
-const of = (spec: JSONSchema): JSONSchema => ({ type: 'object', properties: { metadata: { type: 'object' }, spec } })
+const objectWith = (spec: JSONSchema): JSONSchema => ({ type: 'object', properties: { metadata: { type: 'object' }, spec } })
 const props = (properties: { [name: string]: JSONSchema }, more: JSONSchema = {}): JSONSchema => ({
   type: 'object',
   properties,
@@ -98,16 +98,16 @@ describe('pruning', () => {
       {},
       ['spec.__proto__', 'spec.constructor'],
     ],
-  ])('%s', (_, spec, given, left, removed) => {
-    const object = { metadata: { name: 'x', labels: { a: 'b' } }, spec: draft(given) }
-    expect(structural(of(spec)).prune(object)).toEqual(removed)
-    expect(object).toEqual({ metadata: { name: 'x', labels: { a: 'b' } }, spec: left })
+  ])('%s', (_, spec, value, pruned, removed) => {
+    const object = { metadata: { name: 'x', labels: { a: 'b' } }, spec: draft(value) }
+    expect(structural(objectWith(spec)).prune(object)).toEqual(removed)
+    expect(object).toEqual({ metadata: { name: 'x', labels: { a: 'b' } }, spec: pruned })
   })
 })
 
 describe('defaults', () => {
   test('a default is completed by the defaults below it, and never shared between objects', () => {
-    const schema = of(
+    const schema = objectWith(
       props(
         { a: { type: 'string', default: 'A' }, list: { type: 'array', items: { type: 'string' } } },
         { default: { list: [] } },
@@ -122,14 +122,14 @@ describe('defaults', () => {
 
   test('no default is set below an absent field', () => {
     const object = {}
-    structural(of(props({ a: { type: 'string', default: 'A' } }))).default(object)
+    structural(objectWith(props({ a: { type: 'string', default: 'A' } }))).default(object)
     expect(object).toEqual({})
   })
 })
 
 describe('validation', () => {
   const errors = (spec: JSONSchema, value: unknown, old?: unknown) =>
-    structural(of(spec))
+    structural(objectWith(spec))
       .validate({ spec: value }, old === undefined ? undefined : { spec: old })
       .map(({ field, text }) => `${field}: ${text}`)
 
@@ -259,9 +259,9 @@ describe('validation', () => {
   ])('on update: %s', (_, spec, value, old, expected) => expect(errors(spec, value, old)).toEqual(expected))
 })
 
-describe('formats', () => {
+describe('format', () => {
   const fits = (format: string, value: string) =>
-    structural(of({ type: 'string', format })).validate({ spec: value }).length === 0
+    structural(objectWith({ type: 'string', format })).validate({ spec: value }).length === 0
   test.each<[format: string, good: string[], bad: string[]]>([
     [
       'date-time',
@@ -286,7 +286,7 @@ describe('formats', () => {
     ['rgbcolor', ['rgb(0, 255, 10)'], ['rgb(0,256,0)']],
     ['k8s-short-name', ['a-b'], ['a.b', 'A']],
     ['made-up', ['anything'], []],
-  ])('%s', (format, good, bad) => {
+  ])('%s accepts valid texts and rejects invalid ones', (format, good, bad) => {
     expect(good.filter((value) => !fits(format, value))).toEqual([])
     expect(bad.filter((value) => fits(format, value))).toEqual([])
   })
@@ -323,17 +323,20 @@ test.each(['^(a+)+$', 'a*b', 'a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?b', '^a{0,99}a{0,9
 )
 
 test('the schema of metadata accepts valid metadata', () => {
-  expect(structural(of(ObjectMetaSchema)).validate({ spec: { name: 'x', labels: { a: 'b' }, finalizers: ['f'] } })).toEqual([])
+  expect(
+    structural(objectWith(ObjectMetaSchema)).validate({ spec: { name: 'x', labels: { a: 'b' }, finalizers: ['f'] } }),
+  ).toEqual([])
 })
 
 test('ratcheted rule errors are reported until the rules are satisfied', () => {
   const rule = (text: string) => ({ type: 'integer' as const, 'x-kubernetes-validations': [{ rule: text }] })
   const before = structural({ type: 'object', properties: { a: rule('self > 0'), b: rule('self > 0') } })
   const broken = { a: -1, b: 1 }
-  const still = (object: object, old: object) => before.ratchetedErrors(object, old).map(({ field, text }) => `${field}: ${text}`)
+  const ratcheted = (object: object, old: object) =>
+    before.ratchetedErrors(object, old).map(({ field, text }) => `${field}: ${text}`)
   expect(before.validate({ ...broken, b: 2 }, broken)).toEqual([])
-  expect(still({ ...broken, b: 2 }, broken)).toEqual(['a: Invalid value: -1: failed rule: self > 0'])
+  expect(ratcheted({ ...broken, b: 2 }, broken)).toEqual(['a: Invalid value: -1: failed rule: self > 0'])
   const mended = { a: 1, b: 2 }
-  expect(still(mended, broken)).toEqual([])
-  expect(still({ a: 1, b: 3 }, mended)).toEqual([])
+  expect(ratcheted(mended, broken)).toEqual([])
+  expect(ratcheted({ a: 1, b: 3 }, mended)).toEqual([])
 })

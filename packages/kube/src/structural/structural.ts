@@ -27,8 +27,8 @@ export interface Structural {
   defaulting(object: object): Work<void>
   /**
    * Validates the object: its schema, then embedded resources, then duplicate items, then CEL rules. With `old`, unchanged parts are not
-   * validated (ratcheting). `earlier` has errors found elsewhere: rules are skipped when the object does not have the types that they rely
-   * on. `also` has errors to report before those of the rules.
+   * validated (ratcheting). `earlier` has the errors of earlier checks: after type errors, CEL rules are skipped because they rely on the
+   * types. `also` has errors to report before those of the rules.
    */
   validate(object: object, old?: object, earlier?: readonly FieldError[], also?: readonly FieldError[]): FieldError[]
   /** Errors of CEL rules in unchanged parts of an update. Ratcheting does not reject them; they are sent as warnings. */
@@ -43,9 +43,9 @@ const compiled = new WeakMap<JSONSchema, Structural>()
 
 /** Compiles the schema of a kind, once for each schema object. */
 export function structural(schema: JSONSchema): Structural {
-  let known = compiled.get(schema)
-  if (!known) compiled.set(schema, (known = compile(schema)))
-  return known
+  let cached = compiled.get(schema)
+  if (!cached) compiled.set(schema, (cached = compile(schema)))
+  return cached
 }
 
 function compile(schema: JSONSchema): Structural {

@@ -84,22 +84,22 @@ function compileChecks(schema: JSONSchema): {
 
 function compileType({ format = '', nullable }: JSONSchema, types: readonly string[]): Check<unknown> {
   const numeric = types.includes('number') || types.includes('integer')
-  const known = format !== '' && (formatCheck(format) !== undefined || NumberFormats.has(format)) ? format : ''
-  if (types.length === 0 && known === '') return () => 0
-  const wanted = types.join(',')
-  const reportWrongType = (path: string, errors: FieldError[], expected: string, found: string): number => {
-    errors.push(typeInvalid(fieldOf(path), found, `${path} in body must be of type ${expected}: ${JSON.stringify(found)}`))
+  const knownFormat = format !== '' && (formatCheck(format) !== undefined || NumberFormats.has(format)) ? format : ''
+  if (types.length === 0 && knownFormat === '') return () => 0
+  const expectedTypes = types.join(',')
+  const reportWrongType = (path: string, errors: FieldError[], expected: string, actual: string): number => {
+    errors.push(typeInvalid(fieldOf(path), actual, `${path} in body must be of type ${expected}: ${JSON.stringify(actual)}`))
     return 0
   }
   return (value, path, errors) => {
-    const found = typeOf(value)
-    if (found === 'null') return nullable || types.length === 0 ? 1 : reportWrongType(path, errors, wanted, found)
-    const fits = types.includes(found) || (found === 'integer' && types.includes('number'))
-    const isListOrText = found === 'string' || found === 'array'
-    if (!fits && !isListOrText && known !== '')
-      return reportWrongType(path, errors, known, found === 'integer' ? 'int64' : found === 'number' ? 'float64' : '')
-    if (!numeric && known !== '' && isListOrText) return 1
-    return fits ? 1 : reportWrongType(path, errors, wanted, found)
+    const actual = typeOf(value)
+    if (actual === 'null') return nullable || types.length === 0 ? 1 : reportWrongType(path, errors, expectedTypes, actual)
+    const fits = types.includes(actual) || (actual === 'integer' && types.includes('number'))
+    const isListOrText = actual === 'string' || actual === 'array'
+    if (!fits && !isListOrText && knownFormat !== '')
+      return reportWrongType(path, errors, knownFormat, actual === 'integer' ? 'int64' : actual === 'number' ? 'float64' : '')
+    if (!numeric && knownFormat !== '' && isListOrText) return 1
+    return fits ? 1 : reportWrongType(path, errors, expectedTypes, actual)
   }
 }
 
@@ -211,14 +211,14 @@ function compileItems(schema: JSONSchema): Walk<readonly unknown[]> {
 /** Returns a function that finds the item of `list` with the same key values as a given item. */
 export function itemsByKey(list: readonly unknown[], keys: readonly string[]): (item: unknown) => Old {
   const valueKey = (item: unknown) => (isRecord(item) ? writeJSON(keys.map((key) => item[key] ?? null)) : undefined)
-  const found = new Map<string, unknown>()
+  const items = new Map<string, unknown>()
   for (const item of list) {
     const key = valueKey(item)
-    if (key !== undefined) found.set(key, item)
+    if (key !== undefined) items.set(key, item)
   }
   return (item) => {
     const key = valueKey(item)
-    return key !== undefined && found.has(key) ? { value: found.get(key) } : undefined
+    return key !== undefined && items.has(key) ? { value: items.get(key) } : undefined
   }
 }
 
@@ -266,7 +266,7 @@ function compileJunctors(schema: JSONSchema): Walk<unknown> | undefined {
   if (!allOf && !anyOf && !oneOf && !not) return undefined
   const all = allOf?.map(compileValidate) ?? []
   const any = anyOf?.map(compileValidate) ?? []
-  const one = oneOf?.map(compileValidate) ?? []
+  const exactlyOne = oneOf?.map(compileValidate) ?? []
   const none = not ? compileValidate(not) : undefined
   return (value, path, errors) => {
     const quoted = JSON.stringify(path)
@@ -279,13 +279,13 @@ function compileJunctors(schema: JSONSchema): Walk<unknown> | undefined {
       appendAll(errors, selected.errors)
       count += selected.count
     }
-    if (one.length > 0) {
-      const branches = tryBranches(one, value, path, false)
+    if (exactlyOne.length > 0) {
+      const branches = tryBranches(exactlyOne, value, path, false)
       const valid = branches.filter((branch) => branch.errors.length === 0)
       if (valid.length === 1) count += valid[0]!.count
       else {
-        const found = valid.length === 0 ? 'Found none valid' : `Found ${valid.length} valid alternatives`
-        errors.push(withoutField(`${quoted} must validate one and only one schema (oneOf). ${found}`))
+        const summary = valid.length === 0 ? 'Found none valid' : `Found ${valid.length} valid alternatives`
+        errors.push(withoutField(`${quoted} must validate one and only one schema (oneOf). ${summary}`))
         if (valid.length === 0) appendAll(errors, closest(branches).errors)
       }
     }

@@ -61,12 +61,12 @@ function sumOf(list: CelList): Value {
 
 const position = (index: number): bigint => BigInt(index)
 
-const includesAll = (list: CelList, wanted: CelList): boolean => wanted.values().every((value) => contains(list, value))
+const includesAll = (list: CelList, items: CelList): boolean => items.values().every((value) => contains(list, value))
 
 function distinct(list: CelList): CelList {
-  const kept: Value[] = []
-  for (const value of list.values()) if (!kept.some((one) => equalValues(one, value))) kept.push(value)
-  return new CelList(kept)
+  const unique: Value[] = []
+  for (const value of list.values()) if (!unique.some((previous) => equalValues(previous, value))) unique.push(value)
+  return new CelList(unique)
 }
 
 function slice(list: CelList, start: bigint, end: bigint): CelList {
@@ -112,9 +112,10 @@ export const lists: Library = {
     ]),
   ),
   ...Object.fromEntries(Object.keys(sums).map((signature) => [signature, sumOf])),
-  'list<T>.indexOf(T): int': (list: CelList, value: Value) => position(list.values().findIndex((one) => equalValues(one, value))),
+  'list<T>.indexOf(T): int': (list: CelList, value: Value) =>
+    position(list.values().findIndex((item) => equalValues(item, value))),
   'list<T>.lastIndexOf(T): int': (list: CelList, value: Value) =>
-    position(list.values().findLastIndex((one) => equalValues(one, value))),
+    position(list.values().findLastIndex((item) => equalValues(item, value))),
   'list<T>.distinct(): list<T>': distinct,
   'list<T>.reverse(): list<T>': (list: CelList) => new CelList([...list.values()].reverse()),
   'list<T>.slice(int, int): list<T>': slice,

@@ -13,9 +13,9 @@ function compile(pattern: string): RE2JS {
 
 function findAll(text: string, pattern: string, limit = -1n): string[] {
   const matcher = compile(pattern).matcher(text)
-  const found: string[] = []
-  while ((limit < 0n || found.length < Number(limit)) && matcher.find()) found.push(matcher.group() ?? '')
-  return found
+  const matches: string[] = []
+  while ((limit < 0n || matches.length < Number(limit)) && matcher.find()) matches.push(matcher.group() ?? '')
+  return matches
 }
 
 export const regex: Library = {

@@ -25,7 +25,8 @@ function read(text: string, normalize = false): Semver | undefined {
   if (!parts) return undefined
   const [, major = '', minor = '', patch = '', pre, build] = parts
   const identifiers = pre?.split('.') ?? []
-  if (identifiers.some((one) => one === '' || /^0\d+$/.test(one)) || build?.split('.').includes('')) return undefined
+  if (identifiers.some((identifier) => identifier === '' || /^0\d+$/.test(identifier)) || build?.split('.').includes(''))
+    return undefined
   const numbers = [BigInt(major), BigInt(minor), BigInt(patch)] as const
   return numbers.some((number) => number >= 2n ** 63n) ? undefined : new Semver(numbers, identifiers)
 }

@@ -99,10 +99,10 @@ function concatText(a: string, b: string): string {
 function concatLists(a: CelList, b: CelList): CelList {
   const [left, right] = [a.values(), b.values()]
   const { kind } = a
-  if (kind === 'set') return new List([...left, ...right.filter((one) => !contains(a, one))], undefined, kind)
+  if (kind === 'set') return new List([...left, ...right.filter((value) => !contains(a, value))], undefined, kind)
   if (kind === 'atomic') return new List([...left, ...right])
-  const replaced = left.map((one) => right.find((other) => sameKeys(one, other, kind.keys)) ?? one)
-  const added = right.filter((other) => !left.some((one) => sameKeys(one, other, kind.keys)))
+  const replaced = left.map((value) => right.find((other) => sameKeys(value, other, kind.keys)) ?? value)
+  const added = right.filter((other) => !left.some((value) => sameKeys(value, other, kind.keys)))
   return new List([...replaced, ...added], undefined, kind)
 }
 

@@ -11,22 +11,22 @@ const Blanks = new RegExp(`^${Blank}|${Blank}$`, 'g')
 function indexOf(text: string, part: string, offset = 0n): bigint {
   const letters = charactersOf(text)
   if (offset < 0n || offset > BigInt(letters.length)) throw new EvaluationError(`index out of range: ${offset}`)
-  const wanted = charactersOf(part)
-  for (let at = Number(offset); at + wanted.length <= letters.length; at++) {
-    if (wanted.every((letter, index) => letters[at + index] === letter)) return BigInt(at)
+  const pattern = charactersOf(part)
+  for (let at = Number(offset); at + pattern.length <= letters.length; at++) {
+    if (pattern.every((letter, index) => letters[at + index] === letter)) return BigInt(at)
   }
   return -1n
 }
 
 function lastIndexOf(text: string, part: string, offset?: bigint): bigint {
   const letters = charactersOf(text)
-  const wanted = charactersOf(part)
+  const pattern = charactersOf(part)
   if (offset !== undefined && (offset < 0n || offset > BigInt(letters.length))) {
     throw new EvaluationError(`index out of range: ${offset}`)
   }
-  const from = Math.min(Number(offset ?? letters.length), letters.length - wanted.length)
+  const from = Math.min(Number(offset ?? letters.length), letters.length - pattern.length)
   for (let at = from; at >= 0; at--) {
-    if (wanted.every((letter, index) => letters[at + index] === letter)) return BigInt(at)
+    if (pattern.every((letter, index) => letters[at + index] === letter)) return BigInt(at)
   }
   return -1n
 }
@@ -44,19 +44,19 @@ function split(text: string, separator: string, limit = -1n): CelList {
   if (limit === 0n) return new CelList([])
   const parts = separator === '' ? Array.from(text) : text.split(separator)
   if (limit < 0n || parts.length <= Number(limit)) return new CelList(parts)
-  const kept = parts.slice(0, Number(limit) - 1)
-  return new CelList([...kept, parts.slice(kept.length).join(separator)])
+  const firstParts = parts.slice(0, Number(limit) - 1)
+  return new CelList([...firstParts, parts.slice(firstParts.length).join(separator)])
 }
 
 function replace(text: string, from: string, to: string, limit = -1n): string {
-  let left = limit < 0n ? Number.POSITIVE_INFINITY : Number(limit)
-  const grown = limit < 0n ? text.length + 1 : Math.min(text.length + 1, Number(limit))
-  if (text.length + grown * to.length > 64 * 1024 * 1024) throw new EvaluationError('string is too long')
-  if (from !== '') return text.replaceAll(from, (part) => (left-- > 0 ? to : part))
+  let remaining = limit < 0n ? Number.POSITIVE_INFINITY : Number(limit)
+  const maxReplacements = limit < 0n ? text.length + 1 : Math.min(text.length + 1, Number(limit))
+  if (text.length + maxReplacements * to.length > 64 * 1024 * 1024) throw new EvaluationError('string is too long')
+  if (from !== '') return text.replaceAll(from, (part) => (remaining-- > 0 ? to : part))
   // The empty string occurs before each character and at the end.
   let result = ''
-  for (const letter of Array.from(text)) result += (left-- > 0 ? to : '') + letter
-  return left > 0 ? result + to : result
+  for (const letter of Array.from(text)) result += (remaining-- > 0 ? to : '') + letter
+  return remaining > 0 ? result + to : result
 }
 
 function join(list: CelList, separator = ''): string {
