@@ -1,4 +1,4 @@
-/** Memory for the bodies of all requests together. */
+/** Limits the memory that the bodies of all requests use together. */
 import type { Requester } from './http/exchange.ts'
 
 /** The part of a budget that one request uses. */
@@ -10,21 +10,21 @@ export interface BodyShare {
 }
 
 /**
- * Budget for the bodies of all requests together. A priority level must not use more bytes than are then free in the whole budget, and a user
- * not more than half of the free bytes. So a part of the budget is always left for other levels and users. Exempt requests are never rejected.
+ * Budget for the bodies of all requests together. After each take, a priority level may use at most as many bytes as are still free, and a user
+ * at most half as many. So a part of the budget always remains for other levels and users. Exempt requests are never rejected.
  */
 export class BodyBudget {
-  #left: number
+  #free: number
   /** Bytes in use, by level and by user of a level. */
   readonly #used = new Map<string, number>()
 
   constructor(bytes: number) {
-    this.#left = bytes
+    this.#free = bytes
   }
 
   /** Share of one request. */
   share(): BodyShare {
-    const taken = new Map<string, number>()
+    const takenBytes = new Map<string, number>()
     const add = (to: Map<string, number>, key: string, bytes: number) => {
       const sum = (to.get(key) ?? 0) + bytes
       if (sum > 0) to.set(key, sum)
@@ -34,27 +34,27 @@ export class BodyBudget {
       take: (bytes, requester) => {
         if (requester?.isExempt) return true
         const [level, flow] = [requester?.level ?? '', `${requester?.level ?? ''}/${requester?.flow ?? ''}`]
-        const left = this.#left - bytes
-        if (left < 0 || this.#of(level) + bytes > left || this.#of(flow) + bytes > left / 2) return false
-        this.#left = left
+        const remaining = this.#free - bytes
+        if (remaining < 0 || this.#usedBy(level) + bytes > remaining || this.#usedBy(flow) + bytes > remaining / 2) return false
+        this.#free = remaining
         for (const key of [level, flow]) {
           add(this.#used, key, bytes)
-          add(taken, key, bytes)
+          add(takenBytes, key, bytes)
         }
         return true
       },
       free: () => {
         // Each byte is counted twice, for the level and for the user.
-        for (const [key, bytes] of taken) {
+        for (const [key, bytes] of takenBytes) {
           add(this.#used, key, -bytes)
-          this.#left += bytes / 2
+          this.#free += bytes / 2
         }
-        taken.clear()
+        takenBytes.clear()
       },
     }
   }
 
-  #of(key: string): number {
+  #usedBy(key: string): number {
     return this.#used.get(key) ?? 0
   }
 }

@@ -37,7 +37,9 @@ function valueIn(file: string, name: string): number {
       String({ seconds, minutes, hours }[unit as 'seconds'](Number(count))),
     )
   const shift = /^(\d+) << (\d+)$/.exec(text)
-  return shift ? Number(shift[1]) * 2 ** Number(shift[2]) : text.split(' * ').reduce((product, one) => product * Number(one), 1)
+  return shift
+    ? Number(shift[1]) * 2 ** Number(shift[2])
+    : text.split(' * ').reduce((product, factor) => product * Number(factor), 1)
 }
 
 test.each(rows)('the limit "$limit" has the value of its source', ({ value, file, name }) => {

@@ -61,11 +61,11 @@ async function readToEnd(socket: TLSSocket): Promise<string> {
 }
 
 async function session({ url }: Listener, options: object = {}): Promise<ClientHttp2Session> {
-  const made = connectHTTP2(url, { ca, ...options })
-  made.on('error', () => {})
-  stops.push(() => made.destroy())
-  await once(made, 'connect')
-  return made
+  const session = connectHTTP2(url, { ca, ...options })
+  session.on('error', () => {})
+  stops.push(() => session.destroy())
+  await once(session, 'connect')
+  return session
 }
 
 const get = (from: ClientHttp2Session, path = '/') =>
@@ -220,10 +220,10 @@ describe('headers that are too large are rejected', () => {
 describe('the budget for bodies', () => {
   const requester = (flow: string, level = 'global-default') => ({ level, flow, isExempt: flow === 'admin' })
   /** Bytes that a user gets, one by one. */
-  const mostFor = (budget: BodyBudget, of: ReturnType<typeof requester>): number => {
+  const mostFor = (budget: BodyBudget, user: ReturnType<typeof requester>): number => {
     const share = budget.share()
     let bytes = 0
-    while (bytes < 10_000 && share.take(1, of)) bytes++
+    while (bytes < 10_000 && share.take(1, user)) bytes++
     return bytes
   }
 

@@ -41,11 +41,11 @@ const echo =
   (name: string): HttpHandler =>
   async (request, identity) => {
     const { method, url } = request
-    const who = identity.kind === 'user' ? `${identity.name}(${identity.groups.join(' ')})` : identity.kind
+    const sender = identity.kind === 'user' ? `${identity.name}(${identity.groups.join(' ')})` : identity.kind
     return {
       status: 200,
       headers: { 'content-type': 'text/plain' },
-      body: `${name}: ${who} ${method} ${url} ${(await request.body(100)).toString()}`,
+      body: `${name}: ${sender} ${method} ${url} ${(await request.body(100)).toString()}`,
     }
   }
 
@@ -318,8 +318,12 @@ test('closing ends streams, lets a request finish, and frees the port', async ()
   finish?.()
   expect((await slow).text).toBe('finished')
   await closed
-  const again = await listen({ port: listener.port, endpointFor: () => endpoint(management, echo('again')), clock: systemClock })
-  listeners.push(again)
+  const secondListener = await listen({
+    port: listener.port,
+    endpointFor: () => endpoint(management, echo('again')),
+    clock: systemClock,
+  })
+  listeners.push(secondListener)
 })
 
 test('the error for a port in use names the port', async () => {

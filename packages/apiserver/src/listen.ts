@@ -342,7 +342,13 @@ function isForAnyUse(socket: TLSSocket, { raw }: PeerCertificate, clientCA: stri
     isValidAt(certificate, now) &&
     authorities
       .map((pem) => new X509Certificate(pem))
-      .some((one) => one.ca && isValidAt(one, now) && certificate.checkIssued(one) && certificate.verify(one.publicKey))
+      .some(
+        (authority) =>
+          authority.ca &&
+          isValidAt(authority, now) &&
+          certificate.checkIssued(authority) &&
+          certificate.verify(authority.publicKey),
+      )
   )
 }
 

@@ -129,7 +129,7 @@ export function createGenericServer(options: GenericServerOptions): GenericServe
   const caller = new WebhookCaller({ clock, ...options.webhooks })
   const converter = new Converter({ random, caller })
   const inVersions = {
-    versions: ({ storage }: ResourceInfo) => registry.list().filter((one) => one.storage === storage),
+    versions: ({ storage }: ResourceInfo) => registry.list().filter((info) => info.storage === storage),
     convert: async (to: ResourceInfo, object: KubeObject) => draft(await converter.convert(to, object)) as UnknownObject,
   }
   const webhooks = new Webhooks({ store, random, caller, log, authorizer, enabled, ...inVersions })
@@ -223,7 +223,7 @@ function whenReady({ send, watch, close }: Transport, ready: Promise<void>): Tra
 
 /** Responds to a discovery request for the resources of a group and version. */
 function discoveryDocument({ resources }: Engine, { group, version }: ApiRequest): object {
-  const served = resources.list().filter((one) => one.group === group && one.version === version)
+  const served = resources.list().filter((info) => info.group === group && info.version === version)
   if (served.length > 0) return apiResourceList(group, version, served)
   throw new StatusError('NotFound', 'the server could not find the requested resource')
 }

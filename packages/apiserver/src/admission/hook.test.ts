@@ -78,7 +78,7 @@ describe('a rule', () => {
       { plural: 'namespaces', namespace: 'n' },
       false,
     ],
-  ])('%s', (_, change, other, matches) => {
+  ])('is tested against a request: %s', (_, change, other, matches) => {
     expect(matchesRule({ ...rule, ...change }, { ...target, ...other })).toBe(matches)
   })
 })

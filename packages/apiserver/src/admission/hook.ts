@@ -82,12 +82,12 @@ export function matchedVersion<T extends GroupVersionResource>(
   { webhook }: Hook,
   target: Target,
   requested: T,
-  others: () => readonly T[],
+  otherVersions: () => readonly T[],
 ): T | undefined {
   const { rules = [], matchPolicy = 'Equivalent' } = webhook
   if (rules.some((rule) => matchesRule(rule, target))) return requested
   if (matchPolicy !== 'Equivalent') return undefined
-  return others().find((other) => {
+  return otherVersions().find((other) => {
     const { group, version, plural } = other
     return rules.some((rule) => matchesRule(rule, { ...target, group, version, plural }))
   })
@@ -104,8 +104,10 @@ const includes = (values: readonly string[], value: string): boolean => values.i
 
 // `pods`, `pods/status`, `pods/*`, `*` for all without their subresources, `*/scale`, `*/*`.
 function matchesResource(text: string, { plural, subresource = '' }: Target): boolean {
-  const [wanted = '', part = ''] = text.split('/', 2)
-  return (wanted === '*' || wanted === plural) && (part === '*' || part === subresource)
+  const [resourcePattern = '', subresourcePattern = ''] = text.split('/', 2)
+  return (
+    (resourcePattern === '*' || resourcePattern === plural) && (subresourcePattern === '*' || subresourcePattern === subresource)
+  )
 }
 
 /** A Namespace object is cluster-scoped, although requests for it carry its name as namespace. */
@@ -122,7 +124,7 @@ export const selectsObject = (
   oldObject: KubeObject | undefined,
 ): boolean =>
   objectSelector.requirements.length === 0 ||
-  [object, oldObject].some((one) => one !== undefined && objectSelector.matches(one.metadata.labels))
+  [object, oldObject].some((candidate) => candidate !== undefined && objectSelector.matches(candidate.metadata.labels))
 
 /** Cluster-scoped objects always match a namespaceSelector. */
 export const selectsNamespace = (

@@ -76,8 +76,8 @@ const bundle = (certificate: string) => Buffer.from(certificate).toString('base6
 async function serverWithWebhook(clientConfig: WebhookClientConfig) {
   const resolveService = (namespace: string, name: string) =>
     namespace === 'system' && name === 'hook' ? new URL(`https://127.0.0.1:${port}`) : undefined
-  const made = await testServer({ webhooks: { resolveService } })
-  await made.client.create(MutatingWebhookConfiguration, {
+  const apiServer = await testServer({ webhooks: { resolveService } })
+  await apiServer.client.create(MutatingWebhookConfiguration, {
     metadata: { name: 'hook' },
     webhooks: [
       {
@@ -90,33 +90,39 @@ async function serverWithWebhook(clientConfig: WebhookClientConfig) {
       },
     ],
   })
-  return { ...made, [Symbol.asyncDispose]: () => made.server.close() }
+  return { ...apiServer, [Symbol.asyncDispose]: () => apiServer.server.close() }
 }
 
-test('a webhook at a URL is called over one persistent connection', async () => {
-  await using made = await serverWithWebhook({ url: `https://127.0.0.1:${port}/mutate`, caBundle: bundle(authority.certificate) })
+test('all requests to a webhook at a URL use one persistent connection', async () => {
+  await using apiServer = await serverWithWebhook({
+    url: `https://127.0.0.1:${port}/mutate`,
+    caBundle: bundle(authority.certificate),
+  })
   const before = connections
   for (const name of ['a', 'b', 'c']) {
-    expect((await made.client.create(Widget, aWidget(name))).spec.color).toBe('/mutate?timeout=5s')
+    expect((await apiServer.client.create(Widget, aWidget(name))).spec.color).toBe('/mutate?timeout=5s')
   }
   expect(connections - before).toBe(1)
   expect(agent).toBe('kube-apiserver-admission')
 })
 
 test('the CA bundle may be the certificate of the webhook itself, as in envtest', async () => {
-  await using made = await serverWithWebhook({ url: `https://127.0.0.1:${port}/mutate`, caBundle: bundle(servedCertificate) })
-  expect((await made.client.create(Widget, aWidget('a'))).spec.color).toBe('/mutate?timeout=5s')
+  await using apiServer = await serverWithWebhook({
+    url: `https://127.0.0.1:${port}/mutate`,
+    caBundle: bundle(servedCertificate),
+  })
+  expect((await apiServer.client.create(Widget, aWidget('a'))).spec.color).toBe('/mutate?timeout=5s')
 })
 
 test.each(['//mutate', '/./mutate/', '/other/../mutate'])('the path %s is cleaned before the request', async (path) => {
-  await using made = await serverWithWebhook(at(path))
-  expect((await made.client.create(Widget, aWidget('a'))).spec.color).toBe('/mutate?timeout=5s')
+  await using apiServer = await serverWithWebhook(webhookAt(path))
+  expect((await apiServer.client.create(Widget, aWidget('a'))).spec.color).toBe('/mutate?timeout=5s')
 })
 
 test('a webhook behind a Service is called at the resolved address, and must have a certificate for the Service', async () => {
   const service = { namespace: 'system', name: 'hook', path: '/svc' }
-  await using made = await serverWithWebhook({ service, caBundle: bundle(authority.certificate) })
-  expect((await made.client.create(Widget, aWidget('a'))).spec.color).toBe('/svc?timeout=5s')
+  await using apiServer = await serverWithWebhook({ service, caBundle: bundle(authority.certificate) })
+  expect((await apiServer.client.create(Widget, aWidget('a'))).spec.color).toBe('/svc?timeout=5s')
 })
 
 test('errors of webhook calls have the messages of a real server', async () => {
@@ -140,18 +146,18 @@ test('errors of webhook calls have the messages of a real server', async () => {
     ],
   ]
   for (const [clientConfig, why] of cases) {
-    await using made = await serverWithWebhook(clientConfig)
-    expect(await rejection(made.client.create(Widget, aWidget('a')))).toBe(
+    await using apiServer = await serverWithWebhook(clientConfig)
+    expect(await rejection(apiServer.client.create(Widget, aWidget('a')))).toBe(
       `500 InternalError: Internal error occurred: failed calling webhook "hook.example.com": failed to call webhook: ${why}`,
     )
   }
 })
 
-const at = (path: string) => ({ url: `https://127.0.0.1:${port}${path}`, caBundle: bundle(authority.certificate) })
+const webhookAt = (path: string) => ({ url: `https://127.0.0.1:${port}${path}`, caBundle: bundle(authority.certificate) })
 
 test('a denial reaches the client with its warnings', async () => {
-  await using made = await serverWithWebhook(at('/deny'))
-  const handler = createHandler({ engine: made.server.engine, clock: made.clock })
+  await using apiServer = await serverWithWebhook(webhookAt('/deny'))
+  const handler = createHandler({ engine: apiServer.server.engine, clock: apiServer.clock })
   const body = Buffer.from(JSON.stringify({ apiVersion: 'shop.example.com/v1', kind: 'Widget', ...aWidget('a') }))
   const { signal } = new AbortController()
   const { status, headers } = await handler(
@@ -169,29 +175,29 @@ test('a denial reaches the client with its warnings', async () => {
 })
 
 test('a call of an unresponsive webhook times out', async () => {
-  await using made = await serverWithWebhook(at('/hang'))
+  await using apiServer = await serverWithWebhook(webhookAt('/hang'))
   const reached = new Promise<void>((resolve) => (onHang = resolve))
-  const error = rejection(made.client.create(Widget, aWidget('a')))
+  const error = rejection(apiServer.client.create(Widget, aWidget('a')))
   await reached
-  made.clock.step(made.clock.now() + 5000)
+  apiServer.clock.step(apiServer.clock.now() + 5000)
   expect(await error).toContain(`Post "https://127.0.0.1:${port}/hang?timeout=5s": context deadline exceeded`)
 })
 
 test('a conversion webhook is called over HTTPS as well', async () => {
-  await using made = await serverWithWebhook(at('/mutate'))
+  await using apiServer = await serverWithWebhook(webhookAt('/mutate'))
   const schema = { openAPIV3Schema: { type: 'object' as const, 'x-kubernetes-preserve-unknown-fields': true } }
-  await made.client.create(CustomResourceDefinition, {
+  await apiServer.client.create(CustomResourceDefinition, {
     metadata: { name: 'convs.t.example.com' },
     spec: {
       group: 't.example.com',
       names: { kind: 'Conv', plural: 'convs' },
       scope: 'Cluster',
       versions: ['v1', 'v2'].map((name) => ({ name, served: true, storage: name === 'v1', schema })),
-      conversion: { strategy: 'Webhook', webhook: { conversionReviewVersions: ['v1'], clientConfig: at('/convert') } },
+      conversion: { strategy: 'Webhook', webhook: { conversionReviewVersions: ['v1'], clientConfig: webhookAt('/convert') } },
     },
   })
   const conv = (version: string) =>
     unknownKind({ apiVersion: `t.example.com/${version}`, kind: 'Conv', plural: 'convs', scope: 'Cluster' })
-  await made.client.create(conv('v1'), { metadata: { name: 'a' }, spec: {} })
-  expect(await made.client.get(conv('v2'), { name: 'a' })).toMatchObject({ spec: { path: '/convert?timeout=30s' } })
+  await apiServer.client.create(conv('v1'), { metadata: { name: 'a' }, spec: {} })
+  expect(await apiServer.client.get(conv('v2'), { name: 'a' })).toMatchObject({ spec: { path: '/convert?timeout=30s' } })
 })

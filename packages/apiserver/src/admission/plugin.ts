@@ -47,8 +47,8 @@ export const forbidden = ({ info, name, object }: PluginWrite, why: string): Sta
 export function pluginsFor(plugins: readonly Plugin[]): (info: ResourceInfo) => readonly Plugin[] {
   const byResource = new WeakMap<ResourceInfo, readonly Plugin[]>()
   return (info) => {
-    let found = byResource.get(info)
-    if (!found) byResource.set(info, (found = plugins.filter((plugin) => plugin.appliesTo(info))))
-    return found
+    let applicable = byResource.get(info)
+    if (!applicable) byResource.set(info, (applicable = plugins.filter((plugin) => plugin.appliesTo(info))))
+    return applicable
   }
 }

@@ -18,9 +18,9 @@ const Binding = unknownKind({
 
 /** A server whose policy limits the replicas of Widgets to the number in ConfigMaps, which `paramRef` selects. */
 async function serverWithPolicy(paramRef: object): Promise<TestServer> {
-  const made = await testServer()
+  const server = await testServer()
   const rule = { operations: ['CREATE'], apiGroups: ['shop.example.com'], apiVersions: ['v1'], resources: ['widgets'] }
-  await made.client.create(Policy, {
+  await server.client.create(Policy, {
     metadata: { name: 'limit' },
     spec: {
       paramKind: { apiVersion: 'v1', kind: 'ConfigMap' },
@@ -28,7 +28,7 @@ async function serverWithPolicy(paramRef: object): Promise<TestServer> {
       validations: [{ expression: 'object.spec.replicas <= int(params.data.most)' }],
     },
   } as never)
-  await made.client.create(Binding, {
+  await server.client.create(Binding, {
     metadata: { name: 'limit-widgets' },
     spec: {
       policyName: 'limit',
@@ -36,7 +36,7 @@ async function serverWithPolicy(paramRef: object): Promise<TestServer> {
       paramRef: { parameterNotFoundAction: 'Deny', ...paramRef },
     },
   } as never)
-  return made
+  return server
 }
 
 const limit = (name: string, most: number, namespace = 'default', labels = {}) => ({

@@ -168,16 +168,16 @@ export class Policies {
     }
   }
 
-  /** Returns the version of the resource that a rule matches; `undefined` when none does. `rules`: whether resource rules are evaluated. */
+  /** Returns the version of the resource that a rule matches; `undefined` when no rule matches. `rules`: whether resource rules are evaluated. */
   #matches(match: Match, write: Write, rules: boolean): ResourceInfo | undefined {
     const { info, target, object, oldObject } = write
     const hook = { ...match, webhook: { rules: match.rules, matchPolicy: match.matchPolicy } } as never
     if (!selectsNamespace(hook, target, () => this.#labels(write)) || !selectsObject(hook, object, oldObject)) return undefined
     const named = (rule: NamedRuleWithOperations) => !rule.resourceNames?.length || rule.resourceNames.includes(write.name)
-    const others = () => this.#options.versions(info).filter((other) => other !== info)
+    const otherVersions = () => this.#options.versions(info).filter((other) => other !== info)
     const versionMatchedBy = (list: readonly NamedRuleWithOperations[]) => {
       const webhook = { rules: list.filter(named) as unknown as readonly WebhookRule[], matchPolicy: match.matchPolicy }
-      return matchedVersion({ webhook } as never, target, info, others)
+      return matchedVersion({ webhook } as never, target, info, otherVersions)
     }
     if (match.excluded.length > 0 && versionMatchedBy(match.excluded)) return undefined
     return rules ? versionMatchedBy(match.rules) : info
@@ -200,22 +200,24 @@ export class Policies {
     const namespace = resource.namespaced ? ref.namespace || (isNamespace ? undefined : target.namespace) : ''
     if (namespace === undefined)
       throw new Error('cannot use namespaced paramRef in policy binding that matches cluster-scoped resources')
-    const found = ref.name
-      ? [store.get({ resource: resource.storage, namespace, name: ref.name })].filter((one) => one !== undefined)
+    const params = ref.name
+      ? [store.get({ resource: resource.storage, namespace, name: ref.name })].filter((object) => object !== undefined)
       : store
           .list(resource.storage, resource.namespaced ? namespace : undefined)
           .filter(({ metadata }) => labelSelector(ref.selector as LabelSelector | undefined).matches(metadata.labels))
-    if (found.length === 0 && ref.parameterNotFoundAction === 'Deny')
+    if (params.length === 0 && ref.parameterNotFoundAction === 'Deny')
       throw new Error('no params found for policy binding with `Deny` parameterNotFoundAction')
-    return found
+    return params
   }
 
   /** @throws Error when the kind is not served */
   #kindOfParams({ apiVersion = '', kind = '' }: NonNullable<PolicySpec['paramKind']>): ResourceInfo {
     const { group, version } = parseApiVersion(apiVersion)
-    const all = this.#options.registry.list()
-    const found = all.find((one) => one.group === group && one.version === version && one.kind === kind)
-    if (found) return found
+    const resources = this.#options.registry.list()
+    const resource = resources.find(
+      (candidate) => candidate.group === group && candidate.version === version && candidate.kind === kind,
+    )
+    if (resource) return resource
     throw new Error(`failed to find resource referenced by paramKind: '${apiVersion}, Kind=${kind}'`)
   }
 
@@ -226,9 +228,9 @@ export class Policies {
 
   #read(): Policy[] {
     const { store } = this.#options
-    const all = store.list(bindings!) as readonly ValidatingAdmissionPolicyBinding[]
+    const allBindings = store.list(bindings!) as readonly ValidatingAdmissionPolicyBinding[]
     return (store.list(policies!) as readonly ValidatingAdmissionPolicy[]).flatMap(({ metadata, spec }) => {
-      const ownBindings = all.filter((one) => one.spec.policyName === metadata.name)
+      const ownBindings = allBindings.filter((binding) => binding.spec.policyName === metadata.name)
       return ownBindings.length === 0 || !spec.matchConstraints ? [] : [compilePolicy(metadata.name, spec, ownBindings)]
     })
   }
@@ -255,10 +257,10 @@ function compilePolicy(name: string, spec: PolicySpec, ownBindings: readonly Val
       messageExpression: messageExpression ? compile(messageExpression, { hasAuthorizer: false }) : undefined,
       reason,
     })),
-    bindings: ownBindings.map(({ metadata, spec: of }) => ({
+    bindings: ownBindings.map(({ metadata, spec: bindingSpec }) => ({
       name: metadata.name,
-      spec: of,
-      match: of.matchResources && matchOf(of.matchResources),
+      spec: bindingSpec,
+      match: bindingSpec.matchResources && matchOf(bindingSpec.matchResources),
     })),
   }
 }

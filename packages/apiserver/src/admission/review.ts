@@ -112,8 +112,8 @@ export function verdictOf({ type, webhook, reviewVersion }: Hook, uid: string, a
   if (!isRecord(response)) throw new Error('webhook response was absent')
   checkType(review, reviewVersion)
   if (reviewVersion === 'v1' && response.uid !== uid) {
-    const found = typeof response.uid === 'string' ? response.uid : ''
-    throw new Error(`expected response.uid=${JSON.stringify(uid)}, got ${JSON.stringify(found)}`)
+    const receivedUID = typeof response.uid === 'string' ? response.uid : ''
+    throw new Error(`expected response.uid=${JSON.stringify(uid)}, got ${JSON.stringify(receivedUID)}`)
   }
   const patch = patchOf(type, response, reviewVersion)
   const warnings = Array.isArray(response.warnings) ? response.warnings.filter((text) => typeof text === 'string') : []
@@ -125,9 +125,9 @@ function checkType({ apiVersion = '', kind = '' }: { apiVersion?: unknown; kind?
   if (apiVersion === `admission.k8s.io/${version}` && kind === 'AdmissionReview') return
   // Upstream: v1beta1 webhooks may omit apiVersion and kind.
   if (version === 'v1beta1' && apiVersion === '' && kind === '') return
-  const [group, found] = String(apiVersion).includes('/') ? String(apiVersion).split('/', 2) : ['', String(apiVersion)]
+  const [group, receivedVersion] = String(apiVersion).includes('/') ? String(apiVersion).split('/', 2) : ['', String(apiVersion)]
   throw new Error(
-    `expected webhook response of admission.k8s.io/${version}, Kind=AdmissionReview, got ${group}/${found}, Kind=${String(kind)}`,
+    `expected webhook response of admission.k8s.io/${version}, Kind=AdmissionReview, got ${group}/${receivedVersion}, Kind=${String(kind)}`,
   )
 }
 
@@ -154,8 +154,8 @@ class Denial extends StatusError {
   readonly #status: Status
 
   constructor(status: Status & { code: number; message: string }) {
-    const known = status.reason !== undefined && status.reason in StatusReasons
-    super(known ? (status.reason as StatusReason) : '', status.message, {
+    const isKnownReason = status.reason !== undefined && status.reason in StatusReasons
+    super(isKnownReason ? (status.reason as StatusReason) : '', status.message, {
       code: status.code,
       ...(status.details === undefined ? {} : { details: status.details }),
     })
@@ -168,8 +168,8 @@ class Denial extends StatusError {
   }
 }
 
-function denialOf(name: string, given: unknown): StatusError {
-  const status = isRecord(given) ? given : {}
+function denialOf(name: string, result: unknown): StatusError {
+  const status = isRecord(result) ? result : {}
   const by = `admission webhook ${JSON.stringify(name)} denied the request`
   const denialMessage = [status.message, status.reason].find((text): text is string => typeof text === 'string' && text !== '')
   const code = typeof status.code === 'number' && status.code >= 400 ? status.code : 400
@@ -194,9 +194,9 @@ function operationsOf(text: string): readonly JsonPatchOperation[] {
   const { error } = scanJSON(text)
   const reject = (why: string) => new UndecodablePatch(`received undecodable patch in webhook response: ${why}`)
   if (error !== undefined) throw reject(error)
-  const given = readJSON(text)
-  if (Array.isArray(given)) return parseJsonPatch(given)
-  throw reject(`json: cannot unmarshal ${jsonTypeName(given)} into Go value of type jsonpatch.Patch`)
+  const operations = readJSON(text)
+  if (Array.isArray(operations)) return parseJsonPatch(operations)
+  throw reject(`json: cannot unmarshal ${jsonTypeName(operations)} into Go value of type jsonpatch.Patch`)
 }
 
 /** @throws StatusError InternalError when the patch does not apply */

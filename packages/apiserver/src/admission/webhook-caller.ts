@@ -93,9 +93,9 @@ export class WebhookCaller {
       if (!this.#resolve) {
         return `service ${JSON.stringify(name)} cannot be reached: this server has no network of Services, use clientConfig.url`
       }
-      const found = this.#resolve(namespace, name, port)
-      if (!found) return `service ${JSON.stringify(name)} not found`
-      to = new URL(found)
+      const address = this.#resolve(namespace, name, port)
+      if (!address) return `service ${JSON.stringify(name)} not found`
+      to = new URL(address)
       to.pathname = cleanPath(path)
       servername = `${name}.${namespace}.svc`
     } else {
@@ -109,8 +109,8 @@ export class WebhookCaller {
 
 function urlText({ url, service }: WebhookClientConfig, timeoutSeconds: number): string {
   const { namespace = '', name = '', port = 443, path = '' } = service ?? {}
-  const [, origin = '', at = ''] = /^(https:..[^/]+)(.*)$/.exec(url ?? '') ?? []
-  const address = service ? `https://${name}.${namespace}.svc:${port}${cleanPath(path)}` : `${origin}${cleanPath(at)}`
+  const [, origin = '', urlPath = ''] = /^(https:..[^/]+)(.*)$/.exec(url ?? '') ?? []
+  const address = service ? `https://${name}.${namespace}.svc:${port}${cleanPath(path)}` : `${origin}${cleanPath(urlPath)}`
   return `${address}?timeout=${timeoutSeconds}s`
 }
 

@@ -35,11 +35,11 @@ type Reply = object | number | 'never' | { readonly raw: unknown }
 class ServerWithWebhooks implements WebhookTransport {
   readonly received: Received[] = []
   readonly replies = new Map<string, (received: Received) => Reply>()
-  made!: TestServer
+  hosted!: TestServer
 
   static async make(): Promise<ServerWithWebhooks> {
     const hooked = new ServerWithWebhooks()
-    hooked.made = await testServer({ webhooks: { transport: hooked } })
+    hooked.hosted = await testServer({ webhooks: { transport: hooked } })
     return hooked
   }
 
@@ -69,7 +69,7 @@ class ServerWithWebhooks implements WebhookTransport {
       admissionReviewVersions: ['v1'],
       ...more,
     }
-    await this.made.client.create(kind, { metadata: { name }, webhooks: [webhook] })
+    await this.hosted.client.create(kind, { metadata: { name }, webhooks: [webhook] })
   }
 }
 
@@ -84,20 +84,20 @@ beforeEach(async () => {
   hooks = await ServerWithWebhooks.make()
 })
 
-const create = (name = 'a', spec: Partial<Widget['spec']> = {}) => hooks.made.client.create(Widget, aWidget(name, spec))
+const create = (name = 'a', spec: Partial<Widget['spec']> = {}) => hooks.hosted.client.create(Widget, aWidget(name, spec))
 
 describe('a mutating webhook', () => {
   test('changes the written object, and its fields get no manager', async () => {
     await hooks.add('mutating', 'paint', () => patch({ op: 'add', path: '/spec/color', value: 'red' }))
-    const made = await create()
-    expect(made.spec.color).toBe('red')
-    expect(JSON.stringify(made.metadata.managedFields)).not.toContain('f:color')
-    expect(await hooks.made.client.get(Widget, at('a'))).toEqual(made)
+    const created = await create()
+    expect(created.spec.color).toBe('red')
+    expect(JSON.stringify(created.metadata.managedFields)).not.toContain('f:color')
+    expect(await hooks.hosted.client.get(Widget, at('a'))).toEqual(created)
   })
 
   test('receives the AdmissionReview of a create as from a real server', async () => {
     await hooks.add('mutating', 'look', () => ({ allowed: true }))
-    await hooks.made.client.create(Widget, aWidget('a'), { fieldManager: 'fm' })
+    await hooks.hosted.client.create(Widget, aWidget('a'), { fieldManager: 'fm' })
     const { request, timeout } = hooks.received[0]!
     const resource = { group: 'shop.example.com', version: 'v1', resource: 'widgets' }
     const kind = { group: 'shop.example.com', version: 'v1', kind: 'Widget' }
@@ -122,7 +122,7 @@ describe('a mutating webhook', () => {
 
   test('receives an object with generateName before its name is generated', async () => {
     await hooks.add('mutating', 'look', () => ({ allowed: true }))
-    await hooks.made.client.create(Widget, { metadata: { generateName: 'w-', namespace }, spec: { replicas: 1 } })
+    await hooks.hosted.client.create(Widget, { metadata: { generateName: 'w-', namespace }, spec: { replicas: 1 } })
     expect(hooks.received[0]!.request).not.toHaveProperty('name')
     expect(hooks.received[0]!.request.object.metadata).toMatchObject({ generateName: 'w-' })
   })
@@ -135,9 +135,9 @@ describe('a mutating webhook', () => {
         { op: 'add', path: '/status', value: { phase: 'Done' } },
       ),
     )
-    const made = await create('a', { replicas: 5 })
-    expect(made.spec).toEqual({ replicas: 1 })
-    expect(made.status).toBeUndefined()
+    const created = await create('a', { replicas: 5 })
+    expect(created.spec).toEqual({ replicas: 1 })
+    expect(created.status).toBeUndefined()
   })
 
   test('whose result violates the schema causes an error', async () => {
@@ -150,7 +150,7 @@ describe('a mutating webhook', () => {
   test('that sets a value of the wrong type in a built-in kind causes an error', async () => {
     const rules = [{ operations: ['*'], apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'] }]
     await hooks.add('mutating', 'break', () => patch({ op: 'add', path: '/data', value: 5 }), { rules })
-    expect(await rejection(hooks.made.client.create(ConfigMap, { metadata: at('a') }))).toBe(
+    expect(await rejection(hooks.hosted.client.create(ConfigMap, { metadata: at('a') }))).toBe(
       '500 InternalError: Internal error occurred: json: cannot unmarshal number into Go struct field ConfigMap.data of type map[string]string',
     )
   })
@@ -158,7 +158,7 @@ describe('a mutating webhook', () => {
   test('cannot rename the object', async () => {
     await create('a')
     await hooks.add('mutating', 'rename', () => patch({ op: 'replace', path: '/metadata/name', value: 'b' }))
-    const change = hooks.made.client.patch(Widget, at('a'), { type: 'merge', body: { spec: { color: 'red' } } })
+    const change = hooks.hosted.client.patch(Widget, at('a'), { type: 'merge', body: { spec: { color: 'red' } } })
     expect(await rejection(change)).toBe('400 BadRequest: the name of the object (b) does not match the name on the URL (a)')
   })
 
@@ -185,8 +185,8 @@ describe('a mutating webhook', () => {
       rules: [{ operations: ['UPDATE'], apiGroups: ['*'], apiVersions: ['*'], resources: ['*/scale'] }],
     })
     const body = { spec: { replicas: 9 } }
-    await hooks.made.client.patch(Widget, at('a'), { type: 'merge', body }, { subresource: 'scale' })
-    expect((await hooks.made.client.get(Widget, at('a'))).spec.replicas).toBe(3)
+    await hooks.hosted.client.patch(Widget, at('a'), { type: 'merge', body }, { subresource: 'scale' })
+    expect((await hooks.hosted.client.get(Widget, at('a'))).spec.replicas).toBe(3)
     expect(hooks.received[0]!.request).toMatchObject({
       kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' },
       subResource: 'scale',
@@ -199,7 +199,7 @@ describe('a mutating webhook', () => {
 test('a mutating webhook receives and sets integers with all digits', async () => {
   const exact = unknownKind({ apiVersion: 'exact.example.com/v1', kind: 'Exact', plural: 'exacts' })
   const properties = { spec: { type: 'object' as const, 'x-kubernetes-preserve-unknown-fields': true } }
-  await hooks.made.client.create(CustomResourceDefinition, {
+  await hooks.hosted.client.create(CustomResourceDefinition, {
     metadata: { name: 'exacts.exact.example.com' },
     spec: {
       group: 'exact.example.com',
@@ -212,14 +212,14 @@ test('a mutating webhook receives and sets integers with all digits', async () =
   const rules = [{ operations: ['*'], apiGroups: ['exact.example.com'], apiVersions: ['*'], resources: ['exacts'] }]
   const set = ({ request }: Received) => patch({ op: 'add', path: '/spec/next', value: request.object.spec.first - 1n })
   await hooks.add('mutating', 'next', set, { rules })
-  const made = await hooks.made.client.create(exact, { metadata: at('a'), spec: { first: 2n ** 63n - 1n } })
-  expect(made).toMatchObject({ spec: { first: 2n ** 63n - 1n, next: 2n ** 63n - 2n } })
+  const created = await hooks.hosted.client.create(exact, { metadata: at('a'), spec: { first: 2n ** 63n - 1n } })
+  expect(created).toMatchObject({ spec: { first: 2n ** 63n - 1n, next: 2n ** 63n - 2n } })
 })
 
 describe('a validating webhook', () => {
   test('is called for creates, updates, status updates and deletes', async () => {
     await hooks.add('validating', 'look', () => ({ allowed: true }))
-    const { client } = hooks.made
+    const { client } = hooks.hosted
     await create()
     await client.patch(Widget, at('a'), { type: 'merge', body: { spec: { color: 'red' } } }, { fieldManager: 'fm' })
     await client.patch(Widget, at('a'), { type: 'merge', body: { status: { phase: 'x' } } }, { subresource: 'status' })
@@ -240,7 +240,7 @@ describe('a validating webhook', () => {
     await create('a')
     await create('b')
     await hooks.add('validating', 'look', () => ({ allowed: true }))
-    await hooks.made.client.deleteCollection(Widget, { namespace })
+    await hooks.hosted.client.deleteCollection(Widget, { namespace })
     expect(hooks.received.map(({ request }) => [request.operation, request.name, request.oldObject?.metadata.name])).toEqual([
       ['DELETE', undefined, 'a'],
       ['DELETE', undefined, 'b'],
@@ -248,7 +248,7 @@ describe('a validating webhook', () => {
   })
 
   test('is called for an eviction, and not for the deletion that follows', async () => {
-    const { client } = hooks.made
+    const { client } = hooks.hosted
     await client.create(Pod, { metadata: at('p'), spec: { containers: [{ name: 'c', image: 'i' }] } })
     const rules = [{ operations: ['*'], apiGroups: [''], apiVersions: ['v1'], resources: ['pods', 'pods/*'] }]
     await hooks.add('validating', 'look', () => ({ allowed: true }), { rules })
@@ -309,7 +309,7 @@ describe('a validating webhook', () => {
     await hooks.add('validating', 'val', reply)
     const error = await rejection(create())
     expect(error.replace(/uid="[0-9a-f-]{36}"/, 'uid="UID"')).toBe(answer)
-    expect(await rejection(hooks.made.client.get(Widget, at('a')))).toContain('NotFound')
+    expect(await rejection(hooks.hosted.client.get(Widget, at('a')))).toContain('NotFound')
   })
 
   test.each<[what: string, reply: () => Reply, answer: string]>([
@@ -352,14 +352,14 @@ describe('a validating webhook', () => {
     await hooks.add('validating', 'slow', () => 'never', { timeoutSeconds: 2 })
     const waiting = rejection(create())
     await quiet()
-    await hooks.made.client.create(ConfigMap, { metadata: { name: 'other', namespace } })
-    hooks.made.clock.step(hooks.made.clock.now() + 2000)
+    await hooks.hosted.client.create(ConfigMap, { metadata: { name: 'other', namespace } })
+    hooks.hosted.clock.step(hooks.hosted.clock.now() + 2000)
     expect(await waiting).toBe(
       '500 InternalError: Internal error occurred: failed calling webhook "slow.example.com": failed to call webhook: Post "https://127.0.0.1:9443/slow?timeout=2s": context deadline exceeded',
     )
   })
 
-  test('with failurePolicy Ignore may fail, but its denial counts', async () => {
+  test('with failurePolicy Ignore may fail, but its denial rejects the write', async () => {
     let reply: Reply = 500
     await hooks.add('validating', 'lax', () => reply, { failurePolicy: 'Ignore' })
     await create()
@@ -376,7 +376,7 @@ describe('a validating webhook', () => {
   test('may return warnings', async () => {
     await hooks.add('validating', 'warn', () => ({ allowed: true, warnings: ['mind the gap'] }))
     const { version, group, plural } = Widget
-    const answer = await hooks.made.server.engine.execute(
+    const answer = await hooks.hosted.server.engine.execute(
       {
         verb: 'create',
         group,
@@ -392,14 +392,14 @@ describe('a validating webhook', () => {
 
   test('with side effects is not called for dry runs', async () => {
     await hooks.add('validating', 'dry', () => ({ allowed: true }))
-    await hooks.made.client.create(Widget, aWidget('a'), { dryRun: true })
+    await hooks.hosted.client.create(Widget, aWidget('a'), { dryRun: true })
     expect(hooks.received[0]!.request).toMatchObject({ dryRun: true, options: { dryRun: ['All'] } })
   })
 
   test('is not called for webhook configurations, so that they can be repaired', async () => {
     const rules = [{ operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: ['*/*'] }]
     await hooks.add('validating', 'all', () => ({ allowed: false }), { rules })
-    await hooks.made.client.delete(ValidatingWebhookConfiguration, { name: 'all' })
+    await hooks.hosted.client.delete(ValidatingWebhookConfiguration, { name: 'all' })
     await create()
     expect(hooks.received).toEqual([])
   })
@@ -444,7 +444,7 @@ describe('a validating webhook', () => {
     const namespaceSelector = { matchLabels: { team: 'a' } }
     await hooks.add('validating', 'ns', () => ({ allowed: false }), { namespaceSelector })
     await create()
-    await hooks.made.client.patch(
+    await hooks.hosted.client.patch(
       Namespace,
       { name: namespace },
       { type: 'merge', body: { metadata: { labels: { team: 'a' } } } },

@@ -147,22 +147,22 @@ export class Webhooks {
   #hooksFor(info: ResourceInfo): HooksByType {
     const hooks = (this.#hooks ??= this.#read())
     if (hooks === noHooks || isExempt(info)) return noHooks
-    let found = this.#hooksByResource.get(info)
-    if (!found) {
+    let applicable = this.#hooksByResource.get(info)
+    if (!applicable) {
       const mayApply = (hook: Hook) => mayMatch(hook, info)
-      found = { mutating: hooks.mutating.filter(mayApply), validating: hooks.validating.filter(mayApply) }
-      this.#hooksByResource.set(info, found)
+      applicable = { mutating: hooks.mutating.filter(mayApply), validating: hooks.validating.filter(mayApply) }
+      this.#hooksByResource.set(info, applicable)
     }
-    return found
+    return applicable
   }
 
   #read(): HooksByType {
     const { store, enabled } = this.#options
-    const of = (type: HookType) =>
+    const hooksOfType = (type: HookType) =>
       enabled.has(plugins[type])
         ? hooksOf(type, store.list(configurations[type]) as readonly (KubeObject & { webhooks?: readonly Webhook[] })[])
         : []
-    const hooks = { mutating: of('mutating'), validating: of('validating') }
+    const hooks = { mutating: hooksOfType('mutating'), validating: hooksOfType('validating') }
     return hooks.mutating.length + hooks.validating.length === 0 ? noHooks : hooks
   }
 

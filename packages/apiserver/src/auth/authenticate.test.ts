@@ -25,7 +25,7 @@ test.each([
   ['a token after two spaces', { authorization: 'Bearer  secret2' }, { kind: 'anonymous' }],
   ['a request without credentials', {}, { kind: 'anonymous' }],
   ['a certificate without a name', { certificate: { commonName: '', organizations: [] } }, { kind: 'anonymous' }],
-])('the identity for %s', (_, credentials, identity) => {
+])('returns the expected identity for %s', (_, credentials, identity) => {
   expect(authenticate(credentials)).toEqual(identity)
 })
 

@@ -77,10 +77,10 @@ export function authorizerOf(modes: readonly AuthorizationMode[], rbac: Pick<Aut
       return { allowed: false, reason: reasons.join('\n') }
     },
     rulesFor(user, namespace) {
-      const found = modes.map((mode) =>
+      const rulesByMode = modes.map((mode) =>
         mode === 'RBAC' ? rbac.rulesFor(user, namespace) : mode === 'AlwaysAllow' ? everything : { rules: [], errors: [] },
       )
-      return { rules: found.flatMap(({ rules }) => rules), errors: found.flatMap(({ errors }) => errors) }
+      return { rules: rulesByMode.flatMap(({ rules }) => rules), errors: rulesByMode.flatMap(({ errors }) => errors) }
     },
   }
 }
@@ -106,10 +106,10 @@ export function forbiddenTo(resource: NamedResource, name: string | undefined, w
 }
 
 function sentenceOf(attributes: Attributes): string {
-  const who = `User ${JSON.stringify(attributes.user.name)} cannot ${attributes.verb}`
-  if (attributes.kind === 'path') return `${who} path ${JSON.stringify(attributes.path)}`
+  const userAndVerb = `User ${JSON.stringify(attributes.user.name)} cannot ${attributes.verb}`
+  if (attributes.kind === 'path') return `${userAndVerb} path ${JSON.stringify(attributes.path)}`
   const { group, resource, subresource, namespace } = attributes
-  const what = subresource ? `${resource}/${subresource}` : resource
+  const fullResource = subresource ? `${resource}/${subresource}` : resource
   const where = namespace ? `in the namespace ${JSON.stringify(namespace)}` : 'at the cluster scope'
-  return `${who} resource ${JSON.stringify(what)} in API group ${JSON.stringify(group)} ${where}`
+  return `${userAndVerb} resource ${JSON.stringify(fullResource)} in API group ${JSON.stringify(group)} ${where}`
 }

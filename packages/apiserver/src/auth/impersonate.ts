@@ -89,8 +89,11 @@ function serviceAccountOf(user: string): { namespace: string; name: string } | u
 
 /** Adds `system:authenticated`; a service account without groups gets the groups that its tokens have. */
 function groupsOf({ name, groups }: RequestedIdentity, namespace: string | undefined): readonly string[] {
-  const own =
+  const impersonatedGroups =
     groups.length === 0 && namespace !== undefined ? ['system:serviceaccounts', `system:serviceaccounts:${namespace}`] : groups
-  if (name === anonymous) return own.includes(unauthenticated) ? own : [...own, unauthenticated]
-  return own.includes(authenticated) || own.includes(unauthenticated) ? own : [...own, authenticated]
+  if (name === anonymous)
+    return impersonatedGroups.includes(unauthenticated) ? impersonatedGroups : [...impersonatedGroups, unauthenticated]
+  return impersonatedGroups.includes(authenticated) || impersonatedGroups.includes(unauthenticated)
+    ? impersonatedGroups
+    : [...impersonatedGroups, authenticated]
 }

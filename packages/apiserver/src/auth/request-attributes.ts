@@ -27,7 +27,7 @@ function attributes(
   }: Pick<ApiRequest, 'group' | 'plural' | 'subresource' | 'namespace' | 'name'> & { verb: string },
   fieldSelector: string | undefined,
 ): ResourceAttributes {
-  const wanted = name ?? nameSelected(fieldSelector)
+  const objectName = name ?? nameSelected(fieldSelector)
   return {
     kind: 'resource',
     user,
@@ -38,7 +38,7 @@ function attributes(
     subresource: subresource?.split('/', 1)[0],
     // Upstream: a Namespace object is authorized within itself.
     namespace: group === '' && plural === 'namespaces' && name !== undefined ? name : namespace || undefined,
-    name: wanted,
+    name: objectName,
   }
 }
 

@@ -44,8 +44,8 @@ test.each<[PolicyRule, string, boolean]>([
   [urls('get', '/apis/*'), 'get /apis', false],
   [urls('*', '*'), 'delete /anything', true],
   [urls('*', '*'), 'get pods', false],
-])('the rule %j allows "%s": %s', (given, request, allowed) => {
-  expect(allows(given, action(request))).toBe(allowed)
+])('the rule %j allows "%s": %s', (rule, request, allowed) => {
+  expect(allows(rule, action(request))).toBe(allowed)
 })
 
 const bob = { name: 'bob', groups: ['devs'] }
@@ -124,6 +124,6 @@ test.each<[string, PolicyRule[], PolicyRule[], string]>([
       '{APIGroups:["apps"], Resources:["b"], Verbs:["get"]}',
     ].join('\n'),
   ],
-])('missing permissions when %s', (_, held, wanted, text) => {
+])('returns the missing permissions when %s', (_, held, wanted, text) => {
   expect(permissionsText(missingPermissions(held, wanted))).toBe(text)
 })

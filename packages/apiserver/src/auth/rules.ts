@@ -26,8 +26,8 @@ export function allows(rule: PolicyRule, action: Action): boolean {
 }
 
 const isEmpty = (list: readonly string[] | undefined): boolean => (list ?? []).length === 0
-const hasOrAll = (list: readonly string[] | undefined, wanted: string): boolean =>
-  list !== undefined && (list.includes('*') || list.includes(wanted))
+const hasOrAll = (list: readonly string[] | undefined, value: string): boolean =>
+  list !== undefined && (list.includes('*') || list.includes(value))
 
 function resourceMatches(allowed: readonly string[], resource: string, subresource: string | undefined): boolean {
   if (allowed.includes('*')) return true
@@ -39,15 +39,19 @@ const pathMatches = (pattern: string, path: string): boolean =>
   pattern === '*' || pattern === path || (pattern.endsWith('*') && path.startsWith(pattern.replace(/\*+$/, '')))
 
 /** @param namespace namespace of the binding: default for service accounts without one */
-export function appliesTo({ kind, name, namespace: own }: Subject, { name: user, groups }: User, namespace: string): boolean {
+export function appliesTo(
+  { kind, name, namespace: subjectNamespace }: Subject,
+  { name: user, groups }: User,
+  namespace: string,
+): boolean {
   switch (kind) {
     case 'User':
       return name === user
     case 'Group':
       return groups.includes(name)
     case 'ServiceAccount': {
-      const at = own || namespace
-      return at !== '' && user === serviceAccountUser(at, name)
+      const accountNamespace = subjectNamespace || namespace
+      return accountNamespace !== '' && user === serviceAccountUser(accountNamespace, name)
     }
     default:
       return false

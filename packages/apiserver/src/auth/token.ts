@@ -25,14 +25,14 @@ export function staticTokens(tokens: ReadonlyMap<string, TokenUser> = new Map())
   const users = [...tokens].map(([token, user]) => ({ digest: digest(token), user }))
   return (token, audiences) => {
     // Comparing all digests in constant time reveals nothing about any token.
-    const given = digest(token)
+    const tokenDigest = digest(token)
     let user: User | undefined
-    for (const known of users) if (timingSafeEqual(known.digest, given)) user = known.user
+    for (const known of users) if (timingSafeEqual(known.digest, tokenDigest)) user = known.user
     return user ? { kind: 'known', user: withAuthenticated(user), audiences } : { kind: 'unknown' }
   }
 }
 
-/** Calls authenticators in order. A token that one rejects may be accepted by a later one. */
+/** Calls authenticators in order. A later authenticator may accept a token that an earlier one rejects. */
 export const anyOf =
   (...authenticators: readonly AuthenticateToken[]): AuthenticateToken =>
   (token, audiences) => {

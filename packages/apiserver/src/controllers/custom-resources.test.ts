@@ -142,8 +142,8 @@ describe('a CustomResourceDefinition', () => {
 
   test('of several versions serves every object in each served version', async () => {
     await createCRD('foos', 'Foo', [version('v1', { storage: true }), version('v2'), version('v3', { served: false })])
-    const made = await t.client.create(Foo('t.example.com/v2'), aFoo('x'))
-    expect(made.apiVersion).toBe('t.example.com/v2')
+    const created = await t.client.create(Foo('t.example.com/v2'), aFoo('x'))
+    expect(created.apiVersion).toBe('t.example.com/v2')
     const read = await t.client.get(Foo('t.example.com/v2'), at('x'))
     expect(await t.client.get(Foo('t.example.com/v2'), at('x'))).toBe(read)
     expect((await t.client.get(Foo(), at('x'))).apiVersion).toBe('t.example.com/v1')
@@ -236,14 +236,14 @@ test('CustomResourceDefinitions and objects exist after a restart', async () => 
   try {
     let stores = await openDurable(folder, { clock: new VirtualClock() })
     const first = await testServer({ store: await stores.store('main') })
-    const made = await first.client.create(Widget, aWidget('w', { replicas: 7 }))
+    const created = await first.client.create(Widget, aWidget('w', { replicas: 7 }))
     await first.server.close()
     await stores.close()
 
     stores = await openDurable(folder, { clock: new VirtualClock() })
     const second = await testServer({ store: await stores.store('main'), customResources: [] })
     const client = createClient(second.server.transport())
-    expect(await client.get(Widget, at('w'))).toEqual(made)
+    expect(await client.get(Widget, at('w'))).toEqual(created)
     await second.server.close()
     await stores.close()
   } finally {

@@ -25,7 +25,7 @@ import { WorkQueue } from './work-queue.ts'
 
 const Definitions = 'customresourcedefinitions.apiextensions.k8s.io'
 
-/** Upstream: the server itself writes the status through its subresource. */
+/** Field manager of the status. Upstream: the server itself writes the status through its subresource. */
 const statusManager = {
   manager: 'kube-apiserver',
   subresource: 'status',
@@ -51,7 +51,7 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
   const stopDefinitions = store.subscribe(Definitions, (change) => {
     serve(change.key.name, change.object as CustomResourceDefinition | undefined, change.revision)
     queue.add(change.key.name)
-    // Names of the deleted CRD may be available to others now.
+    // Other CRDs may now get the names of the deleted CRD.
     if (!change.object) {
       for (const other of store.list(Definitions) as readonly CustomResourceDefinition[]) {
         if (!isTrue(other, 'NamesAccepted')) {
@@ -84,20 +84,24 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
    */
   function serve(name: string, crd: CustomResourceDefinition | undefined, revision?: number): void {
     const before = served.get(name)
-    if (!crd || nameConflict(crd, others(name)) !== undefined) {
+    if (!crd || nameConflict(crd, otherCRDs(name)) !== undefined) {
       if (before && !crd) {
         served.delete(name)
         registry.serve(name, [])
       }
       return
     }
-    const now = { spec: crd.spec, terminating: crd.metadata.deletionTimestamp !== undefined, accepted: crd.status?.acceptedNames }
-    if (before && before.terminating === now.terminating && equal(before.spec, now.spec)) return
-    served.set(name, now)
+    const current = {
+      spec: crd.spec,
+      terminating: crd.metadata.deletionTimestamp !== undefined,
+      accepted: crd.status?.acceptedNames,
+    }
+    if (before && before.terminating === current.terminating && equal(before.spec, current.spec)) return
+    served.set(name, current)
     registry.serve(name, customResourceInfos(crd), before ? undefined : revision)
   }
 
-  function others(name: string): CustomResourceDefinition[] {
+  function otherCRDs(name: string): CustomResourceDefinition[] {
     return (store.list(Definitions) as readonly CustomResourceDefinition[]).filter(
       (other) => other.metadata.name !== name && (isTrue(other, 'NamesAccepted') || served.has(other.metadata.name)),
     )
@@ -115,11 +119,11 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
   }
 
   function setNameConditions(crd: CustomResourceDefinition): void {
-    const problem = nameConflict(crd, others(crd.metadata.name))
+    const problem = nameConflict(crd, otherCRDs(crd.metadata.name))
     const status = (crd.status ??= {})
     status.conditions ??= []
     if (problem) {
-      status.acceptedNames = acceptableNames(crd.spec.names, others(crd.metadata.name), crd.spec.group)
+      status.acceptedNames = acceptableNames(crd.spec.names, otherCRDs(crd.metadata.name), crd.spec.group)
       set(crd, 'NamesAccepted', 'False', problem.reason, problem.message)
       if (!isTrue(crd, 'Established')) set(crd, 'Established', 'False', 'NotAccepted', 'not all names are accepted')
     } else {
@@ -163,7 +167,7 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
     try {
       await store.commit({ key: keyOfDefinition(name), previous: current, object: isDeleted ? undefined : next })
     } catch (err) {
-      // A concurrent change has put the name into the queue again.
+      // No retry is needed: the concurrent change has added the name to the queue again.
       if (!(err instanceof StoreConflict)) throw err
     }
   }
@@ -186,9 +190,9 @@ const isTrue = ({ status }: CustomResourceDefinition, type: string): boolean =>
 /** Returns the conflict of names that keeps a CRD from being served, if any. */
 function nameConflict(
   { spec }: CustomResourceDefinition,
-  others: readonly CustomResourceDefinition[],
+  otherCRDs: readonly CustomResourceDefinition[],
 ): { reason: string; message: string } | undefined {
-  const taken = takenNames(spec.group, others)
+  const taken = takenNames(spec.group, otherCRDs)
   const { plural, singular, shortNames = [], kind, listKind } = spec.names
   const requested: [reason: string, name: string | undefined, taken: ReadonlySet<string>][] = [
     ['PluralConflict', plural, taken.resources],
@@ -205,30 +209,30 @@ function nameConflict(
 /** Returns those requested names that no other CRD has. */
 function acceptableNames(
   names: CustomResourceNames,
-  others: readonly CustomResourceDefinition[],
+  otherCRDs: readonly CustomResourceDefinition[],
   group: string,
 ): CustomResourceNames {
-  const taken = takenNames(group, others)
-  const free = (name: string | undefined, set: ReadonlySet<string>) => (name && !set.has(name) ? name : '')
-  const singular = free(names.singular, taken.resources)
-  const listKind = free(names.listKind, taken.kinds)
+  const taken = takenNames(group, otherCRDs)
+  const ifFree = (name: string | undefined, set: ReadonlySet<string>) => (name && !set.has(name) ? name : '')
+  const singular = ifFree(names.singular, taken.resources)
+  const listKind = ifFree(names.listKind, taken.kinds)
   // Upstream: either all short names are accepted or none.
   const { shortNames = [] } = names
   const areFree = shortNames.length > 0 && !shortNames.some((name) => taken.resources.has(name))
   return {
-    plural: free(names.plural, taken.resources),
+    plural: ifFree(names.plural, taken.resources),
     ...(singular ? { singular } : {}),
     ...(areFree ? { shortNames: [...shortNames] } : {}),
-    kind: free(names.kind, taken.kinds),
+    kind: ifFree(names.kind, taken.kinds),
     ...(listKind ? { listKind } : {}),
     ...(names.categories ? { categories: [...names.categories] } : {}),
   }
 }
 
-function takenNames(group: string, others: readonly CustomResourceDefinition[]) {
+function takenNames(group: string, otherCRDs: readonly CustomResourceDefinition[]) {
   const resources = new Set<string>()
   const kinds = new Set<string>()
-  for (const { spec, status } of others) {
+  for (const { spec, status } of otherCRDs) {
     if (spec.group !== group) continue
     const isDecided = status?.conditions?.some(({ type }) => type === 'NamesAccepted') === true
     const names = (isDecided ? status?.acceptedNames : undefined) ?? spec.names

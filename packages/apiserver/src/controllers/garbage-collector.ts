@@ -64,10 +64,11 @@ class GarbageCollector {
       this.#withUnknownOwner.clear()
     }
     // The deleted object no longer blocks its owners, and no longer prevents the deletion of its dependents.
-    const left = object ? [] : owners(previous)
-    for (const owner of left) {
-      const found = this.#findOwner(owner, previous!.metadata.namespace)
-      if (found.state === 'present' && found.object.metadata.deletionTimestamp !== undefined) this.#queue.add(textOf(found.key))
+    const lostOwners = object ? [] : owners(previous)
+    for (const owner of lostOwners) {
+      const foundOwner = this.#findOwner(owner, previous!.metadata.namespace)
+      if (foundOwner.state === 'present' && foundOwner.object.metadata.deletionTimestamp !== undefined)
+        this.#queue.add(textOf(foundOwner.key))
     }
     if (previous && (!object || object.metadata.uid !== previous.metadata.uid)) {
       for (const dependent of this.#dependents.get(previous.metadata.uid) ?? []) this.#queue.add(dependent)
@@ -78,21 +79,22 @@ class GarbageCollector {
       for (const owner of owners(previous)) {
         const now = byUid.get(owner.uid)
         if (now && (now.blockOwnerDeletion === true) === (owner.blockOwnerDeletion === true)) continue
-        const found = this.#findOwner(owner, object.metadata.namespace)
-        if (found.state === 'present' && found.object.metadata.deletionTimestamp !== undefined) this.#queue.add(textOf(found.key))
+        const foundOwner = this.#findOwner(owner, object.metadata.namespace)
+        if (foundOwner.state === 'present' && foundOwner.object.metadata.deletionTimestamp !== undefined)
+          this.#queue.add(textOf(foundOwner.key))
       }
     }
   }
 
   #remember(uid: string, id: string): void {
-    let known = this.#dependents.get(uid)
-    if (!known) this.#dependents.set(uid, (known = new Set()))
-    known.add(id)
+    let dependents = this.#dependents.get(uid)
+    if (!dependents) this.#dependents.set(uid, (dependents = new Set()))
+    dependents.add(id)
   }
 
   #forget(uid: string, id: string): void {
-    const known = this.#dependents.get(uid)
-    if (known?.delete(id) && known.size === 0) this.#dependents.delete(uid)
+    const dependents = this.#dependents.get(uid)
+    if (dependents?.delete(id) && dependents.size === 0) this.#dependents.delete(uid)
   }
 
   async #collect(key: StoreKey): Promise<void> {
@@ -111,15 +113,15 @@ class GarbageCollector {
   async #collectDependent(key: StoreKey, object: KubeObject): Promise<void> {
     const references = owners(object)
     if (references.length === 0) return
-    const found = references.map((reference) => ({ reference, ...this.#findOwner(reference, object.metadata.namespace) }))
+    const foundOwners = references.map((reference) => ({ reference, ...this.#findOwner(reference, object.metadata.namespace) }))
     // An owner of a kind that is not served may exist.
-    if (found.some(({ state }) => state === 'unknown')) {
+    if (foundOwners.some(({ state }) => state === 'unknown')) {
       this.#withUnknownOwner.add(textOf(key))
       return
     }
-    const waiting = found.filter((one) => one.state === 'present' && isForeground(one.object))
-    const absent = found.filter(({ state }) => state === 'absent')
-    const solid = found.length - waiting.length - absent.length
+    const waiting = foundOwners.filter((owner) => owner.state === 'present' && isForeground(owner.object))
+    const absent = foundOwners.filter(({ state }) => state === 'absent')
+    const solid = foundOwners.length - waiting.length - absent.length
     if (solid > 0) {
       if (absent.length + waiting.length === 0) return
       const deleted = new Set([...absent, ...waiting].map(({ reference }) => reference.uid))
@@ -129,7 +131,7 @@ class GarbageCollector {
       return
     }
     const below = waiting.length > 0 ? this.#dependentsOf(object) : []
-    // Owners in a cycle would wait for each other, so one of them stops blocking its owners.
+    // Owners in a cycle would wait for each other, so this object stops blocking its owners.
     if (below.some((dependent) => isForeground(dependent.object))) await this.#unblockOwners(key, object)
     await this.#deleteObject(key, object, below.length > 0 ? 'Foreground' : ownPolicy(object))
   }
@@ -146,8 +148,8 @@ class GarbageCollector {
   /** Removes the owner from its dependents, then removes the finalizer of the owner. */
   async #orphanDependents(key: StoreKey, owner: KubeObject): Promise<void> {
     for (const dependent of this.#dependentsOf(owner)) {
-      const left = owners(dependent.object).filter(({ uid }) => uid !== owner.metadata.uid)
-      await this.#patchMetadata(dependent.key, dependent.object, { ownerReferences: left })
+      const remainingOwners = owners(dependent.object).filter(({ uid }) => uid !== owner.metadata.uid)
+      await this.#patchMetadata(dependent.key, dependent.object, { ownerReferences: remainingOwners })
     }
     await this.#dropFinalizer(key, owner, 'orphan')
   }
@@ -164,13 +166,13 @@ class GarbageCollector {
   }
 
   #dependentsOf({ metadata: { uid } }: KubeObject): { key: StoreKey; object: KubeObject }[] {
-    const found: { key: StoreKey; object: KubeObject }[] = []
+    const dependents: { key: StoreKey; object: KubeObject }[] = []
     for (const id of this.#dependents.get(uid) ?? []) {
       const key = parse(id)
       const object = this.#store.get(key)
-      if (object && owners(object).some((owner) => owner.uid === uid)) found.push({ key, object })
+      if (object && owners(object).some((owner) => owner.uid === uid)) dependents.push({ key, object })
     }
-    return found
+    return dependents
   }
 
   /** Looks an owner up in the namespace of its dependent, or among cluster-scoped objects. */
@@ -196,7 +198,9 @@ class GarbageCollector {
   }
 
   async #dropFinalizer(key: StoreKey, object: KubeObject, finalizer: string): Promise<void> {
-    await this.#patchMetadata(key, object, { finalizers: (object.metadata.finalizers ?? []).filter((one) => one !== finalizer) })
+    await this.#patchMetadata(key, object, {
+      finalizers: (object.metadata.finalizers ?? []).filter((existing) => existing !== finalizer),
+    })
   }
 
   /** Patches metadata with the uid and resourceVersion of the object that the decision was based on. */

@@ -27,16 +27,16 @@ test('a key added several times runs once, and once more when added while it run
 })
 
 test('failed keys are logged and retried with increasing delays until they succeed', async () => {
-  const at: number[] = []
+  const attemptTimes: number[] = []
   const start = Date.UTC(2026, 0, 1)
   const { queue, clock, logged } = aQueue(() => {
-    at.push((clock.now() - start) / 1000)
-    return at.length < 4 ? Promise.reject(new Error('no')) : Promise.resolve()
+    attemptTimes.push((clock.now() - start) / 1000)
+    return attemptTimes.length < 4 ? Promise.reject(new Error('no')) : Promise.resolve()
   })
   queue.add('a')
   await quiet()
   while (clock.step(start + seconds(100))) await quiet()
-  expect(at).toEqual([0, 1, 3, 7])
+  expect(attemptTimes).toEqual([0, 1, 3, 7])
   expect(logged).toMatchObject([
     { controller: 'test', key: 'a', retryAfterSeconds: 1 },
     { retryAfterSeconds: 2 },

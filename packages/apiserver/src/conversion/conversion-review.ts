@@ -27,15 +27,15 @@ export function convertedObjects(version: string, uid: string, answer: unknown):
   const review = isRecord(answer) ? answer : {}
   const { apiVersion = '', kind = '', response } = review as { apiVersion?: string; kind?: string; response?: unknown }
   if (apiVersion !== `apiextensions.k8s.io/${version}` || kind !== 'ConversionReview') {
-    const found = parseApiVersion(String(apiVersion))
+    const received = parseApiVersion(String(apiVersion))
     throw new Error(
-      `expected webhook response of apiextensions.k8s.io/${version}, Kind=ConversionReview, got ${found.group}/${found.version}, Kind=${kind}`,
+      `expected webhook response of apiextensions.k8s.io/${version}, Kind=ConversionReview, got ${received.group}/${received.version}, Kind=${kind}`,
     )
   }
   if (!isRecord(response)) throw new Error('no response provided')
   if (version === 'v1' && response.uid !== uid) {
-    const found = typeof response.uid === 'string' ? response.uid : ''
-    throw new Error(`expected response.uid=${JSON.stringify(uid)}, got ${JSON.stringify(found)}`)
+    const receivedUID = typeof response.uid === 'string' ? response.uid : ''
+    throw new Error(`expected response.uid=${JSON.stringify(uid)}, got ${JSON.stringify(receivedUID)}`)
   }
   const result = isRecord(response.result) ? response.result : {}
   const status = typeof result.status === 'string' ? result.status : ''
@@ -62,32 +62,32 @@ export function checkedConversion(original: KubeObject, converted: unknown, apiV
     const received = typeof converted.kind === 'string' ? converted.kind : ''
     throw new InvalidConversion('type', `invalid kind (expected ${original.kind}, received ${received})`)
   }
-  const same = (what: string, was: string | undefined, is: unknown) => {
+  const same = (field: string, was: string | undefined, is: unknown) => {
     if (was === is) return
-    throw new InvalidConversion('object', `must have the same ${what}: ${was ?? ''} != ${typeof is === 'string' ? is : ''}`)
+    throw new InvalidConversion('object', `must have the same ${field}: ${was ?? ''} != ${typeof is === 'string' ? is : ''}`)
   }
   // Server-side apply also converts objects with only the fields of one manager, which may include no metadata.
   const before: Partial<KubeObject['metadata']> = (original as Partial<KubeObject>).metadata ?? {}
   same('name', before.name, metadata.name)
   same('namespace', before.namespace, metadata.namespace)
   same('UID', before.uid, metadata.uid)
-  const kept = draft(before)
+  const keptMetadata = draft(before)
   for (const field of ['labels', 'annotations'] as const) {
     const value = metadata[field]
-    if (value === undefined || value === null || equal(value, {})) delete kept[field]
-    else if (!isRecord(value) || Object.values(value).some((one) => typeof one !== 'string')) {
+    if (value === undefined || value === null || equal(value, {})) delete keptMetadata[field]
+    else if (!isRecord(value) || Object.values(value).some((text) => typeof text !== 'string')) {
       throw new InvalidConversion('metadata', `${field} must be a map of strings`)
-    } else kept[field] = draft(value) as { [key: string]: string }
+    } else keptMetadata[field] = draft(value) as { [key: string]: string }
   }
-  return { ...converted, metadata: kept } as UnknownObject
+  return { ...converted, metadata: keptMetadata } as UnknownObject
 }
 
 export class InvalidConversion extends Error {
   override readonly name = 'InvalidConversion'
-  readonly what: 'type' | 'object' | 'metadata'
+  readonly part: 'type' | 'object' | 'metadata'
 
-  constructor(what: 'type' | 'object' | 'metadata', why: string) {
+  constructor(part: 'type' | 'object' | 'metadata', why: string) {
     super(why)
-    this.what = what
+    this.part = part
   }
 }

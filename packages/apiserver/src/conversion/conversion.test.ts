@@ -66,13 +66,13 @@ class ConvertingServer implements WebhookTransport {
   /** Changes the response of the converter. */
   changeResponse: (response: { [field: string]: unknown; convertedObjects: UnknownObject[] }) => unknown = (response) => response
   code = 200
-  made!: TestServer
+  hosted!: TestServer
   client!: Client
 
   static async make(storage: 'v1' | 'v2' = 'v2', conversion: 'Webhook' | 'None' = 'Webhook'): Promise<ConvertingServer> {
     const server = new ConvertingServer()
-    server.made = await testServer({ webhooks: { transport: server } })
-    server.client = createClient(server.made.server.transport({ agent: 'test' }))
+    server.hosted = await testServer({ webhooks: { transport: server } })
+    server.client = createClient(server.hosted.server.transport({ agent: 'test' }))
     await server.client.create(CustomResourceDefinition, definition(storage, conversion))
     await quiet()
     return server
@@ -104,7 +104,7 @@ class ConvertingServer implements WebhookTransport {
   }
 
   stored() {
-    return this.made.server.store.get({ resource: `convs.${group}`, namespace, name: 'a' }) as UnknownObject | undefined
+    return this.hosted.server.store.get({ resource: `convs.${group}`, namespace, name: 'a' }) as UnknownObject | undefined
   }
 }
 
@@ -126,8 +126,8 @@ describe('objects of a CRD with a conversion webhook', () => {
   })
 
   test('are stored in the storage version, and returned in the requested version', async () => {
-    const made = await server.client.create(V1, conv({ size: 3 }))
-    expect(made).toMatchObject({ apiVersion: `${group}/v1`, spec: { size: 3 } })
+    const created = await server.client.create(V1, conv({ size: 3 }))
+    expect(created).toMatchObject({ apiVersion: `${group}/v1`, spec: { size: 3 } })
     expect(server.stored()).toMatchObject({ apiVersion: `${group}/v2`, spec: { width: 3 } })
     expect((await server.client.get(V2, at)).spec).toEqual({ width: 3, color: 'red' })
     expect((await server.client.get(V1, at)).spec).toEqual({ size: 3 })
@@ -184,11 +184,11 @@ describe('objects of a CRD with a conversion webhook', () => {
     ])
   })
 
-  test.each(['create', 'change'])('can be applied in a dry run that would %s them', async (what) => {
-    if (what === 'change') await server.client.apply(V2, conv({ width: 1 }), { fieldManager: 'two' })
+  test.each(['create', 'change'])('can be applied in a dry run that would %s them', async (effect) => {
+    if (effect === 'change') await server.client.apply(V2, conv({ width: 1 }), { fieldManager: 'two' })
     const applied = await server.client.apply(V1, conv({ size: 5 }), { fieldManager: 'one', force: true, dryRun: true })
     expect(applied).toMatchObject({ apiVersion: `${group}/v1`, spec: { size: 5 } })
-    expect(server.stored()?.spec).toEqual(what === 'change' ? { width: 1, color: 'red' } : undefined)
+    expect(server.stored()?.spec).toEqual(effect === 'change' ? { width: 1, color: 'red' } : undefined)
   })
 
   test('can be applied in another version by the manager of their labels', async () => {

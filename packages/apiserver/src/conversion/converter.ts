@@ -35,9 +35,9 @@ export class Converter {
 
   /** Like `convert` for many objects, with one webhook call for all of them that need it. */
   async convertAll(info: ResourceInfo, objects: readonly KubeObject[]): Promise<readonly KubeObject[]> {
-    const others = objects.filter((object) => needsWebhook(info, object))
-    if (others.length === 0) return objects.map((object) => inVersion(info, object))
-    const converted = await this.#callWebhook(info, others)
+    const toConvert = objects.filter((object) => needsWebhook(info, object))
+    if (toConvert.length === 0) return objects.map((object) => inVersion(info, object))
+    const converted = await this.#callWebhook(info, toConvert)
     let next = 0
     return objects.map((object) => (needsWebhook(info, object) ? converted[next++]! : inVersion(info, object)))
   }
@@ -50,7 +50,7 @@ export class Converter {
     if (!view) {
       view = this.convert(info, object)
       views.set(object, view)
-      // The next caller tries again.
+      // A failed conversion is not cached, so the next caller converts again.
       view.catch(() => views.delete(object))
     }
     return view
@@ -78,9 +78,9 @@ export class Converter {
         return freeze(object)
       } catch (err) {
         if (!(err instanceof InvalidConversion)) throw err
-        if (err.what === 'type') throw fail(`returned invalid object at index ${index}: ${err.message}`)
+        if (err.part === 'type') throw fail(`returned invalid object at index ${index}: ${err.message}`)
         const where = sources.length === 1 ? '' : ` at index ${index}`
-        throw fail(`returned invalid ${sources.length === 1 ? '' : 'converted '}${err.what}${where}: ${err.message}`)
+        throw fail(`returned invalid ${sources.length === 1 ? '' : 'converted '}${err.part}${where}: ${err.message}`)
       }
     })
   }

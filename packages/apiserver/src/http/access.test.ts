@@ -42,20 +42,26 @@ async function start(options: Partial<ApiServerOptions> = {}) {
   await quiet()
   const handle = webHandler(createHandler({ engine: server.engine, clock }))
   /** Returns the message of an error response, `ok` otherwise. */
-  const messageOf = async (who: string, method: string, path: string, body?: object, headers: Record<string, string> = {}) => {
-    const answer = await send(who, method, path, body, headers)
+  const messageOf = async (
+    userName: string,
+    method: string,
+    path: string,
+    body?: object,
+    headers: Record<string, string> = {},
+  ) => {
+    const answer = await send(userName, method, path, body, headers)
     if (answer.ok) return 'ok'
     const text = await answer.text()
     return `${answer.status} ${text.startsWith('{') ? (JSON.parse(text) as { message: string }).message : text.trim()}`
   }
-  const send = (who: string, method: string, path: string, body?: object, headers: Record<string, string> = {}) =>
+  const send = (userName: string, method: string, path: string, body?: object, headers: Record<string, string> = {}) =>
     handle(
       new Request(`https://server${path}`, {
         method,
         headers: { 'content-type': 'application/json', 'user-agent': 'test/1', ...headers },
         ...(body ? { body: JSON.stringify(body) } : {}),
       }),
-      identities[who]!,
+      identities[userName]!,
     )
   return { server, client: createClient(server.transport()), messageOf, send }
 }
@@ -82,14 +88,14 @@ async function grantToBob(client: Client, namespace: string, rules: ClusterRole[
   })
 }
 
-const bobCannot = (what: string, where: string) => `User "bob" cannot ${what} ${where}`
+const bobCannot = (verbAndResource: string, where: string) => `User "bob" cannot ${verbAndResource} ${where}`
 const clusterScope = 'at the cluster scope'
 
 test('a request that no rule allows is forbidden, whether the object exists or not', async () => {
   const { messageOf } = await start()
   const configMap = 'resource "configmaps" in API group ""'
   const inDefault = 'in the namespace "default"'
-  for (const [who, method, path, answer] of [
+  for (const [userName, method, path, answer] of [
     ['wrong', 'GET', '/version', '401 Unauthorized'],
     ['root', 'GET', '/api/v1/namespaces/default', 'ok'],
     [
@@ -156,7 +162,7 @@ test('a request that no rule allows is forbidden, whether the object exists or n
       '403 nodes is forbidden: User "system:anonymous" cannot list resource "nodes" in API group "" at the cluster scope',
     ],
   ] as const) {
-    expect(await messageOf(who, method, path), `${who} ${method} ${path}`).toBe(answer)
+    expect(await messageOf(userName, method, path), `${userName} ${method} ${path}`).toBe(answer)
   }
 })
 
@@ -370,8 +376,8 @@ test('reviews have no names, and only SelfSubjectReview has a creation time', as
 test("reviews return the authorizer's decision, and are not stored", async () => {
   const { client, send, messageOf } = await start()
   await grantToBob(client, 'default', [getPods])
-  const review = async (who: string, path: string, spec: object) => {
-    const answer = await send(who, 'POST', `/apis/authorization.k8s.io/v1/${path}`, { spec })
+  const review = async (userName: string, path: string, spec: object) => {
+    const answer = await send(userName, 'POST', `/apis/authorization.k8s.io/v1/${path}`, { spec })
     return (await answer.json()) as { status?: unknown; message?: string }
   }
   const pods = { verb: 'get', resource: 'pods', namespace: 'default' }
@@ -450,8 +456,8 @@ test.each([
 
 test('responses forbid caching, and errors forbid content sniffing', async () => {
   const { send } = await start()
-  const headersOf = async (who: string, path: string) => {
-    const { headers } = await send(who, 'GET', path)
+  const headersOf = async (userName: string, path: string) => {
+    const { headers } = await send(userName, 'GET', path)
     return [headers.get('cache-control'), headers.get('x-content-type-options')]
   }
   expect(await headersOf('root', '/api/v1/namespaces/missing')).toEqual(['no-cache, private', null])

@@ -17,7 +17,7 @@ const commonHeaders = {
 export function originPatternError(pattern: string): string | undefined {
   const { error } = compilePattern(pattern)
   if (error !== undefined) return error
-  // A pattern that does not match the start or the end of the host would match other hosts that contain the name.
+  // A pattern that is not anchored at both ends of the host would match other hosts that contain the name.
   const isAnchored = /\^|\/\//.test(pattern) && /[$:]/.test(pattern)
   return isAnchored ? undefined : 'regular expression does not pin to start/end of host in the origin header'
 }

@@ -13,11 +13,11 @@ export function deleteOptionsOf(body: unknown, query: URLSearchParams): { body: 
     ...integer(query, 'gracePeriodSeconds'),
     ...boolean(query, 'orphanDependents'),
   })
-  const given: Record<string, unknown> = isRecord(body) ? { ...body } : { ...fromQuery(), dryRun: query.getAll('dryRun') }
-  const problem = deleteOptionsProblem(given)
+  const deleteOptions: Record<string, unknown> = isRecord(body) ? { ...body } : { ...fromQuery(), dryRun: query.getAll('dryRun') }
+  const problem = deleteOptionsProblem(deleteOptions)
   if (problem !== undefined) throw badRequest(problem)
-  const dryRun = (given.dryRun ?? []) as readonly unknown[]
-  const { propagationPolicy: policy, orphanDependents, gracePeriodSeconds } = given
+  const dryRun = (deleteOptions.dryRun ?? []) as readonly unknown[]
+  const { propagationPolicy: policy, orphanDependents, gracePeriodSeconds } = deleteOptions
   const errors: FieldError[] = []
   const options = dryRunOf('delete', dryRun, errors)
   if (policy !== undefined && policy !== null && orphanDependents !== undefined && orphanDependents !== null) {
@@ -29,10 +29,10 @@ export function deleteOptionsOf(body: unknown, query: URLSearchParams): { body: 
       text: `Unsupported value: ${JSON.stringify(policy)}: supported values: ${supported}`,
     })
   }
-  if (isNumeric(gracePeriodSeconds) && gracePeriodSeconds < 0) given.gracePeriodSeconds = 1
+  if (isNumeric(gracePeriodSeconds) && gracePeriodSeconds < 0) deleteOptions.gracePeriodSeconds = 1
   reject('DeleteOptions', errors)
-  delete given.dryRun
-  return { body: given, options }
+  delete deleteOptions.dryRun
+  return { body: deleteOptions, options }
 }
 
 /** Error for DeleteOptions whose fields do not have their Go types. */

@@ -125,15 +125,15 @@ function openIDAnswer(document: object | undefined, type: string): HttpAnswer {
   return { ...json(document), headers: { 'content-type': type, 'cache-control': 'public, max-age=3600' } }
 }
 
-function discoveryAnswer(request: HttpRequest, documents: Documents, of: 'core' | 'groups', plain: () => object): HttpAnswer {
-  if (!acceptsAggregatedDiscovery(request.headers.accept)) return encodeDiscovery(plain(), request, { routed: of === 'core' })
+function discoveryAnswer(request: HttpRequest, documents: Documents, scope: 'core' | 'groups', plain: () => object): HttpAnswer {
+  if (!acceptsAggregatedDiscovery(request.headers.accept)) return encodeDiscovery(plain(), request, { routed: scope === 'core' })
   const headers = {
     // Clients select their decoder by exactly this text.
     'content-type': 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList',
     'cache-control': 'public',
     vary: 'Accept',
   }
-  return withETag(request, documents.aggregated(of), headers)
+  return withETag(request, documents.aggregated(scope), headers)
 }
 
 function withETag(

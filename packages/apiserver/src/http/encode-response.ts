@@ -63,7 +63,7 @@ export function encodeResponse(
   return send(code, readJSON(listBytes(body, { typedItems }).toString()) as object, representation, headers)
 }
 
-/** Sends short responses whole. Parts of long responses are encoded when the socket accepts more, yielding to the event loop in between. */
+/** Returns short responses as one buffer. Parts of long responses are encoded when the socket accepts more; other requests run in between. */
 function inParts(parts: Generator<Buffer, void>): HttpAnswer['body'] {
   const first = parts.next().value!
   const second = parts.next()

@@ -45,18 +45,18 @@ test.each([
   ['apiVersion first', object('ä')],
   ['kind first', { kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'ä' } }],
   ['between other members', { metadata: { name: 'a' }, apiVersion: 'v1', kind: 'ConfigMap' }],
-])('a packed object is encoded like a plain one, with and without its type: %s', (_, given) => {
+])('a packed object is encoded like a plain one, with and without its type: %s', (_, plain) => {
   const encode = packedObjects(1)
-  const packed = encode(structuredClone(given) as never)
+  const packed = encode(structuredClone(plain) as never)
   const list = {
     apiVersion: 'v1',
     kind: 'ConfigMapList',
     metadata: { resourceVersion: '7' },
     items: [packed, freeze(object('b'))],
   }
-  expect(objectBytes(packed).toString()).toBe(JSON.stringify(given))
-  expect(JSON.parse(listBytes(list as never).toString())).toEqual({ ...list, items: [given, object('b')] })
-  const { metadata } = given
+  expect(objectBytes(packed).toString()).toBe(JSON.stringify(plain))
+  expect(JSON.parse(listBytes(list as never).toString())).toEqual({ ...list, items: [plain, object('b')] })
+  const { metadata } = plain
   const untyped = [{ metadata }, { metadata: object('b').metadata }]
   expect(JSON.parse(listBytes(list as never, { typedItems: false }).toString())).toEqual({ ...list, items: untyped })
 })

@@ -7,14 +7,14 @@ import type { Clock, KubeObject, ObjectList, Status, WatchEvent } from '@capstan
 import { isPacked, jsonOf } from '../store/packed.ts'
 
 export function objectBytes(object: object): Buffer {
-  return cachedBytes(whole, object, () => jsonOf(object))
+  return cachedBytes(typed, object, () => jsonOf(object))
 }
 
 /** The object as a line: a string when its bytes are not cached. */
 export const objectLine = (object: object): Buffer | string =>
   isPacked(object) || !Object.isFrozen(object) ? `${jsonOf(object)}\n` : Buffer.concat([objectBytes(object), lineEnd])
 
-/** The object as a line, encoded in pieces; `undefined` for an object of few values, and for a packed one, which is encoded already. */
+/** The object as a line, encoded in pieces; `undefined` for an object of few values, and for a packed object, which already is JSON. */
 export const longLine = (clock: Clock, object: object): Promise<string> | undefined =>
   isPacked(object) || !isLong(object) ? undefined : lineInPieces(clock, object)
 
@@ -59,7 +59,7 @@ export function eventBytes(type: WatchEvent['type'], object: object): Buffer {
   if (!line) {
     const start = eventStarts[type]
     lines[type] = line = Buffer.concat([start, objectBytes(object), eventEnd])
-    if (Object.isFrozen(object)) whole.set(object, line.subarray(start.length, line.length - eventEnd.length))
+    if (Object.isFrozen(object)) typed.set(object, line.subarray(start.length, line.length - eventEnd.length))
   }
   return line
 }
@@ -81,8 +81,8 @@ function packedItem(item: KubeObject, isTyped: boolean): string {
 /** apiVersion and kind at the start of an object that has further members. */
 const typeAtStart = /^\{(?:"apiVersion":"[^"\\]*","kind":"[^"\\]*"|"kind":"[^"\\]*","apiVersion":"[^"\\]*"),/
 
-/** A cache: entries can be made again from their key, and are removed with it. */
-const whole = new WeakMap<object, Buffer>()
+/** Caches of encoded bytes by object: the garbage collector removes an entry together with its object. */
+const typed = new WeakMap<object, Buffer>()
 const untyped = new WeakMap<object, Buffer>()
 const events = new WeakMap<object, { [type in WatchEvent['type']]?: Buffer }>()
 

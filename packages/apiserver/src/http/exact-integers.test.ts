@@ -48,9 +48,9 @@ async function serve(disk: SimulatedDisk, encode: ObjectEncoding) {
   const server = createApiServer({ clock, random: seededRandom(1), store: await stores.store('management') })
   await server.ready
   const handle = webHandler(createHandler({ engine: server.engine, clock }))
-  const send = async (method: string, at: string, body?: string, type = 'application/json', accept = 'application/json') => {
+  const send = async (method: string, path: string, body?: string, type = 'application/json', accept = 'application/json') => {
     const init = body === undefined ? {} : { body, headers: { 'content-type': type, accept } }
-    const answer = await handle(new Request(`https://server${at}`, { method, headers: { accept }, ...init }), administrator)
+    const answer = await handle(new Request(`https://server${path}`, { method, headers: { accept }, ...init }), administrator)
     return { status: answer.status, text: await answer.text() }
   }
   return { send, stop: () => server.close().then(() => stores.close()) }
@@ -217,10 +217,10 @@ test('limits of a CRD beyond 2^53 apply, also after a restart', async () => {
   const cheap = limited.replaceAll(/, "x-kubernetes-validations": \[.*?\]/g, '')
   expect(await send('POST', kinds, cheap)).toMatchObject({ status: 201 })
   await stop()
-  const again = await serve(disk, plainObjects)
+  const restarted = await serve(disk, plainObjects)
   await quiet()
   const create = (spec: string) =>
-    again.send(
+    restarted.send(
       'POST',
       '/apis/t.example.com/v1/limits',
       `{"apiVersion": "t.example.com/v1", "kind": "Limit", "metadata": {"name": "a"}, "spec": ${spec}}`,
@@ -228,7 +228,7 @@ test('limits of a CRD beyond 2^53 apply, also after a restart', async () => {
   expect((await create('{"text":"x"}')).text).toContain('should be at least 9007199254740993 chars long')
   expect((await create('{"number":9007199254740993}')).text).toContain('should be a multiple of 9007199254740992')
   expect(await create('{"number":9007199254740992,"list":["a"]}')).toMatchObject({ status: 201 })
-  await again.stop()
+  await restarted.stop()
 })
 
 const specs = fc.record({
@@ -266,13 +266,13 @@ describe.each([
       expected.push(writeJSON({ i: spec.i, p: { ...spec.p, added: spec.i }, default: 2n ** 63n - 1n, set: spec.set }))
     }
     await stop()
-    const again = await serve(disk, encode)
+    const restarted = await serve(disk, encode)
     await quiet()
-    const list = (await again.send('GET', path)).text
+    const list = (await restarted.send('GET', path)).text
     for (const [index, spec] of expected.entries()) {
-      expect(specOrMessage(await again.send('GET', `${path}/any-${index}`))).toBe(spec)
+      expect(specOrMessage(await restarted.send('GET', `${path}/any-${index}`))).toBe(spec)
       expect(list).toContain(`"spec":${spec}`)
     }
-    await again.stop()
+    await restarted.stop()
   })
 })

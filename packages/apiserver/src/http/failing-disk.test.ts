@@ -98,7 +98,7 @@ describe.each([
     expect([(await send('/readyz')).status, writes, logs().length]).toEqual([200, 0, 2])
 
     disk.restart('loss of power')
-    const { names: found, store: again } = await serve(disk)
-    expect([await found(), again.revision]).toEqual([['before', 'fourth'], revision + 1])
+    const { names: namesAfterRestart, store: restartedStore } = await serve(disk)
+    expect([await namesAfterRestart(), restartedStore.revision]).toEqual([['before', 'fourth'], revision + 1])
   })
 })

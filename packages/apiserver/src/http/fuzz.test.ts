@@ -393,19 +393,19 @@ const slightlyChanged = (sample: object): fc.Arbitrary<object> =>
 
 function change(root: object, at: number, how: string, key: string, value: unknown): void {
   const places: [Record<string, unknown>, string][] = []
-  const walk = (of: object) => {
-    for (const [name, part] of Object.entries(of)) {
-      places.push([of as Record<string, unknown>, name])
+  const walk = (container: object) => {
+    for (const [name, part] of Object.entries(container)) {
+      places.push([container as Record<string, unknown>, name])
       if (typeof part === 'object' && part !== null) walk(part)
     }
   }
   walk(root)
   const place = places[at % (places.length || 1)]
   if (!place) return
-  const [of, name] = place
-  const part = of[name]
-  if (how === 'replace') of[name] = structuredClone(value)
-  else if (how === 'remove') delete of[name]
+  const [container, name] = place
+  const part = container[name]
+  if (how === 'replace') container[name] = structuredClone(value)
+  else if (how === 'remove') delete container[name]
   else if (how === 'twice' && Array.isArray(part)) part.push(...(structuredClone(part) as unknown[]))
   else if (typeof part === 'object' && part !== null && !Array.isArray(part))
     (part as Record<string, unknown>)[key] = structuredClone(value)

@@ -23,37 +23,37 @@ export interface Answered {
 
 /** Returns the differences as sentences. */
 export function differences(expected: Recorded, actual: Answered, { unstable = false } = {}): string[] {
-  const found: string[] = []
+  const problems: string[] = []
   if (actual.status !== expected.status)
-    found.push(`status: expected ${expected.status}, got ${actual.status} ${excerpt(actual.text)}`)
+    problems.push(`status: expected ${expected.status}, got ${actual.status} ${excerpt(actual.text)}`)
   for (const name of ['content-type', 'warning', 'retry-after']) {
-    const got = [actual.headers[name] ?? []].flat().join(', ')
+    const actualValue = [actual.headers[name] ?? []].flat().join(', ')
     const want = expected.headers?.[name] ?? (name === 'content-type' || expected.headers === undefined ? undefined : '')
-    if (want !== undefined && got !== want)
-      found.push(`header ${name}: expected ${JSON.stringify(want)}, got ${JSON.stringify(got)}`)
+    if (want !== undefined && actualValue !== want)
+      problems.push(`header ${name}: expected ${JSON.stringify(want)}, got ${JSON.stringify(actualValue)}`)
   }
-  if (found.length > 0 || unstable) return found
-  if (expected.events) compare('events', expected.events, lines(actual.text), found)
-  else if (expected.body !== undefined) compareBody(expected.body, actual, found)
-  else if (expected.text !== undefined) compareText(expected, actual.text, found)
+  if (problems.length > 0 || unstable) return problems
+  if (expected.events) compare('events', expected.events, lines(actual.text), problems)
+  else if (expected.body !== undefined) compareBody(expected.body, actual, problems)
+  else if (expected.text !== undefined) compareText(expected, actual.text, problems)
   if (expected.names) {
     const items = (json(actual.text) as { items?: { metadata: { name: string } }[] }).items ?? []
     compare(
       'names',
       expected.names,
       items.map(({ metadata }) => metadata.name),
-      found,
+      problems,
     )
   }
   if (expected.message !== undefined)
-    compare('message', expected.message, (json(actual.text) as { message?: unknown }).message, found)
-  return found
+    compare('message', expected.message, (json(actual.text) as { message?: unknown }).message, problems)
+  return problems
 }
 
-function compareBody(expected: unknown, actual: Answered, found: string[]): void {
+function compareBody(expected: unknown, actual: Answered, problems: string[]): void {
   const body = json(actual.text)
-  if (!isRecord(expected)) return compare('', expected, body, found)
-  for (const [path, value] of Object.entries(expected)) compare(path, value, at(body, path), found)
+  if (!isRecord(expected)) return compare('', expected, body, problems)
+  for (const [path, value] of Object.entries(expected)) compare(path, value, at(body, path), problems)
   // Recordings with paths compare only those parts; others compare the whole object.
   const isWhole =
     'kind' in expected &&
@@ -62,42 +62,44 @@ function compareBody(expected: unknown, actual: Answered, found: string[]): void
     !Object.keys(expected).some((path) => path.includes('.'))
   if (!isWhole || !isRecord(body)) return
   for (const member of Object.keys(body))
-    if (!(member in expected)) found.push(`${member}: expected to be absent, got ${excerpt(JSON.stringify(body[member]))}`)
+    if (!(member in expected)) problems.push(`${member}: expected to be absent, got ${excerpt(JSON.stringify(body[member]))}`)
 }
 
-function compareText(expected: Recorded, text: string, found: string[]): void {
+function compareText(expected: Recorded, text: string, problems: string[]): void {
   const want = expected.text ?? ''
-  if (expected.headers?.['content-type'] === 'application/yaml') return compare('', parseYAML(want), parseYAML(text), found)
-  if (!want.startsWith('{')) return compare('text', want.trim(), text.trim(), found)
+  if (expected.headers?.['content-type'] === 'application/yaml') return compare('', parseYAML(want), parseYAML(text), problems)
+  if (!want.startsWith('{')) return compare('text', want.trim(), text.trim(), problems)
   // A long stream is recorded only in part.
   const complete = want.slice(0, want.lastIndexOf('\n'))
-  compare('lines', lines(complete), lines(text).slice(0, lines(complete).length), found)
+  compare('lines', lines(complete), lines(text).slice(0, lines(complete).length), problems)
 }
 
-function compare(path: string, expected: unknown, actual: unknown, found: string[]): void {
-  if (found.length >= 5) return
+function compare(path: string, expected: unknown, actual: unknown, problems: string[]): void {
+  if (problems.length >= 5) return
   const differ = () =>
-    found.push(`${path}: expected ${excerpt(JSON.stringify(expected))}, got ${excerpt(JSON.stringify(actual))}`)
+    problems.push(`${path}: expected ${excerpt(JSON.stringify(expected))}, got ${excerpt(JSON.stringify(actual))}`)
   if (typeof expected === 'string') {
     if (!sameText(path, expected, expected === '<n>' && typeof actual === 'number' ? String(actual) : actual)) differ()
   } else if (Array.isArray(expected)) {
     if (!Array.isArray(actual)) return void differ()
     // The order of causes is not significant.
-    const [want, got] = path.endsWith('causes')
+    const [sortedExpected, sortedActual] = path.endsWith('causes')
       ? [byField(expected), byField(actual)]
       : // Entries with the same second are sorted by manager.
         path.endsWith('managedFields')
         ? [byManager(expected), byManager(actual)]
         : [expected, actual as unknown[]]
-    if (want.length !== got.length)
-      found.push(`${path}: expected ${want.length} items, got ${got.length}: ${excerpt(JSON.stringify(got))}`)
-    else want.forEach((item, index) => compare(`${path}[${index}]`, item, got[index], found))
+    if (sortedExpected.length !== sortedActual.length)
+      problems.push(
+        `${path}: expected ${sortedExpected.length} items, got ${sortedActual.length}: ${excerpt(JSON.stringify(sortedActual))}`,
+      )
+    else sortedExpected.forEach((item, index) => compare(`${path}[${index}]`, item, sortedActual[index], problems))
   } else if (isRecord(expected)) {
     if (!isRecord(actual)) return void differ()
-    for (const key of Object.keys(expected)) compare(`${path}.${key}`, expected[key], actual[key], found)
+    for (const key of Object.keys(expected)) compare(`${path}.${key}`, expected[key], actual[key], problems)
     for (const key of Object.keys(actual)) {
       if (!(key in expected) && actual[key] !== undefined)
-        found.push(`${path}.${key}: expected to be absent, got ${excerpt(JSON.stringify(actual[key]))}`)
+        problems.push(`${path}.${key}: expected to be absent, got ${excerpt(JSON.stringify(actual[key]))}`)
     }
   } else if (expected !== actual && !(expected === null && actual === undefined)) differ()
 }
@@ -161,5 +163,5 @@ export function at(value: unknown, path: string): unknown {
   if (isRecord(value) && Object.hasOwn(value, path)) return value[path]
   return path
     .split('.')
-    .reduce<unknown>((found, member) => (found as Record<string, unknown> | undefined | null)?.[member], value)
+    .reduce<unknown>((parent, member) => (parent as Record<string, unknown> | undefined | null)?.[member], value)
 }

@@ -81,10 +81,10 @@ export async function replay({ scenarios }: Recording, server: GoldenServer): Pr
   await server.sleep(seconds(1))
   for (const { name, steps } of scenarios) {
     for (const [index, step] of steps.entries()) {
-      const found = await replaying.step(step)
+      const problems = await replaying.step(step)
       if (step.request) requests++
-      if (found.length > 0) {
-        failed[`${name} / ${index}`] = [`${step.request?.method} ${step.request?.path.slice(0, 120)}`, ...found]
+      if (problems.length > 0) {
+        failed[`${name} / ${index}`] = [`${step.request?.method} ${step.request?.path.slice(0, 120)}`, ...problems]
       }
     }
   }
@@ -124,13 +124,13 @@ class Replay {
         ? {}
         : { 'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json' }),
     }
-    const given = Object.entries({ ...defaults, ...sent.headers }).filter(([, value]) => value !== null)
-    const headers = Object.fromEntries(given) as { [name: string]: string }
+    const presentHeaders = Object.entries({ ...defaults, ...sent.headers }).filter(([, value]) => value !== null)
+    const headers = Object.fromEntries(presentHeaders) as { [name: string]: string }
     const request = { as: sent.as ?? 'admin', method, path, headers, body: bodyOf(this.#filled(sent.body)) }
     return this.#server.send(request, {
       maxMs,
       during: async () => {
-        for (const one of during) await this.send(one)
+        for (const request of during) await this.send(request)
       },
     })
   }

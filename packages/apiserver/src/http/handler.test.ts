@@ -324,18 +324,18 @@ test('the body of a DELETE must be DeleteOptions', async () => {
 
 test('roles and limit ranges without items show null', async () => {
   const { create } = await start()
-  const shown = async (path: string, body: object) => (await create(path, { metadata: { name: 'a' }, ...body })).json()
+  const createAndRead = async (path: string, body: object) => (await create(path, { metadata: { name: 'a' }, ...body })).json()
   const rbac = '/apis/rbac.authorization.k8s.io/v1'
   const aggregated = { aggregationRule: { clusterRoleSelectors: [{ matchLabels: { a: 'b' } }] } }
-  expect(await shown(`${rbac}/clusterroles`, aggregated)).toMatchObject({ rules: null })
-  expect(await shown(`${rbac}/namespaces/default/roles`, { rules: [] })).toMatchObject({ rules: null })
-  expect(await shown('/api/v1/namespaces/default/limitranges', {})).toMatchObject({ spec: { limits: null } })
+  expect(await createAndRead(`${rbac}/clusterroles`, aggregated)).toMatchObject({ rules: null })
+  expect(await createAndRead(`${rbac}/namespaces/default/roles`, { rules: [] })).toMatchObject({ rules: null })
+  expect(await createAndRead('/api/v1/namespaces/default/limitranges', {})).toMatchObject({ spec: { limits: null } })
 })
 
 test('an object without a name causes no internal error, for every kind', async () => {
   const { send, create } = await start()
   const { groups } = (await (await send('/apis')).json()) as { groups: { preferredVersion: { groupVersion: string } }[] }
-  const found: string[] = []
+  const internalErrors: string[] = []
   for (const root of ['/api/v1', ...groups.map(({ preferredVersion }) => `/apis/${preferredVersion.groupVersion}`)]) {
     const { resources } = (await (await send(root)).json()) as {
       resources: { name: string; namespaced: boolean; verbs: string[] }[]
@@ -344,10 +344,10 @@ test('an object without a name causes no internal error, for every kind', async 
       if (name.includes('/') || !verbs.includes('create')) continue
       const path = `${root}${namespaced ? '/namespaces/default' : ''}/${name}`
       const { status } = await create(path, {})
-      if (status >= 500 && name !== 'bindings') found.push(`${path}: ${status}`)
+      if (status >= 500 && name !== 'bindings') internalErrors.push(`${path}: ${status}`)
     }
   }
-  expect(found).toEqual([])
+  expect(internalErrors).toEqual([])
 })
 
 test('warnings may contain any text', async () => {
@@ -376,17 +376,17 @@ test('an impersonated request is executed as the requested user', async () => {
 
 /** Reads lines of a watch until there are `count`, then leaves. */
 async function lines(answer: Response, count: number): Promise<{ type: string; object: { [field: string]: unknown } }[]> {
-  const found: string[] = []
+  const events: string[] = []
   let text = ''
   const decoder = new TextDecoder()
   for await (const part of answer.body as unknown as AsyncIterable<Uint8Array>) {
     text += decoder.decode(part, { stream: true })
     const split = text.split('\n')
     text = split.pop()!
-    found.push(...split)
-    if (found.length >= count) break
+    events.push(...split)
+    if (events.length >= count) break
   }
-  return found.map((line) => JSON.parse(line))
+  return events.map((line) => JSON.parse(line))
 }
 
 test('a watch of tables sends its columns once, and shows ages', async () => {

@@ -70,12 +70,12 @@ const names: { readonly [path in HealthPath]: readonly string[] } = {
 export const healthPaths = (): string[] =>
   Object.entries(names).flatMap(([path, list]) => [`/${path}`, ...list.map((name) => `/${path}/${name}`)])
 
-/** Checks of a path: those that upstream lists, which always pass unless `checks` has one of the same name, and the other `checks`. */
+/** Checks of a path: those that upstream lists, and then the others of `checks`. An upstream check without one of that name in `checks` passes. */
 export function checksOf(path: HealthPath, checks: readonly HealthCheck[]): readonly HealthCheck[] {
-  const own = checks.filter(({ paths }) => paths === undefined || paths.includes(path))
+  const checksOfPath = checks.filter(({ paths }) => paths === undefined || paths.includes(path))
   return [
-    ...names[path].map((name) => own.find((one) => one.name === name) ?? { name, check() {} }),
-    ...own.filter(({ name }) => !names[path].includes(name)),
+    ...names[path].map((name) => checksOfPath.find((check) => check.name === name) ?? { name, check() {} }),
+    ...checksOfPath.filter(({ name }) => !names[path].includes(name)),
   ]
 }
 
@@ -88,15 +88,15 @@ export interface HealthRequest {
 /** Upstream: k8s.io/apiserver/pkg/server/healthz. Returns `undefined` when the check does not exist. */
 export async function healthAnswer(
   { path, only }: HealthRequest,
-  given: readonly HealthCheck[],
+  checks: readonly HealthCheck[],
   query: URLSearchParams,
 ): Promise<HttpAnswer | undefined> {
-  const checks = checksOf(path, given).filter(({ name }) => only === '' || name === only)
-  if (checks.length === 0) return undefined
+  const selectedChecks = checksOf(path, checks).filter(({ name }) => only === '' || name === only)
+  if (selectedChecks.length === 0) return undefined
   const excluded = new Set(query.getAll('exclude'))
   const lines: string[] = []
   let isHealthy = true
-  for (const { name, check } of checks) {
+  for (const { name, check } of selectedChecks) {
     if (excluded.has(name)) {
       lines.push(`[+]${name} excluded: ok`)
       continue

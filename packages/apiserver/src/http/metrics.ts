@@ -31,10 +31,10 @@ function labelsOf([code = '', dry_run = '', group = '', resource = '', scope = '
 const verbNames: { readonly [verb: string]: string } = { create: 'POST', update: 'PUT', deletecollection: 'DELETECOLLECTION' }
 
 /** Upstream: k8s.io/component-base/metrics/prometheus/slis. */
-export async function healthMetrics(given: readonly HealthCheck[]): Promise<string> {
+export async function healthMetrics(checks: readonly HealthCheck[]): Promise<string> {
   const series: [string, number][] = []
   for (const type of ['healthz', 'livez', 'readyz'] as const satisfies readonly HealthPath[]) {
-    for (const { name, check } of checksOf(type, given)) {
+    for (const { name, check } of checksOf(type, checks)) {
       let isHealthy = 1
       try {
         await check()

@@ -32,20 +32,20 @@ interface Server {
 
 export async function resourceAnswer(
   server: Server,
-  given: ResourcePath,
+  requestedPath: ResourcePath,
   request: HttpRequest,
   query: URLSearchParams,
   caller: Caller,
 ): Promise<HttpAnswer> {
   const { engine, documents } = server
-  const resource = engine.resources.find(given.group, given.version, given.plural)
+  const resource = engine.resources.find(requestedPath.group, requestedPath.version, requestedPath.plural)
   if (!resource) {
-    if (!hasBuiltin(documents.group(given.group))) return notFoundText()
+    if (!hasBuiltin(documents.group(requestedPath.group))) return notFoundText()
     throw unknownResource()
   }
   // Upstream: custom resources have no routes of their own; a path that does not fit the scope of the resource is not found (404).
-  if (!resource.builtin && isMisplaced(request.method, given, resource)) return notFoundText()
-  const path = withoutEmptyNamespace(request.method, given, resource)
+  if (!resource.builtin && isMisplaced(request.method, requestedPath, resource)) return notFoundText()
+  const path = withoutEmptyNamespace(request.method, requestedPath, resource)
   const verb = verbAt(request.method, path, resource, query)
   const { headers } = request
   const representation = representationOf(headers.accept, {
@@ -149,8 +149,8 @@ async function apiRequestOf(
       const options = optionsOf(verb, query)
       if (engine.resources.isConnection(path.subresource)) return make(options)
       // The body of a scale subresource is a Scale, for every resource.
-      const sent = path.subresource === 'scale' && resource.scale ? engine.resources.scale : resource
-      return make(options, await readObject(request, sent, options, readers))
+      const bodyResource = path.subresource === 'scale' && resource.scale ? engine.resources.scale : resource
+      return make(options, await readObject(request, bodyResource, options, readers))
     }
     case 'patch': {
       const patchType = patchTypeOf(request, resource)

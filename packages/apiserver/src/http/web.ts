@@ -11,7 +11,7 @@ export function webHandler(handler: HttpHandler): (request: Request, identity: I
     const answer = await handler(fromRequest(request), identity)
     const headers = new Headers()
     for (const [name, value] of Object.entries(answer.headers)) {
-      for (const one of typeof value === 'string' ? [value] : value) headers.append(name, one)
+      for (const headerValue of typeof value === 'string' ? [value] : value) headers.append(name, headerValue)
     }
     return new Response(bodyOf(answer), { status: answer.status, headers })
   }

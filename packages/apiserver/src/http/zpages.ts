@@ -15,8 +15,8 @@ export interface Running {
 
 export function statusPage({ started, now, version }: Running): HttpAnswer {
   const seconds = Math.floor((now - started) / 1000)
-  const two = (value: number): string => String(value).padStart(2, '0')
-  const up = `${Math.floor(seconds / 3600)} hr ${two(Math.floor(seconds / 60) % 60)} min ${two(seconds % 60)} sec`
+  const twoDigits = (value: number): string => String(value).padStart(2, '0')
+  const up = `${Math.floor(seconds / 3600)} hr ${twoDigits(Math.floor(seconds / 60) % 60)} min ${twoDigits(seconds % 60)} sec`
   const binary = version.slice(1)
   return page('statusz', [
     '',

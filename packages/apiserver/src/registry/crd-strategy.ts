@@ -40,8 +40,8 @@ export const crdStrategy = {
   },
 
   warnings(object: UnknownObject, old: UnknownObject | undefined): string[] {
-    const formatsOf = (one: UnknownObject | undefined) =>
-      (one ? schemasOf(one) : []).flatMap((schema) => [...unknownFormats(schema, isKnownFormat)])
+    const formatsOf = (definition: UnknownObject | undefined) =>
+      (definition ? schemasOf(definition) : []).flatMap((schema) => [...unknownFormats(schema, isKnownFormat)])
     const before = new Set(formatsOf(old))
     const newFormats = new Set(formatsOf(object).filter((format) => !before.has(format)))
     return [...newFormats].map((format) => `unrecognized format ${JSON.stringify(format)}`)
@@ -70,13 +70,14 @@ export const crdStrategy = {
    */
   reuseFrozen(object: UnknownObject, sent: unknown, old: UnknownObject | undefined): void {
     const { spec } = asCRD(object)
-    const known = Map.groupBy([...versionsIn(sent), ...versionsIn(old)], (one) => one.name)
+    const versionsByName = Map.groupBy([...versionsIn(sent), ...versionsIn(old)], (version) => version.name)
     for (const { name, schema } of spec.versions ?? []) {
       if (!schema?.openAPIV3Schema) continue
-      const same = known
+      const same = versionsByName
         .get(name)
         ?.find(
-          (one) => Object.isFrozen(one.schema?.openAPIV3Schema) && equal(one.schema?.openAPIV3Schema, schema.openAPIV3Schema),
+          (version) =>
+            Object.isFrozen(version.schema?.openAPIV3Schema) && equal(version.schema?.openAPIV3Schema, schema.openAPIV3Schema),
         )
       if (same?.schema?.openAPIV3Schema) schema.openAPIV3Schema = same.schema.openAPIV3Schema
     }

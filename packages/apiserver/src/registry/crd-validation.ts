@@ -104,13 +104,17 @@ function nameErrors(names: CustomResourceDefinition['spec']['names']): FieldErro
 }
 
 function versionErrors({ spec, status }: CustomResourceDefinition, old: CustomResourceDefinition | undefined): FieldError[] {
-  const given = (spec as Partial<typeof spec>).versions
-  const versions = given ?? []
+  const versionList = (spec as Partial<typeof spec>).versions
+  const versions = versionList ?? []
   const errors: FieldError[] = []
   const storage = versions.filter((version) => version.storage)
   if (storage.length !== 1) {
     errors.push(
-      invalid('spec.versions', given ? goVersionsText(given) : null, 'must have exactly one version marked as storage version'),
+      invalid(
+        'spec.versions',
+        versionList ? goVersionsText(versionList) : null,
+        'must have exactly one version marked as storage version',
+      ),
     )
   }
   if (new Set(versions.map(({ name }) => name)).size < versions.length) {
@@ -127,27 +131,31 @@ function versionErrors({ spec, status }: CustomResourceDefinition, old: CustomRe
   const hasStatus = versions.some(({ subresources }) => subresources?.status !== undefined)
   versions.forEach((version, index) => {
     const isFirst = index === 0
-    const at = `spec.versions[${index}]`
+    const versionPath = `spec.versions[${index}]`
     const problems = dns1035LabelProblems(version.name)
-    if (problems.length > 0) errors.push(invalid(`${at}.name`, version.name, problems.join(',')))
+    if (problems.length > 0) errors.push(invalid(`${versionPath}.name`, version.name, problems.join(',')))
     // Upstream validates the name of the first version twice, also as `spec.version`.
     if (problems.length > 0 && isFirst && version.name !== '')
       errors.push(invalid('spec.version', version.name, problems.join(',')))
-    appendAll(errors, deprecationErrors(version, `${at}.deprecationWarning`))
-    const place = (part: keyof CustomResourceVersion) => (shared(part) ? (isFirst ? 'spec' : undefined) : at)
+    appendAll(errors, deprecationErrors(version, `${versionPath}.deprecationWarning`))
+    const pathOf = (part: keyof CustomResourceVersion) => (shared(part) ? (isFirst ? 'spec' : undefined) : versionPath)
     const schema = version.schema?.openAPIV3Schema
     const before = oldByName.get(version.name)
-    if (!schema) errors.push(required(`${at}.schema.openAPIV3Schema`))
+    if (!schema) errors.push(required(`${versionPath}.schema.openAPIV3Schema`))
     else if (!isShared.schema || isFirst) {
       appendAll(
         errors,
-        schemaErrors(schema, `${isShared.schema ? 'spec.validation' : `${at}.schema`}.openAPIV3Schema`, {
+        schemaErrors(schema, `${isShared.schema ? 'spec.validation' : `${versionPath}.schema`}.openAPIV3Schema`, {
           isUnchanged: equal(schema, before?.schema?.openAPIV3Schema),
           hasStatus: isShared.schema ? hasStatus : version.subresources?.status !== undefined,
         }),
       )
     }
-    const [scaleAt, columnsAt, fieldsAt] = [place('subresources'), place('additionalPrinterColumns'), place('selectableFields')]
+    const [scaleAt, columnsAt, fieldsAt] = [
+      pathOf('subresources'),
+      pathOf('additionalPrinterColumns'),
+      pathOf('selectableFields'),
+    ]
     if (scaleAt !== undefined) appendAll(errors, scaleErrors(version, scaleAt))
     if (columnsAt !== undefined) appendAll(errors, columnErrors(version, columnsAt))
     if (fieldsAt !== undefined) appendAll(errors, selectableFieldErrors(version, before, fieldsAt, isShared.schema))
@@ -188,55 +196,55 @@ function selectableFieldErrors(
   if (path !== 'spec' && isSchemaShared)
     return [invalid(where, '', 'may only be set when `version.schema.openAPIV3Schema` is not included')]
   const errors: FieldError[] = []
-  const known = new Set<string>()
+  const seenPaths = new Set<string>()
   selectableFields.forEach(({ jsonPath }, index) => {
-    const at = `${path}.selectableFields[${index}].jsonPath`
+    const fieldPath = `${path}.selectableFields[${index}].jsonPath`
     if (!jsonPath) {
-      errors.push(required(at))
+      errors.push(required(fieldPath))
       return
     }
-    const found = schemaAt(schema?.openAPIV3Schema ?? {}, jsonPath)
-    if (typeof found === 'string') {
-      errors.push(invalid(at, jsonPath, `is an invalid path: ${found}`))
+    const selected = schemaAt(schema?.openAPIV3Schema ?? {}, jsonPath)
+    if (typeof selected === 'string') {
+      errors.push(invalid(fieldPath, jsonPath, `is an invalid path: ${selected}`))
       return
     }
-    if (/^\.metadata(\.|$)/.test(jsonPath)) errors.push(invalid(at, jsonPath, 'must not point to fields in metadata'))
-    if (!['string', 'boolean', 'integer'].includes(found.type ?? '')) {
+    if (/^\.metadata(\.|$)/.test(jsonPath)) errors.push(invalid(fieldPath, jsonPath, 'must not point to fields in metadata'))
+    if (!['string', 'boolean', 'integer'].includes(selected.type ?? '')) {
       const why =
         'must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.'
-      errors.push(invalid(at, jsonPath, why))
+      errors.push(invalid(fieldPath, jsonPath, why))
     }
-    if (known.has(jsonPath)) errors.push(duplicate(at, jsonPath))
-    known.add(jsonPath)
+    if (seenPaths.has(jsonPath)) errors.push(duplicate(fieldPath, jsonPath))
+    seenPaths.add(jsonPath)
   })
   const wasAllowed = (before?.selectableFields?.length ?? 0) > MaxSelectableFields
-  if (known.size > MaxSelectableFields && !(wasAllowed && equal(selectableFields, before?.selectableFields)))
-    errors.push(tooMany(`${path}.selectableFields`, known.size, MaxSelectableFields))
+  if (seenPaths.size > MaxSelectableFields && !(wasAllowed && equal(selectableFields, before?.selectableFields)))
+    errors.push(tooMany(`${path}.selectableFields`, seenPaths.size, MaxSelectableFields))
   return errors
 }
 
 /** Returns the schema at a path of names, or an error text. Upstream: ValidFieldPath without array notation. */
 function schemaAt(schema: JSONSchema, path: string): JSONSchema | string {
-  let at = schema
+  let current = schema
   const tokens = path.match(/[.[\]]|[^.[\]]+/g) ?? []
-  for (let next = 0; next < tokens.length; ) {
-    const separator = tokens[next++]!
+  for (let index = 0; index < tokens.length; ) {
+    const separator = tokens[index++]!
     if (separator === '[') return 'array notation is not allowed'
     if (separator !== '.') return `expected [ or . but got: ${separator}`
-    const token = tokens[next++]
+    const token = tokens[index++]
     if (token === undefined) return 'unexpected end of JSON path'
-    const { properties, additionalProperties } = at
-    const found: JSONSchema | undefined = properties
+    const { properties, additionalProperties } = current
+    const next: JSONSchema | undefined = properties
       ? Object.hasOwn(properties, token)
         ? properties[token]
         : undefined
       : typeof additionalProperties === 'object'
         ? additionalProperties
         : undefined
-    if (!found) return 'does not refer to a valid field'
-    at = found
+    if (!next) return 'does not refer to a valid field'
+    current = next
   }
-  return at
+  return current
 }
 
 const sameInAll = (versions: readonly CustomResourceVersion[], part: keyof CustomResourceVersion): boolean =>
@@ -294,16 +302,16 @@ const columnFormats = ['byte', 'date', 'date-time', 'double', 'float', 'int32', 
 
 function columnErrors({ additionalPrinterColumns = [] }: CustomResourceVersion, path: string): FieldError[] {
   return additionalPrinterColumns.flatMap(({ name, type, format, jsonPath }, index) => {
-    const at = `${path}.additionalPrinterColumns[${index}]`
+    const columnPath = `${path}.additionalPrinterColumns[${index}]`
     const errors: FieldError[] = []
-    if (!name) errors.push(required(`${at}.name`))
+    if (!name) errors.push(required(`${columnPath}.name`))
     const types = `must be one of ${columnTypes.join(',')}`
-    if (!type) errors.push(required(`${at}.type`, types))
-    else if (!columnTypes.includes(type)) errors.push(invalid(`${at}.type`, type, types))
+    if (!type) errors.push(required(`${columnPath}.type`, types))
+    else if (!columnTypes.includes(type)) errors.push(invalid(`${columnPath}.type`, type, types))
     if (format && !columnFormats.includes(format))
-      errors.push(invalid(`${at}.format`, format, `must be one of ${columnFormats.join(',')}`))
-    if (!jsonPath) errors.push(required(`${at}.JSONPath`))
-    else if (!jsonPath.startsWith('.')) errors.push(invalid(`${at}.JSONPath`, jsonPath, notSimple))
+      errors.push(invalid(`${columnPath}.format`, format, `must be one of ${columnFormats.join(',')}`))
+    if (!jsonPath) errors.push(required(`${columnPath}.JSONPath`))
+    else if (!jsonPath.startsWith('.')) errors.push(invalid(`${columnPath}.JSONPath`, jsonPath, notSimple))
     return errors
   })
 }
@@ -316,12 +324,12 @@ function scaleErrors({ subresources }: CustomResourceVersion, path: string): Fie
   const errors: FieldError[] = []
   const check = (field: keyof typeof scale, roots: readonly string[], where: string) => {
     const value = scale[field]
-    const at = `${path}.subresources.scale.${field}`
+    const fieldPath = `${path}.subresources.scale.${field}`
     if (!value) {
-      if (field !== 'labelSelectorPath') errors.push(required(at))
-    } else if (!value.startsWith('.')) errors.push(invalid(at, value, notSimple))
+      if (field !== 'labelSelectorPath') errors.push(required(fieldPath))
+    } else if (!value.startsWith('.')) errors.push(invalid(fieldPath, value, notSimple))
     else if (!roots.some((root) => value.startsWith(`${root}.`)))
-      errors.push(invalid(at, value, `should be a json path under ${where}`))
+      errors.push(invalid(fieldPath, value, `should be a json path under ${where}`))
   }
   check('specReplicasPath', ['.spec'], '.spec')
   check('statusReplicasPath', ['.status'], '.status')

@@ -35,7 +35,7 @@ function infoOf(
   const { group, scope } = spec
   const names = status?.acceptedNames?.kind ? { ...spec.names, ...status.acceptedNames } : spec.names
   const schema = version.schema?.openAPIV3Schema ?? everything
-  const storage = spec.versions.find((one) => one.storage)!
+  const storage = spec.versions.find((version) => version.storage)!
   return Object.freeze({
     group,
     version: version.name,
@@ -77,7 +77,10 @@ function infoOf(
 function conversionOf({ conversion, versions }: CustomResourceDefinition['spec']): ConversionWebhook | undefined {
   const { clientConfig, conversionReviewVersions = [] } = conversion?.webhook ?? {}
   if (conversion?.strategy !== 'Webhook' || !clientConfig || versions.length < 2) return undefined
-  return { clientConfig, reviewVersion: conversionReviewVersions.find((one) => ConversionReviewVersions.includes(one)) ?? 'v1' }
+  return {
+    clientConfig,
+    reviewVersion: conversionReviewVersions.find((version) => ConversionReviewVersions.includes(version)) ?? 'v1',
+  }
 }
 
 /** Upstream: customResourceStrategy. */
@@ -96,8 +99,8 @@ function deprecationOf(
   if (!deprecated) return undefined
   if (deprecationWarning !== undefined) return deprecationWarning
   const [better] = versions
-    .filter((one) => one.served && !one.deprecated)
-    .map((one) => one.name)
+    .filter((version) => version.served && !version.deprecated)
+    .map((version) => version.name)
     .filter((one) => compareApiVersions(one, name) < 0)
     .sort(compareApiVersions)
   return `${group}/${name} ${kind} is deprecated${better === undefined ? '' : `; use ${group}/${better} ${kind}`}`

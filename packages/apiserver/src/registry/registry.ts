@@ -82,11 +82,11 @@ export class Registry implements Resources {
     if (since !== undefined) this.#beginnings.set(storage, since)
     const next = new Map([...this.#custom].filter(([, info]) => info.storage !== storage))
     for (const info of versions) next.set(idOf(info), info)
-    const gone = [...this.#custom].filter(([id, was]) => !sameObjects(was, next.get(id))).map(([id]) => id)
+    const changedIds = [...this.#custom].filter(([id, was]) => !sameObjects(was, next.get(id))).map(([id]) => id)
     this.#custom = next
     this.#all = undefined
     this.#generation++
-    for (const id of gone) for (const listener of this.#removals.get(id) ?? []) listener()
+    for (const id of changedIds) for (const listener of this.#removals.get(id) ?? []) listener()
   }
 
   /** Calls `listener` when the version is no longer served, or when its storage version or conversion changes. */
@@ -107,7 +107,7 @@ const sameObjects = (was: ResourceInfo, now: ResourceInfo | undefined): boolean 
 /** One index for all servers of a process. */
 function byId(builtins: BuiltinResources): ReadonlyMap<string, ResourceInfo> {
   let index = indexes.get(builtins)
-  if (!index) indexes.set(builtins, (index = new Map(builtins.all.map((one) => [idOf(one), one]))))
+  if (!index) indexes.set(builtins, (index = new Map(builtins.all.map((info) => [idOf(info), info]))))
   return index
 }
 const indexes = new WeakMap<BuiltinResources, ReadonlyMap<string, ResourceInfo>>()

@@ -10,10 +10,10 @@ export interface SchemaInDefinition {
 
 /** Validates a schema. `path` is its path in the CustomResourceDefinition. */
 export function schemaErrors(schema: JSONSchema, path: string, place: SchemaInDefinition): FieldError[] {
-  const known = place.hasStatus ? validSchemasWithStatus : validSchemas
-  if (known.has(schema)) return []
+  const validated = place.hasStatus ? validSchemasWithStatus : validSchemas
+  if (validated.has(schema)) return []
   const errors = validateSchema(schema, path, place)
-  if (errors.length === 0 && !place.isUnchanged && Object.isFrozen(schema)) known.add(schema)
+  if (errors.length === 0 && !place.isUnchanged && Object.isFrozen(schema)) validated.add(schema)
   return errors
 }
 

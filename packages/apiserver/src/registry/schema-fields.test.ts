@@ -38,8 +38,8 @@ test.each<[string, object, object, string[]]>([
     [],
   ],
   ['values that are not schemas', { properties: 'x', allOf: 5, items: [1] }, { properties: 'x', allOf: 5, items: [1] }, []],
-])('normalizes %s, and reports unknown fields', (_, schema, left, unknown) => {
-  expect(normalized(schema)).toEqual({ schema: left, unknown })
+])('normalizes %s, and reports unknown fields', (_, schema, result, unknown) => {
+  expect(normalized(schema)).toEqual({ schema: result, unknown })
 })
 
 describe('unknown formats cause one warning', () => {

@@ -54,28 +54,28 @@ export function normalizeSchema(schema: unknown, path: string, report: (path: st
 function normalize(value: unknown, fields: Fields, path: string, report: (path: string) => void): void {
   if (!isRecord(value)) return
   for (const [field, member] of Object.entries(value)) {
-    const at = `${path}.${field}`
-    const known = Object.hasOwn(fields, field) ? fields[field]! : undefined
-    if (known === undefined) {
-      report(at)
+    const fieldPath = `${path}.${field}`
+    const form = Object.hasOwn(fields, field) ? fields[field]! : undefined
+    if (form === undefined) {
+      report(fieldPath)
       delete value[field]
-    } else if (known === 'unless false') {
+    } else if (form === 'unless false') {
       if (member === false) delete value[field]
-    } else if (known === 'schema') normalizeSchema(member, at, report)
-    else if (known === 'quiet schema')
-      for (const one of Array.isArray(member) ? member : [member]) normalizeSchema(one, at, () => {})
-    else if (known !== 'any') {
+    } else if (form === 'schema') normalizeSchema(member, fieldPath, report)
+    else if (form === 'quiet schema')
+      for (const inner of Array.isArray(member) ? member : [member]) normalizeSchema(inner, fieldPath, () => {})
+    else if (form !== 'any') {
       const isEmpty = member === '' || (typeof member === 'object' && member !== null && Object.keys(member).length === 0)
       // A value that is not a list is a pointer to a struct in Go, which is kept when empty.
-      if (isEmpty && !(typeof known === 'object' && !known.isList)) delete value[field]
-      else if (known === 'map of schemas' && isRecord(member))
-        for (const [name, one] of Object.entries(member)) normalizeSchema(one, `${at}.${name}`, report)
-      else if (known === 'list of schemas' && Array.isArray(member))
-        for (const [index, one] of member.entries()) normalizeSchema(one, `${at}[${index}]`, report)
-      else if (typeof known === 'object') {
-        if (!known.isList) normalize(member, known.fields, at, report)
+      if (isEmpty && !(typeof form === 'object' && !form.isList)) delete value[field]
+      else if (form === 'map of schemas' && isRecord(member))
+        for (const [name, inner] of Object.entries(member)) normalizeSchema(inner, `${fieldPath}.${name}`, report)
+      else if (form === 'list of schemas' && Array.isArray(member))
+        for (const [index, inner] of member.entries()) normalizeSchema(inner, `${fieldPath}[${index}]`, report)
+      else if (typeof form === 'object') {
+        if (!form.isList) normalize(member, form.fields, fieldPath, report)
         else if (Array.isArray(member))
-          for (const [index, one] of member.entries()) normalize(one, known.fields, `${at}[${index}]`, report)
+          for (const [index, item] of member.entries()) normalize(item, form.fields, `${fieldPath}[${index}]`, report)
       }
     }
   }
@@ -83,19 +83,19 @@ function normalize(value: unknown, fields: Fields, path: string, report: (path: 
 
 /** Formats that are not validated. Upstream: GetUnrecognizedFormats. */
 export function unknownFormats(schema: unknown, knows: (type: string | undefined, format: string) => boolean): Set<string> {
-  const found = new Set<string>()
-  const visit = (one: unknown): void => {
-    if (!isRecord(one)) return
-    const { type, format } = one
+  const formats = new Set<string>()
+  const visit = (schemaOrList: unknown): void => {
+    if (!isRecord(schemaOrList)) return
+    const { type, format } = schemaOrList
     if (typeof format === 'string' && format !== '' && !knows(typeof type === 'string' ? type : undefined, format))
-      found.add(format)
-    for (const [field, member] of Object.entries(one)) {
-      const known = Object.hasOwn(schemaFields, field) ? schemaFields[field] : undefined
-      if (known === 'schema' || known === 'quiet schema') visit(member)
-      else if ((known === 'map of schemas' || known === 'list of schemas') && typeof member === 'object' && member !== null)
+      formats.add(format)
+    for (const [field, member] of Object.entries(schemaOrList)) {
+      const form = Object.hasOwn(schemaFields, field) ? schemaFields[field] : undefined
+      if (form === 'schema' || form === 'quiet schema') visit(member)
+      else if ((form === 'map of schemas' || form === 'list of schemas') && typeof member === 'object' && member !== null)
         for (const each of Object.values(member)) visit(each)
     }
   }
   visit(schema)
-  return found
+  return formats
 }

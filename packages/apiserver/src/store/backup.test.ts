@@ -32,8 +32,8 @@ const restore = (options: { force?: boolean; bumpRevision?: number } = {}) =>
 
 describe('a backup', () => {
   test('of a folder that is in use has all acknowledged writes, and only its owner can read it', async () => {
-    const made = await backUp({ folder, file, clock })
-    expect(made).toMatchObject({
+    const backup = await backUp({ folder, file, clock })
+    expect(backup).toMatchObject({
       format: 2,
       time: clock.now(),
       objects: 6,
@@ -43,7 +43,7 @@ describe('a backup', () => {
       ],
     })
     expect(statSync(file).mode & 0o777).toBe(0o600)
-    expect(await checkBackup(file)).toEqual(made)
+    expect(await checkBackup(file)).toEqual(backup)
   })
 
   test('is retried when a checkpoint is removed after it was listed and before it is read', async () => {
@@ -93,11 +93,11 @@ describe('a backup', () => {
       writeFileSync(file, bytes.subarray(0, size))
       await expect(checkBackup(file), `cut at ${size}`).rejects.toThrow(file)
     }
-    for (let place = 0; place < bytes.length; place += 1 + (place % 11)) {
+    for (let offset = 0; offset < bytes.length; offset += 1 + (offset % 11)) {
       const damaged = Buffer.from(bytes)
-      damaged[place]! ^= 16
+      damaged[offset]! ^= 16
       writeFileSync(file, damaged)
-      await expect(checkBackup(file), `byte ${place}`).rejects.toThrow(file)
+      await expect(checkBackup(file), `byte ${offset}`).rejects.toThrow(file)
     }
     writeFileSync(file, Buffer.concat([bytes, encodeFrame(99, '{}')]))
     await expect(checkBackup(file)).rejects.toThrow('damaged')
@@ -129,13 +129,13 @@ describe('a backup', () => {
     bytes[size + 30]! ^= 1
     writeFileSync(newest, bytes)
     await expect(backUp({ folder, file, clock })).rejects.toThrow(`${newest} is damaged at byte ${size}`)
-    const { damage, stores: kept } = await backUp({ folder, file, clock, salvage: true })
+    const { damage, stores: readable } = await backUp({ folder, file, clock, salvage: true })
     expect(damage).toEqual([expect.stringContaining(`${newest} is damaged at byte ${size}`)])
-    expect(kept[0]).toEqual({ name: 'main', revision: before, objects: 5 })
+    expect(readable[0]).toEqual({ name: 'main', revision: before, objects: 5 })
 
     writeFileSync(join(state, 'acknowledged'), '')
-    const again = await backUp({ folder, file, clock, salvage: true })
-    expect([again.damage?.length, again.stores]).toEqual([2, kept])
+    const secondBackup = await backUp({ folder, file, clock, salvage: true })
+    expect([secondBackup.damage?.length, secondBackup.stores]).toEqual([2, readable])
     for (const name of readdirSync(state)) if (name !== 'acknowledged') rmSync(join(state, name))
     await expect(backUp({ folder, file, clock, salvage: true })).rejects.toThrow('acknowledged is damaged')
   })
@@ -226,15 +226,15 @@ describe('a restore', () => {
 test.each(['crash', 'loss of power'] as const)(
   'a replacement that is interrupted by a %s leaves the old or the new state',
   async (after) => {
-    const make = (disk: SimulatedDisk, what: string) => async (made: string) => {
+    const make = (disk: SimulatedDisk, content: string) => async (newFolder: string) => {
       for (const name of ['a', 'b']) {
-        const opened = await disk.open(`${made}/${name}`, 'create')
-        await opened.write(Buffer.from(what), 0)
+        const opened = await disk.open(`${newFolder}/${name}`, 'create')
+        await opened.write(Buffer.from(content), 0)
         await opened.sync()
       }
-      await disk.syncFolder(made)
+      await disk.syncFolder(newFolder)
     }
-    const seen = new Set<string>()
+    const outcomes = new Set<string>()
     for (let seed = 0; seed < 200; seed++) {
       const random = seededRandom(seed)
       const disk = new SimulatedDisk(random)
@@ -251,13 +251,13 @@ test.each(['crash', 'loss of power'] as const)(
       expect(texts[0], `seed ${seed}`).toBe(texts[1])
       if (isDone) expect(texts[0]).toBe('new')
       expect(await disk.list('/data')).toEqual(['state'])
-      seen.add(texts[0]!)
+      outcomes.add(texts[0]!)
     }
-    expect([...seen].sort()).toEqual(['new', 'old'])
+    expect([...outcomes].sort()).toEqual(['new', 'old'])
   },
 )
 
 async function turnOf(from: DurableStores, name: string): Promise<number> {
-  const found = (await from.store('main')).get(at(name)) as unknown as { data: { turn: string } } | undefined
-  return Number(found?.data.turn ?? -1)
+  const stored = (await from.store('main')).get(at(name)) as unknown as { data: { turn: string } } | undefined
+  return Number(stored?.data.turn ?? -1)
 }

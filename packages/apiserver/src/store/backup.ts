@@ -55,8 +55,8 @@ export async function backUp(options: MakeBackupOptions): Promise<Backup> {
   await writeWhole(files, file, async (opened) => {
     await writeCheckpoint(opened, header, storeSnapshots(snapshots))
   })
-  const made = await checkBackup(file, files)
-  return damage.length === 0 ? made : { ...made, damage: damage.map(({ message }) => message) }
+  const backup = await checkBackup(file, files)
+  return damage.length === 0 ? backup : { ...backup, damage: damage.map(({ message }) => message) }
 }
 
 /** Reads a backup from beginning to end. @throws DamagedData when it is damaged, Error when it is not a backup or of a later version */
@@ -94,7 +94,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Backup> {
     await finishReplacement(files, folder)
     if (!force && (format || (await files.list(folder)).includes(StateName)))
       throw new Error(`Data folder ${folder} holds data already: nothing has been changed. --force replaces it`)
-    await replaceState(files, folder, (made) => makeState(files, made, checkpoint.snapshots, clock.now()))
+    await replaceState(files, folder, (newFolder) => makeState(files, newFolder, checkpoint.snapshots, clock.now()))
     await writeFormat(files, folder)
   } finally {
     lock.release()

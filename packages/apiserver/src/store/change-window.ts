@@ -15,28 +15,28 @@ export interface HistoryLimits {
 
 const defaultHistory: HistoryLimits = { changes: 20_000, size: 64 * 1024 * 1024, age: Infinity }
 
-interface Kept extends TimedChange {
+interface WindowEntry extends TimedChange {
   readonly size: number
   /** Monotonic time of the change: see `#now`. */
-  readonly made: number
+  readonly changedAt: number
 }
 
 /** Removes old changes when there are too many, when their objects are too large, or when they are too old. */
 export class ChangeWindow {
   readonly #limits: HistoryLimits
   readonly #clock: Clock | undefined
-  readonly #all = new Queue<Kept>()
+  readonly #all = new Queue<WindowEntry>()
   readonly #byResource = new Map<string, Queue<Change>>()
   #size = 0
   /** All changes after this revision are in the window. */
   #floor: number
-  #passed = 0
-  #seen: number
+  #elapsed = 0
+  #lastTime: number
 
   constructor(limits: Partial<HistoryLimits> | undefined, floor: number, clock: Clock | undefined) {
     this.#limits = { ...defaultHistory, ...limits }
     this.#clock = clock
-    this.#seen = clock?.now() ?? 0
+    this.#lastTime = clock?.now() ?? 0
     this.#floor = floor
   }
 
@@ -45,7 +45,7 @@ export class ChangeWindow {
     const { previous } = change
     const size = (previous && isPacked(previous) ? jsonOf(previous).length : sizeOf(previous)) + 200
     const now = this.#now()
-    this.#all.push({ change, time, size, made: now - Math.max(0, this.#seen - time) })
+    this.#all.push({ change, time, size, changedAt: now - Math.max(0, this.#lastTime - time) })
     this.#size += size
     let queue = this.#byResource.get(change.key.resource)
     if (!queue) this.#byResource.set(change.key.resource, (queue = new Queue()))
@@ -63,7 +63,7 @@ export class ChangeWindow {
   #forget(now: number): void {
     const { changes, size, age } = this.#limits
     for (let oldest = this.#all.first; oldest; oldest = this.#all.first) {
-      if (this.#all.length <= changes && this.#size <= size && now - oldest.made <= age) break
+      if (this.#all.length <= changes && this.#size <= size && now - oldest.changedAt <= age) break
       this.#all.shift()
       this.#byResource.get(oldest.change.key.resource)?.shift()
       this.#size -= oldest.size
@@ -75,9 +75,9 @@ export class ChangeWindow {
   #now(): number {
     if (!this.#clock) return 0
     const now = this.#clock.now()
-    this.#passed += Math.max(0, now - this.#seen)
-    this.#seen = now
-    return this.#passed
+    this.#elapsed += Math.max(0, now - this.#lastTime)
+    this.#lastTime = now
+    return this.#elapsed
   }
 
   since(revision: number, resource: string, most?: number): Since {
@@ -116,12 +116,12 @@ class Queue<T> {
   }
 
   /** Returns the first `most` items after `place`. `placeOf` returns the place of an item; items are sorted by it. */
-  after(place: number, placeOf: (item: T) => number, most = Infinity): T[] {
+  after(lastKey: number, keyOf: (item: T) => number, most = Infinity): T[] {
     let low = this.#head
     let high = this.#items.length
     while (low < high) {
       const middle = (low + high) >>> 1
-      if (placeOf(this.#items[middle]!) <= place) low = middle + 1
+      if (keyOf(this.#items[middle]!) <= lastKey) low = middle + 1
       else high = middle
     }
     return this.#items.slice(low, low + most)

@@ -51,22 +51,22 @@ export async function crashRounds({ folder, rounds, random, isEnough }: CrashOpt
   const mistakes: string[] = []
   let [round, early, expired, count] = [0, 0, 0, 0]
   for (; round < rounds && !isEnough?.(); round++) {
-    const seen = all[Math.max(0, all.length - 1 - Math.floor(random.next() * 300))]?.revision ?? 0
-    const { found, acknowledged } = await runWriter(folder, seen, random)
+    const knownRevision = all[Math.max(0, all.length - 1 - Math.floor(random.next() * 300))]?.revision ?? 0
+    const { found, acknowledged } = await runWriter(folder, knownRevision, random)
     if (found) {
       appendAll(
         mistakes,
-        mistakesIn(found, seen, last, all).map((mistake) => `round ${round}: ${mistake}`),
+        mistakesIn(found, knownRevision, last, all).map((mistake) => `round ${round}: ${mistake}`),
       )
       if (!found.changes) expired++
       // A write in progress when the writer was killed may or may not be stored; the found state decides.
       for (const [name, revision] of found.objects) last.set(name, { name, revision, isDeletion: false })
-      const there = new Set(found.objects.map(([name]) => name))
-      for (const [name, { revision }] of last) if (!there.has(name)) last.set(name, { name, revision, isDeletion: true })
+      const foundNames = new Set(found.objects.map(([name]) => name))
+      for (const [name, { revision }] of last) if (!foundNames.has(name)) last.set(name, { name, revision, isDeletion: true })
     } else early++
-    for (const one of acknowledged.toSorted((a, b) => a.revision - b.revision)) {
-      last.set(one.name, one)
-      all.push(one)
+    for (const write of acknowledged.toSorted((a, b) => a.revision - b.revision)) {
+      last.set(write.name, write)
+      all.push(write)
     }
     count += acknowledged.length
     all.splice(0, all.length - 1000)
@@ -77,20 +77,20 @@ export async function crashRounds({ folder, rounds, random, isEnough }: CrashOpt
 /** Starts a writer and kills it with SIGKILL. */
 async function runWriter(
   folder: string,
-  seen: number,
+  knownRevision: number,
   random: Random,
 ): Promise<{ found: Found | undefined; acknowledged: Acknowledged[] }> {
   const log = random.next() < 0.5 ? SmallLog : LargeLog
   const writer = spawn(
     process.execPath,
-    [fileURLToPath(new URL('./crash-writer.ts', import.meta.url)), folder, String(log), String(seen)],
+    [fileURLToPath(new URL('./crash-writer.ts', import.meta.url)), folder, String(log), String(knownRevision)],
     // Caches compiled sources: they are compiled once instead of five hundred times.
     { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, NODE_COMPILE_CACHE: `${folder}.compiled` } },
   )
   const exited = once(writer, 'exit')
   // One in ten is killed while it starts or opens the folder, or shortly after.
   const early = random.next() < 0.1 ? setTimeout(() => writer.kill('SIGKILL'), random.next() * 400) : undefined
-  let left = 1 + Math.floor(random.next() * 150)
+  let remainingWrites = 1 + Math.floor(random.next() * 150)
   let found: Found | undefined
   const acknowledged: Acknowledged[] = []
   // Reads to the end of the output, because all of its lines were acknowledged.
@@ -98,7 +98,7 @@ async function runWriter(
     if (!found) found = JSON.parse(line) as Found
     else {
       acknowledged.push(JSON.parse(line) as Acknowledged)
-      if (--left === 0) writer.kill('SIGKILL')
+      if (--remainingWrites === 0) writer.kill('SIGKILL')
     }
   }
   clearTimeout(early)
@@ -109,29 +109,30 @@ async function runWriter(
 
 function mistakesIn(
   { revision, objects, changes }: Found,
-  seen: number,
+  knownRevision: number,
   last: ReadonlyMap<string, Acknowledged>,
   all: readonly Acknowledged[],
 ): string[] {
   const mistakes: string[] = []
   const highest = all.at(-1)?.revision ?? 0
   if (revision < highest) mistakes.push(`revision ${revision} is below ${highest}, which was acknowledged`)
-  const there = new Map(objects)
-  const isDeletedSince = (one: Acknowledged) =>
-    !changes || changes.some((change) => change.name === one.name && change.isDeletion && change.revision > one.revision)
-  for (const one of last.values()) {
-    const found = there.get(one.name)
-    if (one.isDeletion && found !== undefined && found < one.revision)
-      mistakes.push(`${one.name} is there at ${found}, and was deleted at ${one.revision}`)
-    if (!one.isDeletion && (found === undefined ? !isDeletedSince(one) : found < one.revision))
-      mistakes.push(`${one.name} was written at ${one.revision}, and found at ${found}`)
+  const foundRevisions = new Map(objects)
+  const isDeletedSince = (write: Acknowledged) =>
+    !changes || changes.some((change) => change.name === write.name && change.isDeletion && change.revision > write.revision)
+  for (const write of last.values()) {
+    const foundRevision = foundRevisions.get(write.name)
+    if (write.isDeletion && foundRevision !== undefined && foundRevision < write.revision)
+      mistakes.push(`${write.name} exists at ${foundRevision}, although it was deleted at ${write.revision}`)
+    if (!write.isDeletion && (foundRevision === undefined ? !isDeletedSince(write) : foundRevision < write.revision))
+      mistakes.push(`${write.name} was written at ${write.revision}, and found at ${foundRevision}`)
   }
   if (!changes) return mistakes
-  const isWithoutGaps = changes.every((change, index) => change.revision === seen + 1 + index)
-  if (!isWithoutGaps || changes.length !== revision - seen) mistakes.push(`changes after ${seen} have gaps up to ${revision}`)
+  const isWithoutGaps = changes.every((change, index) => change.revision === knownRevision + 1 + index)
+  if (!isWithoutGaps || changes.length !== revision - knownRevision)
+    mistakes.push(`changes after ${knownRevision} have gaps up to ${revision}`)
   const observed = new Map(changes.map((change) => [change.revision, JSON.stringify(change)]))
-  for (const one of all.filter((each) => each.revision > seen))
-    if (observed.get(one.revision) !== JSON.stringify(one))
-      mistakes.push(`a watch from ${seen} did not receive ${JSON.stringify(one)}`)
+  for (const write of all.filter((each) => each.revision > knownRevision))
+    if (observed.get(write.revision) !== JSON.stringify(write))
+      mistakes.push(`a watch from ${knownRevision} did not receive ${JSON.stringify(write)}`)
   return mistakes
 }

@@ -7,11 +7,11 @@ import { type KubeObject, systemClock } from '@capstan/kube'
 import type { Acknowledged, Found } from './crash-rounds.ts'
 import { openDurable } from './durable.ts'
 
-const [, , folder, checkpointAfter, seen] = process.argv as [string, string, string, string, string]
+const [, , folder, checkpointAfter, knownRevision] = process.argv as [string, string, string, string, string]
 const store = await (await openDurable(folder, { clock: systemClock, checkpointAfter: Number(checkpointAfter) })).store('crash')
 const printLine = (line: Found | Acknowledged) => writeSync(1, `${JSON.stringify(line)}\n`)
 
-const since = store.since(Number(seen), 'configmaps')
+const since = store.since(Number(knownRevision), 'configmaps')
 printLine({
   revision: store.revision,
   objects: store.list('configmaps').map(({ metadata }) => [metadata.name, Number(metadata.resourceVersion)]),

@@ -40,9 +40,9 @@ type Outcome = { kind: 'complete' } | { kind: 'rejected'; path: string } | { kin
 async function outcomeOf(disk: SimulatedDisk): Promise<Outcome> {
   try {
     const journal = await journalOf(disk)
-    const found = contentOf(await storesOf(journal, new VirtualClock()).store('main'))
+    const foundContent = contentOf(await storesOf(journal, new VirtualClock()).store('main'))
     await journal.close()
-    return found === content ? { kind: 'complete' } : { kind: 'lost', content: found }
+    return foundContent === content ? { kind: 'complete' } : { kind: 'lost', content: foundContent }
   } catch (err) {
     if (err instanceof DamagedData) return { kind: 'rejected', path: err.path }
     throw err
@@ -120,10 +120,10 @@ describe('data that was never acknowledged', () => {
   }
 
   test('is dropped when it was truncated at any byte, and kept when it is complete', async () => {
-    const whole = frame()
-    for (let size = 0; size < whole.length; size += size < 40 || size > whole.length - 40 ? 1 : 11)
-      expect(await withTail(whole.subarray(0, size)), `cut at ${size}`).toEqual({ kind: 'complete' })
-    expect(await withTail(whole)).toMatchObject({ kind: 'lost', content: expect.stringContaining('"name":"new"') })
+    const complete = frame()
+    for (let size = 0; size < complete.length; size += size < 40 || size > complete.length - 40 ? 1 : 11)
+      expect(await withTail(complete.subarray(0, size)), `cut at ${size}`).toEqual({ kind: 'complete' })
+    expect(await withTail(complete)).toMatchObject({ kind: 'lost', content: expect.stringContaining('"name":"new"') })
   })
 
   test('is dropped when some of its sectors are missing', async () => {

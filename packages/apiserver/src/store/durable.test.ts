@@ -124,8 +124,8 @@ describe('the durable store', () => {
   })
 
   test('stores of one folder are independent, and one can be removed', async () => {
-    const [one, two] = await Promise.all([stores.store('a/b'), stores.store('a/b/c')])
-    await Promise.all([put(one, at('x')), put(two, at('y')), put(two, at('z'))])
+    const [first, second] = await Promise.all([stores.store('a/b'), stores.store('a/b/c')])
+    await Promise.all([put(first, at('x')), put(second, at('y')), put(second, at('z'))])
     await stores.remove('a/b')
     expect((await stores.store('a/b')).count('configmaps')).toBe(0)
     await reopen()

@@ -90,8 +90,8 @@ export function storesOf(
         const { changes, ...snapshot } = journal.snapshots.get(name) ?? emptySnapshot()
         const objects = snapshot.objects.values()
         const store = new CoreStore(logOf(name), { ...snapshot, objects, changes }, { clock, encode, ...storeOptions })
-        const kept = journal.snapshots.get(name)
-        if (kept) kept.changes = []
+        const openedSnapshot = journal.snapshots.get(name)
+        if (openedSnapshot) openedSnapshot.changes = []
         open.set(name, (opened = Promise.resolve(store)))
       }
       return opened
@@ -129,7 +129,7 @@ async function prepare(folder: string, files: Files, clock: Clock): Promise<void
   await finishReplacement(files, folder)
   const hasState = (await files.list(folder)).includes(StateName)
   if (format && !hasState) throw new DamagedData(`${folder}/${StateName}`, undefined, 'it is missing')
-  if (!hasState) await replaceState(files, folder, (made) => makeState(files, made, new Map(), clock.now()))
+  if (!hasState) await replaceState(files, folder, (newFolder) => makeState(files, newFolder, new Map(), clock.now()))
   if (format !== 'current') await writeFormat(files, folder)
 }
 

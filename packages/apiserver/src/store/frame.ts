@@ -70,8 +70,8 @@ function contentLength(bytes: Buffer, at: number): number | undefined {
  * Classifies an unreadable frame. It is torn when it is the last one, and either the file ends before it does or one of its sectors holds
  * only zeros. In every other case it was written completely, and is damaged.
  */
-function endingAt(bytes: Buffer, at: number, number: number, found: Frame | undefined): Ending {
-  if (found) return { kind: 'damaged', at, why: `frame ${found.number} is where frame ${number} belongs` }
+function endingAt(bytes: Buffer, at: number, number: number, misplaced: Frame | undefined): Ending {
+  if (misplaced) return { kind: 'damaged', at, why: `frame ${misplaced.number} is where frame ${number} belongs` }
   const later = laterFrame(bytes, at, number)
   if (later !== undefined) return { kind: 'damaged', at, why: `frame ${number} cannot be read, but frame ${later} after it can` }
   const length = contentLength(bytes, at)

@@ -117,16 +117,16 @@ async function write(store: Store, writer: number, disk: SimulatedDisk, clock: V
 function verify(store: Store, known: Known, where: string): void {
   expect(store.revision, where).toBeGreaterThanOrEqual(known.highest)
   for (const [name, { revision, text }] of known.acknowledged) {
-    const found = store.get(at(name)) as { metadata: { resourceVersion: string }; data: { text: string } } | undefined
-    const isAsAcknowledged = found?.data.text === text && (!found || Number(found.metadata.resourceVersion) === revision)
-    const isLater = known.open.get(name)?.has(found?.data.text) === true
+    const stored = store.get(at(name)) as { metadata: { resourceVersion: string }; data: { text: string } } | undefined
+    const isAsAcknowledged = stored?.data.text === text && (!stored || Number(stored.metadata.resourceVersion) === revision)
+    const isLater = known.open.get(name)?.has(stored?.data.text) === true
     expect(isAsAcknowledged || isLater, `${where}: ${name} was ${text?.slice(0, 5)} at ${revision}`).toBe(true)
   }
   // From here on the found state is the expected one. The history must contain every revision up to it.
   known.open.clear()
   for (const [name, { revision }] of known.acknowledged) {
-    const found = store.get(at(name)) as { metadata: { resourceVersion: string }; data: { text: string } } | undefined
-    known.acknowledged.set(name, { revision: Number(found?.metadata.resourceVersion ?? revision), text: found?.data.text })
+    const stored = store.get(at(name)) as { metadata: { resourceVersion: string }; data: { text: string } } | undefined
+    known.acknowledged.set(name, { revision: Number(stored?.metadata.resourceVersion ?? revision), text: stored?.data.text })
   }
   known.highest = store.revision
   for (let revision = store.revision; revision >= 0; revision--) {

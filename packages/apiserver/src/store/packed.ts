@@ -19,12 +19,12 @@ export const plainObjects: ObjectEncoding = freeze
  */
 export function packedObjects(unpacked = 512): ObjectEncoding {
   const few = Math.min(unpacked, 64)
-  const written = new UnpackedCache(few, new UnpackedCache(few, new UnpackedCache(unpacked)))
+  const newest = new UnpackedCache(few, new UnpackedCache(few, new UnpackedCache(unpacked)))
   return (object) => {
     const text = writeJSON(object)
     const members = membersOf(object)
     if (!members) return freeze(object)
-    const packed = Object.freeze(new Packed(members, text, freeze(object), written) as object as KubeObject)
+    const packed = Object.freeze(new Packed(members, text, freeze(object), newest) as object as KubeObject)
     if (hasLongInteger(text)) exact.add(packed)
     return packed
   }
@@ -135,8 +135,8 @@ function membersOf(object: object): object | undefined {
 
 /** Returns one shared string for all objects of a type. */
 function sharedType(type: unknown): unknown {
-  const known = types.get(type)
-  if (known !== undefined || typeof type !== 'string') return known ?? type
+  const shared = types.get(type)
+  if (shared !== undefined || typeof type !== 'string') return shared ?? type
   if (types.size < MostTypes) types.set(type, type)
   return type
 }

@@ -35,7 +35,7 @@ export class PendingWrites {
   }
 
   #isUnderWay(resource: string, { object: { metadata }, old }: PendingWrite): boolean {
-    const found = this.#store.get({ resource, namespace: metadata.namespace ?? '', name: metadata.name ?? '' })
-    return found?.metadata.resourceVersion === old?.metadata.resourceVersion
+    const stored = this.#store.get({ resource, namespace: metadata.namespace ?? '', name: metadata.name ?? '' })
+    return stored?.metadata.resourceVersion === old?.metadata.resourceVersion
   }
 }

@@ -67,5 +67,5 @@ export async function salvageState(files: Files, folder: string): Promise<Salvag
   return { snapshots, damage }
 }
 
-const isBefore = (one: Position, other: Position): boolean =>
-  one.generation < other.generation || (one.generation === other.generation && one.offset < other.offset)
+const isBefore = (position: Position, other: Position): boolean =>
+  position.generation < other.generation || (position.generation === other.generation && position.offset < other.offset)

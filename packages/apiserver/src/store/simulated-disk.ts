@@ -9,9 +9,9 @@ const Sector = 512
 
 interface File {
   /** Content that readers see. */
-  seen: Buffer
+  visible: Buffer
   /** Content on the disk. */
-  kept: Buffer
+  durable: Buffer
   /** Changes that are not on the disk yet, in order. */
   pending: Change[]
 }
@@ -25,11 +25,11 @@ type Naming = (names: Map<string, File>) => void
 
 export class SimulatedDisk implements Files {
   readonly #random: Random
-  #seen = new Map<string, File>()
-  #kept = new Map<string, File>()
+  #visible = new Map<string, File>()
+  #durable = new Map<string, File>()
   #pending: Naming[] = []
   /** Remaining steps until the process dies during one. */
-  #left = Infinity
+  #remainingSteps = Infinity
   /** Called before each step; throws the error with which the step fails. */
   failing: (step: string, path: string) => void = () => {}
   /** Number of steps so far. */
@@ -43,54 +43,54 @@ export class SimulatedDisk implements Files {
 
   /** Makes the process die in the `steps`th step from now; that step may be done in part. */
   dieAfter(steps: number): void {
-    this.#left = steps
+    this.#remainingSteps = steps
   }
 
   get isDead(): boolean {
-    return this.#left <= 0
+    return this.#remainingSteps <= 0
   }
 
   /** Starts another process on the files of the dead one. */
   restart(after: 'crash' | 'loss of power'): void {
-    this.#left = Infinity
+    this.#remainingSteps = Infinity
     this.#life++
     if (after === 'crash') return
     // Name changes reach the disk in order, so only the last ones may be missing.
     const arrived = Math.floor(this.#random.next() * (this.#pending.length + 1))
-    for (const naming of this.#pending.slice(0, arrived)) naming(this.#kept)
+    for (const naming of this.#pending.slice(0, arrived)) naming(this.#durable)
     this.#pending = []
-    for (const file of new Set(this.#kept.values())) {
+    for (const file of new Set(this.#durable.values())) {
       for (const change of file.pending) this.#arriveInPart(file, change)
       file.pending = []
-      file.seen = Buffer.from(file.kept)
+      file.visible = Buffer.from(file.durable)
     }
-    this.#seen = new Map(this.#kept)
+    this.#visible = new Map(this.#durable)
   }
 
   /** Another disk with the same files. */
   copy(): SimulatedDisk {
     const copy = new SimulatedDisk(this.#random)
-    for (const [path, { seen }] of this.#seen) copy.#seen.set(path, { seen, kept: seen, pending: [] })
-    copy.#kept = new Map(copy.#seen)
+    for (const [path, { visible: seen }] of this.#visible) copy.#visible.set(path, { visible: seen, durable: seen, pending: [] })
+    copy.#durable = new Map(copy.#visible)
     return copy
   }
 
   get paths(): string[] {
-    return [...this.#seen.keys()].sort()
+    return [...this.#visible.keys()].sort()
   }
 
   /** Changes bytes on the disk without a write. */
   damage(path: string, change: (bytes: Buffer) => Buffer): void {
     const file = this.#file(path)
-    file.kept = change(Buffer.from(file.kept))
-    file.seen = Buffer.from(file.kept)
+    file.durable = change(Buffer.from(file.durable))
+    file.visible = Buffer.from(file.durable)
     file.pending = []
   }
 
   async open(path: string, mode: 'create' | 'existing'): Promise<OpenFile> {
     await this.#step('open', path)
     if (mode === 'create') {
-      const created: File = { seen: Buffer.alloc(0), kept: Buffer.alloc(0), pending: [] }
+      const created: File = { visible: Buffer.alloc(0), durable: Buffer.alloc(0), pending: [] }
       this.#rename((names) => names.set(path, created))
     }
     const file = this.#file(path)
@@ -117,7 +117,7 @@ export class SimulatedDisk implements Files {
           // Data that could not be written is dropped: the next sync succeeds without it.
           for (const change of file.pending.splice(0)) this.#arriveInPart(file, change)
         })
-        for (const change of file.pending.splice(0)) file.kept = changed(file.kept, change)
+        for (const change of file.pending.splice(0)) file.durable = changed(file.durable, change)
       },
       close: () => step('close'),
     }
@@ -125,12 +125,12 @@ export class SimulatedDisk implements Files {
 
   async read(path: string): Promise<Buffer> {
     await this.#step('read', path)
-    return Buffer.from(this.#file(path).seen)
+    return Buffer.from(this.#file(path).visible)
   }
 
   async list(folder: string): Promise<string[]> {
     await this.#step('list', folder)
-    const within = [...this.#seen.keys()].filter((path) => path.startsWith(`${folder}/`))
+    const within = [...this.#visible.keys()].filter((path) => path.startsWith(`${folder}/`))
     return [...new Set(within.map((path) => path.slice(folder.length + 1).split('/')[0]!))]
   }
 
@@ -158,11 +158,11 @@ export class SimulatedDisk implements Files {
 
   async syncFolder(path: string): Promise<void> {
     await this.#step('syncFolder', path)
-    for (const naming of this.#pending.splice(0)) naming(this.#kept)
+    for (const naming of this.#pending.splice(0)) naming(this.#durable)
   }
 
   #file(path: string): File {
-    const file = this.#seen.get(path)
+    const file = this.#visible.get(path)
     if (!file) throw Object.assign(new Error(`ENOENT: no such file or directory, open '${path}'`), { code: 'ENOENT' })
     return file
   }
@@ -172,7 +172,7 @@ export class SimulatedDisk implements Files {
     await Promise.resolve()
     this.steps++
     if (this.isDead) throw new Error('the process is dead')
-    if (--this.#left <= 0) {
+    if (--this.#remainingSteps <= 0) {
       inPart?.()
       throw new Error('the process is dead')
     }
@@ -185,26 +185,26 @@ export class SimulatedDisk implements Files {
   }
 
   #rename(naming: Naming): void {
-    naming(this.#seen)
+    naming(this.#visible)
     this.#pending.push(naming)
   }
 
   #change(file: File, change: Change): void {
-    file.seen = changed(file.seen, change)
+    file.visible = changed(file.visible, change)
     file.pending.push(change)
   }
 
   /** Writes any subset of its sectors. The file's length follows from the last sector that arrived; missing sectors are zeros. */
   #arriveInPart(file: File, change: Change): void {
     if (change.kind === 'truncate') {
-      if (this.#random.next() < 0.5) file.kept = changed(file.kept, change)
+      if (this.#random.next() < 0.5) file.durable = changed(file.durable, change)
       return
     }
     const { position, bytes } = change
     for (let from = 0; from < bytes.length; ) {
       const to = Math.min(bytes.length, (Math.floor((position + from) / Sector) + 1) * Sector - position)
       if (this.#random.next() < 0.5)
-        file.kept = changed(file.kept, { kind: 'write', position: position + from, bytes: bytes.subarray(from, to) })
+        file.durable = changed(file.durable, { kind: 'write', position: position + from, bytes: bytes.subarray(from, to) })
       from = to
     }
   }

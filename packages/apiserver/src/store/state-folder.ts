@@ -59,8 +59,8 @@ export const MarkerName = 'acknowledged'
 /** Generations of existing logs and checkpoints, in order. */
 export async function generationsIn(files: Files, folder: string): Promise<{ logs: number[]; checkpoints: number[] }> {
   const names = (await files.list(folder)).sort()
-  const of = (pattern: RegExp) => names.flatMap((name) => pattern.exec(name)?.[1] ?? []).map(Number)
-  return { logs: of(/^log-(\d{10})$/), checkpoints: of(/^checkpoint-(\d{10})$/) }
+  const numbersIn = (pattern: RegExp) => names.flatMap((name) => pattern.exec(name)?.[1] ?? []).map(Number)
+  return { logs: numbersIn(/^log-(\d{10})$/), checkpoints: numbersIn(/^checkpoint-(\d{10})$/) }
 }
 
 /** @throws DamagedData when an acknowledged write cannot be read */

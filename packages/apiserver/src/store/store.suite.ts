@@ -59,11 +59,11 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
     })
 
     test('a hundred concurrent creations are all stored, in one order for all readers', async () => {
-      const seen: number[] = []
-      store.subscribe('configmaps', (change) => seen.push(change.revision))
+      const revisions: number[] = []
+      store.subscribe('configmaps', (change) => revisions.push(change.revision))
       const all = await Promise.all(Array.from({ length: 100 }, (_, i) => put(store, at(`o${i}`))))
       expect(new Set(all.map((c) => c.revision)).size).toBe(100)
-      expect(seen).toEqual(Array.from({ length: 100 }, (_, i) => i + 1))
+      expect(revisions).toEqual(Array.from({ length: 100 }, (_, i) => i + 1))
       expect(store.count('configmaps')).toBe(100)
     })
 
@@ -110,15 +110,15 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
 
   describe('changes', () => {
     test('contain the previous and the current object', async () => {
-      const seen: Change[] = []
-      const stop = store.subscribe('configmaps', (change) => seen.push(change))
+      const changes: Change[] = []
+      const stop = store.subscribe('configmaps', (change) => changes.push(change))
       await put(store, at('a'), { v: '1' })
       await put(store, at('a'), { v: '2' })
       await put(store, at('s', 'default', 'secrets'))
       await remove(store, at('a'))
       stop()
       await put(store, at('unseen'))
-      const received = seen.map(({ revision, previous, object: now }) => [revision, dataOf(previous), dataOf(now)])
+      const received = changes.map(({ revision, previous, object: now }) => [revision, dataOf(previous), dataOf(now)])
       expect(received).toEqual([
         [1, undefined, { v: '1' }],
         [2, { v: '1' }, { v: '2' }],
@@ -132,15 +132,15 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
     })
 
     test('a write by a listener does not change the order for other listeners', async () => {
-      const seen: string[] = []
+      const received: string[] = []
       const writes: Promise<unknown>[] = []
       store.subscribe('configmaps', (change) => {
         if (change.key.name === 'cause') writes.push(put(store, at('effect')))
       })
-      store.subscribe('configmaps', (change) => seen.push(change.key.name))
+      store.subscribe('configmaps', (change) => received.push(change.key.name))
       await put(store, at('cause'))
       await Promise.all(writes)
-      expect(seen).toEqual(['cause', 'effect'])
+      expect(received).toEqual(['cause', 'effect'])
     })
 
     test.each([
@@ -196,4 +196,4 @@ export const settableClock = (): Clock & { time: number } => ({
   schedule: () => ({ cancel() {} }),
 })
 
-const dataOf = (of: KubeObject | undefined) => (of as unknown as { data?: unknown } | undefined)?.data
+const dataOf = (object: KubeObject | undefined) => (object as unknown as { data?: unknown } | undefined)?.data

@@ -29,8 +29,8 @@ test.each([
     if (turn % every !== 0) continue
     const keys = [...expected.keys()].sort()
     expect(table.size).toBe(keys.length)
-    expect(table.list()).toEqual(keys.map((one) => expected.get(one)))
-    const inNamespace = keys.filter((one) => one.startsWith('a/'))
-    expect(table.copy().list('a')).toEqual(inNamespace.map((one) => expected.get(one)))
+    expect(table.list()).toEqual(keys.map((key) => expected.get(key)))
+    const inNamespace = keys.filter((key) => key.startsWith('a/'))
+    expect(table.copy().list('a')).toEqual(inNamespace.map((key) => expected.get(key)))
   }
 })

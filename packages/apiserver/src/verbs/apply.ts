@@ -38,9 +38,9 @@ export async function apply(server: ServerContext, context: RequestContext): Pro
   const pause = pauseIfDue(server.clock)
   if (pause) await pause
   const force = options.force === true
-  const applyTo = (current: UnknownObject | undefined, wanted: UnknownObject) =>
+  const applyTo = (current: UnknownObject | undefined, applied: UnknownObject) =>
     withConversions(server, context, function* (context) {
-      return yield* applying(current, yield* drafting(wanted), { ...context, force })
+      return yield* applying(current, yield* drafting(applied), { ...context, force })
     })
   const unchanged = (object: UnknownObject) => object
 

@@ -9,24 +9,24 @@ beforeEach(async () => {
 
 describe('a create', () => {
   test('returns the stored object with the fields that the server sets', async () => {
-    const made = await t.client.create(Widget, aWidget('w', { color: 'red' }))
-    expect(made).toMatchObject({
+    const created = await t.client.create(Widget, aWidget('w', { color: 'red' }))
+    expect(created).toMatchObject({
       apiVersion: 'shop.example.com/v1',
       kind: 'Widget',
       metadata: { name: 'w', namespace, generation: 1, creationTimestamp: '2026-01-01T00:00:00Z' },
       spec: { replicas: 1, color: 'red' },
     })
-    expect(made.metadata.managedFields).toMatchObject([
+    expect(created.metadata.managedFields).toMatchObject([
       { manager: 'test', operation: 'Update', fieldsV1: { 'f:spec': { '.': {}, 'f:color': {}, 'f:replicas': {} } } },
     ])
-    expect(await t.client.get(Widget, at('w'))).toBe(made)
-    expect(Object.isFrozen(made.spec)).toBe(true)
+    expect(await t.client.get(Widget, at('w'))).toBe(created)
+    expect(Object.isFrozen(created.spec)).toBe(true)
   })
 
   test('does not change the given object', async () => {
-    const given = Object.freeze({ metadata: Object.freeze({ name: 'w', namespace }), spec: Object.freeze({ replicas: 3 }) })
-    await t.client.create(Widget, given)
-    expect(given).toEqual({ metadata: { name: 'w', namespace }, spec: { replicas: 3 } })
+    const object = Object.freeze({ metadata: Object.freeze({ name: 'w', namespace }), spec: Object.freeze({ replicas: 3 }) })
+    await t.client.create(Widget, object)
+    expect(object).toEqual({ metadata: { name: 'w', namespace }, spec: { replicas: 3 } })
   })
 
   test('drops status, except of built-in kinds that are created with one', async () => {
@@ -66,10 +66,10 @@ describe('a create', () => {
 
   test('as a dry run returns the object and does not store it', async () => {
     const { revision } = t.server.store
-    const shown = await t.client.create(Widget, aWidget('dry'), { dryRun: true })
-    expect(shown).toMatchObject({ metadata: { generation: 1 }, spec: { replicas: 1 } })
-    expect(shown.metadata.uid).toBeTruthy()
-    expect(shown.metadata.resourceVersion).toBeUndefined()
+    const result = await t.client.create(Widget, aWidget('dry'), { dryRun: true })
+    expect(result).toMatchObject({ metadata: { generation: 1 }, spec: { replicas: 1 } })
+    expect(result.metadata.uid).toBeTruthy()
+    expect(result.metadata.resourceVersion).toBeUndefined()
     expect(t.server.store.revision).toBe(revision)
   })
 
@@ -175,11 +175,11 @@ test('a finalizer without a domain on a custom resource causes one warning', asy
     const request = { verb, group: 'shop.example.com', version: 'v1', plural: 'widgets', namespace, ...named, body } as const
     return t.server.engine.execute(request, { name: 'me', groups: [], agent: 'test' })
   }
-  const made = await executeWrite('create', { finalizers: ['plain', 'example.com/hold', 'orphan'] })
+  const created = await executeWrite('create', { finalizers: ['plain', 'example.com/hold', 'orphan'] })
   const text = (name: string) =>
     `metadata.finalizers: "${name}": prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers`
-  expect(made.warnings).toEqual([text('plain')])
-  const { resourceVersion } = (made.body as Widget).metadata
+  expect(created.warnings).toEqual([text('plain')])
+  const { resourceVersion } = (created.body as Widget).metadata
   expect((await executeWrite('update', { resourceVersion, finalizers: ['plain', 'other'] })).warnings).toEqual([text('other')])
 })
 
@@ -236,9 +236,9 @@ test('admission sets defaults, returns warnings, and rejects invalid objects', a
     },
   })
   const { server, client } = await testServer({ admission: [rules] })
-  const made = await client.create(Widget, aWidget('w'))
-  expect(made.spec.color).toBe('blue')
-  expect(JSON.stringify(made.metadata.managedFields)).not.toContain('f:color')
+  const created = await client.create(Widget, aWidget('w'))
+  expect(created.spec.color).toBe('blue')
+  expect(JSON.stringify(created.metadata.managedFields)).not.toContain('f:color')
   expect(await rejection(client.create(Widget, aWidget('p', { color: 'pink' })))).toBe(
     '422 Invalid: Widget.shop.example.com "p" is invalid: spec.color: Invalid value: "pink": must not be pink',
   )

@@ -6,9 +6,9 @@ import type { RequestContext, ServerContext } from './context.ts'
 /** Deletes the objects that a list with these options returns, one after the other; returns the deleted objects. */
 export async function removeCollection(server: ServerContext, context: RequestContext): Promise<ObjectList> {
   const deletion = requestedDeletion(context)
-  const found = await list(server, context)
+  const listed = await list(server, context)
   const items: KubeObject[] = []
-  for (const object of found.items) {
+  for (const object of listed.items) {
     try {
       await removeNamed(server, context, object.metadata.namespace, object.metadata.name, deletion)
       items.push(object)
@@ -16,5 +16,5 @@ export async function removeCollection(server: ServerContext, context: RequestCo
       if (!isReason(err, 'NotFound')) throw err
     }
   }
-  return { ...found, items }
+  return { ...listed, items }
 }

@@ -113,8 +113,8 @@ describe('deletecollection', () => {
   const names = async () => (await t.client.list(Widget, { namespace })).items.map(({ metadata }) => metadata.name)
   beforeEach(async () => {
     for (const name of ['a', 'b', 'c']) {
-      const held = name === 'b' ? { finalizers: ['example.com/hold'] } : {}
-      await t.client.create(Widget, aWidget(name, {}, { labels: { keep: String(name === 'c') }, ...held }))
+      const metadata = name === 'b' ? { finalizers: ['example.com/hold'] } : {}
+      await t.client.create(Widget, aWidget(name, {}, { labels: { keep: String(name === 'c') }, ...metadata }))
     }
   })
 

@@ -151,11 +151,13 @@ function shortenGrace(metadata: UnknownObject['metadata'], requested: number | u
 function finalizersByPolicy(finalizers: readonly string[], policy: Deletion['propagationPolicy']): string[] {
   // Without a policy, an existing finalizer for orphaning or foreground deletion is kept.
   if (policy === undefined) return [...finalizers]
-  const others = finalizers.filter((finalizer) => finalizer !== 'orphan' && finalizer !== 'foregroundDeletion')
-  if (policy === 'Orphan') others.push('orphan')
-  if (policy === 'Foreground') others.push('foregroundDeletion')
-  const given = new Set(finalizers)
-  return others.length === finalizers.length && others.every((one) => given.has(one)) ? [...finalizers] : others
+  const otherFinalizers = finalizers.filter((finalizer) => finalizer !== 'orphan' && finalizer !== 'foregroundDeletion')
+  if (policy === 'Orphan') otherFinalizers.push('orphan')
+  if (policy === 'Foreground') otherFinalizers.push('foregroundDeletion')
+  const existing = new Set(finalizers)
+  return otherFinalizers.length === finalizers.length && otherFinalizers.every((finalizer) => existing.has(finalizer))
+    ? [...finalizers]
+    : otherFinalizers
 }
 
 export function checkPreconditions(info: ResourceInfo, { metadata }: KubeObject, { preconditions = {} }: Deletion): void {

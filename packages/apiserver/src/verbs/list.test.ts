@@ -27,10 +27,10 @@ const names = async (options: ListOptions = {}) => (await list(options)).items.m
 
 describe('a list', () => {
   test('contains the stored objects themselves, and the revision of the store', async () => {
-    const found = await list()
-    expect(found).toMatchObject({ apiVersion: 'shop.example.com/v1', kind: 'WidgetList' })
-    expect(found.metadata.resourceVersion).toBe(String(t.server.store.revision))
-    expect(found.items[0]).toBe(await t.client.get(Widget, at('a')))
+    const listed = await list()
+    expect(listed).toMatchObject({ apiVersion: 'shop.example.com/v1', kind: 'WidgetList' })
+    expect(listed.metadata.resourceVersion).toBe(String(t.server.store.revision))
+    expect(listed.items[0]).toBe(await t.client.get(Widget, at('a')))
   })
 
   test('of all namespaces is sorted by namespace, then name', async () => {
@@ -54,8 +54,8 @@ describe('a list', () => {
     for (const type of ['Opaque', 'cluster.x-k8s.io/secret']) {
       await t.client.create(Secret, { metadata: { namespace, generateName: 's-' }, type })
     }
-    const found = await t.client.list(Secret, { fieldSelector: 'type=cluster.x-k8s.io/secret' })
-    expect(found.items).toHaveLength(1)
+    const listed = await t.client.list(Secret, { fieldSelector: 'type=cluster.x-k8s.io/secret' })
+    expect(listed.items).toHaveLength(1)
   })
 
   test.each([

@@ -32,8 +32,8 @@ export async function list(server: ServerContext, context: RequestContext): Prom
   const items: KubeObject[] = []
   let rest = 0
   const source = page.after === undefined ? snapshot : snapshot.slice(firstAfter(snapshot, page.after))
-  const wanted = selection || page.limit === undefined ? source : source.slice(0, page.limit)
-  const converted = info.conversion ? await server.converter.convertAll(info, wanted) : undefined
+  const candidates = selection || page.limit === undefined ? source : source.slice(0, page.limit)
+  const converted = info.conversion ? await server.converter.convertAll(info, candidates) : undefined
   for (let index = 0; index < source.length; index++) {
     const isFull = items.length === page.limit
     if (isFull && !selection) {

@@ -64,10 +64,13 @@ describe('an update', () => {
 
   test('writes the spec, but not the status; the status subresource writes only the status', async () => {
     await t.client.create(Widget, aWidget('w'))
-    const both = { metadata: { labels: { a: 'b' } }, spec: { replicas: 2 }, status: { phase: 'x' } }
-    expect(await patch(both)).toMatchObject({ spec: { replicas: 2 } })
+    const specAndStatus = { metadata: { labels: { a: 'b' } }, spec: { replicas: 2 }, status: { phase: 'x' } }
+    expect(await patch(specAndStatus)).toMatchObject({ spec: { replicas: 2 } })
     expect((await t.client.get(Widget, at('w'))).status).toBeUndefined()
-    const after = await patch({ ...both, metadata: { labels: { c: 'd' } }, spec: { replicas: 9 } }, { subresource: 'status' })
+    const after = await patch(
+      { ...specAndStatus, metadata: { labels: { c: 'd' } }, spec: { replicas: 9 } },
+      { subresource: 'status' },
+    )
     expect(after).toMatchObject({ spec: { replicas: 2 }, status: { phase: 'x' }, metadata: { labels: { a: 'b' } } })
     expect(after.metadata.labels).not.toHaveProperty('c')
   })
@@ -105,9 +108,9 @@ describe('an update', () => {
 
   test('may leave fields unchanged that have become invalid', async () => {
     const { store } = t.server
-    const made = await t.client.create(Widget, aWidget('w'))
+    const created = await t.client.create(Widget, aWidget('w'))
     const key = { resource: 'widgets.shop.example.com', ...at('w') }
-    await store.commit({ key, previous: made, object: { ...draft(made), spec: { replicas: 500 } } as never })
+    await store.commit({ key, previous: created, object: { ...draft(created), spec: { replicas: 500 } } as never })
     expect(await patch({ metadata: { labels: { a: 'b' } } })).toMatchObject({ spec: { replicas: 500 } })
     expect(await rejection(patch({ spec: { replicas: 501 } }))).toContain('should be less than or equal to 100')
   })

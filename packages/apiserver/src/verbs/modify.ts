@@ -45,9 +45,9 @@ async function writeOf(server: ServerContext, context: RequestContext, change: C
     stored,
     old,
     async decode() {
-      const sent = await change.apply(old)
-      checkRevision(context, sent, old, change.replaces)
-      return sent
+      const requested = await change.apply(old)
+      checkRevision(context, requested, old, change.replaces)
+      return requested
     },
     reset(object) {
       keepSystemFields(object, old)
@@ -59,9 +59,9 @@ async function writeOf(server: ServerContext, context: RequestContext, change: C
   }
 }
 
-function checkRevision(context: RequestContext, sent: UnknownObject, old: UnknownObject, replaces: boolean): void {
+function checkRevision(context: RequestContext, requested: UnknownObject, old: UnknownObject, replaces: boolean): void {
   const { info, request } = context
-  const { resourceVersion, uid } = sent.metadata
+  const { resourceVersion, uid } = requested.metadata
   const { name } = old.metadata
   if (replaces && uid !== undefined && uid !== old.metadata.uid) throw uidConflict(context, old.metadata, uid)
   if (resourceVersion === undefined || resourceVersion === '0') {
@@ -80,15 +80,15 @@ function checkRevision(context: RequestContext, sent: UnknownObject, old: Unknow
 /** Error for a uid that differs from the object's. */
 export function uidConflict(
   { info, options }: RequestContext,
-  { name, namespace = '', uid: found = '' }: Partial<KubeObject['metadata']> & { name: string },
+  { name, namespace = '', uid: actualUID = '' }: Partial<KubeObject['metadata']> & { name: string },
   uid: string,
 ): StatusError {
   // Upstream: keys of dry runs have no prefix of the store; keys of built-in kinds have no group.
-  const place = [options.dryRun ? '' : '/registry', ...(info.builtin ? [] : [info.group])]
-  place.push(info.storagePath ?? info.plural)
-  if (info.namespaced) place.push(namespace)
-  const text = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${found}`
-  const key = [...place, name].join('/')
+  const keyPrefix = [options.dryRun ? '' : '/registry', ...(info.builtin ? [] : [info.group])]
+  keyPrefix.push(info.storagePath ?? info.plural)
+  if (info.namespaced) keyPrefix.push(namespace)
+  const text = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${actualUID}`
+  const key = [...keyPrefix, name].join('/')
   return conflict(
     info,
     name,

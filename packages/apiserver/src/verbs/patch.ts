@@ -39,7 +39,7 @@ export function patcher({ info, request: { patchType, body } }: RequestContext):
         // A patch may replace the whole object, but only by an object.
         throw new StatusError('Invalid', 'the server rejected our request due to an error in our request', { details: {} })
       }
-      return (current) => whole(() => patch(current))
+      return (current) => inOnePiece(() => patch(current))
     }
     case 'application/merge-patch+json': {
       // Upstream has its own message for `null`.
@@ -50,7 +50,7 @@ export function patcher({ info, request: { patchType, body } }: RequestContext):
     case 'application/strategic-merge-patch+json': {
       if (!info.builtin) throw unsupportedPatch(info.builtin)
       const changes = body === null ? {} : objectOf(body, '')
-      return (current) => whole(() => applyStrategicPatch(current, changes, info.schema))
+      return (current) => inOnePiece(() => applyStrategicPatch(current, changes, info.schema))
     }
     case 'application/apply-patch+yaml':
     case undefined:
@@ -60,7 +60,7 @@ export function patcher({ info, request: { patchType, body } }: RequestContext):
 }
 
 /** Work in one piece. */
-const whole = (act: () => object): Work<object> => asWork(() => undefined, act)
+const inOnePiece = (act: () => object): Work<object> => asWork(() => undefined, act)
 
 function objectOf(body: unknown, before: string): Record<string, unknown> {
   if (isRecord(body)) return body

@@ -17,9 +17,9 @@ async function start() {
   const server = createApiServer({ clock: new VirtualClock(), random: seededRandom(1), authorization: ['RBAC'] })
   stops.push(() => server.close())
   await server.ready
-  const put = async (of: typeof leases, name: string, body: object, caller = root) => {
+  const put = async (resource: typeof leases, name: string, body: object, caller = root) => {
     try {
-      return (await server.engine.execute({ verb: 'update', ...of, name, body }, caller)).code
+      return (await server.engine.execute({ verb: 'update', ...resource, name, body }, caller)).code
     } catch (err) {
       return (err as Error).message
     }

@@ -39,12 +39,12 @@ const now = () => String(t.server.store.revision)
 describe('a watch', () => {
   test('without a resourceVersion begins with the existing objects', async () => {
     await t.client.create(Widget, aWidget('a'))
-    const seen = await watch()
+    const events = await watch()
     await t.client.create(Widget, aWidget('b'))
     await t.client.delete(Widget, at('a'))
     await quiet()
-    expect(seen.texts()).toEqual(['ADDED a', 'ADDED b', 'DELETED a'])
-    expect(seen.seen[1]?.object).toBe(await t.client.get(Widget, at('b')))
+    expect(events.texts()).toEqual(['ADDED a', 'ADDED b', 'DELETED a'])
+    expect(events.seen[1]?.object).toBe(await t.client.get(Widget, at('b')))
   })
 
   test('from a resourceVersion sends the selected changes since then', async () => {
@@ -52,21 +52,21 @@ describe('a watch', () => {
     const resourceVersion = now()
     await label('a', { x: 'y' })
     await t.client.create(ConfigMap, { metadata: at('c') })
-    const seen = await watch({ resourceVersion })
+    const events = await watch({ resourceVersion })
     await t.client.create(Widget, { ...aWidget('k'), metadata: { name: 'k', namespace: 'kube-system' } })
     await t.client.delete(Widget, at('a'))
     await quiet()
-    expect(seen.texts()).toEqual(['MODIFIED a', 'DELETED a'])
+    expect(events.texts()).toEqual(['MODIFIED a', 'DELETED a'])
   })
 
   test('sends a deleted object as last stored, at the resourceVersion of its deletion', async () => {
     await t.client.create(Widget, aWidget('a', { color: 'red' }, { finalizers: ['example.com/f'] }))
-    const seen = await watch({ resourceVersion: now() })
+    const events = await watch({ resourceVersion: now() })
     await t.client.delete(Widget, at('a'))
     await t.client.patch(Widget, at('a'), { type: 'merge', body: { metadata: { finalizers: null } } })
     await quiet()
-    expect(seen.texts()).toEqual(['MODIFIED a', 'DELETED a'])
-    expect(seen.seen[1]?.object).toMatchObject({
+    expect(events.texts()).toEqual(['MODIFIED a', 'DELETED a'])
+    expect(events.seen[1]?.object).toMatchObject({
       metadata: { resourceVersion: now(), finalizers: ['example.com/f'] },
       spec: { color: 'red' },
     })
@@ -74,24 +74,24 @@ describe('a watch', () => {
 
   test('with a selector sends ADDED and DELETED when objects begin and cease to match', async () => {
     await t.client.create(Widget, aWidget('a'))
-    const seen = await watch({ labelSelector: 'on=1', resourceVersion: now() })
+    const events = await watch({ labelSelector: 'on=1', resourceVersion: now() })
     await label('a', { off: '1' })
     await label('a', { on: '1' })
     await label('a', { more: '1' })
     await label('a', { on: '0' })
     await label('a', { off: '2' })
     await quiet()
-    expect(seen.texts()).toEqual(['ADDED a', 'MODIFIED a', 'DELETED a'])
-    expect(seen.seen[2]?.object.metadata.labels).toMatchObject({ on: '1' })
+    expect(events.texts()).toEqual(['ADDED a', 'MODIFIED a', 'DELETED a'])
+    expect(events.seen[2]?.object.metadata.labels).toMatchObject({ on: '1' })
   })
 
   test('streams an initial list that ends with a bookmark', async () => {
     await t.client.create(Widget, aWidget('a'))
-    const seen = await watch({ sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan', allowWatchBookmarks: true })
+    const events = await watch({ sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan', allowWatchBookmarks: true })
     await t.client.create(Widget, aWidget('b'))
     await quiet()
-    expect(seen.texts()).toEqual(['ADDED a', 'BOOKMARK', 'ADDED b'])
-    expect(seen.seen[1]?.object).toEqual({
+    expect(events.texts()).toEqual(['ADDED a', 'BOOKMARK', 'ADDED b'])
+    expect(events.seen[1]?.object).toEqual({
       kind: 'Widget',
       apiVersion: 'shop.example.com/v1',
       metadata: { resourceVersion: String(t.server.store.revision - 1), annotations: { 'k8s.io/initial-events-end': 'true' } },
@@ -99,11 +99,11 @@ describe('a watch', () => {
   })
 
   test('from a future resourceVersion sends no events until it is reached', async () => {
-    const seen = await watch({ resourceVersion: String(t.server.store.revision + 1) })
+    const events = await watch({ resourceVersion: String(t.server.store.revision + 1) })
     await t.client.create(Widget, aWidget('a'))
     await t.client.create(Widget, aWidget('b'))
     await quiet()
-    expect(seen.texts()).toEqual(['ADDED b'])
+    expect(events.texts()).toEqual(['ADDED b'])
   })
 
   test('from a resourceVersion that has left the history is Expired', async () => {
@@ -165,72 +165,72 @@ describe('a watch', () => {
 
 describe('the timer of a watch', () => {
   test('sends a bookmark to a quiet watch when the revision has changed', async () => {
-    const seen = await watch({ resourceVersion: now(), allowWatchBookmarks: true })
+    const events = await watch({ resourceVersion: now(), allowWatchBookmarks: true })
     t.clock.step(t.clock.now() + minutes(1))
     await quiet()
-    expect(seen.texts()).toEqual([])
+    expect(events.texts()).toEqual([])
     await t.client.create(ConfigMap, { metadata: at('c') })
     t.clock.step(t.clock.now() + minutes(1))
     await quiet()
-    expect(seen.seen).toEqual([
+    expect(events.seen).toEqual([
       { type: 'BOOKMARK', object: { kind: 'Widget', apiVersion: 'shop.example.com/v1', metadata: { resourceVersion: now() } } },
     ])
   })
 
   test('sends a bookmark to a watch whose objects do not change while others of the kind do', async () => {
-    const seen = await watch({ resourceVersion: now(), allowWatchBookmarks: true, labelSelector: 'on=1' })
+    const events = await watch({ resourceVersion: now(), allowWatchBookmarks: true, labelSelector: 'on=1' })
     await t.client.create(Widget, aWidget('a'))
     await t.client.create(Widget, { ...aWidget('k'), metadata: { name: 'k', namespace: 'kube-system' } })
     await quiet()
     t.clock.step(t.clock.now() + minutes(1))
     await quiet()
-    expect(seen.seen.map(({ type, object }) => [type, object.metadata.resourceVersion])).toEqual([['BOOKMARK', now()]])
+    expect(events.seen.map(({ type, object }) => [type, object.metadata.resourceVersion])).toEqual([['BOOKMARK', now()]])
     t.clock.step(t.clock.now() + minutes(1))
     await quiet()
-    expect(seen.seen.length).toBe(1)
+    expect(events.seen.length).toBe(1)
   })
 
   test('sends no bookmark when the last event had the newest revision', async () => {
-    const seen = await watch({ resourceVersion: now(), allowWatchBookmarks: true })
+    const events = await watch({ resourceVersion: now(), allowWatchBookmarks: true })
     await t.client.create(Widget, aWidget('a'))
     await quiet()
     t.clock.step(t.clock.now() + minutes(1))
     await quiet()
-    expect(seen.texts()).toEqual(['ADDED a'])
+    expect(events.texts()).toEqual(['ADDED a'])
   })
 
   test('ends a watch at its timeout', async () => {
-    const seen = await watch({ resourceVersion: now(), timeoutSeconds: 5 })
+    const events = await watch({ resourceVersion: now(), timeoutSeconds: 5 })
     t.clock.step(t.clock.now() + seconds(5))
     await quiet()
-    expect(seen.ended).toBe(true)
+    expect(events.ended).toBe(true)
     expect(t.clock.nextDue).toBeUndefined()
   })
 })
 
 describe('a watch ends', () => {
   test('when its reader aborts, and releases all subscriptions', async () => {
-    const seen = await watch({ allowWatchBookmarks: true })
+    const events = await watch({ allowWatchBookmarks: true })
     stop.abort()
     await t.client.create(Widget, aWidget('late'))
     await quiet()
     // A watch without a version gets a bookmark after the initial objects.
-    expect([seen.ended, seen.texts()]).toEqual([true, ['BOOKMARK']])
+    expect([events.ended, events.texts()]).toEqual([true, ['BOOKMARK']])
     expect(t.clock.nextDue).toBeUndefined()
   })
 
   test('when the server closes', async () => {
-    const seen = await watch()
+    const events = await watch()
     await t.server.close()
     await quiet()
-    expect(seen.ended).toBe(true)
+    expect(events.ended).toBe(true)
   })
 
   test('when the resource is no longer served', async () => {
-    const seen = await watch()
+    const events = await watch()
     await t.client.delete(CustomResourceDefinition, { name: 'widgets.shop.example.com' })
     await quiet()
-    expect(seen.ended).toBe(true)
+    expect(events.ended).toBe(true)
   })
 
   test('when its unread changes have left the history', async () => {
@@ -243,9 +243,9 @@ describe('a watch ends', () => {
       const previous = store.get(key)!
       await store.commit({ key, previous, object: { ...previous, metadata: { ...previous.metadata } } })
     }
-    const seen = collected(slow)
+    const events = collected(slow)
     await quiet()
-    expect([seen.ended, seen.seen.length]).toEqual([true, 0])
+    expect([events.ended, events.seen.length]).toEqual([true, 0])
     await server.close()
   })
 })
@@ -257,14 +257,14 @@ describe('a watch continues', () => {
     await client.create(ConfigMap, { metadata: at('c'), data: { n: '0' } })
     const key = { resource: 'configmaps', ...at('c') }
     const options = { namespace, resourceVersion: String(store.revision), signal: stop.signal }
-    const seen = collected(await client.watch(Secret, options))
+    const events = collected(await client.watch(Secret, options))
     for (let n = 1; n <= 200; n++) {
       const previous = store.get(key)!
       await store.commit({ key, previous, object: { ...previous, metadata: { ...previous.metadata } } })
     }
     await client.create(Secret, { metadata: at('s') })
     await quiet()
-    expect([seen.ended, seen.texts()]).toEqual([false, ['ADDED s']])
+    expect([events.ended, events.texts()]).toEqual([false, ['ADDED s']])
     await server.close()
   })
 
@@ -284,11 +284,11 @@ describe('a watch continues', () => {
       // The reader stays 500 events behind.
       if (n > 500) await slow.next()
     }
-    const seen = collected(never)
+    const events = collected(never)
     await quiet()
-    expect(seen.ended).toBe(true)
-    expect(seen.seen.length).toBeLessThan(1000)
-    for (let left = 500; left > 0; left--) expect((await slow.next()).done).toBe(false)
+    expect(events.ended).toBe(true)
+    expect(events.seen.length).toBeLessThan(1000)
+    for (let remaining = 500; remaining > 0; remaining--) expect((await slow.next()).done).toBe(false)
     await server.close()
   })
 })

@@ -57,7 +57,7 @@ function viewOf({ info, options, request: { namespace } }: RequestContext): View
   return {
     initial: (stored, mark) => [
       ...stored
-        .map((one) => inVersion(info, one))
+        .map((object) => inVersion(info, object))
         .filter(selects)
         .map((object) => ({ type: 'ADDED' as const, object })),
       ...mark,
@@ -237,8 +237,8 @@ class Stream implements WatchStream {
       for (;;) {
         const changes = this.#take()
         if (changes.length > 0) {
-          const seen = this.#view.events(changes)
-          const events = 'then' in seen ? await seen : seen
+          const pending = this.#view.events(changes)
+          const events = 'then' in pending ? await pending : pending
           if (events.length === changes.length) this.#known = this.#delivered
           if (events.length > 0) yield events
         } else if (this.#bookmark > this.#known && !this.#isDropped) {

@@ -67,7 +67,7 @@ function resourceDiscovery(resource: Resource): object {
   }
 }
 
-/** Upstream's router handles groups of built-in kinds, but not those of custom resources. */
+/** Whether the group has built-in kinds. Upstream's router handles only such groups, not those of custom resources. */
 export const hasBuiltin = (group: GroupVersions | undefined): boolean =>
   group?.versions.some(({ resources }) => resources[0]?.builtin) === true
 
@@ -103,7 +103,7 @@ export function apiResourceList(group: string, version: string, resources: reado
         verbs: verbsOf(resource),
         ...(shortNames.length === 0 ? {} : { shortNames }),
         ...(categories.length === 0 ? {} : { categories }),
-        // Kinds that are not stored have no hash.
+        // Kinds whose objects are not stored have no storage version.
         ...(isStored(resource) ? { storageVersionHash: storageVersionHash(resource) } : {}),
       },
       ...subresourcesOf(resource).map((subresource) => ({
@@ -143,11 +143,11 @@ const verbsOf = ({ verbs }: Resource): readonly string[] => verbs ?? allVerbs
 
 function subresourcesOf(resource: Resource): readonly Subresource[] {
   if (resource.subresources) return resource.subresources
-  const found: Subresource[] = []
+  const subresources: Subresource[] = []
   const verbs = ['get', 'patch', 'update']
-  if (resource.scale) found.push({ name: 'scale', kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' }, verbs })
-  if (resource.statusSubresource) found.push({ name: 'status', kind: kindOf(resource), verbs })
-  return found
+  if (resource.scale) subresources.push({ name: 'scale', kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' }, verbs })
+  if (resource.statusSubresource) subresources.push({ name: 'status', kind: kindOf(resource), verbs })
+  return subresources
 }
 
 /** Upstream leaves group and version of built-in kinds empty: they are those of the list. */

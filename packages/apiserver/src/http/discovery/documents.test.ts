@@ -3,7 +3,7 @@ import { testServer } from '@capstan/kubernetes-kinds/test-server'
 import { expect, test } from 'vitest'
 import { Documents } from './documents.ts'
 
-/** A clock on which every piece of work is due to yield. Counts the pauses. */
+/** A clock whose `yieldIfDue` always requires a pause. Counts the pauses. */
 function yieldingClock(): Clock & { readonly pauses: number } {
   const clock = new VirtualClock()
   let pauses = 0
@@ -44,12 +44,12 @@ test.each(['json', 'protobuf'] as const)(
   },
 )
 
-test('OpenAPI v2 is made once for requests that come while it is made', async () => {
+test('concurrent requests for OpenAPI v2 share one document', async () => {
   const { documents } = await documentsOf(3)
   expect(documents.swagger('json', '1.36')).toBe(documents.swagger('json', '1.36'))
 })
 
-test('OpenAPI v2 is made again after a change', async () => {
+test('OpenAPI v2 is created again after the resources have changed', async () => {
   const { documents, served } = await documentsOf(3)
   const [before, v2] = [documents.swagger('json', '1.36'), served.list().slice(1)]
   Object.assign(served, { generation: 2, list: () => v2 })
@@ -59,7 +59,7 @@ test('OpenAPI v2 is made again after a change', async () => {
   expect(JSON.parse((await before).bytes.toString()).paths).toHaveProperty(['/apis/shop.example.com/v1/widgets'])
 })
 
-test('the index of OpenAPI v3 is made in pieces', async () => {
+test('the index of OpenAPI v3 is created in pieces', async () => {
   const { clock, documents } = await documentsOf(100)
   await documents.openAPIIndex()
   expect(clock.pauses).toBeGreaterThan(100)

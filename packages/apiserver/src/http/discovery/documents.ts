@@ -1,6 +1,6 @@
 /**
- * Discovery and OpenAPI documents with their hashes, made on request and cached until the resources change. Clients cache them by hash, so
- * the hash depends only on the content, and is the same after a restart. OpenAPI grows with the number of served versions: it is made in
+ * Discovery and OpenAPI documents with their hashes, created on request and cached until the resources change. Clients cache them by hash, so
+ * the hash depends only on the content, and is the same after a restart. OpenAPI grows with the number of served versions: it is created in
  * pieces, between which other requests run, and once for all concurrent requests.
  */
 import { type Clock, inPieces, type Work, writeJSON } from '@capstan/kube'
@@ -60,10 +60,10 @@ export class Documents {
     return this.#served.get(pathOf(group, version))
   }
 
-  aggregated(of: 'core' | 'groups'): Document {
-    const groups = this.groups.filter(({ group }) => (of === 'core') === (group === ''))
-    let document = this.#discovery.get(of)
-    if (!document) this.#discovery.set(of, (document = documentOf(aggregatedDiscovery(groups))))
+  aggregated(scope: 'core' | 'groups'): Document {
+    const groups = this.groups.filter(({ group }) => (scope === 'core') === (group === ''))
+    let document = this.#discovery.get(scope)
+    if (!document) this.#discovery.set(scope, (document = documentOf(aggregatedDiscovery(groups))))
     return document
   }
 
@@ -111,9 +111,9 @@ export class Documents {
   }
 
   #openAPIOf(path: string, resources: readonly Resource[]): Promise<Document> {
-    const known = this.#openapi.get(path)
-    if (known?.resources.length === resources.length && known.resources.every((r, i) => r.schema === resources[i]!.schema))
-      return known.document
+    const cached = this.#openapi.get(path)
+    if (cached?.resources.length === resources.length && cached.resources.every((r, i) => r.schema === resources[i]!.schema))
+      return cached.document
     const document = this.#inPieces(this.#makeOpenAPI(resources))
     // Documents of resources that have changed meanwhile are not cached.
     if (this.#served.get(path) === resources) this.#openapi.set(path, { resources, document })

@@ -6,7 +6,7 @@
 import type { Clock } from '@capstan/kube'
 import { TooManyRequests } from '../exchange.ts'
 
-/** Gives a seat back. */
+/** Releases a seat. */
 export type Release = () => void
 
 export interface LevelShare {
@@ -27,9 +27,9 @@ interface Level {
   /** Free seats that belong to this level. */
   free: number
   /** Maximum seats of one flow: less than all that the level can get, so that another flow finds a seat at once. */
-  readonly most: number
+  readonly maxPerFlow: number
   /** Used seats, by flow. */
-  readonly taken: Map<string, number>
+  readonly takenByFlow: Map<string, number>
   /** Waiting requests by flow, in order of arrival. */
   readonly waiting: Map<string, Waiter[]>
 }
@@ -52,7 +52,7 @@ export class FairSeats<Name extends string> {
     for (const [name, level] of Object.entries<LevelShare>(levels)) {
       const own = nominal(level) - lent(level)
       const most = Math.max(1, Math.floor(((own + this.#common) * 7) / 8))
-      this.#levels.set(name as Name, { free: own, most, taken: new Map(), waiting: new Map() })
+      this.#levels.set(name as Name, { free: own, maxPerFlow: most, takenByFlow: new Map(), waiting: new Map() })
     }
   }
 
@@ -69,21 +69,21 @@ export class FairSeats<Name extends string> {
   }
 
   #canTakeSeat(level: Level, flow: string): boolean {
-    return (level.taken.get(flow) ?? 0) < level.most
+    return (level.takenByFlow.get(flow) ?? 0) < level.maxPerFlow
   }
 
-  #assignSeat(level: Level, flow: string, of: 'own' | 'common'): Release {
-    if (of === 'own') level.free--
+  #assignSeat(level: Level, flow: string, source: 'own' | 'common'): Release {
+    if (source === 'own') level.free--
     else this.#common--
-    level.taken.set(flow, (level.taken.get(flow) ?? 0) + 1)
+    level.takenByFlow.set(flow, (level.takenByFlow.get(flow) ?? 0) + 1)
     let isTaken = true
     return () => {
       if (!isTaken) return
       isTaken = false
-      const left = level.taken.get(flow)! - 1
-      if (left > 0) level.taken.set(flow, left)
-      else level.taken.delete(flow)
-      if (of === 'own') level.free++
+      const remaining = level.takenByFlow.get(flow)! - 1
+      if (remaining > 0) level.takenByFlow.set(flow, remaining)
+      else level.takenByFlow.delete(flow)
+      if (source === 'own') level.free++
       else this.#common++
       this.#seatNext(level)
     }
@@ -103,9 +103,9 @@ export class FairSeats<Name extends string> {
   /** Returns the next request of the flow with the fewest seats; of several such flows, of the one that has waited longest. */
   #nextWaiter(level: Level): Waiter | undefined {
     let next: string | undefined
-    let fewest = level.most
+    let fewest = level.maxPerFlow
     for (const flow of level.waiting.keys()) {
-      const taken = level.taken.get(flow) ?? 0
+      const taken = level.takenByFlow.get(flow) ?? 0
       if (taken < fewest) [next, fewest] = [flow, taken]
     }
     if (next === undefined) return undefined

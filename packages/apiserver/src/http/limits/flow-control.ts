@@ -64,7 +64,7 @@ const nothing: Release = () => {}
 
 const requesterOf = (request: Attributes): Requester => ({
   level: levelOf(request),
-  // One flow for each user.
+  // Each user is a flow of its own.
   flow: request.user.name,
   isExempt: isExempt(request),
 })

@@ -28,8 +28,8 @@ const attributesOf = ({ user = 'alice', groups = [], verb = 'get', resource = 'c
 
 const okAnswer: HttpAnswer = { status: 200, headers: {}, body: '' }
 
-/** A server whose requests run until the test ends them. */
-function aServer(limits: Partial<Limits> = {}, isMemoryFull = () => false) {
+/** Creates a request limiter whose requests run until the test finishes them. */
+function newLimiter(limits: Partial<Limits> = {}, isMemoryFull = () => false) {
   const clock = new VirtualClock()
   const admit = requestLimiter(clock, limits, isMemoryFull)
   const started: { readonly user: string; readonly query: URLSearchParams; readonly request: HttpRequest; finish(): void }[] = []
@@ -41,19 +41,19 @@ function aServer(limits: Partial<Limits> = {}, isMemoryFull = () => false) {
     started,
     settled,
     send(
-      given: TestRequest,
+      testRequest: TestRequest,
       { query = '', body = () => Promise.resolve(Buffer.alloc(0)) }: { query?: string; body?: () => Promise<Buffer> } = {},
     ) {
       const abort = new AbortController()
       const request: HttpRequest = {
-        method: given.verb === 'create' ? 'POST' : 'GET',
+        method: testRequest.verb === 'create' ? 'POST' : 'GET',
         url: '/',
         headers: {},
         signal: abort.signal,
         streamSignal: abort.signal,
         body,
       }
-      const attributes = attributesOf(given)
+      const attributes = attributesOf(testRequest)
       const parameters = new URLSearchParams(query)
       const answer = admit(attributes, request, parameters, (received) => {
         const { promise, resolve } = Promise.withResolvers<HttpAnswer>()
@@ -70,7 +70,7 @@ describe('without priority and fairness', () => {
   const few = { priorityAndFairness: false, maxRequestsInflight: 2, maxMutatingRequestsInflight: 1 }
 
   test('reads and writes have separate limits, and requests beyond them get 429', async () => {
-    const { send, settled, started } = aServer(few)
+    const { send, settled, started } = newLimiter(few)
     const sent = [send({}), send({}), send({ verb: 'create' })]
     await settled()
     expect(started).toHaveLength(3)
@@ -84,7 +84,7 @@ describe('without priority and fairness', () => {
   })
 
   test('0 disables the limit', async () => {
-    const { send, settled, started } = aServer({ ...few, maxRequestsInflight: 0 })
+    const { send, settled, started } = newLimiter({ ...few, maxRequestsInflight: 0 })
     for (let count = 0; count < 50; count++) send({})
     await settled()
     expect(started).toHaveLength(50)
@@ -92,7 +92,7 @@ describe('without priority and fairness', () => {
 })
 
 test('while memory is nearly used up, requests get 429 before their body is read, except those of superusers and health checks', async () => {
-  const { send, settled, started } = aServer({}, () => true)
+  const { send, settled, started } = newLimiter({}, () => true)
   const body = () => Promise.reject(new Error('must not be read'))
   expect(await send({ verb: 'create' }, { body }).answer).toBe(tooManyRequests)
   expect(await send({}).answer).toBe(tooManyRequests)
@@ -119,7 +119,7 @@ describe.each([[true], [false]])(
   'priority and fairness: %s. While one user has the maximum of concurrent requests,',
   (priorityAndFairness) => {
     const busy = async () => {
-      const server = aServer({ priorityAndFairness, maxRequestsInflight: 20, maxMutatingRequestsInflight: 10 })
+      const server = newLimiter({ priorityAndFairness, maxRequestsInflight: 20, maxMutatingRequestsInflight: 10 })
       for (let count = 0; count < 100; count++) server.send({ user: 'greedy', verb: count % 2 === 0 ? 'get' : 'create' })
       await server.settled()
       server.started.splice(0)
@@ -131,9 +131,9 @@ describe.each([[true], [false]])(
       ['liveness checks', { path: '/livez/ping' }],
       ['superusers', { user: 'greedy', groups: ['system:masters'], verb: 'create' }],
       ['watches', { user: 'greedy', verb: 'watch' }],
-    ])('%s are accepted', async (_, given) => {
+    ])('%s are accepted', async (_, request) => {
       const { send, settled, started } = await busy()
-      send(given)
+      send(request)
       await settled()
       expect(started).toHaveLength(1)
     })
@@ -147,9 +147,9 @@ describe.each([[true], [false]])(
         'controllers of the control plane',
         { user: 'system:serviceaccount:kube-system:garbage-collector', groups: ['system:serviceaccounts'] },
       ],
-    ])(`%s ${expected}`, async (_, given) => {
+    ])(`%s ${expected}`, async (_, request) => {
       const { send, settled, started } = await busy()
-      const { answer } = send(given)
+      const { answer } = send(request)
       await settled()
       expect(started).toHaveLength(priorityAndFairness ? 1 : 0)
       if (!priorityAndFairness) expect(await answer).toBe(tooManyRequests)
@@ -158,10 +158,10 @@ describe.each([[true], [false]])(
 )
 
 describe('a request without a seat', () => {
-  const one = { maxRequestsInflight: 1, maxMutatingRequestsInflight: 0 }
+  const oneSeat = { maxRequestsInflight: 1, maxMutatingRequestsInflight: 0 }
 
   test('waits a quarter of the request timeout, and then gets 429', async () => {
-    const { send, settled, started, clock } = aServer(one)
+    const { send, settled, started, clock } = newLimiter(oneSeat)
     const sent = Array.from({ length: 20 }, () => send({}))
     await settled()
     const before = started.length
@@ -175,14 +175,14 @@ describe('a request without a seat', () => {
   })
 
   test('is rejected at once when too many are waiting', async () => {
-    const { send, settled } = aServer(one)
+    const { send, settled } = newLimiter(oneSeat)
     for (let count = 0; count < 320; count++) send({})
     await settled()
     expect(await send({}).answer).toBe(tooManyRequests)
   })
 
   test('leaves the queue when its client disconnects', async () => {
-    const { send, settled, started } = aServer(one)
+    const { send, settled, started } = newLimiter(oneSeat)
     const sent = Array.from({ length: 20 }, () => send({}))
     await settled()
     const before = started.length
@@ -194,7 +194,7 @@ describe('a request without a seat', () => {
 })
 
 test("a request that takes too long gets upstream's timeout error", async () => {
-  const { send, clock, settled } = aServer({ requestTimeout: seconds(10) })
+  const { send, clock, settled } = newLimiter({ requestTimeout: seconds(10) })
   const { answer } = send({})
   await settled()
   while (clock.step(clock.now() + seconds(10)));
@@ -211,7 +211,7 @@ test.each([
   ['timeout=-1s', 60],
   ['', 60],
 ])('a request with %j times out after %d seconds', async (query, allowed) => {
-  const { send, clock, settled } = aServer()
+  const { send, clock, settled } = newLimiter()
   const { answer } = send({}, { query })
   await settled()
   while (clock.step(clock.now() + seconds(allowed) - 1));
@@ -221,24 +221,24 @@ test.each([
 })
 
 test('`ended` aborts when a request times out or its client disconnects', async () => {
-  const { send, clock, settled, started } = aServer()
+  const { send, clock, settled, started } = newLimiter()
   send({ verb: 'create' })
   const second = send({ verb: 'create' })
   await settled()
-  const [timedOut, left] = started.map(({ request }) => request.ended!())
+  const [timedOut, disconnected] = started.map(({ request }) => request.ended!())
   second.leave()
-  expect([timedOut!.aborted, left!.aborted]).toEqual([false, true])
+  expect([timedOut!.aborted, disconnected!.aborted]).toEqual([false, true])
   while (clock.step(clock.now() + seconds(60)));
   expect(timedOut!.aborted).toBe(true)
 })
 
 test('an invalid timeout is rejected', async () => {
   const rejection = new StatusError('BadRequest', 'invalid timeout specified in the request URL - time: invalid duration "abc"')
-  await expect(aServer().send({}, { query: 'timeout=abc' }).answer).rejects.toEqual(rejection)
+  await expect(newLimiter().send({}, { query: 'timeout=abc' }).answer).rejects.toEqual(rejection)
 })
 
 test('a slow body occupies no seat, and has the same timeout', async () => {
-  const { send, clock, settled, started } = aServer({ maxRequestsInflight: 7, maxMutatingRequestsInflight: 0 })
+  const { send, clock, settled, started } = newLimiter({ maxRequestsInflight: 7, maxMutatingRequestsInflight: 0 })
   const slow = Array.from({ length: 100 }, () => send({ verb: 'create' }, { body: () => new Promise(() => {}) }))
   send({})
   await settled()
@@ -248,7 +248,7 @@ test('a slow body occupies no seat, and has the same timeout', async () => {
 })
 
 test('a watch without a timeout lasts one to two times the minimum', async () => {
-  const { send, started, settled } = aServer({ minRequestTimeout: seconds(100) })
+  const { send, started, settled } = newLimiter({ minRequestTimeout: seconds(100) })
   for (let count = 0; count < 20; count++) send({ verb: 'watch' })
   send({ verb: 'watch' }, { query: 'timeoutSeconds=5' })
   send({ verb: 'watch' }, { query: 'timeoutSeconds=abc' })
@@ -274,17 +274,17 @@ test('seats are never assigned twice or lost, and no request waits while a seat 
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 120 }), async (steps) => {
       const seats = new FairSeats(levels, total, new VirtualClock(), 1000)
-      const held: Release[] = []
+      const heldSeats: Release[] = []
       const waiting = new Set<AbortController>()
       const take = (level: keyof typeof levels, flow: string) => {
         const abort = new AbortController()
         const seat = seats.take(level, flow, abort.signal)
-        if (typeof seat === 'function') return void held.push(seat)
+        if (typeof seat === 'function') return void heldSeats.push(seat)
         waiting.add(abort)
         seat.then(
           (release) => {
             waiting.delete(abort)
-            held.push(release)
+            heldSeats.push(release)
           },
           (err) => {
             waiting.delete(abort)
@@ -292,23 +292,23 @@ test('seats are never assigned twice or lost, and no request waits while a seat 
           },
         )
       }
-      for (const one of steps) {
-        if (one.kind === 'take') take(one.level as keyof typeof levels, one.flow)
-        else if (one.kind === 'release') held.splice(one.index % (held.length || 1), 1)[0]?.()
-        else [...waiting][one.index % (waiting.size || 1)]?.abort()
+      for (const step of steps) {
+        if (step.kind === 'take') take(step.level as keyof typeof levels, step.flow)
+        else if (step.kind === 'release') heldSeats.splice(step.index % (heldSeats.length || 1), 1)[0]?.()
+        else [...waiting][step.index % (waiting.size || 1)]?.abort()
         await Promise.resolve()
         await Promise.resolve()
-        expect(held.length).toBeLessThanOrEqual(total)
+        expect(heldSeats.length).toBeLessThanOrEqual(total)
       }
       // Waiting requests get seats as the others end.
-      while (held.length > 0) {
-        held.pop()!()
+      while (heldSeats.length > 0) {
+        heldSeats.pop()!()
         await Promise.resolve()
         await Promise.resolve()
       }
       expect(waiting.size).toBe(0)
       for (const flow of 'abcdefghij'.split('')) take('low', flow)
-      expect(held).toHaveLength(6)
+      expect(heldSeats).toHaveLength(6)
     }),
     { seed: 1, numRuns: 200 },
   )

@@ -1,4 +1,4 @@
-/** Limits the duration of requests and how many run at a time. */
+/** Limits the duration of requests and the number of concurrent requests. */
 import { badRequest, type Clock, messageOf, parseDuration, seconds } from '@capstan/kube'
 import type { Attributes } from '../../auth/authorizer.ts'
 import { maxBodyBytes } from '../body/body.ts'
@@ -67,11 +67,11 @@ const goldenRatio = 0.618034
 
 /** @throws StatusError BadRequest. Upstream: k8s.io/apiserver/pkg/endpoints/filters/request_deadline.go. */
 function timeoutOf(query: URLSearchParams, longest: number): number {
-  const given = query.get('timeout')
-  if (given === null || given === '') return longest
+  const timeoutText = query.get('timeout')
+  if (timeoutText === null || timeoutText === '') return longest
   let timeout: number
   try {
-    timeout = parseDuration(given)
+    timeout = parseDuration(timeoutText)
   } catch (err) {
     throw badRequest(`invalid timeout specified in the request URL - ${messageOf(err)}`)
   }

@@ -7,7 +7,7 @@ export interface Heap {
   readonly heap_size_limit: number
 }
 
-/** Share of the heap limit above which requests get 429. V8 collects garbage long before. */
+/** Share of the heap limit above which requests get 429. V8 collects garbage long before the heap reaches this share. */
 export const MaxHeapShare = 0.9
 
 /** Milliseconds for which a measurement is cached. */

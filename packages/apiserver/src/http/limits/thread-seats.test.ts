@@ -4,12 +4,12 @@ import { YAMLReader } from '../body/read-yaml.ts'
 import { TooManyRequests } from '../exchange.ts'
 import { threadSeats } from './thread-seats.ts'
 
-/** Takes much longer to parse than a test lasts. */
+/** YAML that takes much longer to parse than a test lasts. */
 const expensive = '"'.repeat(1_000_000)
 const long = Array.from({ length: 3000 }, (_, index) => `k${index}: v`).join('\n')
 
-/** A reader on a clock that does not advance, and requests of users that the test ends. */
-function aReader() {
+/** Creates a reader on a clock that does not advance. The test ends its requests. */
+function newReader() {
   const clock = new VirtualClock()
   const yaml = new YAMLReader(clock, threadSeats(clock))
   return {
@@ -27,21 +27,21 @@ function aReader() {
 }
 
 test('expensive YAML of one user does not delay that of another', async () => {
-  const { read } = aReader()
+  const { read } = newReader()
   const expensiveOnes = Array.from({ length: 5 }, () => read('mallory', expensive))
   expect(await read('alice', long).outcome).toBe('read')
-  for (const one of expensiveOnes) one.end()
+  for (const reading of expensiveOnes) reading.end()
 })
 
 test('expensive YAML of many users does not delay that of a superuser', async () => {
-  const { read } = aReader()
+  const { read } = newReader()
   const expensiveOnes = Array.from({ length: 5 }, (_, index) => read(`mallory-${index}`, expensive))
   expect(await read('admin', long).outcome).toBe('read')
-  for (const one of expensiveOnes) one.end()
+  for (const reading of expensiveOnes) reading.end()
 })
 
 test('parsing of YAML stops when the request ends, waiting or running', async () => {
-  const { read } = aReader()
+  const { read } = newReader()
   const [running, waiting] = [read('mallory', expensive), read('mallory', expensive)]
   const next = read('mallory', long)
   running.end()
@@ -52,7 +52,7 @@ test('parsing of YAML stops when the request ends, waiting or running', async ()
 })
 
 test('a request that waits too long for a thread gets 429', async () => {
-  const { read, clock } = aReader()
+  const { read, clock } = newReader()
   const running = read('mallory', expensive)
   const waiting = read('mallory', long)
   await Promise.resolve()

@@ -7,7 +7,7 @@ import { FairSeats } from './fair-seats.ts'
 export const MaxThreads = 2
 /** Separate threads for superusers. */
 export const MaxExemptThreads = 1
-/** After this time the response is 429. */
+/** Maximum time that a request waits for a thread, before it gets 429. */
 const LongestWait = seconds(30)
 
 export function threadSeats(clock: Clock): ThreadSeats {

@@ -68,13 +68,15 @@ function double(number: number, value: unknown): Buffer | undefined {
 const any = (value: unknown): Buffer => message([text(2, `${writeJSON(value)}\n`)])
 
 /** Encodes a map as messages with a name and a value. */
-const named = <T>(map: { readonly [name: string]: T }, value: (of: T & Fields) => Buffer): Buffer[] =>
-  Object.entries(map).map(([name, of]) => entry(name, value(of as T & Fields)))
+const named = <T>(map: { readonly [name: string]: T }, value: (member: T & Fields) => Buffer): Buffer[] =>
+  Object.entries(map).map(([name, member]) => entry(name, value(member as T & Fields)))
 
 const entry = (name: string, value: Buffer): Buffer => message([text(1, name), field(2, value)])
 
-const extensions = (number: number, of: Fields): Buffer[] =>
-  named(Object.fromEntries(Object.entries(of).filter(([name]) => name.startsWith('x-'))), any).map((item) => field(number, item))
+const extensions = (number: number, fields: Fields): Buffer[] =>
+  named(Object.fromEntries(Object.entries(fields).filter(([name]) => name.startsWith('x-'))), any).map((item) =>
+    field(number, item),
+  )
 
 const apiKey = ({ type, name, in: where, description }: Fields): Buffer =>
   message([field(2, message([text(1, type), text(2, name), text(3, where), text(4, description)]))])
@@ -89,78 +91,84 @@ const pathItem = (item: Fields): Buffer =>
     ...parameters(9, item.parameters),
   ])
 
-const operation = (of: Fields): Buffer =>
+const operation = (fields: Fields): Buffer =>
   message([
-    ...texts(1, of.tags),
-    text(3, of.description),
-    text(5, of.operationId),
-    ...texts(6, of.produces),
-    ...texts(7, of.consumes),
-    ...parameters(8, of.parameters),
-    isRecord(of.responses)
+    ...texts(1, fields.tags),
+    text(3, fields.description),
+    text(5, fields.operationId),
+    ...texts(6, fields.produces),
+    ...texts(7, fields.consumes),
+    ...parameters(8, fields.parameters),
+    isRecord(fields.responses)
       ? field(
           9,
-          message(named(of.responses, (one) => message([field(1, response(one as Fields))])).map((item) => field(1, item))),
+          message(
+            named(fields.responses, (responseFields) => message([field(1, response(responseFields as Fields))])).map((item) =>
+              field(1, item),
+            ),
+          ),
         )
       : undefined,
-    ...texts(10, of.schemes),
-    ...extensions(13, of),
+    ...texts(10, fields.schemes),
+    ...extensions(13, fields),
   ])
 
 const response = ({ description, schema: of }: Fields): Buffer =>
   message([text(1, description), isRecord(of) ? field(2, message([field(1, schema(of))])) : undefined])
 
 const parameters = (number: number, list: unknown): Buffer[] =>
-  Array.isArray(list) ? (list as Fields[]).map((one) => field(number, message([field(1, parameter(one))]))) : []
+  Array.isArray(list)
+    ? (list as Fields[]).map((parameterFields) => field(number, message([field(1, parameter(parameterFields))])))
+    : []
 
-function parameter(of: Fields): Buffer {
-  const { name, in: where, description, required, type } = of
+function parameter(fields: Fields): Buffer {
+  const { name, in: where, description, required, type } = fields
   if (where === 'body') {
     const body = [text(1, description), text(2, name), text(3, where), flag(4, required)]
-    return message([field(1, message([...body, isRecord(of.schema) ? field(5, schema(of.schema)) : undefined]))])
+    return message([field(1, message([...body, isRecord(fields.schema) ? field(5, schema(fields.schema)) : undefined]))])
   }
   const start = [flag(1, required), text(2, where), text(3, description), text(4, name)]
   return message([
     field(
       2,
       where === 'path'
-        ? message([field(4, message([...start, text(5, type), flag(19, of.uniqueItems)]))])
-        : message([field(3, message([...start, text(6, type), flag(20, of.uniqueItems)]))]),
+        ? message([field(4, message([...start, text(5, type), flag(19, fields.uniqueItems)]))])
+        : message([field(3, message([...start, text(6, type), flag(20, fields.uniqueItems)]))]),
     ),
   ])
 }
 
-const schema = (of: Fields): Buffer =>
+const schema = (fields: Fields): Buffer =>
   message([
-    text(1, of.$ref),
-    text(2, of.format),
-    text(3, of.title),
-    text(4, of.description),
-    of.default === undefined ? undefined : field(5, any(of.default)),
-    double(6, of.multipleOf),
-    double(7, of.maximum),
-    flag(8, of.exclusiveMaximum),
-    double(9, of.minimum),
-    flag(10, of.exclusiveMinimum),
-    count(11, of.maxLength),
-    count(12, of.minLength),
-    text(13, of.pattern),
-    count(14, of.maxItems),
-    count(15, of.minItems),
-    flag(16, of.uniqueItems),
-    count(17, of.maxProperties),
-    count(18, of.minProperties),
-    ...texts(19, of.required),
-    ...(Array.isArray(of.enum) ? of.enum.map((value) => field(20, any(value))) : []),
-    isRecord(of.additionalProperties)
-      ? field(21, message([field(1, schema(of.additionalProperties))]))
-      : of.additionalProperties === true
+    text(1, fields.$ref),
+    text(2, fields.format),
+    text(3, fields.title),
+    text(4, fields.description),
+    fields.default === undefined ? undefined : field(5, any(fields.default)),
+    double(6, fields.multipleOf),
+    double(7, fields.maximum),
+    flag(8, fields.exclusiveMaximum),
+    double(9, fields.minimum),
+    flag(10, fields.exclusiveMinimum),
+    count(11, fields.maxLength),
+    count(12, fields.minLength),
+    text(13, fields.pattern),
+    count(14, fields.maxItems),
+    count(15, fields.minItems),
+    flag(16, fields.uniqueItems),
+    count(17, fields.maxProperties),
+    count(18, fields.minProperties),
+    ...texts(19, fields.required),
+    ...(Array.isArray(fields.enum) ? fields.enum.map((value) => field(20, any(value))) : []),
+    isRecord(fields.additionalProperties)
+      ? field(21, message([field(1, schema(fields.additionalProperties))]))
+      : fields.additionalProperties === true
         ? field(21, message([flag(2, true)]))
         : undefined,
-    typeof of.type === 'string' ? field(22, message([text(1, of.type)])) : undefined,
-    isRecord(of.items) ? field(23, message([field(1, schema(of.items))])) : undefined,
-    isRecord(of.properties)
-      ? field(25, message(named(of.properties as { [name: string]: Fields }, schema).map((item) => field(1, item))))
+    typeof fields.type === 'string' ? field(22, message([text(1, fields.type)])) : undefined,
+    isRecord(fields.items) ? field(23, message([field(1, schema(fields.items))])) : undefined,
+    isRecord(fields.properties)
+      ? field(25, message(named(fields.properties as { [name: string]: Fields }, schema).map((item) => field(1, item))))
       : undefined,
-    ...extensions(31, of),
+    ...extensions(31, fields),
   ])

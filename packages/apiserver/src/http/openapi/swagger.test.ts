@@ -99,5 +99,5 @@ describe('a schema in v2', () => {
       { type: 'object', required: ['a', 'b'], properties: { a: { type: 'string', nullable: true }, b: { type: 'string' } } },
       { type: 'object', required: ['b'], properties: { a: {}, b: { type: 'string' } } },
     ],
-  ])('%s', (_, given, expected) => expect(definition(given as Fields)).toEqual(expected))
+  ])('%s', (_, schema, expected) => expect(definition(schema as Fields)).toEqual(expected))
 })

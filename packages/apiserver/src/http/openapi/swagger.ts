@@ -25,7 +25,7 @@ export const swaggerHead = (version: string): SwaggerHead => ({
   security: [{ BearerToken: [] }],
 })
 
-/** Encoding of the document. Each path and definition is encoded separately, so that a document of any size is made in pieces. */
+/** Encoding of the document. Each path and definition is encoded separately, so that a document of any size is encoded in pieces. */
 export interface SwaggerForm {
   path(path: string, item: Fields): Buffer
   definition(name: string, schema: Fields): Buffer
@@ -46,7 +46,7 @@ export const swaggerJSON: SwaggerForm = {
 }
 
 /**
- * Makes the document from all parts of v3. Each yield allows a pause.
+ * Creates the document from all parts of v3. Yields often, so that the caller can pause.
  * @returns the parts of the text
  */
 export function* swaggerOf(
@@ -78,38 +78,38 @@ const entries = (value: unknown): [string, unknown][] => (isRecord(value) ? Obje
 const unknownToV2 = new Set(['oneOf', 'anyOf', 'not', 'nullable'])
 
 export function definition(schema: Fields): Fields {
-  const of = Array.isArray(schema.allOf) && schema.allOf.length === 1 ? (schema.allOf[0] as Fields) : undefined
-  if (typeof of?.$ref === 'string') {
+  const referenced = Array.isArray(schema.allOf) && schema.allOf.length === 1 ? (schema.allOf[0] as Fields) : undefined
+  if (typeof referenced?.$ref === 'string') {
     // In v3 a reference with further keywords is wrapped in an allOf. Upstream's v2 has the keywords beside the reference, except the default.
     const { allOf: _, default: _default, ...rest } = schema
-    return { ...rest, $ref: definitionRef(of.$ref) }
+    return { ...rest, $ref: definitionRef(referenced.$ref) }
   }
   const isOpen = schema['x-kubernetes-preserve-unknown-fields'] === true
   const isNullable = schema.nullable === true
-  const found: { [name: string]: unknown } = {}
+  const converted: { [name: string]: unknown } = {}
   for (const [keyword, value] of Object.entries(schema)) {
     if (value === undefined || unknownToV2.has(keyword) || keyword === 'allOf') continue
-    if (keyword === '$ref') found.$ref = definitionRef(value as string)
+    if (keyword === '$ref') converted.$ref = definitionRef(value as string)
     else if (keyword === 'properties' || keyword === 'items') {
       // Upstream: kubectl fails on properties of a schema that allows any value.
       if (isOpen || isNullable) continue
-      found[keyword] =
+      converted[keyword] =
         keyword === 'items'
           ? definition(value as Fields)
           : Object.fromEntries(entries(value).map(([name, property]) => [name, definition(property as Fields)]))
-    } else if (keyword === 'additionalProperties') found[keyword] = isRecord(value) ? definition(value) : value
+    } else if (keyword === 'additionalProperties') converted[keyword] = isRecord(value) ? definition(value) : value
     else if (keyword === 'type' && (isNullable || (isOpen && value === 'object'))) continue
-    else found[keyword] = value
+    else converted[keyword] = value
   }
-  if (found.type === 'array' && found.items === undefined) delete found.type
+  if (converted.type === 'array' && converted.items === undefined) delete converted.type
   const optional = entries(schema.properties).flatMap(([name, property]) =>
     (property as Fields).nullable === true ? [name] : [],
   )
-  if (Array.isArray(found.required) && optional.length > 0) {
-    found.required = found.required.filter((name) => !optional.includes(name as string))
-    if ((found.required as unknown[]).length === 0) delete found.required
+  if (Array.isArray(converted.required) && optional.length > 0) {
+    converted.required = converted.required.filter((name) => !optional.includes(name as string))
+    if ((converted.required as unknown[]).length === 0) delete converted.required
   }
-  return found
+  return converted
 }
 
 const definitionRef = (ref: string): string => ref.replace('#/components/schemas/', '#/definitions/')
@@ -118,12 +118,12 @@ const methods = new Set(['get', 'put', 'post', 'delete', 'options', 'head', 'pat
 const produces = ['application/json', 'application/yaml']
 
 function pathItem(item: Fields, path: string): Fields {
-  const found: { [name: string]: unknown } = {}
+  const converted: { [name: string]: unknown } = {}
   for (const [member, value] of Object.entries(item)) {
-    if (methods.has(member)) found[member] = operation(value as Fields, path)
-    else if (member === 'parameters') found.parameters = (value as readonly Fields[]).map(parameter)
+    if (methods.has(member)) converted[member] = operation(value as Fields, path)
+    else if (member === 'parameters') converted.parameters = (value as readonly Fields[]).map(parameter)
   }
-  return found
+  return converted
 }
 
 function operation({ parameters, requestBody, responses, ...rest }: Fields, path: string): Fields {
@@ -138,7 +138,7 @@ function operation({ parameters, requestBody, responses, ...rest }: Fields, path
     tags: [tagOf(path)],
     parameters: [...inBody, ...((parameters ?? []) as readonly Fields[]).map(parameter)],
     responses: {
-      ...Object.fromEntries(entries(responses).map(([code, answer]) => [code, response(answer as Fields)])),
+      ...Object.fromEntries(entries(responses).map(([code, content]) => [code, response(content as Fields)])),
       '401': { description: 'Unauthorized' },
     },
   }
@@ -158,6 +158,6 @@ function parameter({ schema, ...rest }: Fields): Fields {
 }
 
 function response({ description, content }: Fields): Fields {
-  const [answer] = Object.values(isRecord(content) ? content : {}) as Fields[]
-  return { description, ...(answer ? { schema: definition(answer.schema as Fields) } : {}) }
+  const [mediaType] = Object.values(isRecord(content) ? content : {}) as Fields[]
+  return { description, ...(mediaType ? { schema: definition(mediaType.schema as Fields) } : {}) }
 }

@@ -30,9 +30,9 @@ const bytes = (field: number, value: Buffer): Buffer => Buffer.concat([varint((f
 const number = (field: number, value: number): Buffer => Buffer.concat([varint(field << 3), varint(value)])
 
 function varint(value: number): Buffer {
-  const found: number[] = []
+  const bytes: number[] = []
   for (let rest = value; ; rest = Math.floor(rest / 128)) {
-    if (rest < 128) return Buffer.from([...found, rest])
-    found.push((rest % 128) | 128)
+    if (rest < 128) return Buffer.from([...bytes, rest])
+    bytes.push((rest % 128) | 128)
   }
 }

@@ -65,11 +65,14 @@ const encodingMessages: { readonly [message: string]: string } = {
 const parsed = new WeakMap<ProtobufMessages, Map<string, ReadonlyMap<number, Field>>>()
 
 function fieldsOf(messages: ProtobufMessages, message: string): ReadonlyMap<number, Field> {
-  let known = parsed.get(messages)
-  if (!known) parsed.set(messages, (known = new Map()))
-  let fields = known.get(message)
+  let fieldsByMessage = parsed.get(messages)
+  if (!fieldsByMessage) parsed.set(messages, (fieldsByMessage = new Map()))
+  let fields = fieldsByMessage.get(message)
   if (!fields)
-    known.set(message, (fields = new Map((messages[message] ?? encodingMessages[message] ?? '').split(', ').map(parseField))))
+    fieldsByMessage.set(
+      message,
+      (fields = new Map((messages[message] ?? encodingMessages[message] ?? '').split(', ').map(parseField))),
+    )
   return fields
 }
 
@@ -173,9 +176,9 @@ function oneOrMany(
 ): unknown {
   const fields = wireFields(bytesOf(value))
   const items = fields.filter(({ number }) => number === 2)
-  const one = fields.find(({ number }) => number === 1)
+  const single = fields.find(({ number }) => number === 1)
   if (items.length > 0) return many(items.map((item) => item.value))
-  return one === undefined ? null : readMessage(messages, schema, bytesOf(one.value))
+  return single === undefined ? null : readMessage(messages, schema, bytesOf(single.value))
 }
 
 /** Decodes seconds and nanoseconds since the epoch; an empty message is null. */

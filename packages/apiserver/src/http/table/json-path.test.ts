@@ -35,8 +35,8 @@ test.each<[string, unknown[]]>([
   ['.status.conditions[?(@.absent)].type', []],
   ['..name', ['n']],
   ['.metadata.toString', []],
-])('%s finds %j', (path, found) => {
-  expect(jsonPath(path)(object)).toEqual(found)
+])('%s finds %j', (path, values) => {
+  expect(jsonPath(path)(object)).toEqual(values)
 })
 
 test('a path with several `..` visits each part of a deep object once', () => {

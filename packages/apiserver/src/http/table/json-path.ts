@@ -27,18 +27,18 @@ const children: Step = (values) => values.flatMap((v) => (Array.isArray(v) ? v :
  * multiplies with the depth of the object; columns show only the first value that a path finds.
  */
 const descendants: Step = (values) => {
-  const seen = new Set<unknown>()
-  const found: unknown[] = []
+  const visited = new Set<unknown>()
+  const result: unknown[] = []
   const visit = (value: unknown): void => {
     if (typeof value === 'object' && value !== null) {
-      if (seen.has(value)) return
-      seen.add(value)
+      if (visited.has(value)) return
+      visited.add(value)
     }
-    found.push(value)
+    result.push(value)
     for (const child of children([value])) visit(child)
   }
   values.forEach(visit)
-  return found
+  return result
 }
 
 const slice =
@@ -59,8 +59,10 @@ const filter =
     values.flatMap((v) =>
       Array.isArray(v)
         ? v.filter((item) => {
-            const found = left(item)
-            return operator === undefined ? found.length > 0 : found.length > 0 && compare(found[0], operator, right)
+            const leftValues = left(item)
+            return operator === undefined
+              ? leftValues.length > 0
+              : leftValues.length > 0 && compare(leftValues[0], operator, right)
           })
         : [],
     )

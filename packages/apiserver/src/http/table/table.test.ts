@@ -8,8 +8,8 @@ const printed = builtins.all.filter(({ printer }) => printer)
 test.each(printed.map((info) => [`${info.apiVersion} ${info.plural}`, info] as const))(
   '%s has the columns of a real server',
   (_, { printer = [], plural, group, version }) => {
-    const shown = ({ name, priority = 0 }: { name: string; priority?: number }) => `${name} ${priority}`
-    const own = printer.filter(({ name }) => name !== 'Name' && name !== 'Age')
-    expect(own.map(shown)).toEqual(recordedColumns(apiVersionOf({ group, version }), plural).map(shown))
+    const columnText = ({ name, priority = 0 }: { name: string; priority?: number }) => `${name} ${priority}`
+    const otherColumns = printer.filter(({ name }) => name !== 'Name' && name !== 'Age')
+    expect(otherColumns.map(columnText)).toEqual(recordedColumns(apiVersionOf({ group, version }), plural).map(columnText))
   },
 )

@@ -60,7 +60,7 @@ export function tableOf(resource: Resource, body: KubeObject | ObjectList, optio
     apiVersion: `meta.k8s.io/${options.version}`,
     metadata: isList ? withoutEmptyContinue(body.metadata) : resourceVersion === undefined ? {} : { resourceVersion },
     columnDefinitions: columns.map(({ definition }) => definition),
-    // Upstream: without objects, printers return an empty list; built-in kinds without a printer have null.
+    // Upstream: for an empty list, printers return an empty list of rows; built-in kinds without a printer have null instead.
     rows:
       objects.length === 0 && resource.builtin && !resource.printer
         ? null
@@ -90,11 +90,11 @@ interface TableColumn {
 const isScale = ({ kind, apiVersion }: KubeObject | ObjectList): boolean => kind === 'Scale' && apiVersion === 'autoscaling/v1'
 
 /** Cache of columns by resource. */
-const known = new WeakMap<Resource, readonly TableColumn[]>()
+const columnsByResource = new WeakMap<Resource, readonly TableColumn[]>()
 
 function columnsOf(resource: Resource): readonly TableColumn[] {
-  let columns = known.get(resource)
-  if (!columns) known.set(resource, (columns = makeColumns(resource)))
+  let columns = columnsByResource.get(resource)
+  if (!columns) columnsByResource.set(resource, (columns = makeColumns(resource)))
   return columns
 }
 

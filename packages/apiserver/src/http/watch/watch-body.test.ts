@@ -5,8 +5,8 @@ import { SharedLines } from './watch-body.ts'
 
 const object = (name: string, more: object = {}) =>
   ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, ...more } }) as KubeObject
-const added = (of: KubeObject): WatchEvent => ({ type: 'ADDED', object: of })
-const text = (of: KubeObject) => `{"type":"ADDED","object":${JSON.stringify(of)}}\n`
+const added = (object: KubeObject): WatchEvent => ({ type: 'ADDED', object })
+const text = (object: KubeObject) => `{"type":"ADDED","object":${JSON.stringify(object)}}\n`
 
 /** Keeps at most one object unpacked. */
 const packed = packedObjects(1)

@@ -40,7 +40,7 @@ export async function* watchBody(
   }
 }
 
-/** Large enough to make the cost of a write small, small enough to be buffered for each of many readers. */
+/** Size of the joined parts in bytes: large enough that few writes are needed, small enough to be buffered for each of many readers. */
 const PartSize = 64 * 1024
 
 /** State that all watchers of a server share. */
@@ -53,7 +53,7 @@ type Lines = { readonly [type in WatchEvent['type']]?: Buffer }
 
 /** Lines, and joined lines, that watchers of the same changes share. */
 export class SharedLines {
-  /** Lines of packed objects, which keep no bytes of their own: the latest ones. */
+  /** The latest lines of packed objects: the bytes of packed objects are not cached otherwise. */
   readonly #recent = new Map<object, Lines>()
   #size = 0
   #parts: readonly Buffer[] = []
@@ -79,8 +79,8 @@ export class SharedLines {
 
   line({ type, object }: WatchEvent): Buffer {
     if (!isPacked(object)) return eventBytes(type, object)
-    const known = this.#recent.get(object)?.[type]
-    if (known) return known
+    const cached = this.#recent.get(object)?.[type]
+    if (cached) return cached
     const line = eventBytes(type, object)
     if (line.length < RecentSize) this.#keep(type, object, line)
     return line

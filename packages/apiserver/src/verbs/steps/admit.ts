@@ -38,10 +38,10 @@ export async function mutate(
   const write = pluginWrite(server, context, object, old, request.operation)
   for (const plugin of server.pluginsFor(context.info)) await plugin.mutate?.(write)
   let ran = false
-  for (const one of admissionOf(server, context, request.operation)) {
-    if (!one.default) continue
+  for (const admission of admissionOf(server, context, request.operation)) {
+    if (!admission.default) continue
     try {
-      await one.default(object, request)
+      await admission.default(object, request)
     } catch (err) {
       // Admission functions rely on a valid schema. For an object that violates its schema, validation later reports the better error.
       if (err instanceof StatusError || context.info.structural.validate(object, old).length === 0) throw err
@@ -63,8 +63,8 @@ export async function validate(
 ): Promise<void> {
   const { info } = context
   const { clock } = server
-  const found = inPieces(clock, metadataErrors(info, object))
-  const ofMetadata = found instanceof Promise ? await found : found
+  const pending = inPieces(clock, metadataErrors(info, object))
+  const ofMetadata = pending instanceof Promise ? await pending : pending
   // Upstream validates the metadata of an update twice, and lists its errors twice.
   if (old) appendAll(ofMetadata, metadataUpdateErrors(object, old))
   const ofScale = info.builtin ? [] : scaleErrors(info, context.request.subresource, object)
@@ -121,8 +121,8 @@ export async function validateAdmission(
   const write = pluginWrite(server, context, object, old, operation)
   for (const plugin of server.pluginsFor(context.info)) await plugin.validate?.(write)
   const request = admissionRequest(server, context, operation, old)
-  for (const one of admissionOf(server, context, operation)) {
-    const errors = (await one.validate?.(object, request)) ?? []
+  for (const admission of admissionOf(server, context, operation)) {
+    const errors = (await admission.validate?.(object, request)) ?? []
     if (errors.length > 0) throw invalidObject(context.info, object.metadata.name, errors)
   }
 }
@@ -183,9 +183,9 @@ const pluginWrite = (
 export function requireNamespace({ store, enabled }: ServerContext, info: ResourceInfo, object: KubeObject): void {
   const { namespace, name } = object.metadata
   if (!enabled.has('NamespaceLifecycle') || !info.namespaced || namespace === undefined) return
-  const found = store.get({ resource: 'namespaces', namespace: '', name: namespace })
-  if (!found) throw notFound({ group: '', plural: 'namespaces' }, namespace)
-  if (found.metadata.deletionTimestamp === undefined) return
+  const stored = store.get({ resource: 'namespaces', namespace: '', name: namespace })
+  if (!stored) throw notFound({ group: '', plural: 'namespaces' }, namespace)
+  if (stored.metadata.deletionTimestamp === undefined) return
   throw new StatusError(
     'Forbidden',
     `${info.storage} ${JSON.stringify(name)} is forbidden: unable to create new content in namespace ${namespace} because it is being terminated`,

@@ -75,8 +75,8 @@ export function* decodingBody(context: RequestContext, old?: UnknownObject): Wor
 /** Returns a mutable copy of a request's body. @throws StatusError BadRequest when it is not an object */
 export function draftOf({ kind }: ResourceInfo, body: unknown): Draft {
   if (isRecord(body)) return draft(body)
-  const wanted = `struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`
-  const problem = `json: cannot unmarshal ${jsonTypeName(body)} into Go value of type ${wanted}`
+  const goType = `struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`
+  const problem = `json: cannot unmarshal ${jsonTypeName(body)} into Go value of type ${goType}`
   throw badRequest(
     `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: ${problem}`,
   )
@@ -114,7 +114,7 @@ function checkType(context: RequestContext, raw: Draft, source: Source): void {
     return
   }
   const sentGroup = typeof raw.apiVersion === 'string' ? parseApiVersion(raw.apiVersion).group : ''
-  const sent = { group: sentGroup, kind: typeof raw.kind === 'string' ? raw.kind : '' }
+  const sentKindOfGroup = { group: sentGroup, kind: typeof raw.kind === 'string' ? raw.kind : '' }
   const name = isRecord(raw.metadata) && typeof raw.metadata.name === 'string' ? raw.metadata.name : ''
   if (!raw.kind) {
     if (source === 'patch') throw invalidPatch(stableText(raw), `Object 'Kind' is missing in '${stableText(raw)}'`)
@@ -125,14 +125,14 @@ function checkType(context: RequestContext, raw: Draft, source: Source): void {
     )
   }
   if (raw.kind !== kind) {
-    throw invalidObject(sent, name, [invalid('kind', raw.kind, `must be ${kind}`)])
+    throw invalidObject(sentKindOfGroup, name, [invalid('kind', raw.kind, `must be ${kind}`)])
   }
   if (raw.apiVersion !== apiVersion) {
     if (source !== 'body') {
       // Upstream: all fields of a version that does not exist are unknown.
       const fields = Object.keys(raw).filter((field) => !['apiVersion', 'kind', 'metadata'].includes(field))
       if (sentGroup === group) reportUnknownFields(context, fields.sort(), source, '')
-      throw invalidObject(sent, name, [invalid('apiVersion', raw.apiVersion, `must be ${apiVersion}`)])
+      throw invalidObject(sentKindOfGroup, name, [invalid('apiVersion', raw.apiVersion, `must be ${apiVersion}`)])
     }
     throw badRequest(
       `the API version in the data (${typeof raw.apiVersion === 'string' ? raw.apiVersion : ''}) does not match the expected API version (${group}/${version})`,

@@ -13,13 +13,13 @@ export const MaxStrictErrors = 100
 /** Messages about unknown and duplicate fields, each once. Upstream: an unknown field is not reported as a duplicate, too. */
 export function problemsInBodyOrder(unknown: readonly string[], written: readonly string[]): readonly string[] {
   const isUnknown = new Set(unknown)
-  const seen = new Set<string>()
+  const reported = new Set<string>()
   const texts = new Set<string>()
   for (const path of written) {
     if (isUnknown.has(path)) texts.add(unknownField(path))
-    else if (seen.has(path)) texts.add(duplicateField(path))
+    else if (reported.has(path)) texts.add(duplicateField(path))
     if (texts.size === MaxStrictErrors) break
-    seen.add(path)
+    reported.add(path)
   }
   return [...texts]
 }
@@ -27,21 +27,21 @@ export function problemsInBodyOrder(unknown: readonly string[], written: readonl
 /** Returns the paths in the order of the body, as many as are reported. */
 export function inBodyOrder(paths: readonly string[], body: unknown): readonly string[] {
   if (paths.length < 2) return paths
-  const wanted = new Set(paths)
-  const found: string[] = []
+  const remaining = new Set(paths)
+  const ordered: string[] = []
   const visit = (value: unknown, path: string): void => {
-    if (wanted.has(path)) found.push(path)
+    if (remaining.has(path)) ordered.push(path)
     else if (Array.isArray(value)) visitAll(value.keys(), (index) => visit(value[index], `${path}[${index}]`))
     else if (isRecord(value)) visitAll(Object.keys(value), (key) => visit(value[key], path === '' ? key : `${path}.${key}`))
   }
   const visitAll = <T>(keys: Iterable<T>, act: (key: T) => void): void => {
     for (const key of keys) {
-      if (found.length === MaxStrictErrors) return
+      if (ordered.length === MaxStrictErrors) return
       act(key)
     }
   }
   visit(body, '')
-  return found
+  return ordered
 }
 
 /** Error of strict decoding. */

@@ -43,19 +43,19 @@ export async function withConversions<T>(
   context: RequestContext,
   run: (context: ManagedFieldsContext) => Work<T>,
 ): Promise<T> {
-  const known = new Map<string, KubeObject>()
+  const converted = new Map<string, KubeObject>()
   const lookUp = (to: ResourceInfo, object: KubeObject): KubeObject => {
     const key = `${to.apiVersion} ${writeJSON(object)}`
-    const found = known.get(key)
-    if (!found) throw new ConversionNeeded(to, object, key)
-    return found
+    const result = converted.get(key)
+    if (!result) throw new ConversionNeeded(to, object, key)
+    return result
   }
   for (;;) {
     try {
       return await inPieces(server.clock, run(managedFieldsContext(server, context, lookUp)))
     } catch (err) {
       if (!(err instanceof ConversionNeeded)) throw err
-      known.set(err.key, await server.converter.convert(err.to, err.object))
+      converted.set(err.key, await server.converter.convert(err.to, err.object))
     }
   }
 }
@@ -99,20 +99,23 @@ function managedFieldsContext(
     ...(info.goType ? { blank: blankObject(info, info.goType) } : {}),
     untimed: subresource === 'scale',
     convert(object: KubeObject, apiVersion: string) {
-      const other = info.builtin ? builtinVersion(registry, info, apiVersion) : info.versions?.get(apiVersion)
-      if (!other) {
+      const otherVersion = info.builtin ? builtinVersion(registry, info, apiVersion) : info.versions?.get(apiVersion)
+      if (!otherVersion) {
         if (info.builtin) return undefined
         throw new StatusError('', `request to convert CR to an invalid group/version: ${apiVersion}`)
       }
-      return { object: needsWebhook(other, object) ? lookUp(other, object) : inVersion(other, object), schema: other.schema }
+      return {
+        object: needsWebhook(otherVersion, object) ? lookUp(otherVersion, object) : inVersion(otherVersion, object),
+        schema: otherVersion.schema,
+      }
     },
   }
 }
 
 function builtinVersion(registry: ServerContext['registry'], info: ResourceInfo, apiVersion: string): ResourceInfo | undefined {
   const { group, version } = parseApiVersion(apiVersion)
-  const found = registry.find(group, version, info.plural)
-  return found?.storage === info.storage ? found : undefined
+  const served = registry.find(group, version, info.plural)
+  return served?.storage === info.storage ? served : undefined
 }
 
 /** An object without any field set, as the server stores it. */

@@ -61,7 +61,7 @@ export function coerceMetadata(
     badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${why}`),
   { keepsEmpty = false } = {},
 ): string[] {
-  const wrongType = (value: unknown, field: string | undefined, wanted: string) => {
+  const wrongType = (value: unknown, field: string | undefined, goType: string) => {
     // Upstream decodes the metadata of custom resources separately.
     const where =
       field === undefined
@@ -69,7 +69,7 @@ export function coerceMetadata(
           ? `Go struct field ${kind}.metadata`
           : 'Go value'
         : `Go struct field ObjectMeta.${builtin ? 'metadata.' : ''}${field}`
-    return reject(`json: cannot unmarshal ${jsonTypeName(value, wanted)} into ${where} of type ${wanted}`)
+    return reject(`json: cannot unmarshal ${jsonTypeName(value, goType)} into ${where} of type ${goType}`)
   }
   object.metadata ??= {}
   if (!isRecord(object.metadata)) throw wrongType(object.metadata, undefined, 'v1.ObjectMeta')
@@ -81,7 +81,7 @@ export function coerceMetadata(
     if (shape === undefined) unknown.push(`metadata.${field}`)
     if (keepsEmpty && isEmptyContainer(shape, value)) continue
     if (shape === undefined || value === null || value === undefined) delete metadata[field]
-    else metadata[field] = coerceField(shape, value, (item, wanted) => wrongType(item, field, wanted), reject)
+    else metadata[field] = coerceField(shape, value, (item, goType) => wrongType(item, field, goType), reject)
     // Upstream: an empty list removes the managedFields of a built-in kind; for a custom resource it is as if absent.
     if (field === 'managedFields' && builtin && Array.isArray(value) && value.length === 0) metadata[field] = [{}]
     if (metadata[field] === '' || metadata[field] === undefined || isEmptyList(metadata[field])) delete metadata[field]
@@ -199,11 +199,11 @@ function ownerErrors(owners: NonNullable<ObjectMeta['ownerReferences']>): FieldE
       )
     }
     if (owner.controller) {
-      const found = `${owner.kind ?? ''}/${owner.name ?? ''}`
+      const controllerText = `${owner.kind ?? ''}/${owner.name ?? ''}`
       if (controller !== undefined) {
-        const text = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${found}`
+        const text = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${controllerText}`
         errors.push(invalid('metadata.ownerReferences', owners, text))
-      } else controller = found
+      } else controller = controllerText
     }
   }
   return errors
@@ -211,8 +211,8 @@ function ownerErrors(owners: NonNullable<ObjectMeta['ownerReferences']>): FieldE
 
 /** Finalizers that are not in `old`. */
 function addedFinalizers(now: readonly string[] = [], old: readonly string[] = []): string[] {
-  const known = new Set(old)
-  return now.filter((finalizer) => !known.has(finalizer))
+  const oldFinalizers = new Set(old)
+  return now.filter((finalizer) => !oldFinalizers.has(finalizer))
 }
 
 /** Finalizers that are valid without a domain. */
@@ -267,19 +267,19 @@ export function dropDuplicateOwners({ metadata }: KubeObject): string[] {
   const owners = metadata.ownerReferences
   if (!owners || owners.length < 2) return []
   const warnings: string[] = []
-  const kept: typeof owners = []
-  const seen = new Set<string>()
+  const unique: typeof owners = []
+  const seenOwners = new Set<string>()
   for (const owner of owners) {
     const text = stableText(owner)
-    if (seen.has(text)) {
+    if (seenOwners.has(text)) {
       warnings.push(
         `.metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${owner.uid}`,
       )
     } else {
-      seen.add(text)
-      kept.push(owner)
+      seenOwners.add(text)
+      unique.push(owner)
     }
   }
-  if (kept.length < owners.length) metadata.ownerReferences = kept
+  if (unique.length < owners.length) metadata.ownerReferences = unique
   return [...new Set(warnings)]
 }

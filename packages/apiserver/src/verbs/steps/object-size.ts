@@ -14,14 +14,14 @@ export function rejectTooLarge(object: object): void {
 function charactersLeft(value: unknown, budget: number): number {
   if (typeof value === 'string') return budget - value.length - 3
   if (typeof value !== 'object' || value === null) return budget - 25
-  let left = budget - 3
+  let remaining = budget - 3
   if (Array.isArray(value)) {
-    for (let at = 0; at < value.length && left > 0; at++) left = charactersLeft(value[at], left)
-    return left
+    for (let at = 0; at < value.length && remaining > 0; at++) remaining = charactersLeft(value[at], remaining)
+    return remaining
   }
   for (const key in value) {
-    left = charactersLeft((value as Record<string, unknown>)[key], left - key.length - 3)
-    if (left <= 0) return left
+    remaining = charactersLeft((value as Record<string, unknown>)[key], remaining - key.length - 3)
+    if (remaining <= 0) return remaining
   }
-  return left
+  return remaining
 }

@@ -4,20 +4,20 @@ import type { RequestContext } from '../context.ts'
 
 /** Error for a patch after which metadata has the wrong Go type. */
 export const wrongMetadataOf =
-  ({ request }: RequestContext, whole: object) =>
+  ({ request }: RequestContext, object: object) =>
   (why: string): StatusError =>
     request.patchType === 'application/strategic-merge-patch+json'
       ? invalidPatch(goText(request.body), converterMessage(why))
-      : invalidPatch(stableText(whole), why)
+      : invalidPatch(stableText(object), why)
 
 /** Translates a message of Go's JSON decoder to that of its converter of maps to structs. */
 function converterMessage(why: string): string {
-  const [, found, wanted = ''] = /^json: cannot unmarshal (\S+).* of type (\S+)$/.exec(why) ?? []
-  if (found === undefined) return why
-  if (wanted.startsWith('[]')) return `cannot restore slice from ${found}`
-  if (wanted.startsWith('map[')) return `cannot restore map from ${found}`
-  if (wanted.startsWith('v1.')) return `cannot restore struct from: ${found}`
-  return found === 'number' ? `cannot convert int64 to ${wanted}` : `unrecognized type: ${wanted}`
+  const [, jsonType, goType = ''] = /^json: cannot unmarshal (\S+).* of type (\S+)$/.exec(why) ?? []
+  if (jsonType === undefined) return why
+  if (goType.startsWith('[]')) return `cannot restore slice from ${jsonType}`
+  if (goType.startsWith('map[')) return `cannot restore map from ${jsonType}`
+  if (goType.startsWith('v1.')) return `cannot restore struct from: ${jsonType}`
+  return jsonType === 'number' ? `cannot convert int64 to ${goType}` : `unrecognized type: ${goType}`
 }
 
 /** Upstream names neither the kind nor the object here. */

@@ -24,7 +24,7 @@ function replicasErrors(path: string, object: UnknownObject): FieldError[] {
 }
 
 /** Errors for a value of another type, or a path through a value that is not an object. `zero` is the value that upstream prints. */
-function valueErrors(path: string, object: UnknownObject, wanted: 'int64' | 'string', zero: unknown): FieldError[] {
+function valueErrors(path: string, object: UnknownObject, type: 'int64' | 'string', zero: unknown): FieldError[] {
   const reject = (at: string, value: unknown, expected: string) => [
     invalid(path, zero, `${at} accessor error: ${goText(value)} is of the type ${goTypeName(value)}, expected ${expected}`),
   ]
@@ -36,7 +36,7 @@ function valueErrors(path: string, object: UnknownObject, wanted: 'int64' | 'str
     if (!isRecord(value)) return reject(at, value, 'map[string]interface{}')
     value = value[member]
   }
-  return value === undefined || goTypeName(value) === wanted ? [] : reject(at, value, wanted)
+  return value === undefined || goTypeName(value) === type ? [] : reject(at, value, type)
 }
 
 const membersOf = (path: string): string[] => path.split('.').slice(1)

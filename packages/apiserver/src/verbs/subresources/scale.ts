@@ -62,17 +62,17 @@ export async function applyScale(
 ): Promise<{ object: KubeObject; created: boolean }> {
   const { info, request } = context
   const { specReplicasPath } = info.scale!
-  const sent = draftOf(info, request.body)
-  checkType(sent)
-  checkName(context, sent)
+  const applied = draftOf(info, request.body)
+  checkType(applied)
+  checkName(context, applied)
   const { apiVersion, kind } = info
   const parent: Record<string, unknown> = {
     apiVersion,
     kind,
-    metadata: { ...(sent.metadata as object | undefined), name: request.name },
+    metadata: { ...(applied.metadata as object | undefined), name: request.name },
   }
-  if (isRecord(sent.spec) && sent.spec.replicas !== undefined)
-    setPath(parent as UnknownObject, specReplicasPath, replicasOf(sent))
+  if (isRecord(applied.spec) && applied.spec.replicas !== undefined)
+    setPath(parent as UnknownObject, specReplicasPath, replicasOf(applied))
   const { object } = await apply(server, { ...context, request: { ...request, body: parent } })
   return { object: scaleOf(info.scale!, object), created: false }
 }
@@ -82,9 +82,9 @@ async function writeReplicas(
   context: RequestContext,
   paths: ScaleSubresource,
   replaces: boolean,
-  wanted: (current: UnknownObject) => Record<string, unknown>,
+  requestedScale: (current: UnknownObject) => Record<string, unknown>,
 ): Promise<KubeObject> {
-  const written = await modify(server, context, {
+  const scaled = await modify(server, context, {
     replaces: false,
     view: {
       kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' },
@@ -93,11 +93,11 @@ async function writeReplicas(
     },
     apply(current) {
       const scaleContext = { ...context, info: server.registry.scaleFor(context.info) }
-      const sent = decode(scaleContext, wanted(current), replaces ? 'body' : 'patch')
-      const replicas = replicasOf(sent)
+      const requested = decode(scaleContext, requestedScale(current), replaces ? 'body' : 'patch')
+      const replicas = replicasOf(requested)
       const object = draft(current)
       setPath(object, paths.specReplicasPath, replicas)
-      const { resourceVersion, uid } = sent.metadata as Partial<KubeObject['metadata']>
+      const { resourceVersion, uid } = requested.metadata as Partial<KubeObject['metadata']>
       if (resourceVersion) object.metadata.resourceVersion = resourceVersion
       if (uid && replaces) object.metadata.uid = uid
       if (context.info.builtin && replicas < 0) {
@@ -107,16 +107,16 @@ async function writeReplicas(
       return object
     },
   })
-  return scaleOf(paths, written)
+  return scaleOf(paths, scaled)
 }
 
 const replicasOf = ({ spec }: Record<string, unknown>): number =>
   isRecord(spec) && spec.replicas !== undefined ? Number(spec.replicas) : 0
 
 function checkName({ request: { name } }: RequestContext, { metadata }: Record<string, unknown>): void {
-  const sent = isRecord(metadata) ? metadata.name : undefined
-  if (typeof sent !== 'string' || sent === name) return
-  throw badRequest(`the name of the object (${sent}) does not match the name on the URL (${name})`)
+  const sentName = isRecord(metadata) ? metadata.name : undefined
+  if (typeof sentName !== 'string' || sentName === name) return
+  throw badRequest(`the name of the object (${sentName}) does not match the name on the URL (${name})`)
 }
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
