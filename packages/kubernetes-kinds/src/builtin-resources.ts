@@ -142,7 +142,7 @@ const storagePaths: { readonly [resource: string]: string } = {
 
 /** Go type of a kind, from its published schema. */
 const goTypeOf = (component: string): GoType => ({
-  isRegistered: (apiVersion, kind) => all.some((known) => known.kind === kind && known.apiVersion === apiVersion),
+  isRegistered: (apiVersion, kind) => all.some((info) => info.kind === kind && info.apiVersion === apiVersion),
   jsonProblem: (object) => jsonTypeProblem(component, object),
   convertedProblem: (object) => convertedTypeProblem(component, object),
   readNulls: (object) => readNulls(component, object),
@@ -178,7 +178,7 @@ const all = Object.entries(groups).flatMap(([groupVersion, table]) =>
   ),
 )
 
-const byId: ReadonlyMap<string, ResourceInfo> = new Map(all.map((one) => [idOf(one.group, one.version, one.plural), one]))
+const byId: ReadonlyMap<string, ResourceInfo> = new Map(all.map((info) => [idOf(info.group, info.version, info.plural), info]))
 
 /** Returns the built-in resource of `group/version/plural`. */
 export const builtinResource = (id: string): ResourceInfo | undefined => byId.get(id)

@@ -64,18 +64,18 @@ async function ensure(
   content: Record<string, unknown>,
   ...paths: string[][]
 ): Promise<void> {
-  const wanted = { metadata: { ...key, labels }, ...content } as unknown as KubeObject
+  const expected = { metadata: { ...key, labels }, ...content } as unknown as KubeObject
   try {
-    await client.create(kind, wanted as never)
+    await client.create(kind, expected as never)
     return
   } catch (err) {
     if (!isReason(err, 'AlreadyExists')) throw err
   }
-  const found = await client.get(kind, key)
+  const stored = await client.get(kind, key)
   const body: Record<string, unknown> = {}
   for (const [member, ...below] of paths) {
     const right = memberAt(content, [member!, ...below])
-    if (equal(memberAt(found, [member!, ...below]), right)) continue
+    if (equal(memberAt(stored, [member!, ...below]), right)) continue
     body[member!] = below.reduceRight<unknown>((value, name) => ({ [name]: value }), right)
   }
   if (Object.keys(body).length > 0) await client.patch(kind, key, { type: 'merge', body })

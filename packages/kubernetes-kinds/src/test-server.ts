@@ -76,14 +76,14 @@ export async function rejection(request: Promise<unknown>): Promise<string> {
 
 /** Collects the events of a watch, as `TYPE name`. */
 export function collected(events: AsyncIterable<WatchEvent>) {
-  const seen: WatchEvent[] = []
+  const received: WatchEvent[] = []
   const state = {
-    seen,
+    seen: received,
     ended: false,
-    texts: () => seen.map(({ type, object }) => `${type} ${object.metadata.name ?? ''}`.trim()),
+    texts: () => received.map(({ type, object }) => `${type} ${object.metadata.name ?? ''}`.trim()),
   }
   void (async () => {
-    for await (const event of events) seen.push(event)
+    for await (const event of events) received.push(event)
     state.ended = true
   })()
   return state

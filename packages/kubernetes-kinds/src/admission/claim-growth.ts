@@ -19,8 +19,8 @@ export const persistentVolumeClaimResize: Plugin = {
     const { storageClassName } = now!.spec
     const isSame = storageClassName !== undefined && storageClassName === before!.spec.storageClassName
     const key = { resource: 'storageclasses.storage.k8s.io', namespace: '', name: storageClassName ?? '' }
-    const found = isSame ? (store.get(key) as unknown as StorageClass | undefined) : undefined
-    if (found?.allowVolumeExpansion === true) return
+    const storageClass = isSame ? (store.get(key) as unknown as StorageClass | undefined) : undefined
+    if (storageClass?.allowVolumeExpansion === true) return
     throw forbidden(
       write,
       'only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize',

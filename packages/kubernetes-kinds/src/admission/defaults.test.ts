@@ -26,15 +26,15 @@ const aClass = (name: string, more: object = {}, isDefault = false) =>
 const as = <T>(object: Promise<UnknownObject>) => object as unknown as Promise<T>
 
 describe('DefaultTolerationSeconds', () => {
-  const patience = (key: string) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 300 })
-  const [notReady, unreachable] = ['not-ready', 'unreachable'].map((name) => patience(`node.kubernetes.io/${name}`))
-  const own = { key: 'node.kubernetes.io/not-ready', operator: 'Exists', effect: 'NoExecute' }
+  const tolerationFor300s = (key: string) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 300 })
+  const [notReady, unreachable] = ['not-ready', 'unreachable'].map((name) => tolerationFor300s(`node.kubernetes.io/${name}`))
+  const notReadyToleration = { key: 'node.kubernetes.io/not-ready', operator: 'Exists', effect: 'NoExecute' }
   const other = { key: 'a', operator: 'Exists', effect: 'NoSchedule' }
 
   test.each<[object[], object[]]>([
     [[], [notReady!, unreachable!]],
     [[other], [other, notReady!, unreachable!]],
-    [[own], [own, unreachable!]],
+    [[notReadyToleration], [notReadyToleration, unreachable!]],
     [[{ operator: 'Exists' }], [{ operator: 'Exists' }]],
   ])('the tolerations %j become %j', async (tolerations, expected) => {
     const { client } = await testServer()

@@ -20,24 +20,24 @@ export const limitRanger: Plugin = {
   name: 'LimitRanger',
   appliesTo: ({ storage }) => storage === 'pods' || storage === 'persistentvolumeclaims',
   mutate(write) {
-    if (write.info.storage !== 'pods' || !isAbout(write)) return
+    if (write.info.storage !== 'pods' || !isChecked(write)) return
     for (const { spec } of rangesOf(write)) setDefaults(write.object as unknown as Pod, spec.limits ?? [])
   },
   validate(write) {
-    if (!isAbout(write)) return
+    if (!isChecked(write)) return
     for (const { spec } of rangesOf(write)) {
-      const found =
+      const problems =
         write.info.storage === 'pods'
           ? podProblems(write.object as unknown as Pod, spec.limits ?? [])
           : claimProblems(write.object as unknown as PersistentVolumeClaim, spec.limits ?? [])
-      const texts = [...new Set(found)]
+      const texts = [...new Set(problems)]
       if (texts.length > 0) throw forbidden(write, texts.length === 1 ? texts[0]! : `[${texts.join(', ')}]`)
     }
   },
 }
 
 /** Upstream checks updates of claims, not of pods. */
-const isAbout = ({ operation, subresource, info }: PluginWrite): boolean =>
+const isChecked = ({ operation, subresource, info }: PluginWrite): boolean =>
   subresource === undefined && (operation === 'CREATE' || (operation === 'UPDATE' && info.storage !== 'pods'))
 
 const rangesOf = ({ store, namespace }: PluginWrite): LimitRange[] =>
@@ -45,19 +45,21 @@ const rangesOf = ({ store, namespace }: PluginWrite): LimitRange[] =>
 
 function setDefaults(pod: Pod, limits: readonly LimitRangeItem[]): void {
   const items = limits.filter(({ type }) => type === 'Container')
-  const given: Amounts = merged(items.map((item) => item.default))
+  const defaultLimits: Amounts = merged(items.map((item) => item.default))
   const defaultRequests: Amounts = merged(items.map(({ defaultRequest }) => defaultRequest))
   const notes: string[] = []
-  const fill = (container: Container, what: string): void => {
+  const fill = (container: Container, containerType: string): void => {
     const resources: ResourceRequirements = (container.resources ??= {})
     const add = (member: 'requests' | 'limits', amounts: Amounts): void => {
       const missing = Object.keys(amounts).filter((name) => resources[member]?.[name] === undefined)
       if (missing.length === 0) return
       resources[member] = { ...Object.fromEntries(missing.map((name) => [name, amounts[name]!])), ...resources[member] }
-      notes.push(`${missing.sort().join(', ')} ${member === 'limits' ? 'limit' : 'request'} for ${what} ${container.name}`)
+      notes.push(
+        `${missing.sort().join(', ')} ${member === 'limits' ? 'limit' : 'request'} for ${containerType} ${container.name}`,
+      )
     }
     add('requests', defaultRequests)
-    add('limits', given)
+    add('limits', defaultLimits)
   }
   for (const container of pod.spec.containers ?? []) fill(container, 'container')
   for (const container of pod.spec.initContainers ?? []) fill(container, 'init container')

@@ -5,23 +5,24 @@ import type { Toleration } from '../kinds/schemas/types.ts'
 import { mergeTolerations } from './merge-tolerations.ts'
 
 /** Upstream's isSuperset. */
-function covers(wide: Toleration, one: Toleration): boolean {
-  if (equal(wide, one)) return true
+function covers(wide: Toleration, narrow: Toleration): boolean {
+  if (equal(wide, narrow)) return true
   const { key = '', effect = '', operator = '', value = '', tolerationSeconds } = wide
-  if (key !== (one.key ?? '') && (key !== '' || operator !== 'Exists')) return false
-  if (effect !== (one.effect ?? '') && effect !== '') return false
-  if (effect === 'NoExecute' && tolerationSeconds !== undefined && !((one.tolerationSeconds ?? Infinity) <= tolerationSeconds))
+  if (key !== (narrow.key ?? '') && (key !== '' || operator !== 'Exists')) return false
+  if (effect !== (narrow.effect ?? '') && effect !== '') return false
+  if (effect === 'NoExecute' && tolerationSeconds !== undefined && !((narrow.tolerationSeconds ?? Infinity) <= tolerationSeconds))
     return false
   if (operator === 'Exists') return true
-  return (operator === '' || operator === 'Equal') && one.operator === 'Equal' && (one.value ?? '') === value
+  return (operator === '' || operator === 'Equal') && narrow.operator === 'Equal' && (narrow.value ?? '') === value
 }
 
 /** Upstream's algorithm, which compares each pair. */
 function mergeByPairs(all: readonly Toleration[]): Toleration[] {
   const merged: Toleration[] = []
-  for (const [index, one] of all.entries()) {
-    const isKnown = merged.some((other) => covers(other, one))
-    if (!isKnown && !all.slice(index + 1).some((other) => !equal(one, other) && covers(other, one))) merged.push(one)
+  for (const [index, toleration] of all.entries()) {
+    const isKnown = merged.some((other) => covers(other, toleration))
+    if (!isKnown && !all.slice(index + 1).some((other) => !equal(toleration, other) && covers(other, toleration)))
+      merged.push(toleration)
   }
   return merged
 }

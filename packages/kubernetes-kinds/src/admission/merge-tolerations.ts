@@ -7,7 +7,7 @@ import type { Toleration } from '../kinds/schemas/types.ts'
 
 /** Drops tolerations that another one covers; of equal ones, the first stays. */
 export function mergeTolerations(all: readonly Toleration[]): Toleration[] {
-  const texts = all.map((one) => stableText(one))
+  const texts = all.map((toleration) => stableText(toleration))
   const isCoveredLater: boolean[] = []
   const later = new Widest()
   for (let index = all.length - 1; index >= 0; index--) {
@@ -15,14 +15,14 @@ export function mergeTolerations(all: readonly Toleration[]): Toleration[] {
     later.add(all[index]!, texts[index]!)
   }
   const merged: Toleration[] = []
-  const seen = new Set<string>()
+  const seenTexts = new Set<string>()
   const earlier = new Widest()
-  for (const [index, one] of all.entries()) {
+  for (const [index, toleration] of all.entries()) {
     const text = texts[index]!
-    if (isCoveredLater[index] || seen.has(text) || earlier.covers(one, text)) continue
-    merged.push(one)
-    seen.add(text)
-    earlier.add(one, text)
+    if (isCoveredLater[index] || seenTexts.has(text) || earlier.covers(toleration, text)) continue
+    merged.push(toleration)
+    seenTexts.add(text)
+    earlier.add(toleration, text)
   }
   return merged
 }
@@ -44,16 +44,16 @@ class Widest {
     if (covered === undefined) return
     const group = groupOf(key, effect, covered)
     const seconds = effect === 'NoExecute' ? (tolerationSeconds ?? Infinity) : Infinity
-    const others = (this.#groups.get(group) ?? []).filter((other) => other.text !== text)
-    this.#groups.set(group, [...others, { text, seconds }].sort((a, b) => (a.seconds < b.seconds ? 1 : -1)).slice(0, 2))
+    const otherReaches = (this.#groups.get(group) ?? []).filter((other) => other.text !== text)
+    this.#groups.set(group, [...otherReaches, { text, seconds }].sort((a, b) => (a.seconds < b.seconds ? 1 : -1)).slice(0, 2))
   }
 
   /** Reports whether an added toleration, other than an equal one, covers this one. */
   covers({ key = '', effect = '', operator, value = '', tolerationSeconds = Infinity }: Toleration, text: string): boolean {
-    const groups = [effect, ''].flatMap((of) => [
-      groupOf(key, of, anyValue),
-      groupOf('', of, anyValue),
-      ...(operator === 'Equal' ? [groupOf(key, of, value)] : []),
+    const groups = [effect, ''].flatMap((groupEffect) => [
+      groupOf(key, groupEffect, anyValue),
+      groupOf('', groupEffect, anyValue),
+      ...(operator === 'Equal' ? [groupOf(key, groupEffect, value)] : []),
     ])
     return groups.some((group) =>
       this.#groups.get(group)?.some((wide) => wide.text !== text && tolerationSeconds <= wide.seconds),

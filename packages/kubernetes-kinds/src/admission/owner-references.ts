@@ -38,14 +38,14 @@ const ownersOf = (object: KubeObject | undefined): readonly OwnerReference[] => 
 
 /** References that newly set blockOwnerDeletion. */
 function newlyBlocking(object: KubeObject, old: KubeObject | undefined): OwnerReference[] {
-  const before = new Map(ownersOf(old).map((one) => [one.uid, one.blockOwnerDeletion]))
+  const before = new Map(ownersOf(old).map((owner) => [owner.uid, owner.blockOwnerDeletion]))
   return ownersOf(object).filter(({ blockOwnerDeletion, uid }) => blockOwnerDeletion === true && before.get(uid) !== true)
 }
 
 function ownersResources(write: PluginWrite, apiVersion: string, kind: string): Resource[] {
   const { group, version } = parseApiVersion(apiVersion)
-  const found = write.registry.list().filter((one) => one.group === group && one.version === version && one.kind === kind)
-  if (found.length > 0) return found
+  const resources = write.registry.list().filter((info) => info.group === group && info.version === version && info.kind === kind)
+  if (resources.length > 0) return resources
   throw forbidden(
     write,
     `cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion ${apiVersion} Kind ${kind}: ` +

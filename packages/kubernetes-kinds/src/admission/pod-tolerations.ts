@@ -21,7 +21,7 @@ export const defaultTolerationSeconds = ({ notReady = Usual, unreachable = Usual
     const { spec } = object as unknown as Pod
     const tolerations = spec.tolerations ?? []
     const added = Object.entries({ 'node.kubernetes.io/not-ready': notReady, 'node.kubernetes.io/unreachable': unreachable })
-      .filter(([key]) => !tolerations.some((one) => tolerates(one, key)))
+      .filter(([key]) => !tolerations.some((toleration) => tolerates(toleration, key)))
       .map(([key, tolerationSeconds]): Toleration => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds }))
     if (added.length > 0) spec.tolerations = [...tolerations, ...added]
   },

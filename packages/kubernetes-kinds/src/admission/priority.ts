@@ -61,14 +61,14 @@ interface Priority {
 function classOf(write: PluginWrite, name: string): Priority {
   const { store } = write
   if (name === '') {
-    const found = defaultClass(store)
-    return found ? priorityOf(found) : { name, value: 0, preemptionPolicy: preempting }
+    const defaultPriorityClass = defaultClass(store)
+    return defaultPriorityClass ? priorityOf(defaultPriorityClass) : { name, value: 0, preemptionPolicy: preempting }
   }
-  const found = store.get({ resource: storage, namespace: '', name }) as unknown as PriorityClass | undefined
-  if (found) return priorityOf(found)
+  const priorityClass = store.get({ resource: storage, namespace: '', name }) as unknown as PriorityClass | undefined
+  if (priorityClass) return priorityOf(priorityClass)
   // System priority classes exist even when their objects do not.
-  const known = systemPriorityClasses.find((one) => one.name === name)
-  if (known) return { name, value: known.value, preemptionPolicy: preempting }
+  const systemClass = systemPriorityClasses.find((candidate) => candidate.name === name)
+  if (systemClass) return { name, value: systemClass.value, preemptionPolicy: preempting }
   throw forbidden(write, `no PriorityClass with name ${name} was found`)
 }
 

@@ -14,7 +14,7 @@ export const resourceQuota: Plugin = {
     if (info.storage === 'resourcequotas' && operation === 'UPDATE') return
     const quotas = store.list('resourcequotas', namespace) as unknown as readonly ResourceQuota[]
     if (quotas.length === 0) return
-    const wanted = usageOf(info.storage, object)
+    const requested = usageOf(info.storage, object)
     const had = old ? usageOf(info.storage, old) : {}
     for (const quota of quotas) {
       if (!inScope(quota, info.storage, object)) continue
@@ -22,7 +22,7 @@ export const resourceQuota: Plugin = {
       if (info.storage === 'pods' && operation === 'CREATE') requireAmounts(write, quota)
       const more: { [name: string]: string } = {}
       for (const name of Object.keys(hard)) {
-        const delta = addAmounts(wanted[name] ?? '0', had[name] ?? '0', -1)
+        const delta = addAmounts(requested[name] ?? '0', had[name] ?? '0', -1)
         if (compareAmounts(delta, 0) > 0) more[name] = delta
       }
       if (Object.keys(more).length === 0) continue
@@ -44,11 +44,11 @@ function requireAmounts(write: PluginWrite, { metadata, spec: { hard = {} } }: R
   const { spec } = write.object as unknown as Pod
   const missing = new Map<string, string[]>()
   for (const { name, resources } of [...(spec.containers ?? []), ...(spec.initContainers ?? [])]) {
-    for (const wanted of Object.keys(hard)) {
-      const [, member = '', resource = ''] = /^(?:(requests|limits)\.)?(cpu|memory|ephemeral-storage)$/.exec(wanted) ?? []
+    for (const quotaName of Object.keys(hard)) {
+      const [, member = '', resource = ''] = /^(?:(requests|limits)\.)?(cpu|memory|ephemeral-storage)$/.exec(quotaName) ?? []
       if (resource === '' || resource === 'ephemeral-storage') continue
       const amounts = member === 'limits' ? resources.limits : resources.requests
-      if (amounts?.[resource] === undefined) missing.set(wanted, [...(missing.get(wanted) ?? []), name])
+      if (amounts?.[resource] === undefined) missing.set(resource, [...(missing.get(resource) ?? []), name])
     }
   }
   if (missing.size === 0) return

@@ -37,9 +37,9 @@ test('a pod gets the overhead and the scheduling of its RuntimeClass', async () 
   ]
   const { spec } = await create({ runtimeClassName: 'sandbox', nodeSelector: { disk: 'fast' }, tolerations })
   expect(spec).toMatchObject({ overhead: { cpu: '250m' }, nodeSelector: { disk: 'fast', runtime: 'sandbox' } })
-  const kept = (spec as { tolerations?: { key: string }[] }).tolerations!.filter(({ key }) => !key.startsWith('node.'))
+  const ownTolerations = (spec as { tolerations?: { key: string }[] }).tolerations!.filter(({ key }) => !key.startsWith('node.'))
   // The toleration of the class covers more than the pod's own.
-  expect(kept).toEqual([tolerations[0], { key: 'sandbox', operator: 'Exists', effect: 'NoSchedule' }])
+  expect(ownTolerations).toEqual([tolerations[0], { key: 'sandbox', operator: 'Exists', effect: 'NoSchedule' }])
 })
 
 test('a pod that contradicts its RuntimeClass is rejected', async () => {

@@ -20,10 +20,10 @@ export const runtimeClass: Plugin = {
     if (!scheduling) return
     const { nodeSelector = {}, tolerations = [] } = scheduling
     for (const [key, value] of Object.entries(nodeSelector)) {
-      const given = spec.nodeSelector?.[key]
-      if (given !== undefined && given !== value) {
-        const [theirs, own] = [`runtimeClass.scheduling.nodeSelector[${key}]`, `pod.spec.nodeSelector[${key}]`]
-        throw forbidden(write, `conflict: ${theirs} = ${value}; ${own} = ${given}`)
+      const podValue = spec.nodeSelector?.[key]
+      if (podValue !== undefined && podValue !== value) {
+        const [classField, podField] = [`runtimeClass.scheduling.nodeSelector[${key}]`, `pod.spec.nodeSelector[${key}]`]
+        throw forbidden(write, `conflict: ${classField} = ${value}; ${podField} = ${podValue}`)
       }
     }
     if (isSet(nodeSelector)) spec.nodeSelector = { ...spec.nodeSelector, ...nodeSelector }
@@ -33,9 +33,9 @@ export const runtimeClass: Plugin = {
   validate(write) {
     if (!isNewPod(write)) return
     const { overhead } = podOf(write).spec
-    const wanted = classOf(write)?.overhead?.podFixed
-    if (wanted) {
-      if (!equal(overhead, wanted)) throw forbidden(write, mismatch)
+    const classOverhead = classOf(write)?.overhead?.podFixed
+    if (classOverhead) {
+      if (!equal(overhead, classOverhead)) throw forbidden(write, mismatch)
     } else if (overhead) {
       throw forbidden(write, 'pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead')
     }
@@ -51,7 +51,7 @@ const isSet = (map: object | undefined): boolean => Object.keys(map ?? {}).lengt
 function classOf(write: PluginWrite): RuntimeClass | undefined {
   const name = podOf(write).spec.runtimeClassName
   if (name === undefined) return undefined
-  const found = write.store.get({ resource: 'runtimeclasses.node.k8s.io', namespace: '', name })
-  if (!found) throw forbidden(write, `pod rejected: RuntimeClass ${JSON.stringify(name)} not found`)
-  return found as unknown as RuntimeClass
+  const runtimeClass = write.store.get({ resource: 'runtimeclasses.node.k8s.io', namespace: '', name })
+  if (!runtimeClass) throw forbidden(write, `pod rejected: RuntimeClass ${JSON.stringify(name)} not found`)
+  return runtimeClass as unknown as RuntimeClass
 }

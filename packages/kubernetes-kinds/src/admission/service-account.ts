@@ -66,14 +66,14 @@ const listOf = (value: unknown): Fields[] => (Array.isArray(value) ? value.filte
 async function accountOf(write: PluginWrite, name: string): Promise<Account> {
   const { store, clock, namespace = '' } = write
   const key = { resource: 'serviceaccounts', namespace, name }
-  const found = store.get(key) ?? (name === 'default' ? await waitFor(store, clock, key) : undefined)
-  if (found) return found as Account
+  const account = store.get(key) ?? (name === 'default' ? await waitFor(store, clock, key) : undefined)
+  if (account) return account as Account
   const { message } = notFound({ group: '', plural: 'serviceaccount' }, name)
   throw forbidden(write, `error looking up service account ${namespace}/${name}: ${message}`)
 }
 
 /** Time to wait for the account `default`, which a controller creates after the namespace. Upstream: ten attempts, 100 to 200 ms apart. */
-const patience = 1_500
+const AccountWait = 1_500
 
 const waitFor = (store: Store, clock: Clock, key: Parameters<Store['get']>[0]): Promise<KubeObject | undefined> =>
   new Promise((resolve) => {
@@ -85,7 +85,7 @@ const waitFor = (store: Store, clock: Clock, key: Parameters<Store['get']>[0]): 
     const stop = store.subscribe(key.resource, ({ key: { namespace, name }, object }) => {
       if (object && namespace === key.namespace && name === key.name) done(object)
     })
-    const timer = clock.schedule(patience, () => done(undefined))
+    const timer = clock.schedule(AccountWait, () => done(undefined))
   })
 
 function mountToken({ random }: PluginWrite, spec: Fields): void {
@@ -134,15 +134,17 @@ function secretsOf(spec: Fields): SecretUse[] {
   const volumes = listOf(spec.volumes).flatMap(({ secret }) =>
     isRecord(secret) ? [{ secret: nameOf(secret.secretName), by: 'volume with' }] : [],
   )
-  const containers = (list: unknown, what: string) =>
+  const containers = (list: unknown, containerType: string) =>
     listOf(list).flatMap(({ name, env, envFrom }) => [
       ...listOf(env).flatMap((variable) => {
         const ref = isRecord(variable.valueFrom) ? variable.valueFrom.secretKeyRef : undefined
-        const by = `${what} ${String(name)} with envVar ${String(variable.name)} referencing`
+        const by = `${containerType} ${String(name)} with envVar ${String(variable.name)} referencing`
         return isRecord(ref) ? [{ secret: nameOf(ref.name), by }] : []
       }),
       ...listOf(envFrom).flatMap(({ secretRef }) =>
-        isRecord(secretRef) ? [{ secret: nameOf(secretRef.name), by: `${what} ${String(name)} with envFrom referencing` }] : [],
+        isRecord(secretRef)
+          ? [{ secret: nameOf(secretRef.name), by: `${containerType} ${String(name)} with envFrom referencing` }]
+          : [],
       ),
     ])
   return [...volumes, ...containers(spec.initContainers, 'init container'), ...containers(spec.containers, 'container')]
@@ -150,8 +152,8 @@ function secretsOf(spec: Fields): SecretUse[] {
 
 /** Error for a Secret that the account does not list, when the account enforces mountable secrets. */
 function secretProblem({ metadata, secrets = [], imagePullSecrets = [] }: Account, spec: Fields): string | undefined {
-  const known = new Set(secrets.map(({ name }) => name))
-  const other = secretsOf(spec).find(({ secret }) => !known.has(secret))
+  const mountable = new Set(secrets.map(({ name }) => name))
+  const other = secretsOf(spec).find(({ secret }) => !mountable.has(secret))
   if (other) {
     return `${other.by} secret.secretName="${other.secret}" is not allowed because service account ${metadata.name} does not reference that secret`
   }

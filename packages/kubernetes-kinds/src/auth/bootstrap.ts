@@ -25,7 +25,7 @@ const metadataOf = ({ name, namespace, labels }: { name: string; namespace?: str
   annotations: { [autoupdate]: 'true' },
 })
 
-/** Objects of a namespace that does not exist are skipped. */
+/** Creates and completes the default objects. Skips objects of a namespace that does not exist. */
 export async function bootstrapRBAC(client: Client): Promise<void> {
   await Promise.all([
     ...bootstrapRoles.map((role) => untilDone(role, () => ensureRole(client, role))),
@@ -35,41 +35,41 @@ export async function bootstrapRBAC(client: Client): Promise<void> {
 
 async function ensureRole(client: Client, role: BootstrapRole): Promise<void> {
   const kind = (role.namespace === undefined ? ClusterRole : Role) as Kind<ClusterRole>
-  const wanted = {
+  const expectedRole = {
     metadata: metadataOf(role),
     rules: [...(role.rules ?? [])],
     ...(role.aggregationRule === undefined ? {} : { aggregationRule: role.aggregationRule }),
   }
-  const found = await existing(client, kind, role)
-  if (!found) {
-    await client.create(kind, wanted)
+  const storedRole = await existing(client, kind, role)
+  if (!storedRole) {
+    await client.create(kind, expectedRole)
     return
   }
-  if (isLeftAlone(found)) return
-  const missing = missingPermissions(found.rules ?? [], wanted.rules)
-  const labels = { ...found.metadata.labels, ...wanted.metadata.labels }
-  if (missing.length === 0 && equal(found.metadata.labels, labels)) return
+  if (isLeftAlone(storedRole)) return
+  const missing = missingPermissions(storedRole.rules ?? [], expectedRole.rules)
+  const labels = { ...storedRole.metadata.labels, ...expectedRole.metadata.labels }
+  if (missing.length === 0 && equal(storedRole.metadata.labels, labels)) return
   await client.update(kind, {
-    ...found,
-    metadata: { ...found.metadata, labels },
-    rules: [...(found.rules ?? []), ...missing],
+    ...storedRole,
+    metadata: { ...storedRole.metadata, labels },
+    rules: [...(storedRole.rules ?? []), ...missing],
   })
 }
 
 async function ensureBinding(client: Client, binding: BootstrapBinding): Promise<void> {
   const kind = (binding.namespace === undefined ? ClusterRoleBinding : RoleBinding) as Kind<ClusterRoleBinding>
-  const { roleRef, subjects: wanted = [] } = binding
-  const found = await existing(client, kind, binding)
-  if (found && isLeftAlone(found)) return
-  if (found && equal(found.roleRef, roleRef)) {
-    const { subjects = [] } = found
-    const missing = wanted.filter((one) => !subjects.some((known) => equal(known, one)))
-    if (missing.length > 0) await client.update(kind, { ...found, subjects: [...subjects, ...missing] })
+  const { roleRef, subjects: expectedSubjects = [] } = binding
+  const storedBinding = await existing(client, kind, binding)
+  if (storedBinding && isLeftAlone(storedBinding)) return
+  if (storedBinding && equal(storedBinding.roleRef, roleRef)) {
+    const { subjects = [] } = storedBinding
+    const missing = expectedSubjects.filter((expected) => !subjects.some((storedSubject) => equal(storedSubject, expected)))
+    if (missing.length > 0) await client.update(kind, { ...storedBinding, subjects: [...subjects, ...missing] })
     return
   }
   // The role of a binding is immutable, so the binding is deleted and created again.
-  if (found) await client.delete(kind, found.metadata)
-  await client.create(kind, { metadata: metadataOf(binding), roleRef, subjects: [...wanted] })
+  if (storedBinding) await client.delete(kind, storedBinding.metadata)
+  await client.create(kind, { metadata: metadataOf(binding), roleRef, subjects: [...expectedSubjects] })
 }
 
 const existing = <T extends KubeObject>(

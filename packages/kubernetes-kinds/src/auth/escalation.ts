@@ -61,8 +61,15 @@ function isExempt(object: KubeObject, old: KubeObject | undefined, { caller }: W
  */
 function changesOnlyOwnership(object: UnknownObject, old: UnknownObject): boolean {
   const rest = ({ metadata, ...fields }: UnknownObject) => {
-    const { ownerReferences: _, finalizers: _f, resourceVersion: _r, managedFields: _m, generation: _g, ...kept } = metadata
-    return { ...fields, metadata: kept }
+    const {
+      ownerReferences: _,
+      finalizers: _f,
+      resourceVersion: _r,
+      managedFields: _m,
+      generation: _g,
+      ...otherMetadata
+    } = metadata
+    return { ...fields, metadata: otherMetadata }
   }
   return equal(rest(object), rest(old))
 }
@@ -95,11 +102,11 @@ const may = ({ server, caller: user, namespace }: Write, verb: string, resource:
   server.authorizer.decide({ kind: 'resource', user, verb, group: rbacGroup, resource, namespace, name }).allowed
 
 /** Returns the reason why the user may not grant these permissions. Upstream: ConfirmNoEscalation. */
-function escalation({ server, caller, namespace }: Write, wanted: readonly PolicyRule[]): string | undefined {
+function escalation({ server, caller, namespace }: Write, requested: readonly PolicyRule[]): string | undefined {
   const { rules, errors } = server.authorizer.rulesFor(caller, namespace ?? '')
-  const missing = missingPermissions(rules, wanted)
+  const missing = missingPermissions(rules, requested)
   if (missing.length === 0) return undefined
-  const who = `user ${JSON.stringify(caller.name)} (groups=${quotedList(caller.groups)})`
+  const userText = `user ${JSON.stringify(caller.name)} (groups=${quotedList(caller.groups)})`
   const unresolved = errors.length === 0 ? '' : `; resolution errors: [${errors.join(' ')}]`
-  return `${who} is attempting to grant RBAC permissions not currently held:\n${permissionsText(missing)}${unresolved}`
+  return `${userText} is attempting to grant RBAC permissions not currently held:\n${permissionsText(missing)}${unresolved}`
 }

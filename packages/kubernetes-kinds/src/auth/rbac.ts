@@ -33,10 +33,10 @@ export function rbacAuthorizer(store: Store): Pick<Authorizer, 'decide' | 'rules
       return { allowed: false, reason: errors.length === 0 ? '' : `RBAC: ${aggregated(errors)}` }
     },
     rulesFor(user, namespace) {
-      const found = [...grants(store, user, namespace)]
+      const userGrants = [...grants(store, user, namespace)]
       return {
-        rules: found.flatMap(({ rules }) => rules),
-        errors: found.flatMap(({ error }) => (error === undefined ? [] : [error])),
+        rules: userGrants.flatMap(({ rules }) => rules),
+        errors: userGrants.flatMap(({ error }) => (error === undefined ? [] : [error])),
       }
     },
   }
@@ -47,7 +47,7 @@ const namespaceOf = (attributes: Attributes): string => (attributes.kind === 're
 /** ClusterRoleBindings come first, because most requests are allowed by one of them. */
 function* grants(store: Store, user: User, namespace: string): Generator<Grant> {
   for (const binding of store.list(stored('clusterrolebindings')) as readonly ClusterRoleBinding[]) {
-    const subject = binding.subjects?.find((one) => appliesTo(one, user, ''))
+    const subject = binding.subjects?.find((candidate) => appliesTo(candidate, user, ''))
     if (!subject) continue
     yield {
       ...rulesOf(store, binding.roleRef, ''),
@@ -56,7 +56,7 @@ function* grants(store: Store, user: User, namespace: string): Generator<Grant> 
   }
   if (namespace === '') return
   for (const binding of store.list(stored('rolebindings'), namespace) as readonly RoleBinding[]) {
-    const subject = binding.subjects?.find((one) => appliesTo(one, user, namespace))
+    const subject = binding.subjects?.find((candidate) => appliesTo(candidate, user, namespace))
     if (!subject) continue
     yield {
       ...rulesOf(store, binding.roleRef, namespace),

@@ -56,7 +56,7 @@ const request = ({ client }: World, spec: object = {}, name = 'robot') =>
   }) as Promise<TokenRequest>
 
 const tokenOf = async (world: World, spec?: object) => (await request(world, spec)).status!.token
-const who = ({ server }: World, token: string) => server.authenticate({ authorization: `Bearer ${token}` })
+const authenticateToken = ({ server }: World, token: string) => server.authenticate({ authorization: `Bearer ${token}` })
 const claimsOf = (token: string) =>
   JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()) as Record<string, unknown>
 
@@ -79,7 +79,7 @@ test('a token contains its service account and its audiences', async () => {
     nbf: now,
     sub: 'system:serviceaccount:default:robot',
   })
-  expect(who(world, status!.token)).toEqual({
+  expect(authenticateToken(world, status!.token)).toEqual({
     kind: 'user',
     name: 'system:serviceaccount:default:robot',
     uid,
@@ -95,9 +95,9 @@ test('a token is rejected after its expiry', async () => {
   const token = await tokenOf(world, { expirationSeconds: 600 })
   // Upstream tolerates clocks that differ by a minute.
   world.clock.step(world.clock.now() + minutes(11))
-  expect(who(world, token)).toMatchObject({ kind: 'user' })
+  expect(authenticateToken(world, token)).toMatchObject({ kind: 'user' })
   world.clock.step(world.clock.now() + 1)
-  expect(who(world, token)).toEqual(rejected)
+  expect(authenticateToken(world, token)).toEqual(rejected)
 })
 
 test.each<[string, object]>([
@@ -111,7 +111,7 @@ test.each<[string, object]>([
   ['with an audience that is a number', { aud: ['https://kubernetes.default.svc.cluster.local', 1] }],
 ])('a token %s is rejected', async (_, changed) => {
   const world = await start({ serviceAccountTokens: { signingKey } })
-  expect(who(world, signedAgain(world, await tokenOf(world), changed))).toEqual(rejected)
+  expect(authenticateToken(world, signedAgain(world, await tokenOf(world), changed))).toEqual(rejected)
 })
 
 test.each<[string, object]>([
@@ -122,14 +122,14 @@ test.each<[string, object]>([
   ['without an audience', { aud: undefined }],
 ])('a token %s is accepted', async (_, changed) => {
   const world = await start({ serviceAccountTokens: { signingKey } })
-  expect(who(world, signedAgain(world, await tokenOf(world), changed))).toMatchObject({ kind: 'user' })
+  expect(authenticateToken(world, signedAgain(world, await tokenOf(world), changed))).toMatchObject({ kind: 'user' })
 })
 
 test.each([0, 1, 2])('a token with padding in part %d is rejected', async (part) => {
   const world = await start()
   const parts = (await tokenOf(world)).split('.')
   parts[part] += '=='
-  expect(who(world, parts.join('.'))).toEqual(rejected)
+  expect(authenticateToken(world, parts.join('.'))).toEqual(rejected)
 })
 
 /** Returns the token with changed claims, signed by the same key. Small numbers as dates are seconds from now. */
@@ -151,9 +151,9 @@ test('a token is invalid after its service account is deleted, also when a new o
   const world = await start()
   const token = await tokenOf(world)
   await world.client.delete(ServiceAccount, robot)
-  expect(who(world, token)).toEqual(rejected)
+  expect(authenticateToken(world, token)).toEqual(rejected)
   await world.client.create(ServiceAccount, { metadata: robot })
-  expect(who(world, token)).toEqual(rejected)
+  expect(authenticateToken(world, token)).toEqual(rejected)
 })
 
 test('a token that is bound to a pod names the pod, and is invalid after its deletion', async () => {
@@ -163,14 +163,14 @@ test('a token that is bound to a pod names the pod, and is invalid after its del
     spec: { serviceAccountName: 'robot', containers: [{ name: 'c', image: 'i' }] },
   } as never)
   const token = await tokenOf(world, { boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'p' } })
-  expect(who(world, token)).toMatchObject({
+  expect(authenticateToken(world, token)).toMatchObject({
     extra: {
       'authentication.kubernetes.io/pod-name': ['p'],
       'authentication.kubernetes.io/pod-uid': [pod.metadata.uid],
     },
   })
   await world.client.delete(Pod, pod.metadata)
-  expect(who(world, token)).toEqual(rejected)
+  expect(authenticateToken(world, token)).toEqual(rejected)
 })
 
 test.each([
@@ -178,19 +178,19 @@ test.each([
   ['Node', Node, undefined],
 ] as const)('a token that is bound to a %s is invalid after its deletion', async (kind, type, where) => {
   const world = await start()
-  const place = where === undefined ? {} : { namespace: where }
-  const make = () => world.client.create(type as typeof Secret, { metadata: { name: 'b', ...place } } as never)
+  const namespaceOfBound = where === undefined ? {} : { namespace: where }
+  const make = () => world.client.create(type as typeof Secret, { metadata: { name: 'b', ...namespaceOfBound } } as never)
   const { metadata } = await make()
   const token = await tokenOf(world, { boundObjectRef: { kind, apiVersion: 'v1', name: 'b', uid: metadata.uid } })
   expect(claimsOf(token)['kubernetes.io']).toMatchObject({ [kind.toLowerCase()]: { name: 'b', uid: metadata.uid } })
-  const found = who(world, token)
-  expect(found).toMatchObject({ kind: 'user' })
-  const extra = (found as { extra: { [name: string]: readonly string[] } }).extra
+  const identity = authenticateToken(world, token)
+  expect(identity).toMatchObject({ kind: 'user' })
+  const extra = (identity as { extra: { [name: string]: readonly string[] } }).extra
   expect(extra['authentication.kubernetes.io/node-name']).toEqual(kind === 'Node' ? ['b'] : undefined)
   await world.client.delete(type as typeof Secret, metadata as never)
-  expect(who(world, token)).toEqual(rejected)
+  expect(authenticateToken(world, token)).toEqual(rejected)
   await make()
-  expect(who(world, token)).toEqual(rejected)
+  expect(authenticateToken(world, token)).toEqual(rejected)
 })
 
 const bearing = (token: string, change: (claims: Record<string, unknown>) => void, header?: object) => {
@@ -215,14 +215,14 @@ test('a modified token is rejected', async () => {
     `${token}.x`,
     'a.b.c',
   ]) {
-    expect(who(world, forged), forged).toEqual(rejected)
+    expect(authenticateToken(world, forged), forged).toEqual(rejected)
   }
 })
 
 test('a token for other audiences is rejected', async () => {
   const world = await start()
   const token = await tokenOf(world, { audiences: ['vault'] })
-  expect(who(world, token)).toEqual(rejected)
+  expect(authenticateToken(world, token)).toEqual(rejected)
   const review = (audiences: string[]) =>
     world.client.transport.send({
       verb: 'create',
@@ -282,13 +282,13 @@ test.each([
   const token = await tokenOf(first)
   const store = first.server.store
   const verificationKeys = [createPublicKey(signingKey).export({ format: 'pem', type: 'spki' }).toString()]
-  const of = (serviceAccountTokens: NonNullable<ApiServerOptions['serviceAccountTokens']>) =>
+  const serverWith = (serviceAccountTokens: NonNullable<ApiServerOptions['serviceAccountTokens']>) =>
     createApiServer({ clock: first.clock, random: seededRandom(2), store, serviceAccountTokens }).authenticate({
       authorization: `Bearer ${token}`,
     })
-  expect(of({ issuers, verificationKeys })).toMatchObject({ kind: 'user', name: 'system:serviceaccount:default:robot' })
-  expect(of({ issuers })).toEqual(rejected)
-  expect(of({ issuers: ['https://other.example.com'], verificationKeys })).toEqual(rejected)
+  expect(serverWith({ issuers, verificationKeys })).toMatchObject({ kind: 'user', name: 'system:serviceaccount:default:robot' })
+  expect(serverWith({ issuers })).toEqual(rejected)
+  expect(serverWith({ issuers: ['https://other.example.com'], verificationKeys })).toEqual(rejected)
 })
 
 test('the server publishes its issuer and keys for other verifiers', async () => {
@@ -333,17 +333,17 @@ test('every namespace has its service account and the CA certificate, which are 
   const settled = () => new Promise((resolve) => setImmediate(resolve))
   await client.create(Namespace, { metadata: { name: 'new' } })
   await settled()
-  const found = async () => {
+  const accountAndCA = async () => {
     const [accounts, configMaps] = await Promise.all([
       client.list(ServiceAccount, { namespace: 'new' }),
       client.list({ ...ServiceAccount, kind: 'ConfigMap', plural: 'configmaps' }, { namespace: 'new' }),
     ])
     return [...accounts.items, ...configMaps.items].map(({ metadata }) => metadata.name)
   }
-  expect(await found()).toEqual(['default', 'kube-root-ca.crt'])
+  expect(await accountAndCA()).toEqual(['default', 'kube-root-ca.crt'])
   await client.delete(ServiceAccount, { name: 'default', namespace: 'new' })
   await settled()
-  expect(await found()).toEqual(['default', 'kube-root-ca.crt'])
+  expect(await accountAndCA()).toEqual(['default', 'kube-root-ca.crt'])
 })
 
 test('a token that a pod must renew within the hour is valid for a year; others have at most the maximum lifetime', async () => {

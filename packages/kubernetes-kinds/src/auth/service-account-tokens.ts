@@ -143,12 +143,12 @@ export function serviceAccountTokens(
         sub: serviceAccountUser(namespace, name),
       })
     },
-    authenticate(token, wanted) {
+    authenticate(token, requestedAudiences) {
       const parsed = parse(token)
       if (parsed?.claims.iss === SecretIssuer)
-        return verdictOnSecret(token, parsed, { wanted, audiences, keys: keyring().keys, store })
+        return verdictOnSecret(token, parsed, { requestedAudiences, audiences, keys: keyring().keys, store })
       if (!parsed || !issuers.includes(String(parsed.claims.iss))) return { kind: 'unknown' }
-      return verdictOn(parsed, wanted, keyring().keys, { store, clock, audiences })
+      return verdictOn(parsed, requestedAudiences, keyring().keys, { store, clock, audiences })
     },
     jwks: () => ({ keys: keyring().keys.map(({ id, algorithm, key }) => jwkOf(id, algorithm, key)) }),
     configuration(server) {
@@ -269,7 +269,7 @@ const isSignedBy = ({ header, input, signature }: Parsed, { id, key, algorithm }
   verifyBytes(algorithm.hash, Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' }, signature)
 
 interface SecretTokenContext {
-  readonly wanted: readonly string[]
+  readonly requestedAudiences: readonly string[]
   /** Audiences of tokens in Secrets, which contain none. */
   readonly audiences: readonly string[]
   readonly keys: readonly Key[]
@@ -277,7 +277,11 @@ interface SecretTokenContext {
 }
 
 /** Upstream: pkg/serviceaccount/legacy.go. */
-function verdictOnSecret(token: string, parsed: Parsed, { wanted, audiences, keys, store }: SecretTokenContext): TokenVerdict {
+function verdictOnSecret(
+  token: string,
+  parsed: Parsed,
+  { requestedAudiences, audiences, keys, store }: SecretTokenContext,
+): TokenVerdict {
   const reject = (why: string): TokenVerdict => ({ kind: 'rejected', why })
   if (!keys.some((key) => isSignedBy(parsed, key))) return reject('invalid signature')
   const malformed = malformedClaim(parsed.claims)
@@ -297,15 +301,15 @@ function verdictOnSecret(token: string, parsed: Parsed, { wanted, audiences, key
   if (!account) return reject(notFound({ group: '', plural: 'serviceaccounts' }, name).message)
   if (account.metadata.deletionTimestamp !== undefined) return reject(`ServiceAccount ${namespace}/${name} has been deleted`)
   if (account.metadata.uid !== uid) return reject(`ServiceAccount UID (${account.metadata.uid}) does not match claim (${uid})`)
-  const shared = audiences.filter((one) => wanted.includes(one))
-  if (shared.length === 0) return reject(audienceError(audiences, wanted))
+  const shared = audiences.filter((audience) => requestedAudiences.includes(audience))
+  if (shared.length === 0) return reject(audienceError(audiences, requestedAudiences))
   const user = withAuthenticated({ name: serviceAccountUser(namespace, name), uid, groups: serviceAccountGroups(namespace) })
   return { kind: 'known', user, audiences: shared }
 }
 
-function audienceError(intended: readonly string[], wanted: readonly string[]): string {
+function audienceError(intended: readonly string[], requestedAudiences: readonly string[]): string {
   const list = (texts: readonly string[]) => `[${texts.map((text) => JSON.stringify(text)).join(' ')}]`
-  return `token audiences ${list(intended)} is invalid for the target audiences ${list(wanted)}`
+  return `token audiences ${list(intended)} is invalid for the target audiences ${list(requestedAudiences)}`
 }
 
 interface TokenContext {
@@ -315,24 +319,29 @@ interface TokenContext {
   readonly clock: Clock
 }
 
-function verdictOn(token: Parsed, wanted: readonly string[], keys: readonly Key[], context: TokenContext): TokenVerdict {
+function verdictOn(
+  token: Parsed,
+  requestedAudiences: readonly string[],
+  keys: readonly Key[],
+  context: TokenContext,
+): TokenVerdict {
   const reject = (why: string): TokenVerdict => ({ kind: 'rejected', why })
   if (!keys.some((key) => isSignedBy(token, key))) return reject('invalid signature')
   const { claims } = token
   const malformed = malformedClaim(claims)
   if (malformed !== undefined) return reject(malformed)
-  const own = [claims.aud ?? []].flat() as string[]
+  const claimedAudiences = [claims.aud ?? []].flat() as string[]
   // A token without audiences is for this server.
-  const intended = own.length === 0 ? context.audiences : own
-  const audiences = intended.filter((one) => wanted.includes(one))
-  if (audiences.length === 0) return reject(audienceError(intended, wanted))
+  const intended = claimedAudiences.length === 0 ? context.audiences : claimedAudiences
+  const audiences = intended.filter((audience) => requestedAudiences.includes(audience))
+  if (audiences.length === 0) return reject(audienceError(intended, requestedAudiences))
   const now = context.clock.now()
   const [notBefore, expiry, issuedAt] = [claims.nbf, claims.exp, claims.iat].map(dateOf)
   if (notBefore !== undefined && now + Leeway < notBefore) return reject('service account token is not valid yet')
   if (expiry !== undefined && now - Leeway > expiry) return reject('service account token has expired')
   if (issuedAt !== undefined && now + Leeway < issuedAt) return reject('service account token is issued in the future')
-  const found = accountOf(claims, context)
-  return typeof found === 'string' ? reject(found) : { kind: 'known', user: found, audiences }
+  const userOrError = accountOf(claims, context)
+  return typeof userOrError === 'string' ? reject(userOrError) : { kind: 'known', user: userOrError, audiences }
 }
 
 /** Clocks of servers may differ by this much. Upstream: jwt.DefaultLeeway of go-jose. */
@@ -345,7 +354,7 @@ function malformedClaim(claims: Parsed['claims']): string | undefined {
     if (typeof value !== 'string') return `json: cannot unmarshal ${jsonTypeName(value)} into Go value of type string`
   }
   const { aud } = claims
-  if (aud !== undefined && ![aud].flat().every((one) => typeof one === 'string'))
+  if (aud !== undefined && ![aud].flat().every((audience) => typeof audience === 'string'))
     return 'go-jose/go-jose/jwt: expected string or array value to unmarshal to Audience'
   for (const name of ['exp', 'nbf', 'iat']) {
     const value = claims[name] ?? 0
@@ -375,11 +384,11 @@ function accountOf({ 'kubernetes.io': claim, jti }: Parsed['claims'], context: T
   const { namespace, ...references } = isRecord(claim) ? claim : {}
   const account = referenceOf(references.serviceaccount)
   if (typeof namespace !== 'string' || !account) return 'service account token has no claims about its service account'
-  const found = lookUp(context.store, 'serviceaccounts', namespace, account.name)
-  if (!found) return notFound({ group: '', plural: 'serviceaccounts' }, account.name).message
-  if (found.metadata.uid !== account.uid)
-    return `service account UID (${found.metadata.uid}) does not match claim (${account.uid})`
-  if (isInvalidated(found, context.clock)) return 'service account token has been invalidated'
+  const storedAccount = lookUp(context.store, 'serviceaccounts', namespace, account.name)
+  if (!storedAccount) return notFound({ group: '', plural: 'serviceaccounts' }, account.name).message
+  if (storedAccount.metadata.uid !== account.uid)
+    return `service account UID (${storedAccount.metadata.uid}) does not match claim (${account.uid})`
+  if (isInvalidated(storedAccount, context.clock)) return 'service account token has been invalidated'
 
   const extra: { [key: string]: string[] } = {}
   if (typeof jti === 'string') extra[credentialID] = [`JTI=${jti}`]

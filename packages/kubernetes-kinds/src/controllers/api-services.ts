@@ -22,10 +22,10 @@ type Options = Omit<ControllerOptions, 'registry'>
 
 export function runAPIServices({ store, client, clock, log }: Options): () => void {
   const queue = new WorkQueue({ name: resource, clock, log, run })
-  const own = new Map<string, { group: string; version: string }>()
+  const builtinGroupVersions = new Map<string, { group: string; version: string }>()
   for (const { group, version } of builtins.all) {
     // Upstream has no APIService for the group of APIServices.
-    if (group !== 'apiregistration.k8s.io') own.set(nameOf(group, version), { group, version })
+    if (group !== 'apiregistration.k8s.io') builtinGroupVersions.set(nameOf(group, version), { group, version })
   }
   /** Names of the group versions that each CRD serves: a CRD may have thousands. */
   const custom = new Map<string, ReadonlySet<string>>()
@@ -39,21 +39,22 @@ export function runAPIServices({ store, client, clock, log }: Options): () => vo
     store.subscribe(definitions, ({ key, object }) => serve(key.name, namesOf(object as CustomResourceDefinition | undefined))),
     store.subscribe(resource, ({ key }) => queue.add(key.name)),
   ]
-  for (const name of own.keys()) queue.add(name)
-  for (const one of store.list(definitions)) serve(one.metadata.name, namesOf(one as CustomResourceDefinition))
+  for (const name of builtinGroupVersions.keys()) queue.add(name)
+  for (const definition of store.list(definitions))
+    serve(definition.metadata.name, namesOf(definition as CustomResourceDefinition))
   return () => {
     for (const stop of stops) stop()
     queue.close()
   }
 
   async function run(name: string): Promise<void> {
-    const found = store.get({ resource, namespace: '', name })
-    const wanted = own.get(name) ?? customVersion(name)
-    const managed = found?.metadata.labels?.[automanaged]
+    const stored = store.get({ resource, namespace: '', name })
+    const expected = builtinGroupVersions.get(name) ?? customVersion(name)
+    const managed = stored?.metadata.labels?.[automanaged]
     try {
-      if (wanted && !found) await client.create(APIService, serviceOf(wanted))
-      else if (!wanted && managed === 'true') await client.delete(APIService, { name })
-      else if (found) await reportUnavailable(found as UnknownObject)
+      if (expected && !stored) await client.create(APIService, serviceOf(expected))
+      else if (!expected && managed === 'true') await client.delete(APIService, { name })
+      else if (stored) await reportUnavailable(stored as UnknownObject)
     } catch (err) {
       if (!isReason(err, 'AlreadyExists', 'NotFound')) throw err
     }

@@ -6,7 +6,7 @@ const fieldManager = 'clusterrole-aggregation-controller'
 const resource = 'clusterroles.rbac.authorization.k8s.io'
 
 export function runClusterRoles({ store, clock, log, client }: Omit<ControllerOptions, 'registry'>): () => void {
-  const queue = new WorkQueue({ name: 'clusterroles', clock, log, run: gather })
+  const queue = new WorkQueue({ name: 'clusterroles', clock, log, run: aggregateInto })
   const roles = () => store.list(resource) as readonly ClusterRole[]
   // A changed role can affect every aggregating role, even when it was deleted or has lost its label.
   const aggregateAll = () => {
@@ -19,19 +19,19 @@ export function runClusterRoles({ store, clock, log, client }: Omit<ControllerOp
     queue.close()
   }
 
-  async function gather(name: string): Promise<void> {
+  async function aggregateInto(name: string): Promise<void> {
     const role = store.get({ resource, namespace: '', name }) as ClusterRole | undefined
     if (!role?.aggregationRule) return
     const rules: PolicyRule[] = []
-    const known = new Set<unknown>()
+    const ruleKeys = new Set<unknown>()
     for (const selector of role.aggregationRule.clusterRoleSelectors ?? []) {
       const { matches } = labelSelector(selector)
       for (const other of roles()) {
         if (other.metadata.name === name || !matches(other.metadata.labels)) continue
         for (const rule of other.rules ?? []) {
           const key = valueKey(rule)
-          if (!known.has(key)) rules.push(rule)
-          known.add(key)
+          if (!ruleKeys.has(key)) rules.push(rule)
+          ruleKeys.add(key)
         }
       }
     }

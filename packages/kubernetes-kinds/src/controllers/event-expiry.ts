@@ -13,7 +13,7 @@ export function runEventExpiry({ store, clock, log }: { store: Store; clock: Clo
   // All have the same lifetime, so insertion order is expiry order.
   const due = new Map<string, Due>()
   let timer: Timer | undefined
-  const note = ({ key, object }: Pick<Change, 'key' | 'object'>, at = clock.elapsed() + lifetime) => {
+  const trackExpiry = ({ key, object }: Pick<Change, 'key' | 'object'>, at = clock.elapsed() + lifetime) => {
     const id = `${key.namespace}/${key.name}`
     due.delete(id)
     if (object) due.set(id, { key, at })
@@ -40,10 +40,10 @@ export function runEventExpiry({ store, clock, log }: { store: Store; clock: Clo
   const old = store.list('events').map((object) => ({ object, written: Date.parse(object.metadata.creationTimestamp) }))
   for (const { object, written } of old.sort((a, b) => a.written - b.written)) {
     const { namespace = '', name } = object.metadata
-    const left = timeLeft({ since: written, length: lifetime, now: clock.now() })
-    note({ key: { resource: 'events', namespace, name }, object }, clock.elapsed() + left)
+    const remainingTime = timeLeft({ since: written, length: lifetime, now: clock.now() })
+    trackExpiry({ key: { resource: 'events', namespace, name }, object }, clock.elapsed() + remainingTime)
   }
-  const stop = store.subscribe('events', note)
+  const stop = store.subscribe('events', trackExpiry)
   return () => {
     stop()
     timer?.cancel()

@@ -23,11 +23,11 @@ const annotations = {
 export const runRootCA = (options: Options, certificate: string): (() => void) =>
   inEveryNamespace(options, 'configmaps', configMapName, async (namespace) => {
     const data = { 'ca.crt': certificate }
-    const found = options.store.get({ resource: 'configmaps', namespace, name: configMapName }) as ConfigMap | undefined
-    if (!found) await options.client.create(ConfigMap, { metadata: { name: configMapName, namespace, annotations }, data })
-    else if (!equal(found.data, data)) {
-      const metadata = { ...found.metadata, annotations: { ...found.metadata.annotations, ...annotations } }
-      await options.client.update(ConfigMap, { ...found, metadata, data })
+    const stored = options.store.get({ resource: 'configmaps', namespace, name: configMapName }) as ConfigMap | undefined
+    if (!stored) await options.client.create(ConfigMap, { metadata: { name: configMapName, namespace, annotations }, data })
+    else if (!equal(stored.data, data)) {
+      const metadata = { ...stored.metadata, annotations: { ...stored.metadata.annotations, ...annotations } }
+      await options.client.update(ConfigMap, { ...stored, metadata, data })
     }
   })
 
@@ -54,8 +54,8 @@ function inEveryNamespace(
   }
 
   async function run(namespace: string): Promise<void> {
-    const found = store.get({ resource: 'namespaces', namespace: '', name: namespace })
-    if (!found || found.metadata.deletionTimestamp !== undefined) return
+    const stored = store.get({ resource: 'namespaces', namespace: '', name: namespace })
+    if (!stored || stored.metadata.deletionTimestamp !== undefined) return
     try {
       await ensure(namespace)
     } catch (err) {

@@ -30,12 +30,12 @@ export function runNamespaces({ store, registry, clock, log, client }: Controlle
     for (const info of stored()) await deleteAll(info, name).catch((err: unknown) => failures.push(err))
     const namespace = terminating(name)
     if (!namespace) return
-    const left = remains(name)
-    if (left.size === 0) return release(namespace)
+    const remaining = remains(name)
+    if (remaining.size === 0) return release(namespace)
     const since = Date.parse(namespace.metadata.deletionTimestamp!)
-    const wait = timeLeft({ since, length: Patience, now: clock.now() })
+    const wait = timeLeft({ since, length: ReportAfter, now: clock.now() })
     if (wait > 0 && failures.length === 0) return queue.addAfter(name, wait)
-    await report(namespace, left, failures.map(messageOf))
+    await report(namespace, remaining, failures.map(messageOf))
     if (failures.length > 0) throw failures[0]
   }
 
@@ -56,27 +56,30 @@ export function runNamespaces({ store, registry, clock, log, client }: Controlle
 
   /** Every namespaced resource once, however many versions it has. */
   function stored() {
-    const seen = new Set<string>()
-    return registry.list().filter(({ storage, namespaced }) => namespaced && !seen.has(storage) && seen.add(storage))
+    const seenStorages = new Set<string>()
+    return registry
+      .list()
+      .filter(({ storage, namespaced }) => namespaced && !seenStorages.has(storage) && seenStorages.add(storage))
   }
 
   /** Counts the remaining objects and their finalizers. */
   function remains(name: string): Map<string, Remains> {
-    const left = new Map<string, Remains>()
+    const remaining = new Map<string, Remains>()
     for (const { storage, plural, group } of stored()) {
       const objects = store.list(storage, name)
       if (objects.length === 0) continue
       const finalizers = objects.flatMap(({ metadata }) => metadata.finalizers ?? [])
-      left.set(`${plural}.${group}`, { count: objects.length, finalizers })
+      remaining.set(`${plural}.${group}`, { count: objects.length, finalizers })
     }
-    return left
+    return remaining
   }
 
-  async function report(namespace: Namespace, left: ReturnType<typeof remains>, failures: string[]): Promise<void> {
+  async function report(namespace: Namespace, remaining: ReturnType<typeof remains>, failures: string[]): Promise<void> {
     const finalizers = new Map<string, number>()
-    for (const name of [...left.values()].flatMap((one) => one.finalizers)) finalizers.set(name, (finalizers.get(name) ?? 0) + 1)
-    const content = [...left].map(([resource, { count }]) => `${resource} has ${count} resource instances`)
-    const held = [...finalizers].map(([finalizer, count]) => `${finalizer} in ${count} resource instances`)
+    for (const name of [...remaining.values()].flatMap((resource) => resource.finalizers))
+      finalizers.set(name, (finalizers.get(name) ?? 0) + 1)
+    const content = [...remaining].map(([resource, { count }]) => `${resource} has ${count} resource instances`)
+    const finalizerTexts = [...finalizers].map(([finalizer, count]) => `${finalizer} in ${count} resource instances`)
     const next = draft(namespace)
     const conditions = ((next.status ??= {}).conditions ??= [])
     const set = (type: string, status: Condition['status'], reason: string, message: string) =>
@@ -87,10 +90,10 @@ export function runNamespaces({ store, registry, clock, log, client }: Controlle
       set('NamespaceDeletionContentFailure', 'True', 'ContentDeletionFailed', message)
     }
     set('NamespaceContentRemaining', 'True', 'SomeResourcesRemain', `Some resources are remaining: ${listed(content)}`)
-    if (held.length === 0)
+    if (finalizerTexts.length === 0)
       set('NamespaceFinalizersRemaining', 'False', 'ContentHasNoFinalizers', 'All content-preserving finalizers finished')
     else {
-      const message = `Some content in the namespace has finalizers remaining: ${listed(held)}`
+      const message = `Some content in the namespace has finalizers remaining: ${listed(finalizerTexts)}`
       set('NamespaceFinalizersRemaining', 'True', 'SomeFinalizersRemain', message)
     }
     if (!equal(next, namespace)) await ignoreConflict(client.update(Namespace, next, { subresource: 'status' }))
@@ -118,7 +121,7 @@ interface Remains {
 }
 
 /** Upstream reconciles only after this time, and writes no condition before. */
-const Patience = seconds(5)
+const ReportAfter = seconds(5)
 
 /** Conditions of a deletion without failures. Discovery cannot fail in-process. */
 const fine = [

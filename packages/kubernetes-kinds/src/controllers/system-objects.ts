@@ -20,14 +20,14 @@ const consumer = { fieldManager: 'api-priority-and-fairness-config-consumer-v1',
 export async function ensureSystemObjects(client: Client, now: number): Promise<void> {
   await Promise.all([
     ...systemPriorityClasses.map(({ name, ...rest }) =>
-      unlessThere(client.create(PriorityClass, { metadata: { name }, ...rest })),
+      unlessExists(client.create(PriorityClass, { metadata: { name }, ...rest })),
     ),
     ...priorityLevels.map(({ name, spec }) =>
-      unlessThere(client.create(PriorityLevel, { metadata: { name, annotations }, spec }, producer)),
+      unlessExists(client.create(PriorityLevel, { metadata: { name, annotations }, spec }, producer)),
     ),
     ...flowSchemas.map(async ({ name, spec }) => {
-      const made = await unlessThere(client.create(FlowSchema, { metadata: { name, annotations }, spec }, producer))
-      if (made) await client.apply(FlowSchema, foundLevel(name, spec.priorityLevelConfiguration.name, now), consumer)
+      const created = await unlessExists(client.create(FlowSchema, { metadata: { name, annotations }, spec }, producer))
+      if (created) await client.apply(FlowSchema, foundLevel(name, spec.priorityLevelConfiguration.name, now), consumer)
     }),
   ])
 }
@@ -47,7 +47,7 @@ const foundLevel = (name: string, level: string, now: number) => ({
   },
 })
 
-async function unlessThere<T>(creation: Promise<T>): Promise<T | undefined> {
+async function unlessExists<T>(creation: Promise<T>): Promise<T | undefined> {
   try {
     return await creation
   } catch (err) {

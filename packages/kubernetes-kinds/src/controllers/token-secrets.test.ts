@@ -16,8 +16,8 @@ async function start() {
     const { data } = await client.get(Secret, { namespace, name })
     return Buffer.from(data?.token ?? '', 'base64').toString()
   }
-  const who = (token: string) => server.authenticate({ authorization: `Bearer ${token}` })
-  return { client, server, robot, tokenIn, who }
+  const authenticateToken = (token: string) => server.authenticate({ authorization: `Bearer ${token}` })
+  return { client, server, robot, tokenIn, who: authenticateToken }
 }
 
 test('a Secret of type service-account-token gets a token, the namespace and the CA certificate', async () => {
@@ -42,7 +42,7 @@ test('the token of a Secret is invalid after the Secret or its content is delete
   await client.patch(Secret, { namespace, name: 's' }, { type: 'merge', body: { data: { token: null } } })
   const next = await tokenIn('s')
   await client.delete(Secret, { namespace, name: 's' })
-  expect([token, next].map((one) => who(one).kind)).toEqual(['rejected', 'rejected'])
+  expect([token, next].map((candidate) => who(candidate).kind)).toEqual(['rejected', 'rejected'])
 })
 
 test('a Secret is deleted with its account, also when a new account has the same name', async () => {

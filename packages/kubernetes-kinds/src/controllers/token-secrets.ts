@@ -19,18 +19,18 @@ interface Options extends Omit<ControllerOptions, 'registry'> {
 
 export function runTokenSecrets({ store, clock, log, client, tokens, rootCA }: Options): () => void {
   const queue = new WorkQueue({ name: 'token-secrets', clock, log, run })
-  const note = (secret: Secret) => {
+  const trackSecret = (secret: Secret) => {
     if (secret.type === TokenSecretType) queue.add(`${secret.metadata.namespace}/${secret.metadata.name}`)
   }
   const stops = [
     store.subscribe('secrets', ({ object }) => {
-      if (object) note(object as Secret)
+      if (object) trackSecret(object as Secret)
     }),
     store.subscribe('serviceaccounts', ({ key }) => {
-      for (const secret of store.list('secrets', key.namespace) as readonly Secret[]) note(secret)
+      for (const secret of store.list('secrets', key.namespace) as readonly Secret[]) trackSecret(secret)
     }),
   ]
-  for (const secret of store.list('secrets') as readonly Secret[]) note(secret)
+  for (const secret of store.list('secrets') as readonly Secret[]) trackSecret(secret)
   return () => {
     for (const stop of stops) stop()
     queue.close()

@@ -69,14 +69,16 @@ export const validatingadmissionpolicies: BuiltinKind<ValidatingAdmissionPolicy>
       return [...errors, required('spec.validations', why), required('spec.auditAnnotations', why)]
     }
     const scope = { hasParams, variables: variables.known }
-    validations.forEach((one, index) => appendAll(errors, validationErrors(one, `spec.validations[${index}]`, scope)))
+    validations.forEach((validation, index) =>
+      appendAll(errors, validationErrors(validation, `spec.validations[${index}]`, scope)),
+    )
     if (auditAnnotations.length > 20)
       errors.push(invalid('spec.auditAnnotations', auditAnnotations, 'must not have more than 20 auditAnnotations'))
     const repeated = repeats(auditAnnotations.map(({ key }) => key))
-    auditAnnotations.forEach((one, index) => {
+    auditAnnotations.forEach((annotation, index) => {
       const field = `spec.auditAnnotations[${index}]`
-      appendAll(errors, annotationErrors(one, field, metadata.name ?? '', scope))
-      if (repeated[index]) errors.push(duplicate(`${field}.key`, one.key))
+      appendAll(errors, annotationErrors(annotation, field, metadata.name ?? '', scope))
+      if (repeated[index]) errors.push(duplicate(`${field}.key`, annotation.key))
     })
     return errors
   },
@@ -121,14 +123,14 @@ function matchErrors(match: MatchResources, field: string): FieldError[] {
     appendAll(errors, labelSelectorErrors(match[selector] as LabelSelector | undefined, `${field}.${selector}`))
   for (const rules of ['resourceRules', 'excludeResourceRules'] as const) {
     match[rules]?.forEach((rule, index) => {
-      const of = `${field}.${rules}[${index}]`
+      const rulePath = `${field}.${rules}[${index}]`
       const { resourceNames = [] } = rule
       const repeated = repeats(resourceNames)
-      resourceNames.forEach((name, place) => {
-        appendAll(errors, problems(`${of}.resourceNames[${place}]`, name, pathSegmentProblems(name)))
-        if (repeated[place]) errors.push(duplicate(`${of}.resourceNames[${place}]`, name))
+      resourceNames.forEach((name, nameIndex) => {
+        appendAll(errors, problems(`${rulePath}.resourceNames[${nameIndex}]`, name, pathSegmentProblems(name)))
+        if (repeated[nameIndex]) errors.push(duplicate(`${rulePath}.resourceNames[${nameIndex}]`, name))
       })
-      appendAll(errors, admissionRuleErrors(rule as unknown as WebhookRule, of))
+      appendAll(errors, admissionRuleErrors(rule as unknown as WebhookRule, rulePath))
     })
   }
   return errors
@@ -170,8 +172,8 @@ function validationErrors(
 ): FieldError[] {
   const errors: FieldError[] = []
   const check = (member: string, source: string, more: AdmissionScope, returns: 'bool' | 'string') => {
-    const made = admissionExpression(source, { ...scope, ...more }, [returns])
-    if (typeof made === 'string') errors.push(invalid(`${field}.${member}`, source, made))
+    const compiled = admissionExpression(source, { ...scope, ...more }, [returns])
+    if (typeof compiled === 'string') errors.push(invalid(`${field}.${member}`, source, compiled))
   }
   if (!expression?.trim()) errors.push(required(`${field}.expression`, 'expression is not specified'))
   else check('expression', expression, {}, 'bool')
@@ -198,8 +200,8 @@ function annotationErrors(
   const source = valueExpression.trim()
   if (source === '') return [...errors, required(at, 'valueExpression is not specified')]
   if (source.length > 5 * 1024) return [...errors, required(at, 'must not exceed 5120 bytes in length')]
-  const made = admissionExpression(source, scope, ['string', 'null'])
-  return typeof made === 'string' ? [...errors, invalid(at, valueExpression, made)] : errors
+  const compiled = admissionExpression(source, scope, ['string', 'null'])
+  return typeof compiled === 'string' ? [...errors, invalid(at, valueExpression, compiled)] : errors
 }
 
 function paramRefErrors({ name = '', selector, parameterNotFoundAction: action }: ParamRef): FieldError[] {

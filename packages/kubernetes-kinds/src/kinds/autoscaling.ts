@@ -44,7 +44,10 @@ const scaleDown: HPAScalingRules = { selectPolicy: 'Max', policies: [{ type: 'Pe
 const former: BuiltinKind = {
   storedAs: 'autoscaling/v2',
   convertFrom: { 'autoscaling/v2': toV1 },
-  columns: autoscalerColumns.map((column) => ({ ...column, cell: (one, now) => column.cell(inStoredForm(one), now) })),
+  columns: autoscalerColumns.map((column) => ({
+    ...column,
+    cell: (autoscaler, now) => column.cell(inStoredForm(autoscaler), now),
+  })),
   default(autoscaler) {
     // Defaults are set in the storage version.
     toV2(autoscaler)

@@ -83,16 +83,16 @@ export function componentName(group: string, version: string, kind: string): str
 
 /** The named schemas and all schemas that they refer to, by name. */
 export function closureOf(names: Iterable<string>): Map<string, Component> {
-  const found = new Map<string, Component>()
+  const components = new Map<string, Component>()
   const visit = (name: string): void => {
-    if (found.has(name)) return
+    if (components.has(name)) return
     const component = componentOf(name)
     if (!component) throw new TypeError(`no built-in schema ${name}`)
-    found.set(name, component)
+    components.set(name, component)
     for (const other of referencesOf(component)) visit(other)
   }
   for (const name of names) visit(name)
-  return found
+  return components
 }
 
 function* referencesOf({ $ref, allOf = [], items, properties = {}, additionalProperties }: Component): Iterable<string> {
@@ -100,7 +100,7 @@ function* referencesOf({ $ref, allOf = [], items, properties = {}, additionalPro
   const below = [...allOf, ...Object.values(properties)]
   if (items) below.push(items)
   if (typeof additionalProperties === 'object') below.push(additionalProperties)
-  for (const one of below) yield* referencesOf(one)
+  for (const inner of below) yield* referencesOf(inner)
 }
 
 /**
@@ -148,7 +148,8 @@ function resolve(component: Component): JSONSchema {
   const schema: JSONSchema = rest
   if (oneOf) schema['x-kubernetes-int-or-string'] = true
   if (items) schema.items = resolve(items)
-  if (properties) schema.properties = Object.fromEntries(Object.entries(properties).map(([name, one]) => [name, resolve(one)]))
+  if (properties)
+    schema.properties = Object.fromEntries(Object.entries(properties).map(([name, property]) => [name, resolve(property)]))
   if (additionalProperties !== undefined) {
     schema.additionalProperties = typeof additionalProperties === 'object' ? resolve(additionalProperties) : additionalProperties
   }
@@ -169,13 +170,13 @@ export function blankOf(name: string): object {
   blanks.set(name, blank)
   const { properties = {}, required = [] } = componentOf(name) ?? {}
   const go = goFields(name)
-  for (const [field, { $ref, allOf, type, default: given }] of Object.entries(properties)) {
+  for (const [field, { $ref, allOf, type, default: defaultValue }] of Object.entries(properties)) {
     const target = $ref ?? allOf?.[0]?.$ref
-    if (given === '' || given === 0 || given === false) Object.assign(blank, { [field]: given })
-    else if (isStruct(given)) Object.assign(blank, { [field]: target === undefined ? {} : blankOf(nameIn(target)) })
+    if (defaultValue === '' || defaultValue === 0 || defaultValue === false) Object.assign(blank, { [field]: defaultValue })
+    else if (isStruct(defaultValue)) Object.assign(blank, { [field]: target === undefined ? {} : blankOf(nameIn(target)) })
     else if (
       (required.includes(field) || go.get(field) === 'shown') &&
-      given === undefined &&
+      defaultValue === undefined &&
       (type === 'array' || type === 'object')
     )
       Object.assign(blank, { [field]: null })
@@ -184,7 +185,7 @@ export function blankOf(name: string): object {
 }
 const blanks = new Map<string, object>()
 
-const isStruct = (given: unknown): boolean => typeof given === 'object' && given !== null && Object.keys(given).length === 0
+const isStruct = (value: unknown): boolean => typeof value === 'object' && value !== null && Object.keys(value).length === 0
 
 /** Name of the schema that a schema refers to, if it consists of a reference. */
 export function targetOf({ $ref, allOf }: Component): string | undefined {

@@ -100,7 +100,7 @@ function stateOf(types: readonly string[], isIssued: boolean): string {
 }
 
 const ofType = (conditions: readonly Condition[] | undefined, type: string): Condition[] =>
-  (conditions ?? []).filter((one) => one.type === type)
+  (conditions ?? []).filter((condition) => condition.type === type)
 
 /** Issuers of certificates cannot change approvals. */
 function keepDecisions({ status }: CertificateSigningRequest, { status: old }: CertificateSigningRequest): void {
@@ -108,7 +108,7 @@ function keepDecisions({ status }: CertificateSigningRequest, { status: old }: C
     const before = ofType(old.conditions, type)
     if (before.length !== ofType(status.conditions, type).length) continue
     let next = 0
-    status.conditions = (status.conditions ?? []).map((one) => (one.type === type ? before[next++]! : one))
+    status.conditions = (status.conditions ?? []).map((condition) => (condition.type === type ? before[next++]! : condition))
   }
   if (status.conditions?.length === 0) delete status.conditions
 }
@@ -116,9 +116,9 @@ function keepDecisions({ status }: CertificateSigningRequest, { status: old }: C
 function setTimes({ status }: CertificateSigningRequest, { status: old }: CertificateSigningRequest, now: string): void {
   if (!status.conditions) return
   const keyOf = ({ type, status }: { type: string; status: string }) => JSON.stringify([type, status])
-  const known = new Map((old.conditions ?? []).toReversed().map((one) => [keyOf(one), one]))
+  const oldConditions = new Map((old.conditions ?? []).toReversed().map((oldCondition) => [keyOf(oldCondition), oldCondition]))
   status.conditions = status.conditions.map((condition) => {
-    const before = known.get(keyOf(condition))
+    const before = oldConditions.get(keyOf(condition))
     return {
       ...condition,
       lastUpdateTime: condition.lastUpdateTime ?? now,
@@ -187,7 +187,7 @@ function signerErrors(path: string, signer: string): FieldError[] {
     return [invalid(path, signer, "must be a fully qualified domain and path of the form 'example.com/signer-name'")]
   }
   const labelled = (value: string, problemsOf: (label: string) => string[]): FieldError[] => {
-    const label = value.split('.').find((one) => problemsOf(one).length > 0)
+    const label = value.split('.').find((part) => problemsOf(part).length > 0)
     if (label === undefined) return []
     return problemsOf(label).map((why) => invalid(path, value, `validating label ${JSON.stringify(label)}: ${why}`))
   }
@@ -208,11 +208,11 @@ function conditionErrors(conditions: readonly Condition[], old: readonly Conditi
   const decisions = new Set<string>()
   const isContradictory = ofType(old, 'Approved').length > 0 && ofType(old, 'Denied').length > 0
   for (const [index, { type, status }] of conditions.entries()) {
-    const here = `${path}[${index}]`
-    if (!type) errors.push(required(`${here}.type`))
+    const conditionPath = `${path}[${index}]`
+    if (!type) errors.push(required(`${conditionPath}.type`))
     const allowed = ['Approved', 'Denied', 'Failed'].includes(type) ? ['True'] : States
-    if (!status) errors.push(required(`${here}.status`))
-    else if (!allowed.includes(status)) errors.push(notSupported(`${here}.status`, status, allowed))
+    if (!status) errors.push(required(`${conditionPath}.status`))
+    else if (!allowed.includes(status)) errors.push(notSupported(`${conditionPath}.status`, status, allowed))
     if (type !== 'Approved' && type !== 'Denied') continue
     if (!isContradictory && decisions.has(type === 'Approved' ? 'Denied' : 'Approved')) {
       errors.push(invalid(path, type, 'Approved and Denied conditions are mutually exclusive'))

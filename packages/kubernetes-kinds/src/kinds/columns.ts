@@ -43,8 +43,8 @@ export const pairs = (labels: unknown): string =>
   )
 
 /** A column with a label selector, in the form of a query. */
-export const selectorColumn = (of: (object: UnknownObject) => unknown): PrinterColumn =>
-  wide('Selector', (object) => selectorText(of(object)))
+export const selectorColumn = (selectorOf: (object: UnknownObject) => unknown): PrinterColumn =>
+  wide('Selector', (object) => selectorText(selectorOf(object)))
 
 export function selectorText(selector: unknown): string {
   if (!selector) return '<none>'
@@ -55,10 +55,10 @@ export function selectorText(selector: unknown): string {
 /** Names and images of the containers of a pod template. */
 export function containerColumns(...template: string[]): PrinterColumn[] {
   const path = template.length > 0 ? template : ['spec', 'template']
-  const of = (o: UnknownObject, member: string) =>
+  const valuesOfContainers = (o: UnknownObject, member: string) =>
     // oxlint-disable-next-line capstan/no-spread-arguments -- a path in the source
     list<Record<string, string>>(o, ...path, 'spec', 'containers')
       .map((container) => container[member] ?? '')
       .join(',')
-  return [wide('Containers', (o) => of(o, 'name')), wide('Images', (o) => of(o, 'image'))]
+  return [wide('Containers', (o) => valuesOfContainers(o, 'name')), wide('Images', (o) => valuesOfContainers(o, 'image'))]
 }

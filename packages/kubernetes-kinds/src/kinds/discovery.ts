@@ -76,7 +76,9 @@ function endpointErrors(endpoints: readonly Endpoint[], type: string): FieldErro
     return [
       ...(addresses?.length ? [] : [required(`${path}.addresses`, 'must contain at least 1 address')]),
       ...noMoreThan(`${path}.addresses`, addresses, MaxAddresses),
-      ...(addresses ?? []).flatMap((address, place) => addressOfTypeErrors(type, `${path}.addresses`, place, address)),
+      ...(addresses ?? []).flatMap((address, addressIndex) =>
+        addressOfTypeErrors(type, `${path}.addresses`, addressIndex, address),
+      ),
       ...(nodeName === undefined ? [] : problems(`${path}.nodeName`, nodeName, subdomainProblems(nodeName))),
       ...noMoreThan(`${path}.deprecatedTopology`, Object.keys(deprecatedTopology ?? {}), MaxTopologyLabels),
       ...labels(`${path}.deprecatedTopology`, deprecatedTopology),
@@ -86,14 +88,14 @@ function endpointErrors(endpoints: readonly Endpoint[], type: string): FieldErro
   })
 }
 
-function addressOfTypeErrors(type: string, path: string, place: number, address: string): FieldError[] {
-  const here = `${path}[${place}]`
-  if (type === 'FQDN') return domainErrors(here, address)
+function addressOfTypeErrors(type: string, path: string, addressIndex: number, address: string): FieldError[] {
+  const addressPath = `${path}[${addressIndex}]`
+  if (type === 'FQDN') return domainErrors(addressPath, address)
   if (type !== 'IPv4' && type !== 'IPv6') return []
-  const malformed = addressErrors(here, address)
+  const malformed = addressErrors(addressPath, address)
   if (malformed.length > 0) return malformed
   const fits = type === 'IPv4' ? isIPv4(address) : isIPv6(address)
-  return [...(fits ? [] : [invalid(path, address, `must be an ${type} address`)]), ...endpointAddressErrors(here, address)]
+  return [...(fits ? [] : [invalid(path, address, `must be an ${type} address`)]), ...endpointAddressErrors(addressPath, address)]
 }
 
 /** Upstream: IsFullyQualifiedDomainName. */

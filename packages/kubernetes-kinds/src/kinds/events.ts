@@ -22,17 +22,17 @@ const events: BuiltinKind = {
     type: field('type'),
   },
   unknownFieldSelector: (name) => `field label not supported: ${name}`,
-  columns: eventColumns.map((column) => ({ ...column, cell: (event, now) => column.cell(inCoreForm(event), now) })),
+  columns: eventColumns.map((column) => ({ ...column, cell: (event, now) => column.cell(asCoreEvent(event), now) })),
   validate(event, old) {
-    const core = inCoreForm(event) as unknown as Event
+    const core = asCoreEvent(event) as unknown as Event
     return [
       ...commonErrors(core, 'reportingController'),
-      ...(old ? changedEventErrors(core, inCoreForm(old) as unknown as Event) : newEventErrors(core)),
+      ...(old ? changedEventErrors(core, asCoreEvent(old) as unknown as Event) : newEventErrors(core)),
     ]
   },
 }
 
-function inCoreForm(event: UnknownObject): UnknownObject {
+function asCoreEvent(event: UnknownObject): UnknownObject {
   const core = draft(event)
   fromNewEvent(core)
   return core

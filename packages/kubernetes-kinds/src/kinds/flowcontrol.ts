@@ -88,30 +88,30 @@ function ruleErrors(path: string, { subjects, resourceRules, nonResourceRules }:
     ...(subjects ?? []).flatMap((subject, index) => subjectErrors(`${path}.subjects[${index}]`, subject)),
     ...(isEmpty ? [required(path, 'at least one of resourceRules and nonResourceRules has to be non-empty')] : []),
     ...(resourceRules ?? []).flatMap((rule, index) => {
-      const here = `${path}.resourceRules[${index}]`
+      const rulePath = `${path}.resourceRules[${index}]`
       return [
-        ...someOf(`${here}.verbs`, rule.verbs, 'verbs must contain at least one value', 'verbs'),
-        ...someOf(`${here}.apiGroups`, rule.apiGroups, 'resource rules must supply at least one api group', 'api groups'),
-        ...someOf(`${here}.resources`, rule.resources, 'resource rules must supply at least one resource', 'resources'),
-        ...namespaceErrors(`${here}.namespaces`, rule.namespaces ?? [], rule.clusterScope === true),
+        ...someOf(`${rulePath}.verbs`, rule.verbs, 'verbs must contain at least one value', 'verbs'),
+        ...someOf(`${rulePath}.apiGroups`, rule.apiGroups, 'resource rules must supply at least one api group', 'api groups'),
+        ...someOf(`${rulePath}.resources`, rule.resources, 'resource rules must supply at least one resource', 'resources'),
+        ...namespaceErrors(`${rulePath}.namespaces`, rule.namespaces ?? [], rule.clusterScope === true),
       ]
     }),
     ...(nonResourceRules ?? []).flatMap((rule, index) => {
-      const here = `${path}.nonResourceRules[${index}]`
+      const rulePath = `${path}.nonResourceRules[${index}]`
       const none = 'nonResourceURLs must contain at least one value'
       return [
-        ...someOf(`${here}.verbs`, rule.verbs, 'verbs must contain at least one value', 'verbs'),
-        ...someOf(`${here}.nonResourceURLs`, rule.nonResourceURLs, none, 'non-resource URLs'),
+        ...someOf(`${rulePath}.verbs`, rule.verbs, 'verbs must contain at least one value', 'verbs'),
+        ...someOf(`${rulePath}.nonResourceURLs`, rule.nonResourceURLs, none, 'non-resource URLs'),
       ]
     }),
   ]
 }
 
 /** Validates a list of names, or the single entry `*` for all. */
-function someOf(path: string, values: readonly string[] = [], none: string, what: string): FieldError[] {
+function someOf(path: string, values: readonly string[] = [], none: string, noun: string): FieldError[] {
   if (values.length === 0) return [required(path, none)]
   if (values.length === 1 || !values.includes('*')) return []
-  return [invalid(path, values, `if '*' is present, must not specify other ${what}`)]
+  return [invalid(path, values, `if '*' is present, must not specify other ${noun}`)]
 }
 
 function namespaceErrors(path: string, namespaces: readonly string[], isClusterScope: boolean): FieldError[] {

@@ -21,8 +21,8 @@ export function goForm(component: string, object: { [field: string]: unknown }):
 }
 
 function formOf(name: string): Form {
-  const known = forms.get(name)
-  if (known) return known
+  const cached = forms.get(name)
+  if (cached) return cached
   const scalar = scalars[name.slice(name.lastIndexOf('.') + 1)]
   if (scalar && name.startsWith('io.k8s.apimachinery.')) {
     forms.set(name, scalar)

@@ -22,8 +22,8 @@ export function* readNulls(component: string, object: { [field: string]: unknown
 }
 
 function readerOf(name: string): Reader {
-  const known = readers.get(name)
-  if (known) return known
+  const cached = readers.get(name)
+  if (cached) return cached
   let compiled: Reader | undefined
   // Types may be recursive: the reader is registered before it is compiled.
   const reader: Reader = (value) => (compiled ??= structReader(name))(value)

@@ -28,16 +28,16 @@ function overheadErrors({ podFixed = {} }: Overhead = {}): FieldError[] {
 }
 
 function schedulingErrors({ nodeSelector, tolerations = [] }: Scheduling = {}): FieldError[] {
-  const seen = new Set<string>()
+  const seenTolerations = new Set<string>()
   return [
     ...labels('scheduling.nodeSelector', nodeSelector),
     ...tolerations.flatMap(({ key = '', operator = '', value = '', effect = '', tolerationSeconds = null }, index) => {
       const badValue = { Key: key, Operator: operator, Value: value, Effect: effect }
       const text = JSON.stringify(badValue)
-      if (seen.has(text)) {
+      if (seenTolerations.has(text)) {
         return [duplicate(`scheduling.tolerations[${index}]`, { ...badValue, TolerationSeconds: tolerationSeconds })]
       }
-      seen.add(text)
+      seenTolerations.add(text)
       return []
     }),
   ]

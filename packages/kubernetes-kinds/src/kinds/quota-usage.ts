@@ -128,8 +128,8 @@ export function usageIn(quota: ResourceQuota, { store, pending, object: write }:
 const counted = new WeakMap<object, ReadonlyMap<string, Quantity>>()
 
 function quantitiesOf(storage: string, object: KubeObject): ReadonlyMap<string, Quantity> {
-  const known = counted.get(object)
-  if (known) return known
+  const cachedUsage = counted.get(object)
+  if (cachedUsage) return cachedUsage
   const usage = usageOf(storage, object)
   const quantities = new Map(Object.entries(usage).map(([name, amount]) => [name, parseQuantity(String(amount))]))
   if (Object.isFrozen(object)) counted.set(object, quantities)

@@ -33,11 +33,11 @@ function withoutEmpty(value: unknown): unknown {
 
 /** Errors of list values that equal an earlier one. */
 export function unique(values: readonly unknown[], fieldOf: (index: number) => string): FieldError[] {
-  const seen = new Set<string>()
+  const seenKeys = new Set<string>()
   return values.flatMap((value, index) => {
     const text = writeJSON(value)
-    if (seen.has(text)) return [duplicate(fieldOf(index), value)]
-    seen.add(text)
+    if (seenKeys.has(text)) return [duplicate(fieldOf(index), value)]
+    seenKeys.add(text)
     return []
   })
 }

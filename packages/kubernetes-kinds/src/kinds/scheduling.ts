@@ -54,12 +54,12 @@ function nameErrors({ metadata: { name }, value, globalDefault = false }: Priori
     const text = `maximum allowed value of a user defined priority is ${HighestUserDefinable}`
     return value > HighestUserDefinable ? [forbidden('value', text)] : []
   }
-  const known = systemPriorityClasses.find((one) => one.name === name)
+  const systemClass = systemPriorityClasses.find((candidate) => candidate.name === name)
   const reject = (why: string) => [
     forbidden('metadata.name', `priority class names with 'system-' prefix are reserved for system use only. error: ${why}`),
   ]
-  if (!known) return reject(`${name} is not a known system priority class`)
-  if (value !== known.value) return reject(`value of ${name} PriorityClass must be ${known.value}`)
+  if (!systemClass) return reject(`${name} is not a known system priority class`)
+  if (value !== systemClass.value) return reject(`value of ${name} PriorityClass must be ${systemClass.value}`)
   return globalDefault ? reject(`globalDefault of ${name} PriorityClass must be false`) : []
 }
 

@@ -22,9 +22,9 @@ export function connect(server: ServerContext, context: RequestContext): Status 
   const { namespace, name = '' } = request
   const kind = request.subresource!.split('/')[0]!
   if (info.storage === 'services') throw unreachableService(server, context)
-  const found = stored(server, info, keyFor(info, namespace, name))
-  if (info.storage === 'nodes') throw unreachableNode(found as unknown as Node, '')
-  const pod = found as unknown as Pod
+  const object = stored(server, info, keyFor(info, namespace, name))
+  if (info.storage === 'nodes') throw unreachableNode(object as unknown as Node, '')
+  const pod = object as unknown as Pod
   if (kind === 'proxy') throw unreachablePod(pod)
 
   const container = kind === 'portforward' ? '' : containerOf(pod, request.body)
@@ -35,25 +35,27 @@ export function connect(server: ServerContext, context: RequestContext): Status 
   }
   const node = server.store.get({ resource: 'nodes', namespace: '', name: nodeName })
   if (!node) throw notFound(info, nodeName) // Upstream names the pods here, too.
-  const place = { log: 'containerLogs', portforward: 'portForward' }[kind] ?? kind
-  throw unreachableNode(node as unknown as Node, `${place}/${namespace}/${name}${container === '' ? '' : `/${container}`}`)
+  const kubeletPath = { log: 'containerLogs', portforward: 'portForward' }[kind] ?? kind
+  throw unreachableNode(node as unknown as Node, `${kubeletPath}/${namespace}/${name}${container === '' ? '' : `/${container}`}`)
 }
 
 /** @throws StatusError BadRequest when the container is ambiguous or does not exist */
 function containerOf({ metadata, spec }: Pod, body: unknown): string {
-  const wanted = isRecord(body) && typeof body.container === 'string' ? body.container : ''
+  const requestedContainer = isRecord(body) && typeof body.container === 'string' ? body.container : ''
   const containers = containersOf(spec).map(({ name }) => name)
-  if (wanted !== '') {
-    if (containers.includes(wanted)) return wanted
-    throw badRequest(`container ${wanted} is not valid for pod ${metadata.name}`)
+  if (requestedContainer !== '') {
+    if (containers.includes(requestedContainer)) return requestedContainer
+    throw badRequest(`container ${requestedContainer} is not valid for pod ${metadata.name}`)
   }
   const plain = (spec.containers ?? []).map(({ name }) => name)
   if (plain.length === 1) return plain[0]!
   const byDefault = metadata.annotations?.['kubectl.kubernetes.io/default-container']
   if (byDefault !== undefined && containers.includes(byDefault)) return byDefault
   const inits = (spec.initContainers ?? []).map(({ name }) => name)
-  const others = inits.length > 0 ? ` or one of the init containers: [${inits.join(' ')}]` : ''
-  throw badRequest(`a container name must be specified for pod ${metadata.name}, choose one of: [${plain.join(' ')}]${others}`)
+  const initContainersText = inits.length > 0 ? ` or one of the init containers: [${inits.join(' ')}]` : ''
+  throw badRequest(
+    `a container name must be specified for pod ${metadata.name}, choose one of: [${plain.join(' ')}]${initContainersText}`,
+  )
 }
 
 const KubeletPort = 10250

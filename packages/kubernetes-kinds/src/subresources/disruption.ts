@@ -64,7 +64,7 @@ function withoutDisruptions({ conditions = [], observedGeneration = 0 }: PodDisr
     reason: 'InsufficientPods',
     message: '',
   }
-  return old ? conditions.map((one) => (one === old ? condition : one)) : [...conditions, condition]
+  return old ? conditions.map((existing) => (existing === old ? condition : existing)) : [...conditions, condition]
 }
 
 const tooMany = (message: string, retryAfterSeconds?: number): StatusError =>

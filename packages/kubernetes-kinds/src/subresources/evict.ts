@@ -63,9 +63,9 @@ function evictionOf({ request: { body, name } }: RequestContext): Record<string,
   const eviction = isRecord(body) ? body : {}
   const { apiVersion = 'policy/v1', kind = 'Eviction', metadata } = eviction
   if (kind !== 'Eviction' || (apiVersion !== 'policy/v1' && apiVersion !== 'policy/v1beta1')) {
-    const [sent, version] = [String(kind), String(apiVersion)]
+    const [sentKind, version] = [String(kind), String(apiVersion)]
     throw badRequest(
-      `${sent} in version ${JSON.stringify(version.split('/').at(-1))} cannot be handled as a Eviction: no kind ${JSON.stringify(sent)} is registered for version ${JSON.stringify(version)} in scheme "${schemeName}"`,
+      `${sentKind} in version ${JSON.stringify(version.split('/').at(-1))} cannot be handled as a Eviction: no kind ${JSON.stringify(sentKind)} is registered for version ${JSON.stringify(version)} in scheme "${schemeName}"`,
     )
   }
   if (isRecord(metadata) && metadata.name === name) return eviction
@@ -83,7 +83,7 @@ async function announceEviction(
   const object = { kind: 'Eviction', apiVersion: 'policy/v1', ...eviction, metadata } as unknown as UnknownObject
   const view = {
     kind: { group: 'policy', version: 'v1', kind: 'Eviction' },
-    fromObject: (one: UnknownObject) => one,
+    fromObject: (object: UnknownObject) => object,
     applyTo() {},
   }
   await mutateWebhooks(server, context, 'CREATE', object, undefined, view)
@@ -98,7 +98,7 @@ async function checkBudget(server: ServerContext, context: RequestContext, pod: 
   const { namespace, labels, name } = pod.metadata
   const budgets = server.store
     .list('poddisruptionbudgets.policy', namespace)
-    .map((one) => one as unknown as PodDisruptionBudget)
+    .map((object) => object as unknown as PodDisruptionBudget)
     .filter(({ spec: { selector } }) => usableSelector(selector)?.matches(labels) === true)
   if (budgets.length > 1) {
     throw new StatusError('', 'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.')
@@ -132,7 +132,7 @@ async function removePod(server: ServerContext, context: RequestContext, deletio
 }
 
 function addCondition({ status }: Pod, now: string): void {
-  const others = (status.conditions ?? []).filter(({ type }) => type !== 'DisruptionTarget')
+  const otherConditions = (status.conditions ?? []).filter(({ type }) => type !== 'DisruptionTarget')
   const condition: PodCondition = {
     type: 'DisruptionTarget',
     status: 'True',
@@ -140,7 +140,7 @@ function addCondition({ status }: Pod, now: string): void {
     reason: 'EvictionByEvictionAPI',
     message: 'Eviction API: evicting',
   }
-  status.conditions = [...others, condition]
+  status.conditions = [...otherConditions, condition]
 }
 
 /** An internal write, repeated after conflicts with concurrent writes. */

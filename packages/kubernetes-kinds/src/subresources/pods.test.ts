@@ -16,7 +16,7 @@ const send = (verb: 'create' | 'get', name: string, subresource: string, body: o
   t.client.transport.send({ verb, group: '', version: 'v1', plural: 'pods', ...at(name), subresource, body }) as never
 const bind = (name: string, target: object) =>
   send('create', name, 'binding', { apiVersion: 'v1', kind: 'Binding', metadata: { name }, target })
-const left = async () => (await t.client.list(Pod, { namespace: 'default' })).items.map(({ metadata }) => metadata.name)
+const remainingPods = async () => (await t.client.list(Pod, { namespace: 'default' })).items.map(({ metadata }) => metadata.name)
 
 describe('binding', () => {
   test('assigns a pod to a node, only once', async () => {
@@ -52,7 +52,7 @@ describe('a deletion', () => {
   test('removes a pod without a node immediately', async () => {
     await t.client.create(pods, aPod('p'))
     await remove('p')
-    expect(await left()).toEqual([])
+    expect(await remainingPods()).toEqual([])
   })
 
   test('keeps a pod on a node for its grace period, which can be shortened but not extended', async () => {
@@ -64,7 +64,7 @@ describe('a deletion', () => {
     await remove('p', 100)
     expect(await marks('p')).toEqual({ after: 10_000, deletionGracePeriodSeconds: 10 })
     await remove('p', 0)
-    expect(await left()).toEqual([])
+    expect(await remainingPods()).toEqual([])
   })
 
   test('has a grace period that ends in the year 9999 at the latest', async () => {
@@ -79,14 +79,14 @@ describe('a deletion', () => {
     await t.client.create(pods, aPod('p', { nodeName: 'n' }))
     await t.client.patch(pods, at('p'), { type: 'merge', body: { status: { phase: 'Succeeded' } } }, { subresource: 'status' })
     await remove('p')
-    expect(await left()).toEqual([])
+    expect(await remainingPods()).toEqual([])
   })
 
   test('removes every pod immediately on a server without graceful deletion', async () => {
     t = await testServer({ gracefulDeletion: false })
     await t.client.create(pods, aPod('p', { nodeName: 'n' }))
     await remove('p')
-    expect(await left()).toEqual([])
+    expect(await remainingPods()).toEqual([])
   })
 })
 
@@ -151,6 +151,6 @@ test.each<[limits: object, container: object, requests: object]>([
   [{ cpu: '1', memory: '1Gi' }, { requests: { cpu: '200m' } }, { cpu: '200m', memory: '1Gi' }],
   [{ cpu: '1' }, { limits: { cpu: '300m' } }, { cpu: '300m' }],
 ])('a pod with limits %j and container resources %j requests %j', async (limits, resources, requests) => {
-  const made = await draftPod({ containers: [{ name: 'c', image: 'i', resources }], resources: { limits } })
-  expect(made).toMatchObject({ spec: { resources: { limits, requests } } })
+  const drafted = await draftPod({ containers: [{ name: 'c', image: 'i', resources }], resources: { limits } })
+  expect(drafted).toMatchObject({ spec: { resources: { limits, requests } } })
 })

@@ -124,16 +124,16 @@ function reviewToken(
 ): NonNullable<TokenReview['status']> {
   const { token = '', audiences = [] } = spec
   if (token === '') throw badRequest('token is required for TokenReview in authentication')
-  const found = authenticateToken(token, audiences.length === 0 ? apiAudiences : audiences)
-  if (found.kind === 'known') {
+  const verdict = authenticateToken(token, audiences.length === 0 ? apiAudiences : audiences)
+  if (verdict.kind === 'known') {
     return {
       authenticated: true,
-      user: userInfoOf(found.user),
-      ...(found.audiences.length === 0 ? {} : { audiences: [...found.audiences] }),
+      user: userInfoOf(verdict.user),
+      ...(verdict.audiences.length === 0 ? {} : { audiences: [...verdict.audiences] }),
     }
   }
   // Upstream: every token authenticator adds its own error text.
-  return { user: {}, error: aggregated(['invalid bearer token', ...(found.kind === 'rejected' ? [found.why] : [])]) }
+  return { user: {}, error: aggregated(['invalid bearer token', ...(verdict.kind === 'rejected' ? [verdict.why] : [])]) }
 }
 
 const userInfoOf = ({ name, uid, groups, extra = {} }: User): UserInfo => ({

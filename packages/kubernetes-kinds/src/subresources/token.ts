@@ -112,8 +112,8 @@ function bindingOf(server: ServerContext, account: ServiceAccount, reference: Bo
   const object = stored(server, info, keyFor(info, account.metadata.namespace, name)) as UnknownObject
   const { serviceAccountName, nodeName } = (object.spec ?? {}) as { serviceAccountName?: string; nodeName?: string }
   if (kind === 'Pod' && (serviceAccountName ?? '') !== account.metadata.name) {
-    const of = JSON.stringify(account.metadata.name)
-    throw badRequest(`cannot bind token for serviceaccount ${of} to pod running with different serviceaccount name.`)
+    const accountName = JSON.stringify(account.metadata.name)
+    throw badRequest(`cannot bind token for serviceaccount ${accountName} to pod running with different serviceaccount name.`)
   }
   if (uid && uid !== object.metadata.uid) {
     throw conflict(

@@ -47,9 +47,9 @@ test('checks at most 3000 pods, one of each controller before the others', () =>
 })
 
 test('stops when the time is over', () => {
-  let asked = 0
+  let checks = 0
   const pods = ['a', 'b', 'c'].map((name) => pod(name, { hostPID: true }))
-  expect(existingPodWarnings('ns', pods, baseline, () => ++asked === 2)).toEqual([
+  expect(existingPodWarnings('ns', pods, baseline, () => ++checks === 2)).toEqual([
     'new PodSecurity enforce level only checked against the first 2 of 3 existing pods',
     head,
     'a (and 1 other pod): host namespaces',

@@ -31,13 +31,13 @@ export function existingPodWarnings(namespace: string, pods: readonly Pod[], enf
 
 /** Sorts pods so that one pod of each controller precedes the others, because pods of one controller are alike. */
 function differingFirst(pods: readonly Pod[]): Pod[] {
-  const seen = new Set<string>()
+  const seenControllers = new Set<string>()
   const [first, rest]: [Pod[], Pod[]] = [[], []]
   for (const pod of pods) {
     const uid = controllerOf(pod as never)?.uid
-    if (uid === undefined || !seen.has(uid)) first.push(pod)
+    if (uid === undefined || !seenControllers.has(uid)) first.push(pod)
     else rest.push(pod)
-    if (uid !== undefined) seen.add(uid)
+    if (uid !== undefined) seenControllers.add(uid)
   }
   return [...first, ...rest]
 }
@@ -45,6 +45,6 @@ function differingFirst(pods: readonly Pod[]): Pod[] {
 /** Describes a list of pods by the first name in alphabetical order. */
 function describePods(names: readonly string[]): string {
   const name = names.reduce((first, next) => (next < first ? next : first))
-  const others = names.length - 1
-  return others === 0 ? name : `${name} (and ${others} other ${others === 1 ? 'pod' : 'pods'})`
+  const otherPods = names.length - 1
+  return otherPods === 0 ? name : `${name} (and ${otherPods} other ${otherPods === 1 ? 'pod' : 'pods'})`
 }

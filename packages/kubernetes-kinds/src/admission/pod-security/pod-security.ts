@@ -55,9 +55,9 @@ function admitPod(write: PluginWrite): void {
   if (isOpen(policy)) return
   const pod = object as unknown as Pod
   if (old && !changesContainers(pod, old as unknown as Pod)) return
-  const found = findings(pod, policy.enforce)
-  if (found.length > 0) {
-    throw forbidden(write, `violates PodSecurity "${standardText(policy.enforce)}": ${detailsOf(found)}`)
+  const violations = findings(pod, policy.enforce)
+  if (violations.length > 0) {
+    throw forbidden(write, `violates PodSecurity "${standardText(policy.enforce)}": ${detailsOf(violations)}`)
   }
   warnOf(pod, policy, warn)
 }
@@ -72,13 +72,13 @@ function admitTemplate(write: PluginWrite): void {
 }
 
 function policyOfNamespace({ store, namespace = '' }: PluginWrite): Policy | undefined {
-  const found = store.get({ resource: 'namespaces', namespace: '', name: namespace })
-  return found && policyOf(found.metadata.labels).policy
+  const storedNamespace = store.get({ resource: 'namespaces', namespace: '', name: namespace })
+  return storedNamespace && policyOf(storedNamespace.metadata.labels).policy
 }
 
 const isOpen = ({ enforce, warn }: Policy): boolean => enforce.level === 'privileged' && warn.level === 'privileged'
 
 function warnOf(pod: PodLike, { warn: standard }: Policy, warn: PluginWrite['warn']): void {
-  const found = findings(pod, standard)
-  if (found.length > 0) warn(`would violate PodSecurity "${standardText(standard)}": ${detailsOf(found)}`)
+  const violations = findings(pod, standard)
+  if (violations.length > 0) warn(`would violate PodSecurity "${standardText(standard)}": ${detailsOf(violations)}`)
 }

@@ -27,7 +27,7 @@ export function changesContainers({ spec }: Pod, { spec: old }: Pod): boolean {
     if (now.length !== then.length || now.some(({ image }, index) => image !== then[index]!.image)) return true
   }
   return (spec.ephemeralContainers ?? []).some(({ name, image }) => {
-    const before = old.ephemeralContainers?.find((one) => one.name === name)
+    const before = old.ephemeralContainers?.find((container) => container.name === name)
     return !before || before.image !== image
   })
 }

@@ -7,8 +7,8 @@ const prefix = 'pod-security.kubernetes.io/'
 /** `enforce=baseline enforce-version=v1.3` as labels. */
 const labelsOf = (text: string) =>
   Object.fromEntries(
-    text.split(' ').map((one) => {
-      const [name, value = ''] = one.split('=')
+    text.split(' ').map((label) => {
+      const [name, value = ''] = label.split('=')
       return [`${prefix}${name}`, value]
     }),
   )

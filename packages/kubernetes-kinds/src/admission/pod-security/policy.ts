@@ -26,7 +26,7 @@ const openPolicy: Policy = { enforce: anything, warn: anything }
 /** `restricted:latest` */
 export const standardText = ({ level, version }: Standard): string => `${level}:${version}`
 
-export const isStricter = (one: Level, other: Level): boolean => levels.indexOf(one) > levels.indexOf(other)
+export const isStricter = (level: Level, other: Level): boolean => levels.indexOf(level) > levels.indexOf(other)
 
 /**
  * Returns the policy of labels, even if they have errors: an unknown level enforces the strictest standard, and causes no warnings. Audit
@@ -35,12 +35,15 @@ export const isStricter = (one: Level, other: Level): boolean => levels.indexOf(
 export function policyOf(labels: Labels | undefined): { readonly policy: Policy; readonly errors: readonly FieldError[] } {
   if (!labels || !Object.keys(labels).some((name) => name.startsWith(prefix))) return { policy: openPolicy, errors: [] }
   const errors: FieldError[] = []
-  const read = <T extends string>(label: string, { known, expected }: Values<T>): { given: boolean; value: T | undefined } => {
+  const read = <T extends string>(
+    label: string,
+    { isKnown: isKnown, expected }: Values<T>,
+  ): { isSet: boolean; value: T | undefined } => {
     const text = labels[`${prefix}${label}`]
-    if (text === undefined) return { given: false, value: undefined }
-    if (known(text)) return { given: true, value: text }
+    if (text === undefined) return { isSet: false, value: undefined }
+    if (isKnown(text)) return { isSet: true, value: text }
     errors.push(invalid(`metadata.labels[${prefix}${label}]`, text, expected))
-    return { given: true, value: undefined }
+    return { isSet: true, value: undefined }
   }
   const [enforceLevel, enforceVersion] = [read('enforce', aLevel), read('enforce-version', aVersion)]
   read('audit', aLevel)
@@ -48,30 +51,30 @@ export function policyOf(labels: Labels | undefined): { readonly policy: Policy;
   const [warnLevel, warnVersion] = [read('warn', aLevel), read('warn-version', aVersion)]
 
   const enforce: Standard = {
-    level: enforceLevel.value ?? (enforceLevel.given ? 'restricted' : 'privileged'),
+    level: enforceLevel.value ?? (enforceLevel.isSet ? 'restricted' : 'privileged'),
     version: enforceVersion.value ?? latest,
   }
   const warn: Standard = { level: warnLevel.value ?? 'privileged', version: warnVersion.value ?? latest }
   // Upstream: without a label for warnings, the enforced level applies to warnings as well, since only pods, not templates, are rejected.
-  const follows = !warnLevel.given && enforceLevel.value !== undefined && enforce.level !== 'privileged'
+  const follows = !warnLevel.isSet && enforceLevel.value !== undefined && enforce.level !== 'privileged'
   if (!follows) return { policy: { enforce, warn }, errors }
   return {
-    policy: { enforce, warn: { level: enforce.level, version: warnVersion.given ? warn.version : enforce.version } },
+    policy: { enforce, warn: { level: enforce.level, version: warnVersion.isSet ? warn.version : enforce.version } },
     errors,
   }
 }
 
 interface Values<T extends string> {
-  readonly known: (text: string) => text is T
+  readonly isKnown: (text: string) => text is T
   readonly expected: string
 }
 
 const aLevel: Values<Level> = {
-  known: (text): text is Level => (levels as readonly string[]).includes(text),
+  isKnown: (text): text is Level => (levels as readonly string[]).includes(text),
   expected: `must be one of ${levels.join(', ')}`,
 }
 
 const aVersion: Values<string> = {
-  known: (text): text is string => text === latest || (/^v1\.(0|[1-9]\d*)$/.test(text) && BigInt(text.slice(3)) < 2n ** 63n),
+  isKnown: (text): text is string => text === latest || (/^v1\.(0|[1-9]\d*)$/.test(text) && BigInt(text.slice(3)) < 2n ** 63n),
   expected: 'must be "latest" or "v1.x"',
 }

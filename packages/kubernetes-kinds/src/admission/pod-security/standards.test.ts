@@ -17,7 +17,7 @@ const podOf = ({ annotations = {}, containers = [{}], init, ephemeral, ...spec }
     metadata: { annotations },
     spec: {
       ...(init ? { initContainers: [{ name: 'init', ...init }] } : {}),
-      containers: containers.map((one, index) => ({ name: 'abc'[index], ...one })),
+      containers: containers.map((container, index) => ({ name: 'abc'[index], ...container })),
       ...(ephemeral ? { ephemeralContainers: [{ name: 'debug', ...ephemeral }] } : {}),
       ...spec,
     },
@@ -41,7 +41,7 @@ const unmasked = { containers: [{ ...sc({ procMount: 'Unmasked' }) }] }
 const root = { ...good, ...sc({ runAsUser: 0, runAsNonRoot: false, seccompProfile: { type: 'Localhost' } }) }
 const windows = { os: { name: 'windows' }, ...sc({ runAsNonRoot: true }) }
 const sysctl = (name: string): Described => sc({ sysctls: [{ name, value: '1' }] })
-const asked = { livenessProbe: { httpGet: { host: 'x', port: 1 } } }
+const probeWithHost = { livenessProbe: { httpGet: { host: 'x', port: 1 } } }
 const seLinuxType = (type: string): Described => sc({ seLinuxOptions: { type } })
 const seccompKey = 'seccomp.security.alpha.kubernetes.io/pod'
 const appArmorKey = 'container.apparmor.security.beta.kubernetes.io/a'
@@ -129,7 +129,7 @@ test.each<[string, Described, string, string]>([
   ],
   [
     'a host in a probe',
-    { containers: [asked] },
+    { containers: [probeWithHost] },
     'baseline:latest',
     'probe or lifecycle host (container "a" uses probe or lifecycle host "x")',
   ],
@@ -141,7 +141,7 @@ test.each<[string, Described, string, string]>([
         { lifecycle: { preStop: { tcpSocket: { host: 'z' } } } },
         { lifecycle: { postStart: { httpGet: { host: 'y' } } } },
       ],
-      init: asked,
+      init: probeWithHost,
     },
     'baseline:latest',
     'probe or lifecycle host (containers "b", "c", "init" use probe or lifecycle hosts "x", "y", "z")',
@@ -232,7 +232,7 @@ describe('a check applies the rules of the requested version', () => {
     ['seccompProfile', 'baseline', sc({ seccompProfile: { type: 'Unconfined' } }), 'v1.18', 'v1.19'],
     ['seccompProfile', 'restricted', noSeccomp, 'v1.18', 'v1.19'],
     ['runAsUser=0', 'restricted', root, 'v1.22', 'v1.23'],
-    ['probe or lifecycle host', 'baseline', { containers: [asked] }, 'v1.33', 'v1.34'],
+    ['probe or lifecycle host', 'baseline', { containers: [probeWithHost] }, 'v1.33', 'v1.34'],
   ])('%s of %s does not report %j in %s, but in %s', (reason, level, pod, before, since) => {
     expect(reasons(level, pod, before)).not.toContain(reason)
     expect(reasons(level, pod, since)).toContain(reason)
@@ -264,8 +264,8 @@ describe('a check applies the rules of the requested version', () => {
 
   test('future versions equal the latest one', () => {
     for (const version of ['v1.35', 'v1.36', 'v1.99', 'v1.9223372036854775807']) {
-      expect(verdict({ hostPID: true, containers: [asked] }, `restricted:${version}`)).toBe(
-        verdict({ hostPID: true, containers: [asked] }, 'restricted:latest'),
+      expect(verdict({ hostPID: true, containers: [probeWithHost] }, `restricted:${version}`)).toBe(
+        verdict({ hostPID: true, containers: [probeWithHost] }, 'restricted:latest'),
       )
     }
   })

@@ -45,11 +45,11 @@ export const findings = (pod: PodLike, { level, version }: Standard): Finding[] 
   rulesOf(level, version).flatMap((rule) => rule(pod) ?? [])
 
 /** `host namespaces, privileged` */
-export const reasonsOf = (found: readonly Finding[]): string => found.map(({ reason }) => reason).join(', ')
+export const reasonsOf = (violations: readonly Finding[]): string => violations.map(({ reason }) => reason).join(', ')
 
 /** `host namespaces (hostPID=true), privileged (container "a" must not …)` */
-export const detailsOf = (found: readonly Finding[]): string =>
-  found.map(({ reason, detail }) => (detail === '' ? reason : `${reason} (${detail})`)).join(', ')
+export const detailsOf = (violations: readonly Finding[]): string =>
+  violations.map(({ reason, detail }) => (detail === '' ? reason : `${reason} (${detail})`)).join(', ')
 
 /** The latest minor version in which a rule changed. */
 const newest = largest(checks.flatMap(({ rules }) => rules.map(({ since }) => since)))

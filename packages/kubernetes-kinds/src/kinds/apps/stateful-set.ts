@@ -132,9 +132,9 @@ function asClaimed({ template, volumeClaimTemplates = [] }: StatefulSetSpec): Po
   const claimed = volumeClaimTemplates.map(({ metadata: { name } }) => name)
   if (claimed.length === 0) return { ...template, spec }
   const names = new Set(claimed)
-  const own = (spec.volumes ?? []).filter(({ name }) => !names.has(name))
+  const otherVolumes = (spec.volumes ?? []).filter(({ name }) => !names.has(name))
   const volumes = claimed.map((name) => ({ name, persistentVolumeClaim: { claimName: name } }))
-  return { ...template, spec: { ...spec, volumes: [...volumes, ...own] } }
+  return { ...template, spec: { ...spec, volumes: [...volumes, ...otherVolumes] } }
 }
 
 const changeable = [

@@ -32,16 +32,16 @@ function target(
   now: MetricStatus | undefined,
 ): string {
   if ((type === 'External' && external) || (type === 'Object' && object)) {
-    const wanted = (type === 'External' ? external! : object!).target
-    const seen = (type === 'External' ? now?.external : now?.object)?.current
-    if (wanted.averageValue !== undefined) return `${unknown(seen?.averageValue)}/${wanted.averageValue} (avg)`
-    return `${unknown(seen?.value)}/${wanted.value ?? ''}`
+    const metricTarget = (type === 'External' ? external! : object!).target
+    const measured = (type === 'External' ? now?.external : now?.object)?.current
+    if (metricTarget.averageValue !== undefined) return `${unknown(measured?.averageValue)}/${metricTarget.averageValue} (avg)`
+    return `${unknown(measured?.value)}/${metricTarget.value ?? ''}`
   }
   if (type === 'Pods' && pods) return `${unknown(now?.pods?.current.averageValue)}/${pods.target.averageValue ?? ''}`
   const source = type === 'Resource' ? resource : type === 'ContainerResource' ? containerResource : undefined
   if (!source) return '<unknown type>'
-  const seen = (type === 'Resource' ? now?.resource : now?.containerResource)?.current
+  const measured = (type === 'Resource' ? now?.resource : now?.containerResource)?.current
   const { averageValue, averageUtilization } = source.target
-  if (averageValue !== undefined) return `${source.name}: ${unknown(seen?.averageValue)}/${averageValue}`
-  return `${source.name}: ${unknown(percent(seen?.averageUtilization))}/${percent(averageUtilization) ?? '<auto>'}`
+  if (averageValue !== undefined) return `${source.name}: ${unknown(measured?.averageValue)}/${averageValue}`
+  return `${source.name}: ${unknown(percent(measured?.averageUtilization))}/${percent(averageUtilization) ?? '<auto>'}`
 }

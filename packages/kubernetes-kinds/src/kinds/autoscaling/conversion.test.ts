@@ -26,12 +26,12 @@ describe('from v2 to v1 and back', () => {
     { type: 'Object', object: { describedObject, metric, target: { type: 'AverageValue', averageValue: '10' } } },
     { type: 'External', external: { metric, target: { type: 'Value', value: '10' } } },
     { type: 'External', external: { metric, target: { type: 'AverageValue', averageValue: '10' } } },
-  ])('$type', (one) => {
-    const object = autoscaler({ metrics: [one] })
+  ])('$type', (metric) => {
+    const object = autoscaler({ metrics: [metric] })
     toV1(object)
     expect(object.spec.metrics).toBeUndefined()
     toV2(object)
-    expect(object).toEqual(autoscaler({ metrics: [one] }))
+    expect(object).toEqual(autoscaler({ metrics: [metric] }))
   })
 
   test('fields that v1 does not have become annotations', () => {
@@ -44,13 +44,13 @@ describe('from v2 to v1 and back', () => {
     }
     const conditions = [{ type: 'AbleToScale', status: 'True', lastTransitionTime: null }]
     const cpu = { type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 50 } } }
-    const made = () => autoscaler({ metrics: [cpu], behavior }, { conditions }, { annotations: { mine: 'x' } })
-    const object = made()
+    const newAutoscaler = () => autoscaler({ metrics: [cpu], behavior }, { conditions }, { annotations: { mine: 'x' } })
+    const object = newAutoscaler()
     toV1(object)
     expect(object.spec.targetCPUUtilizationPercentage).toBe(50)
     expect(Object.keys(object.metadata.annotations)).toEqual(['mine', `${prefix}conditions`, `${prefix}behavior`])
     toV2(object)
-    expect(object).toEqual(made())
+    expect(object).toEqual(newAutoscaler())
   })
 })
 

@@ -6,7 +6,7 @@ import { isRecord, type UnknownObject } from '@capstan/kube'
 import type { MetricSpec } from '../schemas/types.ts'
 
 const prefix = 'autoscaling.alpha.kubernetes.io/'
-const kept = {
+const annotationNames = {
   metrics: `${prefix}metrics`,
   current: `${prefix}current-metrics`,
   conditions: `${prefix}conditions`,
@@ -28,7 +28,7 @@ export function toV1(autoscaler: UnknownObject): void {
   const isCPU = ({ type, resource }: Fields) =>
     type === 'Resource' && resource?.name === 'cpu' && resource.target.averageUtilization !== undefined
   const cpu = metrics.find(isCPU)
-  const others = metrics.filter((metric: Fields) => !isCPU(metric))
+  const otherMetrics = metrics.filter((metric: Fields) => !isCPU(metric))
   const current = (currentMetrics ?? []).findLast(
     ({ type, resource }: Fields) =>
       type === 'Resource' && resource?.name === 'cpu' && resource.current.averageUtilization !== undefined,
@@ -39,11 +39,12 @@ export function toV1(autoscaler: UnknownObject): void {
     ...status,
     ...(current ? { currentCPUUtilizationPercentage: current.resource.current.averageUtilization } : {}),
   }
-  const annotations = withoutKept(autoscaler)
-  if (others.length > 0) annotations[kept.metrics] = JSON.stringify(others.map((one: Fields) => specToV1(one)))
-  if (currentMetrics?.length > 0) annotations[kept.current] = JSON.stringify(currentMetrics.map(statusToV1))
-  if (conditions.length > 0) annotations[kept.conditions] = JSON.stringify(conditions)
-  if (behavior) annotations[kept.behavior] = JSON.stringify(behaviorToGo(behavior))
+  const annotations = withoutV1Annotations(autoscaler)
+  if (otherMetrics.length > 0)
+    annotations[annotationNames.metrics] = JSON.stringify(otherMetrics.map((metric: Fields) => specToV1(metric)))
+  if (currentMetrics?.length > 0) annotations[annotationNames.current] = JSON.stringify(currentMetrics.map(statusToV1))
+  if (conditions.length > 0) annotations[annotationNames.conditions] = JSON.stringify(conditions)
+  if (behavior) annotations[annotationNames.behavior] = JSON.stringify(behaviorToGo(behavior))
   setAnnotations(autoscaler, annotations)
 }
 
@@ -53,12 +54,12 @@ export function toV2(autoscaler: UnknownObject): void {
   const { currentCPUUtilizationPercentage: now, ...status } = (autoscaler.status ?? {}) as Fields
   const { annotations = {} } = autoscaler.metadata
   const metrics = [
-    ...(parseAnnotation(annotations[kept.metrics], listOf(specToV2)) ?? []),
+    ...(parseAnnotation(annotations[annotationNames.metrics], listOf(specToV2)) ?? []),
     ...(target === undefined ? [] : [defaultMetric(target)]),
   ]
-  const behavior = parseAnnotation(annotations[kept.behavior], behaviorFromGo)
-  const current = parseAnnotation(annotations[kept.current], listOf(statusToV2))
-  const conditions = parseAnnotation(annotations[kept.conditions], listOf(conditionOf))
+  const behavior = parseAnnotation(annotations[annotationNames.behavior], behaviorFromGo)
+  const current = parseAnnotation(annotations[annotationNames.current], listOf(statusToV2))
+  const conditions = parseAnnotation(annotations[annotationNames.conditions], listOf(conditionOf))
   autoscaler.spec = {
     ...spec,
     metrics: metrics.length > 0 ? metrics : [defaultMetric()],
@@ -71,11 +72,11 @@ export function toV2(autoscaler: UnknownObject): void {
     ...(conditions ? { conditions } : {}),
   }
   if ((autoscaler.status as Fields).currentReplicas === 0) delete (autoscaler.status as Fields).currentReplicas
-  setAnnotations(autoscaler, withoutKept(autoscaler))
+  setAnnotations(autoscaler, withoutV1Annotations(autoscaler))
 }
 
-function withoutKept({ metadata }: UnknownObject): { [key: string]: string } {
-  const names = new Set(Object.values(kept))
+function withoutV1Annotations({ metadata }: UnknownObject): { [key: string]: string } {
+  const names = new Set(Object.values(annotationNames))
   return Object.fromEntries(Object.entries(metadata.annotations ?? {}).filter(([key]) => !names.has(key)))
 }
 
@@ -94,15 +95,15 @@ function parseAnnotation<T>(text: string | undefined, read: (value: Fields) => T
 }
 
 const listOf =
-  (read: (one: Fields) => Fields) =>
+  (read: (fields: Fields) => Fields) =>
   (list: Fields): Fields[] => {
     if (!Array.isArray(list)) throw new TypeError('expected a list')
     return list.map(read)
   }
 
-function conditionOf(one: Fields): Fields {
-  if (!isRecord(one)) throw new TypeError('expected a condition')
-  return one
+function conditionOf(condition: Fields): Fields {
+  if (!isRecord(condition)) throw new TypeError('expected a condition')
+  return condition
 }
 
 /** Drops undefined members, as JSON does. */
@@ -116,15 +117,15 @@ const referenceOf = ({ kind, name, apiVersion }: Fields): Fields => withoutUndef
 type Sources = { readonly [source in 'object' | 'pods' | 'resource' | 'external']: (fields: Fields) => Fields }
 
 const metric =
-  (of: Sources) =>
+  (sources: Sources) =>
   ({ type, object, pods, resource, containerResource, external }: Fields): Fields =>
     withoutUndefined({
       type,
-      object: object && withoutUndefined(of.object(object)),
-      pods: pods && withoutUndefined(of.pods(pods)),
-      resource: resource && withoutUndefined(of.resource(resource)),
-      containerResource: containerResource && withoutUndefined(of.resource(containerResource)),
-      external: external && withoutUndefined(of.external(external)),
+      object: object && withoutUndefined(sources.object(object)),
+      pods: pods && withoutUndefined(sources.pods(pods)),
+      resource: resource && withoutUndefined(sources.resource(resource)),
+      containerResource: containerResource && withoutUndefined(sources.resource(containerResource)),
+      external: external && withoutUndefined(sources.external(external)),
     })
 
 const specToV1 = metric({
@@ -235,17 +236,17 @@ const statusToV2 = metric({
 
 /** Upstream writes this annotation with the field names of its Go structs. */
 function behaviorToGo(behavior: Fields): Fields {
-  const rules = (one: Fields | undefined): Fields | null =>
-    one
+  const rules = (scalingRules: Fields | undefined): Fields | null =>
+    scalingRules
       ? {
-          StabilizationWindowSeconds: one.stabilizationWindowSeconds ?? null,
-          SelectPolicy: one.selectPolicy ?? null,
-          Policies: one.policies?.map((policy: Fields) => ({
+          StabilizationWindowSeconds: scalingRules.stabilizationWindowSeconds ?? null,
+          SelectPolicy: scalingRules.selectPolicy ?? null,
+          Policies: scalingRules.policies?.map((policy: Fields) => ({
             Type: policy.type,
             Value: policy.value,
             PeriodSeconds: policy.periodSeconds,
           })),
-          Tolerance: one.tolerance ?? null,
+          Tolerance: scalingRules.tolerance ?? null,
         }
       : null
   return { ScaleUp: rules(behavior.scaleUp), ScaleDown: rules(behavior.scaleDown) }
@@ -253,17 +254,17 @@ function behaviorToGo(behavior: Fields): Fields {
 
 function behaviorFromGo(behavior: Fields): Fields {
   if (behavior === null || typeof behavior !== 'object') throw new TypeError('expected rules')
-  const rules = (one: Fields | null | undefined): Fields | undefined =>
-    one
+  const rules = (scalingRules: Fields | null | undefined): Fields | undefined =>
+    scalingRules
       ? withoutUndefined({
-          stabilizationWindowSeconds: one.StabilizationWindowSeconds ?? undefined,
-          selectPolicy: one.SelectPolicy ?? undefined,
-          policies: one.Policies?.map((policy: Fields) => ({
+          stabilizationWindowSeconds: scalingRules.StabilizationWindowSeconds ?? undefined,
+          selectPolicy: scalingRules.SelectPolicy ?? undefined,
+          policies: scalingRules.Policies?.map((policy: Fields) => ({
             type: policy.Type,
             value: policy.Value,
             periodSeconds: policy.PeriodSeconds,
           })),
-          tolerance: one.Tolerance ?? undefined,
+          tolerance: scalingRules.Tolerance ?? undefined,
         })
       : undefined
   return withoutUndefined({ scaleUp: rules(behavior.ScaleUp), scaleDown: rules(behavior.ScaleDown) })

@@ -118,14 +118,16 @@ function sourceErrors(path: string, metric: MetricSpec, source: (typeof sources)
     }
     case 'external': {
       const { metric: identifier, target } = metric.external!
-      const both = target.value !== undefined && target.averageValue !== undefined
+      const hasBothValues = target.value !== undefined && target.averageValue !== undefined
       return [
         ...identifierErrors(`${path}.metric`, identifier),
         ...targetErrors(`${path}.target`, target),
         ...(target.value === undefined && target.averageValue === undefined
           ? [required(average, 'must set either a target value for metric or a per-pod target')]
           : []),
-        ...(both ? [forbidden(`${path}.target.value`, 'may not set both a target value for metric and a per-pod target')] : []),
+        ...(hasBothValues
+          ? [forbidden(`${path}.target.value`, 'may not set both a target value for metric and a per-pod target')]
+          : []),
       ]
     }
     case 'pods': {
@@ -202,12 +204,14 @@ function scalingErrors(path: string, rules: HPAScalingRules): FieldError[] {
       : [notSupported(`${path}.selectPolicy`, selectPolicy, ['Disabled', 'Max', 'Min'])]),
     ...(policies.length === 0 ? [required(`${path}.policies`, 'must specify at least one Policy')] : []),
     ...policies.flatMap(({ type, value, periodSeconds: period }, index) => {
-      const here = `${path}.policies[${index}]`
+      const policyPath = `${path}.policies[${index}]`
       return [
-        ...(['Pods', 'Percent'].includes(type) ? [] : [notSupported(`${here}.type`, type, ['Percent', 'Pods'])]),
-        ...(value > 0 ? [] : [invalid(`${here}.value`, value, 'must be greater than zero')]),
-        ...(period > 0 ? [] : [invalid(`${here}.periodSeconds`, period, 'must be greater than zero')]),
-        ...(period > MaxPeriod ? [invalid(`${here}.periodSeconds`, period, `must be less than or equal to ${MaxPeriod}`)] : []),
+        ...(['Pods', 'Percent'].includes(type) ? [] : [notSupported(`${policyPath}.type`, type, ['Percent', 'Pods'])]),
+        ...(value > 0 ? [] : [invalid(`${policyPath}.value`, value, 'must be greater than zero')]),
+        ...(period > 0 ? [] : [invalid(`${policyPath}.periodSeconds`, period, 'must be greater than zero')]),
+        ...(period > MaxPeriod
+          ? [invalid(`${policyPath}.periodSeconds`, period, `must be less than or equal to ${MaxPeriod}`)]
+          : []),
       ]
     }),
     ...(tolerance !== undefined && parseQuantity(String(tolerance)).nano < 0n

@@ -113,7 +113,7 @@ function restartErrors(path: string, { template, podFailurePolicy }: JobSpec): F
 // Policies
 
 const Actions = ['Count', 'FailIndex', 'FailJob', 'Ignore']
-const validValues = (values: readonly string[]): string => `valid values: [${values.map((one) => `"${one}"`).join(' ')}]`
+const validValues = (values: readonly string[]): string => `valid values: [${values.map((value) => `"${value}"`).join(' ')}]`
 
 function failurePolicyErrors(path: string, { podFailurePolicy, template, backoffLimitPerIndex }: JobSpec): FieldError[] {
   const rules = podFailurePolicy?.rules ?? []
@@ -164,12 +164,12 @@ function exitCodeErrors(
   const codes = values ?? []
   if (codes.length === 0) errors.push(invalid(`${path}.values`, codes, 'at least one value is required'))
   else appendAll(errors, noMoreThan(`${path}.values`, codes, 255))
-  const seen = new Set<number>()
+  const seenCodes = new Set<number>()
   for (const [index, code] of codes.entries()) {
     if (operator === 'In' && code === 0)
       errors.push(invalid(`${path}.values[${index}]`, code, 'must not be 0 for the In operator'))
-    if (seen.has(code)) errors.push(duplicate(`${path}.values[${index}]`, code))
-    seen.add(code)
+    if (seenCodes.has(code)) errors.push(duplicate(`${path}.values[${index}]`, code))
+    seenCodes.add(code)
   }
   if (codes.some((code, index) => index > 0 && codes[index - 1]! > code)) {
     errors.push(invalid(`${path}.values`, codes, 'must be ordered'))
@@ -217,8 +217,8 @@ function successRuleErrors(
     else errors.push(invalid(`${path}.succeededIndexes`, text, `error parsing succeededIndexes: ${counted.error}`))
   }
   if (count === undefined) return errors
-  const limit = (most: number, what: string) =>
-    errors.push(invalid(`${path}.succeededCount`, count, `must be less than or equal to ${most} (the number of ${what})`))
+  const limit = (most: number, noun: string) =>
+    errors.push(invalid(`${path}.succeededCount`, count, `must be less than or equal to ${most} (the number of ${noun})`))
   if (count < 0) errors.push(invalid(`${path}.succeededCount`, count, 'must be greater than or equal to 0'))
   if (count > completions) limit(completions, 'specified completions')
   if (text !== undefined && count > indexes) limit(indexes, 'indexes in the specified succeededIndexes field')

@@ -5,24 +5,24 @@ import { invalidWhole } from '../same.ts'
 import type { Job, JobStatus } from '../schemas/types.ts'
 import { commonIndex, countIndexes } from './indexes.ts'
 
-const holds = ({ conditions = [] }: JobStatus, type: string): boolean =>
-  conditions.some((one) => one.type === type && one.status === 'True')
-const isFinished = (status: JobStatus): boolean => holds(status, 'Complete') || holds(status, 'Failed')
+const hasCondition = ({ conditions = [] }: JobStatus, type: string): boolean =>
+  conditions.some((condition) => condition.type === type && condition.status === 'True')
+const isFinished = (status: JobStatus): boolean => hasCondition(status, 'Complete') || hasCondition(status, 'Failed')
 
 /** A rule applies only when the update changes one of its fields. */
 export function statusErrors({ spec, status }: Job, { status: old }: Job): FieldError[] {
   const changed = (...names: (keyof JobStatus)[]) => names.some((name) => !equal(status[name] ?? null, old[name] ?? null))
-  const changes = (type: string) => holds(status, type) !== holds(old, type)
+  const changes = (type: string) => hasCondition(status, type) !== hasCondition(old, type)
   const finishes = isFinished(status) !== isFinished(old)
   const { completionTime, startTime, active = 0, ready, terminating = 0 } = status
-  const [complete, failed] = [holds(status, 'Complete'), holds(status, 'Failed')]
+  const [complete, failed] = [hasCondition(status, 'Complete'), hasCondition(status, 'Failed')]
   const errors = nonNegative('status', status, 'active', 'succeeded', 'failed', 'ready', 'terminating')
   const conditions = (text: string) => errors.push(invalidWhole('status.conditions', text))
 
   if ((changes('Complete') || changes('Failed')) && complete && failed) {
     conditions('cannot set Complete=True and Failed=true conditions')
   }
-  if ((changes('Complete') || changes('FailureTarget')) && complete && holds(status, 'FailureTarget')) {
+  if ((changes('Complete') || changes('FailureTarget')) && complete && hasCondition(status, 'FailureTarget')) {
     conditions('cannot set Complete=True and FailureTarget=true conditions')
   }
   if (changes('Complete') || changed('completionTime')) {
@@ -37,10 +37,10 @@ export function statusErrors({ spec, status }: Job, { status: old }: Job): Field
   if (changed('startTime', 'completionTime') && startTime && completionTime && completionTime < startTime) {
     errors.push(invalid('status.completionTime', completionTime, 'must be equal to or after `startTime`'))
   }
-  if ((changes('Failed') || changed('failedIndexes')) && failed && !holds(status, 'FailureTarget')) {
+  if ((changes('Failed') || changed('failedIndexes')) && failed && !hasCondition(status, 'FailureTarget')) {
     conditions('cannot set Failed=True condition without the FailureTarget=true condition')
   }
-  if ((changes('Complete') || changes('SuccessCriteriaMet')) && complete && !holds(status, 'SuccessCriteriaMet')) {
+  if ((changes('Complete') || changes('SuccessCriteriaMet')) && complete && !hasCondition(status, 'SuccessCriteriaMet')) {
     conditions('cannot set Complete=True condition without the SuccessCriteriaMet=true condition')
   }
   if ((finishes || changed('active')) && active > 0 && isFinished(status)) {
@@ -57,9 +57,9 @@ export function statusErrors({ spec, status }: Job, { status: old }: Job): Field
   if (changed('ready', 'active') && ready !== undefined && ready > active) {
     errors.push(invalid('status.ready', ready, 'cannot set more ready pods than active'))
   }
-  if (holds(status, 'SuccessCriteriaMet')) {
+  if (hasCondition(status, 'SuccessCriteriaMet')) {
     if (failed) conditions('cannot set SuccessCriteriaMet=True and Failed=true conditions')
-    if (holds(status, 'FailureTarget')) conditions('cannot set SuccessCriteriaMet=True and FailureTarget=true conditions')
+    if (hasCondition(status, 'FailureTarget')) conditions('cannot set SuccessCriteriaMet=True and FailureTarget=true conditions')
   }
   return [...errors, ...transitionErrors(spec, status, old)]
 }
@@ -101,7 +101,7 @@ function indexErrors(
 function transitionErrors(spec: Job['spec'], status: JobStatus, old: JobStatus): FieldError[] {
   const errors: FieldError[] = []
   for (const type of ['Failed', 'Complete', 'FailureTarget']) {
-    if (holds(old, type) && !holds(status, type)) {
+    if (hasCondition(old, type) && !hasCondition(status, type)) {
       errors.push(invalidWhole('status.conditions', `cannot disable the terminal ${type}=True condition`))
     }
   }
@@ -115,11 +115,11 @@ function transitionErrors(spec: Job['spec'], status: JobStatus, old: JobStatus):
   if (status.completionTime && old.completionTime && status.completionTime !== old.completionTime) {
     errors.push(invalid('status.completionTime', status.completionTime, 'field is immutable'))
   }
-  const resumes = holds(old, 'Suspended') && !holds(status, 'Suspended')
+  const resumes = hasCondition(old, 'Suspended') && !hasCondition(status, 'Suspended')
   if (old.startTime && old.startTime !== status.startTime && !resumes && spec.suspend !== true) {
     errors.push(invalid('status.startTime', status.startTime, 'field is immutable for unsuspended job once set'))
   }
-  if (holds(old, 'SuccessCriteriaMet') && !holds(status, 'SuccessCriteriaMet')) {
+  if (hasCondition(old, 'SuccessCriteriaMet') && !hasCondition(status, 'SuccessCriteriaMet')) {
     errors.push(invalidWhole('status.conditions', 'cannot disable the SuccessCriteriaMet=True condition'))
   }
   return errors

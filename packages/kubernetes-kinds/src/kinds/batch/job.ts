@@ -57,8 +57,8 @@ export const jobs: BuiltinKind<Job> = {
     for (const key of uidLabels) labels[key] ??= metadata.uid!
     spec.template.metadata.labels = labels
     // Label that identifies the pods of this job.
-    const own = 'batch.kubernetes.io/controller-uid'
-    spec.selector = { ...spec.selector, matchLabels: inOrder({ [own]: metadata.uid!, ...spec.selector?.matchLabels })! }
+    const uidLabel = 'batch.kubernetes.io/controller-uid'
+    spec.selector = { ...spec.selector, matchLabels: inOrder({ [uidLabel]: metadata.uid!, ...spec.selector?.matchLabels })! }
     // The name of the job is now a label of the template. If it is invalid, it is reported there, and not copied to the job.
     if (labelValueProblems(metadata.name).length === 0) labelLikePods(job, metadata.labels)
   },
@@ -82,12 +82,12 @@ function labelLikePods({ metadata, spec }: Job, labels: { readonly [key: string]
 }
 
 function stateOf(job: UnknownObject): string {
-  const holds = (type: string) =>
-    list<JobCondition>(job, 'status', 'conditions').some((one) => one.type === type && one.status === 'True')
-  if (holds('Complete')) return 'Complete'
-  if (holds('Failed')) return 'Failed'
+  const hasCondition = (type: string) =>
+    list<JobCondition>(job, 'status', 'conditions').some((condition) => condition.type === type && condition.status === 'True')
+  if (hasCondition('Complete')) return 'Complete'
+  if (hasCondition('Failed')) return 'Failed'
   if (job.metadata.deletionTimestamp !== undefined) return 'Terminating'
-  return ['Suspended', 'FailureTarget', 'SuccessCriteriaMet'].find(holds) ?? 'Running'
+  return ['Suspended', 'FailureTarget', 'SuccessCriteriaMet'].find(hasCondition) ?? 'Running'
 }
 
 function completions(job: UnknownObject): string {
@@ -114,8 +114,8 @@ function generatedErrors({ metadata, spec }: Job): FieldError[] {
   const order = [uidLabels[0]!, nameLabels[0]!, uidLabels[1]!, nameLabels[1]!]
   const errors = order.flatMap((key) => {
     if (labels[key] === undefined) return [required(`${path}.labels`, `must be '${expected[key]}'`)]
-    const here = `${path}.labels[${key}]`
-    return labels[key] === expected[key] ? [] : [invalid(here, inOrder(labels), `must be '${expected[key]}'`)]
+    const labelPath = `${path}.labels[${key}]`
+    return labels[key] === expected[key] ? [] : [invalid(labelPath, inOrder(labels), `must be '${expected[key]}'`)]
   })
   if (usableSelector(selector)?.matches(expected) === false) {
     errors.push(invalid('spec.selector', printedSelector(selector), '`selector` not auto-generated'))
@@ -168,8 +168,8 @@ function completionErrors(spec: JobSpec, old: JobSpec): FieldError[] {
 function comparable(template: PodTemplateSpec, isMutable: boolean): object {
   if (!isMutable) return template
   const { nodeSelector: _n, tolerations: _t, schedulingGates: _g, affinity, ...spec } = template.spec
-  const containers = spec.containers?.map((one) => ({ ...one, resources: undefined }))
-  const initContainers = spec.initContainers?.map((one) => ({ ...one, resources: undefined }))
-  const { nodeAffinity: _a, ...others } = affinity ?? {}
-  return { ...spec, containers, initContainers, affinity: Object.keys(others).length > 0 ? others : undefined }
+  const containers = spec.containers?.map((container) => ({ ...container, resources: undefined }))
+  const initContainers = spec.initContainers?.map((container) => ({ ...container, resources: undefined }))
+  const { nodeAffinity: _a, ...otherAffinity } = affinity ?? {}
+  return { ...spec, containers, initContainers, affinity: Object.keys(otherAffinity).length > 0 ? otherAffinity : undefined }
 }

@@ -24,14 +24,14 @@ export function parseSigningRequest(pem: string): SigningRequest {
 
 function parseRequest(bytes: Buffer): SigningRequest {
   const [signed, algorithm, signature] = membersOf(bytes)
-  const [, subject, publicKey] = membersOf(signed!.whole)
-  const digest = digests[textOf(membersOf(algorithm!.whole)[0]!.content)]
+  const [, subject, publicKey] = membersOf(signed!.encoded)
+  const digest = digests[textOf(membersOf(algorithm!.encoded)[0]!.content)]
   if (digest === undefined) throw new Error('x509: cannot verify signature: algorithm unimplemented')
-  const key = createPublicKey({ key: publicKey!.whole, format: 'der', type: 'spki' })
+  const key = createPublicKey({ key: publicKey!.encoded, format: 'der', type: 'spki' })
   // The first byte of a bit string is the number of unused bits: zero.
-  const isSigned = verify(digest === '' ? undefined : digest, signed!.whole, key, signature!.content.subarray(1))
+  const isSigned = verify(digest === '' ? undefined : digest, signed!.encoded, key, signature!.content.subarray(1))
   if (!isSigned) throw new Error(failures[key.asymmetricKeyType ?? ''] ?? 'x509: verification failure')
-  return { organizations: valuesOf(subject!.whole, organization) }
+  return { organizations: valuesOf(subject!.encoded, organization) }
 }
 
 /** Error text of PEM that may contain several certificates; `undefined` when all are valid. */
@@ -69,14 +69,14 @@ function blocksOf(pem: string): Block[] {
 interface Element {
   readonly tag: number
   readonly content: Buffer
-  readonly whole: Buffer
+  readonly encoded: Buffer
 }
 
 /** Elements of a sequence or set. */
 function membersOf(sequence: Buffer): Element[] {
   const { content } = elementAt(sequence, 0)
   const members: Element[] = []
-  for (let offset = 0; offset < content.length; offset += members.at(-1)!.whole.length) members.push(elementAt(content, offset))
+  for (let offset = 0; offset < content.length; offset += members.at(-1)!.encoded.length) members.push(elementAt(content, offset))
   return members
 }
 
@@ -91,14 +91,14 @@ function elementAt(bytes: Buffer, offset: number): Element {
     start += size
   }
   if (start + length > bytes.length || offset >= bytes.length) throw malformed
-  return { tag: bytes[offset]!, content: bytes.subarray(start, start + length), whole: bytes.subarray(offset, start + length) }
+  return { tag: bytes[offset]!, content: bytes.subarray(start, start + length), encoded: bytes.subarray(offset, start + length) }
 }
 
 /** Values of an attribute of a name. */
 const valuesOf = (name: Buffer, attribute: string): string[] =>
   membersOf(name)
-    .flatMap(({ whole }) => membersOf(whole))
-    .map(({ whole }) => membersOf(whole))
+    .flatMap(({ encoded }) => membersOf(encoded))
+    .map(({ encoded }) => membersOf(encoded))
     .filter(([type]) => textOf(type!.content) === attribute)
     .map(([, value]) => value!.content.toString('utf8'))
 

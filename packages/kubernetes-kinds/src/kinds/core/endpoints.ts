@@ -28,11 +28,15 @@ function subsetErrors(at: string, { addresses: ready = [], notReadyAddresses = [
     appendAll(errors, addressErrors(`${at}.notReadyAddresses[${index}]`, address))
   }
   for (const [index, { name, port, protocol, appProtocol }] of ports.entries()) {
-    const here = `${at}.ports[${index}]`
-    if (name) appendAll(errors, dnsLabel(`${here}.name`, name))
-    else if (ports.length > 1) errors.push(required(`${here}.name`))
-    appendAll(errors, portNumber(`${here}.port`, port), requiredOneOf(`${here}.protocol`, protocol, ['SCTP', 'TCP', 'UDP']))
-    if (appProtocol !== undefined) appendAll(errors, qualifiedName(`${here}.appProtocol`, appProtocol))
+    const portPath = `${at}.ports[${index}]`
+    if (name) appendAll(errors, dnsLabel(`${portPath}.name`, name))
+    else if (ports.length > 1) errors.push(required(`${portPath}.name`))
+    appendAll(
+      errors,
+      portNumber(`${portPath}.port`, port),
+      requiredOneOf(`${portPath}.protocol`, protocol, ['SCTP', 'TCP', 'UDP']),
+    )
+    if (appProtocol !== undefined) appendAll(errors, qualifiedName(`${portPath}.appProtocol`, appProtocol))
   }
   return errors
 }

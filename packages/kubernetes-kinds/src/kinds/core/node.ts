@@ -75,7 +75,7 @@ const amounts = (field: string, list: { readonly [name: string]: string | number
   Object.entries(list).flatMap(([name, amount]) => resourceAmount(`${field}.${name}`, name, amount))
 
 function taintErrors(field: string, taints: readonly Taint[]): FieldError[] {
-  const seen = new Set<string>()
+  const seenTaints = new Set<string>()
   return taints.flatMap((taint, index) => {
     const { key, value = '', effect } = taint
     const at = `${field}[${index}]`
@@ -83,12 +83,12 @@ function taintErrors(field: string, taints: readonly Taint[]): FieldError[] {
     const texts = labelValueProblems(value)
     if (texts.length > 0) errors.push(invalid(`${at}.value`, value, texts.join(';')))
     appendAll(errors, requiredOneOf(`${at}.effect`, effect, TaintEffects))
-    if (seen.has(`${effect} ${key}`)) {
+    if (seenTaints.has(`${effect} ${key}`)) {
       // Upstream prints its Go struct.
       const error = duplicate(at, { Key: key, Value: value, Effect: effect, TimeAdded: taint.timeAdded ?? null })
       errors.push({ ...error, text: `${error.text}: taints must be unique by key and effect pair` })
     }
-    seen.add(`${effect} ${key}`)
+    seenTaints.add(`${effect} ${key}`)
     return errors
   })
 }
@@ -114,8 +114,10 @@ function nodeRoles({ metadata }: UnknownObject): string {
   return orNone([...roles].filter(Boolean).sort().join(','))
 }
 
-const nodeAddress = (node: UnknownObject, wanted: string): string =>
-  orNone(list<{ type: string; address: string }>(node, 'status', 'addresses').find(({ type }) => type === wanted)?.address ?? '')
+const nodeAddress = (node: UnknownObject, addressType: string): string =>
+  orNone(
+    list<{ type: string; address: string }>(node, 'status', 'addresses').find(({ type }) => type === addressType)?.address ?? '',
+  )
 
 function kernel(node: UnknownObject): string {
   const version = orUnknown(text(node, 'status', 'nodeInfo', 'kernelVersion'))

@@ -100,11 +100,11 @@ function restore(pod: Pod, old: Pod): void {
 
 /** The old containers with the resources of the new ones. */
 function withNewResources(old: readonly Container[], now: readonly Container[]): Container[] {
-  const byName = new Map(now.toReversed().map((one) => [one.name, one]))
+  const byName = new Map(now.toReversed().map((container) => [container.name, container]))
   return old.map((container) => {
-    const wanted = byName.get(container.name)
-    if (!wanted) return container
-    const { resources, resizePolicy } = wanted
+    const newContainer = byName.get(container.name)
+    if (!newContainer) return container
+    const { resources, resizePolicy } = newContainer
     return { ...container, resources, ...(resizePolicy ? { resizePolicy } : {}) }
   })
 }
@@ -114,7 +114,7 @@ export const podtemplates: BuiltinKind<PodTemplate> = {
   returnsDeleted: true,
   columns: [
     nameColumn,
-    ...containerColumns('template').map((one) => ({ ...one, priority: 0 })),
+    ...containerColumns('template').map((containerColumn) => ({ ...containerColumn, priority: 0 })),
     column('Pod Labels', (o) => pairs(at(o, 'template', 'metadata', 'labels'))),
   ],
   default: ({ template }) => defaultPodTemplate(template),

@@ -54,11 +54,11 @@ export const resourcequotas: BuiltinKind<ResourceQuota> = {
         errors.push(invalid('spec.scopes', scopes, 'unsupported scope applied to resource'))
       }
     }
-    for (const [one, other] of [
+    for (const [scope, other] of [
       ['BestEffort', 'NotBestEffort'],
       ['Terminating', 'NotTerminating'],
     ]) {
-      if (scopes.includes(one!) && scopes.includes(other!)) errors.push(invalid('spec.scopes', scopes, 'conflicting scopes'))
+      if (scopes.includes(scope!) && scopes.includes(other!)) errors.push(invalid('spec.scopes', scopes, 'conflicting scopes'))
     }
     for (const { scopeName, operator, values = [] } of spec.scopeSelector?.matchExpressions ?? []) {
       const field = 'spec.scopeSelector.matchExpressions'
@@ -109,12 +109,12 @@ function isScoped(scope: string, name: string): boolean {
 
 function quotaAmounts(field: string, amounts: Amounts = {}): FieldError[] {
   return Object.entries(amounts).flatMap(([name, amount]) => {
-    const place = `${field}[${name}]`
-    const errors = resourceName(place, name)
+    const amountPath = `${field}[${name}]`
+    const errors = resourceName(amountPath, name)
     if (!name.includes('/') && !isQuotable(name)) {
-      errors.push(invalid(place, name, 'must be a standard resource for quota'))
+      errors.push(invalid(amountPath, name, 'must be a standard resource for quota'))
     }
-    return [...errors, ...resourceAmount(place, name, amount)]
+    return [...errors, ...resourceAmount(amountPath, name, amount)]
   })
 }
 
@@ -140,7 +140,7 @@ export const limitranges: BuiltinKind<LimitRange> = {
     if (!old && !metadata.name) metadata.name = randomUUID(server.random)
   },
   validate({ spec }) {
-    const seen = new Set<string>()
+    const seenTypes = new Set<string>()
     return (spec.limits ?? []).flatMap((limit, index) => {
       const field = `spec.limits[${index}]`
       const errors = problems(`${field}.type`, limit.type, qualifiedNameProblems(limit.type))
@@ -151,8 +151,8 @@ export const limitranges: BuiltinKind<LimitRange> = {
       ) {
         errors.push(invalid(`${field}.type`, limit.type, 'must be a standard limit type or fully qualified'))
       }
-      if (seen.has(limit.type)) errors.push(duplicate(`${field}.type`, limit.type))
-      seen.add(limit.type)
+      if (seenTypes.has(limit.type)) errors.push(duplicate(`${field}.type`, limit.type))
+      seenTypes.add(limit.type)
       return [...errors, ...limitErrors(field, limit)]
     })
   },
@@ -204,25 +204,42 @@ function limitErrors(field: string, limit: LimitRangeItem): FieldError[] {
     }
     const [least, most, ratio] = [min[name], max[name], ratios[name]]
     // Limits of pods must not have defaults; another error reports them.
-    const [given, request] = isPod ? [] : [limits[name], requests[name]]
+    const [defaultLimit, defaultRequest] = isPod ? [] : [limits[name], requests[name]]
     compare('min', least, least, most, `min value ${least} is greater than max value ${most}`)
-    compare('defaultRequest', request, least, request, `min value ${least} is greater than default request value ${request}`)
-    compare('defaultRequest', request, request, most, `default request value ${request} is greater than max value ${most}`)
     compare(
       'defaultRequest',
-      request,
-      request,
-      given,
-      `default request value ${request} is greater than default limit value ${given}`,
+      defaultRequest,
+      least,
+      defaultRequest,
+      `min value ${least} is greater than default request value ${defaultRequest}`,
     )
-    compare('default', least, least, given, `min value ${least} is greater than default value ${given}`)
-    compare('default', most, given, most, `default value ${given} is greater than max value ${most}`)
+    compare(
+      'defaultRequest',
+      defaultRequest,
+      defaultRequest,
+      most,
+      `default request value ${defaultRequest} is greater than max value ${most}`,
+    )
+    compare(
+      'defaultRequest',
+      defaultRequest,
+      defaultRequest,
+      defaultLimit,
+      `default request value ${defaultRequest} is greater than default limit value ${defaultLimit}`,
+    )
+    compare('default', least, least, defaultLimit, `min value ${least} is greater than default value ${defaultLimit}`)
+    compare('default', most, defaultLimit, most, `default value ${defaultLimit} is greater than max value ${most}`)
     if (ratio !== undefined && compareAmounts(ratio, 1) < 0) {
       errors.push(invalid(`${field}.maxLimitRequestRatio[${name}]`, String(ratio), `ratio ${ratio} is less than 1`))
     }
-    if (!canOvercommit(name) && given !== undefined && request !== undefined && compareAmounts(given, request) !== 0) {
-      const text = `default value ${given} must equal to defaultRequest value ${request} in ${name}`
-      errors.push(invalid(`${field}.defaultRequest[${name}]`, String(request), text))
+    if (
+      !canOvercommit(name) &&
+      defaultLimit !== undefined &&
+      defaultRequest !== undefined &&
+      compareAmounts(defaultLimit, defaultRequest) !== 0
+    ) {
+      const text = `default value ${defaultLimit} must equal to defaultRequest value ${defaultRequest} in ${name}`
+      errors.push(invalid(`${field}.defaultRequest[${name}]`, String(defaultRequest), text))
     }
   }
   return errors

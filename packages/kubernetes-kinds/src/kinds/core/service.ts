@@ -125,10 +125,10 @@ function keepAllocated(spec: ServiceSpec, old: ServiceSpec): void {
     if (!spec.clusterIPs?.length && old.clusterIPs && spec.clusterIP === old.clusterIP) spec.clusterIPs = old.clusterIPs
   }
   if (hasNodePorts(spec) && hasNodePorts(old)) {
-    const known = new Map((old.ports ?? []).map(({ protocol, port, nodePort }) => [`${protocol} ${port}`, nodePort]))
+    const oldNodePorts = new Map((old.ports ?? []).map(({ protocol, port, nodePort }) => [`${protocol} ${port}`, nodePort]))
     const used = new Set((spec.ports ?? []).map(({ nodePort }) => nodePort))
     for (const port of spec.ports ?? []) {
-      const nodePort = known.get(`${port.protocol} ${port.port}`)
+      const nodePort = oldNodePorts.get(`${port.protocol} ${port.port}`)
       if (!port.nodePort && nodePort && !used.has(nodePort)) port.nodePort = nodePort
     }
   }
@@ -147,17 +147,17 @@ function linkAddresses(spec: ServiceSpec, old: ServiceSpec): void {
 
 /** Upstream: getServiceExternalIP. */
 function externalAddress({ spec, status }: Service): string {
-  const given = spec.externalIPs ?? []
+  const externalIPs = spec.externalIPs ?? []
   switch (spec.type) {
     case 'ExternalName':
       return spec.externalName ?? ''
     case 'LoadBalancer': {
       const addresses = (status.loadBalancer.ingress ?? []).map(({ ip, hostname }) => ip ?? hostname ?? '').filter(Boolean)
-      const all = [...addresses, ...given]
+      const all = [...addresses, ...externalIPs]
       return all.length > 0 ? all.join(',') : '<pending>'
     }
     case undefined:
     default:
-      return given.length > 0 ? given.join(',') : '<none>'
+      return externalIPs.length > 0 ? externalIPs.join(',') : '<none>'
   }
 }

@@ -173,11 +173,11 @@ function volumeErrors(spec: PersistentVolumeSpec): FieldError[] {
     if (nodeAffinity.required) appendAll(errors, validateNodeSelector('spec.nodeAffinity.required', nodeAffinity.required))
     else errors.push(required('spec.nodeAffinity.required', 'must specify required node constraints'))
   }
-  const given = sourceOf(spec) as { readonly [source: string]: object }
-  const [source, ...others] = VolumeSources.filter((one) => given[one] !== undefined)
+  const sources = sourceOf(spec) as { readonly [source: string]: object }
+  const [source, ...others] = VolumeSources.filter((candidate) => sources[candidate] !== undefined)
   if (source === undefined) errors.push(required('spec', 'must specify a volume type'))
   else {
-    const members = given[source] as { readonly [member: string]: unknown }
+    const members = sources[source] as { readonly [member: string]: unknown }
     for (const member of needed[source] ?? []) if (!members[member]) errors.push(required(`spec.${source}.${member}`))
     if (source === 'local' && !nodeAffinity?.required) {
       errors.push(required('spec.nodeAffinity', 'Local volume requires node affinity'))

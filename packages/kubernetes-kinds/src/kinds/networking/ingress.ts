@@ -97,7 +97,8 @@ function ruleErrors({ host, http }: IngressRule, index: number): FieldError[] {
   if (!http) return errors
   const { paths = [] } = http
   if (paths.length === 0) errors.push(required(`${path}.http.paths`))
-  for (const [place, one] of paths.entries()) appendAll(errors, pathErrors(`${path}.http.paths[${place}]`, one))
+  for (const [pathIndex, ingressPath] of paths.entries())
+    appendAll(errors, pathErrors(`${path}.http.paths[${pathIndex}]`, ingressPath))
   return errors
 }
 
@@ -122,7 +123,7 @@ function pathErrors(field: string, { path = '', pathType, backend }: HTTPIngress
 function tlsErrors({ hosts: names = [], secretName }: IngressTLS, index: number): FieldError[] {
   const path = `spec.tls[${index}]`
   return [
-    ...names.flatMap((host, place) => problems(`${path}.hosts[${place}]`, host, hostProblems(host))),
+    ...names.flatMap((host, hostIndex) => problems(`${path}.hosts[${hostIndex}]`, host, hostProblems(host))),
     ...(secretName ? problems(`${path}.secretName`, secretName, subdomainProblems(secretName)) : []),
   ]
 }

@@ -79,11 +79,11 @@ function ipBlockErrors(path: string, { cidr, except = [] }: IPBlock): FieldError
   const outer = parseBlock(cidr)
   if (!outer) return errors
   for (const [index, text] of except.entries()) {
-    const here = `${path}.except[${index}]`
-    appendAll(errors, blockErrors(here, text, true))
+    const exceptPath = `${path}.except[${index}]`
+    appendAll(errors, blockErrors(exceptPath, text, true))
     const inner = parseBlock(text)
     if (!inner || (contains(outer, inner.address) && inner.bits > outer.bits)) continue
-    errors.push(invalid(here, text, 'must be a strict subset of `cidr`'))
+    errors.push(invalid(exceptPath, text, 'must be a strict subset of `cidr`'))
   }
   return errors
 }

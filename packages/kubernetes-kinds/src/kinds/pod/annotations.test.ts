@@ -42,7 +42,7 @@ describe('annotations', () => {
     [{ other: 'x', [`${appArmor}a`]: '' }, { [`${appArmor}a`]: '' }, []],
   ])('an update to %j from %j is validated', (now, old, expected) => {
     const errors = annotationChanges(pod(now as {}), pod(old as {}))
-    expect(errors.map(({ text }) => text)).toEqual(expected.map((what) => `Forbidden: may not ${what}`))
+    expect(errors.map(({ text }) => text)).toEqual(expected.map((change) => `Forbidden: may not ${change}`))
   })
 })
 
@@ -94,9 +94,9 @@ describe('AppArmor profiles in annotations', () => {
     ['unconfined', withProfiles({}, { appArmorProfile: { type: 'RuntimeDefault' } }), { type: 'RuntimeDefault' }, false],
     ['unconfined', { os: { name: 'windows' } }, undefined, false],
   ])('%s on a pod with %j becomes %j', (annotation, spec, profile, warns) => {
-    const made = pod({ [`${appArmor}a`]: annotation }, spec)
-    expect(adoptAppArmorAnnotations(made)).toEqual(warns ? outdated('metadata.annotations') : [])
-    expect(made.spec.containers![0]!.securityContext?.appArmorProfile).toEqual(profile)
+    const annotatedPod = pod({ [`${appArmor}a`]: annotation }, spec)
+    expect(adoptAppArmorAnnotations(annotatedPod)).toEqual(warns ? outdated('metadata.annotations') : [])
+    expect(annotatedPod.spec.containers![0]!.securityContext?.appArmorProfile).toEqual(profile)
   })
 
   test.each<[object, boolean]>([

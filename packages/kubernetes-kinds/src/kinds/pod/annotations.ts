@@ -68,16 +68,16 @@ export function profileMismatches(field: string, { metadata: { annotations = {} 
     return []
   const errors: FieldError[] = []
   const compare = (
-    what: 'seccomp' | 'apparmor',
+    profileKind: 'seccomp' | 'apparmor',
     at: string,
     annotation: string | undefined,
     chosen: Profile | undefined,
   ): void => {
-    if (annotation === undefined || !chosen || spelled[what][chosen.type]?.includes(annotation)) return
+    if (annotation === undefined || !chosen || annotationSpellings[profileKind][chosen.type]?.includes(annotation)) return
     const isLocal = chosen.type === 'Localhost' && annotation.startsWith('localhost/')
-    if (!isLocal) errors.push(forbidden(`${at}.type`, `${what} type in annotation and field must match`))
+    if (!isLocal) errors.push(forbidden(`${at}.type`, `${profileKind} type in annotation and field must match`))
     else if (annotation !== `localhost/${chosen.localhostProfile}`) {
-      errors.push(forbidden(`${at}.localhostProfile`, `${what} profile in annotation and field must match`))
+      errors.push(forbidden(`${at}.localhostProfile`, `${profileKind} profile in annotation and field must match`))
     }
   }
   const ofPod = spec.securityContext
@@ -97,7 +97,7 @@ export function profileMismatches(field: string, { metadata: { annotations = {} 
 type Profile = { readonly type: string; readonly localhostProfile?: string }
 
 /** Names of profile types in annotations. */
-const spelled: { readonly [what in 'seccomp' | 'apparmor']: { readonly [type: string]: readonly string[] } } = {
+const annotationSpellings: { readonly [what in 'seccomp' | 'apparmor']: { readonly [type: string]: readonly string[] } } = {
   seccomp: { Unconfined: ['unconfined'], RuntimeDefault: ['runtime/default', 'docker/default'] },
   apparmor: { Unconfined: ['unconfined'], RuntimeDefault: ['runtime/default'] },
 }

@@ -25,9 +25,9 @@ function* validatePod({ metadata, spec }: Pod): Work<FieldError[]> {
   appendAll(errors, yield* validatePodSpec('spec', spec, metadata.name ?? ''))
   if (!spec.serviceAccountName) {
     for (const [index, { projected }] of (spec.volumes ?? []).entries()) {
-      for (const [place, { serviceAccountToken }] of (projected?.sources ?? []).entries()) {
+      for (const [sourceIndex, { serviceAccountToken }] of (projected?.sources ?? []).entries()) {
         if (!serviceAccountToken) continue
-        const at = `spec.volumes[${index}].projected.sources[${place}].serviceAccountToken`
+        const at = `spec.volumes[${index}].projected.sources[${sourceIndex}].serviceAccountToken`
         errors.push(forbidden(at, 'must not be specified when serviceAccountName is not set'))
       }
     }
@@ -72,8 +72,8 @@ export function* validatePodUpdate(pod: Pod, old: Pod): Work<FieldError[]> {
   }
   const [deadline, earlier] = [pod.spec.activeDeadlineSeconds, old.spec.activeDeadlineSeconds]
   if (deadline !== undefined) {
-    const found = inRange('spec.activeDeadlineSeconds', deadline, 0, 2147483647)
-    if (found.length > 0) return [...errors, ...found]
+    const rangeErrors = inRange('spec.activeDeadlineSeconds', deadline, 0, 2147483647)
+    if (rangeErrors.length > 0) return [...errors, ...rangeErrors]
     if (earlier !== undefined && earlier < deadline) {
       return [...errors, invalid('spec.activeDeadlineSeconds', deadline, 'must be less than or equal to previous value')]
     }
@@ -128,17 +128,17 @@ function gatedChanges(spec: PodSpec, allowed: PodSpec): FieldError[] {
 function tolerationChanges(spec: PodSpec, old: PodSpec): FieldError[] {
   const [now, before] = [spec.tolerations ?? [], old.tolerations ?? []]
   const without = (toleration: object) => ({ ...toleration, tolerationSeconds: undefined })
-  const kept = new Set(now.map((one) => valueKey(without(one))))
-  if (!before.every((one) => kept.has(valueKey(without(one))))) {
+  const newTolerations = new Set(now.map((toleration) => valueKey(without(toleration))))
+  if (!before.every((toleration) => newTolerations.has(valueKey(without(toleration))))) {
     return [forbidden('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds')]
   }
   return validateTolerations('spec.tolerations', now)
 }
 
 function gateChanges(spec: PodSpec, old: PodSpec): FieldError[] {
-  const known = new Set((old.schedulingGates ?? []).map(({ name }) => name))
+  const oldGates = new Set((old.schedulingGates ?? []).map(({ name }) => name))
   return (spec.schedulingGates ?? []).flatMap(({ name }, index) =>
-    known.has(name)
+    oldGates.has(name)
       ? []
       : [forbidden(`spec.schedulingGates[${index}].name`, `only deletion is allowed, but found new scheduling gate '${name}'`)],
   )
@@ -189,7 +189,7 @@ function restarts(
   { restartPolicy, containers = [], initContainers = [] }: PodSpec,
   member: string,
 ): FieldError[] {
-  const byName = new Map([...containers, ...initContainers].toReversed().map((one) => [one.name, one]))
+  const byName = new Map([...containers, ...initContainers].toReversed().map((container) => [container.name, container]))
   const live = new Set(now.filter(({ state }) => !state?.terminated).map(({ name }) => name))
   return old.flatMap(({ name, state }, index) => {
     if (!state?.terminated) return []
@@ -204,7 +204,7 @@ function restarts(
 export function* validateEphemeralContainersUpdate(pod: Pod, old: Pod): Work<FieldError[]> {
   if (old.metadata.annotations?.[Mirror] !== undefined) return [forbidden('', 'static pods do not support ephemeral containers')]
   const errors = [...(yield* validatePod(pod)), ...annotationChanges(pod, old)]
-  const byName = new Map((pod.spec.ephemeralContainers ?? []).toReversed().map((one) => [one.name, one]))
+  const byName = new Map((pod.spec.ephemeralContainers ?? []).toReversed().map((container) => [container.name, container]))
   for (const before of old.spec.ephemeralContainers ?? []) {
     const now = byName.get(before.name)
     const name = JSON.stringify(before.name)

@@ -4,18 +4,18 @@ import { type PrinterColumn, age } from '@capstan/apiserver/kinds'
 import { ageColumn, column, nameColumn, orNone, wide } from '../columns.ts'
 import type { ContainerStatus, Pod } from '../schemas/types.ts'
 
-const of = (object: UnknownObject): Pod => object as unknown as Pod
+const asPod = (object: UnknownObject): Pod => object as unknown as Pod
 
 export const podColumns: readonly PrinterColumn[] = [
   nameColumn,
-  column('Ready', (o) => summary(of(o)).ready),
-  column('Status', (o) => summary(of(o)).reason),
-  column('Restarts', (o, now) => restartsText(summary(of(o)), now)),
+  column('Ready', (o) => summary(asPod(o)).ready),
+  column('Status', (o) => summary(asPod(o)).reason),
+  column('Restarts', (o, now) => restartsText(summary(asPod(o)), now)),
   ageColumn,
-  wide('IP', (o) => orNone(of(o).status.podIPs?.[0]?.ip ?? '')),
-  wide('Node', (o) => orNone(of(o).spec.nodeName ?? '')),
-  wide('Nominated Node', (o) => orNone(of(o).status.nominatedNodeName ?? '')),
-  wide('Readiness Gates', (o) => readinessGates(of(o))),
+  wide('IP', (o) => orNone(asPod(o).status.podIPs?.[0]?.ip ?? '')),
+  wide('Node', (o) => orNone(asPod(o).spec.nodeName ?? '')),
+  wide('Nominated Node', (o) => orNone(asPod(o).status.nominatedNodeName ?? '')),
+  wide('Readiness Gates', (o) => readinessGates(asPod(o))),
 ]
 
 interface Summary {
@@ -38,13 +38,13 @@ function summary({ metadata, spec, status }: Pod): Summary {
   let restarts = { count: 0, last: '' }
   let sidecars = { count: 0, last: '' }
   let initializing = false
-  for (const [index, one] of (status.initContainerStatuses ?? []).entries()) {
-    restarts = addRestarts(restarts, one)
-    if (isSidecar(one.name)) sidecars = addRestarts(sidecars, one)
-    const { terminated, waiting } = one.state ?? {}
+  for (const [index, containerStatus] of (status.initContainerStatuses ?? []).entries()) {
+    restarts = addRestarts(restarts, containerStatus)
+    if (isSidecar(containerStatus.name)) sidecars = addRestarts(sidecars, containerStatus)
+    const { terminated, waiting } = containerStatus.state ?? {}
     if (terminated?.exitCode === 0) continue
-    if (isSidecar(one.name) && one.started) {
-      if (one.ready) ready++
+    if (isSidecar(containerStatus.name) && containerStatus.started) {
+      if (containerStatus.ready) ready++
       continue
     }
     if (terminated) reason = `Init:${endOf(terminated)}`
@@ -57,14 +57,14 @@ function summary({ metadata, spec, status }: Pod): Summary {
     restarts = sidecars
     let isRunning = false
     let failure = ''
-    for (const one of (status.containerStatuses ?? []).toReversed()) {
-      restarts = addRestarts(restarts, one)
-      const { terminated, waiting, running } = one.state ?? {}
+    for (const containerStatus of (status.containerStatuses ?? []).toReversed()) {
+      restarts = addRestarts(restarts, containerStatus)
+      const { terminated, waiting, running } = containerStatus.state ?? {}
       if (waiting?.reason) reason = waiting.reason
       else if (terminated) {
         reason = endOf(terminated)
         if (terminated.exitCode !== 0) failure = reason
-      } else if (one.ready && running) {
+      } else if (containerStatus.ready && running) {
         isRunning = true
         ready++
       }

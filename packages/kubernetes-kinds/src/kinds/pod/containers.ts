@@ -99,8 +99,8 @@ const NotEphemeral = [
 export function* validateEphemeralContainers(field: string, pod: PodContext): Work<FieldError[]> {
   const { spec } = pod
   const errors: FieldError[] = []
-  const others = new Set([...(spec.containers ?? []), ...(spec.initContainers ?? [])].map(({ name }) => name))
-  const names = new Set(others)
+  const otherNames = new Set([...(spec.containers ?? []), ...(spec.initContainers ?? [])].map(({ name }) => name))
+  const names = new Set(otherNames)
   yield* eachInPieces((spec.ephemeralContainers ?? []).entries(), ([index, container]) => {
     const at = `${field}[${index}]`
     appendAll(errors, commonErrors(at, container as unknown as Container, pod))
@@ -108,7 +108,7 @@ export function* validateEphemeralContainers(field: string, pod: PodContext): Wo
     if (names.has(container.name)) errors.push(duplicate(`${at}.name`, container.name))
     names.add(container.name)
     const target = container.targetContainerName
-    if (target !== undefined && !others.has(target)) errors.push(missing(`${at}.targetContainerName`, target))
+    if (target !== undefined && !otherNames.has(target)) errors.push(missing(`${at}.targetContainerName`, target))
     for (const member of NotEphemeral) {
       const value = container[member] as object | undefined
       if (value === undefined || Object.keys(value).length === 0) continue
@@ -168,13 +168,13 @@ function portErrors(field: string, all: readonly ContainerPort[]): FieldError[] 
 /** Upstream: AccumulateUniqueHostPorts. */
 function hostPortConflicts(field: string, containers: readonly Container[]): FieldError[] {
   const errors: FieldError[] = []
-  const taken = new Set<string>()
+  const takenPorts = new Set<string>()
   for (const [index, container] of containers.entries()) {
-    for (const [place, { protocol, hostIP = '', hostPort }] of (container.ports ?? []).entries()) {
+    for (const [portIndex, { protocol, hostIP = '', hostPort }] of (container.ports ?? []).entries()) {
       if (!hostPort) continue
       const port = `${protocol}/${hostIP}/${hostPort}`
-      if (taken.has(port)) errors.push(duplicate(`${field}[${index}].ports[${place}].hostPort`, port))
-      taken.add(port)
+      if (takenPorts.has(port)) errors.push(duplicate(`${field}[${index}].ports[${portIndex}].hostPort`, port))
+      takenPorts.add(port)
     }
   }
   return errors
@@ -322,10 +322,10 @@ function resizePolicyErrors(
   podRestartPolicy: string | undefined,
 ): FieldError[] {
   const errors: FieldError[] = []
-  const seen = new Set<string>()
+  const seenResources = new Set<string>()
   for (const { resourceName, restartPolicy: policy } of policies) {
-    if (seen.has(resourceName)) errors.push(duplicate(field, resourceName))
-    seen.add(resourceName)
+    if (seenResources.has(resourceName)) errors.push(duplicate(field, resourceName))
+    seenResources.add(resourceName)
     appendAll(errors, requiredOneOf(field, resourceName, ['cpu', 'memory']))
     appendAll(errors, requiredOneOf(field, policy, ['NotRequired', 'RestartContainer']))
     if (podRestartPolicy === 'Never' && policy !== 'NotRequired') {
@@ -342,10 +342,10 @@ function restartPolicyErrors(at: string, { restartPolicy: policy, restartPolicyR
     errors.push(required(`${at}.restartPolicy`, 'must specify restartPolicy when restart rules are used'))
   }
   for (const [index, { action, exitCodes }] of rules.entries()) {
-    const here = `${at}.restartPolicyRules[${index}]`
-    appendAll(errors, oneOf(`${here}.action`, action, ['Restart', 'RestartAllContainers']))
-    if (exitCodes) appendAll(errors, oneOf(`${here}.exitCodes.operator`, exitCodes.operator, ['In', 'NotIn']))
-    else errors.push(required(`${here}.exitCodes`, 'must be specified'))
+    const rulePath = `${at}.restartPolicyRules[${index}]`
+    appendAll(errors, oneOf(`${rulePath}.action`, action, ['Restart', 'RestartAllContainers']))
+    if (exitCodes) appendAll(errors, oneOf(`${rulePath}.exitCodes.operator`, exitCodes.operator, ['In', 'NotIn']))
+    else errors.push(required(`${rulePath}.exitCodes`, 'must be specified'))
   }
   return errors
 }
@@ -364,15 +364,15 @@ function lifecycleAndProbeErrors(
   for (const name of ['livenessProbe', 'readinessProbe', 'startupProbe'] as const) {
     const probe = container[name]
     if (!probe) continue
-    const here = `${at}.${name}`
-    appendAll(errors, probeErrors(here, probe, grace))
+    const probePath = `${at}.${name}`
+    appendAll(errors, probeErrors(probePath, probe, grace))
     if (name === 'readinessProbe') {
       const seconds = probe.terminationGracePeriodSeconds
       if (seconds !== undefined) {
-        errors.push(invalid(`${here}.terminationGracePeriodSeconds`, seconds, 'must not be set for readinessProbes'))
+        errors.push(invalid(`${probePath}.terminationGracePeriodSeconds`, seconds, 'must not be set for readinessProbes'))
       }
     } else if (probe.successThreshold !== 1) {
-      errors.push(invalid(`${here}.successThreshold`, probe.successThreshold, 'must be 1'))
+      errors.push(invalid(`${probePath}.successThreshold`, probe.successThreshold, 'must be 1'))
     }
   }
   return errors
@@ -400,9 +400,9 @@ function handlerErrors(at: string, { exec, httpGet, tcpSocket, grpc, sleep }: Ha
     ['grpc', grpc && (() => portNumber(`${at}.grpc.port`, grpc.port))],
     ['sleep', sleep && (() => sleepErrors(`${at}.sleep`, sleep.seconds, grace))],
   ]
-  const there = checks.filter(([, check]) => check)
-  if (there.length === 0) return [required(at, 'must specify a handler type')]
-  return there.flatMap(([name, check], index) =>
+  const handlers = checks.filter(([, check]) => check)
+  if (handlers.length === 0) return [required(at, 'must specify a handler type')]
+  return handlers.flatMap(([name, check], index) =>
     index === 0 ? check!() : [forbidden(`${at}.${name}`, 'may not specify more than 1 handler type')],
   )
 }
@@ -460,7 +460,7 @@ export const userId = (field: string, id: number | undefined): FieldError[] =>
 export function profile(
   at: string,
   value: { type: string; localhostProfile?: string } | undefined,
-  what: string,
+  noun: string,
   member: string,
 ): FieldError[] {
   if (!value) return []
@@ -471,14 +471,14 @@ export function profile(
   else appendAll(errors, oneOf(`${at}.type`, type, types))
   const field = `${at}.localhostProfile`
   if (type === 'Localhost') {
-    if (localhostProfile === undefined) errors.push(required(field, `must be set when ${what} type is Localhost`))
+    if (localhostProfile === undefined) errors.push(required(field, `must be set when ${noun} type is Localhost`))
     else
       appendAll(
         errors,
-        what === 'seccomp' ? descendingPath(field, localhostProfile) : appArmorNameErrors(field, localhostProfile),
+        noun === 'seccomp' ? descendingPath(field, localhostProfile) : appArmorNameErrors(field, localhostProfile),
       )
   } else if (localhostProfile !== undefined) {
-    errors.push(invalid(field, what === 'seccomp' ? value : localhostProfile, `can only be set when ${what} type is Localhost`))
+    errors.push(invalid(field, noun === 'seccomp' ? value : localhostProfile, `can only be set when ${noun} type is Localhost`))
   }
   return errors
 }

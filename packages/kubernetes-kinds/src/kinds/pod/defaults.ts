@@ -44,13 +44,13 @@ function defaultPodResources(spec: PodSpec): void {
   const { limits = {}, requests } = spec.resources ?? {}
   if (Object.keys(limits).length === 0) return
   const { resources: _, overhead: __, ...containers } = spec
-  const wanted: { [name: string]: string | number } = { ...requests }
+  const defaultedRequests: { [name: string]: string | number } = { ...requests }
   const fill = (amounts: { readonly [name: string]: string | number }, counts: RegExp) => {
-    for (const [name, amount] of Object.entries(amounts)) if (counts.test(name)) wanted[name] ??= amount
+    for (const [name, amount] of Object.entries(amounts)) if (counts.test(name)) defaultedRequests[name] ??= amount
   }
   fill(podResources(containers).requests, /^(cpu|memory)$/)
   fill(limits, /^(cpu|memory|hugepages-.*)$/)
-  spec.resources = { ...spec.resources, requests: wanted }
+  spec.resources = { ...spec.resources, requests: defaultedRequests }
 }
 
 /** All containers of a pod, of every type, in upstream's order. */

@@ -105,7 +105,7 @@ describe('errors for options for Windows', () => {
 })
 
 describe('sysctls', () => {
-  const of = (more: object, ...names: string[]) =>
+  const errorTextsOf = (more: object, ...names: string[]) =>
     sysctlErrors('s', spec({ ...more, securityContext: { sysctls: names.map((name) => ({ name })) } })).map(({ text }) => text)
   const network = "may not be specified when 'hostNetwork' is true"
   const ipc = "may not be specified when 'hostIPC' is true"
@@ -119,11 +119,11 @@ describe('sysctls', () => {
     [{ hostIPC: true }, 'fs.mqueue.x', [ipc]],
     [{ hostIPC: true }, 'kernel.sem2', []],
   ])('of a pod with %j have the expected errors for %s', (more, name, expected) => {
-    expect(of(more, name)).toEqual(expected.map((text) => `Invalid value: "${name}": ${text}`))
+    expect(errorTextsOf(more, name)).toEqual(expected.map((text) => `Invalid value: "${name}": ${text}`))
   })
 
   test('need unique and valid names', () => {
-    expect(of({}, '', 'a.b', 'a.b', 'A')).toEqual([
+    expect(errorTextsOf({}, '', 'a.b', 'a.b', 'A')).toEqual([
       'Required value',
       'Duplicate value: "a.b"',
       expect.stringMatching(/^Invalid value: "A": must have at most 253 characters and match regex /),

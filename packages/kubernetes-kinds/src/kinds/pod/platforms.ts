@@ -11,12 +11,12 @@ export function hostProcessErrors(field: string, spec: PodSpec): FieldError[] {
   const containers = placedContainers(field, spec)
   let count = 0
   for (const [at, { securityContext }] of containers) {
-    const own = securityContext?.windowsOptions?.hostProcess
-    if (own !== undefined && ofPod !== undefined && own !== ofPod) {
+    const isHostProcess = securityContext?.windowsOptions?.hostProcess
+    if (isHostProcess !== undefined && ofPod !== undefined && isHostProcess !== ofPod) {
       const text = `pod hostProcess value must be identical if both are specified, was ${ofPod}`
-      errors.push(invalid(`${at}.securityContext.windowsOptions.hostProcess`, own, text))
+      errors.push(invalid(`${at}.securityContext.windowsOptions.hostProcess`, isHostProcess, text))
     }
-    if (own ?? ofPod) count++
+    if (isHostProcess ?? ofPod) count++
   }
   if (count === 0) return errors
   if (count < containers.length) {
@@ -40,7 +40,7 @@ export function hostUsersErrors(field: string, spec: PodSpec): FieldError[] {
       volumeDevices.length > 0 ? [`${at}.volumeDevices`] : [],
     ),
   ]
-  return fields.map((one) => forbidden(one, 'when `hostUsers` is false'))
+  return fields.map((path) => forbidden(path, 'when `hostUsers` is false'))
 }
 
 const notForWindows = {
@@ -91,7 +91,7 @@ export function platformErrors(field: string, spec: PodSpec): FieldError[] {
       notForWindowsContainers.filter((name) => own[name] !== undefined).map((name) => `${at}.securityContext.${name}`),
     ),
   ]
-  return fields.map((one) => forbidden(one, 'cannot be set for a windows pod'))
+  return fields.map((path) => forbidden(path, 'cannot be set for a windows pod'))
 }
 
 export function windowsOptionErrors(field: string, options: WindowsSecurityContextOptions | undefined): FieldError[] {

@@ -122,7 +122,7 @@ export function resourceRequirements(
   if (names.some(isHugePages) && !names.some((name) => name === 'cpu' || name === 'memory')) {
     errors.push(forbidden(field, 'HugePages require cpu or memory'))
   }
-  const seen = new Set<string>()
+  const seenClaims = new Set<string>()
   for (const [index, { name, request }] of claims.entries()) {
     const at = `${field}.claims[${index}]`
     if (name === '') {
@@ -131,11 +131,11 @@ export function resourceRequirements(
     }
     const key = request === undefined ? name : `${name}/${request}`
     if (request !== undefined) appendAll(errors, dnsLabel(`${at}.request`, request))
-    if (seen.has(name) || seen.has(key)) errors.push(duplicate(at, seen.has(name) ? name : key))
-    seen.add(key)
+    if (seenClaims.has(name) || seenClaims.has(key)) errors.push(duplicate(at, seenClaims.has(name) ? name : key))
+    seenClaims.add(key)
     if (!podClaims.has(name)) {
-      const known = podClaims.size === 0 ? ' which is empty' : `: ${[...podClaims].sort().join(', ')}`
-      errors.push(missing(at, name, `must be one of the names in pod.spec.resourceClaims${known}`))
+      const knownClaims = podClaims.size === 0 ? ' which is empty' : `: ${[...podClaims].sort().join(', ')}`
+      errors.push(missing(at, name, `must be one of the names in pod.spec.resourceClaims${knownClaims}`))
     }
   }
   return errors
@@ -148,8 +148,8 @@ export function qosClass({ spec }: Pod): 'Guaranteed' | 'Burstable' | 'BestEffor
   const counted = spec.resources
     ? [spec.resources]
     : [...(spec.containers ?? []), ...(spec.initContainers ?? [])].map(({ resources }) => resources)
-  const amounts = (of: Amounts = {}) =>
-    Object.entries(of).filter(
+  const amounts = (allAmounts: Amounts = {}) =>
+    Object.entries(allAmounts).filter(
       ([name, amount]) => (name === 'cpu' || name === 'memory') && compareQuantities(parseQuantity(String(amount)), Zero) !== 0,
     )
   if (counted.every(({ limits, requests }) => amounts(limits).length + amounts(requests).length === 0)) return 'BestEffort'

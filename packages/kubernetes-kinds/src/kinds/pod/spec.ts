@@ -139,8 +139,8 @@ export function validateTolerations(field: string, tolerations: readonly Tolerat
     } else if (operator === 'Exists') {
       if (value !== '') errors.push(invalid(`${at}.operator`, value, "value must be empty when `operator` is 'Exists'"))
     } else {
-      const known = operator === 'Lt' || operator === 'Gt' ? ['Equal', 'Exists', 'Lt', 'Gt'] : ['Equal', 'Exists']
-      errors.push(notSupported(`${at}.operator`, operator, known))
+      const knownOperators = operator === 'Lt' || operator === 'Gt' ? ['Equal', 'Exists', 'Lt', 'Gt'] : ['Equal', 'Exists']
+      errors.push(notSupported(`${at}.operator`, operator, knownOperators))
     }
     if (effect !== '') appendAll(errors, oneOf(`${at}.effect`, effect, TaintEffects))
     return errors
@@ -316,23 +316,25 @@ function dnsErrors(at: string, { dnsPolicy, dnsConfig }: PodSpec): FieldError[] 
 }
 
 function schedulingGates(field: string, { schedulingGates: gates = [] }: PodSpec): FieldError[] {
-  const seen = new Set<string>()
+  const seenConditions = new Set<string>()
   return gates.flatMap(({ name }, index) => {
     const errors = qualifiedName(`${field}[${index}]`, name)
-    if (seen.has(name)) errors.push(duplicate(`${field}[${index}]`, name))
-    seen.add(name)
+    if (seenConditions.has(name)) errors.push(duplicate(`${field}[${index}]`, name))
+    seenConditions.add(name)
     return errors
   })
 }
 
 function allSpreadErrors(field: string, all: readonly TopologySpreadConstraint[]): FieldError[] {
   // Upstream reports the earlier of two equal constraints.
-  const repeated = repeats(all.map((one) => JSON.stringify([one.topologyKey, one.whenUnsatisfiable])).reverse()).reverse()
-  return all.flatMap((one, index) => spreadErrors(`${field}[${index}]`, one, repeated[index]!))
+  const repeated = repeats(
+    all.map((constraint) => JSON.stringify([constraint.topologyKey, constraint.whenUnsatisfiable])).reverse(),
+  ).reverse()
+  return all.flatMap((constraint, index) => spreadErrors(`${field}[${index}]`, constraint, repeated[index]!))
 }
 
-function spreadErrors(at: string, one: TopologySpreadConstraint, isRepeated: boolean): FieldError[] {
-  const { maxSkew, topologyKey, whenUnsatisfiable, minDomains, nodeAffinityPolicy, nodeTaintsPolicy } = one
+function spreadErrors(at: string, constraint: TopologySpreadConstraint, isRepeated: boolean): FieldError[] {
+  const { maxSkew, topologyKey, whenUnsatisfiable, minDomains, nodeAffinityPolicy, nodeTaintsPolicy } = constraint
   const errors = positive(`${at}.maxSkew`, maxSkew)
   if (!topologyKey) errors.push(required(`${at}.topologyKey`, 'can not be empty'))
   appendAll(errors, oneOf(`${at}.whenUnsatisfiable`, whenUnsatisfiable, ['DoNotSchedule', 'ScheduleAnyway']))
@@ -349,7 +351,7 @@ function spreadErrors(at: string, one: TopologySpreadConstraint, isRepeated: boo
   for (const [name, policy] of Object.entries({ nodeAffinityPolicy, nodeTaintsPolicy })) {
     if (policy !== undefined) appendAll(errors, oneOf(`${at}.${name}`, policy, ['Honor', 'Ignore']))
   }
-  return [...errors, ...labelSelector(`${at}.labelSelector`, one.labelSelector)]
+  return [...errors, ...labelSelector(`${at}.labelSelector`, constraint.labelSelector)]
 }
 
 /** Upstream: validatePodResourceClaims. */

@@ -4,18 +4,18 @@ import type { PodSpec } from '../schemas/types.ts'
 
 export function sysctlErrors(field: string, { securityContext, hostNetwork, hostIPC }: PodSpec): FieldError[] {
   const errors: FieldError[] = []
-  const seen = new Set<string>()
+  const seenNames = new Set<string>()
   for (const [index, { name }] of (securityContext?.sysctls ?? []).entries()) {
     const at = `${field}[${index}].name`
     if (!name) errors.push(required(at))
     else if (name.length > 253 || !Sysctl.test(name)) {
       errors.push(invalid(at, name, `must have at most 253 characters and match regex ${SysctlText}`))
-    } else if (seen.has(name)) errors.push(duplicate(at, name))
+    } else if (seenNames.has(name)) errors.push(duplicate(at, name))
     const dotted = dottedName(name)
     if (hostNetwork && dotted.startsWith('net.'))
       errors.push(invalid(at, name, "may not be specified when 'hostNetwork' is true"))
     else if (hostIPC && isOfIPC(dotted)) errors.push(invalid(at, name, "may not be specified when 'hostIPC' is true"))
-    seen.add(name)
+    seenNames.add(name)
   }
   return errors
 }

@@ -22,7 +22,7 @@ export function* validateVolumes(
   volumes: readonly Volume[],
   podName: string | undefined,
 ): Work<[Volumes, FieldError[]]> {
-  const known = new Map<string, Volume>()
+  const volumesByName = new Map<string, Volume>()
   const errors: FieldError[] = []
   const created = new Set(volumes.filter(({ ephemeral }) => ephemeral).map(({ name }) => `${podName}-${name}`))
   yield* eachInPieces(volumes.entries(), ([index, volume]) => {
@@ -30,8 +30,8 @@ export function* validateVolumes(
     const found = sourceErrors(at, volume)
     if (!volume.name) found.push(required(`${at}.name`))
     else appendAll(found, dnsLabel(`${at}.name`, volume.name))
-    if (known.has(volume.name)) found.push(duplicate(`${at}.name`, volume.name))
-    if (found.length === 0) known.set(volume.name, volume)
+    if (volumesByName.has(volume.name)) found.push(duplicate(`${at}.name`, volume.name))
+    if (found.length === 0) volumesByName.set(volume.name, volume)
     appendAll(errors, found)
     const claim = volume.persistentVolumeClaim?.claimName
     if (podName && claim !== undefined && created.has(claim)) {
@@ -39,7 +39,7 @@ export function* validateVolumes(
       errors.push(invalid(`${at}.persistentVolumeClaim.claimName`, claim, text))
     }
   })
-  return [known, errors]
+  return [volumesByName, errors]
 }
 
 /** In upstream's order; the first existing source counts. */
@@ -119,14 +119,14 @@ const sourceChecks = Object.entries(sources)
 
 function sourceErrors(at: string, volume: Volume): FieldError[] {
   const errors: FieldError[] = []
-  let found = false
+  let hasSource = false
   for (const [source, check] of sourceChecks) {
     if (volume[source as keyof Volume] === undefined) continue
-    if (found) errors.push(forbidden(`${at}.${source}`, 'may not specify more than 1 volume type'))
+    if (hasSource) errors.push(forbidden(`${at}.${source}`, 'may not specify more than 1 volume type'))
     else appendAll(errors, check(`${at}.${source}`, volume as Required<Volume>))
-    found = true
+    hasSource = true
   }
-  if (!found) errors.push(required(at, 'must specify a volume type'))
+  if (!hasSource) errors.push(required(at, 'must specify a volume type'))
   return errors
 }
 
@@ -158,29 +158,29 @@ const keyToPath = (at: string, { key, path, mode }: KeyToPath): FieldError[] => 
 function projectedErrors(at: string, { projected: { sources: all = [], defaultMode } }: Required<Volume>): FieldError[] {
   const errors = fileMode(`${at}.defaultMode`, defaultMode)
   const paths = new Set<string>()
-  const place = (path: string | undefined, owner: string): void => {
+  const checkPath = (path: string | undefined, owner: string): void => {
     if (!path) return
     if (paths.has(path)) errors.push(invalid(at, owner, 'conflicting duplicate paths'))
     paths.add(path)
   }
   for (const [index, source] of (all ?? []).entries()) {
-    const here = `${at}.sources[${index}]`
+    const sourcePath = `${at}.sources[${index}]`
     for (const kind of ['secret', 'configMap'] as const) {
       const from = source[kind]
       if (!from) continue
-      appendAll(errors, requiredErrors(`${here}.${kind}.name`, from.name))
+      appendAll(errors, requiredErrors(`${sourcePath}.${kind}.name`, from.name))
       for (const [item, key] of (from.items ?? []).entries()) {
-        appendAll(errors, keyToPath(`${here}.${kind}.items[${item}]`, key))
-        place(key.path, from.name ?? '')
+        appendAll(errors, keyToPath(`${sourcePath}.${kind}.items[${item}]`, key))
+        checkPath(key.path, from.name ?? '')
       }
     }
     for (const file of source.downwardAPI?.items ?? []) {
-      appendAll(errors, downwardFile(`${here}.downwardAPI`, file))
-      place(file.path, file.path)
+      appendAll(errors, downwardFile(`${sourcePath}.downwardAPI`, file))
+      checkPath(file.path, file.path)
     }
     if (source.serviceAccountToken) {
       const { expirationSeconds = 3600, path } = source.serviceAccountToken
-      const field = `${here}.serviceAccountToken.expirationSeconds`
+      const field = `${sourcePath}.serviceAccountToken.expirationSeconds`
       if (expirationSeconds < 600) {
         errors.push(invalid(field, expirationSeconds, 'may not specify a duration less than 10 minutes'))
       }
@@ -190,7 +190,7 @@ function projectedErrors(at: string, { projected: { sources: all = [], defaultMo
       appendAll(errors, path ? localPath(`${at}.path`, path) : [required(`${at}.path`)])
     }
     if (Object.keys(source).length > 1) {
-      errors.push(forbidden(here, 'may not specify more than 1 volume type per source'))
+      errors.push(forbidden(sourcePath, 'may not specify more than 1 volume type per source'))
     }
   }
   return errors

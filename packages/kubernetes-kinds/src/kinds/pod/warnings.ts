@@ -55,10 +55,10 @@ export const podWarnings = (field: string, template: Pick<PodTemplateSpec, 'meta
 ]
 
 function* take<T>(all: Iterable<T>, most: number): Generator<T> {
-  let left = most
-  for (const one of all) {
-    if (left-- <= 0) return
-    yield one
+  let remaining = most
+  for (const warning of all) {
+    if (remaining-- <= 0) return
+    yield warning
   }
 }
 
@@ -68,10 +68,10 @@ function* warningsOf(field: string, { metadata, spec }: Pick<PodTemplateSpec, 'm
   for (const label of Object.keys(spec.nodeSelector ?? {})) yield* labelWarning(`${at}.nodeSelector[${label}]`, label)
   yield* affinityWarnings(`${at}.affinity`, spec)
   for (const [index, { topologyKey, labelSelector }] of (spec.topologySpreadConstraints ?? []).entries()) {
-    const here = `${at}.topologySpreadConstraints[${index}]`
+    const constraintPath = `${at}.topologySpreadConstraints[${index}]`
     const text = deprecatedLabels[topologyKey]
-    if (text !== undefined) yield `${here}.topologyKey: ${topologyKey} is ${text}`
-    if (!labelSelector) yield `${here}.labelSelector: a null labelSelector results in matching no pod`
+    if (text !== undefined) yield `${constraintPath}.topologyKey: ${topologyKey} is ${text}`
+    if (!labelSelector) yield `${constraintPath}.labelSelector: a null labelSelector results in matching no pod`
   }
   for (const [annotation, text] of Object.entries(deprecatedAnnotations)) {
     if (metadata.annotations?.[annotation] !== undefined) yield `${below}metadata.annotations[${annotation}]: ${text}`
@@ -96,13 +96,13 @@ function* warningsOf(field: string, { metadata, spec }: Pick<PodTemplateSpec, 'm
   if (!spec.securityContext?.seccompProfile) yield* noSeccomp('seccomp.security.alpha.kubernetes.io/pod')
   const hasAnnotations = Object.keys(annotations).length > 0
   const placed = placedContainers(at, spec)
-  for (const [here, container] of placed) {
+  for (const [containerPath, container] of placed) {
     if (hasAnnotations && !container.securityContext?.seccompProfile)
       yield* noSeccomp(`container.seccomp.security.alpha.kubernetes.io/${container.name}`)
     // For pods, the copying of annotations to fields causes its own warning.
     if (hasAnnotations && field !== '') yield* appArmorWarning(`${below}metadata.annotations`, { metadata, spec }, container)
-    if (container.resources) yield* fractionWarnings(here, container)
-    if (container.env) yield* environmentWarnings(here, container)
+    if (container.resources) yield* fractionWarnings(containerPath, container)
+    if (container.env) yield* environmentWarnings(containerPath, container)
   }
   yield* portWarnings(placed)
   if ((spec.terminationGracePeriodSeconds ?? 0) < 0) {
@@ -203,8 +203,8 @@ function* portWarnings(containers: readonly Placed[]): Generator<string> {
   const repeatedNames: string[] = []
   let index = 0
   for (const [at, { ports = [] }] of containers) {
-    for (const [place, port] of ports.entries()) {
-      const field = `${at}.ports[${place}]`
+    for (const [portIndex, port] of ports.entries()) {
+      const field = `${at}.ports[${portIndex}]`
       const placed = { index: index++, field, port }
       if (port.hostIP && !port.hostPort) {
         const { name = '', containerPort, protocol, hostIP } = port

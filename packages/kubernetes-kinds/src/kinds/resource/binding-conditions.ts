@@ -9,26 +9,32 @@ export function bindingErrors(
   field: string,
   conditions: { readonly bindingConditions?: readonly string[]; readonly bindingFailureConditions?: readonly string[] },
 ): FieldError[] {
-  const { bindingConditions: wanted = [], bindingFailureConditions: failed = [] } = conditions
-  const [wantedAt, failedAt] = [`${field}.bindingConditions`, `${field}.bindingFailureConditions`]
+  const { bindingConditions: required = [], bindingFailureConditions: failed = [] } = conditions
+  const [requiredPath, failedPath] = [`${field}.bindingConditions`, `${field}.bindingFailureConditions`]
   const isRepeated = repeats(failed)
-  const isWanted = new Set(wanted)
+  const isRequired = new Set(required)
   const name = (at: string, condition: string) => problems(at, condition, labelKeyProblems(condition))
   return [
-    ...listErrors(wantedAt, wanted, MaxConditions, name),
-    ...listErrors(failedAt, failed, MaxConditions, name),
-    ...duplicateErrors(wantedAt, wanted),
+    ...listErrors(requiredPath, required, MaxConditions, name),
+    ...listErrors(failedPath, failed, MaxConditions, name),
+    ...duplicateErrors(requiredPath, required),
     ...failed.flatMap((condition, index) => [
-      ...(isRepeated[index] ? [duplicate(`${failedAt}[${index}]`, condition)] : []),
-      ...(isWanted.has(condition)
-        ? [invalid(`${failedAt}[${index}]`, condition, 'bindingFailureConditions must not overlap with bindingConditions')]
+      ...(isRepeated[index] ? [duplicate(`${failedPath}[${index}]`, condition)] : []),
+      ...(isRequired.has(condition)
+        ? [invalid(`${failedPath}[${index}]`, condition, 'bindingFailureConditions must not overlap with bindingConditions')]
         : []),
     ]),
-    ...(wanted.length === 0 && failed.length > 0
-      ? [invalid(wantedAt, conditions.bindingConditions, 'bindingConditions are required to use bindingFailureConditions')]
+    ...(required.length === 0 && failed.length > 0
+      ? [invalid(requiredPath, conditions.bindingConditions, 'bindingConditions are required to use bindingFailureConditions')]
       : []),
-    ...(failed.length === 0 && wanted.length > 0
-      ? [invalid(failedAt, conditions.bindingFailureConditions, 'bindingFailureConditions are required to use bindingConditions')]
+    ...(failed.length === 0 && required.length > 0
+      ? [
+          invalid(
+            failedPath,
+            conditions.bindingFailureConditions,
+            'bindingFailureConditions are required to use bindingConditions',
+          ),
+        ]
       : []),
   ]
 }

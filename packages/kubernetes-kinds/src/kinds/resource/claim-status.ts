@@ -46,17 +46,17 @@ const devicesOf = ({ allocation }: ResourceClaimStatus): ReadonlySet<string> =>
 /** Drops the status of devices that are no longer allocated, because drivers may not have removed it. */
 export function dropFreedDevices(status: ResourceClaimStatus, old: ResourceClaimStatus): void {
   const [had, has] = [devicesOf(old), devicesOf(status)]
-  const kept = (status.devices ?? []).filter((device) => !had.has(textOf(device)) || has.has(textOf(device)))
-  if (kept.length > 0) status.devices = kept
+  const keptDevices = (status.devices ?? []).filter((device) => !had.has(textOf(device)) || has.has(textOf(device)))
+  if (keptDevices.length > 0) status.devices = keptDevices
   else delete status.devices
 }
 
 export function claimStatusErrors({ metadata, spec, status }: ResourceClaim, { status: old }: ResourceClaim): FieldError[] {
   const { allocation } = status
-  const given = devicesOf(status)
+  const allocatedDevices = devicesOf(status)
   return [
     ...setErrors('status.reservedFor', status.reservedFor, MaxConsumers, consumerErrors, ({ uid }) => uid),
-    ...setErrors('status.devices', status.devices, undefined, (at, device) => deviceErrors(at, device, given), idOf),
+    ...setErrors('status.devices', status.devices, undefined, (at, device) => deviceErrors(at, device, allocatedDevices), idOf),
     ...reservationErrors(status, old, metadata.deletionTimestamp !== undefined),
     ...(allocation && old.allocation
       ? immutableStruct('status.allocation', 'resource/v1.AllocationResult', allocation, old.allocation)
@@ -76,8 +76,8 @@ function reservationErrors(
 ): FieldError[] {
   if (reservedFor.length === 0) return []
   if (!allocation) return [forbidden('status.reservedFor', 'may not be specified when `allocated` is not set')]
-  const known = new Set(old.map(sameKey))
-  const isNew = (consumer: ResourceClaimConsumerReference) => !known.has(sameKey(consumer))
+  const oldKeys = new Set(old.map(sameKey))
+  const isNew = (consumer: ResourceClaimConsumerReference) => !oldKeys.has(sameKey(consumer))
   const text = 'new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set'
   return isDeleted && reservedFor.some(isNew) ? [forbidden('status.reservedFor', text)] : []
 }
@@ -105,14 +105,14 @@ const configErrors = (field: string, config: DeviceAllocationConfiguration, name
   ...claimConfigurationErrors(field, config, names),
 ]
 
-function deviceErrors(field: string, device: AllocatedDeviceStatus, given: ReadonlySet<string>): FieldError[] {
+function deviceErrors(field: string, device: AllocatedDeviceStatus, allocatedDevices: ReadonlySet<string>): FieldError[] {
   const { shareID, conditions, data, networkData } = device
   return [
     ...driverErrors(`${field}.driver`, device.driver),
     ...poolErrors(`${field}.pool`, device.pool),
     ...labelErrors(`${field}.device`, device.device),
     ...(shareID === undefined ? [] : uidErrors(`${field}.shareID`, shareID)),
-    ...(given.has(textOf(device)) ? [] : [invalid(field, idOf(device), 'must be an allocated device in the claim')]),
+    ...(allocatedDevices.has(textOf(device)) ? [] : [invalid(field, idOf(device), 'must be an allocated device in the claim')]),
     ...conditionErrors(`${field}.conditions`, conditions, MaxConditions),
     ...(data === undefined ? [] : rawObjectErrors(`${field}.data`, data)),
     ...(networkData ? networkErrors(`${field}.networkData`, networkData) : []),

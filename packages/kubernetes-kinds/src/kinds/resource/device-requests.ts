@@ -62,7 +62,7 @@ function requestErrors(field: string, { name, exactly, firstAvailable = [] }: De
   ]
   return [
     ...errors,
-    ...setErrors(`${field}.firstAvailable`, firstAvailable, MaxAlternatives, alternativeErrors, (one) => one.name),
+    ...setErrors(`${field}.firstAvailable`, firstAvailable, MaxAlternatives, alternativeErrors, (subRequest) => subRequest.name),
   ]
 }
 

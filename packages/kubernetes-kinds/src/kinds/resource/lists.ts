@@ -29,11 +29,11 @@ export function setErrors<T>(
 }
 
 export function duplicateErrors(field: string, keys: readonly unknown[]): FieldError[] {
-  const seen = new Set<string>()
+  const seenKeys = new Set<string>()
   return keys.flatMap((key, index) => {
     const text = writeJSON(key)
-    if (seen.has(text)) return [duplicate(`${field}[${index}]`, key)]
-    seen.add(text)
+    if (seenKeys.has(text)) return [duplicate(`${field}[${index}]`, key)]
+    seenKeys.add(text)
     return []
   })
 }

@@ -22,14 +22,14 @@ const driverOn = (node: string): User => ({
 })
 
 /** Returns the questions to an authorizer that allows the listed permissions, and the resulting errors. */
-function outcome(now: ResourceClaimStatus, before: ResourceClaimStatus, caller: User, allowed: readonly string[] = []) {
-  const asked: string[] = []
+function checkStatus(now: ResourceClaimStatus, before: ResourceClaimStatus, caller: User, allowed: readonly string[] = []) {
+  const checkedPermissions: string[] = []
   const authorizer = {
     decide(attributes: Attributes) {
       if (attributes.kind === 'path') throw new TypeError('no path is asked about')
       const { verb, resource, subresource, namespace = '*', name = '*' } = attributes
       const question = `${verb} ${resource}/${subresource} ${namespace}/${name}`
-      asked.push(question)
+      checkedPermissions.push(question)
       return { allowed: allowed.includes(question), reason: '' }
     },
   }
@@ -42,32 +42,32 @@ function outcome(now: ResourceClaimStatus, before: ResourceClaimStatus, caller: 
     warn: () => {},
   } as const
   return {
-    asked,
+    asked: checkedPermissions,
     errors: statusPermissionErrors(claim(now), claim(before), context).map(({ field, text }) => `${field}: ${text}`),
   }
 }
 
 describe('permissions for writing the status of a claim', () => {
   const consumer = { resource: 'pods', name: 'p', uid: 'u' }
-  const said = { ...device, data: { a: 1 } }
+  const changedDevice = { ...device, data: { a: 1 } }
   const bind = 'patch resourceclaims/binding */*'
   const anywhere = 'arbitrary-node:patch resourceclaims/driver team/gpu.example.com'
   const here = 'associated-node:patch resourceclaims/driver team/gpu.example.com'
 
   test.each<[string, ResourceClaimStatus, ResourceClaimStatus, User, string[]]>([
-    ['none without changes', { allocation, devices: [said] }, { allocation, devices: [said] }, anybody, []],
+    ['none without changes', { allocation, devices: [changedDevice] }, { allocation, devices: [changedDevice] }, anybody, []],
     ['permission to bind, for allocation', { allocation }, {}, anybody, [bind]],
     ['permission to bind, for reservation', { allocation, reservedFor: [consumer] }, { allocation }, anybody, [bind]],
     [
       'permission for the driver, to add the status of its devices',
-      { allocation, devices: [said] },
+      { allocation, devices: [changedDevice] },
       { allocation },
       anybody,
       [anywhere],
     ],
     [
       'permission for the driver, to change the status of its devices',
-      { allocation, devices: [said] },
+      { allocation, devices: [changedDevice] },
       { allocation, devices: [device] },
       anybody,
       [anywhere],
@@ -75,26 +75,32 @@ describe('permissions for writing the status of a claim', () => {
     [
       'permission for the driver, to remove the status of its devices',
       { allocation },
-      { allocation, devices: [said] },
+      { allocation, devices: [changedDevice] },
       anybody,
       [anywhere],
     ],
-    ['only permission to bind, to release all devices', {}, { allocation, devices: [said] }, anybody, [bind]],
+    ['only permission to bind, to release all devices', {}, { allocation, devices: [changedDevice] }, anybody, [bind]],
     [
       'a weaker permission on the node itself',
-      { allocation, devices: [said] },
+      { allocation, devices: [changedDevice] },
       { allocation },
       driverOn('node-1'),
       [here, anywhere],
     ],
-    ['the full permission on another node', { allocation, devices: [said] }, { allocation }, driverOn('node-2'), [anywhere]],
+    [
+      'the full permission on another node',
+      { allocation, devices: [changedDevice] },
+      { allocation },
+      driverOn('node-2'),
+      [anywhere],
+    ],
   ])('%s', (_, now, before, caller, questions) => {
-    expect(outcome(now, before, caller).asked).toEqual(questions)
-    expect(outcome(now, before, caller, questions.slice(-1)).errors).toEqual([])
+    expect(checkStatus(now, before, caller).asked).toEqual(questions)
+    expect(checkStatus(now, before, caller, questions.slice(-1)).errors).toEqual([])
   })
 
   test('the error names the missing permission', () => {
-    const { errors } = outcome({ allocation, devices: [said] }, {}, driverOn('node-1'))
+    const { errors } = checkStatus({ allocation, devices: [changedDevice] }, {}, driverOn('node-1'))
     expect(errors).toEqual([
       'status.allocation: Forbidden: changing status.allocation or status.reservedFor requires resource="resourceclaims/binding", verb="patch" permission: resourceclaims.resource.k8s.io is forbidden: User "system:serviceaccount:drivers:gpu" cannot patch resource "resourceclaims/binding" in API group "resource.k8s.io" at the cluster scope',
       'status.devices: Forbidden: changing status.devices requires resource="resourceclaims/driver", verb="[associated-node:patch arbitrary-node:patch]" permission: resourceclaims.resource.k8s.io "gpu.example.com" is forbidden: User "system:serviceaccount:drivers:gpu" cannot associated-node:patch resource "resourceclaims/driver" in API group "resource.k8s.io" in the namespace "team"',

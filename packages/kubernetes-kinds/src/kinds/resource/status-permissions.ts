@@ -34,7 +34,7 @@ export function statusPermissionErrors(
   const verbs = [...(isNear ? [`associated-node:${verb}`] : []), `arbitrary-node:${verb}`]
   for (const driver of changedDrivers(status, old)) {
     const about = { ...claims, subresource: 'driver', namespace: metadata.namespace, name: driver }
-    const why = denial(verbs.map((one) => ({ ...about, verb: one })))
+    const why = denial(verbs.map((verb) => ({ ...about, verb: verb })))
     const needed = `changing status.devices requires resource="resourceclaims/driver", verb="[${verbs.join(' ')}]" permission`
     if (why !== undefined) errors.push(forbidden('status.devices', `${needed}: ${why}`))
   }
@@ -43,9 +43,9 @@ export function statusPermissionErrors(
 
 /** Drivers whose device status changes, in order. */
 function changedDrivers({ devices: now = [] }: ResourceClaimStatus, { devices: before = [] }: ResourceClaimStatus): string[] {
-  const notIn = (others: typeof now) => {
-    const known = new Set(others.map(sameKey))
-    return (device: (typeof now)[number]) => !known.has(sameKey(device))
+  const notIn = (otherDevices: typeof now) => {
+    const otherKeys = new Set(otherDevices.map(sameKey))
+    return (device: (typeof now)[number]) => !otherKeys.has(sameKey(device))
   }
   return [...new Set([...now.filter(notIn(before)), ...before.filter(notIn(now))].map(({ driver }) => driver))].sort()
 }

@@ -45,12 +45,12 @@ describe('ranges', () => {
 describe('addresses', () => {
   test('every Service has its own address until the range is full; a deleted Service releases its address', async () => {
     const { create, rejected, remove } = await cluster('10.1.0.0/29')
-    const given = []
-    for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) given.push((await create(name)).spec.clusterIP)
-    expect(new Set(given)).toEqual(new Set([1, 2, 3, 4, 5, 6].map((last) => `10.1.0.${last}`)))
+    const assigned = []
+    for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) assigned.push((await create(name)).spec.clusterIP)
+    expect(new Set(assigned)).toEqual(new Set([1, 2, 3, 4, 5, 6].map((last) => `10.1.0.${last}`)))
     expect(await rejected('g')).toContain('failed to allocate a serviceIP: range is full')
     await remove('c')
-    expect((await create('g')).spec.clusterIP).toBe(given[2])
+    expect((await create('g')).spec.clusterIP).toBe(assigned[2])
   })
 
   test.each([
@@ -92,14 +92,14 @@ describe('addresses', () => {
 describe('node ports', () => {
   test('one port in two protocols has one node port, the requested one if given', async () => {
     const { create } = await cluster()
-    const both = (nodePort?: number) => [
+    const tcpAndUdp = (nodePort?: number) => [
       { name: 't', port: 53 },
       { name: 'u', port: 53, protocol: 'UDP', ...(nodePort ? { nodePort } : {}) },
     ]
-    const { ports = [] } = (await create('dns', { type: 'NodePort', ports: both() })).spec
+    const { ports = [] } = (await create('dns', { type: 'NodePort', ports: tcpAndUdp() })).spec
     expect(ports[0]!.nodePort).toBe(ports[1]!.nodePort)
-    const asked = (await create('dns2', { type: 'NodePort', ports: both(30003) })).spec
-    expect(asked.ports!.map(({ nodePort }) => nodePort)).toEqual([30003, 30003])
+    const requested = (await create('dns2', { type: 'NodePort', ports: tcpAndUdp(30003) })).spec
+    expect(requested.ports!.map(({ nodePort }) => nodePort)).toEqual([30003, 30003])
   })
 
   test('are released when the type changes, and can be exhausted', async () => {

@@ -82,31 +82,31 @@ export class ServiceAddresses {
 
   #others(service: Service): Service[] {
     const { namespace, name } = service.metadata
-    const written = this.#store.list('services') as unknown as readonly Service[]
+    const storedServices = this.#store.list('services') as unknown as readonly Service[]
     const underWay = this.#pending.of('services', asObject(service)).map(({ object }) => object as unknown as Service)
-    return [...written, ...underWay].filter(({ metadata }) => metadata.namespace !== namespace || metadata.name !== name)
+    return [...storedServices, ...underWay].filter(({ metadata }) => metadata.namespace !== namespace || metadata.name !== name)
   }
 
   #giveAddress(service: Service, old: Service | undefined): FieldError[] {
     const { spec } = service
-    const wanted = spec.clusterIPs?.[0]
+    const requestedIP = spec.clusterIPs?.[0]
     // An existing address stays; validation rejects a different one.
-    if (wanted !== undefined && old?.spec.type !== 'ExternalName' && old?.spec.clusterIPs?.[0] !== undefined) return []
-    const taken = new Set(this.#others(service).flatMap(({ spec: { clusterIPs = [] } }) => clusterIPs))
+    if (requestedIP !== undefined && old?.spec.type !== 'ExternalName' && old?.spec.clusterIPs?.[0] !== undefined) return []
+    const takenIPs = new Set(this.#others(service).flatMap(({ spec: { clusterIPs = [] } }) => clusterIPs))
     const { base, size, text } = this.range
-    if (wanted !== undefined) {
-      const offset = toNumber(wanted) - base
-      const fail = (why: string) => [invalid('spec.clusterIPs', spec.clusterIPs, `failed to allocate IP ${wanted}: ${why}`)]
-      if (isIP(wanted) !== 4 || offset <= 0 || offset >= size - 1) {
+    if (requestedIP !== undefined) {
+      const offset = toNumber(requestedIP) - base
+      const fail = (why: string) => [invalid('spec.clusterIPs', spec.clusterIPs, `failed to allocate IP ${requestedIP}: ${why}`)]
+      if (isIP(requestedIP) !== 4 || offset <= 0 || offset >= size - 1) {
         return fail(`the provided network does not match the current range`)
       }
-      return taken.has(wanted) ? fail('provided IP is already allocated') : []
+      return takenIPs.has(requestedIP) ? fail('provided IP is already allocated') : []
     }
     // Low addresses are allocated last: they are for Services that request one.
     const last = size - 2
     const low = last <= 16 ? 0 : Math.min(Math.max(16, Math.floor(last / 16)), 256)
     const at = (offset: number) => toAddress(base + offset)
-    const ip = this.#pick(low + 1, last + 1, at, taken) ?? this.#pick(1, low + 1, at, taken)
+    const ip = this.#pick(low + 1, last + 1, at, takenIPs) ?? this.#pick(1, low + 1, at, takenIPs)
     if (ip === undefined) {
       return [invalid('spec.clusterIPs', [''], `failed to allocate a serviceIP: range is full (${text})`)]
     }
@@ -118,47 +118,47 @@ export class ServiceAddresses {
   #givePorts(service: Service, old: Service | undefined): FieldError[] {
     const { spec } = service
     const needs = spec.type === 'NodePort' || (spec.type === 'LoadBalancer' && spec.allocateLoadBalancerNodePorts !== false)
-    const own = new Set((old?.spec.ports ?? []).map(({ nodePort }) => nodePort))
-    const taken = new Set(
+    const oldNodePorts = new Set((old?.spec.ports ?? []).map(({ nodePort }) => nodePort))
+    const takenPorts = new Set(
       this.#others(service).flatMap(({ spec: { ports = [], healthCheckNodePort } }) => [
         ...ports.map(({ nodePort }) => nodePort ?? 0),
         healthCheckNodePort ?? 0,
       ]),
     )
-    const given = new Map<number, number>()
+    const assignedPorts = new Map<number, number>()
     const requested = new Map(
       (spec.ports ?? [])
         .filter(({ nodePort }) => nodePort)
         .toReversed()
-        .map((one) => [one.port, one.nodePort]),
+        .map((servicePort) => [servicePort.port, servicePort.nodePort]),
     )
     const used = new Set<number>()
     const errors: FieldError[] = []
     for (const [index, port] of (spec.ports ?? []).entries()) {
       if (port.nodePort) {
         const fail = (why: string) => errors.push(invalid(`spec.ports[${index}].nodePort`, port.nodePort, why))
-        if (own.has(port.nodePort) || given.get(port.port) === port.nodePort) continue
+        if (oldNodePorts.has(port.nodePort) || assignedPorts.get(port.port) === port.nodePort) continue
         if (spec.type === 'ClusterIP' || spec.type === 'ExternalName') continue
         const { first, last } = this.#ports
         if (port.nodePort < first || port.nodePort > last) {
           fail(`provided port is not in the valid range. The range of valid ports is ${first}-${last}`)
-        } else if (taken.has(port.nodePort) || used.has(port.nodePort)) fail('provided port is already allocated')
-        given.set(port.port, port.nodePort)
+        } else if (takenPorts.has(port.nodePort) || used.has(port.nodePort)) fail('provided port is already allocated')
+        assignedPorts.set(port.port, port.nodePort)
         used.add(port.nodePort)
       } else if (needs) {
         // Ports with the same number and different protocols share a node port.
-        port.nodePort = given.get(port.port) ?? requested.get(port.port) ?? this.#pickPort(taken)
-        given.set(port.port, port.nodePort)
+        port.nodePort = assignedPorts.get(port.port) ?? requested.get(port.port) ?? this.#pickPort(takenPorts)
+        assignedPorts.set(port.port, port.nodePort)
         used.add(port.nodePort)
-        taken.add(port.nodePort)
+        takenPorts.add(port.nodePort)
       }
     }
-    if (needsHealthCheck(spec)) spec.healthCheckNodePort ??= this.#pickPort(taken)
+    if (needsHealthCheck(spec)) spec.healthCheckNodePort ??= this.#pickPort(takenPorts)
     return errors
   }
 
   #pickPort(taken: ReadonlySet<number>): number {
-    const port = this.#pick(this.#ports.first, this.#ports.last + 1, (one) => one, taken)
+    const port = this.#pick(this.#ports.first, this.#ports.last + 1, (candidate) => candidate, taken)
     if (port === undefined)
       throw new StatusError('InternalError', 'Internal error occurred: failed to allocate a nodePort: range is full')
     return port

@@ -132,8 +132,8 @@ function portConflicts(type: string, ports: readonly ServicePort[]): FieldError[
       errors.push(forbidden(`spec.ports[${index}].nodePort`, "may not be used when `type` is 'ClusterIP'"))
     }
   }
-  const taken = new Set<string>()
-  const take = (key: string): boolean => (taken.has(key) ? false : (taken.add(key), true))
+  const takenPorts = new Set<string>()
+  const take = (key: string): boolean => (takenPorts.has(key) ? false : (takenPorts.add(key), true))
   for (const [index, { protocol, nodePort }] of ports.entries()) {
     if (nodePort && !take(`node ${protocol} ${nodePort}`)) errors.push(duplicate(`spec.ports[${index}].nodePort`, nodePort))
   }

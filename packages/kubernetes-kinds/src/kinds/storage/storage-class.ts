@@ -46,26 +46,26 @@ export const storageclasses: BuiltinKind<StorageClass> = {
 function topologyErrors(terms: readonly TopologySelectorTerm[]): FieldError[] {
   const errors: FieldError[] = []
   // Upstream treats a term without expressions as a duplicate.
-  const seen = new Set<string>(['[]'])
+  const seenTerms = new Set<string>(['[]'])
   terms.forEach(({ matchLabelExpressions = [] }, index) => {
     const path = `allowedTopologies[${index}].matchLabelExpressions`
     const keys = new Set<string>()
-    matchLabelExpressions.forEach(({ key, values = [] }, place) => {
-      const here = `${path}[${place}]`
-      if (values.length === 0) errors.push(required(`${here}.values`))
+    matchLabelExpressions.forEach(({ key, values = [] }, expressionIndex) => {
+      const expressionPath = `${path}[${expressionIndex}]`
+      if (values.length === 0) errors.push(required(`${expressionPath}.values`))
       appendAll(
         errors,
-        unique(values, (value) => `${here}.values[${value}]`),
+        unique(values, (value) => `${expressionPath}.values[${value}]`),
       )
-      appendAll(errors, problems(`${here}.key`, key, labelKeyProblems(key)))
-      if (keys.has(key)) errors.push(duplicate(`${here}.key`, key))
+      appendAll(errors, problems(`${expressionPath}.key`, key, labelKeyProblems(key)))
+      if (keys.has(key)) errors.push(duplicate(`${expressionPath}.key`, key))
       keys.add(key)
     })
     const term = JSON.stringify(
       matchLabelExpressions.map(({ key, values = [] }) => JSON.stringify([key, values.toSorted()])).toSorted(),
     )
-    if (seen.has(term)) errors.push(duplicate(path, ''))
-    seen.add(term)
+    if (seenTerms.has(term)) errors.push(duplicate(path, ''))
+    seenTerms.add(term)
   })
   return errors
 }

@@ -24,12 +24,12 @@ export const appArmor: Check = {
           .filter(([name, profile]) => name.startsWith(prefix) && !isAllowed(profile))
           .map(([name, profile]) => `${name}=${quotedGo(profile)}`)
           .sort()
-        const who = annotations.length === 0 ? setters : [...setters, plural('annotation', annotations)]
-        if (who.length === 0) return undefined
+        const allSetters = annotations.length === 0 ? setters : [...setters, plural('annotation', annotations)]
+        if (allSetters.length === 0) return undefined
         const profiles = [...sorted(values), ...annotations]
         return {
           reason: plural('forbidden AppArmor profile', profiles),
-          detail: `${who.join(' and ')} must not set AppArmor profile type to ${quoted(profiles)}`,
+          detail: `${allSetters.join(' and ')} must not set AppArmor profile type to ${quoted(profiles)}`,
         }
       },
     },

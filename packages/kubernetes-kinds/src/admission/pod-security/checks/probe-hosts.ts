@@ -15,7 +15,7 @@ export const probeHosts: Check = {
           .filter(({ hosts }) => hosts.length > 0)
         if (asking.length === 0) return undefined
         const names = sorted(asking.map(({ name }) => name))
-        const hosts = sorted(asking.flatMap((one) => one.hosts))
+        const hosts = sorted(asking.flatMap((container) => container.hosts))
         const use = names.length === 1 ? 'uses' : 'use'
         const detail = `${containerList(names)} ${use} ${plural('probe or lifecycle host', hosts)} ${quoted(hosts)}`
         return { reason: 'probe or lifecycle host', detail }

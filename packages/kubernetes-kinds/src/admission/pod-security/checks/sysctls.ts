@@ -3,8 +3,8 @@ import type { Check, Rule } from '../check.ts'
 const only =
   (allowed: readonly string[]): Rule =>
   ({ spec }) => {
-    const others = (spec.securityContext?.sysctls ?? []).map(({ name }) => name).filter((name) => !allowed.includes(name))
-    return others.length === 0 ? undefined : { reason: 'forbidden sysctls', detail: others.join(', ') }
+    const forbiddenNames = (spec.securityContext?.sysctls ?? []).map(({ name }) => name).filter((name) => !allowed.includes(name))
+    return forbiddenNames.length === 0 ? undefined : { reason: 'forbidden sysctls', detail: forbiddenNames.join(', ') }
   }
 
 const since0 = [
