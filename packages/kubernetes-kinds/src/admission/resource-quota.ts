@@ -48,7 +48,7 @@ function requireAmounts(write: PluginWrite, { metadata, spec: { hard = {} } }: R
       const [, member = '', resource = ''] = /^(?:(requests|limits)\.)?(cpu|memory|ephemeral-storage)$/.exec(quotaName) ?? []
       if (resource === '' || resource === 'ephemeral-storage') continue
       const amounts = member === 'limits' ? resources.limits : resources.requests
-      if (amounts?.[resource] === undefined) missing.set(resource, [...(missing.get(resource) ?? []), name])
+      if (amounts?.[resource] === undefined) missing.set(quotaName, [...(missing.get(quotaName) ?? []), name])
     }
   }
   if (missing.size === 0) return

@@ -35,10 +35,7 @@ export const isStricter = (level: Level, other: Level): boolean => levels.indexO
 export function policyOf(labels: Labels | undefined): { readonly policy: Policy; readonly errors: readonly FieldError[] } {
   if (!labels || !Object.keys(labels).some((name) => name.startsWith(prefix))) return { policy: openPolicy, errors: [] }
   const errors: FieldError[] = []
-  const read = <T extends string>(
-    label: string,
-    { isKnown: isKnown, expected }: Values<T>,
-  ): { isSet: boolean; value: T | undefined } => {
+  const read = <T extends string>(label: string, { isKnown, expected }: Values<T>): { isSet: boolean; value: T | undefined } => {
     const text = labels[`${prefix}${label}`]
     if (text === undefined) return { isSet: false, value: undefined }
     if (isKnown(text)) return { isSet: true, value: text }
