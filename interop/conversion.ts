@@ -31,14 +31,14 @@ export const conversionSuite: Suite = {
   async run() {
     const checks = new Checks()
     const [program] = await toolPaths('conversion-peer')
-    const wanted = Number(process.env.CAPSTAN_OBJECTS ?? ObjectsInCI)
+    const total = Number(process.env.CAPSTAN_OBJECTS ?? ObjectsInCI)
     const seed = Number(process.env.CAPSTAN_SEED ?? 1)
     const pairs = coreKinds.flatMap((kind) => kind.versions.map((version) => ({ kind, version })))
     const peer = new Peer(program)
     let converted = 0
     try {
       // Four conversions: from the older version, to it, and to it and back after a change by a client.
-      const each = Math.ceil(wanted / (pairs.length * 4))
+      const each = Math.ceil(total / (pairs.length * 4))
       for (const { kind, version } of pairs) converted += await comparePair(peer, kind, version, { each, seed, checks })
     } finally {
       await peer.close()

@@ -141,8 +141,8 @@ let count = 0
 async function write(client: Client, known: Known): Promise<StatusError | undefined> {
   const name = `object-${count++}`
   try {
-    const made = await client.create(ConfigMap, { metadata: { name, namespace }, data: { padding: 'x'.repeat(1000) } })
-    known.acknowledged.set(name, made.metadata.resourceVersion)
+    const created = await client.create(ConfigMap, { metadata: { name, namespace }, data: { padding: 'x'.repeat(1000) } })
+    known.acknowledged.set(name, created.metadata.resourceVersion)
     return undefined
   } catch (err) {
     if (!(err instanceof StatusError)) throw err

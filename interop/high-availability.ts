@@ -136,8 +136,8 @@ async function live(plane: ServedPlane, replicas: Replicas, checks: Checks): Pro
     cut.program.ending,
   )
   await remove(scene, 'classy')
-  const left = await leftBehind(scene, before)
-  checks.check('all objects of a deleted Cluster are deleted', left.length === 0, left)
+  const undeleted = await leftBehind(scene, before)
+  checks.check('all objects of a deleted Cluster are deleted', undeleted.length === 0, undeleted)
   progress('deleted')
 }
 
@@ -213,8 +213,8 @@ async function share(plane: ServedPlane, replicas: Replicas, checks: Checks): Pr
   await work.done
   await everywhere(async (scene) => {
     await remove(scene, 'classy')
-    const left = await leftBehind(scene, before.get(scene)!)
-    checks.check(`${scene.namespace}: all objects of a deleted Cluster are deleted`, left.length === 0, left)
+    const undeleted = await leftBehind(scene, before.get(scene)!)
+    checks.check(`${scene.namespace}: all objects of a deleted Cluster are deleted`, undeleted.length === 0, undeleted)
   })
   progress('deleted')
 }

@@ -114,8 +114,8 @@ async function checkContainer(programs: Programs, image: BuiltImage, checks: Che
 let refused = ''
 try { write('/capstan/x', '') } catch (err) { refused = err.code }
 console.log([process.getuid(), refused, /CapEff:\\s*0+$/m.test(read('/proc/self/status', 'utf8'))].join(' '))`
-  const seen = await run('state', state, 256 << 20)
-  checks.check('a container has no capabilities and a read-only root', seen.text === '65532 EROFS true', seen)
+  const printed = await run('state', state, 256 << 20)
+  checks.check('a container has no capabilities and a read-only root', printed.text === '65532 EROFS true', printed)
   const greedy = await run('greedy', 'const all = []; for (;;) all.push(Buffer.alloc(1 << 20, 1))', 64 << 20)
   checks.check('a container that exceeds its memory limit is killed', greedy.ending !== 'ended with code 0', greedy)
   const versionOf = await ended(
@@ -200,8 +200,8 @@ async function live(plane: ServedPlane, programs: Programs, image: BuiltImage, p
   await scale(scene, 'classy', { ...second, workers: 1 })
   progress('scaled again')
   await remove(scene, 'classy')
-  const left = await leftBehind(scene, before)
-  checks.check('all objects of a deleted Cluster are deleted', left.length === 0, left)
+  const undeleted = await leftBehind(scene, before)
+  checks.check('all objects of a deleted Cluster are deleted', undeleted.length === 0, undeleted)
   checks.check('replicas that were not killed are running', replicas[0].program.ending === undefined, replicas[0].program.ending)
 }
 

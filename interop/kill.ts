@@ -157,9 +157,9 @@ async function writeUntilKilled(client: Client, server: CapstanProcess, known: K
     for (;;) {
       const name = ownNames[Math.floor(random.next() * ownNames.length)]
       if (name === undefined || random.next() < 0.3) {
-        const made = await client.create(ConfigMap, { metadata: { generateName: `w${id}-`, namespace }, data: { count: '0' } })
-        ownNames.push(made.metadata.name)
-        acknowledge(made)
+        const created = await client.create(ConfigMap, { metadata: { generateName: `w${id}-`, namespace }, data: { count: '0' } })
+        ownNames.push(created.metadata.name)
+        acknowledge(created)
       } else {
         const count = known.acknowledged.get(name)!.count + 1
         acknowledge(

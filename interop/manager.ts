@@ -93,8 +93,10 @@ async function managerStory(startPlane: () => Promise<ServedPlane>): Promise<Out
     checks.check('a manager stops cleanly in the middle of an upgrade', first.code === 0, first)
     manager = await startManager()
     await until(client, Machine, 'demo upgraded', (machines) => {
-      const mine = machines.filter(isOf('demo'))
-      return mine.length === 5 && mine.every((machine) => isNew(machine) && machine.status?.phase === 'Running')
+      const machinesOfDemo = machines.filter(isOf('demo'))
+      return (
+        machinesOfDemo.length === 5 && machinesOfDemo.every((machine) => isNew(machine) && machine.status?.phase === 'Running')
+      )
     })
     await until(client, Cluster, 'demo settled', (clusters) =>
       clusters.some(
@@ -306,8 +308,8 @@ const checkUnprotectedDeletions = (client: Client, checks: Checks): Promise<void
       await destroy(client, namespace)
       for (const kind of dependents)
         await until(client, kind, `${without}: no ${kind.kind}`, (left) => left.length === 0, { namespace })
-      const left = await dependentsIn(client, namespace)
-      checks.check(`${without} deletes the dependents of a Cluster whose hook blocks`, left.length === 0, left)
+      const undeleted = await dependentsIn(client, namespace)
+      checks.check(`${without} deletes the dependents of a Cluster whose hook blocks`, undeleted.length === 0, undeleted)
       await checkStillBlocked(client, checks, without, namespace)
       guard.blocks = false
       await checkCompleted(client, checks, without, namespace)

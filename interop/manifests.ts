@@ -181,8 +181,8 @@ async function liveWithManifests(
     step('deleted')
   }
   await Promise.all([live('classy'), live('plain')])
-  const left = await leftBehind(scene, before)
-  checks.check('all objects of deleted Clusters are deleted', left.length === 0, left)
+  const undeleted = await leftBehind(scene, before)
+  checks.check('all objects of deleted Clusters are deleted', undeleted.length === 0, undeleted)
 }
 
 /** Checks that metrics need the permission to read them. */
@@ -198,8 +198,8 @@ async function checkMetrics(plane: ServedPlane, checks: Checks): Promise<void> {
           .on('error', reject)
           .end()
       })
-    const seen = [await status(plane.token), await status(undefined)]
-    checks.check(`metrics of ${provider} require the permission of an administrator`, seen.join() === '200,401', seen)
+    const statuses = [await status(plane.token), await status(undefined)]
+    checks.check(`metrics of ${provider} require the permission of an administrator`, statuses.join() === '200,401', statuses)
   }
 }
 

@@ -215,8 +215,8 @@ async function live(cell: Cell, checks: Checks, progress: (line: string) => void
     for (const name of names) await atRest(scene, name, desiredStateOf(name, large, 'v1.36.0'))
     progress('moved away and back')
     await Promise.all(names.map((name) => timed(name, 'deleted', () => remove(scene, name))))
-    const left = await leftBehind(scene, before)
-    checks.check('all objects of deleted Clusters are deleted', left.length === 0, left)
+    const undeleted = await leftBehind(scene, before)
+    checks.check('all objects of deleted Clusters are deleted', undeleted.length === 0, undeleted)
     const stopped = await running.ours!.stop()
     checks.check('our manager stops cleanly', stopped.code === 0, stopped)
   } catch (err) {

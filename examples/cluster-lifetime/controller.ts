@@ -29,8 +29,8 @@ async function observe(
   { metadata, spec }: Lifetime,
   { client, clock, signal }: ReconcileContext,
 ): Promise<{ condition: NewCondition; outcome: Outcome }> {
-  const left = Date.parse(metadata.creationTimestamp!) + minutes(spec.minutes) - clock.now()
-  if (left > 0) return { condition: Expired.false('Alive', ''), outcome: requeue(left, 'the lifetime to end') }
+  const remaining = Date.parse(metadata.creationTimestamp!) + minutes(spec.minutes) - clock.now()
+  if (remaining > 0) return { condition: Expired.false('Alive', ''), outcome: requeue(remaining, 'the lifetime to end') }
   const cluster = { namespace: metadata.namespace!, name: spec.clusterName }
   await orAbsent(client.delete(Cluster, cluster, { signal }))
   return { condition: Expired.true('Expired'), outcome: proceed() }

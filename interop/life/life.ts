@@ -145,9 +145,10 @@ export async function upgrade(
       await started(version)
       if (index === 0) await during?.()
       await awaited(scene, Machine, `${name}: control plane of ${version}`, (all) => {
-        const mine = ofCluster(all, name).filter(isControlPlane)
+        const controlPlaneMachines = ofCluster(all, name).filter(isControlPlane)
         return (
-          mine.length === desired.controlPlane && mine.every((one) => one.spec.version === version && isTrue(one, 'Available'))
+          controlPlaneMachines.length === desired.controlPlane &&
+          controlPlaneMachines.every((one) => one.spec.version === version && isTrue(one, 'Available'))
         )
       })
       // Until the control plane is stable, preflight checks stop MachineSets from creating Machines.
@@ -225,10 +226,10 @@ export async function leftBehind(scene: Scene, before: readonly string[]): Promi
   // The garbage collector of kube-controller-manager looks for new kinds every 30 s, and pauses meanwhile.
   const end = performance.now() + 150_000
   for (;;) {
-    const left = [...(await everything(scene))].filter(([name]) => !before.includes(name))
-    if (left.length === 0) return []
+    const undeleted = [...(await everything(scene))].filter(([name]) => !before.includes(name))
+    if (undeleted.length === 0) return []
     if (performance.now() > end)
-      return left.map(([name, { metadata }]) => {
+      return undeleted.map(([name, { metadata }]) => {
         const { creationTimestamp, deletionTimestamp, finalizers, ownerReferences } = metadata
         return `${name} ${JSON.stringify({ creationTimestamp, deletionTimestamp, finalizers, ownerReferences })}`
       })
@@ -259,15 +260,15 @@ export const awaited = <T extends KubeObject>(
 /** Waits for the number of available Machines of a Cluster's pools. */
 export const poolsAvailable = (scene: Scene, name: ClusterName, replicas: number) =>
   awaited(scene, MachinePool, `${name}: ${replicas} Machines of pools`, (all) => {
-    const mine = all.filter(({ spec }) => spec.clusterName === name)
-    return mine.reduce((sum, { status }) => sum + (status?.availableReplicas ?? 0), 0) === replicas
+    const ownPools = all.filter(({ spec }) => spec.clusterName === name)
+    return ownPools.reduce((sum, { status }) => sum + (status?.availableReplicas ?? 0), 0) === replicas
   })
 
 /** Waits for the number of Nodes of a Cluster's pools. */
 export const poolsReady = (scene: Scene, name: ClusterName, replicas: number) =>
   awaited(scene, MachinePool, `${name}: ${replicas} Nodes of pools`, (all) => {
-    const mine = all.filter(({ spec }) => spec.clusterName === name)
-    return mine.length > 0 && mine.reduce((sum, { status }) => sum + (status?.nodeRefs?.length ?? 0), 0) === replicas
+    const ownPools = all.filter(({ spec }) => spec.clusterName === name)
+    return ownPools.length > 0 && ownPools.reduce((sum, { status }) => sum + (status?.nodeRefs?.length ?? 0), 0) === replicas
   })
 
 /** Waits until every machine of a Cluster's pool has this version and a Node, and the provider reports no other machine. */

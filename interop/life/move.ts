@@ -7,13 +7,13 @@ import { customKinds, inventory, type Scene } from './life.ts'
 /** Moves the objects there and back, and checks them. No manager runs at the other server. */
 export async function moveThereAndBack(scene: Scene, plane: ServedPlane, elsewhere: ServedPlane): Promise<void> {
   const { client, namespace, checks } = scene
-  const there = elsewhere.client()
+  const target = elsewhere.client()
   // Secrets that no Cluster owns, such as bootstrap tokens, are not moved.
   const moved = async () => (await inventory(scene)).filter((name) => !name.startsWith('Secret '))
   const before = await moved()
   const objects = await statuses(client, namespace)
   await (await clusterctlOn(plane)).run('move', '--namespace', namespace, '--to-kubeconfig', elsewhere.kubeconfig)
-  const arrived = (await inventory({ client: there, namespace })).filter((name) => !name.startsWith('Secret '))
+  const arrived = (await inventory({ client: target, namespace })).filter((name) => !name.startsWith('Secret '))
   checks.check(
     'clusterctl moves every object to another API server',
     arrived.join() === before.join(),
@@ -25,12 +25,12 @@ export async function moveThereAndBack(scene: Scene, plane: ServedPlane, elsewhe
   // status again; here none runs, so the suite copies it.
   for (const { kind, object } of objects) {
     const body = { status: object.status! }
-    await orAbsent(there.patch(kind, keyOf(object), { type: 'merge', body }, { subresource: 'status' }))
+    await orAbsent(target.patch(kind, keyOf(object), { type: 'merge', body }, { subresource: 'status' }))
   }
   await (await clusterctlOn(elsewhere)).run('move', '--namespace', namespace, '--to-kubeconfig', plane.kubeconfig)
   const back = await moved()
   checks.check('the objects are unchanged after they were moved back', back.join() === before.join(), difference(before, back))
-  await there.delete(Namespace, { name: namespace })
+  await target.delete(Namespace, { name: namespace })
 }
 
 interface WithStatus {

@@ -144,8 +144,8 @@ function bytesOf(quantity: string): number {
 async function tokenOf({ transport }: Client, namespace: string, name: string): Promise<string> {
   const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 3600 } }
   const target = { group: '', version: 'v1', plural: 'serviceaccounts', namespace, name, subresource: 'token' }
-  const made = await transport.send({ verb: 'create', ...target, body })
-  if (!isRecord(made) || !isRecord(made.status) || typeof made.status.token !== 'string')
+  const response = await transport.send({ verb: 'create', ...target, body })
+  if (!isRecord(response) || !isRecord(response.status) || typeof response.status.token !== 'string')
     throw new Error(`The server made no token for ${namespace}/${name}`)
-  return made.status.token
+  return response.status.token
 }

@@ -134,15 +134,15 @@ export async function liveUpstream({ plane, elsewhere, checks, progress }: LifeO
   const names = before.map(nameOf)
   await clusterctl.run('move', '--namespace', namespace, '--to-kubeconfig', elsewhere.kubeconfig)
   done('moved away')
-  const there = elsewhere.client()
-  const moved = (await objects(there, kinds)).map(nameOf)
+  const target = elsewhere.client()
+  const moved = (await objects(target, kinds)).map(nameOf)
   checks.check('clusterctl moves every object to another API server', moved.join() === names.join(), { names, moved })
   const stayed = (await objects(client, kinds)).map(nameOf)
   checks.check('clusterctl move deletes every object on the first API server', stayed.length === 0, stayed)
   // clusterctl moves objects without their status, and rejects objects that are not ready. No manager runs at the target, so the status is copied.
   for (const { kind, object } of before)
     if (object.status !== undefined)
-      await there.patch(kind, keyOf(object), { type: 'merge', body: { status: object.status } }, { subresource: 'status' })
+      await target.patch(kind, keyOf(object), { type: 'merge', body: { status: object.status } }, { subresource: 'status' })
   await (await clusterctlOn(elsewhere)).run('move', '--namespace', namespace, '--to-kubeconfig', plane.kubeconfig)
   done('moved back')
   await awaited(Cluster, 'Available again', ([one]) => one !== undefined && isSettled(one))
@@ -154,8 +154,8 @@ export async function liveUpstream({ plane, elsewhere, checks, progress }: LifeO
   await awaited(Cluster, 'deleted', (clusters) => clusters.length === 0)
   done('deleted')
   // The garbage collector deletes the Secrets of deleted owners, shortly after the Cluster.
-  const left = await nothingLeft(client, kinds)
-  checks.check('all objects of a deleted cluster are deleted', left.length === 0, left)
+  const undeleted = await nothingLeft(client, kinds)
+  checks.check('all objects of a deleted cluster are deleted', undeleted.length === 0, undeleted)
   done('nothing left')
 
   await client.delete(Namespace, { name: namespace })
@@ -242,8 +242,8 @@ async function objects(client: Client, kinds: ReadonlyMap<string, Kind>): Promis
 async function nothingLeft(client: Client, kinds: ReadonlyMap<string, Kind>): Promise<string[]> {
   const end = performance.now() + 60_000
   for (;;) {
-    const left = (await objects(client, kinds)).map(nameOf).filter((one) => !kept.test(one))
-    if (left.length === 0 || performance.now() > end) return left
+    const undeleted = (await objects(client, kinds)).map(nameOf).filter((one) => !kept.test(one))
+    if (undeleted.length === 0 || performance.now() > end) return undeleted
     await new Promise((resolve) => void setTimeout(resolve, 500))
   }
 }

@@ -107,9 +107,9 @@ describe('backup and restore', () => {
     const store = await stores.store('management')
     const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } } as unknown as KubeObject
     await store.commit({ key: { resource: 'configmaps', namespace: 'default', name: 'a' }, previous: undefined, object })
-    const made = await runToEnd(['backup', file, '--data', data])
-    expect(made).toMatchObject({ code: 0, err: '' })
-    expect(made.out).toMatch(/^Backed up to .*state\.backup: 1 objects of 1 store as of .*, format 2$/)
+    const backup = await runToEnd(['backup', file, '--data', data])
+    expect(backup).toMatchObject({ code: 0, err: '' })
+    expect(backup.out).toMatch(/^Backed up to .*state\.backup: 1 objects of 1 store as of .*, format 2$/)
     await stores.close()
 
     const checked = await runToEnd(['backup', 'check', file])

@@ -76,15 +76,15 @@ async function currentCertificate(options: SharedCertificateOptions): Promise<Sh
   const expiry = current && certificateExpiry(current.certificate)
   const isUsable = expiry !== undefined && expiry > clock.now()
   if (isUsable && !(options.mayRenew() && clock.now() > expiry - renewBefore)) return current!
-  const made = await newData(options, current)
+  const createdData = await newData(options, current)
   const type = 'kubernetes.io/tls'
   try {
     const written = found
       ? await client.patch(Secret, secret, {
           type: 'merge',
-          body: { metadata: { resourceVersion: found.metadata.resourceVersion }, data: made },
+          body: { metadata: { resourceVersion: found.metadata.resourceVersion }, data: createdData },
         })
-      : await client.create(Secret, { metadata: { ...secret }, type, data: made })
+      : await client.create(Secret, { metadata: { ...secret }, type, data: createdData })
     return certificateIn(written)!
   } catch (err) {
     if (!isReason(err, 'AlreadyExists') && !isReason(err, 'Conflict')) throw err

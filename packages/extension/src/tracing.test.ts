@@ -39,7 +39,7 @@ function memoryTracer(): { tracer: Tracer; spans: RecordedSpan[] } {
   const startSpan = (name: string, options: SpanOptions = {}, from: Context = context.active()): Span => {
     const parent = trace.getSpanContext(from)
     const number = String(spans.length + 1)
-    const seen: RecordedSpan = {
+    const recordedSpan: RecordedSpan = {
       name,
       kind: options.kind,
       traceId: parent?.traceId ?? number.padStart(32, '0'),
@@ -49,18 +49,18 @@ function memoryTracer(): { tracer: Tracer; spans: RecordedSpan[] } {
       status: undefined,
       ended: 0,
     }
-    spans.push(seen)
+    spans.push(recordedSpan)
     const span: Partial<Span> = {
-      spanContext: () => ({ traceId: seen.traceId, spanId: seen.spanId, traceFlags: 1 }),
+      spanContext: () => ({ traceId: recordedSpan.traceId, spanId: recordedSpan.spanId, traceFlags: 1 }),
       setAttribute(key, value) {
-        seen.attributes[key] = value
+        recordedSpan.attributes[key] = value
         return span as Span
       },
       setStatus(status) {
-        seen.status = status
+        recordedSpan.status = status
         return span as Span
       },
-      end: () => void seen.ended++,
+      end: () => void recordedSpan.ended++,
     }
     return span as Span
   }

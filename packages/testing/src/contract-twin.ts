@@ -112,9 +112,9 @@ function take(object: Any, path: readonly string[]): unknown {
     return value
   }
   if (typeof value !== 'object' || value === null) return undefined
-  const taken = take(value, rest)
-  if (taken !== undefined && Object.keys(value).length === 0) delete object[name!]
-  return taken
+  const oldValue = take(value, rest)
+  if (oldValue !== undefined && Object.keys(value).length === 0) delete object[name!]
+  return oldValue
 }
 
 function put(object: Any, path: readonly string[], value: unknown): void {

@@ -52,7 +52,7 @@ test('calls each hook once per version, in order, when no handler blocks', async
 })
 
 describe('a blocking handler', async () => {
-  const seen = new Map<string, { condition: string | undefined; waiting: unknown }>()
+  const recordedStates = new Map<string, { condition: string | undefined; waiting: unknown }>()
   let rejected = ''
   const story = await play({
     answer({ hook, nth }) {
@@ -62,8 +62,8 @@ describe('a blocking handler', async () => {
       return holdFor(7, `${hook} is not done`)
     },
     async tick({ blocking, reconciled, waiting, env }) {
-      if (blocking === undefined || seen.has(blocking)) return
-      seen.set(blocking, { condition: await reconciled(), waiting: await waiting() })
+      if (blocking === undefined || recordedStates.has(blocking)) return
+      recordedStates.set(blocking, { condition: await reconciled(), waiting: await waiting() })
       if (!blocking.startsWith('AfterClusterUpgrade')) return
       const next = { spec: { topology: { version: 'v1.37.0' } } }
       rejected = await env.client.patch(Cluster, key, { type: 'merge', body: next }).then(
@@ -80,7 +80,9 @@ describe('a blocking handler', async () => {
   })
 
   test("reports blocking hooks with upstream's messages", () => {
-    const conditions = [...seen].map(([callText, { condition }]) => `${callText}\n  ${condition?.replaceAll('\n', '\n  ')}`)
+    const conditions = [...recordedStates].map(
+      ([callText, { condition }]) => `${callText}\n  ${condition?.replaceAll('\n', '\n  ')}`,
+    )
     expect(conditions.join('\n')).toMatchInlineSnapshot(`
       "BeforeClusterCreate
         False ClusterCreating: Following hooks are blocking Cluster topology creation: BeforeClusterCreate: BeforeClusterCreate is not done
@@ -145,7 +147,7 @@ describe('a blocking handler', async () => {
 
   test('a record has the handler, the start, the next call, the number of calls and the last message', () => {
     expect(
-      [...seen].map(([callText, { waiting }]) => [callText, JSON.stringify(waiting)].join('\n  ')).join('\n'),
+      [...recordedStates].map(([callText, { waiting }]) => [callText, JSON.stringify(waiting)].join('\n  ')).join('\n'),
     ).toMatchInlineSnapshot(`
       "BeforeClusterCreate
         [{"hook":"BeforeClusterCreate","handlers":["gate.beforeclustercreate"],"since":"2026-01-01T00:00:00Z","until":"2026-01-01T00:00:07Z","question":"omJHwuticVUcnkxR5d7plLutf5AlnjCJ7NYMaPEQSiM","calls":1,"message":"BeforeClusterCreate is not done"}]

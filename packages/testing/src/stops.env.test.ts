@@ -69,7 +69,7 @@ interface Ending {
   readonly wasAvailable: boolean
   readonly wasUpgraded: boolean
   /** Objects at the end, without events. */
-  readonly left: readonly string[]
+  readonly undeleted: readonly string[]
 }
 
 /** Runs the steps; stops the process right after commit number `stopAfter` and restarts it. */
@@ -129,9 +129,16 @@ async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
     env = await start()
   }
   collect(env)
-  const left = leftBehind(management)
+  const undeleted = leftBehind(management)
   await env?.close()
-  return { commits: commits + stores.commits, machines, passed, wasAvailable: seen.available, wasUpgraded: seen.upgraded, left }
+  return {
+    commits: commits + stores.commits,
+    machines,
+    passed,
+    wasAvailable: seen.available,
+    wasUpgraded: seen.upgraded,
+    undeleted,
+  }
 }
 
 /** Returns all objects except Events, whose number is not deterministic. */
@@ -168,7 +175,7 @@ const expected: Omit<Ending, 'commits'> = {
     'elastic v1.36.1': 1,
     pool: 4,
   },
-  left: [
+  undeleted: [
     'localmachinetemplates.infrastructure.capstan.dev demo-control-plane',
     'localmachinetemplates.infrastructure.capstan.dev demo-worker',
     'localmachinepooltemplates.infrastructure.capstan.dev demo-pool',

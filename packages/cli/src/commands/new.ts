@@ -71,11 +71,11 @@ export const newCommand = (io: Io): Command => {
       const template = extensionTemplates().get('manifests/30-certificate.self-made.yaml')!
       const namespace = namespaceOf(name)
       const before = renew === undefined ? '' : authorityOf(name, renew)
-      const made = await makeServiceCertificate(name, namespace, systemClock, before)
-      const manifest = fillPlaceholders(template, { name, namespace, ...made })
+      const certificates = await makeServiceCertificate(name, namespace, systemClock, before)
+      const manifest = fillPlaceholders(template, { name, namespace, ...certificates })
       if (renew === undefined) return io.out(manifest.trimEnd())
       await writeFile(renew, manifest)
-      io.out(`${renew}: a new certificate, valid until ${made.until}`)
+      io.out(`${renew}: a new certificate, valid until ${certificates.until}`)
     })
   return make
 }

@@ -214,5 +214,7 @@ test('capstan up without --demo prints how to create the demo; a second process 
 test('capstan up --memory prints that the state will be lost', async () => {
   const command = start(['up', '--memory', '--port', '0', '--kubeconfig', join(data, 'kubeconfig')])
   running.push(command)
-  expect(await command.line(/Try in another terminal/)).toContain('Ctrl-C here stops the management cluster; its state is lost then')
+  expect(await command.line(/Try in another terminal/)).toContain(
+    'Ctrl-C here stops the management cluster; its state is lost then',
+  )
 })

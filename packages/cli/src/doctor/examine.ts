@@ -331,11 +331,11 @@ async function answerProblems(
 
 /** Removes equal findings: two providers in one process need many of the same permissions. */
 function withoutRepeats(findings: readonly Finding[]): Finding[] {
-  const seen = new Set<string>()
+  const findingIds = new Set<string>()
   return findings.filter(({ area, subject, problem }) => {
     const id = `${area} ${subject} ${area === 'rights' ? '' : problem}`
-    if (seen.has(id)) return false
-    seen.add(id)
+    if (findingIds.has(id)) return false
+    findingIds.add(id)
     return true
   })
 }

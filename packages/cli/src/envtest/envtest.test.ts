@@ -42,12 +42,12 @@ describe('capstan envtest', () => {
   })
 
   test('does not overwrite programs that it did not write', async () => {
-    const taken = mkdtempSync(join(folder, 'taken-'))
-    writeFileSync(join(taken, 'kube-apiserver'), 'ELF')
-    const { code, err } = await runToEnd(['envtest', taken], {})
+    const otherProgramFolder = mkdtempSync(join(folder, 'taken-'))
+    writeFileSync(join(otherProgramFolder, 'kube-apiserver'), 'ELF')
+    const { code, err } = await runToEnd(['envtest', otherProgramFolder], {})
     expect(code).toBe(1)
-    expect(err).toContain(`Cannot write ${taken}/kube-apiserver: another program of that name is there`)
-    expect(existsSync(join(taken, 'etcd'))).toBe(false)
+    expect(err).toContain(`Cannot write ${otherProgramFolder}/kube-apiserver: another program of that name is there`)
+    expect(existsSync(join(otherProgramFolder, 'etcd'))).toBe(false)
   })
 
   test('finds no kubectl where the PATH has only a broken link', async () => {

@@ -461,9 +461,9 @@ describe('an extension that is stopped', () => {
 
 /** Copies bytes in both directions until one side closes. */
 function relay(socket: Socket, port: number): void {
-  const there = connect(port, '127.0.0.1')
-  there.on('error', () => {})
-  socket.pipe(there).pipe(socket)
-  socket.on('close', () => there.destroy())
-  there.on('close', () => socket.destroy())
+  const clientSocket = connect(port, '127.0.0.1')
+  clientSocket.on('error', () => {})
+  socket.pipe(clientSocket).pipe(socket)
+  socket.on('close', () => clientSocket.destroy())
+  clientSocket.on('close', () => socket.destroy())
 }

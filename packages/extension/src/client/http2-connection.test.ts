@@ -56,24 +56,24 @@ async function server(
   answer: (stream: ServerHttp2Stream, call: number, body: Buffer) => void = ok,
   settings: { maxConcurrentStreams?: number } = {},
 ): Promise<ServerCounts> {
-  const seen = { open: 0, made: 0, calls: 0 } as ServerCounts
+  const counts = { open: 0, made: 0, calls: 0 } as ServerCounts
   const serves = createSecureServer({ ...certified, settings })
   serves.on('session', (session) => {
-    seen.session = session
-    seen.open++
-    seen.made++
+    counts.session = session
+    counts.open++
+    counts.made++
     session.on('error', () => {})
-    session.on('close', () => seen.open--)
+    session.on('close', () => counts.open--)
   })
   serves.on('stream', (stream) => {
-    const call = ++seen.calls
+    const call = ++counts.calls
     stream.on('error', () => {})
     const read: Buffer[] = []
     stream.on('data', (chunk: Buffer) => read.push(chunk))
     stream.on('end', () => answer(stream, call, Buffer.concat(read)))
   })
-  seen.url = await serving(serves)
-  return seen
+  counts.url = await serving(serves)
+  return counts
 }
 
 const ok = (stream: ServerHttp2Stream): void => {
@@ -91,35 +91,36 @@ const outcome = (url: string) =>
 
 describe('calls share a connection', () => {
   it('that is still being opened', async () => {
-    const seen = await server()
-    expect(new Set(await Promise.all(Array.from({ length: 8 }, () => post(seen.url))))).toEqual(new Set(['200 fine']))
-    expect(await post(seen.url)).toBe('200 fine')
-    expect(seen).toMatchObject({ made: 1, calls: 9 })
+    const counts = await server()
+    expect(new Set(await Promise.all(Array.from({ length: 8 }, () => post(counts.url))))).toEqual(new Set(['200 fine']))
+    expect(await post(counts.url)).toBe('200 fine')
+    expect(counts).toMatchObject({ made: 1, calls: 9 })
   })
 
   it('and open another one in the background when eight calls are in progress', async () => {
     const held: (() => void)[] = []
-    const seen = await server((stream) => held.push(() => ok(stream)))
+    const counts = await server((stream) => held.push(() => ok(stream)))
     const answers: Promise<string>[] = []
     const calls = async (count: number) => {
-      for (let i = 0; i < count; i++) answers.push(post(seen.url))
+      for (let i = 0; i < count; i++) answers.push(post(counts.url))
       await until(() => held.length === answers.length)
     }
     await calls(20)
-    await until(() => seen.made === 2)
+    await until(() => counts.made === 2)
     await calls(7)
     for (let i = 0; i < 10; i++) await turn()
-    expect(seen.made).toBe(2)
-    while (seen.made === 2 && held.length < 50) await calls(1)
-    expect(seen.made).toBe(3)
+    expect(counts.made).toBe(2)
+    while (counts.made === 2 && held.length < 50) await calls(1)
+    expect(counts.made).toBe(3)
     for (const answer of held) answer()
     expect(new Set(await Promise.all(answers))).toEqual(new Set(['200 fine']))
   })
 
   it('if no other connection can be opened, without trying that continuously', async () => {
     let connections = 0
-    const seen = await server()
-    const only = (socket: Socket) => (connections++ === 0 ? relay(socket, Number(new URL(seen.url).port)) : void socket.destroy())
+    const counts = await server()
+    const only = (socket: Socket) =>
+      connections++ === 0 ? relay(socket, Number(new URL(counts.url).port)) : void socket.destroy()
     const relayed = await serving(createServer(only))
     const calls = async () => {
       expect(new Set(await Promise.all(Array.from({ length: 20 }, () => post(relayed))))).toEqual(new Set(['200 fine']))
@@ -136,118 +137,118 @@ describe('calls share a connection', () => {
   it("up to the server's limit of streams, and open another one beyond it", async () => {
     let atOnce = 0
     const held: (() => void)[] = []
-    const seen = await server(
+    const counts = await server(
       (stream) => {
         atOnce++
         held.push(() => ok(stream))
       },
       { maxConcurrentStreams: 2 },
     )
-    const answers = Promise.all(Array.from({ length: 5 }, () => post(seen.url)))
+    const answers = Promise.all(Array.from({ length: 5 }, () => post(counts.url)))
     await until(() => atOnce === 5)
-    expect(seen.made).toBe(3)
+    expect(counts.made).toBe(3)
     for (const answer of held) answer()
     expect(await answers).toEqual(Array.from({ length: 5 }, () => '200 fine'))
   })
 
   it('for requests of any length', async () => {
-    const seen = await server((stream, _, body) => {
+    const counts = await server((stream, _, body) => {
       stream.respond({ ':status': 200 })
       stream.end(String(body.length))
     })
     const long = ' '.repeat(2 ** 20)
     const signal = new AbortController().signal
-    const answers = await Promise.all(Array.from({ length: 40 }, () => post(seen.url, signal, long)))
+    const answers = await Promise.all(Array.from({ length: 40 }, () => post(counts.url, signal, long)))
     expect(new Set(answers)).toEqual(new Set([`200 ${2 ** 20}`]))
   })
 
   it('and an aborted call does not affect the others', async () => {
     const codes: number[] = []
-    const seen = await server((stream, call) => {
+    const counts = await server((stream, call) => {
       if (call > 1) return ok(stream)
       stream.on('close', () => codes.push(stream.rstCode))
     })
     const caller = new AbortController()
-    const first = post(seen.url, caller.signal)
-    await until(() => seen.calls === 1)
+    const first = post(counts.url, caller.signal)
+    await until(() => counts.calls === 1)
     caller.abort(new Error('over'))
     await expect(first).rejects.toThrow('over')
-    expect(await post(seen.url)).toBe('200 fine')
+    expect(await post(counts.url)).toBe('200 fine')
     await until(() => codes.length === 1)
     expect(codes).toEqual([http2.NGHTTP2_CANCEL])
-    expect(seen.made).toBe(1)
+    expect(counts.made).toBe(1)
   })
 
   it('and a call with a too long response does not affect the others', async () => {
-    const seen = await server((stream, call) => {
+    const counts = await server((stream, call) => {
       if (call > 1) return ok(stream)
       stream.respond({ ':status': 200 })
       flood(stream)
     })
-    await expect(post(seen.url)).rejects.toThrow('longer than')
-    expect(await post(seen.url)).toBe('200 fine')
-    expect(seen.made).toBe(1)
+    await expect(post(counts.url)).rejects.toThrow('longer than')
+    expect(await post(counts.url)).toBe('200 fine')
+    expect(counts.made).toBe(1)
   })
 
   it('and a too long response keeps no memory', async () => {
-    const seen = await server((stream) => {
+    const counts = await server((stream) => {
       stream.respond({ ':status': 200 })
       flood(stream)
     })
-    await expect(post(seen.url)).rejects.toThrow('longer than')
+    await expect(post(counts.url)).rejects.toThrow('longer than')
     const before = await memory()
-    for (let i = 0; i < 20; i++) await expect(post(seen.url)).rejects.toThrow('longer than')
+    for (let i = 0; i < 20; i++) await expect(post(counts.url)).rejects.toThrow('longer than')
     expect((await memory()) - before).toBeLessThan(10 * 2 ** 20)
-    expect(seen.made).toBe(1)
+    expect(counts.made).toBe(1)
   })
 
   it('until it has been idle for 90 seconds', async () => {
-    const seen = await server()
+    const counts = await server()
     const start = clock.now()
-    await post(seen.url)
+    await post(counts.url)
     const passed = () => (clock.nextDue! - start) / seconds(30)
-    while (seen.open === 1) {
+    while (counts.open === 1) {
       clock.step(clock.nextDue!)
       // Meanwhile the server answers pings.
-      await until(() => seen.open === 0 || passed() % 1 === 0)
-      if (clock.now() - start < seconds(90)) expect(seen.open).toBe(1)
+      await until(() => counts.open === 0 || passed() % 1 === 0)
+      if (clock.now() - start < seconds(90)) expect(counts.open).toBe(1)
       for (let i = 0; i < 5; i++) await turn()
     }
     expect(clock.nextDue).toBeUndefined()
-    expect(await post(seen.url)).toBe('200 fine')
-    expect(seen.made).toBe(2)
+    expect(await post(counts.url)).toBe('200 fine')
+    expect(counts.made).toBe(2)
   })
 })
 
 describe('a call is repeated when the server did not start to process it', () => {
   it('because it refused the stream', async () => {
-    const seen = await server((stream, call) => (call < 3 ? stream.close(http2.NGHTTP2_REFUSED_STREAM) : ok(stream)))
-    expect(await outcome(seen.url)).toBe('200 fine')
-    expect(seen).toMatchObject({ made: 1, calls: 3 })
+    const counts = await server((stream, call) => (call < 3 ? stream.close(http2.NGHTTP2_REFUSED_STREAM) : ok(stream)))
+    expect(await outcome(counts.url)).toBe('200 fine')
+    expect(counts).toMatchObject({ made: 1, calls: 3 })
   })
 
   it('because its GOAWAY names an earlier stream', async () => {
-    const seen = await server((stream, call) => {
+    const counts = await server((stream, call) => {
       if (call === 2) stream.session!.goaway(http2.NGHTTP2_NO_ERROR, stream.id! - 2)
       else ok(stream)
     })
-    expect(await outcome(seen.url)).toBe('200 fine')
-    expect(await outcome(seen.url)).toBe('200 fine')
-    expect(seen).toMatchObject({ made: 2, calls: 3 })
+    expect(await outcome(counts.url)).toBe('200 fine')
+    expect(await outcome(counts.url)).toBe('200 fine')
+    expect(counts).toMatchObject({ made: 2, calls: 3 })
   })
 
   it('because the connection was closed before', async () => {
-    const seen = await server()
+    const counts = await server()
     for (let i = 0; i < 5; i++) {
-      expect(await outcome(seen.url)).toBe('200 fine')
-      seen.session.close()
+      expect(await outcome(counts.url)).toBe('200 fine')
+      counts.session.close()
     }
   })
 
   it('a limited number of times', async () => {
-    const seen = await server((stream) => stream.close(http2.NGHTTP2_REFUSED_STREAM))
-    expect(await outcome(seen.url)).toBe('ConnectionReset: stream error: REFUSED_STREAM; received from peer')
-    expect(seen.calls).toBe(6)
+    const counts = await server((stream) => stream.close(http2.NGHTTP2_REFUSED_STREAM))
+    expect(await outcome(counts.url)).toBe('ConnectionReset: stream error: REFUSED_STREAM; received from peer')
+    expect(counts.calls).toBe(6)
   })
 })
 
@@ -343,9 +344,9 @@ describe('a call fails without repetition', () => {
 
 test('calls do not join a hanging connection attempt', async () => {
   let connections = 0
-  const seen = await server()
+  const counts = await server()
   const relayed = await serving(
-    createServer((socket) => void (connections++ === 0 || relay(socket, Number(new URL(seen.url).port)))),
+    createServer((socket) => void (connections++ === 0 || relay(socket, Number(new URL(counts.url).port)))),
   )
   const caller = new AbortController()
   const hung = post(relayed, caller.signal)
@@ -360,12 +361,12 @@ test('calls do not join a hanging connection attempt', async () => {
 })
 
 test('an unresponsive connection is detected, and its calls fail', async () => {
-  const seen = await server((stream, call) => (call === 1 || call > 2 ? ok(stream) : undefined))
+  const counts = await server((stream, call) => (call === 1 || call > 2 ? ok(stream) : undefined))
   const cut = { isCut: false }
-  const relayed = await serving(createServer((socket) => relay(socket, Number(new URL(seen.url).port), cut)))
+  const relayed = await serving(createServer((socket) => relay(socket, Number(new URL(counts.url).port), cut)))
   expect(await outcome(relayed)).toBe('200 fine')
   const held = outcome(relayed)
-  await until(() => seen.calls === 2)
+  await until(() => counts.calls === 2)
   cut.isCut = true
   let isOver = false
   void held.then(() => (isOver = true))
@@ -383,11 +384,11 @@ test('an unresponsive connection is detected, and its calls fail', async () => {
 
 test('a connection to a slow server is kept while it answers pings', async () => {
   const held = Promise.withResolvers<void>()
-  const seen = await server((stream) => void held.promise.then(() => ok(stream)))
-  const answer = outcome(seen.url)
-  await until(() => seen.calls === 1)
+  const counts = await server((stream) => void held.promise.then(() => ok(stream)))
+  const answer = outcome(counts.url)
+  await until(() => counts.calls === 1)
   let pings = 0
-  seen.session.on('ping', () => pings++)
+  counts.session.on('ping', () => pings++)
   for (let i = 0; i < 10; i++) {
     clock.step(clock.now() + seconds(30))
     const next = clock.now() + seconds(30)
@@ -413,7 +414,7 @@ test('HTTP/2 is not used when DISABLE_HTTP2 is set', async () => {
 })
 
 test('the protocol is negotiated again after the last HTTP/1.1 connection was closed', async () => {
-  const seen = await server()
+  const counts = await server()
   let port = 0
   let isClosed = false
   const old = createTLSServer(certified, (socket) => {
@@ -424,11 +425,11 @@ test('the protocol is negotiated again after the last HTTP/1.1 connection was cl
   port = Number(new URL(await serving(old)).port)
   const url = await serving(createServer((socket) => relay(socket, port)))
   expect(await post(url)).toBe('200 old')
-  port = Number(new URL(seen.url).port)
+  port = Number(new URL(counts.url).port)
   await until(() => isClosed)
   await turn()
   expect(await post(url)).toBe('200 fine')
-  expect(seen.calls).toBe(1)
+  expect(counts.calls).toBe(1)
 })
 
 /** Entry 8 of HPACK's static table: `:status: 200`. */
@@ -436,10 +437,10 @@ const status200 = 0x88
 
 /** Forwards bytes in both directions while both sides are open and the line is not cut. */
 function relay(socket: Socket, port: number, line = { isCut: false }): void {
-  const there = connect(port, '127.0.0.1')
-  there.on('error', () => {})
-  socket.on('data', (chunk) => line.isCut || there.write(chunk))
-  there.on('data', (chunk) => line.isCut || socket.write(chunk))
-  socket.on('close', () => there.destroy())
-  there.on('close', () => socket.destroy())
+  const clientSocket = connect(port, '127.0.0.1')
+  clientSocket.on('error', () => {})
+  socket.on('data', (chunk) => line.isCut || clientSocket.write(chunk))
+  clientSocket.on('data', (chunk) => line.isCut || socket.write(chunk))
+  socket.on('close', () => clientSocket.destroy())
+  clientSocket.on('close', () => socket.destroy())
 }

@@ -39,7 +39,7 @@ export function createObservedCalls({
         let code: number | undefined
         let attempts = 0
         const notify = (outcome: ObservedCall['outcome']) => {
-          const seen: ObservedCall = {
+          const observedCall: ObservedCall = {
             ...traced,
             announcedVersion: hook.version,
             isDeprecated: hook.deprecated !== undefined,
@@ -51,7 +51,7 @@ export function createObservedCalls({
             request,
             outcome,
           }
-          for (const observe of observers) observe(seen)
+          for (const observe of observers) observe(observedCall)
         }
         const onStatus = (status: number) => {
           code = status

@@ -56,12 +56,12 @@ test('a call through the proxy verifies the certificate of the server', async ()
   const tunneled: string[] = []
   const tunnels = createServer().on('connect', (request, socket) => {
     tunneled.push(request.url ?? '')
-    const there = connect(server.port, '127.0.0.1', () => {
+    const serverSocket = connect(server.port, '127.0.0.1', () => {
       socket.write('HTTP/1.1 200 OK\r\n\r\n')
-      socket.pipe(there).pipe(socket)
+      socket.pipe(serverSocket).pipe(socket)
     })
-    socket.on('error', () => there.destroy())
-    there.on('error', () => socket.destroy())
+    socket.on('error', () => serverSocket.destroy())
+    serverSocket.on('error', () => socket.destroy())
   })
   await new Promise<void>((resolve) => tunnels.listen(0, '127.0.0.1', resolve))
   const env = { HTTPS_PROXY: `http://127.0.0.1:${(tunnels.address() as AddressInfo).port}` }

@@ -221,11 +221,11 @@ async function respond(
   outgoing: Http2ServerResponse,
   { patience, clock, log }: ServeOptions,
 ): Promise<void> {
-  const gone = new AbortController()
+  const disconnected = new AbortController()
   let isAnswered = false
   const closed = new Promise<void>((resolve) => {
     outgoing.on('close', () => {
-      if (!isAnswered) gone.abort(new Error('the client disconnected'))
+      if (!isAnswered) disconnected.abort(new Error('the client disconnected'))
       resolve()
     })
   })
@@ -237,9 +237,9 @@ async function respond(
     else incoming.socket.destroy()
   }
   try {
-    const response = await handle(requestOf(incoming, gone.signal))
+    const response = await handle(requestOf(incoming, disconnected.signal))
     const body = Buffer.from(await response.arrayBuffer())
-    if (gone.signal.aborted) return
+    if (disconnected.signal.aborted) return
     isAnswered = true
     const headers = { ...Object.fromEntries(response.headers), 'content-length': body.length }
     const answer = { status: response.status, headers, body }
@@ -249,7 +249,7 @@ async function respond(
     await closed
     closeTimer.cancel()
   } catch (err) {
-    if (!gone.signal.aborted) log.debug('Request not answered', { err })
+    if (!disconnected.signal.aborted) log.debug('Request not answered', { err })
     // No response is possible any more; the handler logs its own errors.
     disconnect()
   }

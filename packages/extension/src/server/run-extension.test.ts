@@ -258,9 +258,11 @@ describe('a running extension', () => {
   it('names the port that is in use', async () => {
     await certify('x')
     const { healthURL } = await start()
-    const taken = new URL(healthURL!).port
+    const usedPort = new URL(healthURL!).port
     const first = running
-    await expect(start(['--health-addr', `127.0.0.1:${taken}`])).rejects.toThrow(`Cannot listen on port ${taken}: it is in use`)
+    await expect(start(['--health-addr', `127.0.0.1:${usedPort}`])).rejects.toThrow(
+      `Cannot listen on port ${usedPort}: it is in use`,
+    )
     running = first
   })
 })

@@ -41,13 +41,13 @@ async function taped(
   work: (client: ExtensionClient) => Promise<unknown>,
   settings?: { [name: string]: string },
 ): Promise<Tape> {
-  const seen: ObservedCall[] = []
+  const observedCalls: ObservedCall[] = []
   const transport = inProcess(handle)
   const client = await clientOver(transport, settings)
-  client.observe((call) => seen.push(call))
+  client.observe((call) => observedCalls.push(call))
   await client.discover({ metadata: { name: 'x' }, spec: { clientConfig: { url: 'https://x/prefix' } } } as ExtensionConfig)
   await work(client)
-  const calls = seen.map((call, index) => ({ ...tapedCall(call), line: index + 2 }))
+  const calls = observedCalls.map((call, index) => ({ ...tapedCall(call), line: index + 2 }))
   return { header: { tape: 'capstan.dev/hook-calls', version: 1, began: '' }, calls, isTorn: false }
 }
 

@@ -32,13 +32,13 @@ const maxBytes = 20 * 1024 * 1024
 const valid = (hook: Hook) => JSON.stringify(fixture(hook))
 
 describe('a request to our server', () => {
-  const seen: unknown[] = []
+  const receivedRequests: unknown[] = []
   const serve = extensionServer(
     defineExtension({
       name: 'x',
       handlers: [
         on(BeforeClusterCreate, { name: 'gate' }, ({ request }) => {
-          seen.push(request)
+          receivedRequests.push(request)
           return proceedNow()
         }),
       ],
@@ -65,10 +65,10 @@ describe('a request to our server', () => {
     ['with null for an empty field', { body: body.replace('{', '{"settings":null,') }, path],
     ['with white space around it', { body: `\n\t ${body}\r\n ` }, path],
   ])('%s reaches its handler', async (_, init, at) => {
-    seen.length = 0
+    receivedRequests.length = 0
     const response = await send(init, at)
     expect([response.status, await response.json()]).toEqual([200, expect.objectContaining(ok)])
-    expect(seen).toEqual([
+    expect(receivedRequests).toEqual([
       {
         ...fixture(BeforeClusterCreate),
         apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1',
