@@ -1,5 +1,17 @@
 import { Cluster, Machine } from '@capstan/api'
-import { getCondition, hours, isReason, minutes, Node, orAbsent, Pod, seconds, StatusError, type Transport } from '@capstan/kube'
+import {
+  Event,
+  getCondition,
+  hours,
+  isReason,
+  minutes,
+  Node,
+  orAbsent,
+  Pod,
+  seconds,
+  StatusError,
+  type Transport,
+} from '@capstan/kube'
 import { aCondition, aMachine, type CoreEnv, conditionText, coreEnv, DevConfig, DevMachine } from '@capstan/testing'
 import { afterEach, expect, test } from 'vitest'
 
@@ -196,6 +208,32 @@ test('a Machine keeps its observedGeneration while its workload cluster cannot b
   await env.advance(minutes(1))
   const { status, metadata } = await env.get(Machine, 'm1')
   expect(status?.observedGeneration).toBe(metadata.generation)
+})
+
+test('a Machine keeps its observedGeneration while its Node cannot be found', async () => {
+  env = await coreEnv()
+  await env.provisionCluster()
+  await env.provisionMachine('m1')
+  const { generation } = (await env.get(Machine, 'm1')).metadata
+  await env.patch(DevMachine, 'm1', { spec: { providerID: 'dev:///other' } })
+  await env.settle()
+  const { metadata, spec, status } = await env.get(Machine, 'm1')
+  expect(spec.providerID).toBe('dev:///other')
+  expect(metadata.generation).toBeGreaterThan(generation!)
+  expect(status?.observedGeneration).toBe(generation)
+})
+
+test('a Machine reports that two Nodes have its providerID', async () => {
+  env = await coreEnv()
+  await env.provisionCluster()
+  await env.provisionMachine('m1')
+  await env.workload.create(Node, { metadata: { name: 'other' }, spec: { providerID: 'dev:///m1' } })
+  await env.settle()
+  const { items } = await env.client.list(Event, { namespace: 'default' })
+  const failed = items.filter(({ reason }) => reason === 'Failed to retrieve Node by ProviderID')
+  expect(failed.map(({ message }) => message)).toEqual([
+    'unexpectedly found more than one Node matching the providerID dev:///m1',
+  ])
 })
 
 test('an idle controller writes nothing', async () => {

@@ -91,10 +91,7 @@ function observeNode({ machine, cluster }: MachineScope, io: MachineIO): Observe
 
 function nodeByProviderID(workload: WorkloadCluster, providerID: string): Node | undefined {
   const nodes = workload.nodesByProviderID(providerID)
-  if (nodes.length > 1) {
-    const names = nodes.map(({ metadata }) => metadata.name).join(', ')
-    throw new Error(`more than one Node has spec.providerID ${providerID}: ${names}`)
-  }
+  if (nodes.length > 1) throw new Error(`unexpectedly found more than one Node matching the providerID ${providerID}`)
   return nodes[0]
 }
 

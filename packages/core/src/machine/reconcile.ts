@@ -41,8 +41,9 @@ export const reconcileMachine = (key: ObjectKey, io: MachineIO): Promise<Outcome
       return reportStatus(scope, { now: clock.now(), health, gracePeriod: settings.remoteConditionsGracePeriod })
     },
     significant,
-    // Upstream: a reconcile without connection fails.
-    observesGeneration: ({ node }) => node.state !== 'disconnected',
+    // Upstream: a reconcile without connection fails, and one that no longer finds the Node.
+    observesGeneration: ({ node, machine }) =>
+      node.state !== 'disconnected' && !(node.state === 'missing' && machine.status?.nodeRef && !isDeleting(machine)),
     conditions: ownedConditions,
     legacyConditions: OwnedLegacyConditions,
     order: ConditionOrder,

@@ -1,7 +1,7 @@
-import type { MachineDeployment } from '@capstan/api'
+import type { MachineDeployment, MachineSet } from '@capstan/api'
 import { aMachineSet } from '@capstan/testing'
 import { expect, test } from 'vitest'
-import { newMachineSet } from './desired-machine-set.ts'
+import { machineSetIntent, newMachineSet } from './desired-machine-set.ts'
 
 test.each([
   ['leaves out an empty map of annotations, as upstream does', {}, undefined],
@@ -23,4 +23,18 @@ test.each([
   const role = { isCurrent: true, replicas: 1, revision: { number: 1, history: '' } }
   const expected = ['cluster.x-k8s.io/machineset', 'machineset.topology.cluster.x-k8s.io'].slice(0, count)
   expect(newMachineSet(deployment, 'md-abcde', role).metadata.finalizers).toEqual(expected)
+})
+
+test('an existing MachineSet gets the selector of its MachineDeployment', () => {
+  const { spec } = aMachineSet()
+  const deployment = {
+    metadata: { namespace: 'default', name: 'md', uid: 'u' },
+    spec: { ...spec, selector: { matchLabels: { more: 'x' } } },
+  } as unknown as MachineDeployment
+  const labels = { 'machine-template-hash': '1-abcde' }
+  const set = { metadata: { namespace: 'default', name: 'md-abcde', labels }, spec } as unknown as MachineSet
+  const role = { isCurrent: true, replicas: 1, revision: { number: 1, history: '' } }
+  expect(machineSetIntent(deployment, set, role).spec.selector).toEqual({
+    matchLabels: { more: 'x', 'cluster.x-k8s.io/cluster-name': spec.clusterName, 'machine-template-hash': '1-abcde' },
+  })
 })

@@ -86,10 +86,6 @@ export function newMachineSet(deployment: MachineDeployment, name: string, role:
     },
     spec: {
       clusterName: spec.clusterName,
-      selector: {
-        ...spec.selector,
-        matchLabels: { ...spec.selector.matchLabels, [ClusterNameLabel]: spec.clusterName, [MachineDeploymentUniqueLabel]: hash },
-      },
       ...inPlaceFields(deployment, spec.template.spec, hash, role.replicas),
     },
   }) as Input<MachineSet>
@@ -125,7 +121,6 @@ export function machineSetIntent(deployment: MachineDeployment, set: MachineSet,
     },
     spec: {
       clusterName: set.spec.clusterName,
-      selector: set.spec.selector,
       ...inPlaceFields(deployment, set.spec.template.spec, hash, role.replicas),
     },
   }) as Input<MachineSet>
@@ -196,12 +191,16 @@ const machineLabels = ({ spec }: MachineDeployment, hash: string) => ({
 
 /** Fields that all sets take from the deployment. Version, references and failure domain stay as the set was created. */
 function inPlaceFields(deployment: MachineDeployment, createdSpec: MachineSpec, hash: string, replicas: number) {
-  const { deletion, machineNaming, template } = deployment.spec
+  const { clusterName, deletion, machineNaming, selector, template } = deployment.spec
   const { minReadySeconds, readinessGates, taints, deletion: nodeDeletion } = template.spec
   const labels = machineLabels(deployment, hash)
   const { annotations = {} } = template.metadata ?? {}
   return {
     replicas,
+    selector: {
+      ...selector,
+      matchLabels: { ...selector.matchLabels, [ClusterNameLabel]: clusterName, [MachineDeploymentUniqueLabel]: hash },
+    },
     deletion: deletion?.order === undefined ? undefined : { order: deletion.order },
     machineNaming,
     template: {

@@ -22,6 +22,7 @@ import {
 } from '@capstan/kube'
 import type { Observed } from '../external/observed.ts'
 import { drainDelayText } from '../machine/drain-delays.ts'
+import { isTemplate } from './templates.ts'
 import { SeeLogs } from '../see-logs.ts'
 import { mergeVersions } from '../versions-in-use.ts'
 
@@ -131,9 +132,9 @@ export function missingKinds(
   if (isDeleting(owner)) return []
   const { bootstrap, infrastructureRef } = owner.spec.template.spec
   return [
-    ...(bootstrapTemplate.state === 'missing' && bootstrap.configRef ? [bootstrap.configRef.kind] : []),
-    ...(infrastructureTemplate.state === 'missing' ? [infrastructureRef.kind] : []),
-  ]
+    ...(bootstrapTemplate.state === 'missing' && bootstrap.configRef ? [bootstrap.configRef] : []),
+    ...(infrastructureTemplate.state === 'missing' ? [infrastructureRef] : []),
+  ].flatMap((ref) => (isTemplate(ref) ? [ref.kind] : []))
 }
 
 /** Returns `ATemplate does not exist`, the plural for two, or the empty string. */

@@ -120,6 +120,22 @@ describe('a MachineSet', () => {
     expect(await names(env.client, Machine)).toHaveLength(2)
   })
 
+  test('copies an object of a kind that is no template', async () => {
+    env = await setsEnv()
+    await createClusterWithTemplates(env)
+    await env.client.create(DevMachine, { metadata: { namespace: 'default', name: 'infra' }, spec: { size: 'big' } })
+    const { metadata, spec } = aMachineSet()
+    const template = { ...spec.template.spec, infrastructureRef: { ...spec.template.spec.infrastructureRef, kind: 'DevMachine' } }
+    await env.client.create(MachineSet, { metadata, spec: { ...spec, template: { ...spec.template, spec: template } } })
+    await env.settle()
+    const { status } = await env.client.get(MachineSet, key)
+    const created = status?.deprecated?.v1beta1?.conditions?.find(({ type }) => type === 'MachinesCreated')
+    // The copy consists of `spec.template`, which this object does not have.
+    expect(created?.message).toMatch(/^failed to create InfraMachine: failed to apply DevMachine: .* spec: Required value$/)
+    const { metadata: original } = await env.client.get(DevMachine, { namespace: 'default', name: 'infra' })
+    expect(original.ownerReferences).toBeUndefined()
+  })
+
   test.each([
     [
       'bootstrap',

@@ -20,11 +20,16 @@ export const infrastructureTemplate: MachineSetPhase = async (scope, io) => {
   return outcome(scope, scope.infrastructureTemplate, scope.machineSet.spec.template.spec.infrastructureRef)
 }
 
-const readTemplate = ({ machineSet, cluster }: MachineSetScope, io: ReconcileContext, ref: ContractRef | undefined) =>
-  observeTemplate(io, { ref, cluster, namespace: machineSet.metadata.namespace!, map: machineSetsOfTemplate })
+async function readTemplate({ machineSet, cluster }: MachineSetScope, io: ReconcileContext, ref: ContractRef | undefined) {
+  const namespace = machineSet.metadata.namespace!
+  // Objects of other kinds are copied too, but have no owner.
+  if (ref && !isTemplate(ref)) return toObserved(await observeExternal(io, ref, namespace, machineSetsOfTemplate))
+  return observeTemplate(io, { ref, cluster, namespace, map: machineSetsOfTemplate })
+}
 
 function outcome(scope: MachineSetScope, template: Observed, ref: ContractRef | undefined): Outcome {
-  if (template.state !== 'missing' || !ref || isDeleting(scope.machineSet) || isOldRevision(scope)) return proceed()
+  if (template.state !== 'missing' || !ref || !isTemplate(ref)) return proceed()
+  if (isDeleting(scope.machineSet) || isOldRevision(scope)) return proceed()
   throw new TerminalError(missingText(scope.machineSet, ref))
 }
 
@@ -47,11 +52,13 @@ export async function observeTemplate(
   options: { ref: ContractRef | undefined; cluster: Cluster; namespace: string; map: MapFunction },
 ): Promise<Observed> {
   const { ref, cluster, namespace, map } = options
-  if (!ref?.kind.endsWith(TemplateSuffix)) return { state: 'none' }
+  if (!ref || !isTemplate(ref)) return { state: 'none' }
   const external = await observeExternal(io, ref, namespace, map)
   if (external && !isDeleting(cluster)) await ensureClusterOwns(io, external, cluster)
   return toObserved(external)
 }
+
+export const isTemplate = ({ kind }: ContractRef): boolean => kind.endsWith(TemplateSuffix)
 
 async function ensureClusterOwns(
   { client, signal }: ReconcileContext,
