@@ -1,6 +1,7 @@
 /**
  * Failing inputs: mistakes in classes, templates and topologies, name clashes, denied writes, providers and extensions that misbehave. Once
- * ten minutes have passed, the controllers write nothing, create no further objects, and no condition changes its text.
+ * ten minutes have passed, the controllers write nothing, create no further objects, and no condition changes its text. Not in the table:
+ * GeneratePatches with other patches in each call, which replaces Machines in each reconcile, as upstream's topology controller does.
  */
 import {
   BeforeClusterCreate,

@@ -5,7 +5,7 @@
 import type { Cluster, ClusterClassPatch, ExternalPatchDefinition, ResponseOf } from '@capstan/api'
 import { GeneratePatches, patchedDocument, ValidateTopology } from '@capstan/api'
 import type { CallOptions } from '@capstan/extension'
-import { equal, isRecord, type UnknownObject, withErrorContext } from '@capstan/kube'
+import { equal, isRecord, TerminalError, type UnknownObject, withErrorContext } from '@capstan/kube'
 import type { PatchItem } from './patch-items.ts'
 import type { PatchVariables } from './patch-variables.ts'
 import { wireVariablesOf } from './patch-variables.ts'
@@ -22,8 +22,9 @@ export async function applyExternalPatch(
   variables: PatchVariables,
   extensions: PatchExtensions,
 ): Promise<string[]> {
-  // Upstream requires a handler here even for a patch that only validates, although its webhook admits such a patch.
-  if (!external.generatePatchesExtension) return []
+  // Upstream: its webhook admits a patch that only validates, but its topology controller does not.
+  if (!external.generatePatchesExtension)
+    throw new TerminalError(`failed to apply patches: failed to create patch generator for patch ${JSON.stringify(name)}`)
   const request = {
     variables: wireVariablesOf(variables.global),
     items: items.map((item) => ({ uid: item.uid, ...itemOf(item, variables) })),

@@ -50,7 +50,7 @@ export function matchesName(pattern: string, name: string): boolean {
 }
 
 /** A patch without `enabledIf` is enabled; otherwise its template must render exactly to true. */
-export function isEnabled(enabledIf: string | undefined, variables: JsonObject): boolean {
+function isEnabled(enabledIf: string | undefined, variables: JsonObject): boolean {
   if (enabledIf === undefined) return true
   return renderedValue('enabledIf', enabledIf, variables) === true
 }

@@ -24,7 +24,7 @@ import type { DesiredObject } from './desired-object.ts'
 import type { DesiredState } from './desired-state.ts'
 import { applyExternalPatch, copyPatchedParts, validateTopology } from './external-patch.ts'
 import type { CallContext } from './lifecycle-hooks.ts'
-import { isEnabled, patchOperations } from './inline-patch.ts'
+import { patchOperations } from './inline-patch.ts'
 import { type PatchItem, patchItems, Template } from './patch-items.ts'
 import { patchVariables } from './patch-variables.ts'
 
@@ -34,7 +34,8 @@ export interface PatchExtensions {
 }
 
 /**
- * Applies inline and external patches in the order of the class, then calls extensions to validate the result.
+ * Applies inline and external patches in the order of the class, then calls extensions to validate the result. As upstream, `enabledIf`
+ * has no effect on external patches.
  * @returns the ignored parts of patches, a sentence each
  * @throws Error that names the patch which cannot be computed, does not apply, or rejects the result
  */
@@ -54,7 +55,6 @@ export async function applyPatches(
   for (const patch of patches) {
     const variables = variablesOf(patch)
     if (patch.external) {
-      if (!withTerminalErrors(() => isEnabled(patch.enabledIf, variables.global))) continue
       appendAll(ignored, await applyExternalPatch(cluster, patch, patch.external, items, variables, extensions))
       continue
     }
@@ -69,9 +69,8 @@ export async function applyPatches(
     }
   }
   for (const patch of patches) {
-    const variables = variablesOf(patch)
-    if (!patch.external?.validateTopologyExtension || !isEnabled(patch.enabledIf, variables.global)) continue
-    await validateTopology(cluster, patch, patch.external, items, variables, extensions)
+    if (!patch.external?.validateTopologyExtension) continue
+    await validateTopology(cluster, patch, patch.external, items, variablesOf(patch), extensions)
   }
   for (const item of items) appendAll(ignored, copyBack(item))
   return ignored

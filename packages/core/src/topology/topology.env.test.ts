@@ -1352,13 +1352,23 @@ describe('patches of extensions', () => {
     expect(await world.names(DevCluster)).toEqual([])
   })
 
-  test('are disabled when enabledIf is false', async () => {
+  test('are applied even when enabledIf is false, as by upstream', async () => {
     const { requests, world } = await aPatchedCluster(() => ({}), {
       ...external,
       enabledIf: '{{ eq .builtin.cluster.name "other" }}',
     })
-    expect(requests).toEqual([])
+    expect(requests).not.toEqual([])
     expect(await world.names(DevCluster)).toHaveLength(1)
+  })
+
+  test('a patch that only validates fails the topology, as upstream', async () => {
+    const world = await aWorld()
+    await createClass(world, withPatches({ name: 'check', external: { validateTopologyExtension: 'check.ext' } }))
+    await createCluster(world)
+    expect(await world.reconciled()).toBe(
+      'False ReconcileFailed: error computing the desired state of the Cluster topology: failed to apply patches: failed to create patch generator for patch "check"',
+    )
+    expect(await world.names(DevCluster)).toEqual([])
   })
 
   test('a topology that an extension rejects is not applied', async () => {
@@ -1370,7 +1380,9 @@ describe('patches of extensions', () => {
       if (!accepts) throw new Error('failed to call extension handler "check.ext": got failure response with message: no disks')
       return {}
     })
-    await createClass(world, withPatches({ name: 'check', external: { validateTopologyExtension: 'check.ext' } }))
+    world.runtime.on('GeneratePatches', () => ({}))
+    const external = { generatePatchesExtension: 'patch.ext', validateTopologyExtension: 'check.ext' }
+    await createClass(world, withPatches({ name: 'check', external }))
     await createCluster(world)
     expect(await world.reconciled()).toBe(
       'False ReconcileFailed: error computing the desired state of the Cluster topology: failed to apply patches: validation of patch "check" failed: ' +
