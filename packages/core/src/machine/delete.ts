@@ -33,6 +33,7 @@ import {
 import { deleteExternal, isGone } from '../external/delete.ts'
 import { observeExternal } from '../external/observe.ts'
 import { externalOf, read } from '../external/observed.ts'
+import { SeeLogs } from '../see-logs.ts'
 import { type DrainTarget, drainNode, isUnreachable } from './drain/drain.ts'
 import type { DeletionStage, DeletionStep, MachineIO, MachinePhase, MachineScope, StepResult } from './scope.ts'
 import { volumesToDetach } from './volumes.ts'
@@ -43,7 +44,10 @@ const RetryInterval = seconds(5)
 type Step = (scope: MachineScope, io: MachineIO, node: string | undefined) => Promise<StepResult>
 
 export const remove: MachinePhase = async (scope, io) => {
-  const node = await nodeToDelete(scope, io)
+  const node = await nodeToDelete(scope, io).catch((err: unknown) => {
+    scope.deletion = { reason: 'InternalError', message: SeeLogs }
+    throw err
+  })
   const steps: [name: DeletionStep, Step][] = [
     ...(node === undefined
       ? []

@@ -324,6 +324,27 @@ test('the Node of the last control plane Machine is not deleted', async () => {
   expect(await env.workload.get(Node, { name: 'node-cp' })).toBeDefined()
 })
 
+test('a Machine reports that core cannot read the control plane to decide about the Node', async () => {
+  let fails = false
+  const between = (transport: Transport): Transport => ({
+    close: () => transport.close(),
+    watch: (request, signal) => transport.watch(request, signal),
+    async send(request, signal) {
+      if (fails && request.verb === 'get' && request.plural === 'devcontrolplanes') throw new StatusError('InternalError', 'no')
+      return transport.send(request, signal)
+    },
+  })
+  env = await coreEnv({ between })
+  await env.provisionCluster()
+  await env.provisionMachine('m1')
+  fails = true
+  await env.client.delete(Machine, { namespace: 'default', name: 'm1' })
+  await env.settle()
+  expect(conditionText(await env.get(Machine, 'm1'), 'Deleting')).toBe(
+    'True InternalError: Please check controller logs for errors',
+  )
+})
+
 test('the Node of a control plane Machine is deleted while another control plane Machine stays', async () => {
   env = await coreEnv()
   await env.provisionCluster()
