@@ -64,7 +64,7 @@ export async function apply(server: ServerContext, context: RequestContext): Pro
     // The permission to patch does not include creating.
     authorize(server.authorizer, attributesOf(context.caller, { ...request, verb: 'create' }))
     const { resourceVersion: _, ...metadata } = applied.metadata
-    const fresh = { ...applied, metadata }
+    const fresh = { ...applied, metadata: metadata as KubeObject['metadata'] }
     const object = await inPieces(server.clock, decoding(context, { ...(await applyTo(undefined, fresh)) }, 'apply'))
     try {
       return { object: await createDecoded(server, context, object, unchanged), created: true }
