@@ -28,6 +28,7 @@ import { type History, type State, stateAt } from './recording.ts'
 import { PropagatedLabel } from './scenarios/life.ts'
 import { deletionPhases } from './scenarios/deletion.ts'
 import { externalName } from './scenarios/externally-managed.ts'
+import { pausedStatus } from './scenarios/paused.ts'
 import type { ScenarioName } from './scenarios/index.ts'
 import { type LiveResult, type Observation, observation } from './verdict.ts'
 
@@ -246,9 +247,7 @@ export const pausing = (contract: ContractName): LiveCheck => ({
           .flatMap(({ state: { object, at } }) => {
             const isDone = isInitialized(contract, object, version)
             const by = object.metadata.annotations?.[PausedAnnotation] === undefined ? 'its Cluster' : 'its annotation'
-            const paused = list(record(object.status).conditions)
-              .map(record)
-              .find(({ type }) => type === 'Paused')
+            const paused = pausedStatus(object)
             return [
               observation({ object, field, at, expected: `not true while paused by ${by}`, found: isDone, holds: !isDone }),
               observation({
@@ -256,8 +255,8 @@ export const pausing = (contract: ContractName): LiveCheck => ({
                 field: 'status.conditions[Paused]',
                 at,
                 expected: `True while paused by ${by}`,
-                found: paused?.status,
-                holds: paused?.status === 'True',
+                found: paused,
+                holds: paused === 'True',
               }),
             ]
           }),

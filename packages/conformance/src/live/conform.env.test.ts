@@ -154,6 +154,28 @@ test('a provider that starts slowly does not fail for pauses before its start', 
   ])
 })
 
+test('a provider that reports pauses late passes', async () => {
+  const firstAttempts = new Map<string, number>()
+  env = await providerEnv({
+    ...localProvider(),
+    between: (transport) => ({
+      ...transport,
+      async send(request, signal) {
+        const { name, body } = request
+        if (name !== undefined && JSON.stringify(body ?? {}).includes('"reason":"Paused"')) {
+          const first = firstAttempts.get(name) ?? env.clock.now()
+          firstAttempts.set(name, first)
+          if (env.clock.now() < first + seconds(15)) throw new Error('the provider is slow')
+        }
+        return transport.send(request, signal)
+      },
+    }),
+  })
+  const report = await run(local, { rules: rules.filter(({ id }) => id.endsWith('.pausing') && !id.startsWith('ipam')) })
+  expect(withVerdict(report, 'fail', 'warn', 'not testable here')).toEqual([])
+  expect(firstAttempts.size).toBeGreaterThan(4)
+})
+
 test('pauses are not tested with a provider that never starts', async () => {
   env = await providerEnv({ ...localProvider(), start: () => ({ controllers: [], close: async () => {} }) })
   const report = await run({ InfraCluster: 'LocalCluster' }, { rules: rules.filter(({ id }) => id === 'infra-cluster.pausing') })

@@ -1,7 +1,8 @@
 /** Objects of a paused Cluster, and paused objects: the driver sets the owners that core would have set. */
 import { Cluster, ClusterNameLabel, Machine, MachinePool, PausedAnnotation } from '@capstan/api'
 import { ControlPlaneContract } from '@capstan/api/contract'
-import type { UnknownObject } from '@capstan/kube'
+import { seconds, type UnknownObject } from '@capstan/kube'
+import { type ContractName, list, record } from '../../manifests.ts'
 import type { Bench } from '../bench.ts'
 import {
   controlPlaneKind,
@@ -40,7 +41,7 @@ export async function paused(bench: Bench): Promise<void> {
     `InfraCluster ${annotated} has its owner`,
     () => bench.recording.object(InfraCluster!.kind, annotated)?.metadata.ownerReferences !== undefined,
   )
-  await bench.quiet()
+  await untilPaused(bench, ['InfraCluster', 'ControlPlane'], [name, annotated])
   bench.mark('InfraCluster paused')
 
   await bench.patch(Cluster, name, { spec: { paused: false } })
@@ -57,7 +58,7 @@ export async function paused(bench: Bench): Promise<void> {
   await createMachineWithOwner(bench, 'by-cluster')
   await createPoolWithOwner(bench, 'by-cluster')
   if (ControlPlane && hasReplicas(bench)) await bench.patch(ControlPlane.kind, name, { spec: { replicas: 3 } })
-  await bench.quiet()
+  await untilPaused(bench, ['InfraMachine', 'InfraMachinePool', 'BootstrapConfig'], ['by-cluster', 'by-cluster-pool'])
   bench.mark('all paused')
   await bench.patch(Cluster, name, { spec: { paused: false } })
   await untilProvisioned(bench, 'by-cluster')
@@ -72,7 +73,7 @@ export async function paused(bench: Bench): Promise<void> {
 
   await createMachineWithOwner(bench, 'by-annotation', annotation)
   await createPoolWithOwner(bench, 'by-annotation', annotation)
-  await bench.quiet()
+  await untilPaused(bench, ['InfraMachine', 'InfraMachinePool', 'BootstrapConfig'], ['by-annotation'])
   bench.mark('annotated objects paused')
   for (const { contract, kind } of Object.values(bench.target)) {
     if (contract === 'InfraCluster' || contract === 'ControlPlane') continue
@@ -89,6 +90,24 @@ export async function paused(bench: Bench): Promise<void> {
   await untilGone(bench, name)
   await untilGone(bench, annotated)
 }
+
+/** Waits for the time in which the provider must not continue, then for a slow provider that has not reported the pause yet. */
+async function untilPaused(bench: Bench, contracts: readonly ContractName[], names: readonly string[]): Promise<void> {
+  await bench.quiet()
+  const deadline = bench.now() + Math.min(bench.limits.wait, seconds(30))
+  await bench.untilOr('paused objects have the condition Paused', deadline, () =>
+    contracts
+      .flatMap((contract) => (bench.target[contract] ? bench.recording.objects(bench.target[contract].kind) : []))
+      .filter(({ metadata }) => names.includes(metadata.name))
+      .every((object) => pausedStatus(object) === 'True'),
+  )
+}
+
+/** Status of the condition Paused. */
+export const pausedStatus = ({ status }: UnknownObject): unknown =>
+  list(record(status).conditions)
+    .map(record)
+    .find(({ type }) => type === 'Paused')?.status
 
 /** Whether the provider has written the object: core writes neither its status nor finalizers. */
 const isWritten = (object: UnknownObject | undefined): boolean =>
