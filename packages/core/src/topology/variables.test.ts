@@ -145,8 +145,8 @@ describe('errors have the texts of upstream', () => {
   })
 
   test('rejects the Cluster with all errors', () => {
-    expect(() => checkedVariables(aCluster({ other: 1 }), aClass(schemas))).toThrow(
-      'Cluster.cluster.x-k8s.io "demo" is invalid: spec.topology.variables[other]: Invalid value: "1": variable is not defined',
+    expect(() => checkedVariables(aCluster({ other: 1 }), aClass(schemas, ['zone']))).toThrow(
+      'Cluster.cluster.x-k8s.io "demo" is invalid: [spec.topology.variables[other]: Invalid value: "1": variable is not defined, spec.topology.variables: Required value: required variable "zone" must be set]',
     )
   })
 })

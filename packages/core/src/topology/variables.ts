@@ -27,8 +27,8 @@ export function checkedVariables(cluster: Cluster, clusterClass: ClusterClass): 
 }
 
 /**
- * Defaults variables on a draft and returns errors; errors from defaulting are returned alone. Transition rules compare with the variables
- * of `old` at the same place.
+ * Defaults variables on a draft and returns errors, first those from defaulting. A list with such errors keeps its values. Transition rules
+ * compare with the variables of `old` at the same place.
  */
 export function defaultAndValidateVariables(cluster: Cluster, clusterClass: ClusterClass, old?: Cluster): FieldError[] {
   const { topology } = cluster.spec
@@ -39,7 +39,7 @@ export function defaultAndValidateVariables(cluster: Cluster, clusterClass: Clus
   const defaulting: FieldError[] = []
   const global = applyDefaults(topology.variables ?? [], definitions, `${path}.variables`, { createMissing: true })
   appendAll(defaulting, global.errors)
-  if (global.values.length > 0) topology.variables = global.values
+  if (global.errors.length === 0 && global.values.length > 0) topology.variables = global.values
   const before = old?.spec.topology
   const overridden = [
     { part: topology.controlPlane, at: `${path}.controlPlane.variables.overrides`, before: before?.controlPlane },
@@ -58,11 +58,11 @@ export function defaultAndValidateVariables(cluster: Cluster, clusterClass: Clus
     if (!part?.variables?.overrides) continue
     const { values, errors } = applyDefaults(part.variables.overrides, definitions, at, { createMissing: false })
     appendAll(defaulting, errors)
-    part.variables.overrides = values
+    if (errors.length === 0) part.variables.overrides = values
   }
-  if (defaulting.length > 0) return defaulting
 
   return [
+    ...defaulting,
     ...missingErrors(topology.variables ?? [], definitions, `${path}.variables`),
     ...listErrors(topology.variables, before?.variables, definitions, `${path}.variables`),
     ...overridden.flatMap(({ part, before, at }) =>
@@ -128,7 +128,8 @@ function valueErrors(
 ): FieldError[] {
   const at = `${path}[${name}]`
   const definition = definitions.get(name)
-  if (!definition) return [notDefined({ name, value }, path)]
+  // Defaulting has reported it.
+  if (!definition) return []
   const schema = schemaOf(definition)
   const errors = schema.validateSchema({ value })
   if (errors.length > 0) return errors.map((error) => withPathOfVariable(error, at, value))
