@@ -1,6 +1,6 @@
-import { Cluster } from '@capstan/api'
-import type { KubeObject } from '@capstan/kube'
-import { cluster, clusterName, named } from '../objects.ts'
+import { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
+import { isTrue, type KubeObject } from '@capstan/kube'
+import { cluster, clusterName, machine, machineDeployment, machineSet, named } from '../objects.ts'
 import { silent } from '../providers.ts'
 import type { Report } from '../side.ts'
 import { oldStub, stub } from '../stub-kinds.ts'
@@ -212,6 +212,86 @@ for (const [name, reported] of Object.entries(conditions)) {
   table[`cluster-old-control-plane-ready-${name}`] = mirroring('controlPlane', 'Ready', reported, oldStub)
 }
 
+/** A Cluster without control plane object: its control plane consists of Machines. */
+const machinesAsControlPlane: Case = async (twin) => {
+  await twin.startWorkload(clusterName)
+  await twin.create(stub.cluster, named(clusterName, { spec: {} }))
+  const { metadata, spec } = cluster()
+  const { controlPlaneRef: _ref, ...rest } = spec
+  await twin.create(Cluster, { metadata, spec: rest })
+  await twin.settle('no control plane Machine')
+  for (const name of ['a', 'b']) {
+    await twin.create(stub.config, named(name, { spec: {} }))
+    await twin.create(stub.machine, named(name, { spec: {} }))
+    const { metadata: own, ...more } = machine(name)
+    await twin.create(Machine, { ...more, metadata: { ...own, labels: { 'cluster.x-k8s.io/control-plane': '' } } })
+  }
+  await twin.settle('control plane Machines', (objects) =>
+    objects.some((one) => one.kind === 'Cluster' && isTrue(one as Cluster, 'RemoteConnectionProbe')),
+  )
+  await twin.delete(Cluster, clusterName)
+  await twin.settle('deleted')
+}
+
+const hold = (finalizers: readonly string[] | null) => ({ metadata: { finalizers } })
+
+/** All kinds of workers, whose infrastructure blocks their deletion. */
+const deletedWithWorkers: Case = async (twin) => {
+  await twin.startWorkload(clusterName)
+  await withProviders(twin)
+  await twin.settle('connected', (objects) =>
+    objects.some((one) => one.kind === 'Cluster' && isTrue(one as Cluster, 'RemoteConnectionProbe')),
+  )
+  const spec = { template: { spec: {} } }
+  await twin.create(stub.configTemplate, named('worker', { spec }))
+  await twin.create(stub.machineTemplate, named('worker', { spec }))
+  const finalizers = ['twin.capstan.dev/hold']
+  for (const name of ['m1', 'm2', 'm3', 'm4', 'm5', 'm6', 'm7']) {
+    await twin.create(stub.config, named(name, { spec: {} }))
+    await twin.create(stub.machine, { metadata: { name, finalizers }, spec: {} } as never)
+    await twin.create(Machine, machine(name))
+  }
+  await twin.create(MachineSet, machineSet('ms', { replicas: 0 }))
+  await twin.create(MachineDeployment, machineDeployment('md', { replicas: 0 }))
+  await twin.settle('workers')
+  await twin.patch(MachineSet, 'ms', { metadata: { finalizers: ['cluster.x-k8s.io/machineset', ...finalizers] } })
+  await twin.patch(MachineDeployment, 'md', { metadata: { finalizers: ['cluster.x-k8s.io/machinedeployment', ...finalizers] } })
+  await twin.patch(stub.controlPlane, clusterName, hold(finalizers))
+  await twin.patch(stub.cluster, clusterName, hold(finalizers))
+  await twin.delete(Cluster, clusterName)
+  await twin.settle('workers are held')
+  for (const name of ['m1', 'm2', 'm3', 'm4', 'm5', 'm6', 'm7']) await twin.patch(stub.machine, name, hold(null))
+  await twin.patch(MachineSet, 'ms', hold(null))
+  await twin.patch(MachineDeployment, 'md', hold(null))
+  await twin.settle('the control plane is held', (objects) => !objects.some(({ kind }) => kind === 'Machine'))
+  await twin.patch(stub.controlPlane, clusterName, hold(null))
+  await twin.settle('the infrastructure is held')
+  await twin.patch(stub.cluster, clusterName, hold(null))
+  await twin.settle('deleted')
+}
+
+/** Counts and conditions of a Cluster with all kinds of workers. */
+const counted: Case = async (twin) => {
+  await twin.startWorkload(clusterName)
+  await withProviders(twin)
+  await twin.settle('connected', (objects) =>
+    objects.some((one) => one.kind === 'Cluster' && isTrue(one as Cluster, 'RemoteConnectionProbe')),
+  )
+  const spec = { template: { spec: {} } }
+  await twin.create(stub.configTemplate, named('worker', { spec }))
+  await twin.create(stub.machineTemplate, named('worker', { spec }))
+  await twin.create(stub.config, named('lone', { spec: {} }))
+  await twin.create(stub.machine, named('lone', { spec: {} }))
+  await twin.create(Machine, machine('lone'))
+  await twin.create(MachineSet, machineSet('ms', { replicas: 2 }))
+  await twin.create(MachineDeployment, machineDeployment('md', { replicas: 2 }))
+  await twin.settle('all run')
+  await twin.behave({ machine: silent })
+  await twin.patch(MachineSet, 'ms', { spec: { replicas: 3 } })
+  await twin.patch(MachineDeployment, 'md', { spec: { replicas: 3 } })
+  await twin.settle('some do not start')
+}
+
 export const clusterCases: Cases = {
   ...table,
   'cluster-milestones-taken-back': takenBack,
@@ -263,4 +343,30 @@ export const clusterCases: Cases = {
   'cluster-late-providers': lateProviders,
   'cluster-empty': empty,
   'cluster-paused': paused,
+  'cluster-machines-as-control-plane': machinesAsControlPlane,
+  'cluster-deleted-with-workers': deletedWithWorkers,
+  'cluster-counts-workers': counted,
+  'cluster-control-plane-conditions': controlPlaneReports(
+    [
+      'rolling out and scaling',
+      {
+        status: {
+          ...initialized,
+          conditions: [
+            ['RollingOut', 'True', 'two replicas'],
+            ['ScalingUp', 'True', 'from 1 to 3'],
+            ['ScalingDown', 'Unknown', 'who knows'],
+            ['Available', 'False', '* EtcdClusterHealthy:\n  * no quorum'],
+          ].map(([type, status, message]) => ({
+            type,
+            status,
+            message,
+            reason: 'Twin',
+            lastTransitionTime: '2026-01-01T00:00:00Z',
+          })),
+        },
+      },
+    ],
+    ['nothing of it', { status: { ...initialized, conditions: null } }],
+  ),
 }

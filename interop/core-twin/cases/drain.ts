@@ -191,6 +191,29 @@ const terminating = (twin: Twin) =>
 
 const anOrder = [of('Drain', web, -5), of('Drain', { pods: [{ selector: { matchLabels: { app: 'late' } } }] }, 10)]
 
+/** Rules that are applied by name: the first that matches decides. */
+const skipThenDrain = [of('Skip', web), of('Drain', web, 3)]
+
+/** A Pod with a long grace period that is being deleted. */
+const withGrace = (name: string, more: object = {}) => pod(name, { spec: { terminationGracePeriodSeconds: 3600, ...more } })
+
+const finishedPod = (twin: Twin) =>
+  twin.inWorkload(clusterName, (client) =>
+    client.patch(
+      Pod,
+      { namespace: 'default', name: 'a' },
+      { type: 'merge', body: { status: { phase: 'Succeeded' } } },
+      { subresource: 'status', fieldManager: 'kubelet' },
+    ),
+  )
+
+const volumeTimeout: Case = async (twin) => {
+  await readyMachine(twin, {}, { deletion: { nodeVolumeDetachTimeoutSeconds: 1 } })
+  await twin.inWorkload(clusterName, attach)
+  await twin.delete(Machine, 'm')
+  await twin.settle('the timeout expires', (objects) => !objects.some(({ kind }) => kind === 'Machine'))
+}
+
 export const drainCases: Cases = {
   'drain-pods': drained({ pods: [pod('a'), pod('b', { metadata: owned('ReplicaSet') })] }),
   'drain-nothing': drained({ pods: [] }),
@@ -229,4 +252,35 @@ export const drainCases: Cases = {
   ),
   'drain-volume-in-use': inUse('kubernetes.io/csi/csi^handle'),
   'drain-volume-of-another-plugin': inUse('kubernetes.io/nfs/x'),
+  'drain-rule-first-decides': drained({ pods: [pod('a', labelled({ app: 'web' }))], rules: skipThenDrain }),
+  'drain-rule-of-this-cluster': drained({
+    pods: [pod('a', labelled({ app: 'web' }))],
+    rules: [
+      of('Skip', {
+        ...web,
+        machines: [
+          {
+            clusterSelector: { matchExpressions: [{ key: 'none', operator: 'DoesNotExist' }] },
+            selector: { matchLabels: { 'cluster.x-k8s.io/cluster-name': clusterName } },
+          },
+        ],
+      }),
+    ],
+  }),
+  'drain-rule-of-all-pods': drained({ pods: [pod('a'), pod('b', labelled({ app: 'web' }))], rules: [of('WaitCompleted')] }),
+  'drain-label-before-rule': drained({
+    pods: [pod('a', labelled({ app: 'web', 'cluster.x-k8s.io/drain': 'skip' }))],
+    rules: [of('WaitCompleted', web)],
+  }),
+  'drain-label-unknown': drained({ pods: [pod('a', labelled({ 'cluster.x-k8s.io/drain': 'perhaps' }))] }),
+  'drain-grace-period': drained({ pods: [withGrace('a'), withGrace('b')] }),
+  'drain-finished-pod': drained({
+    pods: [pod('a', { metadata: { ...owned('DaemonSet'), labels: { 'cluster.x-k8s.io/drain': 'wait-completed' } } })],
+    before: finishedPod,
+  }),
+  'drain-wait-finished-pod': drained({
+    pods: [pod('a', labelled({ 'cluster.x-k8s.io/drain': 'wait-completed' }))],
+    before: finishedPod,
+  }),
+  'drain-volume-timeout': volumeTimeout,
 }

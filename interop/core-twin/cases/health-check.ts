@@ -1,6 +1,6 @@
 import { Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
 import { type KubeObject, Node } from '@capstan/kube'
-import { clusterName, machineDeployment, machineSet, named } from '../objects.ts'
+import { clusterName, machine, machineDeployment, machineSet, named } from '../objects.ts'
 import { silent } from '../providers.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
@@ -188,6 +188,74 @@ const noCluster: Case = async (twin) => {
   await twin.settle('the Cluster does not exist')
 }
 
+/** Two health checks select the same Machines. */
+const twoChecks: Case = async (twin) => {
+  await checked(twin)
+  const other = { ...healthCheck({ remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 0 } } }), metadata: { name: 'other' } }
+  await twin.create(MachineHealthCheck, other as never)
+  await twin.settle('a second health check')
+  await nodesReport(twin, 'False')
+  await twin.settle('a Node is not ready')
+}
+
+const deletedMachine: Case = async (twin) => {
+  await checked(twin, { remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 0 } } }, 2)
+  await twin.patch(stub.machine, ([first]) => first, { metadata: { finalizers: ['twin.capstan.dev/hold'] } })
+  await twin.delete(Machine, (machines) => machines.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))[0])
+  await twin.settle('a Machine is being deleted')
+  await nodesReport(twin, 'False', 3)
+  await twin.settle('all Nodes are not ready')
+}
+
+/** Machines that no MachineSet owns. */
+const standAlone: Case = async (twin) => {
+  await readyCluster(twin)
+  for (const [name, labels] of [
+    ['a', { set: 'ms' }],
+    ['b', { set: 'ms', 'cluster.x-k8s.io/control-plane': '' }],
+  ] as const) {
+    await twin.create(stub.config, named(name, { spec: {} }))
+    await twin.create(stub.machine, named(name, { spec: {} }))
+    const { metadata, ...rest } = machine(name)
+    await twin.create(Machine, { ...rest, metadata: { ...metadata, labels } })
+  }
+  await twin.settle('Machines run')
+  await twin.create(MachineHealthCheck, healthCheck() as never)
+  await twin.settle('the Machines are checked')
+  await nodesReport(twin, 'False', 2)
+  await twin.settle('their Nodes are not ready')
+  await nodesReport(twin, 'True', 2)
+  await twin.settle('their Nodes are ready')
+}
+
+const remediationReset: Case = async (twin) => {
+  await checked(twin, { remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 0 } } }, 1)
+  await twin.patch(Machine, ([first]) => first, { metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': '' } } })
+  await twin.settle('marked, but remediation is not allowed')
+  await twin.patch(Machine, ([first]) => first, { metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': null } } })
+  await twin.settle('no longer marked')
+}
+
+/** The preflight checks of the MachineSet fail during remediation. */
+const preflightFails: Case = async (twin) => {
+  const upgrading = { initialization: { controlPlaneInitialized: true }, version: 'v1.34.0' }
+  await checked(twin, {}, 2)
+  await twin.behave({ controlPlane: () => ({ spec: { version: 'v1.35.0' }, status: upgrading }) })
+  await nodesReportAtOnce(twin, 'False', 1)
+  await twin.settle('remediation waits')
+}
+
+const noInfrastructure: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await twin.behave({ cluster: () => ({ status: { initialization: { provisioned: true }, conditions: [infrastructureFails] } }) })
+  await twin.create(MachineSet, machineSet('ms'))
+  await twin.settle('the infrastructure of the Cluster is not ready')
+  await twin.create(MachineHealthCheck, healthCheck() as never)
+  await twin.settle('Machines are not checked')
+}
+const infrastructureFails = { type: 'Ready', status: 'False', reason: 'Broken', message: 'm', lastTransitionTime: at }
+
 export const healthCheckCases: Cases = {
   'healthcheck-remediates': remediated(),
   'healthcheck-all-unhealthy': remediated({}, 1),
@@ -209,4 +277,21 @@ export const healthCheckCases: Cases = {
   'healthcheck-of-deployment': ofDeployment(1),
   'healthcheck-of-deployment-percent': ofDeployment('50%'),
   'healthcheck-no-cluster': noCluster,
+  'healthcheck-two-checks': twoChecks,
+  'healthcheck-deleted-machine': deletedMachine,
+  'healthcheck-stand-alone-machines': standAlone,
+  'healthcheck-marked-and-unmarked': remediationReset,
+  'healthcheck-preflight-fails': preflightFails,
+  'healthcheck-infrastructure-not-ready': noInfrastructure,
+  'healthcheck-inside-of-range': onlyWithin({ unhealthyInRange: '[1-1]' }, 1),
+  'healthcheck-unknown-condition': remediated({
+    checks: {
+      nodeStartupTimeoutSeconds: 0,
+      unhealthyNodeConditions: [
+        { type: 'MemoryPressure', status: 'False', timeoutSeconds: 0 },
+        { type: 'Ready', status: 'False', timeoutSeconds: 0 },
+      ],
+    },
+    remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 0 } },
+  }),
 }

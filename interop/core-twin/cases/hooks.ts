@@ -273,6 +273,46 @@ for (const [name, hook] of Object.entries(upgradeHooks)) {
   table[`hooks-${name}-fails`] = upgrade(hook, failed)
 }
 
+/** A patch whose extension only validates. */
+const onlyValidates: Case = async (twin) => {
+  await twin.extend()
+  await templates(twin)
+  await twin.create(ClusterClass, aClass(external(twin, { validateTopologyExtension: 'validate-topology' })))
+  await twin.settle('the class is reconciled')
+  await twin.create(Cluster, aCluster())
+  await twin.settle('a Cluster of the class')
+}
+
+/** `enabledIf` of an external patch. */
+const externalDisabled: Case = async (twin) => {
+  await twin.extend()
+  twin.answer('GeneratePatches', regions)
+  const { spec } = external(twin, {
+    generatePatchesExtension: 'generate-patches',
+    validateTopologyExtension: 'validate-topology',
+  })
+  await created(twin, { spec: { patches: spec.patches.map((one) => ({ ...one, enabledIf: 'false' })) } })
+  twin.answer('ValidateTopology', () => failed('ValidateTopology'))
+  await twin.patch(Cluster, clusterName, topology({ controlPlane: { replicas: 3 } }))
+  await twin.settle('the validation fails')
+}
+
+const mergePatch = ({ request }: { request: object }): StagedAnswer => {
+  const { items } = request as PatchRequest
+  const patch = base64({
+    metadata: { labels: { merged: 'yes' } },
+    spec: { template: { spec: { region: 'eu', made: null } } },
+    status: { x: 1 },
+  })
+  return proceedWith({ items: items.map(({ uid }) => ({ uid, patchType: 'JSONMergePatch', patch })) } as never)
+}
+
+const mergePatches: Case = async (twin) => {
+  await twin.extend()
+  twin.answer('GeneratePatches', mergePatch)
+  await created(twin, external(twin, { generatePatchesExtension: 'generate-patches' }))
+}
+
 export const hookCases: Cases = {
   ...table,
   'hooks-before-create-holds': beforeCreate(held),
@@ -297,4 +337,7 @@ export const hookCases: Cases = {
   'hooks-not-in-place': notInPlace,
   'hooks-in-place-fails': inPlaceFails,
   'hooks-update-machine': updateMachine,
+  'hooks-only-validation': onlyValidates,
+  'hooks-patches-disabled': externalDisabled,
+  'hooks-merge-patches': mergePatches,
 }

@@ -1,4 +1,4 @@
-import { MachineDeployment } from '@capstan/api'
+import { Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import { isDeleting, keyOf } from '@capstan/kube'
 import { machineDeployment } from '../objects.ts'
 import { everythingReady, silent } from '../providers.ts'
@@ -165,6 +165,147 @@ const deletionHeld: Case = async (twin) => {
   await twin.settle('deleted')
 }
 
+const annotated = (annotations: { [key: string]: string | null }) => ({ metadata: { annotations } })
+
+/** Annotations and labels of a MachineDeployment, and which of them its MachineSets get. */
+const metadata: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await twin.create(MachineDeployment, machineDeployment('md'))
+  await twin.settle('created')
+  await twin.patch(MachineDeployment, 'md', {
+    metadata: {
+      labels: { tier: 'one' },
+      annotations: {
+        note: 'a',
+        'machineset.cluster.x-k8s.io/skip-preflight-checks': 'All',
+        'kubectl.kubernetes.io/last-applied-configuration': '{}',
+        'cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size': '1',
+        'cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size': '3',
+      },
+    },
+  })
+  await twin.settle('annotated')
+  await twin.patch(MachineDeployment, 'md', { spec: { replicas: null } })
+  await twin.settle('without replicas')
+  await twin.patch(MachineDeployment, 'md', {
+    ...annotated({ 'cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size': '2' }),
+    spec: { replicas: null },
+  })
+  await twin.settle('a higher minimum')
+  await twin.patch(MachineDeployment, 'md', annotated({ note: null, 'machineset.cluster.x-k8s.io/skip-preflight-checks': null }))
+  await twin.settle('annotations are removed')
+}
+
+/** Users delete, scale and change the MachineSet of a MachineDeployment. */
+const setChanged: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await twin.create(MachineDeployment, machineDeployment('md'))
+  await twin.settle('created')
+  await twin.patch(MachineSet, ([first]) => first, {
+    metadata: { labels: { extra: 'a' }, annotations: { extra: 'b', 'machinedeployment.clusters.x-k8s.io/revision': '7' } },
+    spec: { replicas: 3, template: { metadata: { labels: { extra: 'c' } } }, deletion: { order: 'Newest' } },
+  })
+  await twin.settle('the MachineSet is changed')
+  await twin.patch(MachineSet, ([first]) => first, { spec: { template: { spec: { version: 'v1.34.0' } } } })
+  await twin.settle('the MachineSet gets another version')
+}
+
+const setDeleted: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await twin.create(MachineDeployment, machineDeployment('md'))
+  await twin.settle('created')
+  await twin.delete(MachineSet, ([first]) => first)
+  await twin.settle('the MachineSet is deleted')
+}
+
+/** A Machine is deleted in the middle of a rollout. */
+const machineDeleted: Case = async (twin) => {
+  const gate = new Gate()
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await gate.open(twin, 2)
+  await twin.create(MachineDeployment, machineDeployment('md', { replicas: 2 }))
+  await twin.settle('created')
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('no new Machine is available')
+  await twin.delete(Machine, (machines) => machines.find(({ spec }) => spec.version === 'v1.35.0'))
+  await twin.settle('an old Machine is deleted')
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.2') })
+  await twin.settle('a third version')
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.0') })
+  await twin.settle('back to the first')
+  await gate.open(twin, 9)
+  await twin.settle('rolled out')
+}
+
+const scaledInRollout: Case = async (twin) => {
+  const gate = new Gate()
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await gate.open(twin, 3)
+  await twin.create(MachineDeployment, machineDeployment('md', { replicas: 3 }))
+  await twin.settle('created')
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('no new Machine is available')
+  await twin.patch(MachineDeployment, 'md', { spec: { replicas: 5 } })
+  await twin.settle('scaled up')
+  await twin.patch(MachineDeployment, 'md', { spec: { replicas: 1 } })
+  await twin.settle('scaled down')
+  await twin.patch(MachineDeployment, 'md', { spec: { replicas: 0 } })
+  await twin.settle('scaled to none')
+}
+
+const pausedByAnnotation: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await twin.create(MachineDeployment, machineDeployment('md'))
+  await twin.settle('created')
+  await twin.patch(MachineDeployment, 'md', { ...annotated({ 'cluster.x-k8s.io/paused': '' }), spec: { replicas: 2 } })
+  await twin.settle('paused')
+  await twin.patch(MachineDeployment, 'md', annotated({ 'cluster.x-k8s.io/paused': null }))
+  await twin.settle('resumed')
+}
+
+/** The labels of the template and the selector change. */
+const selectorChanged: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await twin.create(MachineDeployment, machineDeployment('md'))
+  await twin.settle('created')
+  await twin.patch(MachineDeployment, 'md', {
+    spec: {
+      selector: { matchLabels: { deployment: 'md', more: 'x' } },
+      template: { metadata: { labels: { more: 'x' } } },
+    },
+  })
+  await twin.settle('another selector')
+}
+
+const longName: Case = async (twin) => {
+  const name = 'a-name-with-exactly-sixty-three-characters-which-is-a-very-long'
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await twin.create(MachineDeployment, machineDeployment(name))
+  await twin.settle('one Machine')
+}
+
+const templateDeleted: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await twin.create(MachineDeployment, machineDeployment('md'))
+  await twin.settle('created')
+  await twin.delete(stub.machineTemplate, 'worker')
+  await twin.touch(MachineDeployment, 'md')
+  await twin.settle('the template is deleted')
+  await twin.patch(MachineDeployment, 'md', { spec: { replicas: 2 } })
+  await twin.settle('scaled up')
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('a new version')
+}
+
 export const machineDeploymentCases: Cases = {
   'machinedeployment-scale': changes(
     { replicas: 1 },
@@ -225,4 +366,35 @@ export const machineDeploymentCases: Cases = {
   'machinedeployment-scaling-denied': setDenied('UPDATE'),
   'machinedeployment-deletion-held': deletionHeld,
   'machinedeployment-rollout': rollout,
+  'machinedeployment-metadata': metadata,
+  'machinedeployment-machineset-changed': setChanged,
+  'machinedeployment-machineset-deleted': setDeleted,
+  'machinedeployment-machine-deleted': machineDeleted,
+  'machinedeployment-scaled-in-rollout': scaledInRollout,
+  'machinedeployment-paused-by-annotation': pausedByAnnotation,
+  'machinedeployment-selector-changed': selectorChanged,
+  'machinedeployment-long-name': longName,
+  'machinedeployment-template-deleted': templateDeleted,
+  'machinedeployment-rollout-in-future': changes({ replicas: 1 }, [
+    'in the future',
+    { rollout: { after: '2099-01-01T00:00:00Z' } },
+  ]),
+  'machinedeployment-min-ready-seconds': changes(
+    { replicas: 1 },
+    ['one hour', { template: { spec: { minReadySeconds: 3600 } } }],
+    ['a new version', version('v1.35.1')],
+  ),
+  'machinedeployment-readiness-gates': changes({ replicas: 1 }, [
+    'a gate',
+    { template: { spec: { readinessGates: [{ conditionType: 'Extra' }] } } },
+  ]),
+  'machinedeployment-naming': changes({ replicas: 1, machineNaming: { template: 'x-{{ .machineSet.name }}-{{ .random }}' } }, [
+    'another name',
+    { machineNaming: { template: 'y-{{ .random }}' }, replicas: 2 },
+  ]),
+  'machinedeployment-strategy-changes': changes(
+    { replicas: 2, ...strategy('OnDelete') },
+    ['a new version', version('v1.35.1')],
+    ['another strategy', strategy('RollingUpdate')],
+  ),
 }

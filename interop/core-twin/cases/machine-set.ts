@@ -1,6 +1,7 @@
-import { Machine, MachineSet } from '@capstan/api'
+import { Cluster, Machine, MachineSet } from '@capstan/api'
 import { type KubeObject, unknownKind } from '@capstan/kube'
-import { machine, machineSet, named } from '../objects.ts'
+import { clusterName, machine, machineSet, named } from '../objects.ts'
+import { silent } from '../providers.ts'
 import type { Report } from '../side.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
@@ -221,6 +222,143 @@ const disabled: Case = async (twin) => {
   await twin.settle('no Machine is made')
 }
 
+/** An annotation on the bootstrap template skips preflight checks. */
+const skippedByTemplate: Case = async (twin) => {
+  await twin.behave({ controlPlane: () => controlPlane('v1.35.0') })
+  await readyCluster(twin)
+  const spec = { template: { spec: {} } }
+  await twin.create(stub.configTemplate, { metadata: { name: 'worker', ...skip('KubernetesVersionSkew') }, spec } as never)
+  await twin.create(stub.machineTemplate, named('worker', { spec }))
+  const { metadata, spec: set } = machineSet('ms')
+  const template = { ...set.template, spec: { ...set.template.spec, version: 'v1.36.0' } }
+  await twin.create(MachineSet, { metadata, spec: { ...set, template } })
+  await twin.settle('checked')
+}
+
+const versionless: Case = async (twin) => {
+  await twin.behave({ controlPlane: () => controlPlane('v1.35.0') })
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  const { metadata, spec } = machineSet('ms')
+  const { version: _version, ...rest } = spec.template.spec
+  await twin.create(MachineSet, { metadata, spec: { ...spec, template: { ...spec.template, spec: rest } } })
+  await twin.settle('a Machine without version')
+}
+
+/** A set that fails a check, and then passes it: the checks are repeated after 15 s. */
+const preflightPasses: Case = async (twin) => {
+  await twin.behave({ controlPlane: () => controlPlane('v1.35.0', { status: { version: 'v1.34.0' } }) })
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await twin.create(MachineSet, machineSet('ms', { replicas: 2 }))
+  await twin.settle('the control plane is upgrading')
+  await twin.behave({ controlPlane: () => controlPlane('v1.35.0') })
+  await twin.settle('upgraded', (objects) => objects.filter(({ kind }) => kind === 'Machine').length === 2)
+}
+
+/** A name that is too long for a label value and for names of Machines. */
+const longName: Case = async (twin) => {
+  const name = 'a-name-of-more-than-sixty-three-characters-that-no-labels-value-can-have'
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  const { metadata, spec } = machineSet(name)
+  const labels = { set: 'long' }
+  const template = { ...spec.template, metadata: { labels } }
+  await twin.create(MachineSet, { metadata, spec: { ...spec, selector: { matchLabels: labels }, template } })
+  await twin.settle('one Machine')
+}
+
+/** Users change what the set applies to its objects. */
+const drift: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  const { metadata, spec } = machineSet('ms')
+  const own = { labels: { set: 'ms', mine: 'a' }, annotations: { note: 'b' } }
+  await twin.create(MachineSet, { metadata, spec: { ...spec, template: { ...spec.template, metadata: own } } })
+  await twin.settle('one Machine')
+  const changed = { metadata: { labels: { mine: 'changed', added: 'x' }, annotations: { note: null, added: 'y' } } }
+  await twin.patch(Machine, ([first]) => first, {
+    ...changed,
+    spec: { readinessGates: [{ conditionType: 'Mine' }], minReadySeconds: 9 },
+  })
+  await twin.settle('the Machine is changed')
+  await twin.patch(stub.machine, ([first]) => first, { ...changed, spec: { made: 'by hand' } })
+  await twin.patch(stub.config, ([first]) => first, changed)
+  await twin.touch(MachineSet, 'ms')
+  await twin.settle('the provider objects are changed')
+}
+
+/** Changes of the template that existing Machines do not get. */
+const newTemplate: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await twin.create(MachineSet, machineSet('ms'))
+  await twin.settle('one Machine')
+  const spec = { version: 'v1.35.1', failureDomain: 'b', readinessGates: [{ conditionType: 'Extra' }] }
+  await twin.patch(MachineSet, 'ms', { spec: { replicas: 2, template: { spec } } })
+  await twin.settle('the second Machine differs')
+}
+
+/** A set whose Cluster is paused, deleted in that time. */
+const clusterPaused: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await twin.create(MachineSet, machineSet('ms'))
+  await twin.settle('one Machine')
+  await twin.patch(Cluster, clusterName, { spec: { paused: true } })
+  await twin.settle('the Cluster is paused')
+  await twin.patch(MachineSet, 'ms', { spec: { replicas: 2 } })
+  await twin.delete(MachineSet, 'ms')
+  await twin.settle('the set is deleted')
+  await twin.patch(Cluster, clusterName, { spec: { paused: null } })
+  await twin.settle('resumed')
+}
+
+/** Machines without Node are deleted first. */
+const deletesUnready: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await twin.create(MachineSet, machineSet('ms'))
+  await twin.settle('one Machine runs')
+  await twin.behave({ machine: silent })
+  await twin.patch(MachineSet, 'ms', { spec: { replicas: 2 } })
+  await twin.settle('the second Machine does not start')
+  await twin.patch(MachineSet, 'ms', { spec: { replicas: 1 } })
+  await twin.settle('the first one stays')
+}
+
+const longNaming: Case = async (twin) => {
+  const template = '{{ .machineSet.name }}-with-a-very-long-name-that-must-be-cut-after-some-char-acters-{{ .random }}'
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await twin.create(MachineSet, machineSet('ms', { machineNaming: { template } } as never))
+  await twin.settle('named')
+}
+
+/** References to objects instead of templates. */
+const noTemplateKinds: Case = async (twin) => {
+  await readyCluster(twin)
+  await twin.create(stub.config, named('worker', { spec: {} }))
+  await twin.create(stub.machine, named('worker', { spec: {} }))
+  const { metadata, spec } = machineSet('ms')
+  const { bootstrap, infrastructureRef, ...rest } = spec.template.spec
+  const of = {
+    bootstrap: { configRef: { ...bootstrap.configRef!, kind: 'StubConfig' } },
+    infrastructureRef: { ...infrastructureRef, kind: 'StubMachine' },
+  }
+  await twin.create(MachineSet, { metadata, spec: { ...spec, template: { ...spec.template, spec: { ...rest, ...of } } } })
+  await twin.settle('no templates')
+}
+
+const userData: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  const { metadata, spec } = machineSet('ms')
+  const template = { ...spec.template, spec: { ...spec.template.spec, bootstrap: { dataSecretName: 'mine' } } }
+  await twin.create(MachineSet, { metadata, spec: { ...spec, template } })
+  await twin.settle('the user supplies the bootstrap data Secret')
+}
+
 export const machineSetCases: Cases = {
   'machineset-preflight-newer': preflight('v1.36.0', controlPlane('v1.35.0')),
   'machineset-preflight-older': preflight('v1.31.0', controlPlane('v1.35.0')),
@@ -251,4 +389,21 @@ export const machineSetCases: Cases = {
   'machineset-naming': naming,
   'machineset-creation-disabled': disabled,
   'machineset-scale': scale,
+  'machineset-preflight-skipped-by-template': skippedByTemplate,
+  'machineset-preflight-skip-unknown': preflight('v1.36.0', controlPlane('v1.35.0'), skip('Nothing,KubernetesVersionSkew')),
+  'machineset-preflight-skip-spaces': preflight(
+    'v1.36.0',
+    controlPlane('v1.35.0'),
+    skip(' ControlPlaneIsStable , KubernetesVersionSkew'),
+  ),
+  'machineset-preflight-passes': preflightPasses,
+  'machineset-no-version': versionless,
+  'machineset-long-name': longName,
+  'machineset-long-naming': longNaming,
+  'machineset-drift': drift,
+  'machineset-new-template': newTemplate,
+  'machineset-cluster-paused': clusterPaused,
+  'machineset-deletes-unready': deletesUnready,
+  'machineset-no-template-kinds': noTemplateKinds,
+  'machineset-data-secret': userData,
 }

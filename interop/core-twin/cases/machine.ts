@@ -225,6 +225,176 @@ const readinessGate: Case = async (twin) => {
   await readyMachine(twin, {}, { readinessGates: [{ conditionType: 'Extra' }, { conditionType: 'Bad', polarity: 'Negative' }] })
 }
 
+/** The certificate expiry of a control plane Machine: on the config, on the Machine, and invalid. */
+const certificateExpiry: Case = async (twin) => {
+  const expiry = (value: string | null) => ({
+    metadata: { annotations: { 'machine.cluster.x-k8s.io/certificates-expiry': value } },
+  })
+  await readyMachine(twin, { labels: { 'cluster.x-k8s.io/control-plane': '' } })
+  await twin.patch(stub.config, 'm', expiry('2030-01-01T00:00:00Z'))
+  await twin.settle('the config has an expiry')
+  await twin.patch(Machine, 'm', expiry('2031-02-02T00:00:00Z'))
+  await twin.settle('the Machine has another one')
+  await twin.patch(Machine, 'm', expiry('soon'))
+  await twin.settle('the annotation of the Machine is invalid')
+  await twin.patch(Machine, 'm', expiry(null))
+  await twin.patch(stub.config, 'm', expiry(null))
+  await twin.settle('no expiry is left')
+}
+
+/** Finalizers of other controllers on the objects of a Machine, removed one after the other. */
+const held: Case = async (twin) => {
+  const finalizers = (list: readonly string[] | null) => ({ metadata: { finalizers: list } })
+  const hold = ['twin.capstan.dev/hold']
+  await readyMachine(twin)
+  await twin.patch(stub.machine, 'm', finalizers(hold))
+  await twin.patch(stub.config, 'm', finalizers(hold))
+  await twin.patch(Machine, 'm', finalizers(['machine.cluster.x-k8s.io', ...hold]))
+  await twin.delete(Machine, 'm')
+  await twin.settle('the infrastructure is held')
+  await twin.patch(stub.machine, 'm', finalizers(null))
+  await twin.settle('the bootstrap config is held')
+  await twin.patch(stub.config, 'm', finalizers(null))
+  await twin.settle('only the Machine is held')
+  await twin.patch(Machine, 'm', finalizers(null))
+  await twin.settle('deleted')
+}
+
+const minReadySeconds: Case = async (twin) => {
+  await readyMachine(twin, {}, { minReadySeconds: 3600 })
+  await twin.patch(Machine, 'm', { spec: { minReadySeconds: 0 } })
+  await twin.settle('available')
+}
+
+/** Two Nodes have the providerID of the Machine. */
+const sameProviderID: Case = async (twin) => {
+  await readyMachine(twin)
+  await twin.inWorkload(clusterName, (client) =>
+    client.create(Node, { metadata: { name: 'other' }, spec: { providerID: 'twin://m' } } as never, { fieldManager: 'kubelet' }),
+  )
+  await twin.touch(Machine, 'm')
+  await twin.settle('two Nodes')
+  await twin.inWorkload(clusterName, (client) => client.delete(Node, { name: 'other' }))
+  await twin.touch(Machine, 'm')
+  await twin.settle('one Node')
+}
+
+/** A control plane Machine is deleted while another one remains, then the last one. */
+const controlPlaneMachines: Case = async (twin) => {
+  await readyCluster(twin)
+  for (const name of ['m', 'n']) {
+    await twin.create(stub.config, named(name, { spec: {} }))
+    await twin.create(stub.machine, named(name, { spec: {} }))
+    const { metadata, ...rest } = machine(name)
+    await twin.create(Machine, { ...rest, metadata: { ...metadata, labels: { 'cluster.x-k8s.io/control-plane': '' } } })
+  }
+  await twin.settle('both run', (objects) => objects.filter((one) => one.kind === 'Machine' && hasNode(one)).length === 2)
+  await twin.delete(Machine, 'm')
+  await twin.settle('one is deleted with its Node')
+  await twin.delete(Machine, 'n')
+  await twin.settle('the last one is deleted without its Node')
+}
+
+/** The label and annotation domains that are copied to the Node, and their subdomains. */
+const nodeDomains: Case = async (twin) => {
+  const domains = ['node-role.kubernetes.io', 'node-restriction.kubernetes.io', 'node.cluster.x-k8s.io', 'other.dev']
+  const keys = domains.flatMap((domain) => [`${domain}/k`, `sub.${domain}/k`, `x${domain}/k`])
+  const metadata = Object.fromEntries(keys.map((key) => [key, 'v']))
+  await readyMachine(twin, { labels: metadata, annotations: metadata })
+  await twin.inWorkload(clusterName, (client) =>
+    client.patch(
+      Node,
+      { name: 'm' },
+      {
+        type: 'merge',
+        body: {
+          metadata: {
+            labels: { 'node.cluster.x-k8s.io/k': 'changed', 'sub.node.cluster.x-k8s.io/k': null, own: 'kept' },
+            annotations: { 'cluster.x-k8s.io/owner-name': 'nobody', own: 'kept' },
+          },
+        },
+      },
+      { fieldManager: 'kubelet' },
+    ),
+  )
+  await twin.touch(Machine, 'm')
+  await twin.settle('changes of another client on the Node are reverted')
+}
+
+/** Taints that a user or another controller changes on the Node. */
+const taintsChanged: Case = async (twin) => {
+  const taint = (key: string, effect: string, propagation: string) => ({ key, effect, propagation, value: 'v' })
+  await readyMachine(twin, {}, { taints: [taint('a', 'NoSchedule', 'Always'), taint('b', 'NoExecute', 'OnInitialization')] })
+  await twin.inWorkload(clusterName, (client) =>
+    client.patch(
+      Node,
+      { name: 'm' },
+      {
+        type: 'merge',
+        body: {
+          spec: {
+            taints: [
+              { key: 'a', effect: 'NoSchedule', value: 'other' },
+              { key: 'mine', effect: 'NoSchedule' },
+            ],
+          },
+        },
+      },
+      { fieldManager: 'kubelet' },
+    ),
+  )
+  await twin.touch(Machine, 'm')
+  await twin.settle('another client changes the taints')
+  await twin.patch(Machine, 'm', { spec: { taints: [taint('a', 'NoSchedule', 'OnInitialization')] } })
+  await twin.settle('the propagation changes')
+  await twin.patch(Machine, 'm', { spec: { taints: [taint('a', 'NoExecute', 'Always')] } })
+  await twin.settle('the effect changes')
+}
+
+/** The provider changes the providerID of a Machine with a Node. */
+const otherProviderID: Case = async (twin) => {
+  await readyMachine(twin)
+  await twin.behave({ machine: () => ({ ...ready, spec: { providerID: 'twin://other' } }) })
+  await twin.settle('another providerID')
+}
+
+/** The control plane is deleted before the Machine. */
+const controlPlaneDeleted: Case = async (twin) => {
+  await readyMachine(twin, { labels: { 'cluster.x-k8s.io/control-plane': '' } })
+  await twin.patch(stub.controlPlane, clusterName, { metadata: { finalizers: ['twin.capstan.dev/hold'] } })
+  await twin.delete(stub.controlPlane, clusterName)
+  await twin.delete(Machine, 'm')
+  await twin.settle('the Machine is deleted without its Node')
+}
+
+const clusterPaused: Case = async (twin) => {
+  await readyMachine(twin)
+  await twin.patch(Cluster, clusterName, { spec: { paused: true } })
+  await twin.settle('the Cluster is paused')
+  await twin.patch(Machine, 'm', { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } })
+  await twin.settle('both are paused')
+  await twin.patch(Cluster, clusterName, { spec: { paused: null } })
+  await twin.settle('only the Machine is paused')
+}
+
+/** The bootstrap config is deleted by another client after it has created the Secret. */
+const configDeletedBehind: Case = async (twin) => {
+  await readyMachine(twin)
+  await twin.delete(stub.config, 'm')
+  await twin.settle('the bootstrap config is deleted')
+  await twin.delete(Machine, 'm')
+  await twin.settle('the Machine is deleted')
+}
+
+const emptyDataSecret: Case = async (twin) => {
+  await readyCluster(twin)
+  await twin.behave({ config: () => ({ status: { initialization: { dataSecretCreated: true } } }) })
+  await twin.create(stub.config, named('m', { spec: {} }))
+  await twin.create(stub.machine, named('m', { spec: {} }))
+  await twin.create(Machine, machine('m'))
+  await twin.settle('the name of the Secret is missing')
+}
+
 export const machineCases: Cases = {
   'machine-config-ready': configReports(
     ['true', conditionOf('True', { reason: 'Fine' })],
@@ -306,4 +476,16 @@ export const machineCases: Cases = {
   'machine-readiness-gates': readinessGate,
   'machine-life': life,
   'machine-late-providers': lateProviders,
+  'machine-certificate-expiry': certificateExpiry,
+  'machine-deletion-held': held,
+  'machine-min-ready-seconds': minReadySeconds,
+  'machine-same-provider-id': sameProviderID,
+  'machine-other-provider-id': otherProviderID,
+  'machine-control-plane-members': controlPlaneMachines,
+  'machine-control-plane-deleted': controlPlaneDeleted,
+  'machine-node-domains': nodeDomains,
+  'machine-taints-changed': taintsChanged,
+  'machine-cluster-paused': clusterPaused,
+  'machine-config-deleted-behind': configDeletedBehind,
+  'machine-empty-data-secret': emptyDataSecret,
 }

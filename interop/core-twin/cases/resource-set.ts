@@ -1,5 +1,5 @@
-import { Cluster, ClusterResourceSet } from '@capstan/api'
-import { ConfigMap, Secret } from '@capstan/kube'
+import { Cluster, ClusterResourceSet, ClusterResourceSetBinding } from '@capstan/api'
+import { ConfigMap, isTrue, type KubeObject, Secret } from '@capstan/kube'
 import { cluster, clusterName, named } from '../objects.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
@@ -154,6 +154,90 @@ const noWorkload: Case = async (twin) => {
   await twin.settle('there is no workload cluster')
 }
 
+/** The list of resources changes, and a source is deleted. */
+const resourcesChange: Case = async (twin) => {
+  await labelledCluster(twin)
+  await source(twin, 'a', { 'a.yaml': manifest('one') })
+  await source(twin, 'b', { 'b.yaml': manifest('two') })
+  await twin.create(ClusterResourceSet, resourceSet('crs', [configMap('a')]))
+  await twin.settle('one resource')
+  await twin.patch(ClusterResourceSet, 'crs', { spec: { resources: [configMap('b'), configMap('a')] } })
+  await twin.settle('two resources')
+  await applied(twin, 'one', 'two')
+  await twin.patch(ClusterResourceSet, 'crs', { spec: { resources: [configMap('b')] } })
+  await twin.settle('one is removed')
+  await twin.delete(ConfigMap, 'b')
+  await twin.settle('the source is deleted')
+  await applied(twin, 'one', 'two')
+  await twin.settle('what is applied')
+}
+
+/** A failure that a change of the source repairs. */
+const repaired: Case = async (twin) => {
+  await labelledCluster(twin)
+  await source(twin, 'a', { 'a.yaml': `${manifest('one')}---\n${manifest('Not-Valid')}` })
+  await twin.create(ClusterResourceSet, resourceSet('crs', [configMap('a')]))
+  await twin.settle('one object is rejected')
+  await twin.patch(ConfigMap, 'a', { data: { 'a.yaml': `${manifest('one', 'changed')}---\n${manifest('two')}` } })
+  await twin.settle('repaired')
+  await applied(twin, 'one', 'two')
+  await twin.settle('what is applied')
+}
+
+const isApplied = (objects: readonly KubeObject[]) =>
+  objects.some((one) => one.kind === 'ClusterResourceSet' && isTrue(one as ClusterResourceSet, 'ResourcesApplied'))
+
+/** Users change and delete applied objects. */
+const drift: Case = async (twin) => {
+  await labelledCluster(twin)
+  await source(twin, 'a', { 'a.yaml': `${manifest('one')}---\n${manifest('two')}` })
+  await twin.create(ClusterResourceSet, resourceSet('crs', [configMap('a')], { strategy: 'Reconcile' }))
+  await twin.settle('applied', isApplied)
+  await twin.inWorkload(clusterName, async (client) => {
+    const body = { data: { value: 'mine', more: 'x' } }
+    await client.patch(ConfigMap, { namespace: 'default', name: 'one' }, { type: 'merge', body })
+    await client.delete(ConfigMap, { namespace: 'default', name: 'two' })
+  })
+  await twin.touch(ClusterResourceSet, 'crs')
+  await twin.settle('a user changes the objects')
+  await twin.patch(ConfigMap, 'a', { data: { 'a.yaml': `${manifest('one', 'y')}---\n${manifest('two', 'y')}` } })
+  await twin.settle('the source changes')
+  await applied(twin, 'one', 'two')
+  await twin.settle('what is applied')
+}
+
+/** Deleted while its Cluster is unreachable, and with its Cluster. */
+const deletedUnreachable: Case = async (twin) => {
+  await labelledCluster(twin)
+  await source(twin, 'a', { 'a.yaml': manifest('one') })
+  await twin.create(ClusterResourceSet, resourceSet('crs', [configMap('a')]))
+  await twin.settle('applied')
+  await twin.stopWorkload(clusterName)
+  await twin.delete(ClusterResourceSet, 'crs')
+  await twin.settle('deleted')
+}
+
+/** A Cluster that is paused gets resources all the same. */
+const pausedCluster: Case = async (twin) => {
+  await labelledCluster(twin)
+  await twin.patch(Cluster, clusterName, { spec: { paused: true } })
+  await twin.settle('the Cluster is paused')
+  await source(twin, 'a', { 'a.yaml': manifest('one') })
+  await twin.create(ClusterResourceSet, resourceSet('crs', [configMap('a')]))
+  await twin.settle('applied')
+}
+
+/** The binding is deleted, and changed by a user. */
+const bindingDeleted: Case = async (twin) => {
+  await labelledCluster(twin)
+  await source(twin, 'a', { 'a.yaml': manifest('one') })
+  await twin.create(ClusterResourceSet, resourceSet('crs', [configMap('a')]))
+  await twin.settle('applied')
+  await twin.delete(ClusterResourceSetBinding, clusterName)
+  await twin.touch(ClusterResourceSet, 'crs')
+  await twin.settle('the binding is deleted')
+}
+
 export const resourceSetCases: Cases = {
   'resourceset-apply-once': appliesOnce,
   'resourceset-reconcile': reconciles,
@@ -189,4 +273,10 @@ export const resourceSetCases: Cases = {
   'resourceset-paused': paused,
   'resourceset-existing-object': existing,
   'resourceset-no-workload': noWorkload,
+  'resourceset-resources-change': resourcesChange,
+  'resourceset-repaired': repaired,
+  'resourceset-drift': drift,
+  'resourceset-deleted-unreachable': deletedUnreachable,
+  'resourceset-paused-cluster': pausedCluster,
+  'resourceset-binding-deleted': bindingDeleted,
 }

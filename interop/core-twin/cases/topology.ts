@@ -1,5 +1,5 @@
-import { Cluster, ClusterClass, MachineDeployment } from '@capstan/api'
-import { isTrue, type Input, type KubeObject } from '@capstan/kube'
+import { Cluster, ClusterClass, MachineDeployment, MachineHealthCheck } from '@capstan/api'
+import { isTrue, type Input, keyOf, type KubeObject } from '@capstan/kube'
 import { clusterName, named } from '../objects.ts'
 import { everythingReady, silent } from '../providers.ts'
 import type { Behaviour } from '../side.ts'
@@ -336,6 +336,132 @@ const annotated = (name: string, annotation: string) =>
 const three = [worker('a'), worker('b'), worker('c')]
 const to35 = ['upgraded', topology({ version: 'v1.35.0' })] as const
 
+/** The reference to the class has the namespace of the Cluster. */
+const sameNamespace: Case = async (twin) => {
+  await created(twin, {}, { topology: { classRef: { name: 'quick', namespace: twin.namespace } } })
+}
+
+/** A user deletes objects that the topology has created. */
+const deletedBehind: Case = async (twin) => {
+  await created(twin, { worker: { healthCheck: { checks } } })
+  await twin.delete(MachineDeployment, ([first]) => first)
+  await twin.settle('the MachineDeployment is deleted')
+  await twin.delete(stub.configTemplate, (all) => all.find(({ metadata }) => metadata.name !== 'quick-worker'))
+  await twin.touch(Cluster, clusterName)
+  await twin.settle('its bootstrap template is deleted')
+}
+
+const healthCheckDeleted: Case = async (twin) => {
+  await created(twin, { worker: { healthCheck: { checks } } })
+  await twin.delete(MachineHealthCheck, ([first]) => first)
+  await twin.touch(Cluster, clusterName)
+  await twin.settle('the health check is deleted')
+  await twin.patch(MachineHealthCheck, ([first]) => first, { spec: { checks: { nodeStartupTimeoutSeconds: 900 } } })
+  await twin.touch(Cluster, clusterName)
+  await twin.settle('the health check is changed')
+}
+
+/** The label that marks objects of topologies is removed. */
+const disowned =
+  (what: 'controlPlane' | 'machineDeployment'): Case =>
+  async (twin) => {
+    await created(twin)
+    const body = { metadata: { labels: { 'topology.cluster.x-k8s.io/owned': null } } }
+    if (what === 'controlPlane') await twin.patch(stub.controlPlane, ([first]) => first, body)
+    else await twin.patch(MachineDeployment, ([first]) => first, body)
+    await twin.touch(Cluster, clusterName)
+    await twin.settle('the label is removed')
+  }
+
+/** Labels and annotations of the Cluster itself, and of its autoscaled workers. */
+const autoscaled: Case = async (twin) => {
+  const limits = (least: string, most: string) => ({
+    metadata: {
+      annotations: {
+        'cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size': least,
+        'cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size': most,
+      },
+    },
+  })
+  const { replicas: _replicas, ...scaled } = worker('a', limits('2', '4'))
+  await created(twin, {}, { workers: [scaled] })
+  await twin.patch(MachineDeployment, ([first]) => first, { spec: { replicas: 3 } })
+  await twin.settle('scaled by the autoscaler')
+  await twin.patch(Cluster, clusterName, workers({ ...scaled, ...limits('4', '5') }))
+  await twin.settle('other limits')
+  await twin.touch(MachineDeployment, ([first]) => first)
+  await twin.settle('the webhook is called')
+}
+
+/** A MachineDeployment is held while its topology is removed, and added again under the same name. */
+const heldDeployment: Case = async (twin) => {
+  await created(twin, {}, { workers: [worker('a'), worker('b')] })
+  await twin.raw('held', async (client) => {
+    const { items } = await client.list(MachineDeployment, { namespace: twin.namespace })
+    for (const { metadata } of items) {
+      const finalizers = [...(metadata.finalizers ?? []), 'twin.capstan.dev/hold']
+      await client.patch(MachineDeployment, keyOf({ metadata } as never), { type: 'merge', body: { metadata: { finalizers } } })
+    }
+  })
+  await twin.patch(Cluster, clusterName, workers(worker('b')))
+  await twin.settle('the topology is removed')
+  await twin.patch(Cluster, clusterName, workers(worker('a'), worker('b')))
+  await twin.settle('and added again')
+}
+
+/** The class changes its variables while Clusters use them. */
+const variablesChange: Case = async (twin) => {
+  await created(twin, patched(patch('zones', everywhere)), inZone('a'))
+  const of = (list: readonly object[]) => ({
+    spec: aClass({ spec: { variables: list, patches: [patch('zones', everywhere)] } }).spec,
+  })
+  await twin.patch(ClusterClass, 'quick', of([variable('zone', { type: 'string', enum: ['x', 'y'] }, true)]))
+  await twin.settle('the value is no longer valid')
+  await twin.patch(
+    ClusterClass,
+    'quick',
+    of([variable('zone', { type: 'string' }, true), variable('added', { type: 'string', default: 'd' })]),
+  )
+  await twin.settle('a variable is added')
+  await twin.patch(Cluster, clusterName, { metadata: { labels: { touched: 'yes' } } })
+  await twin.settle('the Cluster is changed')
+}
+
+const pausedClass: Case = async (twin) => {
+  await created(twin)
+  await twin.patch(ClusterClass, 'quick', { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } })
+  await twin.settle('the class is paused')
+  await twin.patch(ClusterClass, 'quick', { spec: aClass({ worker: { metadata: metadata('c') } }).spec })
+  await twin.settle('the paused class is changed')
+  await twin.patch(ClusterClass, 'quick', { metadata: { annotations: { 'cluster.x-k8s.io/paused': null } } })
+  await twin.settle('resumed')
+}
+
+/** A template of the class is deleted. */
+const templateDeleted: Case = async (twin) => {
+  await created(twin)
+  await twin.delete(stub.machineTemplate, 'quick-worker')
+  await twin.touch(Cluster, clusterName)
+  await twin.settle('a template of the class is deleted')
+}
+
+const longNames: Case = async (twin) => {
+  const name = 'a-worker-with-a-name-that-is-longer-than-the-others-of-it'
+  await created(twin, {}, { workers: [worker(name)] })
+}
+
+const upgradeRejected: Case = async (twin) => {
+  await created(twin)
+  await twin.behave({ controlPlane: silent })
+  await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
+  await twin.settle('the control plane is stuck')
+  await twin.patch(Cluster, clusterName, {
+    metadata: { annotations: { 'unsafe.topology.cluster.x-k8s.io/disable-update-version-check': '' } },
+    ...topology({ version: 'v1.34.0' }),
+  })
+  await twin.settle('back to the old version')
+}
+
 export const topologyCases: Cases = {
   'topology-life': life,
   'topology-no-workers': cluster({}, { workers: [] }),
@@ -550,4 +676,59 @@ export const topologyCases: Cases = {
     { controlPlane: { metadata: metadata('c') }, worker: { metadata: metadata('c') } },
   ]),
   'topology-class-loses-health-check': ofClass({ worker: { healthCheck: { checks } } }, ['none', {}]),
+  'topology-class-of-namespace': sameNamespace,
+  'topology-deployment-deleted-behind': deletedBehind,
+  'topology-health-check-deleted-behind': healthCheckDeleted,
+  'topology-control-plane-disowned': disowned('controlPlane'),
+  'topology-deployment-disowned': disowned('machineDeployment'),
+  'topology-autoscaled': autoscaled,
+  'topology-deployment-held': heldDeployment,
+  'topology-variables-change': variablesChange,
+  'topology-class-paused': pausedClass,
+  'topology-template-deleted': templateDeleted,
+  'topology-long-names': longNames,
+  'topology-version-taken-back': upgradeRejected,
+  'topology-patch-order': cluster(
+    patched(
+      patch('first', toControlPlane(set('text', { value: 'first' }), set('object', { value: { a: 1, b: [1, 2] } }))),
+      patch('second', toControlPlane(set('text', { value: 'second' }), set('object/b/0', { value: 9 }))),
+      patch('metadata', [
+        {
+          selector: selector('StubMachineTemplate', { machineDeploymentClass: { names: ['worker'] } }),
+          jsonPatches: [
+            { op: 'add', path: '/metadata/labels', value: { patched: 'yes' } },
+            { op: 'add', path: '/spec/template/metadata/annotations', value: { patched: 'yes' } },
+          ],
+        },
+      ]),
+    ),
+    inZone('a'),
+  ),
+  'topology-patch-enabled-by-nonsense': cluster(
+    patched(
+      patch('text', toControlPlane(set('a', { value: 1 })), { enabledIf: 'perhaps' }),
+      patch('yes', toControlPlane(set('b', { value: 1 })), { enabledIf: '{{ if .zone }}true{{ end }}' }),
+      patch('quoted', toControlPlane(set('c', { value: 1 })), { enabledIf: '"true"' }),
+    ),
+    inZone('a'),
+  ),
+  'topology-upgrade-build-tags': upgrade({}, {}, 'v1.34.0+build.1'),
+  'topology-upgrade-chained-patches': upgrade(
+    { spec: { kubernetesVersions: ['v1.34.0', 'v1.34.3', 'v1.35.1', 'v1.35.2', 'v1.36.0'] } },
+    {},
+    'v1.36.0',
+  ),
+  'topology-upgrade-no-workers': upgrade({}, { workers: [] }, 'v1.35.0'),
+  'topology-upgrade-and-change': cluster({}, { workers: [worker('a'), worker('b')] }, [
+    'version, replicas and metadata at once',
+    topology({
+      version: 'v1.35.0',
+      controlPlane: { replicas: 3, metadata: metadata('t') },
+      workers: { machineDeployments: [worker('a', { replicas: 2, metadata: metadata('t') }), worker('c')] },
+    }),
+  ]),
+  'topology-cluster-metadata': cluster({}, { metadata: { labels: { mine: 'x' }, annotations: { note: 'y' } } }, [
+    'labels of the topology are removed',
+    { metadata: { labels: { 'topology.cluster.x-k8s.io/owned': null, 'cluster.x-k8s.io/cluster-name': null } } },
+  ]),
 }
