@@ -342,13 +342,7 @@ function isForAnyUse(socket: TLSSocket, { raw }: PeerCertificate, clientCA: stri
     isValidAt(certificate, now) &&
     authorities
       .map((pem) => new X509Certificate(pem))
-      .some(
-        (authority) =>
-          authority.ca &&
-          isValidAt(authority, now) &&
-          certificate.checkIssued(authority) &&
-          certificate.verify(authority.publicKey),
-      )
+      .some((ca) => ca.ca && isValidAt(ca, now) && certificate.checkIssued(ca) && certificate.verify(ca.publicKey))
   )
 }
 

@@ -99,15 +99,12 @@ function managedFieldsContext(
     ...(info.goType ? { blank: blankObject(info, info.goType) } : {}),
     untimed: subresource === 'scale',
     convert(object: KubeObject, apiVersion: string) {
-      const otherVersion = info.builtin ? builtinVersion(registry, info, apiVersion) : info.versions?.get(apiVersion)
-      if (!otherVersion) {
+      const target = info.builtin ? builtinVersion(registry, info, apiVersion) : info.versions?.get(apiVersion)
+      if (!target) {
         if (info.builtin) return undefined
         throw new StatusError('', `request to convert CR to an invalid group/version: ${apiVersion}`)
       }
-      return {
-        object: needsWebhook(otherVersion, object) ? lookUp(otherVersion, object) : inVersion(otherVersion, object),
-        schema: otherVersion.schema,
-      }
+      return { object: needsWebhook(target, object) ? lookUp(target, object) : inVersion(target, object), schema: target.schema }
     },
   }
 }
