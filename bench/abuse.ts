@@ -4,7 +4,7 @@
  */
 import { type HostileInput, hostileInputs, largestInputs } from '../interop/abuse/inputs.ts'
 import { type Observed, observed } from '../interop/abuse/observe.ts'
-import { startCapstanPlane } from '../interop/capstan-plane.ts'
+import { startCapstanApiServer } from '../interop/capstan-api-server.ts'
 import type { BenchOptions, Figure } from './figure.ts'
 import { median } from './figure.ts'
 
@@ -14,8 +14,8 @@ const Runs = { full: 20, short: 3 }
 const Worst = 12
 
 export async function* abuseBench({ short, only }: BenchOptions): AsyncIterable<Figure> {
-  await using plane = await startCapstanPlane({ users: [{ name: 'other' }] })
-  const side = await observed(plane)
+  await using apiServer = await startCapstanApiServer({ users: [{ name: 'other' }] })
+  const side = await observed(apiServer)
   const runs = short ? Runs.short : Runs.full
   const all = [...largestInputs(), ...hostileInputs().filter(({ method }) => method === 'GET')]
   const isNamed = ({ name }: HostileInput): boolean => only!.split(',').some((text) => name.includes(text))

@@ -5,9 +5,9 @@
  */
 import { readFileSync } from 'node:fs'
 import { type ApiRequest, messageOf, typeMeta } from '@capstan/kube'
-import { startCapstanPlane } from '../interop/capstan-plane.ts'
-import type { ServedPlane } from '../interop/plane.ts'
-import { startRealPlane } from '../interop/real-plane.ts'
+import { startCapstanApiServer } from '../interop/capstan-api-server.ts'
+import type { RunningApiServer } from '../interop/api-server.ts'
+import { startRealApiServer } from '../interop/real-api-server.ts'
 import { CannotRun } from '../interop/suite.ts'
 import { toolPaths } from '../interop/tools.ts'
 import type { BenchOptions, Figure } from './figure.ts'
@@ -19,7 +19,7 @@ import { deliver } from './watch.ts'
 type Unit = Figure['unit']
 
 interface Side {
-  readonly plane: ServedPlane
+  readonly apiServer: RunningApiServer
   readonly load: Load
 }
 
@@ -80,8 +80,8 @@ const measurements: readonly Measurement[] = [
     name: 'list of custom resources',
     unit: 'ms',
     lessIsMore: true,
-    async measure({ plane, load }, { listed }) {
-      const { items } = await clientOf(plane).list(Widget)
+    async measure({ apiServer, load }, { listed }) {
+      const { items } = await clientOf(apiServer).list(Widget)
       const missing = indices(Math.max(0, listed - items.length))
       await load.run(
         missing.map((index) => creation(`more-${index}`)),
@@ -97,13 +97,13 @@ const measurements: readonly Measurement[] = [
   {
     name: 'events delivered to watchers',
     unit: '/s',
-    measure: ({ plane, load }, { watchers, changes }) => deliver(clientOf(plane), load, watchers, changes),
+    measure: ({ apiServer, load }, { watchers, changes }) => deliver(clientOf(apiServer), load, watchers, changes),
   },
   {
     name: 'memory with all objects stored so far',
     unit: 'MB',
     lessIsMore: true,
-    measure: async ({ plane: { programs } }) => megabytes(programs.reduce((sum, { pid }) => sum + residentBytes(pid), 0)),
+    measure: async ({ apiServer: { programs } }) => megabytes(programs.reduce((sum, { pid }) => sum + residentBytes(pid), 0)),
   },
 ]
 
@@ -113,14 +113,14 @@ export async function* besideBench({ short }: BenchOptions): AsyncIterable<Figur
   await toolPaths('etcd', 'kube-apiserver').catch((err: unknown) => {
     throw new CannotRun(messageOf(err))
   })
-  await using ours = await startCapstanPlane({ durable: true })
-  await using theirs = await startRealPlane({ durable: true, controllers: [] })
+  await using ours = await startCapstanApiServer({ durable: true })
+  await using theirs = await startRealApiServer({ durable: true, controllers: [] })
   yield* pair('spawn to ready', 's', [ours.readyAfter, theirs.readyAfter], true)
   const sides: Side[] = []
-  for (const plane of [ours, theirs]) {
-    const load = await Load.of(plane.kubeconfig)
-    sides.push({ plane, load })
-    await installWidgets(clientOf(plane))
+  for (const apiServer of [ours, theirs]) {
+    const load = await Load.of(apiServer.kubeconfig)
+    sides.push({ apiServer, load })
+    await installWidgets(clientOf(apiServer))
     // The server must be warm: V8 compiles hot functions during the first thousands of requests.
     await load.run(
       indices(scale.creates * 1.5).map((index) => creation(`warm-${index}`)),
@@ -132,9 +132,9 @@ export async function* besideBench({ short }: BenchOptions): AsyncIterable<Figur
     const values: number[] = []
     const cpuTimes: number[] = []
     for (const side of sides) {
-      const before = cpuSeconds(side.plane)
+      const before = cpuSeconds(side.apiServer)
       values.push(await measure(side, scale))
-      cpuTimes.push(cpuSeconds(side.plane) - before)
+      cpuTimes.push(cpuSeconds(side.apiServer) - before)
     }
     yield* pair(name, unit, values, lessIsMore)
     if (unit === '/s' && name.includes('in flight')) {
@@ -157,11 +157,11 @@ function* pair(name: string, unit: Unit, [ours = 0, theirs = 0]: readonly number
 }
 
 /** One client for each server, because connections are reused. */
-const clients = new WeakMap<ServedPlane, ReturnType<ServedPlane['client']>>()
+const clients = new WeakMap<RunningApiServer, ReturnType<RunningApiServer['client']>>()
 
-function clientOf(plane: ServedPlane): ReturnType<ServedPlane['client']> {
-  let client = clients.get(plane)
-  if (!client) clients.set(plane, (client = plane.client()))
+function clientOf(apiServer: RunningApiServer): ReturnType<RunningApiServer['client']> {
+  let client = clients.get(apiServer)
+  if (!client) clients.set(apiServer, (client = apiServer.client()))
   return client
 }
 
@@ -169,7 +169,7 @@ const residentBytes = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024
 
 /** Returns the user and system time of all processes of the server. Linux counts it in hundredths of a second. */
-const cpuSeconds = ({ programs }: ServedPlane): number =>
+const cpuSeconds = ({ programs }: RunningApiServer): number =>
   programs.reduce((sum, { pid }) => {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
       .replace(/^.*\) /s, '')

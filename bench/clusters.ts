@@ -7,7 +7,7 @@ import { createFrom } from '@capstan/testing'
 import type { Answered } from './clusters-client.ts'
 import type { BenchOptions, Figure } from './figure.ts'
 import { inParallel, megabytes, now } from './figure.ts'
-import { startBenchPlane } from './plane.ts'
+import { startManagement } from './management.ts'
 
 /**
  * Measures many clusters at once, each with one control plane machine and two workers, without simulated delays: the time from apply to
@@ -19,8 +19,8 @@ export async function* clustersBench({ short }: BenchOptions): AsyncIterable<Fig
 
 async function* measure(count: number, windowSeconds: number): AsyncIterable<Figure> {
   globalThis.gc?.()
-  const { plane, kubeconfig, close } = await startBenchPlane()
-  const { client } = plane
+  const { management, kubeconfig, close } = await startManagement()
+  const { client } = management
   const clusters = `${count} cluster${count === 1 ? '' : 's'}`
   const otherRequests = await startOtherRequests(kubeconfig)
   const memoryBefore = process.memoryUsage().rss

@@ -12,7 +12,7 @@ import { defineExtension, on, proceedNow } from '@capstan/extension'
 import { seconds, sleep, systemClock } from '@capstan/kube'
 import type { Figure } from './figure.ts'
 import { inParallel, now } from './figure.ts'
-import { aHookedCluster, Moments, startHooksPlane } from './hooks-plane.ts'
+import { aHookedCluster, Moments, startHooksManagement } from './hooks-management.ts'
 
 const hooks = [
   BeforeClusterCreate,
@@ -32,7 +32,7 @@ export async function* countedCalls(count: number, workers: number): AsyncIterab
     name: 'counted',
     handlers: hooks.map((hook) => on(hook, { name: hook.name.toLowerCase() }, () => proceedNow())),
   })
-  const plane = await startHooksPlane(extension, {
+  const management = await startHooksManagement(extension, {
     moments,
     onCall({ hook, request }) {
       const { name } = (request as { readonly cluster?: Cluster }).cluster?.metadata ?? {}
@@ -50,20 +50,20 @@ export async function* countedCalls(count: number, workers: number): AsyncIterab
   const key = (name: string) => ({ namespace: 'default', name })
   try {
     const started = now()
-    await each((name) => plane.client.create(Cluster, aHookedCluster(name, workers)))
+    await each((name) => management.client.create(Cluster, aHookedCluster(name, workers)))
     await all((name) => `Available ${name}`)
     await all((name) => `AfterControlPlaneInitialized ${name}`)
     await rest()
     const version = { spec: { topology: { version: 'v1.36.1' } } }
-    await each((name) => plane.client.patch(Cluster, key(name), { type: 'merge', body: version }))
+    await each((name) => management.client.patch(Cluster, key(name), { type: 'merge', body: version }))
     await all((name) => `AfterClusterUpgrade ${name}`)
     await rest()
-    await each((name) => plane.client.delete(Cluster, key(name)))
+    await each((name) => management.client.delete(Cluster, key(name)))
     await all((name) => `gone ${name}`)
     await rest()
     yield { name: `six hooks: created, upgraded and deleted, ${count} clusters`, value: (now() - started) / 1000, unit: 's' }
   } finally {
-    await plane.close()
+    await management.close()
   }
   for (const hook of hooks) {
     const perCluster = names.map((name) => calls.get(`${hook.name} ${name}`) ?? 0)

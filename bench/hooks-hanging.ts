@@ -4,7 +4,7 @@ import { defineExtension, on } from '@capstan/extension'
 import { Namespace } from '@capstan/kube'
 import type { Figure } from './figure.ts'
 import { median, now } from './figure.ts'
-import { aHookedCluster, startHooksPlane } from './hooks-plane.ts'
+import { aHookedCluster, startHooksManagement } from './hooks-management.ts'
 
 /**
  * Creates Clusters in one namespace, in turn alone and beside other Clusters whose BeforeClusterCreate hangs for 30 s. The first run is a
@@ -47,24 +47,24 @@ async function broughtUp(hanging: number, outside: number): Promise<number[]> {
     ],
   })
   const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': 'guarded' } }
-  const plane = await startHooksPlane(extension, { namespaceSelector })
+  const management = await startHooksManagement(extension, { namespaceSelector })
   try {
-    await plane.client.create(Namespace, { metadata: { name: 'guarded' } })
+    await management.client.create(Namespace, { metadata: { name: 'guarded' } })
     for (let index = 0; index < hanging; index++) {
       const { metadata, spec } = aHookedCluster(`stuck-${index}`, 0)
       const topology = { ...spec.topology, classRef: { ...spec.topology.classRef, namespace: 'default' } }
-      await plane.client.create(Cluster, { metadata: { ...metadata, namespace: 'guarded' }, spec: { topology } })
+      await management.client.create(Cluster, { metadata: { ...metadata, namespace: 'guarded' }, spec: { topology } })
     }
     if (hanging > 0) await called.promise
     const names = Array.from({ length: outside }, (_, index) => `free-${index}`)
     return await Promise.all(
       names.map(async (name) => {
         const begun = now()
-        await plane.client.create(Cluster, aHookedCluster(name, 0))
-        return (await plane.moments.of(`Available ${name}`)) - begun
+        await management.client.create(Cluster, aHookedCluster(name, 0))
+        return (await management.moments.of(`Available ${name}`)) - begun
       }),
     )
   } finally {
-    await plane.close()
+    await management.close()
   }
 }

@@ -3,7 +3,7 @@ import { BeforeClusterCreate, BeforeClusterUpgrade, Cluster, RetryHooksAnnotatio
 import { defineExtension, holdFor, on, proceedNow } from '@capstan/extension'
 import type { Figure } from './figure.ts'
 import { inParallel, median, now } from './figure.ts'
-import { aHookedCluster, Moments, startHooksPlane } from './hooks-plane.ts'
+import { aHookedCluster, Moments, startHooksManagement } from './hooks-management.ts'
 
 /**
  * A hook blocks the creation of each Cluster for a second, until core's next call. Another hook blocks its upgrade for an hour, and allows
@@ -34,16 +34,16 @@ export async function* heldClusters(short: boolean): AsyncIterable<Figure> {
       }),
     ],
   })
-  const plane = await startHooksPlane(extension, { moments })
+  const management = await startHooksManagement(extension, { moments })
   const created: number[] = []
   const upgraded: number[] = []
   const retried: number[] = []
   const patch = (name: string, body: object) =>
-    plane.client.patch(Cluster, { namespace: 'default', name }, { type: 'merge', body })
+    management.client.patch(Cluster, { namespace: 'default', name }, { type: 'merge', body })
   try {
     await inParallel(count, 3, async (index) => {
       const name = `held-${index}`
-      await plane.client.create(Cluster, aHookedCluster(name, 0))
+      await management.client.create(Cluster, aHookedCluster(name, 0))
       const [go, infrastructure] = await Promise.all([moments.of(`go ${name}`), moments.of(`infrastructure ${name}`)])
       created.push(infrastructure - go)
 
@@ -58,7 +58,7 @@ export async function* heldClusters(short: boolean): AsyncIterable<Figure> {
       retried.push(written - retryRequested)
     })
   } finally {
-    await plane.close()
+    await management.close()
   }
   const figure = (name: string, values: readonly number[]): Figure => ({ name, value: median(values), unit: 'ms' })
   yield figure('BeforeClusterCreate allows the step, to the first object of the Cluster', created)

@@ -14,7 +14,7 @@ import type { BenchOptions, Figure } from './figure.ts'
 import { hangingHooksBench, hooksBench } from './hooks.ts'
 import { managersBench } from './managers.ts'
 import { memoryBench } from './memory.ts'
-import { planesBench } from './planes.ts'
+import { workloadClustersBench } from './workload-clusters.ts'
 import { unreachableBench } from './unreachable.ts'
 import { watchBench } from './watch.ts'
 
@@ -26,7 +26,7 @@ const benches: Readonly<Record<string, (options: BenchOptions) => AsyncIterable<
   abuse: abuseBench,
   clusters: clustersBench,
   unreachable: unreachableBench,
-  planes: planesBench,
+  'workload-clusters': workloadClustersBench,
   'dev-reload': devReloadBench,
   hooks: hooksBench,
   'hanging-extension': hangingHooksBench,

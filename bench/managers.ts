@@ -12,8 +12,8 @@ import { type Client, isTrue, Lease, Namespace, seconds, sleep, systemClock } fr
 import { type CapstanProcess, startCapstan } from '../interop/capstan-process.ts'
 import { createFile } from '../interop/life/life.ts'
 import { type AuditEvent, auditPolicy, readAudit } from '../interop/manifests/audit.ts'
-import type { ServedPlane } from '../interop/plane.ts'
-import { startRealPlane } from '../interop/real-plane.ts'
+import type { RunningApiServer } from '../interop/api-server.ts'
+import { startRealApiServer } from '../interop/real-api-server.ts'
 import { namespacesOfShards, sharesOf } from '../interop/shards.ts'
 import { CannotRun } from '../interop/suite.ts'
 import { toolPaths } from '../interop/tools.ts'
@@ -30,7 +30,7 @@ interface Side {
   readonly classFile: string
   /** Namespaces in which Clusters are created in turn. */
   readonly namespaces: readonly string[]
-  start(plane: ServedPlane): Promise<Running>
+  start(apiServer: RunningApiServer): Promise<Running>
 }
 
 interface Running {
@@ -48,7 +48,7 @@ const capstan: Side = {
   className: 'bench',
   classFile: '../../bench/clusterclass.yaml',
   namespaces: ['default'],
-  start: (plane) => startCapstanManagers(plane, [['core'], ['local']]),
+  start: (apiServer) => startCapstanManagers(apiServer, [['core'], ['local']]),
 }
 
 /** Shards of the namespaces: divisible by the numbers of managers that are usually compared. */
@@ -59,10 +59,10 @@ const sharing = (managers: number): Side => ({
   ...capstan,
   name: `${managers} core manager${managers === 1 ? '' : 's'}`,
   namespaces: namespacesOfShards(Shards),
-  async start(plane) {
+  async start(apiServer) {
     const flags = ['core', '--leader-elect', `--leader-elect-shards=${Shards}`, '--webhook-cert-secret=default/webhooks']
-    const running = await startCapstanManagers(plane, [...Array.from({ length: managers }, () => flags), ['local']])
-    await until(plane.client(), Lease, 'the shards are divided evenly', areDivided(managers))
+    const running = await startCapstanManagers(apiServer, [...Array.from({ length: managers }, () => flags), ['local']])
+    await until(apiServer.client(), Lease, 'the shards are divided evenly', areDivided(managers))
     return running
   },
 })
@@ -73,9 +73,12 @@ const areDivided = (managers: number) => (all: readonly Lease[]) => {
 }
 
 /** Starts one process for each list: its provider, and its further flags. */
-async function startCapstanManagers(plane: ServedPlane, flagsOfManagers: readonly (readonly string[])[]): Promise<Running> {
-  await allowManagers(plane.client())
-  const common = ['--kubeconfig', plane.kubeconfigOf(managersUser.name), '--diagnostics-port', '0', '--webhook-port', '0']
+async function startCapstanManagers(
+  apiServer: RunningApiServer,
+  flagsOfManagers: readonly (readonly string[])[],
+): Promise<Running> {
+  await allowManagers(apiServer.client())
+  const common = ['--kubeconfig', apiServer.kubeconfigOf(managersUser.name), '--diagnostics-port', '0', '--webhook-port', '0']
   const processes: CapstanProcess[] = []
   for (const flags of flagsOfManagers)
     processes.push(await startCapstan(['manager', '--providers', ...flags, ...common, '--log-level', 'error'], /Manager ready/))
@@ -90,8 +93,8 @@ const upstream: Side = {
   className: 'memory',
   classFile: '../upstream/class.yaml',
   namespaces: ['default'],
-  async start(plane) {
-    const managers = await startManagers(plane, () => {})
+  async start(apiServer) {
+    const managers = await startManagers(apiServer, () => {})
     return {
       pids: managers.programs.map(({ pid }) => pid),
       async stop() {
@@ -133,12 +136,12 @@ async function* measure(side: Side, { count, short, upgrades }: Scale): AsyncIte
   const policy = join(folder, 'policy.json')
   writeFileSync(policy, JSON.stringify(auditPolicy([managersUser.name])))
   const flags = [`--audit-policy-file=${policy}`, `--audit-log-path=${audit}`]
-  await using plane = await startRealPlane({ users: [managersUser], flags })
-  const running = await side.start(plane)
+  await using apiServer = await startRealApiServer({ users: [managersUser], flags })
+  const running = await side.start(apiServer)
   const what = `${side.name}, ${count} cluster${count === 1 ? '' : 's'}`
-  const meter = new Meter(running, plane, audit)
+  const meter = new Meter(running, apiServer, audit)
   try {
-    const client = plane.client()
+    const client = apiServer.client()
     for (const namespace of side.namespaces) {
       if (namespace !== 'default') await client.create(Namespace, { metadata: { name: namespace } })
       await createFile({ client, namespace }, side.classFile)
@@ -216,17 +219,17 @@ interface Reading {
 /** Reads CPU time, memory and the audit log. */
 class Meter {
   readonly #running: Running
-  readonly #plane: ServedPlane
+  readonly #apiServer: RunningApiServer
   readonly #audit: string
 
-  constructor(running: Running, plane: ServedPlane, audit: string) {
+  constructor(running: Running, apiServer: RunningApiServer, audit: string) {
     this.#running = running
-    this.#plane = plane
+    this.#apiServer = apiServer
     this.#audit = audit
   }
 
   read(): Reading {
-    const servers = this.#plane.programs.map(({ pid }) => pid)
+    const servers = this.#apiServer.programs.map(({ pid }) => pid)
     return {
       at: now(),
       managers: sum(this.#running.pids.map(cpuSeconds)),

@@ -12,7 +12,7 @@ import { freePorts } from '../interop/programs.ts'
 import { until } from '../interop/until.ts'
 import { aCluster } from './clusters.ts'
 import { type BenchOptions, type Figure, inParallel, median, now } from './figure.ts'
-import { startBenchPlane } from './plane.ts'
+import { startManagement } from './management.ts'
 
 const machinesOfCluster = 3
 const Delay = seconds(8)
@@ -49,8 +49,8 @@ interface Scale {
 }
 
 async function timeToAvailable({ count, others, kubeconfigs, pause }: Scale): Promise<number> {
-  const { plane, close } = await startBenchPlane()
-  const { client } = plane
+  const { management, close } = await startManagement()
+  const { client } = management
   try {
     await createFrom(client, new URL('clusterclass.yaml', import.meta.url))
     await inParallel(others, 20, async (index) => {

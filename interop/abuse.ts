@@ -5,8 +5,8 @@
 import { explained } from './abuse/explained.ts'
 import { type HostileInput, hostileInputs, largestInputs } from './abuse/inputs.ts'
 import { type Observed, observed, type Side } from './abuse/observe.ts'
-import { startCapstanPlane } from './capstan-plane.ts'
-import { startRealPlane } from './real-plane.ts'
+import { startCapstanApiServer } from './capstan-api-server.ts'
+import { startRealApiServer } from './real-api-server.ts'
 import { chosenByCommit, namesWith, type Outcome, type Suite, type SuiteOptions } from './suite.ts'
 
 export const abuseSuite: Suite = {
@@ -34,18 +34,18 @@ async function run({ only, all = false }: SuiteOptions = {}): Promise<Outcome> {
   const inputs = every.filter(({ name }) => names.includes(name))
   console.log(`${inputs.length} of ${every.length} inputs`)
   const users = { users: [{ name: 'other' }] }
-  await using ours = await startCapstanPlane(users)
+  await using ours = await startCapstanApiServer(users)
   const mine = await observed(ours)
   let [passed, failed] = [0, 0]
   const count = (isPassed: boolean) => (isPassed ? passed++ : failed++)
-  const countIfRuns = ({ plane }: Side) => {
-    const isAlive = plane.programs.every(({ ending }) => ending === undefined)
+  const countIfRuns = ({ apiServer }: Side) => {
+    const isAlive = apiServer.programs.every(({ ending }) => ending === undefined)
     count(isAlive)
-    if (!isAlive) console.log(`${plane.name}: has ended`)
+    if (!isAlive) console.log(`${apiServer.name}: has ended`)
   }
   let worst = { name: 'none', delay: 0, real: 0 }
   for (let from = 0; from < inputs.length; from += InputsPerServer) {
-    await using real = await startRealPlane(users)
+    await using real = await startRealApiServer(users)
     const theirs = await observed(real)
     for (const input of inputs.slice(from, from + InputsPerServer)) {
       const { problems, delay, realDelay } = await compare(input, mine, theirs)

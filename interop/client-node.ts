@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { messageOf } from '@capstan/kube'
-import { startCapstanPlane } from './capstan-plane.ts'
+import { startCapstanApiServer } from './capstan-api-server.ts'
 import { Checks } from './capstan-process.ts'
-import { startRealPlane } from './real-plane.ts'
+import { startRealApiServer } from './real-api-server.ts'
 import { CannotRun, type Outcome, type Suite } from './suite.ts'
 
 const name = '@kubernetes/client-node'
@@ -25,11 +25,11 @@ async function run(): Promise<Outcome> {
     throw new CannotRun(`${name} is not installed: ${messageOf(err)}`)
   }
   const checks = new Checks()
-  for (const start of [startCapstanPlane, startRealPlane]) {
-    await using plane = await start()
-    const lines = await output(plane.kubeconfig)
-    for (const line of lines) checks.check(`${plane.name}: ${line}`, line.startsWith('ok '))
-    checks.check(`all checks ran on ${plane.name}`, lines.length === 7, lines.length)
+  for (const start of [startCapstanApiServer, startRealApiServer]) {
+    await using apiServer = await start()
+    const lines = await output(apiServer.kubeconfig)
+    for (const line of lines) checks.check(`${apiServer.name}: ${line}`, line.startsWith('ok '))
+    checks.check(`all checks ran on ${apiServer.name}`, lines.length === 7, lines.length)
   }
   return checks
 }

@@ -8,11 +8,11 @@ import { coreKinds } from '@capstan/api'
 import { type Client, CustomResourceDefinition, type Kind, type KubeObject, resourceName } from '@capstan/kube'
 import { localKinds } from '@capstan/local'
 import { stringify } from 'yaml'
-import { startCapstanPlane } from './capstan-plane.ts'
+import { startCapstanApiServer } from './capstan-api-server.ts'
 import { Checks, runCapstan } from './capstan-process.ts'
 import { certManagerDefinition } from './clusterctl.ts'
-import type { ServedPlane } from './plane.ts'
-import { startRealPlane } from './real-plane.ts'
+import type { RunningApiServer } from './api-server.ts'
+import { startRealApiServer } from './real-api-server.ts'
 import type { Suite } from './suite.ts'
 import { clusterctlOn } from './upstream/clusterctl.ts'
 import { install } from './upstream/managers.ts'
@@ -43,25 +43,25 @@ export const clusterctlCapstanSuite: Suite = {
   tools: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'clusterctl'],
   async run() {
     const checks = new Checks()
-    await liveOn(await startCapstanPlane({ progress: console.log }), checks)
-    await liveOn(await startRealPlane({ progress: console.log }), checks)
+    await liveOn(await startCapstanApiServer({ progress: console.log }), checks)
+    await liveOn(await startRealApiServer({ progress: console.log }), checks)
     return checks
   },
 }
 
-async function liveOn(started: ServedPlane, checks: Checks): Promise<void> {
-  await using plane = started
-  const client = plane.client()
-  const config = await repository(plane.folder)
+async function liveOn(started: RunningApiServer, checks: Checks): Promise<void> {
+  await using apiServer = started
+  const client = apiServer.client()
+  const config = await repository(apiServer.folder)
   await install(client, ['certificates', 'issuers'].map(certManagerDefinition))
-  const clusterctl = await clusterctlOn(plane)
+  const clusterctl = await clusterctlOn(apiServer)
   const run = async (...args: readonly string[]) => {
     const begun = performance.now()
     const { out, complaints } = await clusterctl.run(...args, '--config', config)
-    console.log(`${plane.name}: clusterctl ${args.join(' ')} took ${((performance.now() - begun) / 1000).toFixed(1)} s`)
+    console.log(`${apiServer.name}: clusterctl ${args.join(' ')} took ${((performance.now() - begun) / 1000).toFixed(1)} s`)
     return out + complaints
   }
-  const check = (what: string, holds: boolean, seen?: unknown) => checks.check(`${plane.name}: ${what}`, holds, seen)
+  const check = (what: string, holds: boolean, seen?: unknown) => checks.check(`${apiServer.name}: ${what}`, holds, seen)
 
   const [first, second] = releases
   const chosen = providers.map(({ name }) => `${name}:${first}`)

@@ -15,10 +15,10 @@ import {
   type KubeObject,
 } from '@capstan/kube'
 import { stringify } from 'yaml'
-import { startCapstanPlane } from './capstan-plane.ts'
+import { startCapstanApiServer } from './capstan-api-server.ts'
 import { Checks } from './capstan-process.ts'
-import type { ServedPlane } from './plane.ts'
-import { startRealPlane } from './real-plane.ts'
+import type { RunningApiServer } from './api-server.ts'
+import { startRealApiServer } from './real-api-server.ts'
 import type { Suite } from './suite.ts'
 import { moduleFolder, output, toolPaths } from './tools.ts'
 import { clusterctlOn } from './upstream/clusterctl.ts'
@@ -40,8 +40,8 @@ export const clusterctlSuite: Suite = {
   tools: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl', 'clusterctl'],
   async run() {
     const checks = new Checks()
-    const ours = await runOn(await startCapstanPlane({ progress: console.log }))
-    const real = await runOn(await startRealPlane({ progress: console.log }))
+    const ours = await runOn(await startCapstanApiServer({ progress: console.log }))
+    const real = await runOn(await startRealApiServer({ progress: console.log }))
     for (const [step, { text, objects }] of real) {
       const found = ours.get(step)!
       checks.check(`${step} has the same output`, found.text === text)
@@ -63,12 +63,12 @@ interface Step {
   readonly objects: ReadonlyMap<string, Json>
 }
 
-async function runOn(started: ServedPlane): Promise<Map<string, Step>> {
-  await using plane = started
-  const client = plane.client()
-  const config = await upstreamRepository(plane.folder)
+async function runOn(started: RunningApiServer): Promise<Map<string, Step>> {
+  await using apiServer = started
+  const client = apiServer.client()
+  const config = await upstreamRepository(apiServer.folder)
   await install(client, ['certificates', 'issuers'].map(certManagerDefinition))
-  const clusterctl = await clusterctlOn(plane)
+  const clusterctl = await clusterctlOn(apiServer)
   const steps = new Map<string, Step>()
   for (const [name, ...args] of [
     ['init', ...providers.flatMap(({ name: provider, flag }) => [flag, `${provider}:${version}`])],
@@ -78,7 +78,7 @@ async function runOn(started: ServedPlane): Promise<Map<string, Step>> {
   ] as const) {
     const begun = performance.now()
     const { out, complaints } = await clusterctl.run(name, ...args, '--config', config)
-    console.log(`${plane.name}: clusterctl ${name} took ${((performance.now() - begun) / 1000).toFixed(1)} s`)
+    console.log(`${apiServer.name}: clusterctl ${name} took ${((performance.now() - begun) / 1000).toFixed(1)} s`)
     steps.set(`clusterctl ${name}`, { text: sorted(out + complaints), objects: await inventory(client) })
   }
   return steps

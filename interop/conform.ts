@@ -11,9 +11,9 @@ import { coreKinds } from '@capstan/api'
 import { createManager, installKinds } from '@capstan/controller'
 import { Namespace, silent, systemClock, systemRandom } from '@capstan/kube'
 import { poolProvider } from '@capstan/testing'
-import { startCapstanPlane } from './capstan-plane.ts'
+import { startCapstanApiServer } from './capstan-api-server.ts'
 import { type CapstanProcess, Checks, startCapstan } from './capstan-process.ts'
-import type { ServedPlane } from './plane.ts'
+import type { RunningApiServer } from './api-server.ts'
 import type { Suite } from './suite.ts'
 import { runTests } from './tests.ts'
 import { moduleFolder } from './tools.ts'
@@ -54,11 +54,11 @@ interface Report {
 }
 
 async function onLocalProvider(checks: Checks): Promise<void> {
-  await using plane = await startCapstanPlane({ progress: console.log })
+  await using apiServer = await startCapstanApiServer({ progress: console.log })
   // The provider watches Clusters and Machines, and is not ready before these kinds exist.
-  await installKinds(plane.client(), coreKinds, { clock: systemClock, random: systemRandom })
-  const flags = ['--kubeconfig', plane.kubeconfig, '--diagnostics-port', '0', '--log-level', 'error', '--providers', 'local']
-  const unchecked = ['--no-webhooks', '--data', join(plane.folder, 'local')]
+  await installKinds(apiServer.client(), coreKinds, { clock: systemClock, random: systemRandom })
+  const flags = ['--kubeconfig', apiServer.kubeconfig, '--diagnostics-port', '0', '--log-level', 'error', '--providers', 'local']
+  const unchecked = ['--no-webhooks', '--data', join(apiServer.folder, 'local')]
   const start = () => startCapstan(['manager', ...flags, ...unchecked], /Manager ready/)
   let provider: CapstanProcess = await start()
   await using restarts = await listenForRestarts(async () => {
@@ -74,7 +74,7 @@ async function onLocalProvider(checks: Checks): Promise<void> {
       '--bootstrap',
       'LocalBootstrapConfig',
     ]
-    const { code, report } = await conform(plane, [
+    const { code, report } = await conform(apiServer, [
       ...kinds,
       '--control-plane=LocalControlPlane',
       `--examples=${file('local.yaml')}`,
@@ -84,15 +84,15 @@ async function onLocalProvider(checks: Checks): Promise<void> {
     ])
     checks.check('local provider: exit code', code === 0, code)
     expectNothingBroken('local provider', report, [], checks)
-    await expectClean(plane, checks)
+    await expectClean(apiServer, checks)
   } finally {
     await provider.stop()
   }
 }
 
 async function onPoolProvider(checks: Checks): Promise<void> {
-  await using plane = await startCapstanPlane({ progress: console.log })
-  const client = plane.client()
+  await using apiServer = await startCapstanApiServer({ progress: console.log })
+  const client = apiServer.client()
   const context = { client, clock: systemClock, random: systemRandom, log: silent }
   const { kinds, start } = poolProvider()
   await installKinds(client, [...coreKinds, ...kinds], context)
@@ -100,7 +100,7 @@ async function onPoolProvider(checks: Checks): Promise<void> {
   await manager.start()
   try {
     const examples = `--examples=${file('pool.yaml')}`
-    const { code, report } = await conform(plane, ['--ipam', 'DevPool', examples, '--quiet=2s', '--timeout=60s'])
+    const { code, report } = await conform(apiServer, ['--ipam', 'DevPool', examples, '--quiet=2s', '--timeout=60s'])
     checks.check('IPAM provider: exit code', code === 0, code)
     expectNothingBroken('IPAM provider', report, [], checks)
     const passed = report.results.filter(({ rule, verdict }) => rule.startsWith('ipam.') && verdict === 'pass')
@@ -109,17 +109,17 @@ async function onPoolProvider(checks: Checks): Promise<void> {
       passed.length === 12,
       passed.map(({ rule }) => rule),
     )
-    await expectClean(plane, checks)
+    await expectClean(apiServer, checks)
   } finally {
     await manager.stop()
   }
 }
 
 async function onUpstream(checks: Checks): Promise<void> {
-  await using plane = await startCapstanPlane({ users: [managersUser], progress: console.log })
-  await using managers = await startManagers(plane, console.log)
+  await using apiServer = await startCapstanApiServer({ users: [managersUser], progress: console.log })
+  await using managers = await startManagers(apiServer, console.log)
   const kinds = ['--infrastructure', 'DevCluster', '--bootstrap', 'KubeadmConfig', '--control-plane', 'KubeadmControlPlane']
-  const { code, report } = await conform(plane, [
+  const { code, report } = await conform(apiServer, [
     ...kinds,
     '--core=upstream',
     `--examples=${file('upstream.yaml')}`,
@@ -130,7 +130,7 @@ async function onUpstream(checks: Checks): Promise<void> {
   ])
   checks.check('upstream: exit code', code === 0, code)
   expectNothingBroken('upstream', report, Object.keys(upstreamWarnings), checks)
-  await expectClean(plane, checks)
+  await expectClean(apiServer, checks)
   for (const { name, ending } of managers.programs)
     checks.check(`upstream: ${name} is still running`, ending === undefined, ending)
 }
@@ -157,8 +157,8 @@ function expectNothingBroken(
   checks.check(`${name}: no finalizer had to be removed by force`, leftovers.length === 0, leftovers)
 }
 
-async function expectClean(plane: ServedPlane, checks: Checks): Promise<void> {
-  const { items } = await plane.client().list(Namespace)
+async function expectClean(apiServer: RunningApiServer, checks: Checks): Promise<void> {
+  const { items } = await apiServer.client().list(Namespace)
   const conformNamespaces = items.filter(
     ({ metadata }) => metadata.name.startsWith('conform') && metadata.deletionTimestamp === undefined,
   )
@@ -168,9 +168,9 @@ async function expectClean(plane: ServedPlane, checks: Checks): Promise<void> {
 const file = (name: string): string => fileURLToPath(new URL(`conform/${name}`, import.meta.url))
 
 /** Runs the command to its end. */
-async function conform(plane: ServedPlane, args: readonly string[]): Promise<{ code: number | null; report: Report }> {
+async function conform(apiServer: RunningApiServer, args: readonly string[]): Promise<{ code: number | null; report: Report }> {
   const capstan = fileURLToPath(new URL('../packages/cli/bin/capstan.js', import.meta.url))
-  const child = spawn(process.execPath, [capstan, 'conform', '--kubeconfig', plane.kubeconfig, '-o', 'json', ...args], {
+  const child = spawn(process.execPath, [capstan, 'conform', '--kubeconfig', apiServer.kubeconfig, '-o', 'json', ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let out = ''

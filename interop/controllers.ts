@@ -3,7 +3,7 @@
  * cluster's whole life must have the same lines as on the embedded server.
  */
 import { Checks } from './capstan-process.ts'
-import { startRealPlane } from './real-plane.ts'
+import { startRealApiServer } from './real-api-server.ts'
 import { chosenByCommit, type Suite, type SuiteOptions } from './suite.ts'
 import { runTests } from './tests.ts'
 
@@ -54,7 +54,7 @@ export const controllersSuite: Suite = {
     const chosen = all ? [lifecycle, ...files] : [lifecycle, ...chosenByCommit(files, 2)]
     console.log(`${chosen.length} of ${files.length + 1} files${all ? '' : ': --all runs every one'}`)
     // Lists are read from etcd, so that a response is never older than an earlier one.
-    await using plane = await startRealPlane({ flags: ['--watch-cache=false'], progress: console.log })
+    await using apiServer = await startRealApiServer({ flags: ['--watch-cache=false'], progress: console.log })
     const patterns = Object.keys(embeddedOnly).map((name) =>
       name.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(' > ', '( > | )'),
     )
@@ -69,7 +69,7 @@ export const controllersSuite: Suite = {
         `--testNamePattern=^(?!(${patterns.join('|')})$)`,
         `--testTimeout=${TestTimeout}`,
       ],
-      { CAPSTAN_TEST_KUBECONFIG: plane.kubeconfig },
+      { CAPSTAN_TEST_KUBECONFIG: apiServer.kubeconfig },
     )
     for (const [name, status] of statuses) if (!embeddedOnly[name]) checks.check(name, status === 'passed', status)
     for (const [name, why] of Object.entries(embeddedOnly)) {

@@ -3,7 +3,7 @@
  * compares all objects when both are idle. `interop/README.md` describes how to add a case.
  */
 import { CustomResourceDefinition, messageOf, ValidatingWebhookConfiguration } from '@capstan/kube'
-import { startCapstanPlane } from './capstan-plane.ts'
+import { startCapstanApiServer } from './capstan-api-server.ts'
 import { type CapstanProcess, startCapstan } from './capstan-process.ts'
 import { cases, restartCases } from './core-twin/cases/index.ts'
 import { differing } from './core-twin/differing.ts'
@@ -13,10 +13,10 @@ import { report } from './core-twin/normalize.ts'
 import { Side } from './core-twin/side.ts'
 import { stubDefinitions } from './core-twin/stub-kinds.ts'
 import { type Cases, Twin } from './core-twin/twin.ts'
-import type { PlaneOptions, ServedPlane } from './plane.ts'
+import type { ApiServerOptions, RunningApiServer } from './api-server.ts'
 import { chosenByCommit, type Outcome, type Suite, type SuiteOptions, namesWith } from './suite.ts'
 import { freePorts } from './programs.ts'
-import { startRealPlane } from './real-plane.ts'
+import { startRealApiServer } from './real-api-server.ts'
 import { moduleFolder } from './tools.ts'
 import { components, install, type Managers, managersUser, startManagers } from './upstream/managers.ts'
 import { until } from './until.ts'
@@ -41,11 +41,11 @@ export const coreTwinSuite: Suite = {
   async run(options: SuiteOptions = {}) {
     const chosen = chosenCases(options)
     console.log(`${chosen.length} of ${Object.keys(allCases).length} cases`)
-    const outcome = await compareOn(startCapstanPlane, chosen)
+    const outcome = await compareOn(startCapstanApiServer, chosen)
     if (!options.real) return outcome
     const sample = chosen.filter((_, index) => index % 10 === 0)
     console.log(`${sample.length} of ${Object.keys(allCases).length} cases on kube-apiserver`)
-    const real = await compareOn(startRealPlane, sample)
+    const real = await compareOn(startRealApiServer, sample)
     return { passed: outcome.passed + real.passed, failed: outcome.failed + real.failed }
   },
 }
@@ -58,16 +58,28 @@ function chosenCases({ all, only }: SuiteOptions): string[] {
   return chosenByCommit(names, 3)
 }
 
-async function compareOn(start: (options: PlaneOptions) => Promise<ServedPlane>, names: readonly string[]): Promise<Outcome> {
+async function compareOn(
+  start: (options: ApiServerOptions) => Promise<RunningApiServer>,
+  names: readonly string[],
+): Promise<Outcome> {
   const begun = performance.now()
-  await using theirPlane = await start({ users: [managersUser] })
-  await using ourPlane = await start({})
-  await install(theirPlane.client(), stubDefinitions)
-  await install(ourPlane.client(), stubDefinitions)
-  await using managers = await startManagers(theirPlane, () => {}, { components: core, gates })
+  await using theirApiServer = await start({ users: [managersUser] })
+  await using ourApiServer = await start({})
+  await install(theirApiServer.client(), stubDefinitions)
+  await install(ourApiServer.client(), stubDefinitions)
+  await using managers = await startManagers(theirApiServer, () => {}, { components: core, gates })
   // The manager keeps its port after a restart, so that the webhook configurations stay valid.
   const [webhookPort] = await freePorts(1)
-  const flags = ['--kubeconfig', ourPlane.kubeconfig, '--providers', 'core', '--diagnostics-port', '0', '--log-level', 'error']
+  const flags = [
+    '--kubeconfig',
+    ourApiServer.kubeconfig,
+    '--providers',
+    'core',
+    '--diagnostics-port',
+    '0',
+    '--log-level',
+    'error',
+  ]
   const startOurs = () => startCapstan(['manager', ...flags, '--webhook-port', String(webhookPort)], /Manager ready/)
   let manager: CapstanProcess = await startOurs()
   const both: StoppableManagers = {
@@ -80,10 +92,10 @@ async function compareOn(start: (options: PlaneOptions) => Promise<ServedPlane>,
     },
   }
   try {
-    await until(ourPlane.client(), ValidatingWebhookConfiguration, 'webhooks of ours', (found) => found.length > 0)
-    await using theirs = await Side.open('theirs', theirPlane, await servedBy(theirPlane))
-    await using ours = await Side.open('ours', ourPlane, await servedBy(ourPlane))
-    console.log(`both cores ready after ${((performance.now() - begun) / 1000).toFixed(1)} s on ${theirPlane.name}`)
+    await until(ourApiServer.client(), ValidatingWebhookConfiguration, 'webhooks of ours', (found) => found.length > 0)
+    await using theirs = await Side.open('theirs', theirApiServer, await servedBy(theirApiServer))
+    await using ours = await Side.open('ours', ourApiServer, await servedBy(ourApiServer))
+    console.log(`both cores ready after ${((performance.now() - begun) / 1000).toFixed(1)} s on ${theirApiServer.name}`)
     const sides = [theirs, ours] as const
     const outcome = new Outcomes()
     await runAll(
@@ -105,8 +117,8 @@ async function compareOn(start: (options: PlaneOptions) => Promise<ServedPlane>,
   }
 }
 
-async function servedBy(plane: ServedPlane): Promise<ReadonlySet<string>> {
-  const { items } = await plane.client().list(CustomResourceDefinition)
+async function servedBy(apiServer: RunningApiServer): Promise<ReadonlySet<string>> {
+  const { items } = await apiServer.client().list(CustomResourceDefinition)
   const isServed = (name: string) => name === 'v1beta2' || name === 'v1'
   return new Set(
     items.filter(({ spec }) => spec.versions.some(({ name }) => isServed(name))).map(({ metadata }) => metadata.name),

@@ -16,9 +16,9 @@ import {
   recordings,
   replay,
 } from '../packages/apiserver/src/http/golden-replay.ts'
-import { startCapstanPlane } from './capstan-plane.ts'
-import type { ServedPlane } from './plane.ts'
-import { startRealPlane } from './real-plane.ts'
+import { startCapstanApiServer } from './capstan-api-server.ts'
+import type { RunningApiServer } from './api-server.ts'
+import { startRealApiServer } from './real-api-server.ts'
 import type { Outcome, Suite } from './suite.ts'
 
 export const goldenSuite: Suite = {
@@ -36,7 +36,10 @@ async function run(): Promise<Outcome> {
   let failed = 0
   for (const file of recordings()) {
     // Runs concurrently, because most time is spent waiting for watches without events.
-    for (const { lines, ...one } of await Promise.all([replayOn(startCapstanPlane, file), replayOn(startRealPlane, file)])) {
+    for (const { lines, ...one } of await Promise.all([
+      replayOn(startCapstanApiServer, file),
+      replayOn(startRealApiServer, file),
+    ])) {
       for (const line of lines) console.log(line)
       failed += one.failed
       passed += one.passed
@@ -46,12 +49,12 @@ async function run(): Promise<Outcome> {
 }
 
 async function replayOn(
-  start: typeof startCapstanPlane | typeof startRealPlane,
+  start: typeof startCapstanApiServer | typeof startRealApiServer,
   file: string,
 ): Promise<Outcome & { readonly lines: readonly string[] }> {
-  await using plane = await start({ users: [{ name: 'bob', groups: ['devs'] }] })
-  const known = Object.values((plane.name === 'capstan' ? knownDifferences : unrepeatable)[file] ?? {}).flat()
-  const replayed = await replay(readRecording(file), await overHTTPS(plane, isOurs(file)))
+  await using apiServer = await start({ users: [{ name: 'bob', groups: ['devs'] }] })
+  const known = Object.values((apiServer.name === 'capstan' ? knownDifferences : unrepeatable)[file] ?? {}).flat()
+  const replayed = await replay(readRecording(file), await overHTTPS(apiServer, isOurs(file)))
   const unexpected = Object.entries(replayed.failed).filter(([step]) => !known.includes(step))
   const listed = Object.keys(replayed.failed).length - unexpected.length
   const same = replayed.requests - unexpected.length - listed
@@ -59,7 +62,7 @@ async function replayOn(
     passed: replayed.requests - unexpected.length,
     failed: unexpected.length,
     lines: [
-      `${file.padEnd(15)} ${plane.name.padEnd(11)} ${same} of ${replayed.requests} as recorded, ${listed} listed`,
+      `${file.padEnd(15)} ${apiServer.name.padEnd(11)} ${same} of ${replayed.requests} as recorded, ${listed} listed`,
       ...unexpected.map(([step, found]) => `  ${step}\n    ${found.join('\n    ')}`),
     ],
   }
@@ -83,8 +86,8 @@ const Head = 700
 /** Whether `record-golden.ts` made a recording. Its administrator has a token, and therefore a uid. */
 const isOurs = (file: string): boolean => existsSync(new URL(`golden/${file}.ts`, import.meta.url))
 
-async function overHTTPS(plane: ServedPlane, adminHasToken: boolean): Promise<GoldenServer> {
-  const { ca, authority, url } = plane
+async function overHTTPS(apiServer: RunningApiServer, adminHasToken: boolean): Promise<GoldenServer> {
+  const { ca, authority, url } = apiServer
   const certified = async (commonName: string, organization: string): Promise<Identity> => {
     const { certificate, key } = await issueCertificate(authority, systemClock, {
       commonName,
@@ -94,9 +97,9 @@ async function overHTTPS(plane: ServedPlane, adminHasToken: boolean): Promise<Go
     return { agent: new Agent({ ca, cert: certificate, key }) }
   }
   const withToken = (token: string): Identity => ({ headers: { authorization: `Bearer ${token}` } })
-  const bob = /token: (\S+)/.exec(readFileSync(plane.kubeconfigOf('bob'), 'utf8'))![1]!
+  const bob = /token: (\S+)/.exec(readFileSync(apiServer.kubeconfigOf('bob'), 'utf8'))![1]!
   const identities: { readonly [name: string]: Identity } = {
-    admin: adminHasToken ? withToken(plane.token) : await certified('kubernetes-admin', 'system:masters'),
+    admin: adminHasToken ? withToken(apiServer.token) : await certified('kubernetes-admin', 'system:masters'),
     alice: await certified('alice', 'devs'),
     bob: withToken(bob),
     badtoken: withToken('nobody'),

@@ -24,10 +24,10 @@ import {
 import { type AuditEvent, auditPolicy, readAudit } from './manifests/audit.ts'
 import { configured, install, providers, routeTo, userOf } from './manifests/install.ts'
 import { addAddress, type Deployment, type Pod, startPod } from './manifests/pod.ts'
-import type { ServedPlane } from './plane.ts'
+import type { RunningApiServer } from './api-server.ts'
 import { Programs } from './programs.ts'
 import { progressSince } from './progress.ts'
-import { startRealPlane } from './real-plane.ts'
+import { startRealApiServer } from './real-api-server.ts'
 import { namespacesOfShards, sharesOf } from './shards.ts'
 import type { Suite } from './suite.ts'
 import { until } from './until.ts'
@@ -49,7 +49,7 @@ export const highAvailabilitySuite: Suite = {
     const audit = join(programs.folder, 'audit.log')
     const policy = join(programs.folder, 'audit-policy.json')
     writeFileSync(policy, JSON.stringify(auditPolicy([userOf(core)])))
-    await using plane = await startRealPlane({
+    await using apiServer = await startRealApiServer({
       progress: console.log,
       flags: [
         '--authorization-mode=Node,RBAC',
@@ -59,16 +59,16 @@ export const highAvailabilitySuite: Suite = {
         '--audit-log-mode=blocking',
       ],
     })
-    const replicas = new Replicas(plane, programs)
+    const replicas = new Replicas(apiServer, programs)
     const events = () => readAudit(readFileSync(audit, 'utf8'))
     try {
-      await live(plane, replicas, checks)
+      await live(apiServer, replicas, checks)
       const turns = turnsOf(events())
       for (const { credential, from, to, writes } of turns) console.log(`  ${credential} wrote ${writes} times, ${from} to ${to}`)
       checks.check('four managers led', turns.length === 4, turns)
       checks.check('no manager wrote after the next leader had written', isEachOnce(turns), turns)
       await replicas.stop()
-      await share(plane, replicas, checks)
+      await share(apiServer, replicas, checks)
       judgeShares(events(), checks)
     } catch (err) {
       for (const program of programs.all) console.log(`--- ${program.name} ${program.ending ?? ''}\n${program.tail(40)}`)
@@ -80,9 +80,9 @@ export const highAvailabilitySuite: Suite = {
   },
 }
 
-async function live(plane: ServedPlane, replicas: Replicas, checks: Checks): Promise<void> {
+async function live(apiServer: RunningApiServer, replicas: Replicas, checks: Checks): Promise<void> {
   const progress = progressSince()
-  const client = plane.client()
+  const client = apiServer.client()
   await replicas.start(3)
   await configured(client)
   progress('three replicas of core and one of local are ready')
@@ -151,9 +151,9 @@ const shards = 4
 const sharedNamespaces = namespacesOfShards(shards)
 
 /** Replicas join, are killed and are stopped while there is work in every namespace. No replica gets back a shard that it has released. */
-async function share(plane: ServedPlane, replicas: Replicas, checks: Checks): Promise<void> {
+async function share(apiServer: RunningApiServer, replicas: Replicas, checks: Checks): Promise<void> {
   const progress = progressSince()
-  const client = plane.client()
+  const client = apiServer.client()
   const args = [`--leader-elect-shards=${shards}`]
   /** Resolves when managers hold these numbers of shard Leases, largest first. */
   const divided = (what: string, ...shares: readonly number[]) =>
@@ -234,31 +234,31 @@ function judgeShares(events: readonly AuditEvent[], checks: Checks): void {
 /** Replicas of core, each with its own proxy to the API server, and one of local. */
 class Replicas {
   readonly network: Wires
-  readonly #plane: ServedPlane
+  readonly #apiServer: RunningApiServer
   readonly #programs: Programs
   readonly #running: Pod[] = []
   #deployment: Deployment | undefined
   #started = 0
 
-  constructor(plane: ServedPlane, programs: Programs) {
-    this.#plane = plane
+  constructor(apiServer: RunningApiServer, programs: Programs) {
+    this.#apiServer = apiServer
     this.#programs = programs
-    this.network = new Wires(new URL(plane.url))
+    this.network = new Wires(new URL(apiServer.url))
   }
 
   async start(count: number, more: readonly string[] = []): Promise<Pod[]> {
     const started: Pod[] = []
-    const [plane, programs] = [this.#plane, this.#programs]
+    const [apiServer, programs] = [this.#apiServer, this.#programs]
     if (!this.#deployment) {
-      this.#deployment = await install(plane, programs, core, { flags: ['--replicas', '3'], addresses })
-      const deployment = await install(plane, programs, local)
-      await startPod({ plane, programs, deployment, address: local.address })
+      this.#deployment = await install(apiServer, programs, core, { flags: ['--replicas', '3'], addresses })
+      const deployment = await install(apiServer, programs, local)
+      await startPod({ apiServer, programs, deployment, address: local.address })
     }
     for (const address of addresses.filter((one) => !this.#running.some((pod) => pod.address === one)).slice(0, count)) {
       const server = await this.network.wire(address)
       const args = ['--logging-format=text', ...more]
       started.push(
-        await startPod({ plane, programs, deployment: this.#deployment, address, replica: this.#started++, server, args }),
+        await startPod({ apiServer, programs, deployment: this.#deployment, address, replica: this.#started++, server, args }),
       )
     }
     this.#running.push(...started)
@@ -273,7 +273,7 @@ class Replicas {
 
   /** Returns the replica that leads, by its log. */
   async leader(): Promise<Pod> {
-    const { spec } = await this.#plane.client().get(Lease, lease)
+    const { spec } = await this.#apiServer.client().get(Lease, lease)
     const leader = this.#running.find(({ program }) => program.tail(100_000).includes(`identity="${spec?.holderIdentity}"`))
     if (!leader) throw new Error(`No replica has the identity ${spec?.holderIdentity}`)
     return leader
@@ -287,7 +287,7 @@ class Replicas {
 
   #route(): Promise<void> {
     return routeTo(
-      this.#plane.client(),
+      this.#apiServer.client(),
       core,
       this.#running.map(({ address }) => address),
     )

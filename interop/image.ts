@@ -31,10 +31,10 @@ import {
 } from './life/life.ts'
 import { configured, install, providers, routeTo } from './manifests/install.ts'
 import { addAddress, type Deployment, type Pod, startPod } from './manifests/pod.ts'
-import type { ServedPlane } from './plane.ts'
+import type { RunningApiServer } from './api-server.ts'
 import { Programs } from './programs.ts'
 import { progressSince } from './progress.ts'
-import { startRealPlane } from './real-plane.ts'
+import { startRealApiServer } from './real-api-server.ts'
 import type { Suite } from './suite.ts'
 import { until } from './until.ts'
 
@@ -71,13 +71,13 @@ export const imageSuite: Suite = {
     checks.check('the image contains its SBOM', sbom.bomFormat === 'CycloneDX')
     await checkContainer(programs, image, checks)
 
-    await using plane = await startRealPlane({
+    await using apiServer = await startRealApiServer({
       progress: console.log,
       flags: ['--authorization-mode=Node,RBAC', '--enable-aggregator-routing=true'],
     })
     const pods: Pod[] = []
     try {
-      await live(plane, programs, image, pods, checks)
+      await live(apiServer, programs, image, pods, checks)
     } catch (err) {
       for (const { program } of pods) console.log(`--- ${program.name} ${program.ending ?? ''}\n${program.tail(40)}`)
       throw err
@@ -124,19 +124,25 @@ console.log([process.getuid(), refused, /CapEff:\\s*0+$/m.test(read('/proc/self/
   checks.check('the command runs', versionOf.text === rootManifest().version, versionOf)
 }
 
-async function live(plane: ServedPlane, programs: Programs, image: BuiltImage, pods: Pod[], checks: Checks): Promise<void> {
+async function live(
+  apiServer: RunningApiServer,
+  programs: Programs,
+  image: BuiltImage,
+  pods: Pod[],
+  checks: Checks,
+): Promise<void> {
   const progress = progressSince()
-  const client = plane.client()
-  const coreDeployment = await install(plane, programs, core, { addresses: coreAddresses, flags: ['--replicas', '2'] })
+  const client = apiServer.client()
+  const coreDeployment = await install(apiServer, programs, core, { addresses: coreAddresses, flags: ['--replicas', '2'] })
   // The certificates are files, as from a Secret of cert-manager.
-  const localDeployment = await install(plane, programs, local)
-  const certificates = new MountedCertificates(plane, join(programs.folder, 'serving-certs'))
+  const localDeployment = await install(apiServer, programs, local)
+  const certificates = new MountedCertificates(apiServer, join(programs.folder, 'serving-certs'))
   await certificates.renew()
   const start = async (
     deployment: Deployment,
     options: { address: string; replica?: number; mounts?: Record<string, string> },
   ) => {
-    const pod = await startPod({ plane, programs, deployment, image, ...options })
+    const pod = await startPod({ apiServer, programs, deployment, image, ...options })
     pods.push(pod)
     return pod
   }
@@ -224,25 +230,25 @@ function withCertificateFiles(deployment: Deployment): Deployment {
 /** A mounted Secret: files behind a symbolic link, so that all change at once, as with the kubelet. */
 class MountedCertificates {
   readonly folder: string
-  readonly #plane: ServedPlane
+  readonly #apiServer: RunningApiServer
   #generation = 0
 
-  constructor(plane: ServedPlane, folder: string) {
-    this.#plane = plane
+  constructor(apiServer: RunningApiServer, folder: string) {
+    this.#apiServer = apiServer
     this.folder = folder
     mkdirSync(folder)
   }
 
   async renew(): Promise<void> {
     const host = `${local.service}.${local.namespace}.svc`
-    const { certificate, key } = await issueCertificate(this.#plane.authority, systemClock, {
+    const { certificate, key } = await issueCertificate(this.#apiServer.authority, systemClock, {
       commonName: host,
       usages: ['server'],
       dnsNames: [host],
     })
     const generation = `..${++this.#generation}`
     mkdirSync(join(this.folder, generation))
-    const files = { 'ca.crt': this.#plane.ca, 'tls.crt': certificate, 'tls.key': key }
+    const files = { 'ca.crt': this.#apiServer.ca, 'tls.crt': certificate, 'tls.key': key }
     for (const [name, text] of Object.entries(files)) writeFileSync(join(this.folder, generation, name), text)
     symlinkSync(generation, join(this.folder, '..new'))
     renameSync(join(this.folder, '..new'), join(this.folder, '..data'))

@@ -8,7 +8,7 @@ import { defineExtension, extensionServer, holdFor, inPlaceUpdates, listen, on, 
 import { type Client, Event, isTrue, systemClock } from '@capstan/kube'
 import { issueCertificate } from '@capstan/kube/node'
 import { LocalCluster, LocalControlPlane, LocalMachineTemplate } from '@capstan/local'
-import { startCapstanPlane } from './capstan-plane.ts'
+import { startCapstanApiServer } from './capstan-api-server.ts'
 import { type CapstanProcess, Checks, startCapstan } from './capstan-process.ts'
 import type { Suite } from './suite.ts'
 import { until } from './until.ts'
@@ -21,26 +21,36 @@ export const inPlaceSuite: Suite = {
   tools: [],
   async run() {
     const checks = new Checks()
-    await using plane = await startCapstanPlane({ progress: console.log })
-    const serving = await issueCertificate(plane.authority, systemClock, {
+    await using apiServer = await startCapstanApiServer({ progress: console.log })
+    const serving = await issueCertificate(apiServer.authority, systemClock, {
       commonName: 'updater',
       usages: ['server'],
       ipAddresses: ['127.0.0.1'],
     })
     const { handled, server } = await serveExtension(serving)
-    const flags = ['--kubeconfig', plane.kubeconfig, '--diagnostics-port', '0', '--log-level', 'error']
+    const flags = ['--kubeconfig', apiServer.kubeconfig, '--diagnostics-port', '0', '--log-level', 'error']
     const manager = (providers: string) =>
       startCapstan(
-        ['manager', '--no-webhooks', ...flags, '--providers', providers, '--data', join(plane.folder, `manager-${providers}`)],
+        [
+          'manager',
+          '--no-webhooks',
+          ...flags,
+          '--providers',
+          providers,
+          '--data',
+          join(apiServer.folder, `manager-${providers}`),
+        ],
         /Manager ready/,
       )
     const core = await manager('core')
     const local = await manager('local')
     try {
-      const client = plane.client()
+      const client = apiServer.client()
       await client.create(ExtensionConfig, {
         metadata: { name: 'updater' },
-        spec: { clientConfig: { url: `https://127.0.0.1:${server.port}`, caBundle: Buffer.from(plane.ca).toString('base64') } },
+        spec: {
+          clientConfig: { url: `https://127.0.0.1:${server.port}`, caBundle: Buffer.from(apiServer.ca).toString('base64') },
+        },
       })
       await live(client, handled, checks)
     } finally {

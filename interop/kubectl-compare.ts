@@ -11,8 +11,8 @@ import { fileURLToPath } from 'node:url'
 import { explained } from './kubectl-compare/explained.ts'
 import { normalized } from './kubectl-compare/normalize.ts'
 import { type Row, type Section, sections } from './kubectl-compare/rows.ts'
-import { startCapstanPlane } from './capstan-plane.ts'
-import { startRealPlane } from './real-plane.ts'
+import { startCapstanApiServer } from './capstan-api-server.ts'
+import { startRealApiServer } from './real-api-server.ts'
 import type { Outcome, Suite } from './suite.ts'
 import { toolPaths } from './tools.ts'
 
@@ -28,10 +28,10 @@ export const kubectlCompareSuite: Suite = {
 async function run(): Promise<Outcome> {
   const [kubectl] = await toolPaths('kubectl')
   const users = [{ name: 'bob', groups: ['devs'] }]
-  await using ours = await startCapstanPlane({ users, durable: true })
-  await using real = await startRealPlane({ users })
-  const planeOf = ({ kubeconfig, kubeconfigOf }: typeof ours): Plane => ({ kubeconfig, bob: kubeconfigOf('bob') })
-  const results = await compareKubectl(kubectl, { ours: planeOf(ours), real: planeOf(real) }, { onRow: printRow })
+  await using ours = await startCapstanApiServer({ users, durable: true })
+  await using real = await startRealApiServer({ users })
+  const apiServerOf = ({ kubeconfig, kubeconfigOf }: typeof ours): ApiServer => ({ kubeconfig, bob: kubeconfigOf('bob') })
+  const results = await compareKubectl(kubectl, { ours: apiServerOf(ours), real: apiServerOf(real) }, { onRow: printRow })
   const failed = results.filter(({ result }) => result === 'different').length
   return { passed: results.length - failed, failed }
 }
@@ -44,7 +44,7 @@ function printRow({ section, run: command, result, why }: Compared): void {
 }
 
 /** A server against which the commands run. */
-export interface Plane {
+export interface ApiServer {
   /** Path of an administrator's kubeconfig. */
   readonly kubeconfig: string
   /** Kubeconfig of a user with few permissions. */
@@ -67,12 +67,12 @@ export interface Compared {
 /** Runs every row of the sections on both servers at once, and compares the outputs. Calls `onRow` with each result. */
 async function compareKubectl(
   kubectl: string,
-  planes: { readonly ours: Plane; readonly real: Plane },
+  servers: { readonly ours: ApiServer; readonly real: ApiServer },
   { chosen = sections, onRow }: { chosen?: readonly Section[]; onRow: (row: Compared) => void },
 ): Promise<Compared[]> {
   const folder = mkdtempSync(join(tmpdir(), 'capstan-compare-'))
-  const ours = new Shell(kubectl, planes.ours, join(folder, 'ours'))
-  const real = new Shell(kubectl, planes.real, join(folder, 'real'))
+  const ours = new Shell(kubectl, servers.ours, join(folder, 'ours'))
+  const real = new Shell(kubectl, servers.real, join(folder, 'real'))
   const both = (command: string) => Promise.all([ours.run(command), real.run(command)])
   const results: Compared[] = []
   try {
@@ -95,7 +95,7 @@ async function compareKubectl(
 class Shell {
   readonly #env: NodeJS.ProcessEnv
 
-  constructor(kubectl: string, { kubeconfig, bob }: Plane, home: string) {
+  constructor(kubectl: string, { kubeconfig, bob }: ApiServer, home: string) {
     mkdirSync(home)
     const copy = join(home, 'config')
     const config = readFileSync(kubeconfig, 'utf8')

@@ -207,7 +207,7 @@ export async function kubectlSuite(): Promise<{ passed: number; failed: number }
   const [kubectl, clusterctl] = await toolPaths('kubectl', 'clusterctl')
   const folder = mkdtempSync(join(tmpdir(), 'capstan-kubectl-'))
   const kubeconfig = join(folder, 'kubeconfig')
-  const plane = await startPlane(kubeconfig)
+  const apiServer = await startApiServer(kubeconfig)
   let passed = 0
   let failed = 0
   const env = {
@@ -246,7 +246,7 @@ export async function kubectlSuite(): Promise<{ passed: number; failed: number }
   }
 
   try {
-    for (const { command, what } of plane.suggestions) {
+    for (const { command, what } of apiServer.suggestions) {
       const expected = suggested[what]
       if (!expected) {
         failed++
@@ -258,20 +258,20 @@ export async function kubectlSuite(): Promise<{ passed: number; failed: number }
     }
     for (const step of more) run(step)
   } finally {
-    await plane.stop()
+    await apiServer.stop()
     rmSync(folder, { recursive: true, force: true })
     rmSync(join(root, 'demo.kubeconfig'), { force: true })
   }
   return { passed, failed }
 }
 
-interface Plane {
+interface ApiServer {
   readonly suggestions: readonly { command: string; what: string }[]
   stop(): Promise<void>
 }
 
 /** Resolves once the demo cluster is Available and every suggestion has been printed. */
-function startPlane(kubeconfig: string): Promise<Plane> {
+function startApiServer(kubeconfig: string): Promise<ApiServer> {
   const args = [
     'packages/cli/bin/capstan.js',
     'up',

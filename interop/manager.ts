@@ -25,10 +25,10 @@ import {
 import { issueCertificate, makeAuthority } from '@capstan/kube/node'
 import { LocalCluster, LocalControlPlane, LocalMachine, localKinds } from '@capstan/local'
 import { parseAllDocuments } from 'yaml'
-import { startCapstanPlane } from './capstan-plane.ts'
+import { startCapstanApiServer } from './capstan-api-server.ts'
 import { type CapstanProcess, Checks, startCapstan } from './capstan-process.ts'
-import type { ServedPlane } from './plane.ts'
-import { startRealPlane } from './real-plane.ts'
+import type { RunningApiServer } from './api-server.ts'
+import { startRealApiServer } from './real-api-server.ts'
 import type { Outcome, Suite } from './suite.ts'
 import { until } from './until.ts'
 
@@ -36,26 +36,26 @@ export const managerSuite: Suite = {
   shows: 'capstan manager against capstan apiserver',
   ci: true,
   tools: [],
-  run: () => managerStory(() => startCapstanPlane({ durable: true })),
+  run: () => managerStory(() => startCapstanApiServer({ durable: true })),
 }
 
 export const managerOnKubernetesSuite: Suite = {
   shows: 'capstan manager against a real kube-apiserver',
   ci: true,
   tools: ['etcd', 'kube-apiserver', 'kube-controller-manager'],
-  run: () => managerStory(() => startRealPlane({ progress: console.log })),
+  run: () => managerStory(() => startRealApiServer({ progress: console.log })),
 }
 
-async function managerStory(startPlane: () => Promise<ServedPlane>): Promise<Outcome> {
+async function managerStory(startApiServer: () => Promise<RunningApiServer>): Promise<Outcome> {
   const checks = new Checks()
-  await using plane = await startPlane()
+  await using apiServer = await startApiServer()
   const running = new Set<CapstanProcess>()
   const startManager = async (...more: string[]) => {
-    const folder = join(plane.folder, 'manager')
+    const folder = join(apiServer.folder, 'manager')
     const checked = more.includes('--webhook-port') ? more : ['--no-webhooks', ...more]
     const flags = [
       '--kubeconfig',
-      plane.kubeconfig,
+      apiServer.kubeconfig,
       '--data',
       folder,
       '--diagnostics-port',
@@ -71,7 +71,7 @@ async function managerStory(startPlane: () => Promise<ServedPlane>): Promise<Out
 
   try {
     let manager = await startManager()
-    const client = plane.client()
+    const client = apiServer.client()
     await checkDiagnostics(manager, checks)
     await createFromDemo(client, 'class.yaml')
     await createFromDemo(client, 'cluster.yaml')
@@ -80,7 +80,7 @@ async function managerStory(startPlane: () => Promise<ServedPlane>): Promise<Out
 
     await createFromDemo(client, 'second-cluster.yaml')
     await until(client, Machine, 'a machine of second', (machines) => machines.some(isOf('second')))
-    await plane.restart()
+    await apiServer.restart()
     await until(client, Cluster, 'second Available', isAvailable('second'))
     const items = await until(client, Machine, 'nine Machines', (machines) => machines.length >= 9)
     const counts = [items.filter(isOf('demo')).length, items.filter(isOf('second')).length]
@@ -114,7 +114,7 @@ async function managerStory(startPlane: () => Promise<ServedPlane>): Promise<Out
     const stopped = await manager.stop()
     running.delete(manager)
     checks.check('the manager stops cleanly', stopped.code === 0 && stopped.complaints === '', stopped)
-    await checkLeaderElection(plane, running, checks)
+    await checkLeaderElection(apiServer, running, checks)
 
     const withoutWebhooks = await startManager()
     await checkUnprotectedDeletions(client, checks)
@@ -126,8 +126,8 @@ async function managerStory(startPlane: () => Promise<ServedPlane>): Promise<Out
     await checkBlockedDeletions(client, checks)
     await withWebhooks.stop()
     running.delete(withWebhooks)
-    if (plane.name === 'capstan') {
-      const server = plane.programs.findLast(({ name }) => name === 'apiserver')!
+    if (apiServer.name === 'capstan') {
+      const server = apiServer.programs.findLast(({ name }) => name === 'apiserver')!
       await server.stop()
       checks.check('the API server stops cleanly', server.ending === 'ended with code 0', server.tail())
     }
@@ -140,7 +140,7 @@ async function managerStory(startPlane: () => Promise<ServedPlane>): Promise<Out
 const demo = { namespace: 'default', name: 'demo' }
 
 /** Runs three managers with one leader: the first leader is killed, the second is suspended for longer than its Lease. */
-async function checkLeaderElection(plane: ServedPlane, running: Set<CapstanProcess>, checks: Checks): Promise<void> {
+async function checkLeaderElection(apiServer: RunningApiServer, running: Set<CapstanProcess>, checks: Checks): Promise<void> {
   const terms = [
     '--leader-elect-lease-duration',
     '6s',
@@ -149,14 +149,14 @@ async function checkLeaderElection(plane: ServedPlane, running: Set<CapstanProce
     '--leader-elect-retry-period',
     '500ms',
   ]
-  const flags = ['--no-webhooks', '--kubeconfig', plane.kubeconfig, '--providers', 'core', '--diagnostics-port', '0']
+  const flags = ['--no-webhooks', '--kubeconfig', apiServer.kubeconfig, '--providers', 'core', '--diagnostics-port', '0']
   const quiet = ['--log-level', 'error']
   const start = async () => {
     const manager = await startCapstan(['manager', ...flags, ...quiet, '--leader-elect', ...terms], /Manager ready/)
     running.add(manager)
     return manager
   }
-  const client = plane.client()
+  const client = apiServer.client()
   /** Waits until the Lease has another holder than these, and returns it. */
   const holder = async (...not: string[]) => {
     const isNew = ({ spec }: Lease) => spec?.holderIdentity !== undefined && !not.includes(spec.holderIdentity)

@@ -53,10 +53,10 @@ import { auditPolicy, forbidden, type Grant, readAudit, rightText, unused } from
 import { reasonFor } from './manifests/exceptions.ts'
 import { configured, install, type Provider, providers, userOf } from './manifests/install.ts'
 import { addAddress, type Deployment, type Pod, startPod } from './manifests/pod.ts'
-import type { ServedPlane } from './plane.ts'
+import type { RunningApiServer } from './api-server.ts'
 import { Programs } from './programs.ts'
 import { progressSince } from './progress.ts'
-import { startRealPlane } from './real-plane.ts'
+import { startRealApiServer } from './real-api-server.ts'
 import type { Suite } from './suite.ts'
 import { until } from './until.ts'
 
@@ -73,7 +73,7 @@ export const manifestsSuite: Suite = {
     const audit = join(programs.folder, 'audit.log')
     const policy = join(programs.folder, 'audit-policy.json')
     writeFileSync(policy, JSON.stringify(auditPolicy(providers.map(userOf))))
-    await using plane = await startRealPlane({
+    await using apiServer = await startRealApiServer({
       users: [strangerUser],
       progress: console.log,
       flags: [
@@ -88,12 +88,12 @@ export const manifestsSuite: Suite = {
     })
     const pods = new Map<Provider['provider'], Pod>()
     try {
-      await liveWithManifests(plane, programs, pods, checks)
+      await liveWithManifests(apiServer, programs, pods, checks)
       for (const pod of pods.values()) {
         await pod.program.stop()
         checks.check(`${pod.program.name} exits on SIGTERM`, pod.program.ending === 'ended with code 0', pod.program.ending)
       }
-      const grants = await grantsOf(plane)
+      const grants = await grantsOf(apiServer)
       judge(readFileSync(audit, 'utf8'), grants, checks)
     } catch (err) {
       for (const one of forbidden(readAudit(readFileSync(audit, 'utf8')))) console.log(`forbidden: ${one}`)
@@ -117,21 +117,21 @@ async function checkPodSecurity(client: Client, { metadata, spec }: Deployment, 
 }
 
 async function liveWithManifests(
-  plane: ServedPlane,
+  apiServer: RunningApiServer,
   programs: Programs,
   pods: Map<Provider['provider'], Pod>,
   checks: Checks,
 ): Promise<void> {
   const progress = progressSince()
-  const client = plane.client()
+  const client = apiServer.client()
   const deployments = new Map<Provider['provider'], Deployment>()
-  for (const provider of providers) deployments.set(provider.provider, await install(plane, programs, provider))
+  for (const provider of providers) deployments.set(provider.provider, await install(apiServer, programs, provider))
   for (const deployment of deployments.values()) await checkPodSecurity(client, deployment, checks)
   progress('manifests applied')
   const start = async (which: readonly Provider[] = providers) => {
     for (const provider of which) {
       const deployment = deployments.get(provider.provider)!
-      pods.set(provider.provider, await startPod({ plane, programs, deployment, address: provider.address }))
+      pods.set(provider.provider, await startPod({ apiServer, programs, deployment, address: provider.address }))
     }
     await configured(client)
   }
@@ -140,15 +140,15 @@ async function liveWithManifests(
   // Simulated workload clusters end with the manager of the local provider, so it is restarted only before any exist.
   await pods.get('local')!.program.stop()
   await start(providers.slice(1))
-  await checkMetrics(plane, checks)
-  await checkDoctor(plane, pods, start, checks)
+  await checkMetrics(apiServer, checks)
+  await checkDoctor(apiServer, pods, start, checks)
 
   const namespace = 'team'
   await client.create(Namespace, { metadata: { name: namespace } })
   const scene: Scene = { client, namespace, kit: localKit, checks, progress, limit: 90 }
   await createClass(scene)
   await createResourceSet(scene)
-  await checkWebhooks(scene, plane.ca)
+  await checkWebhooks(scene, apiServer.ca)
   const before = await inventory(scene)
 
   const restart = async () => {
@@ -186,7 +186,7 @@ async function liveWithManifests(
 }
 
 /** Checks that metrics need the permission to read them. */
-async function checkMetrics(plane: ServedPlane, checks: Checks): Promise<void> {
+async function checkMetrics(apiServer: RunningApiServer, checks: Checks): Promise<void> {
   for (const { provider, address } of providers) {
     const status = (token: string | undefined) =>
       new Promise<number>((resolve, reject) => {
@@ -198,14 +198,14 @@ async function checkMetrics(plane: ServedPlane, checks: Checks): Promise<void> {
           .on('error', reject)
           .end()
       })
-    const statuses = [await status(plane.token), await status(undefined)]
+    const statuses = [await status(apiServer.token), await status(undefined)]
     checks.check(`metrics of ${provider} require the permission of an administrator`, statuses.join() === '200,401', statuses)
   }
 }
 
 /** Checks that `capstan doctor` has no findings, and then reports missing permissions of its user and webhooks without a server. */
 async function checkDoctor(
-  plane: ServedPlane,
+  apiServer: RunningApiServer,
   pods: ReadonlyMap<Provider['provider'], Pod>,
   start: (which: readonly Provider[]) => Promise<void>,
   checks: Checks,
@@ -216,16 +216,16 @@ async function checkDoctor(
     const { findings = [], checked = {} } = (stdout === '' ? {} : JSON.parse(stdout)) as Partial<Examination>
     return { status, stderr, findings, checked }
   }
-  const whole = examined(plane.kubeconfig)
+  const whole = examined(apiServer.kubeconfig)
   checks.check('doctor has no findings', whole.status === 0 && whole.findings.length === 0, whole)
-  const stranger = examined(plane.kubeconfigOf(strangerUser.name))
+  const stranger = examined(apiServer.kubeconfigOf(strangerUser.name))
   const rights = stranger.findings.filter(({ area }) => area === 'rights')
   const isNamed = ['list machines.cluster.x-k8s.io', 'create secrets'].every((right) =>
     rights.some(({ subject }) => subject === right),
   )
   checks.check('doctor names the permissions that a user lacks', stranger.status === 1 && isNamed, stranger)
   await pods.get('core')!.program.stop()
-  const unserved = examined(plane.kubeconfig)
+  const unserved = examined(apiServer.kubeconfig)
   const subjects = unserved.findings.map(({ severity, area, subject }) => `${severity} ${area} ${subject}`)
   const expected = [
     'error webhooks ValidatingWebhookConfiguration capstan-core',
@@ -305,8 +305,8 @@ async function createResourceSet({ client, namespace }: Scene): Promise<void> {
 }
 
 /** Returns the permissions of the ServiceAccounts, read from the server. */
-async function grantsOf(plane: ServedPlane): Promise<Grant[]> {
-  const client = plane.client()
+async function grantsOf(apiServer: RunningApiServer): Promise<Grant[]> {
+  const client = apiServer.client()
   const { items: clusterRoles } = await client.list(ClusterRole)
   const { items: clusterBindings } = await client.list(ClusterRoleBinding)
   const { items: roles } = await client.list(Role)

@@ -7,10 +7,10 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Client, systemClock } from '@capstan/kube'
 import { issueCertificate } from '@capstan/kube/node'
-import { startCapstanPlane } from './capstan-plane.ts'
+import { startCapstanApiServer } from './capstan-api-server.ts'
 import { Checks, startCapstan } from './capstan-process.ts'
-import type { ServedPlane } from './plane.ts'
-import { startRealPlane } from './real-plane.ts'
+import type { RunningApiServer } from './api-server.ts'
+import { startRealApiServer } from './real-api-server.ts'
 import { cases } from './runtime-extension/cases.ts'
 import { Scene, type SceneOptions, type Observations } from './runtime-extension/scene.ts'
 import { startStagedExtension } from './runtime-extension/staged-extension.ts'
@@ -33,53 +33,53 @@ export const runtimeExtensionSuite: Suite = {
   async run({ only }: SuiteOptions = {}) {
     const checks = new Checks()
     const names = only === undefined ? Object.keys(cases) : namesWith(Object.keys(cases), only)
-    const onCapstan = await withGoCore(startCapstanPlane, names, checks)
-    const onKubernetes = await withGoCore(startRealPlane, names, checks)
+    const onCapstan = await withGoCore(startCapstanApiServer, names, checks)
+    const onKubernetes = await withGoCore(startRealApiServer, names, checks)
     const ours = await withOurCore(names, checks)
     compareObservations({ onCapstan, onKubernetes, ours }, checks, { all: only === undefined })
     return checks
   },
 }
 
-type Start = typeof startCapstanPlane | typeof startRealPlane
+type Start = typeof startCapstanApiServer | typeof startRealApiServer
 
 async function withGoCore(start: Start, names: readonly string[], checks: Checks): Promise<Observations> {
-  await using plane = await start({ users: [managersUser] })
-  const certified = await clientCertificateFlags(plane)
-  await using managers = await startManagers(plane, () => {}, {
+  await using apiServer = await start({ users: [managersUser] })
+  const certified = await clientCertificateFlags(apiServer)
+  await using managers = await startManagers(apiServer, () => {}, {
     components: core,
     gates: 'ClusterTopology=true,RuntimeSDK=true,InPlaceUpdates=true',
     flags: certified,
   })
-  return await observeAll(`upstream's core on ${plane.name}`, plane, names, checks, () =>
+  return await observeAll(`upstream's core on ${apiServer.name}`, apiServer, names, checks, () =>
     managers.programs.map((one) => one.tail(40)).join('\n'),
   )
 }
 
 async function withOurCore(names: readonly string[], checks: Checks): Promise<Observations> {
-  await using plane = await startCapstanPlane()
+  await using apiServer = await startCapstanApiServer()
   const flags = [
     // Webhooks must be ready, because some cases write invalid objects.
     '--webhook-port',
     '0',
     '--kubeconfig',
-    plane.kubeconfig,
+    apiServer.kubeconfig,
     '--data',
-    join(plane.folder, 'manager'),
+    join(apiServer.folder, 'manager'),
     '--diagnostics-port',
     '0',
   ]
-  const certified = await clientCertificateFlags(plane)
+  const certified = await clientCertificateFlags(apiServer)
   const manager = await startCapstan(['manager', ...flags, ...certified, '--log-level', 'error'], /Manager ready/)
   try {
-    return await observeAll('our core', plane, names, checks, () => '')
+    return await observeAll('our core', apiServer, names, checks, () => '')
   } finally {
     await manager.kill()
   }
 }
 
 /** Creates the client certificate of core, for extensions that require one, and returns its flags, which are the same for both cores. */
-async function clientCertificateFlags({ authority, folder }: ServedPlane): Promise<string[]> {
+async function clientCertificateFlags({ authority, folder }: RunningApiServer): Promise<string[]> {
   const { certificate, key } = await issueCertificate(authority, systemClock, { commonName: 'core', usages: ['client'] })
   const files = { certificate: join(folder, 'extension-client.crt'), key: join(folder, 'extension-client.key') }
   writeFileSync(files.certificate, certificate)
@@ -90,19 +90,19 @@ async function clientCertificateFlags({ authority, folder }: ServedPlane): Promi
 /** Runs all cases at once. */
 async function observeAll(
   coreName: string,
-  plane: ServedPlane,
+  apiServer: RunningApiServer,
   names: readonly string[],
   checks: Checks,
   log: () => string,
 ): Promise<Observations> {
   const begun = performance.now()
-  const client: Client = plane.client()
+  const client: Client = apiServer.client()
   await install(client, stubDefinitions)
   const ended = new AbortController()
   const providers = playProviders(client, ended.signal)
   const observed: Observations = new Map()
-  await using extension = await startStagedExtension(plane.authority)
-  const options = { client, extension, ca: plane.ca, observed, clients: plane.authority }
+  await using extension = await startStagedExtension(apiServer.authority)
+  const options = { client, extension, ca: apiServer.ca, observed, clients: apiServer.authority }
   await untilCalling(options)
   const results = await Promise.allSettled(names.map((name) => cases[name]!(options)))
   results.forEach((result, index) => {

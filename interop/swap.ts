@@ -9,7 +9,7 @@ import { installKinds } from '@capstan/controller'
 import { messageOf, Namespace, systemClock, systemRandom, ValidatingWebhookConfiguration } from '@capstan/kube'
 import { localKinds } from '@capstan/local'
 import { coreKinds } from '@capstan/api'
-import { startCapstanPlane } from './capstan-plane.ts'
+import { startCapstanApiServer } from './capstan-api-server.ts'
 import { type CapstanProcess, Checks, startCapstan } from './capstan-process.ts'
 import {
   atRest,
@@ -29,8 +29,8 @@ import {
   type DesiredState,
 } from './life/life.ts'
 import { moveThereAndBack } from './life/move.ts'
-import type { PlaneOptions, ServedPlane } from './plane.ts'
-import { startRealPlane } from './real-plane.ts'
+import type { ApiServerOptions, RunningApiServer } from './api-server.ts'
+import { startRealApiServer } from './real-api-server.ts'
 import { namesWith, type Outcome, type Suite, type SuiteOptions } from './suite.ts'
 import { liveThroughTakeOver } from './swap/take-over.ts'
 import { moduleFolder } from './tools.ts'
@@ -134,8 +134,8 @@ async function runCell(name: string, times: Map<string, Times>): Promise<Outcome
       times.set(name, ofCell)
       await live(cell, checks, progress, ofCell)
     } else {
-      await using plane = await startPlane(takeOvers[name]!, { users: [managersUser], progress })
-      await liveThroughTakeOver(plane, checks, progress)
+      await using apiServer = await startApiServer(takeOvers[name]!, { users: [managersUser], progress })
+      await liveThroughTakeOver(apiServer, checks, progress)
     }
     checks.check(`${name} exits`, true)
   } catch (err) {
@@ -145,17 +145,21 @@ async function runCell(name: string, times: Map<string, Times>): Promise<Outcome
   return checks
 }
 
-const startPlane = (server: Cell['server'], options: PlaneOptions): Promise<ServedPlane> =>
-  server === 'capstan' ? startCapstanPlane(options) : startRealPlane(options)
+const startApiServer = (server: Cell['server'], options: ApiServerOptions): Promise<RunningApiServer> =>
+  server === 'capstan' ? startCapstanApiServer(options) : startRealApiServer(options)
 
 async function live(cell: Cell, checks: Checks, progress: (line: string) => void, times: Times): Promise<void> {
   const { kit } = cell
-  await using plane = await startPlane(cell.server, { users: [managersUser], progress, durable: cell.server === 'capstan' })
-  const client = plane.client()
+  await using apiServer = await startApiServer(cell.server, {
+    users: [managersUser],
+    progress,
+    durable: cell.server === 'capstan',
+  })
+  const client = apiServer.client()
   const running: { ours?: CapstanProcess; theirs?: Managers } = {}
   const startOurs = async () => {
-    const folder = join(plane.folder, 'manager')
-    const flags = ['--kubeconfig', plane.kubeconfig, '--providers', cell.ours.join(','), '--diagnostics-port', '0']
+    const folder = join(apiServer.folder, 'manager')
+    const flags = ['--kubeconfig', apiServer.kubeconfig, '--providers', cell.ours.join(','), '--diagnostics-port', '0']
     const more = ['--webhook-port', '0', '--log-level', 'error', ...(cell.ours.includes('local') ? ['--data', folder] : [])]
     running.ours = await startCapstan(['manager', ...flags, ...more], /Manager ready/)
     await until(client, ValidatingWebhookConfiguration, 'webhooks of ours', (all) =>
@@ -166,10 +170,10 @@ async function live(cell: Cell, checks: Checks, progress: (line: string) => void
     const chosen = components.filter(({ tool }) => cell.theirs.includes(tool))
     // The manager with core's kinds comes first: upstream's providers do not start without them.
     if (cell.ours.includes('core')) await startOurs()
-    if (chosen.length > 0) running.theirs = await startManagers(plane, progress, { components: chosen })
+    if (chosen.length > 0) running.theirs = await startManagers(apiServer, progress, { components: chosen })
     if (!cell.ours.includes('core')) await startOurs()
     progress('all managers ready')
-    await using elsewhere = await startCapstanPlane()
+    await using elsewhere = await startCapstanApiServer()
     await installElsewhere(elsewhere, cell, chosen)
 
     const namespace = 'team'
@@ -180,7 +184,7 @@ async function live(cell: Cell, checks: Checks, progress: (line: string) => void
     // Upstream's in-memory machines exist only in the memory of their manager, which therefore keeps running.
     const restart = async () => {
       await running.ours!.kill()
-      await plane.restart()
+      await apiServer.restart()
       await running.theirs?.restart(cell.theirs.filter((tool) => tool !== 'capd'))
       await startOurs()
       progress('every process killed and started again')
@@ -209,8 +213,8 @@ async function live(cell: Cell, checks: Checks, progress: (line: string) => void
     }
     const grown = await Promise.allSettled([grow('classy', restart), grow('plain')])
     for (const one of grown) if (one.status === 'rejected') throw one.reason
-    await describe(plane, scene)
-    await moveThereAndBack(scene, plane, elsewhere)
+    await describe(apiServer, scene)
+    await moveThereAndBack(scene, apiServer, elsewhere)
     const names = ['classy', 'plain'] as const
     for (const name of names) await atRest(scene, name, desiredStateOf(name, large, 'v1.36.0'))
     progress('moved away and back')
@@ -229,7 +233,7 @@ async function live(cell: Cell, checks: Checks, progress: (line: string) => void
 }
 
 /** Installs the same kinds on a server without managers, with the fields that clusterctl needs. */
-async function installElsewhere(elsewhere: ServedPlane, { ours }: Cell, theirs: readonly Component[]): Promise<void> {
+async function installElsewhere(elsewhere: RunningApiServer, { ours }: Cell, theirs: readonly Component[]): Promise<void> {
   const client = elsewhere.client()
   const kinds = [...(ours.includes('core') ? coreKinds : []), ...(ours.includes('local') ? localKinds : [])]
   await installKinds(client, kinds, { clock: systemClock, random: systemRandom })
@@ -246,8 +250,8 @@ async function installElsewhere(elsewhere: ServedPlane, { ours }: Cell, theirs: 
   await install(client, stored)
 }
 
-async function describe(plane: ServedPlane, { namespace, checks, client, kit }: Scene): Promise<void> {
-  const clusterctl = await clusterctlOn(plane)
+async function describe(apiServer: RunningApiServer, { namespace, checks, client, kit }: Scene): Promise<void> {
+  const clusterctl = await clusterctlOn(apiServer)
   for (const { metadata } of (await client.list(Cluster, { namespace })).items) {
     const { out } = await clusterctl.run('describe', 'cluster', metadata.name, '-n', namespace, '--show-conditions', 'all')
     const kinds = ['Cluster', kit.controlPlane.kind, 'MachineDeployment', ...(kit.pool ? ['MachinePool'] : [])]

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { Cluster, ExtensionConfig } from '@capstan/api'
 import { readTape } from '@capstan/extension'
 import { type Client, ConfigMap, getCondition, isTrue } from '@capstan/kube'
-import { startCapstanPlane } from './capstan-plane.ts'
+import { startCapstanApiServer } from './capstan-api-server.ts'
 import { type CapstanProcess, Checks, runCapstan, startCapstan } from './capstan-process.ts'
 import { createFromDemo } from './manager.ts'
 import { answers, freePorts, Programs, ready } from './programs.ts'
@@ -31,7 +31,7 @@ export const testExtensionSuite: Suite = {
   async run() {
     const checks = new Checks()
     const [path] = await toolPaths('test-extension')
-    await using plane = await startCapstanPlane({ progress: console.log })
+    await using apiServer = await startCapstanApiServer({ progress: console.log })
     await using programs = new Programs('extension')
     const [webhook = 0, health = 0, diagnostics = 0] = await freePorts(3)
     const extension = programs.start(
@@ -40,36 +40,36 @@ export const testExtensionSuite: Suite = {
       [
         '--leader-elect=false',
         `--webhook-port=${webhook}`,
-        `--webhook-cert-dir=${await servingCertificate(plane, programs.folder)}`,
+        `--webhook-cert-dir=${await servingCertificate(apiServer, programs.folder)}`,
         `--health-addr=127.0.0.1:${health}`,
         `--diagnostics-address=127.0.0.1:${diagnostics}`,
         '--insecure-diagnostics=true',
       ],
-      { env: { ...process.env, KUBECONFIG: plane.kubeconfig }, disposable: true },
+      { env: { ...process.env, KUBECONFIG: apiServer.kubeconfig }, disposable: true },
     )
     await ready(extension, () => answers(`http://127.0.0.1:${health}/readyz`))
     console.log('test-extension ready')
     const flags = [
       '--kubeconfig',
-      plane.kubeconfig,
+      apiServer.kubeconfig,
       '--data',
-      join(plane.folder, 'manager'),
+      join(apiServer.folder, 'manager'),
       '--diagnostics-port',
       '0',
       '--webhook-port',
       '0',
     ]
-    const tape = join(plane.folder, 'calls.tape')
+    const tape = join(apiServer.folder, 'calls.tape')
     const manager = await startCapstan(['manager', ...flags, '--log-level', 'error', '--record-hooks', tape], /Manager ready/)
     try {
-      await live(plane.client(), `https://127.0.0.1:${webhook}`, plane.ca, checks)
+      await live(apiServer.client(), `https://127.0.0.1:${webhook}`, apiServer.ca, checks)
     } catch (err) {
       console.log(`--- ${name}\n${extension.tail()}`)
       throw err
     } finally {
       await stop(manager, checks)
     }
-    await checkTape(tape, { url: `https://127.0.0.1:${webhook}`, ca: plane.ca, folder: plane.folder }, checks)
+    await checkTape(tape, { url: `https://127.0.0.1:${webhook}`, ca: apiServer.ca, folder: apiServer.folder }, checks)
     return checks
   },
 }

@@ -3,10 +3,10 @@
  * webhooks. A ClusterClass cluster becomes Available, is scaled, upgraded and deleted. `reasonOf` must explain each error that a manager logs
  * on the embedded server but not on the real one.
  */
-import { startCapstanPlane } from './capstan-plane.ts'
+import { startCapstanApiServer } from './capstan-api-server.ts'
 import { Checks } from './capstan-process.ts'
-import type { PlaneOptions, ServedPlane } from './plane.ts'
-import { startRealPlane } from './real-plane.ts'
+import type { ApiServerOptions, RunningApiServer } from './api-server.ts'
+import { startRealApiServer } from './real-api-server.ts'
 import type { Suite } from './suite.ts'
 import { moduleFolder } from './tools.ts'
 import { type ErrorLine, errorLines, reasonOf } from './upstream/error-lines.ts'
@@ -23,8 +23,8 @@ export const upstreamSuite: Suite = {
   },
   async run() {
     const checks = new Checks()
-    const ours = await runOn(startCapstanPlane, checks)
-    const real = await runOn(startRealPlane, checks)
+    const ours = await runOn(startCapstanApiServer, checks)
+    const real = await runOn(startRealApiServer, checks)
     printTimes(ours.life.times, real.life.times)
     comparePrinted(ours.life.printed, real.life.printed, checks)
     compareErrors(ours.errors, real.errors, checks)
@@ -40,34 +40,34 @@ interface Run {
   readonly errors: readonly ErrorLine[]
 }
 
-async function runOn(start: (options: PlaneOptions) => Promise<ServedPlane>, checks: Checks): Promise<Run> {
+async function runOn(start: (options: ApiServerOptions) => Promise<RunningApiServer>, checks: Checks): Promise<Run> {
   const begun = performance.now()
   let where = ''
   const progress = (line: string) =>
     console.log(`${((performance.now() - begun) / 1000).toFixed(1).padStart(6)} s  ${where}${line}`)
-  await using plane = await start({ users: [managersUser], progress })
-  where = `${plane.name}: `
-  await using managers = await startManagers(plane, progress)
+  await using apiServer = await start({ users: [managersUser], progress })
+  where = `${apiServer.name}: `
+  await using managers = await startManagers(apiServer, progress)
   const { crds, mutating, validating } = managers.manifests
   const hooks = [...mutating, ...validating].reduce((sum, { webhooks = [] }) => sum + webhooks.length, 0)
   progress(`${crds.length} definitions, ${mutating.length + validating.length} configurations with ${hooks} webhooks`)
   // The conversion webhooks of this server's definitions are served by the managers, which connect only to the first server.
-  await using elsewhere = await startCapstanPlane()
+  await using elsewhere = await startCapstanApiServer()
   await install(elsewhere.client(), crds)
   try {
-    const life = await liveUpstream({ plane, elsewhere, checks, progress })
-    for (const { name, ending } of [...plane.programs, ...managers.programs])
-      checks.check(`${plane.name}: ${name} is still running`, ending === undefined, ending)
-    if (plane.name === 'capstan') {
-      const complaints = plane.programs[0]!.tail(1000)
+    const life = await liveUpstream({ apiServer, elsewhere, checks, progress })
+    for (const { name, ending } of [...apiServer.programs, ...managers.programs])
+      checks.check(`${apiServer.name}: ${name} is still running`, ending === undefined, ending)
+    if (apiServer.name === 'capstan') {
+      const complaints = apiServer.programs[0]!.tail(1000)
         .split('\n')
         .filter((line) => !expected.test(line))
       checks.check('the embedded API server logs no errors', complaints.length === 0, complaints)
     }
     return { life, errors: errorLines(managers.programs) }
   } catch (err) {
-    for (const program of [...plane.programs, ...managers.programs])
-      console.log(`--- ${plane.name}: ${program.name}${program.ending ? `, ${program.ending}` : ''}\n${program.tail()}`)
+    for (const program of [...apiServer.programs, ...managers.programs])
+      console.log(`--- ${apiServer.name}: ${program.name}${program.ending ? `, ${program.ending}` : ''}\n${program.tail()}`)
     throw err
   }
 }

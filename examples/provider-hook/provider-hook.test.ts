@@ -4,7 +4,7 @@ import { catalogProblems, createCatalog, ExtensionConfig, hookCatalog, hooksOpen
 import { createExtensionConfigController } from '@capstan/core'
 import { createExtensionClient, extensionServer, type FetchHandler, inProcess, NoAnswer } from '@capstan/extension'
 import { getCondition, minutes, Namespace, seconds, silent, VirtualClock } from '@capstan/kube'
-import { planeEnv, testEnv } from '@capstan/testing'
+import { managementEnv, testEnv } from '@capstan/testing'
 import { afterEach, expect, it } from 'vitest'
 import { hostExtension } from './extension.ts'
 import { hostHooks } from './hooks.ts'
@@ -173,17 +173,17 @@ it('reports a failure, retries, and continues when the extension recovers', asyn
 
 it('is discovered by a core with these hooks, and rejected by one without', async () => {
   const discovered = async (providerHooks: typeof hostHooks) => {
-    const plane = await planeEnv({
+    const management = await managementEnv({
       providerHooks,
       hookTransport: inProcess(extensionServer(hostExtension(new Set()))),
     })
-    env = plane
-    await plane.client.create(ExtensionConfig, {
+    env = management
+    await management.client.create(ExtensionConfig, {
       metadata: { name: 'cellar' },
       spec: { clientConfig: { url: 'https://cellar.test' } },
     })
-    await plane.settle()
-    const config = await plane.client.get(ExtensionConfig, { name: 'cellar' })
+    await management.settle()
+    const config = await management.client.get(ExtensionConfig, { name: 'cellar' })
     return { handlers: config.status?.handlers?.map(({ name }) => name), ...getCondition(config, 'Discovered') }
   }
   expect(await discovered(hostHooks)).toMatchObject({ status: 'True', handlers: ['inventory.cellar', 'budget.cellar'] })

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
 import { ConfigMap } from '@capstan/kube'
-import type { ServedPlane } from '../plane.ts'
+import type { RunningApiServer } from '../api-server.ts'
 import type { HostileInput } from './inputs.ts'
 
 export interface Observed {
@@ -18,7 +18,7 @@ export interface Observed {
 }
 
 export interface Side {
-  readonly plane: ServedPlane
+  readonly apiServer: RunningApiServer
   observe(input: HostileInput): Promise<Observed>
   close(): void
 }
@@ -41,26 +41,26 @@ const small: readonly HostileInput[] = [
 ]
 
 /** Prepares a server that has the user `other`. */
-export async function observed(plane: ServedPlane): Promise<Side> {
-  await plane.client().create(ConfigMap, { metadata: { name: 'target', namespace: 'default' }, data: { a: '1' } })
-  const agents = [new Agent({ ca: plane.ca, keepAlive: true }), new Agent({ ca: plane.ca, keepAlive: true })] as const
-  const server = plane.programs.find(({ name }) => name === 'apiserver')!.pid
+export async function observed(apiServer: RunningApiServer): Promise<Side> {
+  await apiServer.client().create(ConfigMap, { metadata: { name: 'target', namespace: 'default' }, data: { a: '1' } })
+  const agents = [new Agent({ ca: apiServer.ca, keepAlive: true }), new Agent({ ca: apiServer.ca, keepAlive: true })] as const
+  const server = apiServer.programs.find(({ name }) => name === 'apiserver')!.pid
   const waitedForCpu = () => schedulingOf(process.pid).waited + schedulingOf(server).waited
-  const other = /token: (\S+)/.exec(readFileSync(plane.kubeconfigOf('other'), 'utf8'))![1]!
+  const other = /token: (\S+)/.exec(readFileSync(apiServer.kubeconfigOf('other'), 'utf8'))![1]!
   return {
-    plane,
+    apiServer,
     async observe(input) {
       let isOver = false
       let [delay, cpu] = [0, 0]
       const others = (async () => {
         for (let index = 0; index === 0 || !isOver; index++) {
           const [started, waited, computed] = [performance.now(), waitedForCpu(), schedulingOf(server).computed]
-          await send(plane, agents[1], other, small[index % small.length]!)
+          await send(apiServer, agents[1], other, small[index % small.length]!)
           delay = Math.max(delay, performance.now() - started - (waitedForCpu() - waited))
           cpu = Math.max(cpu, schedulingOf(server).computed - computed)
         }
       })()
-      const status = await send(plane, agents[0], plane.token, input)
+      const status = await send(apiServer, agents[0], apiServer.token, input)
       isOver = true
       await others
       return { status, delay, cpu }
@@ -80,7 +80,7 @@ function schedulingOf(pid: number): { readonly computed: number; readonly waited
 }
 
 function send(
-  { url }: ServedPlane,
+  { url }: RunningApiServer,
   agent: Agent,
   token: string,
   { method, path, type, accept, body }: HostileInput,

@@ -33,7 +33,7 @@ import {
   loadKubeconfig,
 } from '@capstan/kube/node'
 import { createWorkloads, serverNameOf, type Workloads } from '@capstan/local'
-import type { ServedPlane } from '../plane.ts'
+import type { RunningApiServer } from '../api-server.ts'
 import { type Stage, type StagedExtension, startStagedExtension } from '../runtime-extension/staged-extension.ts'
 import { kindList, oldStub, type Role, stub, type StubKinds, type StubObject } from './stub-kinds.ts'
 
@@ -115,7 +115,7 @@ export class Side implements AsyncDisposable {
   readonly #authority: CertifiedKey
   readonly #workloadPort: number
   readonly #close: () => Promise<void>
-  readonly #plane: ServedPlane
+  readonly #apiServer: RunningApiServer
   readonly #extension: StagedExtension
   readonly #stages = new Map<string, Stage>()
   /** UIDs of stub machines whose Node was registered: a Node that a case deletes does not come back. */
@@ -123,13 +123,13 @@ export class Side implements AsyncDisposable {
 
   private constructor(
     name: 'theirs' | 'ours',
-    plane: ServedPlane,
+    apiServer: RunningApiServer,
     client: Client,
     workload: { workloads: Workloads; authority: CertifiedKey; port: number; close: () => Promise<void> },
     extension: StagedExtension,
   ) {
     this.name = name
-    this.#plane = plane
+    this.#apiServer = apiServer
     this.client = client
     this.#workloads = workload.workloads
     this.#authority = workload.authority
@@ -139,8 +139,8 @@ export class Side implements AsyncDisposable {
   }
 
   /** Starts watching; the core must run. */
-  static async open(name: 'theirs' | 'ours', plane: ServedPlane, served: ReadonlySet<string>): Promise<Side> {
-    const access = await loadKubeconfig(plane.kubeconfig)
+  static async open(name: 'theirs' | 'ours', apiServer: RunningApiServer, served: ReadonlySet<string>): Promise<Side> {
+    const access = await loadKubeconfig(apiServer.kubeconfig)
     const transport = httpsTransport(access, { clock: systemClock, random: systemRandom, userAgent: agent })
     const options = { clock: systemClock, random: systemRandom, log: silent }
     const workloads = createWorkloads({ ...options, openStore: () => Promise.resolve(memoryStore()) })
@@ -149,15 +149,15 @@ export class Side implements AsyncDisposable {
       endpointFor: (server) => (server === undefined ? undefined : workloads.endpointFor(server)),
       clock: systemClock,
     })
-    const extension = await startStagedExtension(plane.authority)
+    const extension = await startStagedExtension(apiServer.authority)
     const close = async () => {
       await extension[Symbol.asyncDispose]()
       await listener.close(0)
       await workloads.close()
       transport.close()
     }
-    const workload = { workloads, authority: plane.authority, port: listener.port, close }
-    const side = new Side(name, plane, createClient(transport, { fieldManager: agent }), workload, extension)
+    const workload = { workloads, authority: apiServer.authority, port: listener.port, close }
+    const side = new Side(name, apiServer, createClient(transport, { fieldManager: agent }), workload, extension)
     for (const kind of observed) if (kind.group === '' || served.has(resourceName(kind))) side.#watch(kind)
     side.#watch(ExtensionConfig)
     return side
@@ -182,7 +182,7 @@ export class Side implements AsyncDisposable {
 
   /** Sends a request as the administrator. */
   request({ method, path, body }: RawRequest): Promise<RawAnswer> {
-    const { url, token, ca } = this.#plane
+    const { url, token, ca } = this.#apiServer
     const headers = {
       authorization: `Bearer ${token}`,
       'user-agent': agent,
@@ -218,7 +218,7 @@ export class Side implements AsyncDisposable {
       spec: {
         clientConfig: {
           url: this.stage(namespace).url,
-          caBundle: Buffer.from(this.#plane.authority.certificate).toString('base64'),
+          caBundle: Buffer.from(this.#apiServer.authority.certificate).toString('base64'),
         },
         namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
       },

@@ -1,18 +1,18 @@
 /** Runs `clusterctl move` for a namespace to another API server and back. */
 import { type Client, keyOf, type Kind, type KubeObject, type Json, Namespace, orAbsent } from '@capstan/kube'
-import type { ServedPlane } from '../plane.ts'
+import type { RunningApiServer } from '../api-server.ts'
 import { clusterctlOn } from '../upstream/clusterctl.ts'
 import { customKinds, inventory, type Scene } from './life.ts'
 
 /** Moves the objects there and back, and checks them. No manager runs at the other server. */
-export async function moveThereAndBack(scene: Scene, plane: ServedPlane, elsewhere: ServedPlane): Promise<void> {
+export async function moveThereAndBack(scene: Scene, apiServer: RunningApiServer, elsewhere: RunningApiServer): Promise<void> {
   const { client, namespace, checks } = scene
   const target = elsewhere.client()
   // Secrets that no Cluster owns, such as bootstrap tokens, are not moved.
   const moved = async () => (await inventory(scene)).filter((name) => !name.startsWith('Secret '))
   const before = await moved()
   const objects = await statuses(client, namespace)
-  await (await clusterctlOn(plane)).run('move', '--namespace', namespace, '--to-kubeconfig', elsewhere.kubeconfig)
+  await (await clusterctlOn(apiServer)).run('move', '--namespace', namespace, '--to-kubeconfig', elsewhere.kubeconfig)
   const arrived = (await inventory({ client: target, namespace })).filter((name) => !name.startsWith('Secret '))
   checks.check(
     'clusterctl moves every object to another API server',
@@ -27,7 +27,7 @@ export async function moveThereAndBack(scene: Scene, plane: ServedPlane, elsewhe
     const body = { status: object.status! }
     await orAbsent(target.patch(kind, keyOf(object), { type: 'merge', body }, { subresource: 'status' }))
   }
-  await (await clusterctlOn(elsewhere)).run('move', '--namespace', namespace, '--to-kubeconfig', plane.kubeconfig)
+  await (await clusterctlOn(elsewhere)).run('move', '--namespace', namespace, '--to-kubeconfig', apiServer.kubeconfig)
   const back = await moved()
   checks.check('the objects are unchanged after they were moved back', back.join() === before.join(), difference(before, back))
   await target.delete(Namespace, { name: namespace })

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Client, CustomResourceDefinition, type Kind, type KubeObject, MutatingWebhookConfiguration } from '@capstan/kube'
 import { parseAllDocuments } from 'yaml'
-import type { ServedPlane } from '../plane.ts'
+import type { RunningApiServer } from '../api-server.ts'
 import type { Programs } from '../programs.ts'
 import { output, toolPaths } from '../tools.ts'
 import { until } from '../until.ts'
@@ -32,7 +32,7 @@ interface InstallOptions {
 
 /** Writes the manifests and applies them, as a user does. The addresses of the pods become the endpoints of the Service. */
 export async function install(
-  plane: ServedPlane,
+  apiServer: RunningApiServer,
   programs: Programs,
   { provider, namespace, service, address }: Provider,
   { flags = [], addresses = [address] }: InstallOptions = {},
@@ -54,7 +54,9 @@ export async function install(
   writeFileSync(join(folder, 'components.yaml'), text)
   writeFileSync(join(folder, 'endpoints.json'), JSON.stringify(endpoints))
   for (const file of ['components.yaml', 'endpoints.json'])
-    await output(kubectl, ['--kubeconfig', plane.kubeconfig, 'apply', '--server-side', '-f', join(folder, file)], { cwd: folder })
+    await output(kubectl, ['--kubeconfig', apiServer.kubeconfig, 'apply', '--server-side', '-f', join(folder, file)], {
+      cwd: folder,
+    })
   return objects.find(({ kind }) => kind === 'Deployment') as Deployment
 }
 

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Client, isRecord, type KubeObject } from '@capstan/kube'
 import { type BuiltImage, type SecurityContext, startContainer } from '../image/oci.ts'
-import type { ServedPlane } from '../plane.ts'
+import type { RunningApiServer } from '../api-server.ts'
 import { answers, type Program, type Programs, ready } from '../programs.ts'
 import { CannotRun } from '../suite.ts'
 
@@ -40,7 +40,7 @@ export interface Pod {
 }
 
 export interface PodOptions {
-  readonly plane: ServedPlane
+  readonly apiServer: RunningApiServer
   readonly programs: Programs
   readonly deployment: Deployment
   /** Address of this pod alone. */
@@ -51,7 +51,7 @@ export interface PodOptions {
   readonly replica?: number
   /** Runs in a container of this image rather than from the checkout. */
   readonly image?: BuiltImage
-  /** URL of the API server for this pod, if it differs from that of `plane`. */
+  /** URL of the API server for this pod, if it differs from that of `apiServer`. */
   readonly server?: URL
   /** Folders to mount, by their path in the container. */
   readonly mounts?: Readonly<Record<string, string>>
@@ -77,15 +77,15 @@ const ServiceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount'
 
 /** Resolves when the manager is ready. */
 export async function startPod(options: PodOptions): Promise<Pod> {
-  const { plane, programs, deployment, address, replica = 0, image, mounts = {} } = options
+  const { apiServer, programs, deployment, address, replica = 0, image, mounts = {} } = options
   const { namespace = '', name } = deployment.metadata
   const { serviceAccountName, containers } = deployment.spec.template.spec
   const [container] = containers
   const podName = `${name}-${replica}`
   const folder = join(programs.folder, `${podName}-serviceaccount`)
   mkdirSync(folder, { recursive: true, mode: 0o755 })
-  writeFileSync(join(folder, 'token'), await tokenOf(plane.client(), namespace, serviceAccountName))
-  writeFileSync(join(folder, 'ca.crt'), plane.ca)
+  writeFileSync(join(folder, 'token'), await tokenOf(apiServer.client(), namespace, serviceAccountName))
+  writeFileSync(join(folder, 'ca.crt'), apiServer.ca)
   writeFileSync(join(folder, 'namespace'), namespace)
 
   const fields: { readonly [path: string]: string } = {
@@ -95,7 +95,7 @@ export async function startPod(options: PodOptions): Promise<Pod> {
     'status.podIP': address,
   }
   const variables = Object.fromEntries(container.env.map((one) => [one.name, fields[one.valueFrom.fieldRef.fieldPath]!]))
-  const { hostname, port } = options.server ?? new URL(plane.url)
+  const { hostname, port } = options.server ?? new URL(apiServer.url)
   const env = { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port, ...variables }
   // A pod may listen on every address of its network. Here several pods share one network, so each listens on its own address.
   const args = [...container.args, ...(options.args ?? [])].map((arg) =>

@@ -31,7 +31,7 @@ import {
   type Scene,
   type DesiredState,
 } from '../life/life.ts'
-import type { ServedPlane } from '../plane.ts'
+import type { RunningApiServer } from '../api-server.ts'
 import { until } from '../until.ts'
 import { components, type Managers, startManagers } from '../upstream/managers.ts'
 import { changes, hasExactly, identity, type Intent, intentOf, replaced } from './intent.ts'
@@ -39,11 +39,24 @@ import { changes, hasExactly, identity, type Intent, intentOf, replaced } from '
 const core = components.filter(({ tool }) => tool === 'capi-core')
 const gates = 'ClusterTopology=true,RuntimeSDK=true,MachinePool=true,MachineTaintPropagation=true'
 
-export async function liveThroughTakeOver(plane: ServedPlane, checks: Checks, progress: (line: string) => void): Promise<void> {
-  const client = plane.client()
+export async function liveThroughTakeOver(
+  apiServer: RunningApiServer,
+  checks: Checks,
+  progress: (line: string) => void,
+): Promise<void> {
+  const client = apiServer.client()
   const ours = (provider: 'core' | 'local') => {
-    const flags = ['--kubeconfig', plane.kubeconfig, '--providers', provider, '--diagnostics-port', '0', '--log-level', 'error']
-    const data = provider === 'local' ? ['--data', join(plane.folder, 'local')] : []
+    const flags = [
+      '--kubeconfig',
+      apiServer.kubeconfig,
+      '--providers',
+      provider,
+      '--diagnostics-port',
+      '0',
+      '--log-level',
+      'error',
+    ]
+    const data = provider === 'local' ? ['--data', join(apiServer.folder, 'local')] : []
     return startCapstan(['manager', ...flags, ...data, '--webhook-port', '0'], /Manager ready/)
   }
   const running: { theirs?: Managers; core?: CapstanProcess; local?: CapstanProcess } = {}
@@ -70,18 +83,18 @@ export async function liveThroughTakeOver(plane: ServedPlane, checks: Checks, pr
     delete running.core
     if (isCommandNeeded) {
       progress('webhooks are removed with --remove-webhooks')
-      const flags = ['--providers', 'core', '--kubeconfig', plane.kubeconfig, '--remove-webhooks']
+      const flags = ['--providers', 'core', '--kubeconfig', apiServer.kubeconfig, '--remove-webhooks']
       const { code, complaints } = await runCapstan(['manager', ...flags])
       checks.check('--remove-webhooks succeeds', code === 0, complaints)
     }
     const remaining = await configurations(client)
     checks.check(`the webhook configurations of our ${previous} core are removed`, !remaining.includes('capstan-core'), remaining)
     // Upstream's definitions are applied without --force-conflicts.
-    running.theirs = await startManagers(plane, progress, { components: core, gates })
+    running.theirs = await startManagers(apiServer, progress, { components: core, gates })
     progress("upstream's core has taken over")
   }
   try {
-    running.theirs = await startManagers(plane, progress, { components: core, gates })
+    running.theirs = await startManagers(apiServer, progress, { components: core, gates })
     running.local = await ours('local')
     const namespace = 'team'
     await client.create(Namespace, { metadata: { name: namespace } })

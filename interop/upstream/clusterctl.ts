@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ServedPlane } from '../plane.ts'
+import type { RunningApiServer } from '../api-server.ts'
 import { toolPaths } from '../tools.ts'
 
 export interface Clusterctl {
@@ -13,7 +13,7 @@ export interface Clusterctl {
 /** `clusterctl move` retries for minutes when the target rejects a write; nothing here takes so long. */
 const Limit = 180_000
 
-export async function clusterctlOn({ folder, kubeconfig }: ServedPlane): Promise<Clusterctl> {
+export async function clusterctlOn({ folder, kubeconfig }: RunningApiServer): Promise<Clusterctl> {
   const [path] = await toolPaths('clusterctl')
   const home = join(folder, 'home')
   mkdirSync(home, { recursive: true })

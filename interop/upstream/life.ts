@@ -21,7 +21,7 @@ import {
 import { httpsTransport, parseKubeconfig, resolveKubeconfig } from '@capstan/kube/node'
 import { parseAllDocuments } from 'yaml'
 import type { Checks } from '../capstan-process.ts'
-import type { ServedPlane } from '../plane.ts'
+import type { RunningApiServer } from '../api-server.ts'
 import { until } from '../until.ts'
 import { type Clusterctl, clusterctlOn } from './clusterctl.ts'
 
@@ -56,15 +56,15 @@ export interface Life {
 }
 
 export interface LifeOptions {
-  readonly plane: ServedPlane
+  readonly apiServer: RunningApiServer
   /** Another API server with the same definitions and without controllers, to which the cluster is moved, and back. */
-  readonly elsewhere: ServedPlane
+  readonly elsewhere: RunningApiServer
   readonly checks: Checks
   readonly progress: (line: string) => void
 }
 
-export async function liveUpstream({ plane, elsewhere, checks, progress }: LifeOptions): Promise<Life> {
-  const client = plane.client()
+export async function liveUpstream({ apiServer, elsewhere, checks, progress }: LifeOptions): Promise<Life> {
+  const client = apiServer.client()
   const times = new Map<Phase, number>()
   let last = performance.now()
   const done = (phase: Phase) => {
@@ -99,7 +99,7 @@ export async function liveUpstream({ plane, elsewhere, checks, progress }: LifeO
   done('Available')
   progress(`Available ${((performance.now() - created) / 1000).toFixed(1)} s after it was created`)
   await awaited(Cluster, 'its status reports its Machines', ([one]) => one !== undefined && isSettled(one) && isReported(one))
-  const clusterctl = await clusterctlOn(plane)
+  const clusterctl = await clusterctlOn(apiServer)
   const printed = await look(clusterctl, checks)
   last = performance.now()
 
@@ -143,7 +143,7 @@ export async function liveUpstream({ plane, elsewhere, checks, progress }: LifeO
   for (const { kind, object } of before)
     if (object.status !== undefined)
       await target.patch(kind, keyOf(object), { type: 'merge', body: { status: object.status } }, { subresource: 'status' })
-  await (await clusterctlOn(elsewhere)).run('move', '--namespace', namespace, '--to-kubeconfig', plane.kubeconfig)
+  await (await clusterctlOn(elsewhere)).run('move', '--namespace', namespace, '--to-kubeconfig', apiServer.kubeconfig)
   done('moved back')
   await awaited(Cluster, 'Available again', ([one]) => one !== undefined && isSettled(one))
   const back = (await objects(client, kinds)).map(nameOf)

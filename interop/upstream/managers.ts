@@ -12,7 +12,7 @@ import {
   ValidatingWebhookConfiguration,
 } from '@capstan/kube'
 import { issueCertificate } from '@capstan/kube/node'
-import type { PlaneUser, ServedPlane } from '../plane.ts'
+import type { ApiServerUser, RunningApiServer } from '../api-server.ts'
 import { answers, freePorts, type Program, Programs, ready } from '../programs.ts'
 import { toolPaths } from '../tools.ts'
 import { until } from '../until.ts'
@@ -74,7 +74,7 @@ export const components: readonly Component[] = [
  * The user of the managers. It is not in the group `system:masters`, so that priority and fairness of a real server applies to it, and both
  * servers authorize it by RBAC.
  */
-export const managersUser: PlaneUser = { name: 'managers', groups: ['interop:managers'] }
+export const managersUser: ApiServerUser = { name: 'managers', groups: ['interop:managers'] }
 
 const allGates = 'ClusterTopology=true,RuntimeSDK=true,MachinePool=true'
 const fieldManager = 'interop'
@@ -108,11 +108,11 @@ export async function allowManagers(client: Client): Promise<void> {
 
 /** Installs definitions and webhook configurations, and starts the managers. Resolves when all are ready. */
 export async function startManagers(
-  plane: ServedPlane,
+  apiServer: RunningApiServer,
   progress: (line: string) => void,
   { components: chosen = components, gates = allGates, flags = [] }: ManagersOptions = {},
 ): Promise<Managers> {
-  const client = plane.client()
+  const client = apiServer.client()
   await allowManagers(client)
   const ports = await freePorts(chosen.length * 3)
   const placed = chosen.map((component, i) => ({
@@ -120,12 +120,12 @@ export async function startManagers(
     ports: { webhook: ports[i * 3]!, health: ports[i * 3 + 1]!, diagnostics: ports[i * 3 + 2]! },
   }))
   const urlOf = new Map(placed.map(({ tool, ports: { webhook } }) => [tool, `https://127.0.0.1:${webhook}`]))
-  const manifests = await readManifests(chosen, { urlOf: (tool) => urlOf.get(tool)!, ca: plane.ca })
+  const manifests = await readManifests(chosen, { urlOf: (tool) => urlOf.get(tool)!, ca: apiServer.ca })
   await install(client, manifests.crds)
   progress(`${manifests.crds.length} CustomResourceDefinitions established`)
 
   const paths = await toolPaths(...chosen.map(({ tool }) => tool))
-  const kubeconfig = plane.kubeconfigOf(managersUser.name)
+  const kubeconfig = apiServer.kubeconfigOf(managersUser.name)
   const programs = new Programs('managers')
   const engine = await startEngineStub()
   const dispose = async () => {
@@ -133,7 +133,7 @@ export async function startManagers(
     engine.close()
   }
   try {
-    const certificates = await servingCertificate(plane, programs.folder)
+    const certificates = await servingCertificate(apiServer, programs.folder)
     const env = { ...process.env, KUBECONFIG: kubeconfig, POD_IP: '127.0.0.1', DOCKER_HOST: engine.url }
     const run = async (tools: readonly string[]) => {
       const started = placed.flatMap(({ tool, ports: { webhook, health, diagnostics } }, i) => {
@@ -204,7 +204,7 @@ async function replaceConversionService(client: Client, { metadata: { name }, sp
 }
 
 /** Writes one serving certificate for all webhook servers. @returns its folder */
-export async function servingCertificate({ authority }: ServedPlane, folder: string): Promise<string> {
+export async function servingCertificate({ authority }: RunningApiServer, folder: string): Promise<string> {
   const { certificate, key } = await issueCertificate(authority, systemClock, {
     commonName: 'webhooks',
     usages: ['server'],

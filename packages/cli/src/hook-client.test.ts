@@ -54,9 +54,9 @@ test('capstan up presents its client certificate to extensions, and the new one 
   const gate = defineExtension({ name: 'gate', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => proceedNow())] })
   const server = await listen(extensionServer(gate), { ...certified, clientCA: authority.certificate })
   const kubeconfig = join(folder, 'kubeconfig')
-  const plane = start(['up', '--memory', '--port', '0', '--kubeconfig', kubeconfig, ...flags])
+  const management = start(['up', '--memory', '--port', '0', '--kubeconfig', kubeconfig, ...flags])
   try {
-    await plane.line(/ready at/)
+    await management.line(/ready at/)
     const transport = httpsTransport(await loadKubeconfig(kubeconfig), { clock: systemClock, random: seededRandom(1) })
     const client = createClient(transport)
     const register = (name: string) => {
@@ -76,7 +76,7 @@ test('capstan up presents its client certificate to extensions, and the new one 
     await untilDiscovered(client, 'third', 'True')
     transport.close()
   } finally {
-    expect(await plane.interrupt()).toBe(0)
+    expect(await management.interrupt()).toBe(0)
     await server.close()
   }
 })

@@ -91,7 +91,7 @@ const programs: Readonly<Record<string, { before?: string; after: string; prints
   },
   core: { after: `console.log('started'); process.exit()`, prints: /^started$/m },
   kube: { after: 'process.exit()', prints: /^hello for world$/m },
-  lab: { after: `await plane.close(); stop.abort(); console.log('closed'); process.exit()`, prints: /^closed$/m },
+  lab: { after: `await management.close(); stop.abort(); console.log('closed'); process.exit()`, prints: /^closed$/m },
 }
 
 describe('the program of the README', () => {

@@ -8,7 +8,7 @@ import {
   systemClock,
   unknownKind,
 } from '@capstan/kube'
-import { createPlane, memoryStores } from '@capstan/lab'
+import { createManagementCluster, memoryStores } from '@capstan/lab'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseAllDocuments } from 'yaml'
@@ -22,14 +22,14 @@ export interface ManifestJudge {
 /** A management cluster with Cluster API and the kinds of cert-manager that manifests use. */
 export async function manifestJudge(): Promise<ManifestJudge> {
   const endpoint = { host: '127.0.0.1', port: 1 }
-  const plane = await createPlane({
+  const management = await createManagementCluster({
     stores: memoryStores(),
     clock: systemClock,
     random: seededRandom(1),
     log: silent,
     endpoint,
   })
-  for (const definition of certManager) await plane.client.create(CustomResourceDefinition, definition)
+  for (const definition of certManager) await management.client.create(CustomResourceDefinition, definition)
   return {
     async accept(folder) {
       const accepted: string[] = []
@@ -37,13 +37,13 @@ export async function manifestJudge(): Promise<ManifestJudge> {
         for (const object of manifestsIn(join(folder, file))) {
           // Namespaces are created, because later objects need them.
           const dryRun = object.kind !== 'Namespace'
-          const created = await plane.client.create(kindOf(object), object as never, { dryRun, fieldValidation: 'Strict' })
+          const created = await management.client.create(kindOf(object), object as never, { dryRun, fieldValidation: 'Strict' })
           accepted.push(`${created.kind} ${created.metadata.namespace ?? '-'}/${created.metadata.name}`)
         }
       }
       return accepted
     },
-    close: () => plane.close(),
+    close: () => management.close(),
   }
 }
 

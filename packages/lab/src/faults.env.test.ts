@@ -20,7 +20,7 @@ import {
 import { advance, createTraffic } from '@capstan/testing'
 import { expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
-import { createPlane } from './plane.ts'
+import { createManagementCluster } from './management-cluster.ts'
 import { memoryStores } from './stores.ts'
 
 const Writes: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete'])
@@ -50,7 +50,7 @@ async function aLossyPlane(seed: number) {
   const traffic = createTraffic()
   const random = seededRandom(seed)
   let isLossy = true
-  const plane = await createPlane({
+  const management = await createManagementCluster({
     stores,
     clock,
     random: seededRandom(1),
@@ -58,12 +58,12 @@ async function aLossyPlane(seed: number) {
     endpoint: { host: '127.0.0.1', port: 6443 },
     reach: (_, inProcess) => lossy(traffic.count(inProcess), random, () => isLossy),
   })
-  const pendingWork = { managers: () => [plane.manager], stores: () => stores.all(), traffic }
+  const pendingWork = { managers: () => [management.manager], stores: () => stores.all(), traffic }
   const list = async (kind: typeof Cluster | typeof Machine | typeof MachineSet) =>
-    (await plane.client.list(kind as typeof Cluster)).items
+    (await management.client.list(kind as typeof Cluster)).items
   let most = 0
   return {
-    ...plane,
+    ...management,
     list,
     most: () => most,
     /** Lets time pass with losses, then without. Records the largest number of Machines. */
@@ -81,37 +81,41 @@ async function aLossyPlane(seed: number) {
 }
 
 test.each([3, 6, 7, 11, 42])('a cluster is created, upgraded and deleted although writes are lost (seed %i)', async (seed) => {
-  const plane = await aLossyPlane(seed)
+  const management = await aLossyPlane(seed)
   const key = { namespace: 'default', name: 'demo' }
   for (const object of classDocuments) {
-    await plane.client.create(unknownKind({ ...object, plural: pluralOf(object.kind) }), object)
+    await management.client.create(unknownKind({ ...object, plural: pluralOf(object.kind) }), object)
   }
   const workers = { machineDeployments: [{ class: 'worker', name: 'a', replicas: 2 }] }
   const topology = { classRef: { name: 'demo' }, version: 'v1.36.0', controlPlane: { replicas: 1 }, workers }
-  await plane.client.create(Cluster, { metadata: key, spec: { topology } })
-  await plane.advanceWithLosses()
-  let cluster = await plane.client.get(Cluster, key)
+  await management.client.create(Cluster, { metadata: key, spec: { topology } })
+  await management.advanceWithLosses()
+  let cluster = await management.client.get(Cluster, key)
   expect(getCondition(cluster, 'Available')?.status).toBe('True')
   // Never a surplus Machine; the time until all exist depends on the lost writes.
-  expect(plane.most()).toBeLessThanOrEqual(3)
-  expect(await plane.list(Machine)).toHaveLength(3)
+  expect(management.most()).toBeLessThanOrEqual(3)
+  expect(await management.list(Machine)).toHaveLength(3)
 
-  await plane.client.patch(Cluster, key, { type: 'merge', body: { spec: { topology: { version: 'v1.37.0' } } } })
-  await plane.advanceWithLosses()
-  cluster = await plane.client.get(Cluster, key)
+  await management.client.patch(Cluster, key, { type: 'merge', body: { spec: { topology: { version: 'v1.37.0' } } } })
+  await management.advanceWithLosses()
+  cluster = await management.client.get(Cluster, key)
   expect(cluster.status?.controlPlane?.versions).toEqual([{ version: 'v1.37.0', replicas: 1 }])
   expect(cluster.status?.workers?.versions).toEqual([{ version: 'v1.37.0', replicas: 2 }])
-  expect(plane.most()).toBeLessThanOrEqual(4)
-  expect((await plane.list(Machine)).length).toBe(3)
+  expect(management.most()).toBeLessThanOrEqual(4)
+  expect((await management.list(Machine)).length).toBe(3)
 
-  await plane.client.delete(Cluster, key)
-  await plane.advanceWithLosses()
-  expect([...(await plane.list(Cluster)), ...(await plane.list(Machine)), ...(await plane.list(MachineSet))]).toEqual([])
+  await management.client.delete(Cluster, key)
+  await management.advanceWithLosses()
+  expect([
+    ...(await management.list(Cluster)),
+    ...(await management.list(Machine)),
+    ...(await management.list(MachineSet)),
+  ]).toEqual([])
   for (const kind of ['LocalMachine', 'LocalCluster'] as const) {
-    const { items } = await plane.client.list(
+    const { items } = await management.client.list(
       unknownKind({ apiVersion: 'infrastructure.capstan.dev/v1alpha1', kind, plural: pluralOf(kind) }),
     )
     expect(items).toEqual([])
   }
-  await plane.close()
+  await management.close()
 })

@@ -1,4 +1,4 @@
-export * from './plane.ts'
+export * from './management-cluster.ts'
 export * from './providers.ts'
 export * from './admission.ts'
 export * from './connect-workload.ts'

@@ -7,13 +7,13 @@ import { LocalMachineTemplate } from '@capstan/local'
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { conditionText } from './core-env.ts'
 import { createFrom } from './manifests.ts'
-import { type PlaneEnv, planeEnv } from './plane-env.ts'
+import { type ManagementEnv, managementEnv } from './management-env.ts'
 import { scriptedRuntime } from './scripted-runtime.ts'
 
 const demo = new URL('../../lab/demo/', import.meta.url)
 const key: ObjectKey = { namespace: 'default', name: 'demo' }
 
-let env: PlaneEnv
+let env: ManagementEnv
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {
   await env.close()
@@ -32,7 +32,7 @@ async function create(body: object, options: { fieldValidation?: 'Strict' | 'Ign
   const target = { group: Cluster.group, version: Cluster.version, plural: Cluster.plural, namespace: 'default' }
   const caller = { name: 'user', groups: ['system:masters'], agent: 'kubectl' }
   try {
-    const { warnings } = await env.plane.server.engine.execute(
+    const { warnings } = await env.management.server.engine.execute(
       { verb: 'create', ...target, options, body: body as never },
       caller,
     )
@@ -70,7 +70,7 @@ const reconciled = async () => conditionText(await env.client.get(Cluster, key),
 
 describe('a Cluster', () => {
   beforeEach(async () => {
-    env = await planeEnv({ runtime: scriptedRuntime({}) })
+    env = await managementEnv({ runtime: scriptedRuntime({}) })
   })
   const withClass = async () => {
     await createFrom(env.client, new URL('class.yaml', demo))
@@ -224,7 +224,7 @@ describe('a runtime extension', () => {
   async function register(answer: FetchHandler, ca: CertifiedKey = authority): Promise<string> {
     const server = await listen(answer, serving)
     closing.push(() => server.close())
-    env = await planeEnv({})
+    env = await managementEnv({})
     await createFrom(env.client, new URL('class.yaml', demo))
     const clientConfig = { url: server.url, caBundle: Buffer.from(ca.certificate).toString('base64') }
     await env.client.create(ExtensionConfig, { metadata: { name: 'ext' }, spec: { clientConfig } })

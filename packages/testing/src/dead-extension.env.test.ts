@@ -5,11 +5,11 @@ import { getCondition, minutes, Namespace, seconds, VirtualClock } from '@capsta
 import { memoryStores } from '@capstan/lab'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createFrom } from './manifests.ts'
-import { type PlaneEnv, planeEnv } from './plane-env.ts'
+import { type ManagementEnv, managementEnv } from './management-env.ts'
 
 type Mode = 'answers' | 'refuses' | 'hangs'
 
-let env: PlaneEnv
+let env: ManagementEnv
 let stores: ReturnType<typeof memoryStores>
 let clock: VirtualClock
 let mode: Mode
@@ -61,7 +61,7 @@ const transport = (): HookTransport => {
 }
 
 const start = async () => {
-  env = await planeEnv({ stores, clock, hookTransport: transport() })
+  env = await managementEnv({ stores, clock, hookTransport: transport() })
 }
 
 /** Creates the class and a namespace that the unresponsive extension selects, and registers both extensions. */

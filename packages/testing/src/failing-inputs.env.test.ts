@@ -21,7 +21,7 @@ import { demoFolder } from '@capstan/lab'
 import { LocalBootstrapConfig, LocalCluster, LocalControlPlane, LocalMachine, LocalMachineTemplate } from '@capstan/local'
 import { afterEach, describe, expect, test } from 'vitest'
 import { manifestKinds, readManifests } from './manifests.ts'
-import { type PlaneEnv, planeEnv } from './plane-env.ts'
+import { type ManagementEnv, managementEnv } from './management-env.ts'
 import { type HookScript, scriptedRuntime } from './scripted-runtime.ts'
 
 const demo = { namespace: 'default', name: 'demo' }
@@ -35,9 +35,9 @@ interface FailingInput {
   /** Changes the manifests of the demo. */
   readonly change?: (manifests: Manifests) => void
   /** Called before the demo is created. */
-  readonly before?: (env: PlaneEnv) => Promise<unknown>
+  readonly before?: (env: ManagementEnv) => Promise<unknown>
   /** Called one minute after the demo was created. */
-  readonly later?: (env: PlaneEnv) => Promise<unknown>
+  readonly later?: (env: ManagementEnv) => Promise<unknown>
   /** Number of writes for each call of a blocking hook, which record until when it blocks. */
   readonly writesPerCall?: number
   /** Maximum number of writes of retries in half an hour, which create objects and delete them after a failure. Default: 0. */
@@ -47,15 +47,15 @@ interface FailingInput {
 const load = (file: string): Manifests =>
   Object.fromEntries(readManifests(new URL(file, demoFolder)).map((object) => [`${object.kind} ${object.metadata.name}`, object]))
 
-async function createAll(env: PlaneEnv, manifests: Manifests): Promise<void> {
+async function createAll(env: ManagementEnv, manifests: Manifests): Promise<void> {
   for (const object of Object.values(manifests)) await env.client.create(manifestKinds.get(object.kind)!, object)
 }
 
 const user = { name: 'user', groups: ['system:masters'], agent: 'kubectl' }
 
 /** Creates an object of a kind that is not declared in this project. */
-const create = (env: PlaneEnv, group: string, plural: string, body: object, namespace?: string) =>
-  env.plane.server.engine.execute(
+const create = (env: ManagementEnv, group: string, plural: string, body: object, namespace?: string) =>
+  env.management.server.engine.execute(
     { verb: 'create', group, version: 'v1', plural, body, ...(namespace === undefined ? {} : { namespace }) },
     user,
   )
@@ -78,7 +78,7 @@ const machineDeployment = (clusterName: string, template: string): any => ({
     },
   },
 })
-const changeClass = async (env: PlaneEnv, change: (spec: any) => void) => {
+const changeClass = async (env: ManagementEnv, change: (spec: any) => void) => {
   const spec = structuredClone((await env.client.get(ClusterClass, demo)).spec)
   change(spec)
   await env.client.patch(ClusterClass, demo, { type: 'merge', body: { spec: spec as never } })
@@ -101,7 +101,7 @@ const patched = (request: Record<string, any>, value: string, path = '/spec/temp
 }
 
 /** A policy that denies writes to resources. */
-const deny = async (env: PlaneEnv, group: string, resources: readonly string[], operations: readonly string[]) => {
+const deny = async (env: ManagementEnv, group: string, resources: readonly string[], operations: readonly string[]) => {
   const group_ = 'admissionregistration.k8s.io'
   const metadata = { name: 'deny' }
   await create(env, group_, 'validatingadmissionpolicies', {
@@ -122,7 +122,7 @@ const deny = async (env: PlaneEnv, group: string, resources: readonly string[], 
   })
 }
 
-const quota = (env: PlaneEnv, hard: Record<string, string>) =>
+const quota = (env: ManagementEnv, hard: Record<string, string>) =>
   create(
     env,
     '',
@@ -146,9 +146,9 @@ const patchOfWorkers = (jsonPatches: object[]) => ({
 })
 const classOf = (manifests: Manifests) => manifests['ClusterClass demo'].spec
 const workerOf = (manifests: Manifests) => manifests['LocalMachineTemplate demo-worker'].spec.template.spec
-const topology = (env: PlaneEnv, change: object) =>
+const topology = (env: ManagementEnv, change: object) =>
   env.client.patch(Cluster, demo, { type: 'merge', body: { spec: { topology: change } } })
-const only = async <T extends KubeObject>(env: PlaneEnv, kind: Parameters<typeof env.client.list<T>>[0], part = '') => {
+const only = async <T extends KubeObject>(env: ManagementEnv, kind: Parameters<typeof env.client.list<T>>[0], part = '') => {
   const { items } = await env.client.list(kind, { namespace: 'default' })
   return items.find(({ metadata }) => metadata.name.includes(part))!
 }
@@ -484,7 +484,7 @@ function countWrites(): Writes {
   return writes
 }
 
-let env: PlaneEnv
+let env: ManagementEnv
 afterEach(() => env.close())
 
 /** Returns the number of objects that the controllers created, and all conditions. */
@@ -504,7 +504,7 @@ describe('the controllers stop writing after', () => {
   for (const { name, runtime = {}, change, before, later, writesPerCall = 0, writesOfRetries = 0 } of inputs)
     test(name, async () => {
       const writes = countWrites()
-      env = await planeEnv({ runtime: scriptedRuntime(runtime), reach: (_, transport) => writes.reach(transport) })
+      env = await managementEnv({ runtime: scriptedRuntime(runtime), reach: (_, transport) => writes.reach(transport) })
       await before?.(env)
       const manifests = { ...load('class.yaml'), ...load('cluster.yaml') }
       change?.(manifests)

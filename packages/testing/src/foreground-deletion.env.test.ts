@@ -4,10 +4,10 @@ import { type Kind, Namespace, seconds } from '@capstan/kube'
 import { LocalCluster, LocalControlPlane, LocalMachine } from '@capstan/local'
 import { afterEach, expect, test } from 'vitest'
 import { createFrom } from './manifests.ts'
-import { type PlaneEnv, planeEnv } from './plane-env.ts'
+import { type ManagementEnv, managementEnv } from './management-env.ts'
 import { scriptedRuntime } from './scripted-runtime.ts'
 
-let env: PlaneEnv
+let env: ManagementEnv
 afterEach(() => env.close())
 
 const topology = {
@@ -21,7 +21,7 @@ const topology = {
 async function aGuardedCluster() {
   let blocks = true
   const runtime = scriptedRuntime({ BeforeClusterDelete: () => (blocks ? { wait: 5, message: 'backing up' } : undefined) })
-  env = await planeEnv({ runtime })
+  env = await managementEnv({ runtime })
   await createFrom(env.client, new URL('../../lab/demo/class.yaml', import.meta.url))
   await env.client.create(Namespace, { metadata: { name: 'team' } })
   await env.client.create(Cluster, { metadata: { name: 'demo', namespace: 'team' }, spec: { topology } })

@@ -4,7 +4,7 @@ import { seconds, VirtualClock } from '@capstan/kube'
 import { memoryStores } from '@capstan/lab'
 import { expect, test } from 'vitest'
 import { createFrom } from './manifests.ts'
-import { type PlaneEnv, planeEnv } from './plane-env.ts'
+import { type ManagementEnv, managementEnv } from './management-env.ts'
 import { scriptedRuntime } from './scripted-runtime.ts'
 
 const sixHooks = [
@@ -28,7 +28,7 @@ const topology = {
 }
 
 /** Actions on clusters, with a restart after each. */
-const life: readonly ((env: PlaneEnv) => Promise<unknown>)[] = [
+const life: readonly ((env: ManagementEnv) => Promise<unknown>)[] = [
   ({ client }) => Promise.all(names.map((name) => client.create(Cluster, { metadata: key(name), spec: { topology } }))),
   (env) => patchAll(env, { metadata: { labels: { team: 'x' } } }),
   (env) => patchAll(env, { spec: { topology: { workers: { machineDeployments: [{ ...worker('steady'), replicas: 2 }] } } } }),
@@ -40,7 +40,7 @@ const life: readonly ((env: PlaneEnv) => Promise<unknown>)[] = [
   (env) => patchAll(env, { spec: { topology: { version: 'v1.36.1' } } }),
   ({ client }) => Promise.all(names.map((name) => client.delete(Cluster, key(name)))),
 ]
-const patchAll = ({ client }: PlaneEnv, body: object) =>
+const patchAll = ({ client }: ManagementEnv, body: object) =>
   Promise.all(names.map((name) => client.patch(Cluster, key(name), { type: 'merge', body })))
 
 test('six hooks make six calls for each Cluster that is created, upgraded and deleted', async () => {
@@ -48,7 +48,7 @@ test('six hooks make six calls for each Cluster that is created, upgraded and de
   const stores = memoryStores()
   const calls: string[] = []
   let clock = new VirtualClock()
-  let env = await planeEnv({ runtime, stores, clock })
+  let env = await managementEnv({ runtime, stores, clock })
   await createFrom(env.client, new URL('class.yaml', demo))
   for (const happens of life) {
     await happens(env)
@@ -56,7 +56,7 @@ test('six hooks make six calls for each Cluster that is created, upgraded and de
     calls.push(...env.hooks.map(({ hook, cluster }) => `${cluster} ${hook}`))
     await env.close()
     clock = new VirtualClock(clock.now())
-    env = await planeEnv({ runtime, stores, clock })
+    env = await managementEnv({ runtime, stores, clock })
   }
   expect((await env.client.list(Cluster)).items).toEqual([])
   await env.close()

@@ -11,7 +11,7 @@ import { resourceName, seconds } from '@capstan/kube'
 import { memoryStores } from '@capstan/lab'
 import { expect, test } from 'vitest'
 import { createFrom } from './manifests.ts'
-import { planeEnv } from './plane-env.ts'
+import { managementEnv } from './management-env.ts'
 import { type HookScript, scriptedRuntime } from './scripted-runtime.ts'
 
 const key = { namespace: 'default', name: 'demo' }
@@ -30,13 +30,13 @@ const script: HookScript = {
 
 test('workers and AfterControlPlaneUpgrade wait until every control plane Machine is up to date', async () => {
   const stores = memoryStores()
-  const management = await stores.store('management')
+  const managementStore = await stores.store('management')
   /** Versions of the control plane Nodes at the hook call, including those of Machines being deleted. */
   const versionsAtCalls: (string | undefined)[][] = []
   const runtime = scriptedRuntime({
     ...script,
     AfterControlPlaneUpgrade() {
-      const machines = management.list(resourceName(Machine)) as readonly Machine[]
+      const machines = managementStore.list(resourceName(Machine)) as readonly Machine[]
       const members = machines.filter(({ metadata }) => metadata.labels?.[MachineControlPlaneLabel] !== undefined)
       versionsAtCalls.push(
         members.map(
@@ -46,7 +46,7 @@ test('workers and AfterControlPlaneUpgrade wait until every control plane Machin
       return undefined
     },
   })
-  const env = await planeEnv({ runtime, stores })
+  const env = await managementEnv({ runtime, stores })
   const patchTopology = (topology: object) => env.client.patch(Cluster, key, { type: 'merge', body: { spec: { topology } } })
   const controlPlane = async () =>
     (await env.client.list(Machine, { namespace: 'default', labelSelector: MachineControlPlaneLabel })).items.map(

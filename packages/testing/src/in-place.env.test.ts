@@ -16,10 +16,10 @@ import { conditionText } from './core-env.ts'
 import { createFrom } from './manifests.ts'
 import { mortalStores, type MortalStores } from './mortal-stores.ts'
 import { stopsOf } from './stops.ts'
-import { type PlaneEnv, planeEnv, type PlaneEnvOptions } from './plane-env.ts'
+import { type ManagementEnv, managementEnv, type ManagementEnvOptions } from './management-env.ts'
 import { type HookScript, scriptedRuntime } from './scripted-runtime.ts'
 
-let env: PlaneEnv
+let env: ManagementEnv
 afterEach(() => env.close())
 
 const key = { namespace: 'default', name: 'demo' }
@@ -39,8 +39,8 @@ const updatesVersions: HookScript = {
 const withoutSurge = { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } } }
 
 /** Creates the demo with three workers in `steady` (maxUnavailable: 1), without `elastic` and the MachinePool. */
-async function aRunningCluster(script: HookScript, stores?: PlaneEnvOptions['stores']): Promise<void> {
-  env = await planeEnv({ runtime: scriptedRuntime(script), ...(stores ? { stores } : {}) })
+async function aRunningCluster(script: HookScript, stores?: ManagementEnvOptions['stores']): Promise<void> {
+  env = await managementEnv({ runtime: scriptedRuntime(script), ...(stores ? { stores } : {}) })
   await createFrom(env.client, new URL('class.yaml', demo))
   await env.settle()
   await createFrom(env.client, new URL('cluster.yaml', demo))
@@ -57,7 +57,7 @@ const workers = async () =>
 const nodes = async () =>
   Promise.all(
     (await workers()).map(async ({ metadata, status }) => {
-      const node = await env.plane.workloads.clientFor(key)!.get(Node, { name: status!.nodeRef!.name })
+      const node = await env.management.workloads.clientFor(key)!.get(Node, { name: status!.nodeRef!.name })
       return `${metadata.name} ${node.metadata.uid} ${node.status?.nodeInfo?.kubeletVersion}`
     }),
   )
@@ -96,7 +96,7 @@ test('an upgrade keeps workers and their Nodes', async () => {
   expect(sets.map(({ spec }) => spec.template.spec.version)).toEqual(['v1.36.1'])
   const machines = await workers()
   expect(machines.map(({ spec }) => spec.version)).toEqual(['v1.36.1', 'v1.36.1', 'v1.36.1'])
-  expect(env.plane.manager.waiting()).toEqual([])
+  expect(env.management.manager.waiting()).toEqual([])
 })
 
 /** Covers all differences of the templates, too. */
@@ -198,7 +198,7 @@ describe('a process that is stopped during an in-place upgrade and restarted', a
     const stores = mortalStores(base, stopAfter)
     const whileAlive = <T>(work: Promise<T>) => Promise.race([work, stores.death])
     const start = (view: MortalStores, clock: VirtualClock) =>
-      planeEnv({ stores: view, clock, runtime: scriptedRuntime(updatesVersions) })
+      managementEnv({ stores: view, clock, runtime: scriptedRuntime(updatesVersions) })
     const { clock } = env
     const started = await whileAlive(start(stores, clock))
     if (started) {

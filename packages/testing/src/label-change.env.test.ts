@@ -14,10 +14,10 @@ import { coreEnv } from './core-env.ts'
 import { aMachine } from './core-objects.ts'
 import { DevConfig, DevMachine } from './dev-provider.ts'
 import { applyDemo } from './manifests.ts'
-import { type PlaneEnv, planeEnv } from './plane-env.ts'
+import { type ManagementEnv, managementEnv } from './management-env.ts'
 import { scriptedRuntime } from './scripted-runtime.ts'
 
-let env: PlaneEnv
+let env: ManagementEnv
 const closers: (() => Promise<void>)[] = []
 afterEach(async () => {
   for (const close of closers.splice(0)) await close()
@@ -67,7 +67,7 @@ async function serveSecondVersion(): Promise<void> {
 }
 
 test('core follows the label to the new version and replaces no Machine', async () => {
-  env = await planeEnv({ runtime: scriptedRuntime({}) })
+  env = await managementEnv({ runtime: scriptedRuntime({}) })
   closers.push(() => env.close())
   await applyDemo(env.client)
   await env.advance(seconds(30))

@@ -3,11 +3,11 @@ import { legacyConditionsOf, minutes, seconds } from '@capstan/kube'
 import { Cluster, ClusterClass, Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import { expect, test } from 'vitest'
 import { applyDemo } from './manifests.ts'
-import { planeEnv } from './plane-env.ts'
+import { managementEnv } from './management-env.ts'
 import { scriptedRuntime } from './scripted-runtime.ts'
 
 test('v1beta1 clients read the v1beta1 status, and an idle cluster writes nothing', async () => {
-  const env = await planeEnv({ runtime: scriptedRuntime({}) })
+  const env = await managementEnv({ runtime: scriptedRuntime({}) })
   await applyDemo(env.client)
   await env.advance(seconds(30))
 

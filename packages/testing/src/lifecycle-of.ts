@@ -13,7 +13,7 @@ import { durationText, getCondition, minutes, orAbsent, seconds, silent, Virtual
 import { memoryStores } from '@capstan/lab'
 import { callText } from './call-text.ts'
 import { createManagedClass } from './managed-class.ts'
-import { type PlaneEnv, planeEnv } from './plane-env.ts'
+import { type ManagementEnv, managementEnv } from './management-env.ts'
 
 export type LifecycleStep = 'create' | 'scale' | 'upgrade' | 'delete'
 
@@ -79,7 +79,7 @@ export async function lifecycleOf(
   const transport = inProcess(extensionServer(loadedExtension, { clock, log }))
   const calls: ObservedCall[] = []
   const report = callReporter((text) => env.report(text, subject))
-  const env = await planeEnv({
+  const env = await managementEnv({
     clock,
     // With its own stores, the environment never uses a real server.
     stores: memoryStores(),
@@ -115,7 +115,7 @@ export async function lifecycleOf(
   }
 }
 
-async function register({ client, settle }: PlaneEnv, { name }: Extension, options: LifecycleOptions): Promise<void> {
+async function register({ client, settle }: ManagementEnv, { name }: Extension, options: LifecycleOptions): Promise<void> {
   const { settings, namespaceSelector, annotations } = options
   await client.create(ExtensionConfig, {
     metadata: { name, ...(annotations ? { annotations } : {}) },
@@ -130,7 +130,7 @@ async function register({ client, settle }: PlaneEnv, { name }: Extension, optio
 
 /** Starts the step and waits for its end. Returns the reason when it does not complete in time. */
 async function runStep(
-  env: PlaneEnv,
+  env: ManagementEnv,
   step: LifecycleStep,
   options: LifecycleOptions & { readonly from: string; readonly to: string },
 ): Promise<string | undefined> {

@@ -4,8 +4,8 @@ import { memoryStores } from '@capstan/lab'
 import { expect, test } from 'vitest'
 import { createFrom } from './manifests.ts'
 import { overHttps } from './over-https.ts'
-import type { PlaneEnv } from './plane-env.ts'
-import { planeEnv } from './plane-env.ts'
+import type { ManagementEnv } from './management-env.ts'
+import { managementEnv } from './management-env.ts'
 import { scriptedRuntime } from './scripted-runtime.ts'
 
 const key = { namespace: 'default', name: 'demo' }
@@ -21,7 +21,7 @@ const runtime = () =>
     BeforeClusterDelete: ({ nth }) => (nth === 1 ? { wait: 3, message: 'backing up' } : undefined),
   })
 
-async function live(env: PlaneEnv): Promise<void> {
+async function live(env: ManagementEnv): Promise<void> {
   const demo = new URL('../../lab/demo/', import.meta.url)
   await createFrom(env.client, new URL('class.yaml', demo))
   await env.settle()
@@ -49,7 +49,7 @@ async function live(env: PlaneEnv): Promise<void> {
 }
 
 test('a cluster is created, scaled, upgraded and deleted', async () => {
-  const env = await planeEnv({ runtime: runtime() })
+  const env = await managementEnv({ runtime: runtime() })
   await live(env)
   expect(env.story()).toMatchInlineSnapshot(`
     "   0.0  Cluster default/demo: created (1 control plane machine, 4 workers, Kubernetes v1.36.0)
@@ -135,38 +135,38 @@ test('a cluster is created, scaled, upgraded and deleted', async () => {
      183.0  Machine default/demo-steady-4: Deleting
      183.0  Machine default/demo-steady-4: deleted"
   `)
-  expect(env.plane.manager.waiting()).toEqual([])
+  expect(env.management.manager.waiting()).toEqual([])
   await env.close()
 })
 
 test('the lifecycle is the same over HTTPS', async () => {
   const https = overHttps()
-  const report = async (env: PlaneEnv) => {
+  const report = async (env: ManagementEnv) => {
     await live(env)
     await env.close()
     return withoutTimes(env.story())
   }
   // With its own stores it stays in this process, even if the other one uses a real API server.
-  const inProcess = await report(await planeEnv({ runtime: runtime(), stores: memoryStores() }))
-  const overSocket = await report(await planeEnv({ runtime: runtime(), reach: (server) => https.reach(server) }))
+  const inProcess = await report(await managementEnv({ runtime: runtime(), stores: memoryStores() }))
+  const overSocket = await report(await managementEnv({ runtime: runtime(), reach: (server) => https.reach(server) }))
   await https.close()
   expect(overSocket).toEqual(inProcess)
 })
 
-test('a restarted management cluster finds its Cluster Available, and writes nothing', async () => {
+test('a restarted managementStore cluster finds its Cluster Available, and writes nothing', async () => {
   const demo = new URL('../../lab/demo/', import.meta.url)
   const stores = memoryStores()
-  const first = await planeEnv({ stores, runtime: runtime() })
+  const first = await managementEnv({ stores, runtime: runtime() })
   await createFrom(first.client, new URL('class.yaml', demo))
   await createFrom(first.client, new URL('cluster.yaml', demo))
   await first.advance(seconds(30))
   await first.close()
 
-  const management = await stores.store('management')
-  const { revision } = management
-  const second = await planeEnv({ stores, runtime: runtime(), clock: new VirtualClock(first.clock.now()) })
+  const managementStore = await stores.store('management')
+  const { revision } = managementStore
+  const second = await managementEnv({ stores, runtime: runtime(), clock: new VirtualClock(first.clock.now()) })
   await second.advance(seconds(30))
-  const changes = management.since(revision, 'clusters.cluster.x-k8s.io')
+  const changes = managementStore.since(revision, 'clusters.cluster.x-k8s.io')
   expect(changes).toEqual({ kind: 'changes', changes: [] })
   expect(second.story()).toContain('Cluster default/demo: Available')
   await second.close()

@@ -4,7 +4,7 @@
  */
 import { Cluster, Machine, MachineSet } from '@capstan/api'
 import { isTrue, seededRandom, silent, type Transport, VirtualClock } from '@capstan/kube'
-import { createPlane, memoryStores } from '@capstan/lab'
+import { createManagementCluster, memoryStores } from '@capstan/lab'
 import { expect, test } from 'vitest'
 import { createFrom } from './manifests.ts'
 import { createTraffic, settle } from './settle.ts'
@@ -46,7 +46,7 @@ test('the life of a Cluster with three machines takes fewer than 115, 170 and 11
   const traffic = createTraffic()
   const requests: string[] = []
   let isSlow = false
-  const plane = await createPlane({
+  const management = await createManagementCluster({
     stores,
     clock,
     random: seededRandom(1),
@@ -55,15 +55,15 @@ test('the life of a Cluster with three machines takes fewer than 115, 170 and 11
     reach: (_, inProcess) => slow(traffic.count(inProcess), clock, requests, () => isSlow),
   })
   // Informers lag behind and reconciles wait for virtual time, so the time advances after a few turns without progress.
-  const pendingWork = { managers: () => [plane.manager], stores: () => stores.all(), traffic, patience: 5 }
-  await createFrom(plane.client, new URL('../../../bench/clusterclass.yaml', import.meta.url))
+  const pendingWork = { managers: () => [management.manager], stores: () => stores.all(), traffic, patience: 5 }
+  await createFrom(management.client, new URL('../../../bench/clusterclass.yaml', import.meta.url))
   await settle(pendingWork)
   isSlow = true
   const key = { namespace: 'default', name: 'a' }
   const workers = { machineDeployments: [{ class: 'worker', name: 'md-0', replicas: 2 }] }
   const topology = { classRef: { name: 'bench' }, version: 'v1.35.0', controlPlane: { replicas: 1 }, workers }
-  await plane.client.create(Cluster, { metadata: key, spec: { topology } })
-  const isAvailable = async () => isTrue(await plane.client.get(Cluster, key), 'Available')
+  await management.client.create(Cluster, { metadata: key, spec: { topology } })
+  const isAvailable = async () => isTrue(await management.client.get(Cluster, key), 'Available')
   /** Returns the requests until the state is reached. */
   async function requestsUntil(isReached: () => Promise<boolean>): Promise<string[]> {
     const [before, limit] = [requests.length, clock.elapsed() + 60_000]
@@ -82,10 +82,10 @@ test('the life of a Cluster with three machines takes fewer than 115, 170 and 11
   expect([count('get secrets'), count('create machines'), count('patch localmachines/status')]).toEqual([0, 1, 3])
 
   const version = 'v1.36.0'
-  await plane.client.patch(Cluster, key, { type: 'merge', body: { spec: { topology: { version } } } })
+  await management.client.patch(Cluster, key, { type: 'merge', body: { spec: { topology: { version } } } })
   const isUpgraded = async () => {
-    const { items } = await plane.client.list(Machine, { namespace: 'default' })
-    const sets = await plane.client.list(MachineSet, { namespace: 'default' })
+    const { items } = await management.client.list(Machine, { namespace: 'default' })
+    const sets = await management.client.list(MachineSet, { namespace: 'default' })
     const isDone =
       sets.items.length === 1 &&
       items.length === 3 &&
@@ -96,8 +96,8 @@ test('the life of a Cluster with three machines takes fewer than 115, 170 and 11
   expect(upgrade.length).toBeLessThan(170)
   expect(upgrade.filter((one) => /^get (localcontrolplanes|customresourcedefinitions)$/.test(one))).toEqual([])
 
-  await plane.client.delete(Cluster, key)
-  const deletion = await requestsUntil(async () => (await plane.client.list(Cluster)).items.length === 0)
+  await management.client.delete(Cluster, key)
+  const deletion = await requestsUntil(async () => (await management.client.list(Cluster)).items.length === 0)
   expect(deletion.length).toBeLessThan(115)
-  await plane.close()
+  await management.close()
 })

@@ -7,10 +7,10 @@ import { memoryStores } from '@capstan/lab'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createFrom } from './manifests.ts'
 import { type MortalStores, mortalStores } from './mortal-stores.ts'
-import { type PlaneEnv, planeEnv, type PlaneEnvOptions } from './plane-env.ts'
+import { type ManagementEnv, managementEnv, type ManagementEnvOptions } from './management-env.ts'
 import { type HookScript, scriptedRuntime } from './scripted-runtime.ts'
 
-let env: PlaneEnv
+let env: ManagementEnv
 afterEach(() => env.close())
 
 const key = { namespace: 'default', name: 'demo' }
@@ -39,11 +39,11 @@ function blocking(...hooks: string[]) {
   return { calls, onCall, script: { ...updating, ...Object.fromEntries(hooks.map((hook) => [hook, wait(hook)])) } }
 }
 
-const start = (script: HookScript, options: Partial<PlaneEnvOptions> = {}) =>
-  planeEnv({ runtime: scriptedRuntime(script), ...options })
+const start = (script: HookScript, options: Partial<ManagementEnvOptions> = {}) =>
+  managementEnv({ runtime: scriptedRuntime(script), ...options })
 
 /** A Cluster during an upgrade that waits for the blocking hook of the script. */
-async function anUpgrade(script: HookScript, options: Partial<PlaneEnvOptions> = {}): Promise<void> {
+async function anUpgrade(script: HookScript, options: Partial<ManagementEnvOptions> = {}): Promise<void> {
   env = await start(script, options)
   await createFrom(env.client, new URL('class.yaml', demo))
   await env.settle()

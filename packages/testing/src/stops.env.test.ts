@@ -7,8 +7,8 @@ import { describe, expect, test } from 'vitest'
 import { createFrom } from './manifests.ts'
 import { mortalStores } from './mortal-stores.ts'
 import { stopsOf } from './stops.ts'
-import type { PlaneEnv } from './plane-env.ts'
-import { planeEnv } from './plane-env.ts'
+import type { ManagementEnv } from './management-env.ts'
+import { managementEnv } from './management-env.ts'
 import { scriptedRuntime } from './scripted-runtime.ts'
 
 const key = { namespace: 'default', name: 'demo' }
@@ -75,10 +75,10 @@ interface Ending {
 /** Runs the steps; stops the process right after commit number `stopAfter` and restarts it. */
 async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
   const base = memoryStores()
-  const management = await base.store('management')
+  const managementStore = await base.store('management')
   const machines: Record<string, number> = {}
   const seen = { available: false, upgraded: false }
-  management.subscribe(resourceName(Machine), (change: Change) => {
+  managementStore.subscribe(resourceName(Machine), (change: Change) => {
     if (change.previous === undefined) {
       const { labels = {} } = change.object!.metadata
       const role =
@@ -89,7 +89,7 @@ async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
       machines[roleAndVersion] = (machines[roleAndVersion] ?? 0) + 1
     }
   })
-  management.subscribe(resourceName(Cluster), ({ object }: Change) => {
+  managementStore.subscribe(resourceName(Cluster), ({ object }: Change) => {
     const cluster = object as Cluster | undefined
     const isTrue = (type: string) =>
       cluster?.status?.conditions?.some((one) => one.type === type && one.status === 'True') ?? false
@@ -102,9 +102,9 @@ async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
   let clock = new VirtualClock()
   let commits = 0
   const start = () =>
-    planeEnv({ stores, clock, runtime: scriptedRuntime(Object.fromEntries(hooks.map((hook) => [hook, () => undefined]))) })
+    managementEnv({ stores, clock, runtime: scriptedRuntime(Object.fromEntries(hooks.map((hook) => [hook, () => undefined]))) })
   const whileAlive = <T>(work: Promise<T>) => Promise.race([work, stores.death])
-  const collect = (env: PlaneEnv | undefined) => {
+  const collect = (env: ManagementEnv | undefined) => {
     for (const { hook, answer } of env?.hooks ?? []) if (answer.kind === 'go' && !passed.includes(hook)) passed.push(hook)
   }
 
@@ -129,7 +129,7 @@ async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
     env = await start()
   }
   collect(env)
-  const undeleted = leftBehind(management)
+  const undeleted = leftBehind(managementStore)
   await env?.close()
   return {
     commits: commits + stores.commits,

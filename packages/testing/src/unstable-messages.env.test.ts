@@ -22,16 +22,16 @@ import {
 import { getCondition, type LogFields, type Logger, minutes, seconds, silent, VirtualClock } from '@capstan/kube'
 import { afterEach, expect, test } from 'vitest'
 import { createFrom } from './manifests.ts'
-import { type PlaneEnv, planeEnv } from './plane-env.ts'
+import { type ManagementEnv, managementEnv } from './management-env.ts'
 
-let env: PlaneEnv | undefined
+let env: ManagementEnv | undefined
 afterEach(() => env?.close())
 
 const demo = new URL('../../lab/demo/', import.meta.url)
 const key = { namespace: 'default', name: 'demo' }
 
 /** A management cluster with one extension, in this process. */
-async function planeWith(hook: Hook, answer: (nth: number) => Answer) {
+async function managementWith(hook: Hook, answer: (nth: number) => Answer) {
   const clock = new VirtualClock()
   const warnings: [string, LogFields][] = []
   const log: Logger = { ...silent, warn: (message, fields = {}) => void warnings.push([message, fields]), child: () => log }
@@ -53,7 +53,7 @@ async function planeWith(hook: Hook, answer: (nth: number) => Answer) {
     spec: { clientConfig: { url: 'https://x' }, namespaceSelector: {} },
   } as ExtensionConfig
   runtime.warmUp([{ ...config, status: { handlers: await runtime.discover(config) } }])
-  env = await planeEnv({ runtime, clock })
+  env = await managementEnv({ runtime, clock })
   await createFrom(env.client, new URL('class.yaml', demo))
   await env.settle()
   await createFrom(env.client, new URL('cluster.yaml', demo))
@@ -63,7 +63,7 @@ async function planeWith(hook: Hook, answer: (nth: number) => Answer) {
 
 test('a handler that fails with another message each time is retried with the same backoff as with one message', async () => {
   const run = async (answer: (nth: number) => Answer) => {
-    const world = await planeWith(BeforeClusterCreate, answer)
+    const world = await managementWith(BeforeClusterCreate, answer)
     await world.advance(minutes(2))
     const found = { calls: world.calls.length, message: await world.message(), warnings: world.warnings }
     await env!.close()
@@ -85,7 +85,7 @@ test('a handler that fails with another message each time is retried with the sa
 })
 
 test('a handler that blocks with another message each time is called again only after its retry time', async () => {
-  const world = await planeWith(BeforeClusterCreate, (nth) => holdFor(10, `place ${nth} in the queue`))
+  const world = await managementWith(BeforeClusterCreate, (nth) => holdFor(10, `place ${nth} in the queue`))
   await world.advance(seconds(65))
   const start = world.calls[0]!
   expect(world.calls.map((at) => at - start)).toEqual([0, 10, 20, 30, 40, 50, 60].map(seconds))
@@ -96,7 +96,7 @@ test('a handler that blocks with another message each time is called again only 
 })
 
 test('a failing handler of variables with another message each time is retried with backoff, too', async () => {
-  const world = await planeWith(DiscoverVariables, (nth) => fail(`broken for the ${nth}th time`))
+  const world = await managementWith(DiscoverVariables, (nth) => fail(`broken for the ${nth}th time`))
   const external = { discoverVariablesExtension: 'moody.x', generatePatchesExtension: 'moody.x' }
   const operations = [{ op: 'add' as const, path: '/spec/patches', value: [{ name: 'moody', external }] }]
   await world.client.patch(ClusterClass, key, { type: 'json', operations })

@@ -22,7 +22,7 @@ import type { Story } from '../output/story.ts'
 import { createStory } from '../output/story.ts'
 import { portOption } from '../port-option.ts'
 import { loadProviderHooks, type ProviderHooksOptions, withProviderHooks } from '../provider-hooks.ts'
-import { servePlane } from '../serve-plane.ts'
+import { serveManagementCluster } from '../serve-management-cluster.ts'
 import { dataOption } from '../data-option.ts'
 
 interface Options extends ProviderHooksOptions, RecordOptions {
@@ -71,7 +71,7 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
   // The management cluster is closed first, so that its remaining calls get a response.
   const closing: (() => Promise<void>)[] = []
   try {
-    const served = await servePlane({
+    const served = await serveManagementCluster({
       clock,
       random: systemRandom,
       log: silent,
@@ -88,7 +88,7 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
       providerHooks,
     })
     closing.push(() => served.close())
-    const { client } = served.plane
+    const { client } = served.management
     report({ subject: 'API server', event: 'ApiServerReady', text: `ready at ${served.url}` })
     void followStory(client, {
       clock,

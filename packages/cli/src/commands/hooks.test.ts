@@ -27,7 +27,7 @@ import {
 import { type Client, createClient, Namespace, seconds, systemClock, systemRandom } from '@capstan/kube'
 import { httpsTransport, issueCertificate, loadKubeconfig, makeAuthority } from '@capstan/kube/node'
 import { LocalCluster, LocalMachine } from '@capstan/local'
-import { applyDemo, createFrom, planeEnv } from '@capstan/testing'
+import { applyDemo, createFrom, managementEnv } from '@capstan/testing'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hostExtension } from '../../../../examples/provider-hook/extension.ts'
 import { sampleExtension } from '../../../../examples/sample-extension/extension.ts'
@@ -255,7 +255,7 @@ describe('tapes', () => {
   const readCalls = (path: string) => readFileSync(path, 'utf8').trimEnd().split('\n')
   beforeAll(async () => {
     const recording = await recordHooks({ recordHooks: tape }, systemClock, () => {})
-    const env = await planeEnv({
+    const env = await managementEnv({
       hookTransport: inProcess(extensionServer(sampleExtension())),
       ...(recording.onCall ? { onCall: recording.onCall } : {}),
     })

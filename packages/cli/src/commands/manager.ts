@@ -49,7 +49,7 @@ import { loadProviderHooks, type ProviderHooksOptions, withProviderHooks } from 
 import { rejectUnchecked } from '../server-checks.ts'
 import { listenOnSamePort } from '../same-port.ts'
 import { portOption } from '../port-option.ts'
-import { host } from '../serve-plane.ts'
+import { host } from '../serve-management-cluster.ts'
 import { dataOption } from '../data-option.ts'
 
 interface Options

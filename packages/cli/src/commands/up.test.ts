@@ -130,14 +130,14 @@ describe('capstan up --demo', () => {
     })
     const gate = defineExtension({ name: 'gate', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => proceedNow())] })
     const server = await listen(extensionServer(gate), { host: '127.0.0.1', port: 0, ...served })
-    const plane = up('--port', '0')
-    await plane.line(/ready at/)
+    const management = up('--port', '0')
+    await management.line(/ready at/)
     await withClient(async (client) => {
       const caBundle = Buffer.from(authority.certificate).toString('base64')
       await client.create(ExtensionConfig, { metadata: { name: 'gate' }, spec: { clientConfig: { url: server.url, caBundle } } })
       await untilCondition(client, ExtensionConfig, 'gate', 'Discovered')
     })
-    await plane.interrupt()
+    await management.interrupt()
     await server.close()
 
     const { code, err } = await runToEnd(['up', '--demo', '--exit-when-ready', '--timeout', '2s', '--data', data])

@@ -1,7 +1,7 @@
 import { Cluster, ExtensionConfig } from '@capstan/api'
 import type { Clock, Client } from '@capstan/kube'
 import { durationText, keyText, orAbsent, parseDuration, seconds, silent, sleep, systemClock, systemRandom } from '@capstan/kube'
-import type { Line, Plane, Stores } from '@capstan/lab'
+import type { Line, ManagementCluster, Stores } from '@capstan/lab'
 import { followStory, lineOf, memoryStores } from '@capstan/lab'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { resolve } from 'node:path'
@@ -16,7 +16,7 @@ import type { Io } from '../io.ts'
 import { ExitCodes, untilInterrupted, UsageError } from '../io.ts'
 import { portOption } from '../port-option.ts'
 import { loadProviderHooks, type ProviderHooksOptions, withProviderHooks } from '../provider-hooks.ts'
-import { servePlane } from '../serve-plane.ts'
+import { serveManagementCluster } from '../serve-management-cluster.ts'
 import { statesOf } from '../output/cluster-states.ts'
 import type { Story } from '../output/story.ts'
 import { createStory } from '../output/story.ts'
@@ -85,7 +85,7 @@ async function up(options: Options, io: Io): Promise<number> {
   const signal = AbortSignal.any([io.signal, stop.signal])
   try {
     const kubeconfig = options.kubeconfig === undefined ? folder.kubeconfig : resolve(io.cwd, options.kubeconfig)
-    const served = await servePlane({
+    const served = await serveManagementCluster({
       clock,
       random: systemRandom,
       log: storyLog(report),
@@ -99,27 +99,27 @@ async function up(options: Options, io: Io): Promise<number> {
       hookTransport: (playing ?? extensionClient).hookTransport,
       providerHooks,
     })
-    const { plane, url } = served
+    const { management, url } = served
     closing.unshift(() => served.close())
     if (!options.memory) closing.unshift(await recordOwner(folder, { pid: io.pid, url }))
     report({ subject: 'API server', event: 'ApiServerReady', text: `ready at ${url}` })
     // After a restart, the ExtensionConfig still has the URL of the extension process that ended with the previous run.
     const isStarting = ({ event, subject }: Line) =>
       options.demo && !extension && event === 'ExtensionNotDiscovered' && subject === 'ExtensionConfig sample'
-    const ready = watchReady(plane, clock, signal, story, (line) => {
+    const ready = watchReady(management, clock, signal, story, (line) => {
       if (!isStarting(line)) report(line)
     })
 
     let outcome: Outcome = 'ready'
-    const names = await playing?.register(plane.client)
+    const names = await playing?.register(management.client)
     if (options.demo) {
       if (!names)
         extension = await startSampleExtension({
-          client: plane.client,
+          client: management.client,
           clock,
           onExit: (why) => report({ subject: 'Sample extension', event: 'ExtensionStopped', text: `stopped: ${why}` }),
         })
-      const available = startDemo(plane, extension, names ?? ['sample'], signal).then(() => ready)
+      const available = startDemo(management, extension, names ?? ['sample'], signal).then(() => ready)
       outcome = await Promise.race([
         available,
         afterInterrupt(signal),
@@ -127,7 +127,7 @@ async function up(options: Options, io: Io): Promise<number> {
       ])
     }
     if (outcome === 'ready' && !signal.aborted) {
-      const hasDemo = options.demo || (await orAbsent(plane.client.get(Cluster, DemoCluster))) !== undefined
+      const hasDemo = options.demo || (await orAbsent(management.client.get(Cluster, DemoCluster))) !== undefined
       suggest(
         story,
         options,
@@ -141,7 +141,7 @@ async function up(options: Options, io: Io): Promise<number> {
       if (outcome === 'stopped') return ExitCodes.interrupted
       story.end()
       io.err(
-        `capstan: Cluster demo is not Available after ${durationText(options.timeout)}: ${await reasonNotAvailable(plane.client)}`,
+        `capstan: Cluster demo is not Available after ${durationText(options.timeout)}: ${await reasonNotAvailable(management.client)}`,
       )
       return ExitCodes.failed
     }
@@ -159,21 +159,21 @@ async function up(options: Options, io: Io): Promise<number> {
 }
 
 async function startDemo(
-  plane: Plane,
+  management: ManagementCluster,
   extension: SampleExtension | undefined,
   extensionConfigs: readonly string[],
   signal: AbortSignal,
 ): Promise<void> {
-  if (extension) await registerSampleExtension(plane.client, extension)
-  for (const name of extensionConfigs) await untilTrue(plane.client, ExtensionConfig, { name }, 'Discovered', signal)
-  await bringUpDemo(plane.client, signal)
+  if (extension) await registerSampleExtension(management.client, extension)
+  for (const name of extensionConfigs) await untilTrue(management.client, ExtensionConfig, { name }, 'Discovered', signal)
+  await bringUpDemo(management.client, signal)
 }
 
 type Outcome = 'ready' | 'late' | 'stopped'
 
 /** Prints the story; resolves when the demo cluster is Available. */
 function watchReady(
-  plane: Plane,
+  management: ManagementCluster,
   clock: Clock,
   signal: AbortSignal,
   story: Story,
@@ -181,7 +181,7 @@ function watchReady(
 ): Promise<Outcome> {
   return new Promise((resolve) => {
     signal.addEventListener('abort', () => resolve('stopped'), { once: true })
-    void followStory(plane.client, {
+    void followStory(management.client, {
       clock,
       random: systemRandom,
       signal,

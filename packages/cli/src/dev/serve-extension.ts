@@ -2,7 +2,7 @@
 import { type FetchHandler, keepOwnCertificate, listen, type Listening } from '@capstan/extension'
 import { type Clock, silent } from '@capstan/kube'
 import type { CertifiedKey } from '@capstan/kube/node'
-import { host } from '../serve-plane.ts'
+import { host } from '../serve-management-cluster.ts'
 
 /** Default port of upstream's server. */
 const UsualPort = 9443

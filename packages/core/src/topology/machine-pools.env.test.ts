@@ -10,10 +10,10 @@ import {
   LocalMachinePoolTemplate,
   LocalMachineTemplate,
 } from '@capstan/local'
-import { type PlaneEnv, planeEnv, scriptedRuntime } from '@capstan/testing'
+import { type ManagementEnv, managementEnv, scriptedRuntime } from '@capstan/testing'
 import { afterEach, expect, test } from 'vitest'
 
-let env: PlaneEnv
+let env: ManagementEnv
 afterEach(() => env.close())
 
 const named = (name: string) => ({ metadata: { name, namespace: 'default' } })
@@ -110,10 +110,10 @@ const topologyReconciled = async () => {
   return `${status} ${reason}${message ? `: ${message.replaceAll(/demo-(\w+)-[a-z0-9]{5}/g, 'demo-$1')}` : ''}`
 }
 const nodeVersions = async () =>
-  (await env.plane.workloads.clientFor(key('demo'))!.list(Node)).items.map(({ status }) => status?.nodeInfo?.kubeletVersion)
+  (await env.management.workloads.clientFor(key('demo'))!.list(Node)).items.map(({ status }) => status?.nodeInfo?.kubeletVersion)
 
 test('a topology creates MachinePools from their class, with metadata, variables and patches', async () => {
-  env = await planeEnv({ runtime: noHooks(), shows: () => false })
+  env = await managementEnv({ runtime: noHooks(), shows: () => false })
   await aClass()
   const overrides = [{ name: 'nodeDelay', value: '3s' }]
   await aCluster([
@@ -176,7 +176,7 @@ test('a topology creates MachinePools from their class, with metadata, variables
 })
 
 test('infrastructure and bootstrap config of a pool are changed in place; a pool that is removed from the topology is deleted', async () => {
-  env = await planeEnv({ runtime: noHooks(), shows: () => false })
+  env = await managementEnv({ runtime: noHooks(), shows: () => false })
   await aClass()
   await aCluster([{ class: 'worker', name: 'mp0', replicas: 1 }])
   const { infrastructureRef } = (await poolOf('mp0')).spec.template.spec
@@ -198,7 +198,7 @@ test('infrastructure and bootstrap config of a pool are changed in place; a pool
 test('pools upgrade after the control plane, one after the other, between the hooks of workers', async () => {
   const calls: string[] = []
   const recordCall = (name: string) => () => void calls.push(name)
-  env = await planeEnv({
+  env = await managementEnv({
     shows: () => false,
     runtime: scriptedRuntime({
       AfterControlPlaneUpgrade: recordCall('AfterControlPlaneUpgrade'),
@@ -245,7 +245,7 @@ test('pools upgrade after the control plane, one after the other, between the ho
 })
 
 test('a pool with defer-upgrade is upgraded after the annotation is removed; meanwhile no other upgrade may begin', async () => {
-  env = await planeEnv({ runtime: noHooks(), shows: () => false })
+  env = await managementEnv({ runtime: noHooks(), shows: () => false })
   await aClass()
   const deferred = { annotations: { 'topology.cluster.x-k8s.io/defer-upgrade': '' } }
   await aCluster([

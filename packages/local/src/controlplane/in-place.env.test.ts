@@ -32,9 +32,9 @@ import {
   conditionText,
   type HookScript,
   mortalStores,
-  planeEnv,
-  type PlaneEnv,
-  type PlaneEnvOptions,
+  managementEnv,
+  type ManagementEnv,
+  type ManagementEnvOptions,
   scriptedRuntime,
   stopsOf,
 } from '@capstan/testing'
@@ -53,7 +53,7 @@ const named = (name: string) => ({ metadata: { name, namespace: 'default' } })
 const ref = (apiGroup: string, kind: string, name: string) => ({ apiGroup, kind, name })
 const templateRef = (name: string) => ref('infrastructure.capstan.dev', 'LocalMachineTemplate', name)
 
-let env: PlaneEnv
+let env: ManagementEnv
 afterEach(() => env.close())
 
 /** A response that covers all changes of these objects, and none of the others. */
@@ -74,11 +74,11 @@ const coversAll: HookScript = {
 interface Setup {
   readonly replicas?: number
   readonly maxSurge?: 0 | 1
-  readonly plane?: Partial<PlaneEnvOptions>
+  readonly management?: Partial<ManagementEnvOptions>
 }
 
-async function createControlPlane(script: HookScript | undefined, { replicas = 3, maxSurge = 0, plane = {} }: Setup = {}) {
-  env = await planeEnv({ ...(script && { runtime: scriptedRuntime(script) }), ...plane })
+async function createControlPlane(script: HookScript | undefined, { replicas = 3, maxSurge = 0, management = {} }: Setup = {}) {
+  env = await managementEnv({ ...(script && { runtime: scriptedRuntime(script) }), ...management })
   await create(replicas, maxSurge)
 }
 
@@ -117,7 +117,7 @@ const machines = async () => (await env.client.list(Machine, { namespace: 'defau
 const names = async () => (await machines()).map(({ metadata }) => metadata.name).sort()
 const versions = async () => (await machines()).map(({ spec }) => spec.version ?? '')
 const kubelets = async () => {
-  const { items } = await env.plane.workloads.clientFor(key)!.list(Node)
+  const { items } = await env.management.workloads.clientFor(key)!.list(Node)
   return items.map(({ status }) => status?.nodeInfo?.kubeletVersion)
 }
 const condition = async (type: string) => conditionText(await env.client.get(LocalControlPlane, key), type)
@@ -287,7 +287,7 @@ test('two extensions block the rollout, because the responsible one would be amb
       }
     },
   }
-  await createControlPlane(undefined, { plane: { runtime } })
+  await createControlPlane(undefined, { management: { runtime } })
   const before = await names()
   await upgrade()
   await env.advance(seconds(30))
@@ -313,7 +313,7 @@ test('no Machine is replaced before the registered extensions are known', async 
       return isReady
     },
   }
-  await createControlPlane(undefined, { plane: { runtime } })
+  await createControlPlane(undefined, { management: { runtime } })
   const before = await names()
   await upgrade()
   await env.advance(seconds(30))
@@ -444,7 +444,7 @@ test('a Machine whose infrastructure rejects the change is replaced', async () =
       return transport.send(request, signal)
     },
   })
-  await createControlPlane(coversAll, { plane: { reach: async (_, inProcess) => refusing(inProcess) } })
+  await createControlPlane(coversAll, { management: { reach: async (_, inProcess) => refusing(inProcess) } })
   const before = await names()
   await env.client.create(LocalMachineTemplate, {
     ...named('slow'),
@@ -470,7 +470,7 @@ test('a real extension, discovered through its ExtensionConfig, updates a contro
       on(UpdateMachine, { name: 'update-machine' }, () => (++requests % 2 === 1 ? holdFor(5, 'installing') : proceedNow())),
     ],
   })
-  env = await planeEnv({ hookTransport: inProcess(extensionServer(extension)) })
+  env = await managementEnv({ hookTransport: inProcess(extensionServer(extension)) })
   await env.client.create(ExtensionConfig, {
     metadata: { name: 'updater' },
     spec: { clientConfig: { url: 'https://127.0.0.1:9443' } },
@@ -495,7 +495,7 @@ test('a real extension, discovered through its ExtensionConfig, updates a contro
 async function upgradeWithStop(stopAfter: number) {
   const base = memoryStores()
   const first = mortalStores(base)
-  await createControlPlane(undefined, { plane: { runtime: scriptedRuntime(coversAll), stores: first } })
+  await createControlPlane(undefined, { management: { runtime: scriptedRuntime(coversAll), stores: first } })
   const before = await names()
   await env.close()
 
@@ -511,7 +511,7 @@ async function upgradeWithStop(stopAfter: number) {
       },
     })
   const whileAlive = <T>(work: Promise<T>) => Promise.race([work, stores.death])
-  const started = await whileAlive(planeEnv({ runtime: runtime(), stores, clock }))
+  const started = await whileAlive(managementEnv({ runtime: runtime(), stores, clock }))
   if (started) {
     env = started
     await whileAlive(upgrade())
@@ -522,7 +522,7 @@ async function upgradeWithStop(stopAfter: number) {
     stores.rejectPending()
     await started?.close()
     stores = mortalStores(base)
-    env = await planeEnv({ runtime: runtime(), stores, clock: new VirtualClock(clock.now()) })
+    env = await managementEnv({ runtime: runtime(), stores, clock: new VirtualClock(clock.now()) })
     await upgrade()
     await env.advance(seconds(90))
   }

@@ -13,12 +13,12 @@ import { ownConversion, ownWebhooks } from './own-webhooks.ts'
 import type { ProvidersOptions } from './providers.ts'
 import { createProviders, ProviderNames } from './providers.ts'
 
-export interface PlaneOptions extends Omit<ProvidersOptions, 'names' | 'client'> {
+export interface ManagementClusterOptions extends Omit<ProvidersOptions, 'names' | 'client'> {
   /** Transport of the controllers to the API server, for sockets or faults. Default: in-process. */
   readonly reach?: (server: ApiServer, inProcess: Transport) => Transport | Promise<Transport>
 }
 
-export interface Plane {
+export interface ManagementCluster {
   readonly server: ApiServer
   /** A client for the caller, separate from the controllers. */
   readonly client: Client
@@ -29,7 +29,7 @@ export interface Plane {
 }
 
 /** Resolves when the API server serves every kind and the controllers run. */
-export async function createPlane(options: PlaneOptions): Promise<Plane> {
+export async function createManagementCluster(options: ManagementClusterOptions): Promise<ManagementCluster> {
   const { stores, clock, random, log, reach } = options
   const server = createApiServer({
     store: await stores.store('management'),

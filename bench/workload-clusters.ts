@@ -10,7 +10,7 @@ import { memoryStores } from '@capstan/lab'
 import { createWorkloads, serverNameOf } from '@capstan/local'
 import type { BenchOptions, Figure } from './figure.ts'
 import { median, now } from './figure.ts'
-import type { ReadRequest, Reply } from './planes-client.ts'
+import type { ReadRequest, Reply } from './workload-clusters-client.ts'
 
 interface Cluster {
   readonly key: { readonly namespace: string; readonly name: string }
@@ -19,7 +19,7 @@ interface Cluster {
 }
 
 /** Measures the cost of each of many simulated workload clusters in this process, behind one port, with certificates and first objects. */
-export async function* planesBench({ short }: BenchOptions): AsyncIterable<Figure> {
+export async function* workloadClustersBench({ short }: BenchOptions): AsyncIterable<Figure> {
   const count = short ? 100 : 1000
   const stores = memoryStores()
   const workloads = createWorkloads({ openStore: (name) => stores.store(name), clock, random, log: silent })
@@ -52,9 +52,9 @@ export async function* planesBench({ short }: BenchOptions): AsyncIterable<Figur
   yield { name: 'authority and kubeconfig of a workload API server, CPU', value: certificates.cpu, unit: 'ms' }
   ;[started, used] = [now(), process.cpuUsage()]
   for (const cluster of clusters) await join(cluster)
-  const planes = perCluster()
-  yield { name: 'a workload API server with its initial objects', value: planes.elapsed, unit: 'ms' }
-  yield { name: 'a workload API server with its initial objects, CPU', value: planes.cpu, unit: 'ms' }
+  const creation = perCluster()
+  yield { name: 'a workload API server with its initial objects', value: creation.elapsed, unit: 'ms' }
+  yield { name: 'a workload API server with its initial objects, CPU', value: creation.cpu, unit: 'ms' }
   const created = await settledMemory()
   yield {
     name: `heap of each of ${count} workload API servers with objects`,
@@ -97,16 +97,16 @@ async function aCluster(name: string): Promise<Cluster> {
 
 /** Starts a process that gets an object from each server. `askAll` resolves with the rate, in servers per second. */
 function startClient(port: number) {
-  const child = fork(fileURLToPath(new URL('planes-client.ts', import.meta.url)))
+  const child = fork(fileURLToPath(new URL('workload-clusters-client.ts', import.meta.url)))
   return {
     async askAll(clusters: readonly Cluster[]): Promise<number> {
-      const planes = clusters.map(({ key, authority, admin }) => ({
+      const servers = clusters.map(({ key, authority, admin }) => ({
         servername: serverNameOf(key),
         authority: authority.certificate,
         admin,
       }))
       const replied = once(child, 'message')
-      child.send({ port, planes } satisfies ReadRequest)
+      child.send({ port, servers } satisfies ReadRequest)
       const [answer] = (await replied) as [Reply]
       if ('error' in answer) throw new Error(answer.error)
       return clusters.length / answer.seconds

@@ -2,12 +2,12 @@
 import type { CallObserver, HookTransport, RuntimeClient } from '@capstan/extension'
 import type { Client, Logger, Transport } from '@capstan/kube'
 import { admissionOf, createClient, seededRandom, silent, VirtualClock } from '@capstan/kube'
-import type { HookCall, Line, Plane, PlaneOptions, Stores } from '@capstan/lab'
+import type { HookCall, Line, ManagementCluster, ManagementClusterOptions, Stores } from '@capstan/lab'
 import {
   connectWorkload,
   coreControllers,
   createHooks,
-  createPlane,
+  createManagementCluster,
   createProviders,
   followStory,
   lineOf,
@@ -26,7 +26,7 @@ import { oldTwins, translateRequests, testContract } from './contract-twin.ts'
 import { realHost } from './real-host.ts'
 import { advance, type PendingWork, createTraffic, settle, type Traffic } from './settle.ts'
 
-export interface PlaneEnvOptions {
+export interface ManagementEnvOptions {
   /** Handlers of runtime hooks. Default: the extensions of ExtensionConfigs, over real sockets. */
   readonly runtime?: RuntimeClient
   /** Hooks that a provider of the test declares. */
@@ -43,11 +43,11 @@ export interface PlaneEnvOptions {
   readonly seed?: number
   readonly log?: Logger
   /** Transport of the controllers to the API server. Default: in-process. */
-  readonly reach?: PlaneOptions['reach']
+  readonly reach?: ManagementClusterOptions['reach']
 }
 
-export interface PlaneEnv {
-  readonly plane: Plane
+export interface ManagementEnv {
+  readonly management: ManagementCluster
   readonly client: Client
   readonly clock: VirtualClock
   readonly stores: Stores & { all(): readonly Store[] }
@@ -62,7 +62,7 @@ export interface PlaneEnv {
   close(): Promise<void>
 }
 
-export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
+export async function managementEnv(options: ManagementEnvOptions): Promise<ManagementEnv> {
   const clock = options.clock ?? new VirtualClock()
   const start = Date.UTC(2026, 0, 1)
   const stores = options.stores ?? memoryStores()
@@ -76,7 +76,7 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
   const report = (subject: string, text: string) =>
     void lines.push({ at: ((clock.now() - start) / 1000).toFixed(1).padStart(6), subject, text })
 
-  const planeOptions: PlaneOptions = {
+  const managementOptions: ManagementClusterOptions = {
     stores,
     clock,
     random,
@@ -94,13 +94,13 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
   }
   // As in `testEnv`, the variable selects a real server. It is not used with existing stores, whose objects a real server does not have.
   const kubeconfig = options.stores ? undefined : process.env.CAPSTAN_TEST_KUBECONFIG
-  const { plane, managers, isCaughtUp } = await (kubeconfig !== undefined
-    ? planeOnRealServer(kubeconfig, planeOptions, traffic)
+  const { management, managers, isCaughtUp } = await (kubeconfig !== undefined
+    ? onRealServer(kubeconfig, managementOptions, traffic)
     : testContract() === 'v1beta1'
-      ? planeWithOldContract(planeOptions)
-      : planeWithNewContract(planeOptions))
+      ? managementWithOldContract(managementOptions)
+      : managementWithNewContract(managementOptions))
   const storyAbort = new AbortController()
-  const storyEnd = followStory(plane.client, {
+  const storyEnd = followStory(management.client, {
     clock,
     random: seededRandom(2),
     signal: storyAbort.signal,
@@ -116,8 +116,8 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
   await settle(pendingWork)
 
   return {
-    plane,
-    client: plane.client,
+    management,
+    client: management.client,
     clock,
     stores,
     hooks,
@@ -131,25 +131,25 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
     report: (text, subject = '') => report(subject, text),
     async close() {
       storyAbort.abort()
-      await plane.close()
+      await management.close()
       await storyEnd
     },
   }
 }
 
-interface RunningPlane {
-  readonly plane: Plane
+interface RunningManagementCluster {
+  readonly management: ManagementCluster
   readonly managers: readonly Manager[]
   isCaughtUp?(): Promise<boolean>
 }
 
-async function planeWithNewContract(options: PlaneOptions): Promise<RunningPlane> {
-  const plane = await createPlane(options)
-  return { plane, managers: [plane.manager] }
+async function managementWithNewContract(options: ManagementClusterOptions): Promise<RunningManagementCluster> {
+  const management = await createManagementCluster(options)
+  return { management, managers: [management.manager] }
 }
 
 /** The same management cluster, with a local provider of contract v1beta1 in a manager of its own: core's client is not translated. */
-async function planeWithOldContract(options: PlaneOptions): Promise<RunningPlane> {
+async function managementWithOldContract(options: ManagementClusterOptions): Promise<RunningManagementCluster> {
   const { stores, clock, random, log, endpoint, reach } = options
   const local = oldTwins(localKinds)
   const kinds = [...coreKinds, ...local]
@@ -192,7 +192,7 @@ async function planeWithOldContract(options: PlaneOptions): Promise<RunningPlane
     controllers: localControllers({ workloads, endpoint, updates: hooks.runtime }),
   })
   await Promise.all([core.start(), provider.start()])
-  const plane: Plane = {
+  const management: ManagementCluster = {
     server,
     client: createClient(asProvider(server.transport({ agent: 'capstan' }))),
     manager: core,
@@ -203,11 +203,15 @@ async function planeWithOldContract(options: PlaneOptions): Promise<RunningPlane
       await server.close()
     },
   }
-  return { plane, managers: [core, provider] }
+  return { management, managers: [core, provider] }
 }
 
 /** The same management cluster on a real API server, with simulated workload clusters. */
-async function planeOnRealServer(kubeconfig: string, options: PlaneOptions, traffic: Traffic): Promise<RunningPlane> {
+async function onRealServer(
+  kubeconfig: string,
+  options: ManagementClusterOptions,
+  traffic: Traffic,
+): Promise<RunningManagementCluster> {
   const { clock, random, log } = options
   const host = await realHost({
     kubeconfig,
@@ -221,7 +225,7 @@ async function planeOnRealServer(kubeconfig: string, options: PlaneOptions, traf
   await host.installed?.()
   const manager = createManager({ client, clock, random, log, controllers })
   await manager.start()
-  const plane: Plane = {
+  const management: ManagementCluster = {
     server: host.server,
     client: host.client,
     manager,
@@ -232,7 +236,7 @@ async function planeOnRealServer(kubeconfig: string, options: PlaneOptions, traf
       await host.close()
     },
   }
-  return { plane, managers: [manager], isCaughtUp: () => host.isCaughtUp!([manager]) }
+  return { management, managers: [manager], isCaughtUp: () => host.isCaughtUp!([manager]) }
 }
 
 /**

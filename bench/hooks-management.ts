@@ -11,12 +11,12 @@ import {
   systemRandom as random,
 } from '@capstan/kube'
 import { issueCertificate, makeAuthority } from '@capstan/kube/node'
-import { createPlane, memoryStores } from '@capstan/lab'
+import { createManagementCluster, memoryStores } from '@capstan/lab'
 import { LocalCluster, LocalControlPlane } from '@capstan/local'
 import { createFrom } from '@capstan/testing'
 import { now } from './figure.ts'
 
-export interface HooksPlane {
+export interface HooksManagement {
   readonly client: Client
   /**
    * Times of events, by name. For a Cluster `c`: `Available c`, `gone c`, `waits for HOOK c`, `infrastructure c` (its LocalCluster exists) and
@@ -46,7 +46,7 @@ export class Moments {
   }
 }
 
-interface HooksPlaneOptions {
+interface HooksManagementOptions {
   readonly moments?: Moments
   readonly onCall?: CallObserver
   /** `namespaceSelector` of the ExtensionConfig; every namespace when absent. */
@@ -54,10 +54,10 @@ interface HooksPlaneOptions {
 }
 
 /** Resolves once the extension is discovered. Clusters must use the ClusterClass `bench`. */
-export async function startHooksPlane(
+export async function startHooksManagement(
   extension: Extension,
-  { moments = new Moments(), onCall, namespaceSelector = {} }: HooksPlaneOptions = {},
-): Promise<HooksPlane> {
+  { moments = new Moments(), onCall, namespaceSelector = {} }: HooksManagementOptions = {},
+): Promise<HooksManagement> {
   const authority = await makeAuthority(clock, { commonName: 'bench' })
   const serving = await issueCertificate(authority, clock, {
     commonName: extension.name,
@@ -65,7 +65,7 @@ export async function startHooksPlane(
     ipAddresses: ['127.0.0.1'],
   })
   const server = await listen(extensionServer(extension), serving)
-  const plane = await createPlane({
+  const management = await createManagementCluster({
     stores: memoryStores(),
     clock,
     random,
@@ -73,7 +73,7 @@ export async function startHooksPlane(
     endpoint: { host: '127.0.0.1', port: 6443 },
     ...(onCall ? { onCall } : {}),
   })
-  const { client } = plane
+  const { client } = management
   const stop = new AbortController()
   const follow = async <T extends KubeObject>(
     kind: Kind<T>,
@@ -113,7 +113,7 @@ export async function startHooksPlane(
     moments,
     async close() {
       stop.abort()
-      await plane.close()
+      await management.close()
       await server.close(0)
     },
   }

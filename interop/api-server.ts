@@ -1,6 +1,6 @@
 /**
- * The API server interface of the suites: `startRealPlane` starts kube-apiserver with etcd and kube-controller-manager,
- * `startCapstanPlane` starts `capstan apiserver`. Both get the same certificates, tokens, keys and flags.
+ * The API server interface of the suites: `startRealApiServer` starts kube-apiserver with etcd and kube-controller-manager,
+ * `startCapstanApiServer` starts `capstan apiserver`. Both get the same certificates, tokens, keys and flags.
  */
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -18,16 +18,16 @@ import {
 import { answers, type Program, type Programs, ready } from './programs.ts'
 
 /** A user with a token, in addition to the administrator. */
-export interface PlaneUser {
+export interface ApiServerUser {
   readonly name: string
   readonly groups?: readonly string[]
 }
 
-export interface PlaneOptions {
+export interface ApiServerOptions {
   /** Flags of kube-apiserver, `--name=value`. They override the default flags of this file. */
   readonly flags?: readonly string[]
   /** Users in addition to the administrator. They have only the permissions that RBAC gives them. */
-  readonly users?: readonly PlaneUser[]
+  readonly users?: readonly ApiServerUser[]
   /** Whether a write is acknowledged only when it is on disk. Default: no, because data of a test need not survive a power loss. */
   readonly durable?: boolean
   /** Called with progress messages while it starts. */
@@ -35,7 +35,7 @@ export interface PlaneOptions {
 }
 
 /** A running API server, and access to it. */
-export interface ServedPlane extends AsyncDisposable {
+export interface RunningApiServer extends AsyncDisposable {
   readonly name: 'capstan' | 'kubernetes'
   readonly url: string
   /** Path of the administrator's kubeconfig, with a client certificate. */
@@ -82,7 +82,7 @@ export interface Credentials {
 const adminName = 'kubernetes-admin'
 
 /** Creates certificates, keys and tokens of one server, as files in `folder`. */
-export async function makeCredentials(folder: string, users: readonly PlaneUser[] = []): Promise<Credentials> {
+export async function makeCredentials(folder: string, users: readonly ApiServerUser[] = []): Promise<Credentials> {
   const pki = join(folder, 'pki')
   mkdirSync(pki, { mode: 0o700 })
   const write = (name: string, text: string): string => {
@@ -151,7 +151,7 @@ export function withoutGiven(defaults: readonly string[], given: readonly string
 
 const flagName = (flag: string): string => flag.split('=', 1)[0]!
 
-export interface Serving extends Pick<ServedPlane, 'name' | 'url'> {
+export interface Serving extends Pick<RunningApiServer, 'name' | 'url'> {
   /** Time at which the first process started, by `performance.now()`. */
   readonly since: number
   /** Whether a new process can use the stored state of this server. */
@@ -164,7 +164,7 @@ export async function serve(
   programs: Programs,
   credentials: Credentials,
   { name, url, since, isDurable, start }: Serving,
-): Promise<ServedPlane> {
+): Promise<RunningApiServer> {
   const { close, ...access } = openAccess(credentials, url)
   const authorization = { headers: { authorization: `Bearer ${access.token}` } }
   const isReady = () => answers(`${url}/readyz`, { ca: access.ca, ...authorization })
@@ -194,7 +194,7 @@ export async function serve(
 function openAccess(
   { folder, authority, admin, tokens }: Credentials,
   url: string,
-): Pick<ServedPlane, 'kubeconfig' | 'token' | 'ca' | 'authority' | 'kubeconfigOf' | 'client'> & { close(): void } {
+): Pick<RunningApiServer, 'kubeconfig' | 'token' | 'ca' | 'authority' | 'kubeconfigOf' | 'client'> & { close(): void } {
   const ca = authority.certificate
   const accessOf = (user: string): ClusterAccess => {
     const token = tokens.get(user)

@@ -8,19 +8,19 @@ import { inParallel } from './figure.ts'
 
 export interface ReadRequest {
   readonly port: number
-  readonly planes: readonly { readonly servername: string; readonly authority: string; readonly admin: CertifiedKey }[]
+  readonly servers: readonly { readonly servername: string; readonly authority: string; readonly admin: CertifiedKey }[]
 }
 
 export type Reply = { readonly seconds: number } | { readonly error: string }
 
-process.on('message', ({ port, planes }: ReadRequest) => {
-  inParallel(planes.length, 8, (index) => get(port, planes[index]!)).then(
+process.on('message', ({ port, servers }: ReadRequest) => {
+  inParallel(servers.length, 8, (index) => get(port, servers[index]!)).then(
     (seconds) => process.send?.({ seconds } satisfies Reply),
     (err: Error) => process.send?.({ error: err.message } satisfies Reply),
   )
 })
 
-function get(port: number, { servername, authority, admin }: ReadRequest['planes'][number]): Promise<void> {
+function get(port: number, { servername, authority, admin }: ReadRequest['servers'][number]): Promise<void> {
   return new Promise((resolve, reject) => {
     const options = {
       host: '127.0.0.1',

@@ -2,21 +2,21 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { silent, systemClock, systemRandom } from '@capstan/kube'
-import { memoryStores, type Plane } from '@capstan/lab'
-import { servePlane } from '../packages/cli/src/serve-plane.ts'
+import { memoryStores, type ManagementCluster } from '@capstan/lab'
+import { serveManagementCluster } from '../packages/cli/src/serve-management-cluster.ts'
 
-interface ServedBenchPlane {
-  readonly plane: Plane
+interface ServedBenchManagement {
+  readonly management: ManagementCluster
   /** Path of the kubeconfig of its API server. */
   readonly kubeconfig: string
   close(): Promise<void>
 }
 
 /** Starts what `capstan up` starts, in this process and in memory, without a log. */
-export async function startBenchPlane(): Promise<ServedBenchPlane> {
+export async function startManagement(): Promise<ServedBenchManagement> {
   const folder = mkdtempSync(join(tmpdir(), 'capstan-bench-'))
   const kubeconfig = join(folder, 'kubeconfig')
-  const { plane, close } = await servePlane({
+  const { management, close } = await serveManagementCluster({
     stores: memoryStores(),
     clock: systemClock,
     random: systemRandom,
@@ -27,7 +27,7 @@ export async function startBenchPlane(): Promise<ServedBenchPlane> {
     kubeconfig,
   })
   return {
-    plane,
+    management,
     kubeconfig,
     async close() {
       await close()

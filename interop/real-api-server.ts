@@ -1,11 +1,11 @@
 /** Starts a real Kubernetes API server: etcd, kube-apiserver and kube-controller-manager as processes on loopback. */
 import { join } from 'node:path'
 import { ConfigMap, ServiceAccount } from '@capstan/kube'
-import { makeCredentials, type PlaneOptions, type ServedPlane, serve, serverFlags, withoutGiven } from './plane.ts'
+import { makeCredentials, type ApiServerOptions, type RunningApiServer, serve, serverFlags, withoutGiven } from './api-server.ts'
 import { answers, freePorts, Programs, ready } from './programs.ts'
 import { toolPaths } from './tools.ts'
 
-export interface RealPlaneOptions extends PlaneOptions {
+export interface RealApiServerOptions extends ApiServerOptions {
   /** Controllers of kube-controller-manager; if the list is empty, it is not started. Default: those that the embedded server has, too. */
   readonly controllers?: readonly string[]
 }
@@ -22,10 +22,10 @@ const serverControllers = [
 const controllerUser = { name: 'system:kube-controller-manager' }
 
 /** Builds the programs if necessary. Resolves when the API server is ready and the controllers have created the objects of namespace `default`. */
-export async function startRealPlane(options: RealPlaneOptions = {}): Promise<ServedPlane> {
+export async function startRealApiServer(options: RealApiServerOptions = {}): Promise<RunningApiServer> {
   const { flags = [], users = [], durable = false, progress = () => {}, controllers = serverControllers } = options
   const [etcd, apiserver, controllerManager] = await toolPaths('etcd', 'kube-apiserver', 'kube-controller-manager')
-  const programs = new Programs('real-plane')
+  const programs = new Programs('real-api-server')
   try {
     const { folder } = programs
     const credentials = await makeCredentials(folder, [...users, controllerUser])
@@ -63,7 +63,7 @@ export async function startRealPlane(options: RealPlaneOptions = {}): Promise<Se
       '--endpoint-reconciler-type=none',
       '--allow-privileged=true',
     ]
-    const plane = await serve(programs, credentials, {
+    const apiServer = await serve(programs, credentials, {
       name: 'kubernetes',
       url,
       since: started,
@@ -80,7 +80,7 @@ export async function startRealPlane(options: RealPlaneOptions = {}): Promise<Se
         'controller-manager',
         controllerManager,
         [
-          `--kubeconfig=${plane.kubeconfigOf(controllerUser.name)}`,
+          `--kubeconfig=${apiServer.kubeconfigOf(controllerUser.name)}`,
           '--bind-address=127.0.0.1',
           `--secure-port=${managerPort}`,
           `--tls-cert-file=${files.serving}`,
@@ -93,10 +93,10 @@ export async function startRealPlane(options: RealPlaneOptions = {}): Promise<Se
         ],
         { disposable: true },
       )
-      const client = plane.client()
+      const client = apiServer.client()
       const key = { namespace: 'default' }
       await ready(manager, async () => {
-        await answers(`https://127.0.0.1:${managerPort}/healthz`, { ca: plane.ca })
+        await answers(`https://127.0.0.1:${managerPort}/healthz`, { ca: apiServer.ca })
         if (controllers.includes('serviceaccount-controller')) await client.get(ServiceAccount, { ...key, name: 'default' })
         if (controllers.includes('root-ca-certificate-publisher-controller'))
           await client.get(ConfigMap, { ...key, name: 'kube-root-ca.crt' })
@@ -104,7 +104,7 @@ export async function startRealPlane(options: RealPlaneOptions = {}): Promise<Se
       })
       progress(`kube-controller-manager ready, everything after ${since(started)}`)
     }
-    return plane
+    return apiServer
   } catch (err) {
     await programs[Symbol.asyncDispose]()
     throw err

@@ -4,24 +4,24 @@
  */
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { makeCredentials, type PlaneOptions, type ServedPlane, serve, serverFlags, withoutGiven } from './plane.ts'
+import { makeCredentials, type ApiServerOptions, type RunningApiServer, serve, serverFlags, withoutGiven } from './api-server.ts'
 import { freePorts, Programs } from './programs.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-export interface CapstanPlaneOptions extends PlaneOptions {
+export interface CapstanApiServerOptions extends ApiServerOptions {
   /** Controllers to run, by the names of kube-controller-manager. Default: all. */
   readonly controllers?: readonly string[]
 }
 
-export async function startCapstanPlane(options: CapstanPlaneOptions = {}): Promise<ServedPlane> {
+export async function startCapstanApiServer(options: CapstanApiServerOptions = {}): Promise<RunningApiServer> {
   const { flags = [], users = [], durable = false, progress = () => {}, controllers = ['*'] } = options
-  const programs = new Programs('plane')
+  const programs = new Programs('capstan-api-server')
   try {
     const { folder } = programs
     const credentials = await makeCredentials(folder, users)
     const [port = 0] = await freePorts(1)
-    const plane = await serve(programs, credentials, {
+    const apiServer = await serve(programs, credentials, {
       name: 'capstan',
       url: `https://127.0.0.1:${port}`,
       since: performance.now(),
@@ -43,8 +43,8 @@ export async function startCapstanPlane(options: CapstanPlaneOptions = {}): Prom
           { cwd: root },
         ),
     })
-    progress(`capstan apiserver ready after ${plane.readyAfter.toFixed(1)} s`)
-    return plane
+    progress(`capstan apiserver ready after ${apiServer.readyAfter.toFixed(1)} s`)
+    return apiServer
   } catch (err) {
     await programs[Symbol.asyncDispose]()
     throw err

@@ -5,12 +5,12 @@ import type { Hook } from '@capstan/api'
 import type { Clock, Logger, Random } from '@capstan/kube'
 import { seconds, StatusError } from '@capstan/kube'
 import type { CallObserver, HookTransport } from '@capstan/extension'
-import type { HookCall, Plane, Stores } from '@capstan/lab'
-import { createPlane } from '@capstan/lab'
+import type { HookCall, ManagementCluster, Stores } from '@capstan/lab'
+import { createManagementCluster } from '@capstan/lab'
 import { openAccess, writeKubeconfig } from './access.ts'
 import { listenOnSamePort } from './same-port.ts'
 
-export interface ServePlaneOptions {
+export interface ServeManagementClusterOptions {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
@@ -31,8 +31,8 @@ export interface ServePlaneOptions {
   readonly providerHooks?: readonly Hook[]
 }
 
-export interface ServedPlane {
-  readonly plane: Plane
+export interface ServedManagementCluster {
+  readonly management: ManagementCluster
   readonly url: string
   close(): Promise<void>
 }
@@ -45,28 +45,28 @@ const UsualPort = 6443
 const GraceOfRequests = seconds(1)
 
 /** Starts the servers. @throws Error naming the port when it is in use */
-export async function servePlane(options: ServePlaneOptions): Promise<ServedPlane> {
+export async function serveManagementCluster(options: ServeManagementClusterOptions): Promise<ServedManagementCluster> {
   const { clock, random, log, stores } = options
   const access = await openAccess(clock, options.pki, {
     ip: ['127.0.0.1', '::1'],
     dns: ['localhost', 'kubernetes', 'kubernetes.default.svc'],
   })
-  let plane: Plane | undefined
+  let management: ManagementCluster | undefined
   const byCertificate = authenticator()
   // The listener is started first, because the kubeconfigs of workload clusters contain its port.
   let handler: HttpHandler = () => Promise.reject(new StatusError('ServiceUnavailable', 'the API server is starting'))
-  const management: Endpoint = {
+  const managementEndpoint: Endpoint = {
     handler: (request, identity) => handler(request, identity),
-    authenticate: (credentials) => (plane ? plane.server.authenticate : byCertificate)(credentials),
+    authenticate: (credentials) => (management ? management.server.authenticate : byCertificate)(credentials),
     serving: access.server,
     clientCA: access.authority.certificate,
   }
-  const planes = (servername: string | undefined) =>
-    servername === undefined ? management : (plane?.workloads.endpointFor(servername) ?? management)
+  const endpointFor = (servername: string | undefined) =>
+    servername === undefined ? managementEndpoint : (management?.workloads.endpointFor(servername) ?? managementEndpoint)
   const samePort = { requested: options.port, file: options.portFile, usual: UsualPort, flag: '--port' }
-  const listener = await listenOnSamePort({ host, endpointFor: planes, clock, log }, samePort)
+  const listener = await listenOnSamePort({ host, endpointFor, clock, log }, samePort)
   try {
-    plane = await createPlane({
+    management = await createManagementCluster({
       stores,
       clock,
       random,
@@ -77,17 +77,17 @@ export async function servePlane(options: ServePlaneOptions): Promise<ServedPlan
       ...(options.onCall ? { onCall: options.onCall } : {}),
       ...(options.providerHooks ? { providerHooks: options.providerHooks } : {}),
     })
-    const { engine, issuer, store } = plane.server
+    const { engine, issuer, store } = management.server
     handler = createHandler({ engine, issuer, clock, log, checks: [storeCheck(store)] })
     await writeKubeconfig(options.kubeconfig, listener.url, access)
   } catch (err) {
     await listener.close(0)
-    await plane?.close()
+    await management?.close()
     throw err
   }
-  const running = plane
+  const running = management
   return {
-    plane: running,
+    management: running,
     url: listener.url,
     async close() {
       await listener.close(GraceOfRequests)
