@@ -12,7 +12,7 @@ import {
 } from '@capstan/extension'
 import { createClient, seededRandom, silent, type Transport, VirtualClock } from '@capstan/kube'
 import { type MetricObject, Registry } from 'prom-client'
-import { requestCounter } from '../packages/cli/src/manager-metrics.ts'
+import { requestCounter } from '../packages/cli/src/manager/metrics.ts'
 import { warning } from './gen-pages.ts'
 
 export async function metricsPage(): Promise<string> {

@@ -8,7 +8,7 @@ import { examine, type Examination } from '../doctor/examine.ts'
 import { ExitCodes, type Io } from '../io.ts'
 import { type AccessFlags, managementAccess, withAccess } from '../management-access.ts'
 import { table } from '../output/table.ts'
-import { providerNames } from '../provider-names.ts'
+import { providerNames } from '../manager/provider-names.ts'
 
 interface Options extends AccessFlags {
   readonly providers: ProviderName[]

@@ -16,11 +16,11 @@ import {
   type LeaderElectionFlags,
   rejectBesideUpstream,
   withLeaderElection,
-} from '../leader-election.ts'
+} from '../manager/leader-election.ts'
 import { createLogger, type LoggingFormat } from '../logger.ts'
 import { type AccessFlags, managementAccess, withAccess } from '../management-access.ts'
-import { type EndpointFlags, serveEndpoints, tlsVersion, withEndpoints } from '../manager-endpoints.ts'
-import { limitRate } from '../limit-rate.ts'
+import { type EndpointFlags, serveEndpoints, tlsVersion, withEndpoints } from '../manager/endpoints.ts'
+import { limitRate } from '../manager/limit-rate.ts'
 import {
   logLevelOf,
   rateOf,
@@ -31,7 +31,7 @@ import {
   watchLimits,
   withTuning,
   withWatchLimits,
-} from '../manager-flags.ts'
+} from '../manager/flags.ts'
 import {
   removeManagerWebhooks,
   removeStaleWebhooks,
@@ -39,14 +39,14 @@ import {
   wantsWebhooks,
   type WebhookFlags,
   withWebhooks,
-} from '../manager-webhooks.ts'
-import { webhookReader } from '../webhook-reader.ts'
-import { registerProcessMetrics, requestCounter } from '../manager-metrics.ts'
+} from '../manager/webhooks.ts'
+import { webhookReader } from '../manager/webhook-reader.ts'
+import { registerProcessMetrics, requestCounter } from '../manager/metrics.ts'
 import type { LogLevel } from '../logger.ts'
-import { awaitKinds } from '../missing-kinds.ts'
-import { providerNames } from '../provider-names.ts'
+import { awaitKinds } from '../manager/missing-kinds.ts'
+import { providerNames } from '../manager/provider-names.ts'
 import { loadProviderHooks, type ProviderHooksOptions, withProviderHooks } from '../provider-hooks.ts'
-import { rejectUnchecked } from '../server-checks.ts'
+import { rejectUnchecked } from '../manager/server-checks.ts'
 import { listenOnSamePort } from '../same-port.ts'
 import { portOption } from '../port-option.ts'
 import { host } from '../serve-management-cluster.ts'

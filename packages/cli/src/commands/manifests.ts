@@ -12,7 +12,7 @@ import {
   releaseMetadata,
 } from '../manifests/components.ts'
 import { providerNames } from '../manifests/names.ts'
-import { shardCount } from '../leader-election.ts'
+import { shardCount } from '../manager/leader-election.ts'
 import { versions } from '../versions.ts'
 
 interface Options {

@@ -12,7 +12,7 @@ import {
   seconds,
 } from '@capstan/kube'
 import { createProviders, lateDefaults, memoryStores, providerAdmission } from '@capstan/lab'
-import { rejectBesideUpstream } from '../leader-election.ts'
+import { rejectBesideUpstream } from '../manager/leader-election.ts'
 
 export interface OwnCoreOptions {
   readonly client: Client

@@ -21,8 +21,8 @@ import {
 import { type ProviderName, providerKinds } from '@capstan/lab'
 import { webhookConfiguration } from '../manifests/names.ts'
 import { leaderElectionRules, managerRules } from '../manifests/roles.ts'
-import { conversionFailure, probe } from '../server-checks.ts'
-import { whyUnanswered } from '../webhook-answers.ts'
+import { conversionFailure, probe } from '../manager/server-checks.ts'
+import { whyUnanswered } from '../manager/webhook-answers.ts'
 
 /** `error`: a manager cannot work. `warning`: it may fail later. */
 export type Severity = 'error' | 'warning'

@@ -33,7 +33,7 @@ import {
 } from '@capstan/testing'
 import { setImmediate } from 'node:timers/promises'
 import { expect } from 'vitest'
-import { watchLimits } from '../../../cli/src/manager-flags.ts'
+import { watchLimits } from '../../../cli/src/manager/flags.ts'
 import { components } from '../../../cli/src/manifests/components.ts'
 import { testRule } from './rule-test.suite.ts'
 

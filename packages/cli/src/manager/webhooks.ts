@@ -17,9 +17,9 @@ import type { Admission, Client, Clock, DeclaredKind, Logger, ObjectKey, Reader,
 import { messageOf, orAbsent, resourceName, seconds, ValidatingWebhookConfiguration } from '@capstan/kube'
 import { type ProviderName, providerKinds } from '@capstan/lab'
 import { InvalidArgumentError, Option, type Command } from 'commander'
-import { UsageError } from './io.ts'
-import { conversionByService, webhookConfiguration } from './manifests/names.ts'
-import { portOption } from './port-option.ts'
+import { UsageError } from '../io.ts'
+import { conversionByService, webhookConfiguration } from '../manifests/names.ts'
+import { portOption } from '../port-option.ts'
 import { whyUnanswered } from './webhook-answers.ts'
 import { keepSharedCertificate } from './webhook-secret.ts'
 

@@ -12,7 +12,7 @@ import {
 } from '@capstan/kube'
 import type { ProviderName } from '@capstan/lab'
 import { LocalControlPlane } from '@capstan/local'
-import { UsageError } from './io.ts'
+import { UsageError } from '../io.ts'
 
 interface Probe {
   readonly kind: DeclaredKind

@@ -115,7 +115,7 @@ export function startCommand(command: string, folder: string, more: NodeJS.Proce
   }
 }
 
-const root = fileURLToPath(new URL('../../..', import.meta.url))
+const root = fileURLToPath(new URL('../../../..', import.meta.url))
 
 /** Returns the programs that are not installed on the machine. */
 export const missingPrograms = (names: readonly string[]): string[] =>

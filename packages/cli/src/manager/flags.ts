@@ -2,8 +2,8 @@
 import { WatchLabel } from '@capstan/api'
 import type { Controller, ManagerOptions } from '@capstan/controller'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { duration } from './commands/apiserver-flags.ts'
-import type { LogLevel } from './logger.ts'
+import { duration } from '../commands/apiserver-flags.ts'
+import type { LogLevel } from '../logger.ts'
 import type { Rate } from './limit-rate.ts'
 
 export interface WatchFlags {

@@ -5,7 +5,7 @@ import { AccessReviewer, diagnostics, type DiagnosticsServer, type Manager, serv
 import { keepOwnCertificate, listen, type Listening } from '@capstan/extension'
 import type { Client, Clock, Logger } from '@capstan/kube'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { portOption } from './port-option.ts'
+import { portOption } from '../port-option.ts'
 
 export interface EndpointFlags {
   readonly healthAddr?: Address

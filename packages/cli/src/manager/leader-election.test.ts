@@ -13,7 +13,7 @@ import {
 } from '@capstan/kube'
 import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { runToEnd, start, type Started } from './test-io.ts'
+import { runToEnd, start, type Started } from '../test-io.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'capstan-leader-'))
 const kubeconfig = join(folder, 'kubeconfig')

@@ -22,9 +22,9 @@ import { providerAdmission, providerKinds, type ProviderName } from '@capstan/la
 import { localKinds } from '@capstan/local'
 import { expect, test } from 'vitest'
 import { connect } from 'node:tls'
-import { removeManagerWebhooks, removeStaleWebhooks, serveWebhooks } from './manager-webhooks.ts'
-import { components } from './manifests/components.ts'
-import { webhookConfiguration } from './manifests/names.ts'
+import { removeManagerWebhooks, removeStaleWebhooks, serveWebhooks } from './webhooks.ts'
+import { components } from '../manifests/components.ts'
+import { webhookConfiguration } from '../manifests/names.ts'
 
 const clock = new VirtualClock()
 const newServer = () => createApiServer({ store: memoryStore(), clock, random: seededRandom(1), log: silent })

@@ -20,8 +20,8 @@ import {
 } from '@capstan/kube'
 import type { ProviderName } from '@capstan/lab'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { duration } from './commands/apiserver-flags.ts'
-import { UsageError } from './io.ts'
+import { duration } from '../commands/apiserver-flags.ts'
+import { UsageError } from '../io.ts'
 
 /** Upstream's Lease, so that its core manager and ours exclude each other. */
 const CoreLease = 'controller-leader-election-capi'

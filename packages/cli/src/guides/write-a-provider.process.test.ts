@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
 import { guideSteps, type RunningCommand, startCommand, withoutNumbers } from './test-guide.ts'
-import { manifestJudge } from './test-manifests.ts'
+import { manifestJudge } from '../test-manifests.ts'
 
-const root = fileURLToPath(new URL('../../..', import.meta.url))
+const root = fileURLToPath(new URL('../../../..', import.meta.url))
 const temporary = mkdtempSync(join(tmpdir(), 'capstan-provider-'))
 const project = join(temporary, 'acme')
 const running: ChildProcess[] = []

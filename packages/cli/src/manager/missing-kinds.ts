@@ -1,7 +1,7 @@
 /** Waits for kinds that the controllers read and that another manager installs, such as core's kinds for the local provider. */
 import type { Controller } from '@capstan/controller'
 import { type Client, type Clock, isReason, type Kind, type Logger, resourceName, seconds, sleep } from '@capstan/kube'
-import { UsageError } from './io.ts'
+import { UsageError } from '../io.ts'
 
 /** Time to wait for the kinds of another manager, which may start at the same time. */
 const TimeLimit = seconds(60)

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
-import { registerProcessMetrics, requestCounter } from './manager-metrics.ts'
+import { registerProcessMetrics, requestCounter } from './metrics.ts'
 
 test('requests are counted by code, method and host, also before a registry exists', async () => {
   const requests = requestCounter('https://10.0.0.1:6443')

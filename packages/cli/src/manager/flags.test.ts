@@ -4,17 +4,9 @@ import { type KubeObject, seededRandom, silent, systemClock } from '@capstan/kub
 import { createProviders, memoryStores } from '@capstan/lab'
 import { Command } from 'commander'
 import { expect, test } from 'vitest'
-import { managerCommand } from './commands/manager.ts'
-import {
-  logLevelOf,
-  rateOf,
-  rejectedManagerFlags,
-  tunedControllers,
-  type TuningFlags,
-  watchLimits,
-  withTuning,
-} from './manager-flags.ts'
-import { runToEnd } from './test-io.ts'
+import { managerCommand } from '../commands/manager.ts'
+import { logLevelOf, rateOf, rejectedManagerFlags, tunedControllers, type TuningFlags, watchLimits, withTuning } from './flags.ts'
+import { runToEnd } from '../test-io.ts'
 
 /** Flags of upstream's core manager v1.14, as its --help lists them. */
 const upstream = `
