@@ -274,10 +274,6 @@ export const drainCases: Cases = {
   }),
   'drain-label-unknown': drained({ pods: [pod('a', labelled({ 'cluster.x-k8s.io/drain': 'perhaps' }))] }),
   'drain-grace-period': drained({ pods: [withGrace('a'), withGrace('b')] }),
-  'drain-finished-pod': drained({
-    pods: [pod('a', { metadata: { ...owned('DaemonSet'), labels: { 'cluster.x-k8s.io/drain': 'wait-completed' } } })],
-    before: finishedPod,
-  }),
   'drain-wait-finished-pod': drained({
     pods: [pod('a', labelled({ 'cluster.x-k8s.io/drain': 'wait-completed' }))],
     before: finishedPod,

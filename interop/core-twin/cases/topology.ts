@@ -445,11 +445,6 @@ const templateDeleted: Case = async (twin) => {
   await twin.settle('a template of the class is deleted')
 }
 
-const longNames: Case = async (twin) => {
-  const name = 'a-worker-with-a-name-that-is-longer-than-the-others-of-it'
-  await created(twin, {}, { workers: [worker(name)] })
-}
-
 const upgradeRejected: Case = async (twin) => {
   await created(twin)
   await twin.behave({ controlPlane: silent })
@@ -686,7 +681,6 @@ export const topologyCases: Cases = {
   'topology-variables-change': variablesChange,
   'topology-class-paused': pausedClass,
   'topology-template-deleted': templateDeleted,
-  'topology-long-names': longNames,
   'topology-version-taken-back': upgradeRejected,
   'topology-patch-order': cluster(
     patched(
