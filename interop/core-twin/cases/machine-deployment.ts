@@ -284,14 +284,6 @@ const selectorChanged: Case = async (twin) => {
   await twin.settle('another selector')
 }
 
-const longName: Case = async (twin) => {
-  const name = 'a-name-with-exactly-sixty-three-characters-which-is-a-very-long'
-  await readyCluster(twin)
-  await workerTemplates(twin)
-  await twin.create(MachineDeployment, machineDeployment(name))
-  await twin.settle('one Machine')
-}
-
 const templateDeleted: Case = async (twin) => {
   await readyCluster(twin)
   await workerTemplates(twin)
@@ -373,7 +365,6 @@ export const machineDeploymentCases: Cases = {
   'machinedeployment-scaled-in-rollout': scaledInRollout,
   'machinedeployment-paused-by-annotation': pausedByAnnotation,
   'machinedeployment-selector-changed': selectorChanged,
-  'machinedeployment-long-name': longName,
   'machinedeployment-template-deleted': templateDeleted,
   'machinedeployment-rollout-in-future': changes({ replicas: 1 }, [
     'in the future',

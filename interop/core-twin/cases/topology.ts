@@ -682,22 +682,6 @@ export const topologyCases: Cases = {
   'topology-class-paused': pausedClass,
   'topology-template-deleted': templateDeleted,
   'topology-version-taken-back': upgradeRejected,
-  'topology-patch-order': cluster(
-    patched(
-      patch('first', toControlPlane(set('text', { value: 'first' }), set('object', { value: { a: 1, b: [1, 2] } }))),
-      patch('second', toControlPlane(set('text', { value: 'second' }), set('object/b/0', { value: 9 }))),
-      patch('metadata', [
-        {
-          selector: selector('StubMachineTemplate', { machineDeploymentClass: { names: ['worker'] } }),
-          jsonPatches: [
-            { op: 'add', path: '/metadata/labels', value: { patched: 'yes' } },
-            { op: 'add', path: '/spec/template/metadata/annotations', value: { patched: 'yes' } },
-          ],
-        },
-      ]),
-    ),
-    inZone('a'),
-  ),
   'topology-patch-enabled-by-nonsense': cluster(
     patched(
       patch('text', toControlPlane(set('a', { value: 1 })), { enabledIf: 'perhaps' }),
