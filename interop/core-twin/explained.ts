@@ -141,7 +141,13 @@ export const explained: readonly Explained[] = [
       (ours === undefined
         ? /\(combined from similar events\)/.test(path)
         : theirs === undefined && / Topology(Create|Update) of topology\/cluster-controller: (Created|Updated) /.test(path)),
-    cases: ['topology-upgrade-three-workers', 'topology-upgrade-concurrency', 'topology-upgrade-hold', 'topology-upgrade-defer'],
+    cases: [
+      'topology-upgrade-three-workers',
+      'topology-upgrade-concurrency',
+      'topology-upgrade-hold',
+      'topology-upgrade-defer',
+      'topology-upgrade-and-change',
+    ],
   },
   {
     what: 'Clusters whose topology has not been generated',

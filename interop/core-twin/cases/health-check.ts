@@ -198,15 +198,6 @@ const twoChecks: Case = async (twin) => {
   await twin.settle('a Node is not ready')
 }
 
-const deletedMachine: Case = async (twin) => {
-  await checked(twin, { remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 0 } } }, 2)
-  await twin.patch(stub.machine, ([first]) => first, { metadata: { finalizers: ['twin.capstan.dev/hold'] } })
-  await twin.delete(Machine, (machines) => machines.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))[0])
-  await twin.settle('a Machine is being deleted')
-  await nodesReport(twin, 'False', 3)
-  await twin.settle('all Nodes are not ready')
-}
-
 /** Machines that no MachineSet owns. */
 const standAlone: Case = async (twin) => {
   await readyCluster(twin)
@@ -278,7 +269,6 @@ export const healthCheckCases: Cases = {
   'healthcheck-of-deployment-percent': ofDeployment('50%'),
   'healthcheck-no-cluster': noCluster,
   'healthcheck-two-checks': twoChecks,
-  'healthcheck-deleted-machine': deletedMachine,
   'healthcheck-stand-alone-machines': standAlone,
   'healthcheck-marked-and-unmarked': remediationReset,
   'healthcheck-preflight-fails': preflightFails,
