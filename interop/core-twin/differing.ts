@@ -7,8 +7,6 @@ export const differing: { readonly [name: string]: string } = {
     'Capstan marks a MachineDeployment again that a user has taken out of the topology by its label; upstream creates another one',
   'topology-template-deleted':
     'Capstan watches templates, and reports a deleted one in RefVersionsUpToDate of the ClusterClass; upstream does so at its next reconcile',
-  'healthcheck-infrastructure-not-ready':
-    'upstream checks Machines while the infrastructure of their Cluster is not ready; not investigated yet',
   'cluster-machines-as-control-plane':
     'upstream reports an internal error in ControlPlaneAvailable of a Cluster whose control plane consists of Machines',
   'topology-deployment-deleted-behind':

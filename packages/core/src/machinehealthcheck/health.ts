@@ -43,7 +43,7 @@ const HealthCheckSucceeded = MachineConditions.HealthCheckSucceeded
 const legacyType = HealthCheckSucceeded.type
 
 export function healthOf(target: Target, healthCheck: MachineHealthCheck, cluster: Cluster, now: number): Health {
-  const { machine, node } = target
+  const { machine } = target
   if (machine.metadata.annotations?.[RemediateMachineAnnotation] !== undefined) {
     const message = 'Health check failed: marked for remediation via cluster.x-k8s.io/remediate-machine annotation'
     const legacyMessage = 'Marked for remediation via remediate-machine annotation'
@@ -53,7 +53,8 @@ export function healthOf(target: Target, healthCheck: MachineHealthCheck, cluste
       legacy: legacyFalse(legacyType, 'HasRemediateMachineAnnotation', 'Warning', legacyMessage),
     }
   }
-  if (!isEvaluated(machine, cluster)) return { kind: 'unknown' }
+  // Upstream: a Machine whose health is not evaluated counts as healthy when it has a Node.
+  if (!isEvaluated(machine, cluster)) return healthyWithNode(target)
 
   const ofMachine = conditionProblems('Machine', healthCheck.spec.checks?.unhealthyMachineConditions, now, (type) =>
     getCondition(machine, type),
@@ -64,6 +65,10 @@ export function healthOf(target: Target, healthCheck: MachineHealthCheck, cluste
 
   const after = Math.min(ofMachine.after, ofNode.after)
   if (after !== Infinity) return { kind: 'pending', after }
+  return healthyWithNode(target)
+}
+
+function healthyWithNode({ machine, node }: Target): Health {
   if (isDeleting(machine) || node.state !== 'found') return { kind: 'unknown' }
   return { kind: 'healthy', condition: HealthCheckSucceeded.true('HealthCheckSucceeded'), legacy: legacyTrue(legacyType) }
 }

@@ -1,0 +1,44 @@
+import type { Cluster, Machine, MachineHealthCheck } from '@capstan/api'
+import type { Node } from '@capstan/kube'
+import { expect, test } from 'vitest'
+import { healthOf, type Target } from './health.ts'
+
+const condition = (type: string, status: string) => ({ type, status, reason: 'x', lastTransitionTime: '2026-01-01T00:00:00Z' })
+const clusterWith = (isProvisioned: boolean): Cluster =>
+  ({
+    status: {
+      conditions: [
+        condition('ControlPlaneInitialized', 'True'),
+        condition('InfrastructureReady', isProvisioned ? 'True' : 'False'),
+      ],
+    },
+  }) as never
+const healthCheck = {
+  spec: { checks: { unhealthyNodeConditions: [{ type: 'Ready', status: 'False', timeoutSeconds: 0 }] } },
+} as MachineHealthCheck
+const machine = { metadata: { name: 'm' }, status: { nodeRef: { name: 'n' } } } as Machine
+const withNode: Target = {
+  machine,
+  node: { state: 'found', node: { status: { conditions: [condition('Ready', 'False')] } } as Node },
+}
+
+/** Upstream: needsRemediation skips all checks, and healthCheckTargets counts a Machine with a Node as healthy. */
+test.each([
+  ['is unhealthy by the condition of its Node when the infrastructure is ready', true, withNode, 'unhealthy'],
+  ['is healthy while the infrastructure of its Cluster is not ready', false, withNode, 'healthy'],
+  [
+    'has no known health without a Node while the infrastructure is not ready',
+    false,
+    { machine, node: { state: 'none' } },
+    'unknown',
+  ],
+  [
+    'has no known health while it is deleted',
+    false,
+    { ...withNode, machine: { ...machine, metadata: { ...machine.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } } },
+    'unknown',
+  ],
+] as const)('a Machine %s', (_, isProvisioned, target, kind) => {
+  const health = healthOf(target as Target, healthCheck, clusterWith(isProvisioned), Date.parse('2026-01-02T00:00:00Z'))
+  expect(health.kind).toBe(kind)
+})
