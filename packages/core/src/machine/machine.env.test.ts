@@ -12,7 +12,7 @@ import {
   StatusError,
   type Transport,
 } from '@capstan/kube'
-import { aCondition, aMachine, type CoreEnv, conditionText, coreEnv, DevConfig, DevMachine } from '@capstan/testing'
+import { aCondition, aMachine, type CoreEnv, conditionText, coreEnv, DevConfig, DevControlPlane, DevMachine } from '@capstan/testing'
 import { afterEach, expect, test } from 'vitest'
 
 let env: CoreEnv
@@ -338,6 +338,8 @@ test('a Machine reports that core cannot read the control plane to decide about 
   await env.provisionCluster()
   await env.provisionMachine('m1')
   fails = true
+  // An object that is not in the cache is read from the API server.
+  await env.client.delete(DevControlPlane, { namespace: 'default', name: 'demo' })
   await env.client.delete(Machine, { namespace: 'default', name: 'm1' })
   await env.settle()
   expect(conditionText(await env.get(Machine, 'm1'), 'Deleting')).toBe(
