@@ -6,9 +6,7 @@ export const differing: { readonly [name: string]: string } = {
   'topology-deployment-disowned':
     'Capstan marks a MachineDeployment again that a user has taken out of the topology by its label; upstream creates another one',
   'topology-template-deleted':
-    'Capstan watches templates, and reports a deleted one in RefVersionsUpToDate of the ClusterClass; upstream does so at its next reconcile',
-  'cluster-machines-as-control-plane':
-    'upstream reports an internal error in ControlPlaneAvailable of a Cluster whose control plane consists of Machines',
+    'Capstan reconciles a ClusterClass when one of its templates is deleted, and reports that in RefVersionsUpToDate; upstream does so at its next reconcile',
   'topology-deployment-deleted-behind':
-    'the error for a deleted template of a MachineDeployment has another text than upstream, and upstream creates the health check again',
+    'upstream creates the health check of a deleted MachineDeployment again before it reads the deleted template',
 }

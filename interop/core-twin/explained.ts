@@ -18,6 +18,13 @@ export interface Explained {
 /** The first field that an error names, without indexes and keys of lists. */
 const fieldOf = (message: string): string | undefined => / is invalid: \[?([\w.]+)/.exec(message)?.[1]
 
+/** Whether a difference follows from a control plane of stand-alone Machines that counts as initialized and available. */
+const isOfStandAloneMachines = ({ object, path }: Difference): boolean =>
+  object === 'Events'
+    ? / ControlPlaneInitialized of cluster-controller: /.test(path)
+    : object.startsWith('Cluster ') &&
+      /conditions\[(ControlPlane)?Available\]|initialization\.controlPlaneInitialized|managed by core Update status/.test(path)
+
 /** Whether Capstan's schema rejects the same field as a webhook of upstream. */
 function isOfTheSchema(theirs: string, ours: string): boolean {
   const field = fieldOf(ours)
@@ -70,14 +77,15 @@ export const explained: readonly Explained[] = [
       (object.startsWith('ClusterResourceSet ') && /(^| \.)status\.observedGeneration$/.test(path) && theirs === undefined),
   },
   {
-    what: 'Missing control plane',
+    what: 'Missing control plane, and one without provider',
     reason:
-      'upstream checks whether the infrastructure cluster exists, instead of the control plane, and reports an internal error',
-    seen: 'the condition `ControlPlaneInitialized` of a Cluster names the missing control plane',
-    matches: ({ object, path, theirs }) =>
-      object.startsWith('Cluster ') &&
-      /conditions\[ControlPlaneInitialized\]\.(message|reason)$/.test(path) &&
-      (theirs === 'InternalError' || theirs === 'Please check controller logs for errors'),
+      'upstream checks whether the infrastructure cluster exists, instead of the control plane, and reports an internal error. It also does so for a control plane of stand-alone Machines, and does not record in the status that it is initialized',
+    seen: 'the condition `ControlPlaneInitialized` of a Cluster names the missing control plane. A Cluster with stand-alone control plane Machines becomes `Available`, has `status.initialization.controlPlaneInitialized` and the event `ControlPlaneInitialized`',
+    matches: (difference, name) =>
+      (difference.object.startsWith('Cluster ') &&
+        /conditions\[ControlPlaneInitialized\]\.(message|reason)$/.test(difference.path) &&
+        (difference.theirs === 'InternalError' || difference.theirs === 'Please check controller logs for errors')) ||
+      (name === 'cluster-machines-as-control-plane' && isOfStandAloneMachines(difference)),
   },
   {
     what: 'Writes with a stale cache',

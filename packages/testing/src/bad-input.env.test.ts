@@ -164,7 +164,7 @@ describe('a Cluster', () => {
     })
     expect(await reconciled()).toBe(
       'False ReconcileFailed: error reading the ClusterClass: failed to get infrastructure machine template for ClusterClass default/demo, MachineDeployment class "worker": ' +
-        'failed to retrieve LocalMachineTemplate default/demo-worker: LocalMachineTemplate.infrastructure.capstan.dev "demo-worker" not found',
+        'failed to retrieve LocalMachineTemplate default/demo-worker: failed to retrieve LocalMachineTemplate default/demo-worker: LocalMachineTemplate.infrastructure.capstan.dev "demo-worker" not found',
     )
   })
 

@@ -12,7 +12,16 @@ import {
   StatusError,
   type Transport,
 } from '@capstan/kube'
-import { aCondition, aMachine, type CoreEnv, conditionText, coreEnv, DevConfig, DevControlPlane, DevMachine } from '@capstan/testing'
+import {
+  aCondition,
+  aMachine,
+  type CoreEnv,
+  conditionText,
+  coreEnv,
+  DevConfig,
+  DevControlPlane,
+  DevMachine,
+} from '@capstan/testing'
 import { afterEach, expect, test } from 'vitest'
 
 let env: CoreEnv

@@ -9,7 +9,7 @@ import type {
 } from '@capstan/api'
 import { ClusterClass, ClusterClassConditions } from '@capstan/api'
 import type { ReconcileContext } from '@capstan/controller'
-import { CustomResourceDefinition, getCondition, isFalse, keyText, orAbsent } from '@capstan/kube'
+import { CustomResourceDefinition, getCondition, isFalse, keyText, type Kind, type ObjectKey, orAbsent } from '@capstan/kube'
 import { externalKindOf } from '../external/contract-version.ts'
 import type { External, TemplateRef } from '../external/get.ts'
 import { classKeyOf, concernedClusters } from './indexes.ts'
@@ -157,6 +157,11 @@ async function observeTemplate(ref: TemplateRef, namespace: string, context: Rec
   const key = { namespace, name: ref.name }
   const object = cache.peek(found.kind, key) ?? (await orAbsent(client.get(found.kind, key, { signal })))
   if (object) return { ...found, object }
-  const missing = `${ref.kind}.${found.kind.group} "${ref.name}" not found`
-  throw new NotReadyYet(`failed to retrieve ${ref.kind} ${keyText(key)}: ${missing}`)
+  throw new NotReadyYet(cannotRetrieve(found.kind, key))
+}
+
+/** Error text for a referenced object that does not exist. Upstream: getReference and external.Get both add where they failed. */
+export function cannotRetrieve({ kind, group }: Pick<Kind, 'kind' | 'group'>, key: ObjectKey): string {
+  const problem = `failed to retrieve ${kind} ${keyText(key)}`
+  return `${problem}: ${problem}: ${kind}.${group} "${key.name}" not found`
 }

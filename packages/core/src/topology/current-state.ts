@@ -22,10 +22,11 @@ import {
   type KubeObject,
   labelSelector,
   orAbsent,
+  withErrorContext,
 } from '@capstan/kube'
 import { type ExternalKind, externalKind } from '../external/contract-version.ts'
 import { type ContractRef, contractRefOf, type External } from '../external/get.ts'
-import type { Blueprint } from './blueprint.ts'
+import { type Blueprint, cannotRetrieve } from './blueprint.ts'
 import { observeHealthCheck } from './health-checks.ts'
 import { concernedClusters, isOfOtherVersion } from './indexes.ts'
 
@@ -83,19 +84,22 @@ export async function observeCurrentState(
 async function observeInfrastructureCluster(cluster: Cluster, blueprint: Blueprint, context: ReconcileContext) {
   const ref = cluster.spec.infrastructureRef
   if (!ref) return undefined
-  return assertOwned(await observe(ref, kindOfClone(blueprint.infrastructureCluster), cluster, context), cluster)
+  return observeOwned(ref, kindOfClone(blueprint.infrastructureCluster), ofCluster(ref, cluster), context)
 }
 
 async function observeControlPlane(cluster: Cluster, { controlPlane }: Blueprint, context: ReconcileContext) {
   const ref = cluster.spec.controlPlaneRef
   if (!ref) return undefined
-  const object = assertOwned(await observe(ref, kindOfClone(controlPlane.template), cluster, context), cluster)
+  const object = await observeOwned(ref, kindOfClone(controlPlane.template), ofCluster(ref, cluster), context)
   const healthCheck = observeHealthCheck(object.object, context)
   if (!controlPlane.machineTemplate) return { ...object, machineTemplate: undefined, healthCheck }
   const machineRef = readField(object.object, ControlPlaneContract.machineInfrastructureRef, object.contract)
   if (!machineRef) return { ...object, machineTemplate: undefined, healthCheck }
   const templateRef = 'apiGroup' in machineRef ? machineRef : contractRefOf(machineRef)
-  const machineTemplate = assertOwned(await observe(templateRef, controlPlane.machineTemplate, cluster, context), cluster)
+  const from = describe(object.object)
+  const problem = `failed to get InfrastructureMachineTemplate for ${from}`
+  const reference = { namespace: cluster.metadata.namespace!, from, problem }
+  const machineTemplate = await observeOwned(templateRef, controlPlane.machineTemplate, reference, context)
   return { ...object, machineTemplate, healthCheck }
 }
 
@@ -157,10 +161,17 @@ async function observeMachinePool(
   const kindOfPart = (template: External | undefined) => template && kindOfClone(template)
   return {
     object,
-    bootstrap: assertOwned(await observe(bootstrap.configRef, kindOfPart(poolBlueprint?.bootstrap), cluster, context), cluster),
-    infrastructure: assertOwned(
-      await observe(infrastructureRef, kindOfPart(poolBlueprint?.infrastructure), cluster, context),
-      cluster,
+    bootstrap: await observeOwned(
+      bootstrap.configRef,
+      kindOfPart(poolBlueprint?.bootstrap),
+      ofWorkers('Bootstrap', object),
+      context,
+    ),
+    infrastructure: await observeOwned(
+      infrastructureRef,
+      kindOfPart(poolBlueprint?.infrastructure),
+      ofWorkers('Infrastructure', object),
+      context,
     ),
     upgrading,
   }
@@ -188,8 +199,13 @@ async function observeMachineDeployment(
   if (!bootstrap.configRef) throw new Error(`${describe(object)} has no spec.template.spec.bootstrap.configRef`)
   return {
     object,
-    bootstrap: assertOwned(await observe(bootstrap.configRef, deploymentBlueprint?.bootstrap, cluster, context), cluster),
-    infrastructure: assertOwned(await observe(infrastructureRef, deploymentBlueprint?.infrastructure, cluster, context), cluster),
+    bootstrap: await observeOwned(bootstrap.configRef, deploymentBlueprint?.bootstrap, ofWorkers('Bootstrap', object), context),
+    infrastructure: await observeOwned(
+      infrastructureRef,
+      deploymentBlueprint?.infrastructure,
+      ofWorkers('Infrastructure', object),
+      context,
+    ),
     healthCheck,
     upgrading,
   }
@@ -207,11 +223,47 @@ async function isUpgradingMachines({ metadata, spec }: MachineDeployment, { cach
 
 const kindOfClone = (template: External): ExternalKind => ({ contract: template.contract, kind: clonedKind(template.kind) })
 
+/** Where a reference stands, for errors. */
+interface Reference {
+  readonly namespace: string
+  /** The object that has the reference. */
+  readonly from: string
+  /** Begins the error when the object cannot be read. */
+  readonly problem: string
+}
+
+const ofCluster = ({ kind, name }: ContractRef, cluster: Cluster): Reference => {
+  const namespace = cluster.metadata.namespace!
+  return {
+    namespace,
+    from: `Cluster ${keyText(keyOf(cluster))}`,
+    problem: `failed to read ${kind} ${keyText({ namespace, name })}`,
+  }
+}
+
+const ofWorkers = (part: 'Bootstrap' | 'Infrastructure', workers: MachineDeployment | MachinePool): Reference => ({
+  namespace: workers.metadata.namespace!,
+  from: describe(workers),
+  problem: `${describe(workers)} ${part} reference could not be retrieved`,
+})
+
+/** Reads an object that must belong to the topology. */
+async function observeOwned(
+  ref: ContractRef,
+  kindOfClass: ExternalKind | undefined,
+  { namespace, from, problem }: Reference,
+  context: ReconcileContext,
+): Promise<External> {
+  const external = await withErrorContext(problem, () => observe(ref, kindOfClass, namespace, context))
+  if (external.object.metadata.labels?.[ClusterTopologyOwnedLabel] !== undefined) return external
+  throw new Error(`${describe(external.object)} referenced from ${from} is not topology owned`)
+}
+
 /** Reads an object in the version that the class uses for its kind, else in the preferred version of its CustomResourceDefinition. */
 async function observe(
   ref: ContractRef,
   kindOfClass: ExternalKind | undefined,
-  cluster: Cluster,
+  namespace: string,
   context: ReconcileContext,
 ): Promise<External> {
   const { cache, client, signal } = context
@@ -219,15 +271,10 @@ async function observe(
   const matches = kindOfClass?.kind.group === ref.apiGroup && kindOfClass.kind.kind === ref.kind
   const kindOfRef = matches ? { contract: kindOfClass.contract, kind: kindOfClass.kind } : await externalKind(cache, ref)
   await context.watch(kindOfRef.kind, concernedClusters)
-  const key = { namespace: cluster.metadata.namespace!, name: ref.name }
+  const key = { namespace, name: ref.name }
   const object = cache.peek(kindOfRef.kind, key) ?? (await orAbsent(client.get(kindOfRef.kind, key, { signal })))
-  if (!object) throw new Error(`failed to read ${ref.kind} ${keyText(key)}: ${ref.kind}.${ref.apiGroup} "${ref.name}" not found`)
+  if (!object) throw new Error(cannotRetrieve(kindOfRef.kind, key))
   return { ...kindOfRef, object }
-}
-
-function assertOwned(external: External, cluster: Cluster): External {
-  if (external.object.metadata.labels?.[ClusterTopologyOwnedLabel] !== undefined) return external
-  throw new Error(`${describe(external.object)} referenced from Cluster ${keyText(keyOf(cluster))} is not topology owned`)
 }
 
 const describe = (object: KubeObject): string => `${object.kind} ${keyText(keyOf(object))}`

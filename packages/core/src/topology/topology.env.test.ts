@@ -463,7 +463,7 @@ describe('reports why an object cannot be created, and creates it later', () => 
     await createCluster(world)
     expect(await world.reconciled()).toBe(
       'False ReconcileFailed: error reading the ClusterClass: failed to get infrastructure cluster template for ClusterClass default/quick: ' +
-        'failed to retrieve DevClusterTemplate default/quick: DevClusterTemplate.infra.example.com "quick" not found',
+        'failed to retrieve DevClusterTemplate default/quick: failed to retrieve DevClusterTemplate default/quick: DevClusterTemplate.infra.example.com "quick" not found',
     )
     await world.create(DevClusterTemplate, 'quick', { spec: { template: { spec: {} } } })
     await world.settle()
