@@ -51,6 +51,15 @@ const isOfOtherWebhook = (theirs: string, ours: string): boolean =>
   theirs !== ours &&
   theirs.replace('webhook "default.cluster.cluster.x-k8s.io"', 'webhook "validation.cluster.cluster.x-k8s.io"') === ours
 
+/** Cases in which a Cluster has ten events of one reason. */
+const hasManyEvents: ReadonlySet<string> = new Set([
+  'topology-upgrade-three-workers',
+  'topology-upgrade-concurrency',
+  'topology-upgrade-hold',
+  'topology-upgrade-defer',
+  'topology-upgrade-and-change',
+])
+
 export const explained: readonly Explained[] = [
   {
     what: 'Field manager of updates',
@@ -90,13 +99,14 @@ export const explained: readonly Explained[] = [
   {
     what: 'Writes with a stale cache',
     reason:
-      'upstream updates a MachineSet that it has just deleted, and compares a MachineDeployment with an outdated one from its cache, for example before a new revision. Capstan waits until its cache contains its own writes',
-    seen: 'no event `FailedUpdate` with `Operation cannot be fulfilled` or `no new finalizers can be added` on MachineDeployments, and no event `TopologyUpdate` of a MachineDeployment for an update that changes nothing',
-    matches: ({ object, path, theirs, ours }) =>
-      object === 'Events' &&
-      ours === undefined &&
-      (/ Warning FailedUpdate .*(Operation cannot be fulfilled|no new finalizers can be added)/.test(path) ||
-        theirs === RecordedWithoutChange),
+      'upstream updates a MachineSet that it has just deleted, creates the MachineHealthCheck of a deleted MachineDeployment again, and compares a MachineDeployment with an outdated one from its cache, for example before a new revision. Capstan waits until its cache contains its own writes',
+    seen: 'no MachineHealthCheck of a MachineDeployment that a user has deleted stays; no event `FailedUpdate` with `Operation cannot be fulfilled` or `no new finalizers can be added` on MachineDeployments, and no event `TopologyUpdate` of a MachineDeployment for an update that changes nothing',
+    matches: ({ object, path, theirs, ours }, name) =>
+      (name === 'topology-deployment-deleted-behind' && object.startsWith('MachineHealthCheck ') && ours === undefined) ||
+      (object === 'Events' &&
+        ours === undefined &&
+        (/ Warning FailedUpdate .*(Operation cannot be fulfilled|no new finalizers can be added)/.test(path) ||
+          theirs === RecordedWithoutChange)),
   },
   {
     what: 'Values that the schema rejects',
@@ -109,19 +119,14 @@ export const explained: readonly Explained[] = [
   {
     what: 'No shim for new topologies',
     reason:
-      'upstream creates a Secret as temporary owner of the objects of a new Cluster, and then updates these objects once more (ADR 6)',
-    seen: 'no Secret `<cluster>-shim`, and no event `TopologyUpdate` of infrastructure and control plane right after their creation',
-    matches: ({ object, path, ours }) =>
-      object === 'Events' &&
-      ours === undefined &&
-      /TopologyUpdate of topology\/cluster-controller: Updated Stub(Cluster|ControlPlane) "[^"]*"$/.test(path),
-  },
-  {
-    what: 'Events of short phases',
-    reason:
-      'phases of a new Cluster can change faster than it is reconciled; a phase that ends before the next reconcile has no event',
-    seen: 'events `Pending` and `Provisioning` of Clusters may be missing',
-    matches: ({ object, path }) => object === 'Events' && /Normal (Pending|Provisioning) of cluster-controller/.test(path),
+      'upstream creates a Secret as temporary owner of the objects of a new Cluster, and then updates these objects once more (ADR 6). Capstan computes the names of objects of a topology from their purpose, so that it finds them again after a crash',
+    seen: 'no Secret `<cluster>-shim`, and no event `TopologyUpdate` of infrastructure and control plane right after their creation. A MachineDeployment whose label `topology.cluster.x-k8s.io/owned` was removed gets it again; upstream creates a second one',
+    matches: ({ object, path, ours }, name) =>
+      ours === undefined && object === 'Events'
+        ? /TopologyUpdate of topology\/cluster-controller: Updated Stub(Cluster|ControlPlane) "[^"]*"$/.test(path)
+        : name === 'topology-deployment-disowned' &&
+          ((ours === undefined && object.endsWith(' (2)')) ||
+            (object.startsWith('Cluster ') && /^status\.workers\..*eplicas$/.test(path))),
   },
   {
     what: 'Records that upstream does not write',
@@ -140,22 +145,25 @@ export const explained: readonly Explained[] = [
         /^metadata\.managedFields\[(core|twin) Update\] \.metadata\.annotations$/.test(path)),
   },
   {
-    what: 'Similar events',
+    what: 'Events of short phases, and similar events',
     reason:
-      "upstream's library counts the events of one object and reason, and combines them from the tenth on, even if their texts differ",
-    seen: 'each event has its own text, where that of upstream begins with `(combined from similar events)`',
-    matches: ({ object, path, theirs, ours }) =>
+      "phases of a new Cluster can change faster than it is reconciled; a phase that ends before the next reconcile has no event. Upstream's library counts the events of one object and reason, and combines them from the tenth on, even if their texts differ",
+    seen: 'events `Pending` and `Provisioning` of Clusters may be missing. Each event has its own text, where that of upstream begins with `(combined from similar events)`',
+    matches: ({ object, path, theirs, ours }, name) =>
       object === 'Events' &&
-      (ours === undefined
-        ? /\(combined from similar events\)/.test(path)
-        : theirs === undefined && / Topology(Create|Update) of topology\/cluster-controller: (Created|Updated) /.test(path)),
-    cases: [
-      'topology-upgrade-three-workers',
-      'topology-upgrade-concurrency',
-      'topology-upgrade-hold',
-      'topology-upgrade-defer',
-      'topology-upgrade-and-change',
-    ],
+      (/Normal (Pending|Provisioning) of cluster-controller/.test(path) ||
+        (hasManyEvents.has(name) &&
+          (ours === undefined
+            ? /\(combined from similar events\)/.test(path)
+            : theirs === undefined &&
+              / Topology(Create|Update) of topology\/cluster-controller: (Created|Updated) /.test(path)))),
+  },
+  {
+    what: 'Deleted templates of a ClusterClass',
+    reason: 'upstream does not watch templates: it reports a deleted one when it reconciles the class for another reason',
+    seen: 'the condition `RefVersionsUpToDate` of a ClusterClass becomes Unknown as soon as one of its templates is deleted',
+    matches: ({ object, path }) => object.startsWith('ClusterClass ') && /conditions\[RefVersionsUpToDate\]/.test(path),
+    cases: ['topology-template-deleted'],
   },
   {
     what: 'Clusters whose topology has not been generated',
