@@ -15,11 +15,11 @@ const root = mkdtempSync(join(tmpdir(), 'capstan-backup-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 const clock = new VirtualClock()
 let count = 0
-let [folder, file, other] = ['', '', '']
+let [folder, file, otherFolder] = ['', '', '']
 let stores: DurableStores
 beforeEach(async () => {
   const base = join(root, String(count++))
-  ;[folder, file, other] = [`${base}-data`, `${base}.backup`, `${base}-other`]
+  ;[folder, file, otherFolder] = [`${base}-data`, `${base}.backup`, `${base}-other`]
   stores = await openDurable(folder, { clock, checkpointAfter: 3000 })
   const [main, workload] = [await stores.store('main'), await stores.store('workload/a/b')]
   for (let i = 0; i < 30; i++) await put(main, at(`o${i % 5}`), { turn: String(i), padding: 'x'.repeat(200) })
@@ -28,7 +28,7 @@ beforeEach(async () => {
 afterEach(() => stores.close())
 
 const restore = (options: { force?: boolean; bumpRevision?: number } = {}) =>
-  restoreBackup({ folder: other, file, clock, ...options })
+  restoreBackup({ folder: otherFolder, file, clock, ...options })
 
 describe('a backup', () => {
   test('of a folder that is in use has all acknowledged writes, and only its owner can read it', async () => {
@@ -76,7 +76,7 @@ describe('a backup', () => {
       const { stores: saved } = await backUp({ folder, file, clock })
       expect(saved.find(({ name }) => name === 'main')!.revision).toBeGreaterThanOrEqual(before)
       await restore({ force: true })
-      const restored = await openDurable(other, { clock })
+      const restored = await openDurable(otherFolder, { clock })
       const [first, second] = ['first', 'second'].map((name) => turnOf(restored, name))
       const ahead = (await first)! - (await second)!
       expect([0, 1]).toContain(ahead)
@@ -155,7 +155,7 @@ describe('a backup', () => {
   })
 
   test('cannot be made of another folder than a data folder, and the error names the path', async () => {
-    await expect(backUp({ folder: other, file, clock })).rejects.toThrow(`There is no state in data folder ${other}`)
+    await expect(backUp({ folder: otherFolder, file, clock })).rejects.toThrow(`There is no state in data folder ${otherFolder}`)
   })
 })
 
@@ -164,7 +164,7 @@ describe('a restore', () => {
     await backUp({ folder, file, clock })
     await put(await stores.store('main'), at('later'))
     await restore()
-    const restored = await openDurable(other, { clock })
+    const restored = await openDurable(otherFolder, { clock })
     const main = await restored.store('main')
     const before = await stores.store('main')
     expect(main.list('configmaps')).toEqual(before.list('configmaps').filter(({ metadata }) => metadata.name !== 'later'))
@@ -177,7 +177,7 @@ describe('a restore', () => {
   test('continues with the revisions of the backup when bumpRevision is 0', async () => {
     await backUp({ folder, file, clock })
     await restore({ bumpRevision: 0 })
-    const restored = await openDurable(other, { clock })
+    const restored = await openDurable(otherFolder, { clock })
     expect((await restored.store('main')).revision).toBe(30)
     await restored.close()
     await restore({ bumpRevision: 2 ** 53, force: true }).catch((err: Error) => expect(err.message).toContain('is too large'))
@@ -185,12 +185,12 @@ describe('a restore', () => {
 
   test('replaces existing data only with force', async () => {
     await backUp({ folder, file, clock })
-    await (await openDurable(other, { clock })).close()
+    await (await openDurable(otherFolder, { clock })).close()
     await expect(restore()).rejects.toThrow(
-      `Data folder ${other} holds data already: nothing has been changed. --force replaces it`,
+      `Data folder ${otherFolder} holds data already: nothing has been changed. --force replaces it`,
     )
     await restore({ force: true })
-    const restored = await openDurable(other, { clock })
+    const restored = await openDurable(otherFolder, { clock })
     expect((await restored.store('main')).count('configmaps')).toBe(5)
     await restored.close()
   })
@@ -198,14 +198,14 @@ describe('a restore', () => {
   test('replaces a folder that is damaged', async () => {
     await backUp({ folder, file, clock })
     await restore()
-    writeFileSync(`${other}/state/acknowledged`, '')
-    await expect(openDurable(other, { clock })).rejects.toThrow(
-      `Cannot open data folder ${other}: ${other}/state/acknowledged is damaged at byte 0: its checksum does not match. ` +
+    writeFileSync(`${otherFolder}/state/acknowledged`, '')
+    await expect(openDurable(otherFolder, { clock })).rejects.toThrow(
+      `Cannot open data folder ${otherFolder}: ${otherFolder}/state/acknowledged is damaged at byte 0: its checksum does not match. ` +
         'Acknowledged writes may be lost: restore a backup with `capstan restore FILE --data DIR --force`, ' +
         'or keep what can be read with `capstan backup FILE --salvage --data DIR`',
     )
     await restore({ force: true })
-    await (await openDurable(other, { clock })).close()
+    await (await openDurable(otherFolder, { clock })).close()
   })
 
   test('rejects a folder that is in use', async () => {
@@ -219,7 +219,7 @@ describe('a restore', () => {
     copyFileSync(file, `${file}.whole`)
     writeFileSync(file, readFileSync(file).subarray(0, 500))
     await expect(restore({ force: true })).rejects.toThrow(`${file} is damaged at byte 500: it ends too early`)
-    await (await openDurable(other, { clock })).close()
+    await (await openDurable(otherFolder, { clock })).close()
   })
 })
 

@@ -80,10 +80,10 @@ export class ChangeWindow {
     return this.#elapsed
   }
 
-  since(revision: number, resource: string, most?: number): Since {
+  since(revision: number, resource: string, limit?: number): Since {
     this.#forget(this.#now())
     if (revision < this.#floor) return { kind: 'expired', oldest: this.#floor + 1 }
-    return { kind: 'changes', changes: this.#byResource.get(resource)?.after(revision, revisionOf, most) ?? [] }
+    return { kind: 'changes', changes: this.#byResource.get(resource)?.after(revision, revisionOf, limit) ?? [] }
   }
 }
 
@@ -115,8 +115,8 @@ class Queue<T> {
     return item
   }
 
-  /** Returns the first `most` items after `place`. `placeOf` returns the place of an item; items are sorted by it. */
-  after(lastKey: number, keyOf: (item: T) => number, most = Infinity): T[] {
+  /** Returns the first `limit` items whose key is higher than `lastKey`. `keyOf` returns the key by which the items are sorted. */
+  after(lastKey: number, keyOf: (item: T) => number, limit = Infinity): T[] {
     let low = this.#head
     let high = this.#items.length
     while (low < high) {
@@ -124,7 +124,7 @@ class Queue<T> {
       if (keyOf(this.#items[middle]!) <= lastKey) low = middle + 1
       else high = middle
     }
-    return this.#items.slice(low, low + most)
+    return this.#items.slice(low, low + limit)
   }
 }
 

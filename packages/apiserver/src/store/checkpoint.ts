@@ -150,8 +150,8 @@ function readStore(snapshots: Snapshots, [head, ...lines]: readonly Line[], enco
   }
 }
 
-function sumOf(images: Iterable<Snapshot>): number {
+function sumOf(snapshots: Iterable<Snapshot>): number {
   let sum = 0
-  for (const { objects } of images) sum += objects.size
+  for (const { objects } of snapshots) sum += objects.size
   return sum
 }

@@ -119,8 +119,8 @@ export class CoreStore implements Store {
     })
   }
 
-  since(revision: number, resource: string, most?: number): Since {
-    return this.#window.since(revision, resource, most)
+  since(revision: number, resource: string, limit?: number): Since {
+    return this.#window.since(revision, resource, limit)
   }
 
   subscribe(resource: string | undefined, listener: (change: Change) => void): () => void {

@@ -49,7 +49,7 @@ export async function crashRounds({ folder, rounds, random, isEnough }: CrashOpt
   /** All acknowledged writes, oldest first. */
   const all: Acknowledged[] = []
   const mistakes: string[] = []
-  let [round, early, expired, count] = [0, 0, 0, 0]
+  let [round, early, expired, acknowledgedCount] = [0, 0, 0, 0]
   for (; round < rounds && !isEnough?.(); round++) {
     const knownRevision = all[Math.max(0, all.length - 1 - Math.floor(random.next() * 300))]?.revision ?? 0
     const { found, acknowledged } = await runWriter(folder, knownRevision, random)
@@ -68,10 +68,10 @@ export async function crashRounds({ folder, rounds, random, isEnough }: CrashOpt
       last.set(write.name, write)
       all.push(write)
     }
-    count += acknowledged.length
+    acknowledgedCount += acknowledged.length
     all.splice(0, all.length - 1000)
   }
-  return { rounds: round, acknowledged: count, early, expired, mistakes }
+  return { rounds: round, acknowledged: acknowledgedCount, early, expired, mistakes }
 }
 
 /** Starts a writer and kills it with SIGKILL. */
@@ -88,8 +88,8 @@ async function runWriter(
     { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, NODE_COMPILE_CACHE: `${folder}.compiled` } },
   )
   const exited = once(writer, 'exit')
-  // One in ten is killed while it starts or opens the folder, or shortly after.
-  const early = random.next() < 0.1 ? setTimeout(() => writer.kill('SIGKILL'), random.next() * 400) : undefined
+  // One writer in ten is killed while it starts or opens the folder, or shortly after.
+  const earlyKill = random.next() < 0.1 ? setTimeout(() => writer.kill('SIGKILL'), random.next() * 400) : undefined
   let remainingWrites = 1 + Math.floor(random.next() * 150)
   let found: Found | undefined
   const acknowledged: Acknowledged[] = []
@@ -101,7 +101,7 @@ async function runWriter(
       if (--remainingWrites === 0) writer.kill('SIGKILL')
     }
   }
-  clearTimeout(early)
+  clearTimeout(earlyKill)
   const [code] = (await exited) as [number | null]
   if (code !== null) throw new Error(`the writer ended with ${code} by itself`)
   return { found, acknowledged }

@@ -32,7 +32,7 @@ describe('the durable store', () => {
   describe.each([
     ['with plain objects', {}],
     ['with packed objects', { encode: packedObjects(1) }],
-  ])('%s', (_, how) => {
+  ])('%s', (_, encodingOptions) => {
     let stores: DurableStores | undefined
     let opened = 0
     afterEach(async () => {
@@ -40,7 +40,7 @@ describe('the durable store', () => {
       stores = undefined
     })
     storeSuite(async (options) => {
-      stores ??= await openDurable(newFolder(), { clock, ...how })
+      stores ??= await openDurable(newFolder(), { clock, ...encodingOptions })
       return stores.store(`store ${opened++}`, options)
     })
   })

@@ -9,8 +9,8 @@ const FormatName = 'format'
 const LeftBehind = /^(CURRENT|LOG|LOG\.old|MANIFEST-\d+|\d+\.(log|ldb))$/
 
 /**
- * `old`: the folder has a state, and its format file must be written; undefined: the folder is new. @throws Error when this version cannot
- * read the format
+ * Reads the format of a folder. `old`: the folder has a state, and its format file must be written; undefined: the folder is new. @throws
+ * Error when this version cannot read the format
  */
 export async function readFormat(files: Files, folder: string): Promise<'current' | 'old' | undefined> {
   const names = await files.list(folder)

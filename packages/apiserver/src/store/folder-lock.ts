@@ -2,7 +2,7 @@
  * Locks a data folder for one process. Node has no file locks, but SQLite, which is part of Node, takes one. The kernel releases it when the
  * process ends in any way. The lock is a transaction on an empty file that never ends and never writes.
  *
- * Closing a file releases all locks that the process has on it, so no other code may open this one.
+ * Closing a file releases all locks that the process has on it, so no other code may open the lock file.
  */
 import { truncateSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'

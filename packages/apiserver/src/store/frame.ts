@@ -67,8 +67,8 @@ function contentLength(bytes: Buffer, at: number): number | undefined {
 }
 
 /**
- * Classifies an unreadable frame. It is torn when it is the last one, and either the file ends before it does or one of its sectors holds
- * only zeros. In every other case it was written completely, and is damaged.
+ * Classifies an unreadable frame. It is torn when it is the last frame, and either the file ends before the frame does or a sector of the
+ * frame contains only zeros. In every other case it was written completely, and is damaged.
  */
 function endingAt(bytes: Buffer, at: number, number: number, misplaced: Frame | undefined): Ending {
   if (misplaced) return { kind: 'damaged', at, why: `frame ${misplaced.number} is where frame ${number} belongs` }

@@ -186,17 +186,17 @@ export class Journal {
       previousEnd: this.#end.offset,
       number: this.#next,
     })
-    const before = this.#log
+    const previousLog = this.#log
     this.#log = begun.file
     this.#end = { generation, offset: begun.size }
     this.#next++
-    await before.close().catch(() => {})
+    await previousLog.close().catch(() => {})
     // A failed checkpoint is harmless: without it, the earlier logs are kept.
     const snapshots = storeSnapshots(this.#snapshots)
     const header: CheckpointHeader = { capstan: 'checkpoint', format: Format, time: clock.now() }
-    const earlier = this.#checkpointing
+    const earlierCheckpoint = this.#checkpointing
     this.#checkpointing = (async () => {
-      await earlier
+      await earlierCheckpoint
       let size = 0
       const path = `${this.#folder}/${checkpointName(generation)}`
       await writeWhole(files, path, async (file) => {
@@ -215,10 +215,10 @@ export class Journal {
     // After a loss of power, the commit marker must not point to a log that was removed.
     await this.#marker.sync()
     const { logs, checkpoints } = await generationsIn(files, this.#folder)
-    const keep = checkpoints.findLast((generation) => generation < newest) ?? 1
+    const oldestKept = checkpoints.findLast((generation) => generation < newest) ?? 1
     for (const generation of checkpoints)
-      if (generation < keep) await files.remove(`${this.#folder}/${checkpointName(generation)}`)
-    for (const generation of logs) if (generation < keep) await files.remove(`${this.#folder}/${logName(generation)}`)
+      if (generation < oldestKept) await files.remove(`${this.#folder}/${checkpointName(generation)}`)
+    for (const generation of logs) if (generation < oldestKept) await files.remove(`${this.#folder}/${logName(generation)}`)
   }
 
   #fail(cause: unknown, rejected: readonly Waiting[]): void {

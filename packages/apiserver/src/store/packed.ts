@@ -1,6 +1,6 @@
 /**
  * Two encodings of stored objects. Plain objects, frozen and shared, suit a server whose controllers run in the same process. Packed
- * objects are kept as JSON: they take a third of the memory, for a server whose clients all use sockets, and mostly want JSON.
+ * objects are stored as JSON: they take a third of the memory, for a server whose clients all use sockets, and mostly want JSON.
  *
  * All readers share one packed object as long as it is stored. It has the same members as a plain object. The members are parsed at the first
  * read, and cached while they are used.
@@ -25,13 +25,13 @@ export function packedObjects(unpacked = 512): ObjectEncoding {
     const members = membersOf(object)
     if (!members) return freeze(object)
     const packed = Object.freeze(new Packed(members, text, freeze(object), newest) as object as KubeObject)
-    if (hasLongInteger(text)) exact.add(packed)
+    if (hasLongInteger(text)) withLongIntegers.add(packed)
     return packed
   }
 }
 
 /** Packed objects that may contain integers beyond the precision of doubles. All others are parsed without a search for such integers. */
-const exact = new WeakSet<object>()
+const withLongIntegers = new WeakSet<object>()
 
 /** Returns the object as JSON; for packed objects it is not encoded again. */
 export const jsonOf = (object: object): string => Packed.textOf(object) ?? writeJSON(object)
@@ -46,7 +46,7 @@ export const isPacked = (object: object): boolean => Packed.textOf(object) !== u
 export const inMemory = (object: object): object | undefined => (isPacked(object) ? Packed.unpackedOf(object) : object)
 
 /** Base class that adds private fields to an existing object. */
-const Given = function Given(object: object) {
+const ExistingObject = function ExistingObject(object: object) {
   return object
 } as unknown as new (
   object: object,
@@ -58,7 +58,7 @@ type Members = Readonly<Record<string, unknown>>
  * State of a packed object; its members are getters, so that it looks like a plain object. There are tens of thousands of them, so each
  * further field counts.
  */
-class Packed extends Given {
+class Packed extends ExistingObject {
   readonly #text: string
   /** The unpacked members; or, while they are not unpacked, the cache to put them in when one is read. */
   #inside: Members | UnpackedCache
@@ -82,7 +82,7 @@ class Packed extends Given {
     if (!(#text in object)) return undefined
     if (object.#inside instanceof UnpackedCache) {
       const cache = object.#inside
-      object.#inside = freeze((exact.has(object) ? readJSON(object.#text) : JSON.parse(object.#text)) as Members)
+      object.#inside = freeze((withLongIntegers.has(object) ? readJSON(object.#text) : JSON.parse(object.#text)) as Members)
       cache.add(object)
     }
     return object.#inside[key]
@@ -93,7 +93,7 @@ class Packed extends Given {
   }
 }
 
-/** Unpacked objects. The newest replaces the oldest, which moves to `next` when it is read again. */
+/** A ring of unpacked objects. A new entry evicts the oldest one, which enters the cache `next` when it is read again. */
 class UnpackedCache {
   readonly #ring: (object | undefined)[]
   readonly #next: UnpackedCache
@@ -115,13 +115,13 @@ class UnpackedCache {
 /** More top-level members than any kind has: an object with more is not packed. */
 const MostMembers = 16
 
-/** Returns an object with the members of another; each but its type is unpacked when read. */
+/** Returns an object with the members of `object`: getters that unpack them, except apiVersion and kind. */
 function membersOf(object: object): object | undefined {
   const keys = Object.keys(object).filter((key) => (object as Members)[key] !== undefined)
   if (keys.length > MostMembers) return undefined
   const members: Record<string, unknown> = {}
   for (const key of keys) {
-    // Every request reads these.
+    // Every request reads these two members.
     if (key === 'apiVersion' || key === 'kind') {
       members[key] = sharedType((object as Members)[key])
       continue

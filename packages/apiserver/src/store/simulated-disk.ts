@@ -34,7 +34,7 @@ export class SimulatedDisk implements Files {
   failing: (step: string, path: string) => void = () => {}
   /** Number of steps so far. */
   steps = 0
-  /** Handles of earlier processes are invalid. */
+  /** Number of restarts. File handles that were opened before the last one are invalid. */
   #life = 0
 
   constructor(random: Random) {
@@ -56,8 +56,8 @@ export class SimulatedDisk implements Files {
     this.#life++
     if (after === 'crash') return
     // Name changes reach the disk in order, so only the last ones may be missing.
-    const arrived = Math.floor(this.#random.next() * (this.#pending.length + 1))
-    for (const naming of this.#pending.slice(0, arrived)) naming(this.#durable)
+    const durableCount = Math.floor(this.#random.next() * (this.#pending.length + 1))
+    for (const naming of this.#pending.slice(0, durableCount)) naming(this.#durable)
     this.#pending = []
     for (const file of new Set(this.#durable.values())) {
       for (const change of file.pending) this.#arriveInPart(file, change)
@@ -70,7 +70,8 @@ export class SimulatedDisk implements Files {
   /** Another disk with the same files. */
   copy(): SimulatedDisk {
     const copy = new SimulatedDisk(this.#random)
-    for (const [path, { visible: seen }] of this.#visible) copy.#visible.set(path, { visible: seen, durable: seen, pending: [] })
+    for (const [path, { visible: content }] of this.#visible)
+      copy.#visible.set(path, { visible: content, durable: content, pending: [] })
     copy.#durable = new Map(copy.#visible)
     return copy
   }

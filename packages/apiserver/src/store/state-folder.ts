@@ -73,10 +73,10 @@ export async function readState(
   // Read first: a log that is read later contains at least what the commit marker acknowledges.
   const { isWhole: isMarkerWhole, ...acknowledged } = await readCommitMarker(files, folder)
   const { logs, checkpoints } = await generationsIn(files, folder)
-  const isWanted = (generation: number) => extent === 'everything' || generation <= acknowledged.generation
-  const last = Math.max(acknowledged.generation, largest(logs.filter(isWanted)))
-  // Oldest first: together with the later logs, it gives the longest history. When part of that is damaged, the next one is used.
-  const bases = [...(logs[0] === 1 || checkpoints.length === 0 ? [1] : []), ...checkpoints.filter(isWanted)]
+  const isInExtent = (generation: number) => extent === 'everything' || generation <= acknowledged.generation
+  const last = Math.max(acknowledged.generation, largest(logs.filter(isInExtent)))
+  // Oldest first: the oldest base and the logs after it give the longest history. If one of these is damaged, the next base is used.
+  const bases = [...(logs[0] === 1 || checkpoints.length === 0 ? [1] : []), ...checkpoints.filter(isInExtent)]
   const skipped: Error[] = []
   for (const base of bases) {
     try {
@@ -100,12 +100,12 @@ export async function readState(
     for (const [index, log] of opened.entries()) {
       // The header of the next log contains the end of this one, which takes precedence over the commit marker.
       const previousEnd = opened[index + 1]?.header.previousEnd
-      const needed = previousEnd ?? (last === acknowledged.generation ? acknowledged.offset : 0)
-      const until = previousEnd ?? (extent === 'acknowledged' ? needed : undefined)
+      const requiredEnd = previousEnd ?? (last === acknowledged.generation ? acknowledged.offset : 0)
+      const until = previousEnd ?? (extent === 'acknowledged' ? requiredEnd : undefined)
       const { ending, number } = replayLog(snapshots, log, next, until, encode)
       if (ending.kind === 'damaged') throw new DamagedData(log.path, ending.at, ending.why)
-      if (ending.at < needed)
-        throw new DamagedData(log.path, ending.at, `it ends there, and writes up to byte ${needed} have been acknowledged`)
+      if (ending.at < requiredEnd)
+        throw new DamagedData(log.path, ending.at, `it ends there, and writes up to byte ${requiredEnd} have been acknowledged`)
       next = number
       end = ending.at
     }

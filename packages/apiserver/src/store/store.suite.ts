@@ -86,7 +86,7 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
       expect([store.count('configmaps'), store.count('secrets'), store.count('pods')]).toEqual([4, 1, 0])
     })
 
-    test('a list does not change under its reader', async () => {
+    test('a list that was read does not change with later writes', async () => {
       await put(store, at('a'))
       const list = store.list('configmaps')
       await remove(store, at('a'))
@@ -101,9 +101,9 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
       await put(store, at('changed'), { v: '2' })
       await remove(store, at('deleted'))
       await put(store, at('added'))
-      const then = store.listAt(revision, 'configmaps')
-      expect(names(then)).toEqual(['changed', 'deleted', 'kept'])
-      expect(then?.[0]).toMatchObject({ data: { v: '1' } })
+      const oldList = store.listAt(revision, 'configmaps')
+      expect(names(oldList)).toEqual(['changed', 'deleted', 'kept'])
+      expect(oldList?.[0]).toMatchObject({ data: { v: '1' } })
       expect(names(store.listAt(store.revision, 'configmaps', 'default'))).toEqual(['added', 'changed', 'kept'])
     })
   })
@@ -146,7 +146,7 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
     test.each([
       ['there are too many', { changes: 3, size: 1e9 }],
       ['they are too large', { changes: 1e9, size: 1000 }],
-    ])('are forgotten, oldest first, when %s', async (_, history) => {
+    ])('are removed, oldest first, when %s', async (_, history) => {
       const small = await open({ history })
       for (let i = 0; i < 10; i++) await put(small, at('a'), { v: String(i) })
       const received = small.since(1, 'configmaps')

@@ -1,13 +1,13 @@
 import type { KubeObject } from '@capstan/kube'
 
 /** Up to this many changes are inserted one by one; more are merged. */
-const Few = 8
-/** Maximum number of changes that are not in order yet. */
+const MaxInsertions = 8
+/** Maximum number of changes that are not sorted yet. */
 const MostUnsettled = 4096
 
 /**
- * Objects of one resource by `namespace/name`, sorted. Sorting is deferred to the next read: inserting at once would move everything behind
- * a new key, which costs more than all else that a write does in a large table.
+ * Objects of one resource by `namespace/name`, sorted. Sorting is deferred to the next read: inserting a key immediately would move all
+ * keys behind it, which in a large table costs more than the rest of a write.
  */
 export class Table {
   readonly #byKey: Map<string, KubeObject>
@@ -63,23 +63,23 @@ export class Table {
 
   #sortChanges(): void {
     if (this.#unsettled.size === 0) return
-    if (this.#unsettled.size <= Few) for (const key of this.#unsettled) this.#insertOrRemove(key)
+    if (this.#unsettled.size <= MaxInsertions) for (const key of this.#unsettled) this.#insertOrRemove(key)
     else this.#merge([...this.#unsettled].sort())
     this.#unsettled.clear()
   }
 
   #insertOrRemove(key: string): void {
     const at = position(this.#keys, key)
-    const isThere = this.#keys[at] === key ? 1 : 0
+    const existingCount = this.#keys[at] === key ? 1 : 0
     const object = this.#byKey.get(key)
-    if (object && isThere) {
+    if (object && existingCount) {
       this.#objects[at] = object
     } else if (object) {
       this.#keys.splice(at, 0, key)
       this.#objects.splice(at, 0, object)
     } else {
-      this.#keys.splice(at, isThere)
-      this.#objects.splice(at, isThere)
+      this.#keys.splice(at, existingCount)
+      this.#objects.splice(at, existingCount)
     }
   }
 
@@ -87,7 +87,7 @@ export class Table {
     const keys: string[] = []
     const objects: KubeObject[] = []
     let next = 0
-    const take = (until: string | undefined) => {
+    const appendChanged = (until: string | undefined) => {
       for (; next < changed.length && (until === undefined || changed[next]! <= until); next++) {
         const object = this.#byKey.get(changed[next]!)
         if (!object) continue
@@ -96,12 +96,12 @@ export class Table {
       }
     }
     for (const [at, key] of this.#keys.entries()) {
-      take(key)
+      appendChanged(key)
       if (changed[next - 1] === key) continue
       keys.push(key)
       objects.push(this.#objects[at]!)
     }
-    take(undefined)
+    appendChanged(undefined)
     this.#keys = keys
     this.#objects = objects
   }

@@ -108,10 +108,10 @@ test('only the first of several YAML documents is parsed', async () => {
 })
 
 test('long YAML does not block other requests', async () => {
-  let others = 0
+  let otherTurns = 0
   let done = false
   const turn = () => {
-    others++
+    otherTurns++
     if (!done) setImmediate(turn)
   }
   turn()
@@ -119,10 +119,10 @@ test('long YAML does not block other requests', async () => {
   const { body } = await readObject(request(text, 'application/yaml'), widgets, {}, readers)
   done = true
   expect(Object.keys(body as object)).toHaveLength(5002)
-  expect(others).toBeGreaterThan(5)
+  expect(otherTurns).toBeGreaterThan(5)
 })
 
-test('parsing of YAML times out', async () => {
+test('YAML that is not parsed within ten seconds is rejected', async () => {
   const clock = new VirtualClock()
   const reading = outcomeOf(new YAMLReader(clock).read('"'.repeat(1_000_000)).catch((err: Error) => err.message))
   await new Promise(setImmediate)
@@ -134,12 +134,13 @@ test.each([
   [
     'a create',
     'kind: W\nkind: W',
-    (given: ReturnType<typeof request>, own: typeof readers) => readObject(given, widgets, {}, own),
+    (httpRequest: ReturnType<typeof request>, ownReaders: typeof readers) => readObject(httpRequest, widgets, {}, ownReaders),
   ],
   [
     'an apply of JSON',
     '{"kind":"W","kind":"W"}',
-    (given: ReturnType<typeof request>, own: typeof readers) => readPatch(given, 'application/apply-patch+yaml', {}, own),
+    (httpRequest: ReturnType<typeof request>, ownReaders: typeof readers) =>
+      readPatch(httpRequest, 'application/apply-patch+yaml', {}, ownReaders),
   ],
 ])('YAML with duplicate keys of %s is parsed once, and too expensive YAML is rejected', async (_, text, read) => {
   let parsed = 0

@@ -38,7 +38,7 @@ export interface Decoded {
   readonly body: unknown
   /** Messages of field validation about duplicate fields. */
   readonly duplicates: readonly string[]
-  /** Only for a JSON body with duplicate fields: the paths of all fields in its order. A duplicate field is listed each time it occurs. */
+  /** Only for a JSON body with duplicate fields: the paths of all fields in body order; a duplicate field is listed each time it occurs. */
   readonly written?: readonly string[]
 }
 
@@ -183,8 +183,8 @@ function rejectUnstorable(value: unknown, text: string, reject: (error: string) 
 const mayBeInfinite = /\d[eE]\+?\d{3}|\d{300}|\.(?:inf|nan)/i
 const infinite = /-?\d+(?:\.\d+)?[eE]\+?\d{3,}|-?\d{300,}|[-+]?\.(?:inf|nan)/i
 
-const anyPart = (value: unknown, is: (part: unknown) => boolean): boolean =>
-  is(value) || (typeof value === 'object' && value !== null && Object.values(value).some((part) => anyPart(part, is)))
+const anyPart = (value: unknown, test: (part: unknown) => boolean): boolean =>
+  test(value) || (typeof value === 'object' && value !== null && Object.values(value).some((part) => anyPart(part, test)))
 
 export async function parseYAML(text: string, yaml: YAMLParser, reject: (error: string) => StatusError): Promise<YAMLDocument> {
   let document: YAMLDocument
@@ -195,27 +195,27 @@ export async function parseYAML(text: string, yaml: YAMLParser, reject: (error: 
     throw reject(messageOf(err))
   }
   const { value, duplicates } = document
-  const left = charactersLeft(value, maxDepth, 2 * maxBodyBytes)
-  if (left === 'too deep') throw reject('yaml: exceeded max depth')
-  if (left === 'too large') throw reject('yaml: document contains excessive aliasing')
+  const remaining = remainingCharacters(value, maxDepth, 2 * maxBodyBytes)
+  if (remaining === 'too deep') throw reject('yaml: exceeded max depth')
+  if (remaining === 'too large') throw reject('yaml: document contains excessive aliasing')
   rejectUnstorable(value, text, reject)
   // An aliased value must not be one shared object: each occurrence is defaulted separately.
   return text.includes('*') ? { value: readJSON(writeJSON(value)), duplicates } : document
 }
 
-/** Returns how many of `characters` are left once `value` is written out with its aliases expanded. */
-function charactersLeft(value: unknown, depth: number, characters: number): number | 'too deep' | 'too large' {
+/** Returns how many of `characters` remain after `value` is written with its aliases expanded. */
+function remainingCharacters(value: unknown, depth: number, characters: number): number | 'too deep' | 'too large' {
   if (typeof value !== 'object' || value === null) {
-    const left = characters - (typeof value === 'string' ? value.length : 4)
-    return left < 0 ? 'too large' : left
+    const remaining = characters - (typeof value === 'string' ? value.length : 4)
+    return remaining < 0 ? 'too large' : remaining
   }
   if (depth === 0) return 'too deep'
-  let left: ReturnType<typeof charactersLeft> = characters
+  let remaining: ReturnType<typeof remainingCharacters> = characters
   for (const [key, part] of Object.entries(value)) {
-    left = charactersLeft(part, depth - 1, left - key.length)
-    if (typeof left === 'string') return left
+    remaining = remainingCharacters(part, depth - 1, remaining - key.length)
+    if (typeof remaining === 'string') return remaining
   }
-  return left
+  return remaining
 }
 
 async function parseYAMLObject(

@@ -89,7 +89,7 @@ function* parseIfJSON(text: string): Work<{ readonly value: unknown; readonly ke
   try {
     return yield* parseJSON(text, badRequest)
   } catch (err) {
-    // The YAML parser parses it, or reports the error.
+    // The YAML parser parses the text, or reports its error.
     if (err instanceof StatusError) return undefined
     throw err
   }

@@ -67,7 +67,7 @@ function inThread(text: string, clock: Clock, signal: AbortSignal): Promise<YAML
       isOver = true
       timer.cancel()
       signal.removeEventListener('abort', abort)
-      // Resolves only after the thread has ended, because its seat is then given to another.
+      // Resolves only after the thread has ended, because its seat is then given to another thread.
       void worker.terminate().then(() => resolve(outcome))
     }
     const abort = () => end(requestEnded)

@@ -46,19 +46,19 @@ function aliasProblem({ message }: ReferenceError): string {
 
 function duplicateKeys(document: Document.Parsed, lines: LineCounter): string[] {
   const { isScalar, visit } = yaml()
-  const found: string[] = []
+  const messages: string[] = []
   visit(document, {
     Map(_, { items }) {
-      const seen = new Set<unknown>()
+      const earlierKeys = new Set<unknown>()
       for (const { key } of items) {
         if (!isScalar(key) || !key.range) continue
-        if (seen.has(key.value))
-          found.push(`line ${lines.linePos(key.range[0]).line}: key ${JSON.stringify(String(key.value))} already set in map`)
-        seen.add(key.value)
+        if (earlierKeys.has(key.value))
+          messages.push(`line ${lines.linePos(key.range[0]).line}: key ${JSON.stringify(String(key.value))} already set in map`)
+        earlierKeys.add(key.value)
       }
     },
   })
-  return found
+  return messages
 }
 
 const MaxAliases = 1000
@@ -103,8 +103,8 @@ const withExactIntegers = (tag: ScalarTag): ScalarTag => ({
     // The tag of floats resolves to a node instead of a number.
     const value = resolved instanceof Object && 'value' in resolved ? resolved.value : resolved
     if (!Number.isInteger(value) || Number.isSafeInteger(value)) return resolved
-    const whole = typeof resolved === 'number' ? tag.resolve(text, onError, { ...options, intAsBigInt: true }) : value
-    const digits = String(whole)
+    const exactValue = typeof resolved === 'number' ? tag.resolve(text, onError, { ...options, intAsBigInt: true }) : value
+    const digits = String(exactValue)
     if (!/^-?\d+$/.test(digits)) return value
     const integer = BigInt(digits)
     return BigInt.asIntN(64, integer) === integer ? integer : value
