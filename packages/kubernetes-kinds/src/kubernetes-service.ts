@@ -21,14 +21,19 @@ const key: ObjectKey = { namespace: 'default', name: 'kubernetes' }
 
 /** Creates the objects, or corrects their address and ports. An address that pods cannot reach is not published. */
 export async function publishService(client: Client, range: AddressRange, { address, port }: AdvertisedEndpoint): Promise<void> {
-  const portOf = { name: 'https', protocol: 'TCP' }
+  const httpsPort = { name: 'https', protocol: 'TCP' }
   const clusterIP = firstAddress(range)
   await ensure(
     client,
     services,
     { component: 'apiserver', provider: 'kubernetes' },
     {
-      spec: { clusterIP, ipFamilyPolicy: 'SingleStack', type: 'ClusterIP', ports: [{ ...portOf, port: 443, targetPort: port }] },
+      spec: {
+        clusterIP,
+        ipFamilyPolicy: 'SingleStack',
+        type: 'ClusterIP',
+        ports: [{ ...httpsPort, port: 443, targetPort: port }],
+      },
     },
     ['spec', 'ports'],
   )
@@ -38,7 +43,7 @@ export async function publishService(client: Client, range: AddressRange, { addr
     endpoints,
     { 'endpointslice.kubernetes.io/skip-mirror': 'true' },
     {
-      subsets: [{ addresses: [{ ip: address }], ports: [{ ...portOf, port }] }],
+      subsets: [{ addresses: [{ ip: address }], ports: [{ ...httpsPort, port }] }],
     },
     ['subsets'],
   )
@@ -49,7 +54,7 @@ export async function publishService(client: Client, range: AddressRange, { addr
     {
       addressType: address.includes(':') ? 'IPv6' : 'IPv4',
       endpoints: [{ addresses: [address], conditions: { ready: true } }],
-      ports: [{ ...portOf, port }],
+      ports: [{ ...httpsPort, port }],
     },
     ['endpoints'],
     ['ports'],
@@ -74,9 +79,9 @@ async function ensure(
   const stored = await client.get(kind, key)
   const body: Record<string, unknown> = {}
   for (const [member, ...below] of paths) {
-    const right = memberAt(content, [member!, ...below])
-    if (equal(memberAt(stored, [member!, ...below]), right)) continue
-    body[member!] = below.reduceRight<unknown>((value, name) => ({ [name]: value }), right)
+    const expectedValue = memberAt(content, [member!, ...below])
+    if (equal(memberAt(stored, [member!, ...below]), expectedValue)) continue
+    body[member!] = below.reduceRight<unknown>((value, name) => ({ [name]: value }), expectedValue)
   }
   if (Object.keys(body).length > 0) await client.patch(kind, key, { type: 'merge', body })
 }

@@ -59,7 +59,7 @@ export interface ApiServerOptions {
   readonly admission?: readonly Admission[]
   /** CustomResourceDefinitions to create or update before `ready` resolves. */
   readonly customResources?: readonly Input<CustomResourceDefinition>[]
-  /** Controllers that run in the server; default: all except those marked otherwise. */
+  /** Controllers that run in the server. All are enabled by default, except those documented as disabled by default. */
   readonly controllers?: {
     readonly garbageCollector?: boolean
     readonly namespaces?: boolean

@@ -61,16 +61,16 @@ test('new nodes get a taint and volumes in use a finalizer when the plugins for 
 
 describe('DefaultStorageClass', () => {
   test.each<[string, object, object, string | undefined]>([
-    ['none is named', {}, {}, 'newer'],
-    ['one is named', { storageClassName: 'other' }, {}, 'other'],
-    ['explicitly none', { storageClassName: '' }, {}, ''],
+    ['no class is named', {}, {}, 'newer'],
+    ['a class is named', { storageClassName: 'other' }, {}, 'other'],
+    ['the class is explicitly empty', { storageClassName: '' }, {}, ''],
     [
-      'one is named by the deprecated annotation',
+      'a class is named by the deprecated annotation',
       {},
       { annotations: { 'volume.beta.kubernetes.io/storage-class': 'other' } },
       undefined,
     ],
-  ])('%s', async (_, spec, metadata, expected) => {
+  ])('a claim has the expected class when %s', async (_, spec, metadata, expected) => {
     const { client, clock } = await testServer()
     for (const name of ['older', 'newer']) {
       await client.create(classes, aClass(name, {}, true))

@@ -15,7 +15,7 @@ import { quiet, rejection, testServer, type TestServer } from '../test-server.ts
 import { AdmissionPlugins, admissionPluginState, enabledPlugins } from './plugin-names.ts'
 
 describe('switches', () => {
-  test("plugins are enabled and disabled by default as upstream's", () => {
+  test('the default plugins are enabled, and options enable and disable others', () => {
     expect([...enabledPlugins()]).toEqual(AdmissionPlugins.filter((name) => admissionPluginState(name) === 'on'))
     expect(enabledPlugins({ enable: ['AlwaysDeny'], disable: ['NamespaceLifecycle'] })).toEqual(
       new Set([...enabledPlugins(), 'AlwaysDeny'].filter((name) => name !== 'NamespaceLifecycle')),

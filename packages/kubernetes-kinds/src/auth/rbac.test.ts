@@ -24,14 +24,14 @@ async function bindView(namespace: string, subject: { name: string; namespace?: 
   })
 }
 
-test('a ServiceAccount subject of a RoleBinding without a namespace is one of the namespace of the binding', async () => {
+test('a ServiceAccount subject without a namespace is in the namespace of its RoleBinding', async () => {
   await bindView('default', { name: 'robot' })
   expect(mayRead('default', 'default:robot')).toBe(true)
   expect(mayRead('default', 'kube-system:robot')).toBe(false)
   expect(mayRead('kube-system', 'default:robot')).toBe(false)
 })
 
-test('a ServiceAccount subject of a RoleBinding can be of another namespace', async () => {
+test('a ServiceAccount subject of a RoleBinding can be in another namespace', async () => {
   await bindView('default', { name: 'robot', namespace: 'kube-system' })
   expect(mayRead('default', 'kube-system:robot')).toBe(true)
   expect(mayRead('default', 'default:robot')).toBe(false)

@@ -171,8 +171,8 @@ function validationErrors(
   scope: AdmissionScope,
 ): FieldError[] {
   const errors: FieldError[] = []
-  const check = (member: string, source: string, more: AdmissionScope, returns: 'bool' | 'string') => {
-    const compiled = admissionExpression(source, { ...scope, ...more }, [returns])
+  const check = (member: string, source: string, scopeChanges: AdmissionScope, returns: 'bool' | 'string') => {
+    const compiled = admissionExpression(source, { ...scope, ...scopeChanges }, [returns])
     if (typeof compiled === 'string') errors.push(invalid(`${field}.${member}`, source, compiled))
   }
   if (!expression?.trim()) errors.push(required(`${field}.expression`, 'expression is not specified'))

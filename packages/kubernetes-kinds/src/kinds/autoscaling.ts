@@ -54,8 +54,8 @@ const former: BuiltinKind = {
     toV1(autoscaler)
     ;(autoscaler.spec as { minReplicas?: number }).minReplicas ??= 1
   },
-  validate: (one, old, context) =>
-    current.validate!(inStoredForm(one) as unknown as Autoscaler, old as unknown as Autoscaler | undefined, context),
+  validate: (autoscaler, old, context) =>
+    current.validate!(inStoredForm(autoscaler) as unknown as Autoscaler, old as unknown as Autoscaler | undefined, context),
 }
 
 function inStoredForm(autoscaler: UnknownObject): UnknownObject {

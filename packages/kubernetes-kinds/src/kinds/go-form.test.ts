@@ -9,7 +9,7 @@ const formed = (component: string, object: object) => {
 
 test.each<[string, string, object, object]>([
   [
-    'zeroes that are omitted',
+    'omits zero values that Go omits',
     'io.k8s.api.core.v1.Pod',
     {
       spec: {
@@ -21,13 +21,13 @@ test.each<[string, string, object, object]>([
     { spec: { containers: [{ name: '', env: [{ name: 'A' }] }] } },
   ],
   [
-    'zeroes behind pointers',
+    'keeps zero values of pointers',
     'io.k8s.api.core.v1.Pod',
     { spec: { automountServiceAccountToken: false, priority: 0, containers: null } },
     { spec: { automountServiceAccountToken: false, priority: 0, containers: null } },
   ],
   [
-    'quantities and times',
+    'converts quantities and times to their canonical form',
     'io.k8s.api.core.v1.Pod',
     {
       spec: { containers: [{ name: 'c', resources: { limits: { cpu: 0.5, memory: '1024Mi' } } }] },
@@ -41,7 +41,7 @@ test.each<[string, string, object, object]>([
       },
     },
   ],
-])('%s', (_, component, object, expected) => expect(formed(component, object)).toEqual(expected))
+])('the Go form %s', (_, component, object, expected) => expect(formed(component, object)).toEqual(expected))
 
 test('an object in its Go form is unchanged by another conversion', () => {
   const once = formed('io.k8s.api.core.v1.Node', { spec: { podCIDR: '' }, status: { capacity: { cpu: '1000m' } } })

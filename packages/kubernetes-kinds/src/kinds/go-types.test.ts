@@ -58,7 +58,7 @@ test.each<[string, object, string, string]>([
     'cannot restore map from string',
   ],
   ['an invalid quantity', container({ resources: { limits: { cpu: 'zz' } } }), notAQuantity, notAQuantity],
-])('%s', (_, object, json, converted) => {
+])('the decoders of JSON and of patches reject %s', (_, object, json, converted) => {
   expect(atOnce(jsonTypeProblem(deployment, object))).toBe(json)
   expect(atOnce(convertedTypeProblem(deployment, object))).toBe(converted)
 })
@@ -68,7 +68,7 @@ test.each<[string, string, object, string | undefined]>([
   ['null, which is ignored', deployment, { spec: { replicas: null, template: null } }, undefined],
   ['an unknown field', deployment, { spec: { replica: 'x' } }, undefined],
   [
-    'the first of two',
+    'the first of two invalid values',
     deployment,
     { spec: { paused: 'yes', replicas: 'x' } },
     'json: cannot unmarshal string into Go struct field DeploymentSpec.spec.paused of type bool',
@@ -87,6 +87,6 @@ test.each<[string, string, object, string | undefined]>([
     { firstTimestamp: 'x' },
     'parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"',
   ],
-])('%s', (_, component, object, problem) => {
+])('the JSON decoder returns the expected result for %s', (_, component, object, problem) => {
   expect(atOnce(jsonTypeProblem(component, object))).toBe(problem)
 })

@@ -157,7 +157,7 @@ function checkOf(schema: Component, struct: string): Check | undefined {
     case 'array': {
       const item = schema.items && checkOf(schema.items, struct)
       return (value) =>
-        Array.isArray(value) ? item && firstMisfit(value, (one) => misfitOf(item, one)) : makeMisfit(value, 'slice')
+        Array.isArray(value) ? item && firstMisfit(value, (element) => misfitOf(item, element)) : makeMisfit(value, 'slice')
     }
     case 'object': {
       const { additionalProperties } = schema

@@ -12,7 +12,7 @@ export function addAmounts(a: string | number, b: string | number, factor: 1 | -
 }
 
 /** Kinds that are counted under their plain name, besides `count/NAME`. */
-const plainly = new Set([
+const countedByName = new Set([
   'pods',
   'services',
   'replicationcontrollers',
@@ -26,21 +26,22 @@ const plainly = new Set([
 export function usageOf(storage: string, object: KubeObject): Amounts {
   const usage: { [name: string]: string } = { [`count/${storage}`]: '1' }
   if (storage === 'pods') return { ...usage, ...podUsage(object as unknown as Pod) }
-  if (plainly.has(storage)) usage[storage] = '1'
+  if (countedByName.has(storage)) usage[storage] = '1'
   if (storage === 'services') {
     const { spec } = object as unknown as Service
-    const ports = spec.type === 'NodePort' || (spec.type === 'LoadBalancer' && spec.allocateLoadBalancerNodePorts !== false)
-    if (ports) usage['services.nodeports'] = String(spec.ports?.length ?? 0)
+    const needsNodePorts =
+      spec.type === 'NodePort' || (spec.type === 'LoadBalancer' && spec.allocateLoadBalancerNodePorts !== false)
+    if (needsNodePorts) usage['services.nodeports'] = String(spec.ports?.length ?? 0)
     if (spec.type === 'LoadBalancer') usage['services.loadbalancers'] = '1'
   }
   if (storage === 'persistentvolumeclaims') {
     const { spec } = object as unknown as PersistentVolumeClaim
     const size = spec.resources.requests?.storage
-    const ofClass = `${spec.storageClassName ?? ''}.storageclass.storage.k8s.io`
-    if (spec.storageClassName) usage[`${ofClass}/persistentvolumeclaims`] = '1'
+    const classPrefix = `${spec.storageClassName ?? ''}.storageclass.storage.k8s.io`
+    if (spec.storageClassName) usage[`${classPrefix}/persistentvolumeclaims`] = '1'
     if (size !== undefined) {
       usage['requests.storage'] = String(size)
-      if (spec.storageClassName) usage[`${ofClass}/requests.storage`] = String(size)
+      if (spec.storageClassName) usage[`${classPrefix}/requests.storage`] = String(size)
     }
   }
   return usage
@@ -62,14 +63,14 @@ function podUsage(pod: Pod): Amounts {
 
 /** Whether the scopes of a quota include an object. */
 export function inScope({ spec: { scopes = [], scopeSelector } }: ResourceQuota, storage: string, object: KubeObject): boolean {
-  const wanted = [
+  const requirements = [
     ...scopes.map((scopeName) => ({ scopeName, operator: 'Exists', values: [] as string[] })),
     ...(scopeSelector?.matchExpressions ?? []),
   ]
-  if (wanted.length === 0) return true
+  if (requirements.length === 0) return true
   if (storage !== 'pods') return false
   const pod = object as unknown as Pod
-  return wanted.every(({ scopeName, operator, values = [] }) => {
+  return requirements.every(({ scopeName, operator, values = [] }) => {
     switch (scopeName) {
       case 'Terminating':
         return (pod.spec.activeDeadlineSeconds ?? -1) >= 0
@@ -102,7 +103,7 @@ interface QuotaWrite {
 export function usageIn(quota: ResourceQuota, { store, pending, object: write }: QuotaWrite): Amounts {
   const names = Object.keys(quota.spec.hard ?? {})
   const storages = new Set(names.flatMap(storagesOf))
-  const total = new Map<string, Quantity>()
+  const totals = new Map<string, Quantity>()
   for (const storage of storages) {
     const count = (object: KubeObject, factor: 1 | -1): void => {
       if (!inScope(quota, storage, object)) return
@@ -111,7 +112,7 @@ export function usageIn(quota: ResourceQuota, { store, pending, object: write }:
         const amount = usage.get(name)
         if (!amount) continue
         const { nano, format } = amount
-        total.set(name, addQuantities(total.get(name) ?? { nano: 0n, format }, { nano: nano * BigInt(factor), format }))
+        totals.set(name, addQuantities(totals.get(name) ?? { nano: 0n, format }, { nano: nano * BigInt(factor), format }))
       }
     }
     for (const object of store.list(storage, quota.metadata.namespace)) count(object, 1)
@@ -121,18 +122,18 @@ export function usageIn(quota: ResourceQuota, { store, pending, object: write }:
       if (old) count(old, -1)
     }
   }
-  return Object.fromEntries(names.map((name) => [name, total.has(name) ? quantityText(total.get(name)!) : '0']))
+  return Object.fromEntries(names.map((name) => [name, totals.has(name) ? quantityText(totals.get(name)!) : '0']))
 }
 
 /** Cache by stored object, because stored objects are frozen and counted often. */
-const counted = new WeakMap<object, ReadonlyMap<string, Quantity>>()
+const quantitiesByObject = new WeakMap<object, ReadonlyMap<string, Quantity>>()
 
 function quantitiesOf(storage: string, object: KubeObject): ReadonlyMap<string, Quantity> {
-  const cachedUsage = counted.get(object)
+  const cachedUsage = quantitiesByObject.get(object)
   if (cachedUsage) return cachedUsage
   const usage = usageOf(storage, object)
   const quantities = new Map(Object.entries(usage).map(([name, amount]) => [name, parseQuantity(String(amount))]))
-  if (Object.isFrozen(object)) counted.set(object, quantities)
+  if (Object.isFrozen(object)) quantitiesByObject.set(object, quantities)
   return quantities
 }
 
@@ -141,5 +142,5 @@ function storagesOf(name: string): string[] {
   if (name.startsWith('count/')) return [name.slice('count/'.length)]
   if (name.startsWith('services.')) return ['services']
   if (name === 'requests.storage' || name.includes('.storageclass.storage.k8s.io/')) return ['persistentvolumeclaims']
-  return plainly.has(name) ? [name] : ['pods']
+  return countedByName.has(name) ? [name] : ['pods']
 }

@@ -50,7 +50,7 @@ export const inOrder = <T>(map: { readonly [key: string]: T } | undefined): { [k
 export const printedSelector = (selector: LabelSelector | undefined): LabelSelector | undefined =>
   selector?.matchLabels ? { ...selector, matchLabels: inOrder(selector.matchLabels)! } : selector
 
-/** Error of a value that the text does not print. */
+/** Error for an invalid value that upstream's text does not print. */
 export const invalidWhole = (field: string, detail: string): FieldError => ({
   type: 'FieldValueInvalid',
   field,

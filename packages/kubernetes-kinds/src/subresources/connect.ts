@@ -34,7 +34,7 @@ export function connect(server: ServerContext, context: RequestContext): Status 
     throw badRequest(`pod ${name} does not have a host assigned`)
   }
   const node = server.store.get({ resource: 'nodes', namespace: '', name: nodeName })
-  if (!node) throw notFound(info, nodeName) // Upstream names the pods here, too.
+  if (!node) throw notFound(info, nodeName) // Upstream's error also names pods instead of nodes.
   const kubeletPath = { log: 'containerLogs', portforward: 'portForward' }[kind] ?? kind
   throw unreachableNode(node as unknown as Node, `${kubeletPath}/${namespace}/${name}${container === '' ? '' : `/${container}`}`)
 }
@@ -47,14 +47,14 @@ function containerOf({ metadata, spec }: Pod, body: unknown): string {
     if (containers.includes(requestedContainer)) return requestedContainer
     throw badRequest(`container ${requestedContainer} is not valid for pod ${metadata.name}`)
   }
-  const plain = (spec.containers ?? []).map(({ name }) => name)
-  if (plain.length === 1) return plain[0]!
-  const byDefault = metadata.annotations?.['kubectl.kubernetes.io/default-container']
-  if (byDefault !== undefined && containers.includes(byDefault)) return byDefault
-  const inits = (spec.initContainers ?? []).map(({ name }) => name)
-  const initContainersText = inits.length > 0 ? ` or one of the init containers: [${inits.join(' ')}]` : ''
+  const regularNames = (spec.containers ?? []).map(({ name }) => name)
+  if (regularNames.length === 1) return regularNames[0]!
+  const defaultContainer = metadata.annotations?.['kubectl.kubernetes.io/default-container']
+  if (defaultContainer !== undefined && containers.includes(defaultContainer)) return defaultContainer
+  const initNames = (spec.initContainers ?? []).map(({ name }) => name)
+  const initContainersText = initNames.length > 0 ? ` or one of the init containers: [${initNames.join(' ')}]` : ''
   throw badRequest(
-    `a container name must be specified for pod ${metadata.name}, choose one of: [${plain.join(' ')}]${initContainersText}`,
+    `a container name must be specified for pod ${metadata.name}, choose one of: [${regularNames.join(' ')}]${initContainersText}`,
   )
 }
 
@@ -81,9 +81,9 @@ function unreachableService(
 ): StatusError {
   const endpoints = store.get({ resource: 'endpoints', namespace, name }) as unknown as Endpoints | undefined
   if (!endpoints) return notFound(info, name)
-  const ready = (endpoints.subsets ?? []).find(({ addresses = [] }) => addresses.length > 0)
-  if (!ready) return new StatusError('ServiceUnavailable', `no endpoints available for service "${name}"`)
-  const host = `${ready.addresses![0]!.ip}:${ready.ports?.[0]?.port ?? 80}`
+  const readySubset = (endpoints.subsets ?? []).find(({ addresses = [] }) => addresses.length > 0)
+  if (!readySubset) return new StatusError('ServiceUnavailable', `no endpoints available for service "${name}"`)
+  const host = `${readySubset.addresses![0]!.ip}:${readySubset.ports?.[0]?.port ?? 80}`
   const text = `error trying to reach service: dial tcp ${host}: connect: connection refused`
   return new StatusError('ServiceUnavailable', text)
 }

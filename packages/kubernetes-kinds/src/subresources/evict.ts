@@ -40,20 +40,20 @@ export async function evict(server: ServerContext, context: RequestContext): Pro
   const { deleteOptions } = eviction
   const dryRun = options.dryRun === true || (isRecord(deleteOptions) && Array.isArray(deleteOptions.dryRun))
   const evicting: RequestContext = { ...context, options: { ...options, dryRun } }
-  const spared = needsBudget(pod) ? await checkBudget(server, evicting, pod) : undefined
+  const budgetName = needsBudget(pod) ? await checkBudget(server, evicting, pod) : undefined
 
   const deletion = deletionOf(deleteOptions)
   // If the budget allows the eviction only because the pod is not ready, the pod must not change before its deletion.
-  const isBound = spared !== undefined && deletion.preconditions?.resourceVersion === undefined
+  const mustBeUnchanged = budgetName !== undefined && deletion.preconditions?.resourceVersion === undefined
   const { resourceVersion } = pod.metadata
   try {
     await removePod(
       server,
       evicting,
-      isBound ? { ...deletion, preconditions: { ...deletion.preconditions, resourceVersion } } : deletion,
+      mustBeUnchanged ? { ...deletion, preconditions: { ...deletion.preconditions, resourceVersion } } : deletion,
     )
   } catch (err) {
-    if (isBound && isReason(err, 'Conflict')) throw budgetNotObserved(spared)
+    if (mustBeUnchanged && isReason(err, 'Conflict')) throw budgetNotObserved(budgetName)
     throw err
   }
   return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 }
@@ -91,8 +91,9 @@ async function announceEviction(
 }
 
 /**
- * @returns the name of the budget that allows the eviction only because the pod is not ready, if any @throws StatusError TooManyRequests
- * while the budget does not allow the eviction
+ * Counts the eviction in the budget of the pod. If the budget allows the eviction only because the pod is not ready, returns the name of
+ * the budget instead.
+ * @throws StatusError TooManyRequests while the budget does not allow the eviction
  */
 async function checkBudget(server: ServerContext, context: RequestContext, pod: Pod): Promise<string | undefined> {
   const { namespace, labels, name } = pod.metadata
@@ -113,19 +114,19 @@ async function checkBudget(server: ServerContext, context: RequestContext, pod: 
   return undefined
 }
 
-/** Writes the reason into the pod's status, and deletes the pod. */
+/** Writes the condition DisruptionTarget into the pod's status, and deletes the pod. */
 async function removePod(server: ServerContext, context: RequestContext, deletion: Deletion): Promise<void> {
   const { info, options, request } = context
   const { namespace, name } = request
   let { preconditions } = deletion
   if (!options.dryRun) {
-    const marked = await writeStatus(server, context, name!, (current) => {
+    const podWithCondition = await writeStatus(server, context, name!, (current) => {
       checkPreconditions(info, current, deletion)
       addCondition(current as unknown as Pod, timestamp(server.clock.now()))
     })
     // The status write of this request changed the resourceVersion.
     if (preconditions?.resourceVersion !== undefined) {
-      preconditions = { ...preconditions, resourceVersion: marked.metadata.resourceVersion! }
+      preconditions = { ...preconditions, resourceVersion: podWithCondition.metadata.resourceVersion! }
     }
   }
   await removeNamed(server, context, namespace, name!, { ...deletion, ...(preconditions ? { preconditions } : {}) })
@@ -143,7 +144,7 @@ function addCondition({ status }: Pod, now: string): void {
   status.conditions = [...otherConditions, condition]
 }
 
-/** An internal write, repeated after conflicts with concurrent writes. */
+/** Changes the status of an object by an internal write, which is repeated after conflicts with concurrent writes. */
 const writeStatus = (
   server: ServerContext,
   { info, request: { namespace }, options: { dryRun = false }, signal }: RequestContext,

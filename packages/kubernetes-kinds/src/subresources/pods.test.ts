@@ -112,12 +112,12 @@ describe('connections', () => {
       '400 BadRequest: a container name must be specified for pod p, choose one of: [a b]',
     ],
     ['proxy', {}, 'proxy', {}, '400 BadRequest: address not allowed'],
-  ])('%s', async (_, spec, subresource, options, text) => {
+  ])('fail with the expected error: %s', async (_, spec, subresource, options, text) => {
     await t.client.create(pods, aPod('p', spec))
     expect(await rejection(send('get', 'p', subresource, options))).toContain(text)
   })
 
-  test('return an empty log for a pod that has not started', async () => {
+  test('return the empty log of a pod that has not started', async () => {
     await t.client.create(pods, aPod('p'))
     expect(await send('get', 'p', 'log')).toMatchObject({ status: 'Success', code: 204 })
   })

@@ -8,7 +8,7 @@ import {
   type KubeObject,
   listInPieces,
   LocalSubjectAccessReview,
-  type ResourceAttributes as AskedResource,
+  type ResourceAttributes as ResourceQuestion,
   resourceName,
   SelfSubjectAccessReview,
   SelfSubjectReview,
@@ -31,9 +31,9 @@ import {
 } from '@capstan/apiserver/kinds'
 import { aggregated } from '../auth/rbac.ts'
 
-type Answer = (server: ServerContext, context: RequestContext, review: never) => object
+type Reviewer = (server: ServerContext, context: RequestContext, review: never) => object
 
-const answers: { readonly [storage: string]: Answer } = {
+const reviewers: { readonly [storage: string]: Reviewer } = {
   [resourceName(SelfSubjectAccessReview)]: ({ authorizer }, { caller }, { spec }: SelfSubjectAccessReview) =>
     authorizer.decide(attributesOf(caller, spec)),
   [resourceName(SubjectAccessReview)]: ({ authorizer }, _, { spec }: SubjectAccessReview) =>
@@ -45,7 +45,7 @@ const answers: { readonly [storage: string]: Answer } = {
   [resourceName(TokenReview)]: reviewToken,
 }
 
-export const isReview = ({ storage }: { readonly storage: string }): boolean => Object.hasOwn(answers, storage)
+export const isReview = ({ storage }: { readonly storage: string }): boolean => Object.hasOwn(reviewers, storage)
 
 /** @throws StatusError BadRequest or Invalid */
 export async function review(server: ServerContext, context: RequestContext): Promise<KubeObject> {
@@ -61,7 +61,7 @@ export async function review(server: ServerContext, context: RequestContext): Pr
   // Upstream: errors of access reviews contain only their group.
   const { group } = info
   if (errors.length > 0) throw invalidObject(group === SubjectAccessReview.group ? { group, kind: '' } : info, '', errors)
-  const status = answers[info.storage]!(server, context, object as never)
+  const status = reviewers[info.storage]!(server, context, object as never)
   // Upstream: only SelfSubjectReview has a creation time, and SelfSubjectRulesReview does not return its spec.
   const isAboutRules = info.storage === resourceName(SelfSubjectRulesReview)
   const metadata = isAboutSelf ? { creationTimestamp: timestamp(server.clock.now()) } : isAboutRules ? {} : object.metadata
@@ -73,12 +73,12 @@ export async function review(server: ServerContext, context: RequestContext): Pr
 const statusOf = (status: object): object =>
   Object.fromEntries(Object.entries(status).filter(([name, value]) => name !== 'reason' || value !== ''))
 
-interface Asked {
-  readonly resourceAttributes?: AskedResource
+interface AccessQuestion {
+  readonly resourceAttributes?: ResourceQuestion
   readonly nonResourceAttributes?: { readonly path?: string; readonly verb?: string }
 }
 
-function attributesOf(user: User, { resourceAttributes: resource, nonResourceAttributes: path }: Asked): Attributes {
+function attributesOf(user: User, { resourceAttributes: resource, nonResourceAttributes: path }: AccessQuestion): Attributes {
   if (resource) {
     const { verb = '', group = '', resource: plural = '', subresource, namespace, name } = resource
     return { kind: 'resource', user, verb, group, resource: plural, subresource, namespace, name }

@@ -33,8 +33,8 @@ async function warnings(
     ...patch,
     ...more,
   }
-  const answer = await t.server.engine.execute(request as never, { name: 'me', groups: [], agent: 'test' })
-  return answer.warnings
+  const response = await t.server.engine.execute(request as never, { name: 'me', groups: [], agent: 'test' })
+  return response.warnings
 }
 
 const aPod = (name: string, spec: object = {}, metadata: object = {}) =>

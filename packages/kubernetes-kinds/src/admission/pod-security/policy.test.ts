@@ -55,7 +55,7 @@ describe('labels of a namespace', () => {
     ['enforce-version=v1.01', `Invalid value: "v1.01": ${version}`],
     ['audit-version=v2.0', `Invalid value: "v2.0": ${version}`],
     ['warn-version=v1.9223372036854775808', `Invalid value: "v1.9223372036854775808": ${version}`],
-  ])('%s: %s', (labels, text) => {
+  ])('%s are rejected: %s', (labels, text) => {
     expect(policyOf(labelsOf(labels)).errors).toEqual([
       { type: 'FieldValueInvalid', field: `metadata.labels[${prefix}${labels.split('=')[0]!}]`, text },
     ])

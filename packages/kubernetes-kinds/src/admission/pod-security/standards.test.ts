@@ -258,7 +258,9 @@ describe('a check applies the rules of the requested version', () => {
   })
 
   test('restricted rejects an unmasked /proc also in a user namespace', () => {
-    expect(reasons('restricted', { ...unmasked, hostUsers: false }, 'v1.35').filter((one) => one === 'procMount')).toHaveLength(1)
+    expect(
+      reasons('restricted', { ...unmasked, hostUsers: false }, 'v1.35').filter((reason) => reason === 'procMount'),
+    ).toHaveLength(1)
     expect(reasons('baseline', unmasked, 'latest')).toEqual(['procMount'])
   })
 

@@ -13,7 +13,7 @@ const autoscaler = (spec: object, status: object = {}, metadata: object = {}): a
   status: { desiredReplicas: 0, ...status },
 })
 
-describe('from v2 to v1 and back', () => {
+describe('conversion from v2 to v1 and back', () => {
   test.each([
     { type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 50 } } },
     { type: 'Resource', resource: { name: 'memory', target: { type: 'AverageValue', averageValue: '1Gi' } } },
@@ -26,7 +26,7 @@ describe('from v2 to v1 and back', () => {
     { type: 'Object', object: { describedObject, metric, target: { type: 'AverageValue', averageValue: '10' } } },
     { type: 'External', external: { metric, target: { type: 'Value', value: '10' } } },
     { type: 'External', external: { metric, target: { type: 'AverageValue', averageValue: '10' } } },
-  ])('$type', (metric) => {
+  ])('preserves a metric of type $type', (metric) => {
     const object = autoscaler({ metrics: [metric] })
     toV1(object)
     expect(object.spec.metrics).toBeUndefined()
@@ -34,7 +34,7 @@ describe('from v2 to v1 and back', () => {
     expect(object).toEqual(autoscaler({ metrics: [metric] }))
   })
 
-  test('fields that v1 does not have become annotations', () => {
+  test('stores fields that v1 does not have in annotations', () => {
     const behavior = {
       scaleDown: {
         stabilizationWindowSeconds: 5,

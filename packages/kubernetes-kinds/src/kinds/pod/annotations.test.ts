@@ -31,7 +31,7 @@ describe('annotations', () => {
       [`metadata.annotations[${mirror}]: Invalid value: "x": must set spec.nodeName if mirror pod annotation is set`],
     ],
     ['controller.kubernetes.io/pod-deletion-cost', '-5', []],
-  ])('%s: %s', (name, value, expected) => {
+  ])('%s with the value %j are validated', (name, value, expected) => {
     expect(texts(annotationErrors('metadata.annotations', pod({ [name]: value })))).toEqual(expected)
   })
 
@@ -77,7 +77,7 @@ describe('errors for profiles in both annotation and field', () => {
       { ...withProfiles({ appArmorProfile: { type: 'RuntimeDefault' } }, {}), os: { name: 'windows' } },
       [],
     ],
-  ])('%j with %j', (annotations, spec, expected) => {
+  ])('of annotations %j and spec %j', (annotations, spec, expected) => {
     expect(texts(profileMismatches('spec', pod(annotations as {}, spec)))).toEqual(expected)
   })
 })

@@ -316,11 +316,11 @@ function dnsErrors(at: string, { dnsPolicy, dnsConfig }: PodSpec): FieldError[] 
 }
 
 function schedulingGates(field: string, { schedulingGates: gates = [] }: PodSpec): FieldError[] {
-  const seenConditions = new Set<string>()
+  const earlierNames = new Set<string>()
   return gates.flatMap(({ name }, index) => {
     const errors = qualifiedName(`${field}[${index}]`, name)
-    if (seenConditions.has(name)) errors.push(duplicate(`${field}[${index}]`, name))
-    seenConditions.add(name)
+    if (earlierNames.has(name)) errors.push(duplicate(`${field}[${index}]`, name))
+    earlierNames.add(name)
     return errors
   })
 }

@@ -24,17 +24,17 @@ export function* validateVolumes(
 ): Work<[Volumes, FieldError[]]> {
   const volumesByName = new Map<string, Volume>()
   const errors: FieldError[] = []
-  const created = new Set(volumes.filter(({ ephemeral }) => ephemeral).map(({ name }) => `${podName}-${name}`))
+  const createdClaims = new Set(volumes.filter(({ ephemeral }) => ephemeral).map(({ name }) => `${podName}-${name}`))
   yield* eachInPieces(volumes.entries(), ([index, volume]) => {
     const at = `${field}[${index}]`
-    const found = sourceErrors(at, volume)
-    if (!volume.name) found.push(required(`${at}.name`))
-    else appendAll(found, dnsLabel(`${at}.name`, volume.name))
-    if (volumesByName.has(volume.name)) found.push(duplicate(`${at}.name`, volume.name))
-    if (found.length === 0) volumesByName.set(volume.name, volume)
-    appendAll(errors, found)
+    const sourceAndNameErrors = sourceErrors(at, volume)
+    if (!volume.name) sourceAndNameErrors.push(required(`${at}.name`))
+    else appendAll(sourceAndNameErrors, dnsLabel(`${at}.name`, volume.name))
+    if (volumesByName.has(volume.name)) sourceAndNameErrors.push(duplicate(`${at}.name`, volume.name))
+    if (sourceAndNameErrors.length === 0) volumesByName.set(volume.name, volume)
+    appendAll(errors, sourceAndNameErrors)
     const claim = volume.persistentVolumeClaim?.claimName
-    if (podName && claim !== undefined && created.has(claim)) {
+    if (podName && claim !== undefined && createdClaims.has(claim)) {
       const text = 'must not reference a PVC that gets created for an ephemeral volume'
       errors.push(invalid(`${at}.persistentVolumeClaim.claimName`, claim, text))
     }
@@ -42,7 +42,7 @@ export function* validateVolumes(
   return [volumesByName, errors]
 }
 
-/** In upstream's order; the first existing source counts. */
+/** Checks of volume sources, in upstream's order. Only the first source of a volume is checked; any other is an error. */
 const sources: { readonly [source: string]: (at: string, volume: Required<Volume>) => FieldError[] } = {
   emptyDir: (at, { emptyDir: { sizeLimit } }) =>
     sizeLimit !== undefined && compareAmounts(sizeLimit, 0) < 0
@@ -155,7 +155,7 @@ const keyToPath = (at: string, { key, path, mode }: KeyToPath): FieldError[] => 
   ...fileMode(`${at}.mode`, mode),
 ]
 
-function projectedErrors(at: string, { projected: { sources: all = [], defaultMode } }: Required<Volume>): FieldError[] {
+function projectedErrors(at: string, { projected: { sources: projections = [], defaultMode } }: Required<Volume>): FieldError[] {
   const errors = fileMode(`${at}.defaultMode`, defaultMode)
   const paths = new Set<string>()
   const checkPath = (path: string | undefined, owner: string): void => {
@@ -163,15 +163,15 @@ function projectedErrors(at: string, { projected: { sources: all = [], defaultMo
     if (paths.has(path)) errors.push(invalid(at, owner, 'conflicting duplicate paths'))
     paths.add(path)
   }
-  for (const [index, source] of (all ?? []).entries()) {
+  for (const [index, source] of (projections ?? []).entries()) {
     const sourcePath = `${at}.sources[${index}]`
     for (const kind of ['secret', 'configMap'] as const) {
-      const from = source[kind]
-      if (!from) continue
-      appendAll(errors, requiredErrors(`${sourcePath}.${kind}.name`, from.name))
-      for (const [item, key] of (from.items ?? []).entries()) {
-        appendAll(errors, keyToPath(`${sourcePath}.${kind}.items[${item}]`, key))
-        checkPath(key.path, from.name ?? '')
+      const projection = source[kind]
+      if (!projection) continue
+      appendAll(errors, requiredErrors(`${sourcePath}.${kind}.name`, projection.name))
+      for (const [itemIndex, item] of (projection.items ?? []).entries()) {
+        appendAll(errors, keyToPath(`${sourcePath}.${kind}.items[${itemIndex}]`, item))
+        checkPath(item.path, projection.name ?? '')
       }
     }
     for (const file of source.downwardAPI?.items ?? []) {

@@ -8,10 +8,10 @@ const template = (spec: object, annotations: { [name: string]: string } = {}): P
   spec: { containers: [container('c')], ...spec } as PodSpec,
 })
 const term = (key: string) => ({ matchExpressions: [{ key, operator: 'Exists' }] })
-const ports = (...given: object[]) => ({ containers: [container('c', { ports: given })] })
+const ports = (...containerPorts: object[]) => ({ containers: [container('c', { ports: containerPorts })] })
 
 test.each<[string, object, string[]]>([
-  ['nothing', {}, []],
+  ['nothing for a plain pod', {}, []],
   [
     'deprecated node labels',
     {
@@ -58,7 +58,7 @@ test.each<[string, object, string[]]>([
     { volumes: [{ name: 'v', rbd: {} }] },
     ['spec.volumes[0].rbd: deprecated in v1.28, non-functional in v1.31+'],
   ],
-])('%s', (_, spec, expected) => expect(podWarnings('', template(spec))).toEqual(expected))
+])('podWarnings reports %s', (_, spec, expected) => expect(podWarnings('', template(spec))).toEqual(expected))
 
 test('template warnings are sent when the object changes', () => {
   const bad = template({ terminationGracePeriodSeconds: -1 })
@@ -101,13 +101,13 @@ describe('the number of warnings is limited, and the work is linear', () => {
       1000,
       `${first}duplicate port name "web" with spec.containers[0].ports[0], services and probes that select ports by name will use spec.containers[0].ports[0]`,
     ],
-  ])('%s', (_, port, count, text) => {
+  ])('for %s', (_, port, count, text) => {
     const warnings = many(port)
     expect(warnings).toHaveLength(count)
     expect(warnings[0]).toBe(text)
   })
 
-  test('also for 90,000 equal image pull secrets and 60,000 variables', () => {
+  test('for 90,000 equal image pull secrets and 60,000 variables', () => {
     const imagePullSecrets = Array.from({ length: 90_000 }, () => ({ name: 's' }))
     expect(podWarnings('', template({ imagePullSecrets }))).toHaveLength(1000)
     const env = Array.from({ length: 60_000 }, (_, index) => ({ name: `N${index}` }))

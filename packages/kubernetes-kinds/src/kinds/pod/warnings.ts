@@ -33,14 +33,14 @@ const deprecatedVolumes: { readonly [source: string]: string } = {
   rbd: 'rbd: deprecated in v1.28, non-functional in v1.31+',
 }
 
-type Changed = { readonly metadata: { readonly generation?: number } }
+type HasGeneration = { readonly metadata: { readonly generation?: number } }
 
 /** Warnings for a pod template. They are repeated only when its object changes. */
 export const templateWarnings = (
   field: string,
   template: PodTemplateSpec | undefined,
-  now: Changed,
-  old: Changed | undefined,
+  now: HasGeneration,
+  old: HasGeneration | undefined,
 ): string[] => (!template || (old && now.metadata.generation === old.metadata.generation) ? [] : podWarnings(field, template))
 
 /**
@@ -54,11 +54,11 @@ export const podWarnings = (field: string, template: Pick<PodTemplateSpec, 'meta
   ...take(warningsOf(field, template), MostWarnings),
 ]
 
-function* take<T>(all: Iterable<T>, most: number): Generator<T> {
-  let remaining = most
-  for (const warning of all) {
+function* take<T>(items: Iterable<T>, limit: number): Generator<T> {
+  let remaining = limit
+  for (const item of items) {
     if (remaining-- <= 0) return
-    yield warning
+    yield item
   }
 }
 
@@ -114,18 +114,18 @@ const labelWarning = (field: string, label: string): string[] =>
   deprecatedLabels[label] === undefined ? [] : [`${field}: ${deprecatedLabels[label]}`]
 
 function affinityWarnings(at: string, { affinity = {} }: PodSpec): string[] {
-  const [must, should] = [
+  const [required, preferred] = [
     'requiredDuringSchedulingIgnoredDuringExecution',
     'preferredDuringSchedulingIgnoredDuringExecution',
   ] as const
   const { nodeAffinity } = affinity
   const terms: [string, NodeSelectorTerm][] = [
-    ...(nodeAffinity?.[must]?.nodeSelectorTerms ?? []).map((term, index): [string, NodeSelectorTerm] => [
-      `${at}.nodeAffinity.${must}.nodeSelectorTerms[${index}]`,
+    ...(nodeAffinity?.[required]?.nodeSelectorTerms ?? []).map((term, index): [string, NodeSelectorTerm] => [
+      `${at}.nodeAffinity.${required}.nodeSelectorTerms[${index}]`,
       term,
     ]),
-    ...(nodeAffinity?.[should] ?? []).map(({ preference }, index): [string, NodeSelectorTerm] => [
-      `${at}.nodeAffinity.${should}[${index}].preference`,
+    ...(nodeAffinity?.[preferred] ?? []).map(({ preference }, index): [string, NodeSelectorTerm] => [
+      `${at}.nodeAffinity.${preferred}[${index}].preference`,
       preference,
     ]),
   ]
@@ -135,25 +135,25 @@ function affinityWarnings(at: string, { affinity = {} }: PodSpec): string[] {
       return text === undefined ? [] : [`${field}.matchExpressions[${index}].key: ${key} is ${text}`]
     }),
   )
-  const nothing = 'a null labelSelector results in matching no pod'
+  const nullSelectorText = 'a null labelSelector results in matching no pod'
   for (const kind of ['podAffinity', 'podAntiAffinity'] as const) {
-    for (const [index, { labelSelector }] of (affinity[kind]?.[must] ?? []).entries()) {
-      if (!labelSelector) texts.push(`${at}.${kind}.${must}[${index}].labelSelector: ${nothing}`)
+    for (const [index, { labelSelector }] of (affinity[kind]?.[required] ?? []).entries()) {
+      if (!labelSelector) texts.push(`${at}.${kind}.${required}[${index}].labelSelector: ${nullSelectorText}`)
     }
-    for (const [index, { podAffinityTerm }] of (affinity[kind]?.[should] ?? []).entries()) {
+    for (const [index, { podAffinityTerm }] of (affinity[kind]?.[preferred] ?? []).entries()) {
       if (!podAffinityTerm.labelSelector)
-        texts.push(`${at}.${kind}.${should}[${index}].podAffinityTerm.labelSelector: ${nothing}`)
+        texts.push(`${at}.${kind}.${preferred}[${index}].podAffinityTerm.labelSelector: ${nullSelectorText}`)
     }
   }
   return texts
 }
 
-/** Values that occurred before, with their index. */
+/** Values that equal an earlier value, with their index. */
 function* duplicatesOf(values: readonly string[]): Generator<[index: number, value: string]> {
-  const seen = new Set<string>()
+  const earlierValues = new Set<string>()
   for (const [index, value] of values.entries()) {
-    if (seen.has(value)) yield [index, value]
-    seen.add(value)
+    if (earlierValues.has(value)) yield [index, value]
+    earlierValues.add(value)
   }
 }
 
@@ -175,15 +175,17 @@ export function fractionWarnings(
 }
 
 function environmentWarnings(at: string, { env = [] }: Container): string[] {
-  const seen = new Set<string>()
+  const earlierNames = new Set<string>()
   return env.flatMap(({ name, value = '', valueFrom }, index) => {
-    if (!seen.has(name)) {
-      seen.add(name)
+    if (!earlierNames.has(name)) {
+      earlierNames.add(name)
       return []
     }
     // A value that refers to the previous value is intended.
-    const isMeant = !valueFrom && value.includes(`$(${name})`) && value !== `$(${name})`
-    return isMeant ? [] : [`${at}.env[${index}]: hides previous definition of "${name}", which may be dropped when using apply`]
+    const isIntended = !valueFrom && value.includes(`$(${name})`) && value !== `$(${name})`
+    return isIntended
+      ? []
+      : [`${at}.env[${index}]: hides previous definition of "${name}", which may be dropped when using apply`]
   })
 }
 
@@ -211,8 +213,8 @@ function* portWarnings(containers: readonly Placed[]): Generator<string> {
         const text = `{Name:${name} HostPort:0 ContainerPort:${containerPort} Protocol:${protocol} HostIP:${hostIP}}`
         yield `${field}: hostIP set without hostPort: ${text}`
       }
-      for (const other of clashing(earlier, port))
-        yield `${field}: ${clash(port, other.port)} port definition with ${other.field}`
+      for (const other of conflictingPorts(earlier, port))
+        yield `${field}: ${conflictKind(port, other.port)} port definition with ${other.field}`
       for (const key of groupsOf(port)) {
         const group = earlier.get(key)
         if (!group) earlier.set(key, [placed])
@@ -240,14 +242,14 @@ function groupsOf({ containerPort, protocol, hostPort = 0, hostIP = '' }: Contai
 }
 
 /** Earlier ports that this one conflicts with, in order. A port without a host port conflicts with all ports of its number. */
-function clashing(earlier: ReadonlyMap<string, readonly PlacedPort[]>, port: ContainerPort): readonly PlacedPort[] {
+function conflictingPorts(earlier: ReadonlyMap<string, readonly PlacedPort[]>, port: ContainerPort): readonly PlacedPort[] {
   const [number, ofHostPort, ofHostIP] = groupsOf(port) as [string, string, string]
   if (!port.hostPort) return earlier.get(number) ?? []
-  const found = [`${number} 0`, ...(port.hostIP ? [`${ofHostPort} `, ofHostIP] : [ofHostPort])]
-  return found.flatMap((key) => earlier.get(key) ?? []).sort((a, b) => a.index - b.index)
+  const keys = [`${number} 0`, ...(port.hostIP ? [`${ofHostPort} `, ofHostIP] : [ofHostPort])]
+  return keys.flatMap((key) => earlier.get(key) ?? []).sort((a, b) => a.index - b.index)
 }
 
-function clash(port: ContainerPort, earlier: ContainerPort): 'duplicate' | 'overlapping' | 'dangerously ambiguous' {
+function conflictKind(port: ContainerPort, earlier: ContainerPort): 'duplicate' | 'overlapping' | 'dangerously ambiguous' {
   const [hostPort, otherPort] = [port.hostPort ?? 0, earlier.hostPort ?? 0]
   if ((port.hostIP ?? '') === (earlier.hostIP ?? '') && hostPort === otherPort) return 'duplicate'
   return hostPort === 0 || otherPort === 0 ? 'overlapping' : 'dangerously ambiguous'

@@ -45,8 +45,10 @@ const devicesOf = ({ allocation }: ResourceClaimStatus): ReadonlySet<string> =>
 
 /** Drops the status of devices that are no longer allocated, because drivers may not have removed it. */
 export function dropFreedDevices(status: ResourceClaimStatus, old: ResourceClaimStatus): void {
-  const [had, has] = [devicesOf(old), devicesOf(status)]
-  const keptDevices = (status.devices ?? []).filter((device) => !had.has(textOf(device)) || has.has(textOf(device)))
+  const [allocatedBefore, allocatedNow] = [devicesOf(old), devicesOf(status)]
+  const keptDevices = (status.devices ?? []).filter(
+    (device) => !allocatedBefore.has(textOf(device)) || allocatedNow.has(textOf(device)),
+  )
   if (keptDevices.length > 0) status.devices = keptDevices
   else delete status.devices
 }

@@ -52,10 +52,10 @@ export function deviceClaimErrors(field: string, claim: DeviceClaim): FieldError
 
 function requestErrors(field: string, { name, exactly, firstAvailable = [] }: DeviceRequest): FieldError[] {
   const errors = labelErrors(`${field}.name`, name)
-  const either = 'exactly one of `exactly` or `firstAvailable` is required'
-  if (exactly && firstAvailable.length > 0) return [...errors, invalid(field, null, `${either}, but multiple fields are set`)]
+  const text = 'exactly one of `exactly` or `firstAvailable` is required'
+  if (exactly && firstAvailable.length > 0) return [...errors, invalid(field, null, `${text}, but multiple fields are set`)]
   if (exactly) return [...errors, ...deviceRequestErrors(`${field}.exactly`, exactly)]
-  if (firstAvailable.length === 0) return [...errors, required(field, either)]
+  if (firstAvailable.length === 0) return [...errors, required(field, text)]
   const alternativeErrors = (at: string, alternative: DeviceSubRequest) => [
     ...labelErrors(`${at}.name`, alternative.name),
     ...deviceRequestErrors(at, alternative),

@@ -25,8 +25,10 @@ export function deviceErrors(field: string, device: Device, old: Device | undefi
   return [
     ...labelErrors(`${field}.name`, device.name),
     ...(members > MaxMembers ? [invalid(field, members, tooMany)] : []),
-    ...mapErrors(`${field}.attributes`, attributes, names, qualifiedNameErrors, attributeErrors),
-    ...mapErrors(`${field}.capacity`, capacity, names, qualifiedNameErrors, (at, one) => capacityErrors(at, one, isShared)),
+    ...mapErrors(`${field}.attributes`, attributes, nameLimits, qualifiedNameErrors, attributeErrors),
+    ...mapErrors(`${field}.capacity`, capacity, nameLimits, qualifiedNameErrors, (at, entry) =>
+      capacityErrors(at, entry, isShared),
+    ),
     ...(old && same(taints, old.taints) ? [] : listErrors(`${field}.taints`, taints, MaxTaints, taintErrors)),
     ...setErrors(
       `${field}.consumesCounters`,
@@ -40,12 +42,12 @@ export function deviceErrors(field: string, device: Device, old: Device | undefi
   ]
 }
 
-const names = { shownKey: MaxQualifiedName }
+const nameLimits = { shownKey: MaxQualifiedName }
 
 /** Upstream: lists of values are a feature that is disabled by default. */
 function attributeErrors(field: string, attribute: DeviceAttribute): FieldError[] {
   const { int = null, bool = null, string = null, version = null } = attribute
-  const given = [int, bool, string, version].filter((value) => value !== null).length
+  const valueCount = [int, bool, string, version].filter((value) => value !== null).length
   const text = 'exactly one value must be specified'
   const inGo = {
     IntValue: int,
@@ -60,7 +62,7 @@ function attributeErrors(field: string, attribute: DeviceAttribute): FieldError[
   return [
     ...textErrors(`${field}.string`, string ?? ''),
     ...(version === null ? [] : versionErrors(`${field}.version`, version)),
-    ...(given === 1 ? [] : [invalid(field, given === 0 ? '' : inGo, text)]),
+    ...(valueCount === 1 ? [] : [invalid(field, valueCount === 0 ? '' : inGo, text)]),
   ]
 }
 
@@ -88,20 +90,20 @@ const consumptionErrors = (field: string, { counterSet, counters }: DeviceCounte
 ]
 
 function nodeErrors(field: string, { nodeName, nodeSelector, allNodes }: Device): FieldError[] {
-  const given = [
+  const presentFields = [
     ...(nodeName ? ['`nodeName`'] : []),
     ...(nodeSelector ? ['`nodeSelector`'] : []),
     ...(allNodes ? ['`allNodes`'] : []),
   ]
-  const one =
+  const text =
     'exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to true in the ResourceSlice spec'
   return [
     ...(nodeName === '' ? [invalid(`${field}.nodeName`, nodeName, 'must not be empty')] : []),
     ...(nodeName ? subdomain(`${field}.nodeName`, nodeName) : []),
     ...(nodeSelector ? validateNodeSelector(`${field}.nodeSelector`, nodeSelector) : []),
     ...(allNodes === false ? [invalid(`${field}.allNodes`, allNodes, 'must be either unset or set to true')] : []),
-    ...(given.length === 0 ? [required(field, one)] : []),
-    ...(given.length > 1 ? [invalid(field, `{${given.join(', ')}}`, one)] : []),
+    ...(presentFields.length === 0 ? [required(field, text)] : []),
+    ...(presentFields.length > 1 ? [invalid(field, `{${presentFields.join(', ')}}`, text)] : []),
   ]
 }
 

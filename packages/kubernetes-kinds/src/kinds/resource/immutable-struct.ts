@@ -12,15 +12,16 @@ export function immutableStruct(field: string, message: string, value: object, o
 
 type Struct = { readonly [field: string]: unknown }
 
+/** Returns a struct as Go prints it: with Go's field names, and with the zero values of absent fields. */
 function inGo(message: string, value: Struct | object): object {
-  const given = value as Struct
+  const struct = value as Struct
   const result: { [name: string]: unknown } = {}
-  for (const declared of (messages[message] ?? '').split(', ')) {
-    const [, name = '', type = '', keep] = declared.split(' ')
+  for (const declaration of (messages[message] ?? '').split(', ')) {
+    const [, name = '', type = '', zeroFlag] = declaration.split(' ')
     // Fields of embedded types are in the outer struct; metadata has its JSON names.
-    if (name === '.') Object.assign(result, inGo(type, given))
-    else if (name === 'metadata') Object.assign(result, given.metadata)
-    else if (name !== '') result[goName(name)] = memberInGo(type, given[name] ?? undefined, keep !== undefined)
+    if (name === '.') Object.assign(result, inGo(type, struct))
+    else if (name === 'metadata') Object.assign(result, struct.metadata)
+    else if (name !== '') result[goName(name)] = memberInGo(type, struct[name] ?? undefined, zeroFlag !== undefined)
   }
   return result
 }

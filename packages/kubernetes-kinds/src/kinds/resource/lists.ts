@@ -57,6 +57,6 @@ export function mapErrors<T>(
 /** Shortens a long text in the middle. */
 function shortened(text: string, length: number): string {
   if (text.length <= length) return text
-  const kept = length - 3
-  return `${text.slice(0, Math.floor((kept + 1) / 2))}...${text.slice(text.length - Math.floor(kept / 2))}`
+  const shownLength = length - 3
+  return `${text.slice(0, Math.floor((shownLength + 1) / 2))}...${text.slice(text.length - Math.floor(shownLength / 2))}`
 }

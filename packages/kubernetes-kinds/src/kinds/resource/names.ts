@@ -60,9 +60,9 @@ const identifierErrors = (field: string, id: string): FieldError[] => [
 export function uidErrors(field: string, uid: string): FieldError[] {
   const problem = uidProblem(uid)
   if (problem !== undefined) return [invalid(field, uid, `error validating uid: ${problem}`)]
-  const normal =
+  const text =
     'uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase hexadecimal characters'
-  return uid.length === 36 && uid === uid.toLowerCase() ? [] : [invalid(field, uid, normal)]
+  return uid.length === 36 && uid === uid.toLowerCase() ? [] : [invalid(field, uid, text)]
 }
 
 /** Upstream: github.com/google/uuid, which accepts four formats. */

@@ -30,21 +30,21 @@ function wholeOf(amount: Amount): bigint {
 export function requestPolicyErrors(field: string, policy: CapacityRequestPolicy, capacity: Amount): FieldError[] {
   const { validValues = [], validRange } = policy
   // The field is always present in JSON.
-  const standard = policy.default ?? undefined
-  const one = 'exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same time'
-  if (validValues.length > 0 && validRange) return [forbidden(field, one)]
+  const defaultAmount = policy.default ?? undefined
+  const text = 'exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same time'
+  if (validValues.length > 0 && validRange) return [forbidden(field, text)]
   const kind = validValues.length > 0 ? 'validValues' : 'validRange'
   if (validValues.length === 0 && !validRange) return []
-  if (standard === undefined) return [required(`${field}.default`, `required when ${kind} is defined`)]
+  if (defaultAmount === undefined) return [required(`${field}.default`, `required when ${kind} is defined`)]
   const at = `${field}.${kind}`
-  return validRange ? rangeErrors(at, validRange, standard, capacity) : valueErrors(at, validValues, standard, capacity)
+  return validRange ? rangeErrors(at, validRange, defaultAmount, capacity) : valueErrors(at, validValues, defaultAmount, capacity)
 }
 
-function valueErrors(field: string, values: readonly Amount[], standard: Amount, capacity: Amount): FieldError[] {
+function valueErrors(field: string, values: readonly Amount[], defaultAmount: Amount, capacity: Amount): FieldError[] {
   const isTooLarge = (at: string, value: Amount) =>
     isMore(value, capacity) ? [invalid(at, textOf(value), `option is larger than capacity value: ${textOf(capacity)}`)] : []
   // A list that is too long is not searched.
-  const isListed = values.length <= MaxValues && values.some((value) => compareAmounts(value, standard) === 0)
+  const isListed = values.length <= MaxValues && values.some((value) => compareAmounts(value, defaultAmount) === 0)
   return [
     ...values.flatMap((value, index) =>
       index > 0 && isMore(values[index - 1]!, value)
@@ -52,14 +52,14 @@ function valueErrors(field: string, values: readonly Amount[], standard: Amount,
         : [],
     ),
     ...setErrors(field, values, MaxValues, isTooLarge, (value) => String(wholeOf(value))),
-    ...(isListed ? [] : [invalid(field, textOf(standard), 'default value is not valid according to the requestPolicy')]),
+    ...(isListed ? [] : [invalid(field, textOf(defaultAmount), 'default value is not valid according to the requestPolicy')]),
   ]
 }
 
 function rangeErrors(
   field: string,
   { min, max, step }: Partial<CapacityRequestPolicyRange>,
-  standard: Amount,
+  defaultAmount: Amount,
   capacity: Amount,
 ): FieldError[] {
   if (min === undefined) return [required(`${field}.min`, 'required when validRange is defined')]
@@ -68,18 +68,19 @@ function rangeErrors(
     if (isWrong) errors.push(invalid(`${field}.${member}`, textOf(value), text))
   }
   check(isMore(min, capacity), 'min', min, `min is larger than capacity value: ${textOf(capacity)}`)
-  check(isMore(min, standard), 'min', standard, `default is less than min: ${textOf(min)}`)
+  check(isMore(min, defaultAmount), 'min', defaultAmount, `default is less than min: ${textOf(min)}`)
   if (max !== undefined) {
     check(isMore(min, max), 'max', min, `min is larger than max: ${textOf(max)}`)
     check(isMore(max, capacity), 'max', max, `max is larger than capacity value: ${textOf(capacity)}`)
-    check(isMore(standard, max), 'max', standard, `default is more than max: ${textOf(max)}`)
+    check(isMore(defaultAmount, max), 'max', defaultAmount, `default is more than max: ${textOf(max)}`)
   }
   if (step !== undefined) {
     const next = addQuantities(parseQuantity(String(min)), parseQuantity(String(step)))
     const isOver = compareQuantities(next, parseQuantity(String(capacity))) > 0
     const text = `value is not a multiple of a given step (${textOf(step)}) from (${textOf(min)})`
     check(isOver, 'step', step, `one step ${quantityText(next)} is larger than capacity value: ${textOf(capacity)}`)
-    for (const value of max === undefined ? [standard] : [standard, max]) check(!isReached(value, min, step), 'step', value, text)
+    for (const value of max === undefined ? [defaultAmount] : [defaultAmount, max])
+      check(!isReached(value, min, step), 'step', value, text)
   }
   return errors
 }

@@ -56,8 +56,8 @@ export const resourceslices: BuiltinKind<ResourceSlice> = {
     const { devices, sharedCounters } = spec
     const isAdvanced = (devices ?? []).some(({ taints, consumesCounters }) => taints?.length || consumesCounters?.length)
     const choosesNode = spec.perDeviceNodeSelection === true
-    const before = new Map(old?.spec.devices?.map((device) => [device.name, device]))
-    const checkDevice = (at: string, device: Device) => deviceErrors(at, device, before.get(device.name), choosesNode)
+    const oldDevices = new Map(old?.spec.devices?.map((device) => [device.name, device]))
+    const checkDevice = (at: string, device: Device) => deviceErrors(at, device, oldDevices.get(device.name), choosesNode)
     return [
       ...driverErrors('spec.driver', spec.driver),
       ...resourcePoolErrors('spec.pool', spec.pool),
@@ -71,8 +71,8 @@ export const resourceslices: BuiltinKind<ResourceSlice> = {
 }
 
 /** Sets absent amounts to 0. */
-function defaultAmounts(owners: { readonly [name: string]: Counter } = {}): void {
-  for (const owner of Object.values(owners)) owner.value ??= '0'
+function defaultAmounts(amounts: { readonly [name: string]: Counter } = {}): void {
+  for (const amount of Object.values(amounts)) amount.value ??= '0'
 }
 
 /** Drops fields of disabled features: list attributes, and devices that represent node resources. */
@@ -99,13 +99,13 @@ const changeErrors = (spec: ResourceSliceSpec, old: ResourceSliceSpec): FieldErr
 
 /** Errors unless exactly one field selects the nodes of the slice. */
 function nodeErrors({ nodeName, nodeSelector, allNodes, perDeviceNodeSelection }: ResourceSliceSpec): FieldError[] {
-  const given = [
+  const presentFields = [
     ...(nodeName ? ['`nodeName`'] : []),
     ...(nodeSelector ? ['`nodeSelector`'] : []),
     ...(allNodes ? ['`allNodes`'] : []),
     ...(perDeviceNodeSelection ? ['`perDeviceNodeSelection`'] : []),
   ]
-  const one = 'exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required'
+  const text = 'exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required'
   const notFalse = (at: string, value: boolean | undefined) =>
     value === false ? [invalid(at, value, 'must be either unset or set to true')] : []
   return [
@@ -114,8 +114,10 @@ function nodeErrors({ nodeName, nodeSelector, allNodes, perDeviceNodeSelection }
     ...(nodeSelector ? nodeSelectorErrors('spec.nodeSelector', nodeSelector) : []),
     ...notFalse('spec.allNodes', allNodes),
     ...notFalse('spec.perDeviceNodeSelection', perDeviceNodeSelection),
-    ...(given.length === 0 ? [required('spec', one)] : []),
-    ...(given.length > 1 ? [invalid('spec', `{${given.join(', ')}}`, `${one}, but multiple fields are set`)] : []),
+    ...(presentFields.length === 0 ? [required('spec', text)] : []),
+    ...(presentFields.length > 1
+      ? [invalid('spec', `{${presentFields.join(', ')}}`, `${text}, but multiple fields are set`)]
+      : []),
   ]
 }
 

@@ -14,23 +14,23 @@ const terms = (node: string) => ({
   nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: [node] }] }],
 })
 const allocation = { devices: { results: [{ request: 'gpu', ...device }] }, nodeSelector: terms('node-1') }
-const anybody: User = { name: 'bob', groups: [] }
+const userWithoutNode: User = { name: 'bob', groups: [] }
 const driverOn = (node: string): User => ({
   name: 'system:serviceaccount:drivers:gpu',
   groups: [],
   extra: { 'authentication.kubernetes.io/node-name': [node] },
 })
 
-/** Returns the questions to an authorizer that allows the listed permissions, and the resulting errors. */
+/** Returns the permissions that the check asks for, when the authorizer grants those in `allowed`, and the resulting errors. */
 function checkStatus(now: ResourceClaimStatus, before: ResourceClaimStatus, caller: User, allowed: readonly string[] = []) {
   const checkedPermissions: string[] = []
   const authorizer = {
     decide(attributes: Attributes) {
       if (attributes.kind === 'path') throw new TypeError('no path is asked about')
       const { verb, resource, subresource, namespace = '*', name = '*' } = attributes
-      const question = `${verb} ${resource}/${subresource} ${namespace}/${name}`
-      checkedPermissions.push(question)
-      return { allowed: allowed.includes(question), reason: '' }
+      const permission = `${verb} ${resource}/${subresource} ${namespace}/${name}`
+      checkedPermissions.push(permission)
+      return { allowed: allowed.includes(permission), reason: '' }
     },
   }
   const context = {
@@ -42,64 +42,70 @@ function checkStatus(now: ResourceClaimStatus, before: ResourceClaimStatus, call
     warn: () => {},
   } as const
   return {
-    asked: checkedPermissions,
+    checkedPermissions,
     errors: statusPermissionErrors(claim(now), claim(before), context).map(({ field, text }) => `${field}: ${text}`),
   }
 }
 
-describe('permissions for writing the status of a claim', () => {
+describe('writing the status of a claim', () => {
   const consumer = { resource: 'pods', name: 'p', uid: 'u' }
   const changedDevice = { ...device, data: { a: 1 } }
   const bind = 'patch resourceclaims/binding */*'
-  const anywhere = 'arbitrary-node:patch resourceclaims/driver team/gpu.example.com'
-  const here = 'associated-node:patch resourceclaims/driver team/gpu.example.com'
+  const onAnyNode = 'arbitrary-node:patch resourceclaims/driver team/gpu.example.com'
+  const onOwnNode = 'associated-node:patch resourceclaims/driver team/gpu.example.com'
 
   test.each<[string, ResourceClaimStatus, ResourceClaimStatus, User, string[]]>([
-    ['none without changes', { allocation, devices: [changedDevice] }, { allocation, devices: [changedDevice] }, anybody, []],
-    ['permission to bind, for allocation', { allocation }, {}, anybody, [bind]],
-    ['permission to bind, for reservation', { allocation, reservedFor: [consumer] }, { allocation }, anybody, [bind]],
+    [
+      'no permission without changes',
+      { allocation, devices: [changedDevice] },
+      { allocation, devices: [changedDevice] },
+      userWithoutNode,
+      [],
+    ],
+    ['permission to bind, for allocation', { allocation }, {}, userWithoutNode, [bind]],
+    ['permission to bind, for reservation', { allocation, reservedFor: [consumer] }, { allocation }, userWithoutNode, [bind]],
     [
       'permission for the driver, to add the status of its devices',
       { allocation, devices: [changedDevice] },
       { allocation },
-      anybody,
-      [anywhere],
+      userWithoutNode,
+      [onAnyNode],
     ],
     [
       'permission for the driver, to change the status of its devices',
       { allocation, devices: [changedDevice] },
       { allocation, devices: [device] },
-      anybody,
-      [anywhere],
+      userWithoutNode,
+      [onAnyNode],
     ],
     [
       'permission for the driver, to remove the status of its devices',
       { allocation },
       { allocation, devices: [changedDevice] },
-      anybody,
-      [anywhere],
+      userWithoutNode,
+      [onAnyNode],
     ],
-    ['only permission to bind, to release all devices', {}, { allocation, devices: [changedDevice] }, anybody, [bind]],
+    ['only permission to bind, to release all devices', {}, { allocation, devices: [changedDevice] }, userWithoutNode, [bind]],
     [
       'a weaker permission on the node itself',
       { allocation, devices: [changedDevice] },
       { allocation },
       driverOn('node-1'),
-      [here, anywhere],
+      [onOwnNode, onAnyNode],
     ],
     [
       'the full permission on another node',
       { allocation, devices: [changedDevice] },
       { allocation },
       driverOn('node-2'),
-      [anywhere],
+      [onAnyNode],
     ],
-  ])('%s', (_, now, before, caller, questions) => {
-    expect(checkStatus(now, before, caller).asked).toEqual(questions)
-    expect(checkStatus(now, before, caller, questions.slice(-1)).errors).toEqual([])
+  ])('requires %s', (_, now, before, caller, permissions) => {
+    expect(checkStatus(now, before, caller).checkedPermissions).toEqual(permissions)
+    expect(checkStatus(now, before, caller, permissions.slice(-1)).errors).toEqual([])
   })
 
-  test('the error names the missing permission', () => {
+  test('without the permission is rejected with an error that names it', () => {
     const { errors } = checkStatus({ allocation, devices: [changedDevice] }, {}, driverOn('node-1'))
     expect(errors).toEqual([
       'status.allocation: Forbidden: changing status.allocation or status.reservedFor requires resource="resourceclaims/binding", verb="patch" permission: resourceclaims.resource.k8s.io is forbidden: User "system:serviceaccount:drivers:gpu" cannot patch resource "resourceclaims/binding" in API group "resource.k8s.io" at the cluster scope',

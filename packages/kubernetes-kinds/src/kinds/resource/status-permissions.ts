@@ -30,11 +30,11 @@ export function statusPermissionErrors(
 
   // Without an allocation there is no device status to check.
   if (!status.allocation) return errors
-  const isNear = runsOn(caller, nodeOf(status.allocation))
-  const verbs = [...(isNear ? [`associated-node:${verb}`] : []), `arbitrary-node:${verb}`]
+  const isOnNode = runsOn(caller, nodeOf(status.allocation))
+  const verbs = [...(isOnNode ? [`associated-node:${verb}`] : []), `arbitrary-node:${verb}`]
   for (const driver of changedDrivers(status, old)) {
-    const about = { ...claims, subresource: 'driver', namespace: metadata.namespace, name: driver }
-    const why = denial(verbs.map((verb) => ({ ...about, verb: verb })))
+    const driverAttributes = { ...claims, subresource: 'driver', namespace: metadata.namespace, name: driver }
+    const why = denial(verbs.map((verb) => ({ ...driverAttributes, verb: verb })))
     const needed = `changing status.devices requires resource="resourceclaims/driver", verb="[${verbs.join(' ')}]" permission`
     if (why !== undefined) errors.push(forbidden('status.devices', `${needed}: ${why}`))
   }

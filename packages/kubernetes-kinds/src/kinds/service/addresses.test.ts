@@ -36,7 +36,7 @@ describe('ranges', () => {
     ['30000-32767', 30000, 32767],
     ['30000+10', 30000, 30010],
     ['8080', 8080, 8080],
-  ])('%s', (text, first, last) => expect(parsePortRange(text)).toEqual({ first, last }))
+  ])('%s is parsed to the ports %d to %d', (text, first, last) => expect(parsePortRange(text)).toEqual({ first, last }))
   test.each(['', '0-5', '9-8', '1-70000', 'a-b'])('%j is not a range of ports', (text) => {
     expect(() => parsePortRange(text)).toThrow('is no range of ports')
   })
@@ -77,8 +77,8 @@ describe('addresses', () => {
 
   test('an address that is requested concurrently is allocated once', async () => {
     const { rejected } = await cluster()
-    const answers = await Promise.all(['a', 'b', 'c'].map((name) => rejected(name, { clusterIP: '10.0.0.9' })))
-    expect(answers.filter((answer) => answer === 'accepted')).toHaveLength(1)
+    const outcomes = await Promise.all(['a', 'b', 'c'].map((name) => rejected(name, { clusterIP: '10.0.0.9' })))
+    expect(outcomes.filter((outcome) => outcome === 'accepted')).toHaveLength(1)
   })
 
   test('a Service keeps its address, and releases it when it becomes an ExternalName', async () => {
@@ -90,7 +90,7 @@ describe('addresses', () => {
 })
 
 describe('node ports', () => {
-  test('one port in two protocols has one node port, the requested one if given', async () => {
+  test('ports with the same number and different protocols share a node port, which can be requested', async () => {
     const { create } = await cluster()
     const tcpAndUdp = (nodePort?: number) => [
       { name: 't', port: 53 },

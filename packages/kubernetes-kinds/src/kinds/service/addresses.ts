@@ -83,8 +83,10 @@ export class ServiceAddresses {
   #others(service: Service): Service[] {
     const { namespace, name } = service.metadata
     const storedServices = this.#store.list('services') as unknown as readonly Service[]
-    const underWay = this.#pending.of('services', asObject(service)).map(({ object }) => object as unknown as Service)
-    return [...storedServices, ...underWay].filter(({ metadata }) => metadata.namespace !== namespace || metadata.name !== name)
+    const pendingServices = this.#pending.of('services', asObject(service)).map(({ object }) => object as unknown as Service)
+    return [...storedServices, ...pendingServices].filter(
+      ({ metadata }) => metadata.namespace !== namespace || metadata.name !== name,
+    )
   }
 
   #giveAddress(service: Service, old: Service | undefined): FieldError[] {
@@ -104,9 +106,9 @@ export class ServiceAddresses {
     }
     // Low addresses are allocated last: they are for Services that request one.
     const last = size - 2
-    const low = last <= 16 ? 0 : Math.min(Math.max(16, Math.floor(last / 16)), 256)
+    const lastLowOffset = last <= 16 ? 0 : Math.min(Math.max(16, Math.floor(last / 16)), 256)
     const at = (offset: number) => toAddress(base + offset)
-    const ip = this.#pick(low + 1, last + 1, at, takenIPs) ?? this.#pick(1, low + 1, at, takenIPs)
+    const ip = this.#pick(lastLowOffset + 1, last + 1, at, takenIPs) ?? this.#pick(1, lastLowOffset + 1, at, takenIPs)
     if (ip === undefined) {
       return [invalid('spec.clusterIPs', [''], `failed to allocate a serviceIP: range is full (${text})`)]
     }
@@ -117,7 +119,8 @@ export class ServiceAddresses {
 
   #givePorts(service: Service, old: Service | undefined): FieldError[] {
     const { spec } = service
-    const needs = spec.type === 'NodePort' || (spec.type === 'LoadBalancer' && spec.allocateLoadBalancerNodePorts !== false)
+    const needsNodePorts =
+      spec.type === 'NodePort' || (spec.type === 'LoadBalancer' && spec.allocateLoadBalancerNodePorts !== false)
     const oldNodePorts = new Set((old?.spec.ports ?? []).map(({ nodePort }) => nodePort))
     const takenPorts = new Set(
       this.#others(service).flatMap(({ spec: { ports = [], healthCheckNodePort } }) => [
@@ -132,7 +135,7 @@ export class ServiceAddresses {
         .toReversed()
         .map((servicePort) => [servicePort.port, servicePort.nodePort]),
     )
-    const used = new Set<number>()
+    const usedPorts = new Set<number>()
     const errors: FieldError[] = []
     for (const [index, port] of (spec.ports ?? []).entries()) {
       if (port.nodePort) {
@@ -142,14 +145,14 @@ export class ServiceAddresses {
         const { first, last } = this.#ports
         if (port.nodePort < first || port.nodePort > last) {
           fail(`provided port is not in the valid range. The range of valid ports is ${first}-${last}`)
-        } else if (takenPorts.has(port.nodePort) || used.has(port.nodePort)) fail('provided port is already allocated')
+        } else if (takenPorts.has(port.nodePort) || usedPorts.has(port.nodePort)) fail('provided port is already allocated')
         assignedPorts.set(port.port, port.nodePort)
-        used.add(port.nodePort)
-      } else if (needs) {
+        usedPorts.add(port.nodePort)
+      } else if (needsNodePorts) {
         // Ports with the same number and different protocols share a node port.
         port.nodePort = assignedPorts.get(port.port) ?? requested.get(port.port) ?? this.#pickPort(takenPorts)
         assignedPorts.set(port.port, port.nodePort)
-        used.add(port.nodePort)
+        usedPorts.add(port.nodePort)
         takenPorts.add(port.nodePort)
       }
     }
@@ -181,16 +184,16 @@ const asObject = (service: Service): UnknownObject => service as unknown as Unkn
 /** Upstream: initIPFamilyFields, for a cluster with IPv4 only. */
 function initFamilies(spec: ServiceSpec, old: ServiceSpec | undefined): FieldError[] {
   if (spec.type === 'ExternalName') return []
-  const isOpen = spec.clusterIP === 'None' && Object.keys(spec.selector ?? {}).length === 0
-  spec.ipFamilyPolicy ??= old?.ipFamilyPolicy ?? (isOpen ? 'RequireDualStack' : 'SingleStack')
+  const isHeadlessWithoutSelector = spec.clusterIP === 'None' && Object.keys(spec.selector ?? {}).length === 0
+  spec.ipFamilyPolicy ??= old?.ipFamilyPolicy ?? (isHeadlessWithoutSelector ? 'RequireDualStack' : 'SingleStack')
   const errors = clusterIPErrors(spec)
   if (errors.length > 0) return errors
-  const isSingle = spec.ipFamilyPolicy === 'SingleStack'
-  if (isSingle && spec.clusterIPs?.length === 2) {
+  const isSingleStack = spec.ipFamilyPolicy === 'SingleStack'
+  if (isSingleStack && spec.clusterIPs?.length === 2) {
     const text = "must be 'RequireDualStack' or 'PreferDualStack' when multiple cluster IPs are specified"
     errors.push(invalid('spec.ipFamilyPolicy', spec.ipFamilyPolicy, text))
   }
-  if (isSingle && spec.ipFamilies?.length === 2) {
+  if (isSingleStack && spec.ipFamilies?.length === 2) {
     const text = "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified"
     errors.push(invalid('spec.ipFamilyPolicy', spec.ipFamilyPolicy, text))
   }
@@ -202,9 +205,9 @@ function initFamilies(spec: ServiceSpec, old: ServiceSpec | undefined): FieldErr
     } else spec.ipFamilies = [...(spec.ipFamilies ?? []), 'IPv4']
   }
   if (errors.length > 0) return errors
-  if (isOpen) {
+  if (isHeadlessWithoutSelector) {
     spec.ipFamilies ??= ['IPv4']
-    if (spec.ipFamilies.length < 2 && !isSingle)
+    if (spec.ipFamilies.length < 2 && !isSingleStack)
       spec.ipFamilies = [...spec.ipFamilies, spec.ipFamilies[0] === 'IPv4' ? 'IPv6' : 'IPv4']
     return []
   }

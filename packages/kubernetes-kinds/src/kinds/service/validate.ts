@@ -68,8 +68,8 @@ export function* validateService({ spec }: Service): Work<FieldError[]> {
   if (spec.loadBalancerSourceRanges?.length) {
     const at = 'spec.LoadBalancerSourceRanges'
     if (type !== 'LoadBalancer') errors.push(forbidden(at, "may only be used when `type` is 'LoadBalancer'"))
-    yield* eachInPieces(spec.loadBalancerSourceRanges.entries(), ([index, given]) => {
-      const range = given.trim()
+    yield* eachInPieces(spec.loadBalancerSourceRanges.entries(), ([index, rangeText]) => {
+      const range = rangeText.trim()
       addInvalid(errors, `${at}[${index}]`, range, cidrProblems(range))
     })
   }
@@ -173,15 +173,15 @@ export function clusterIPErrors({
   if (ipFamilyPolicy !== undefined) {
     appendAll(errors, oneOf('spec.ipFamilyPolicy', ipFamilyPolicy, ['PreferDualStack', 'RequireDualStack', 'SingleStack']))
   }
-  const wrong: FieldError[] = []
+  const addressErrors: FieldError[] = []
   for (const [index, ip] of clusterIPs.entries()) {
     if (index === 0 && ip === 'None') {
-      if (clusterIPs.length > 1) wrong.push(invalid(at, clusterIPs, "'None' must be the first and only value"))
-    } else addInvalid(wrong, `${at}[${index}]`, ip, ipAddressProblems(ip))
+      if (clusterIPs.length > 1) addressErrors.push(invalid(at, clusterIPs, "'None' must be the first and only value"))
+    } else addInvalid(addressErrors, `${at}[${index}]`, ip, ipAddressProblems(ip))
   }
-  appendAll(errors, wrong)
+  appendAll(errors, addressErrors)
   if (clusterIPs.length > 2) errors.push(invalid(at, clusterIPs, 'may only hold up to 2 values'))
-  if (wrong.length > 0) return errors
+  if (addressErrors.length > 0) return errors
   if (clusterIPs.length > 1 && new Set(clusterIPs.map(familyOf)).size === 1) {
     errors.push(invalid(at, clusterIPs, 'may specify no more than one IP for each IP family'))
   }

@@ -59,7 +59,7 @@ function specErrors(spec: CSIDriverSpec): FieldError[] {
   const { fsGroupPolicy, tokenRequests = [], volumeLifecycleModes = [] } = spec
   const period = spec.nodeAllocatableUpdatePeriodSeconds
   const inSecrets = spec.serviceAccountTokenInSecrets
-  const unasked = 'serviceAccountTokenInSecrets is set but no tokenRequests are specified'
+  const text = 'serviceAccountTokenInSecrets is set but no tokenRequests are specified'
   return [
     ...oneOf('spec.fsGroupPolicy', fsGroupPolicy, ['File', 'None', 'ReadWriteOnceWithFSType']),
     ...tokenErrors(tokenRequests),
@@ -68,7 +68,7 @@ function specErrors(spec: CSIDriverSpec): FieldError[] {
       ? [invalid('spec.nodeAllocatableUpdatePeriodSeconds', period, 'must be greater than or equal to 10 seconds')]
       : []),
     ...(inSecrets !== undefined && tokenRequests.length === 0
-      ? [invalid('spec.serviceAccountTokenInSecrets', inSecrets, unasked)]
+      ? [invalid('spec.serviceAccountTokenInSecrets', inSecrets, text)]
       : []),
   ]
 }

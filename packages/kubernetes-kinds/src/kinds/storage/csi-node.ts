@@ -31,8 +31,8 @@ export const csinodes: BuiltinKind<CSINode> = {
     const names = new Set<string>()
     return [
       ...drivers.flatMap((driver, index) => driverErrors(`spec.drivers[${index}]`, driver, names)),
-      ...(old?.spec.drivers ?? []).flatMap((was) =>
-        drivers.filter(({ name }) => name === was.name).flatMap((is) => changedErrors(is, was)),
+      ...(old?.spec.drivers ?? []).flatMap((oldDriver) =>
+        drivers.filter(({ name }) => name === oldDriver.name).flatMap((driver) => changedErrors(driver, oldDriver)),
       ),
     ]
   },
@@ -62,8 +62,8 @@ export function csiDriverNameErrors(path: string, name: string): FieldError[] {
 }
 
 /** Only the number of allocatable volumes of an existing driver may change. */
-function changedErrors(is: CSINodeDriver, was: CSINodeDriver): FieldError[] {
-  if (same({ ...is, allocatable: undefined }, { ...was, allocatable: undefined })) return []
-  const badValue = { Name: is.name, NodeID: is.nodeID, TopologyKeys: is.topologyKeys ?? null, Allocatable: null }
+function changedErrors(driver: CSINodeDriver, old: CSINodeDriver): FieldError[] {
+  if (same({ ...driver, allocatable: undefined }, { ...old, allocatable: undefined })) return []
+  const badValue = { Name: driver.name, NodeID: driver.nodeID, TopologyKeys: driver.topologyKeys ?? null, Allocatable: null }
   return [invalid('spec.drivers', badValue, 'field is immutable')]
 }

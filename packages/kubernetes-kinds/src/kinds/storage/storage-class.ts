@@ -30,8 +30,8 @@ export const storageclasses: BuiltinKind<StorageClass> = {
   validate(storageClass, old) {
     const { provisioner, parameters, reclaimPolicy, volumeBindingMode, allowedTopologies = [] } = storageClass
     if (old) {
-      const fixed = ['parameters', 'provisioner', 'reclaimPolicy', 'volumeBindingMode'] as const
-      return fixed.flatMap((name) => immutable(name, storageClass[name], old[name]))
+      const immutableFields = ['parameters', 'provisioner', 'reclaimPolicy', 'volumeBindingMode'] as const
+      return immutableFields.flatMap((name) => immutable(name, storageClass[name], old[name]))
     }
     return [
       ...provisionerErrors('provisioner', provisioner),
@@ -55,7 +55,7 @@ function topologyErrors(terms: readonly TopologySelectorTerm[]): FieldError[] {
       if (values.length === 0) errors.push(required(`${expressionPath}.values`))
       appendAll(
         errors,
-        unique(values, (value) => `${expressionPath}.values[${value}]`),
+        unique(values, (valueIndex) => `${expressionPath}.values[${valueIndex}]`),
       )
       appendAll(errors, problems(`${expressionPath}.key`, key, labelKeyProblems(key)))
       if (keys.has(key)) errors.push(duplicate(`${expressionPath}.key`, key))
