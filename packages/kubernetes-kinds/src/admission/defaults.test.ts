@@ -17,11 +17,11 @@ const aClaim = (spec: object = {}, metadata: object = {}) =>
     metadata: { ...at('c'), ...metadata },
     spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, ...spec },
   }) as never
-const aClass = (name: string, more: object = {}, isDefault = false) =>
+const aClass = (name: string, fields: object = {}, isDefault = false) =>
   ({
     metadata: { name, ...(isDefault ? { annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } } : {}) },
     provisioner: 'example.com/p',
-    ...more,
+    ...fields,
   }) as never
 const as = <T>(object: Promise<UnknownObject>) => object as unknown as Promise<T>
 
@@ -29,11 +29,11 @@ describe('DefaultTolerationSeconds', () => {
   const tolerationFor300s = (key: string) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 300 })
   const [notReady, unreachable] = ['not-ready', 'unreachable'].map((name) => tolerationFor300s(`node.kubernetes.io/${name}`))
   const notReadyToleration = { key: 'node.kubernetes.io/not-ready', operator: 'Exists', effect: 'NoExecute' }
-  const other = { key: 'a', operator: 'Exists', effect: 'NoSchedule' }
+  const otherToleration = { key: 'a', operator: 'Exists', effect: 'NoSchedule' }
 
   test.each<[object[], object[]]>([
     [[], [notReady!, unreachable!]],
-    [[other], [other, notReady!, unreachable!]],
+    [[otherToleration], [otherToleration, notReady!, unreachable!]],
     [[notReadyToleration], [notReadyToleration, unreachable!]],
     [[{ operator: 'Exists' }], [{ operator: 'Exists' }]],
   ])('the tolerations %j become %j', async (tolerations, expected) => {
@@ -54,9 +54,9 @@ test('new nodes get a taint and volumes in use a finalizer when the plugins for 
   expect(node.spec.taints).toEqual([{ key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' }])
   expect((await client.create(claims, aClaim())).metadata.finalizers).toEqual(['kubernetes.io/pvc-protection'])
 
-  const { client: alone } = await testServer()
-  expect((await as<Node>(alone.create(nodes, { metadata: { name: 'n' } } as never))).spec.taints).toBeUndefined()
-  expect((await alone.create(claims, aClaim())).metadata.finalizers).toBeUndefined()
+  const { client: defaultClient } = await testServer()
+  expect((await as<Node>(defaultClient.create(nodes, { metadata: { name: 'n' } } as never))).spec.taints).toBeUndefined()
+  expect((await defaultClient.create(claims, aClaim())).metadata.finalizers).toBeUndefined()
 })
 
 describe('DefaultStorageClass', () => {

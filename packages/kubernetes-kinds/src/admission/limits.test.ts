@@ -51,8 +51,8 @@ describe('limits', () => {
       { type: 'Pod', max: { cpu: '1' } },
       { type: 'PersistentVolumeClaim', max: { storage: '2Gi' }, min: { storage: '1Gi' } },
     )
-    const two = ['a', 'b'].map((name) => ({ name, image: 'i', resources: { limits: { cpu: '600m' } } }))
-    expect(await rejection(t.client.create(pods, aPod('p', {}, { containers: two })))).toContain(
+    const twoContainers = ['a', 'b'].map((name) => ({ name, image: 'i', resources: { limits: { cpu: '600m' } } }))
+    expect(await rejection(t.client.create(pods, aPod('p', {}, { containers: twoContainers })))).toContain(
       'maximum cpu usage per Pod is 1, but limit is 1200m',
     )
     expect(await rejection(t.client.create(claims, aClaim('small', '1Mi')))).toContain('but request is 1Mi')
@@ -97,24 +97,24 @@ describe('quotas', () => {
   test.each<[string[], object, object]>([
     [['BestEffort'], {}, { requests: { cpu: '1' } }],
     [['NotBestEffort'], { requests: { cpu: '1' } }, {}],
-  ])('of scope %j count no other pods', async (scopes, within, without) => {
+  ])('of scope %j count no other pods', async (scopes, countedResources, otherResources) => {
     await quota({ pods: '0' }, { scopes })
-    expect(await rejection(t.client.create(pods, aPod('a', within)))).toContain('exceeded quota: q')
-    expect(await rejection(t.client.create(pods, aPod('b', without)))).toBe('accepted')
+    expect(await rejection(t.client.create(pods, aPod('a', countedResources)))).toContain('exceeded quota: q')
+    expect(await rejection(t.client.create(pods, aPod('b', otherResources)))).toBe('accepted')
   })
 
   test('apply to concurrent writes, without counting failed ones', async () => {
     await quota({ 'count/configmaps': '3' })
     const create = (name: string) => rejection(t.client.create(configMaps, { metadata: at(name) } as never))
-    const answers = await Promise.all(['a', 'b', 'c', 'd', 'e', 'A'].map(create))
-    expect(answers.filter((answer) => answer === 'accepted')).toHaveLength(3)
+    const outcomes = await Promise.all(['a', 'b', 'c', 'd', 'e', 'A'].map(create))
+    expect(outcomes.filter((outcome) => outcome === 'accepted')).toHaveLength(3)
     await t.client.delete(configMaps, at('a'))
     expect(await create('B')).toContain('422')
     expect(await create('f')).toBe('accepted')
     expect(await create('g')).toContain('exceeded quota')
   })
 
-  test('count claims that grow, and can be disabled', async () => {
+  test('sum the requested storage of claims, and can be disabled', async () => {
     await quota({ 'requests.storage': '2Gi' })
     expect(await rejection(t.client.create(claims, aClaim('c', '3Gi')))).toContain('requests.storage=3Gi')
     t = await testServer({ admissionPlugins: { disable: ['ResourceQuota'] } })

@@ -17,11 +17,11 @@ function covers(wide: Toleration, narrow: Toleration): boolean {
 }
 
 /** Upstream's algorithm, which compares each pair. */
-function mergeByPairs(all: readonly Toleration[]): Toleration[] {
+function mergeByPairs(tolerations: readonly Toleration[]): Toleration[] {
   const merged: Toleration[] = []
-  for (const [index, toleration] of all.entries()) {
-    const isKnown = merged.some((other) => covers(other, toleration))
-    if (!isKnown && !all.slice(index + 1).some((other) => !equal(toleration, other) && covers(other, toleration)))
+  for (const [index, toleration] of tolerations.entries()) {
+    const isCovered = merged.some((other) => covers(other, toleration))
+    if (!isCovered && !tolerations.slice(index + 1).some((other) => !equal(toleration, other) && covers(other, toleration)))
       merged.push(toleration)
   }
   return merged
@@ -38,16 +38,16 @@ const toleration: fc.Arbitrary<Toleration> = fc.record(
   { requiredKeys: [] },
 )
 
-test('the result equals that of comparing each pair of tolerations', () => {
+test('merging has the same result as comparing each pair of tolerations', () => {
   fc.assert(
-    fc.property(fc.array(toleration, { maxLength: 12 }), (all) => {
-      expect(mergeTolerations(all)).toEqual(mergeByPairs(all))
+    fc.property(fc.array(toleration, { maxLength: 12 }), (tolerations) => {
+      expect(mergeTolerations(tolerations)).toEqual(mergeByPairs(tolerations))
     }),
     { numRuns: 3000 },
   )
 })
 
 test('100,000 different tolerations are merged', () => {
-  const all = Array.from({ length: 100_000 }, (_, index) => ({ key: `k${index}`, operator: 'Exists' }))
-  expect(mergeTolerations(all)).toHaveLength(100_000)
+  const tolerations = Array.from({ length: 100_000 }, (_, index) => ({ key: `k${index}`, operator: 'Exists' }))
+  expect(mergeTolerations(tolerations)).toHaveLength(100_000)
 })

@@ -14,7 +14,7 @@ import { resourceQuota } from './resource-quota.ts'
 import { serviceAccount } from './service-account.ts'
 import { storageObjectInUse } from './volumes-in-use.ts'
 
-/** In upstream's order. */
+/** Returns the implemented plugins, in the order in which upstream calls them. */
 export const pluginsWith = (tolerationSeconds: TolerationSeconds): readonly Plugin[] => [
   limitRanger,
   serviceAccount,

@@ -10,12 +10,12 @@ const Request = unknownKind({
 })
 
 /** Certificate signing requests, made with openssl: for a member of `devs`, and for one of `system:masters`. */
-const ofDevs =
+const requestOfDevs =
   'LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIYk1JR0JBZ0VBTUI4eERUQUxCZ05WQkFvTUJHUmxkbk14RGpBTUJnTlZCQU1NQldGc2FXTmxNRmt3RXdZSApLb1pJemowQ0FRWUlLb1pJemowREFRY0RRZ0FFSUhqUHZBTFF3TWw4MXo0TGRETXdmQnZMOGJ3a1dmVDBORUh3CllVdG16ajliWUhLY1pPOHdOL01QbkFHb3d5YSt6anU4WjdoTTlORXdGaUMwM2dCcHI2QUFNQW9HQ0NxR1NNNDkKQkFNQ0Ewa0FNRVlDSVFDUzEvblFHWjcrTGFTcVphN2o2allvbmNJOEpjbE5SNEpPTTFaWDBIdWtEd0loQUxKeApPL0t3bnRvRVkrUzhOSTV5UUQzQUhBWWV0d2dEOEFIZUlSWml3d3U1Ci0tLS0tRU5EIENFUlRJRklDQVRFIFJFUVVFU1QtLS0tLQo='
-const ofMasters =
+const requestOfMasters =
   'LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlJQlpEQ0J6Z0lCQURBbE1SY3dGUVlEVlFRS0RBNXplWE4wWlcwNmJXRnpkR1Z5Y3pFS01BZ0dBMVVFQXd3QgplRENCbnpBTkJna3Foa2lHOXcwQkFRRUZBQU9CalFBd2dZa0NnWUVBbXo5WVFUdVZkc1BiM3NYODYvZDE0VEo5ClVkbmMyTkZpL0hja1VUeUFVYlhLU3M4OXFhcE13MmZJMlJOOTRJdlpCSVkydTN6bTc1Uk5Xc1ZHMXRWNTc2Z3AKSHQ1ZFV2M1YrK3RQZSthOUpGZHp4bjFDMXYyeVhyd3UwWUlaWVRQb3ZNR3FTQjFCbHhqTDZzNENiSWF1R1NseApobjhnM1Y0WHlrSWNTNzFMenZjQ0F3RUFBYUFBTUEwR0NTcUdTSWIzRFFFQkN3VUFBNEdCQUNnemF2dERHZmNnCjNmbFd2U0dNeG9YU2RWU1VzQ1IvaG1VYTZtcC9JKzIvV3pycHduREVKYXlseEh1a29Hcm5QOE5aVGVHUWlnb3AKRlc4YzZiSWlYSnNveTJzaWxmelFQdk9ydS82QUpIT1JwczRYN2kvaXVncisvSDR3cldHT0svaTUvdWdKVURhcApMUzY1eVBYWThFMHVUZzNsVTRTSDVIWWZmK0F2Wk9DUwotLS0tLUVORCBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K'
 
-const request = (name: string, signerName: string, body = ofDevs) => ({
+const request = (name: string, signerName: string, body = requestOfDevs) => ({
   metadata: { name },
   spec: { request: body, signerName, usages: ['client auth'] },
 })
@@ -62,9 +62,9 @@ test('approving and signing require permission for the signer or its domain', as
 test("requests to the API server's own signer for the group system:masters are rejected", async () => {
   const { client } = await testServer()
   const signer = 'kubernetes.io/kube-apiserver-client'
-  expect(await rejection(client.create(Request, request('a', signer, ofMasters)))).toContain(
+  expect(await rejection(client.create(Request, request('a', signer, requestOfMasters)))).toContain(
     'use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed',
   )
   expect(await rejection(client.create(Request, request('a', signer)))).toBe('accepted')
-  expect(await rejection(client.create(Request, request('b', 'example.com/mine', ofMasters)))).toBe('accepted')
+  expect(await rejection(client.create(Request, request('b', 'example.com/mine', requestOfMasters)))).toBe('accepted')
 })

@@ -109,9 +109,9 @@ test.each<[string, object]>([
   ['with an id that is a number', { jti: 1 }],
   ['with a string as a date', { nbf: '1' }],
   ['with an audience that is a number', { aud: ['https://kubernetes.default.svc.cluster.local', 1] }],
-])('a token %s is rejected', async (_, changed) => {
+])('a token %s is rejected', async (_, changedClaims) => {
   const world = await start({ serviceAccountTokens: { signingKey } })
-  expect(authenticateToken(world, signedAgain(world, await tokenOf(world), changed))).toEqual(rejected)
+  expect(authenticateToken(world, signedAgain(world, await tokenOf(world), changedClaims))).toEqual(rejected)
 })
 
 test.each<[string, object]>([
@@ -120,9 +120,9 @@ test.each<[string, object]>([
   ['that expired a minute ago', { exp: -60 }],
   ['without an expiry', { exp: undefined }],
   ['without an audience', { aud: undefined }],
-])('a token %s is accepted', async (_, changed) => {
+])('a token %s is accepted', async (_, changedClaims) => {
   const world = await start({ serviceAccountTokens: { signingKey } })
-  expect(authenticateToken(world, signedAgain(world, await tokenOf(world), changed))).toMatchObject({ kind: 'user' })
+  expect(authenticateToken(world, signedAgain(world, await tokenOf(world), changedClaims))).toMatchObject({ kind: 'user' })
 })
 
 test.each([0, 1, 2])('a token with padding in part %d is rejected', async (part) => {
@@ -133,10 +133,10 @@ test.each([0, 1, 2])('a token with padding in part %d is rejected', async (part)
 })
 
 /** Returns the token with changed claims, signed by the same key. Small numbers as dates are seconds from now. */
-function signedAgain({ clock }: World, token: string, changed: object): string {
+function signedAgain({ clock }: World, token: string, changedClaims: object): string {
   const [head = ''] = token.split('.')
   const now = clock.now() / 1000
-  const claims = Object.entries(changed).map(([name, value]) => [
+  const claims = Object.entries(changedClaims).map(([name, value]) => [
     name,
     ['iat', 'nbf', 'exp'].includes(name) && Math.abs(value as number) < 100 && typeof value === 'number' ? now + value : value,
   ])
@@ -176,9 +176,9 @@ test('a token that is bound to a pod names the pod, and is invalid after its del
 test.each([
   ['Secret', Secret, namespace],
   ['Node', Node, undefined],
-] as const)('a token that is bound to a %s is invalid after its deletion', async (kind, type, where) => {
+] as const)('a token that is bound to a %s is invalid after its deletion', async (kind, type, objectNamespace) => {
   const world = await start()
-  const namespaceOfBound = where === undefined ? {} : { namespace: where }
+  const namespaceOfBound = objectNamespace === undefined ? {} : { namespace: objectNamespace }
   const make = () => world.client.create(type as typeof Secret, { metadata: { name: 'b', ...namespaceOfBound } } as never)
   const { metadata } = await make()
   const token = await tokenOf(world, { boundObjectRef: { kind, apiVersion: 'v1', name: 'b', uid: metadata.uid } })
@@ -193,7 +193,7 @@ test.each([
   expect(authenticateToken(world, token)).toEqual(rejected)
 })
 
-const bearing = (token: string, change: (claims: Record<string, unknown>) => void, header?: object) => {
+const withChangedClaims = (token: string, change: (claims: Record<string, unknown>) => void, header?: object) => {
   const [head, , signature] = token.split('.')
   const claims = claimsOf(token)
   change(claims)
@@ -206,9 +206,9 @@ test('a modified token is rejected', async () => {
   const token = await tokenOf(world)
   const [head, body, signature] = token.split('.') as [string, string, string]
   for (const forged of [
-    bearing(token, (claims) => (claims.exp = 9e9)),
-    bearing(token, () => {}, { alg: 'none' }),
-    bearing(token, () => {}, { alg: 'HS256' }),
+    withChangedClaims(token, (claims) => (claims.exp = 9e9)),
+    withChangedClaims(token, () => {}, { alg: 'none' }),
+    withChangedClaims(token, () => {}, { alg: 'HS256' }),
     `${head}.${body}.`,
     `${head}.${body}.${signature.slice(0, -4)}AAAA`,
     `${head}.${body}`,
@@ -239,11 +239,15 @@ test('a token for other audiences is rejected', async () => {
   })
 })
 
-test('a token request may be empty', async () => {
+test('an empty token request is accepted', async () => {
   const { client } = await start()
   const path = { group: '', version: 'v1', plural: 'serviceaccounts', namespace, name: 'robot', subresource: 'token' }
-  const answer = await client.transport.send({ verb: 'create', ...path, body: {} })
-  expect(answer).toMatchObject({ kind: 'TokenRequest', spec: { expirationSeconds: 3600 }, status: { token: expect.any(String) } })
+  const response = await client.transport.send({ verb: 'create', ...path, body: {} })
+  expect(response).toMatchObject({
+    kind: 'TokenRequest',
+    spec: { expirationSeconds: 3600 },
+    status: { token: expect.any(String) },
+  })
 })
 
 test.each<[string, object, string, string]>([
@@ -266,10 +270,10 @@ test.each<[string, object, string, string]>([
     'robot',
     'BadRequest: cannot bind token to object of type /v1, Kind=ConfigMap',
   ],
-])('a token that %s is not issued', async (_, spec, name, answer) => {
+])('a token that %s is not issued', async (_, spec, name, expectedError) => {
   const world = await start()
   const err = (await request(world, spec, name).catch((thrown: unknown) => thrown)) as StatusError
-  expect(`${err.reason}: ${err.message}`).toBe(answer)
+  expect(`${err.reason}: ${err.message}`).toBe(expectedError)
 })
 
 test.each([
@@ -305,9 +309,9 @@ test('the server publishes its issuer and keys for other verifiers', async () =>
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: ['ES256'],
   })
-  const answer = await get('/openid/v1/jwks')
-  expect(answer.headers.get('content-type')).toBe('application/jwk-set+json')
-  const { keys } = (await answer.json()) as { keys: [{ kid: string }] }
+  const response = await get('/openid/v1/jwks')
+  expect(response.headers.get('content-type')).toBe('application/jwk-set+json')
+  const { keys } = (await response.json()) as { keys: [{ kid: string }] }
   expect(keys).toEqual([
     { use: 'sig', kty: 'EC', kid: expect.any(String), alg: 'ES256', crv: 'P-256', x: expect.any(String), y: expect.any(String) },
   ])
@@ -355,26 +359,26 @@ test('a token that a pod must renew within the hour is valid for a year; others 
     metadata: { name: 'p', namespace },
     spec: { serviceAccountName: 'robot', containers: [{ name: 'c', image: 'i' }] },
   }
-  const ofPod = { expirationSeconds: 3607, boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'p' } }
-  for (const [options, lives] of [
+  const podTokenSpec = { expirationSeconds: 3607, boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'p' } }
+  for (const [options, lifetimeSeconds] of [
     [{}, 365 * 24 * 3600],
     [{ extendExpiration: false }, 3607],
   ] as const) {
     const world = await start({ serviceAccountTokens: options })
     await world.client.create(Pod, pod as never)
-    const answer = await request(world, ofPod)
+    const response = await request(world, podTokenSpec)
     const now = world.clock.now() / 1000
-    expect(Date.parse(answer.status!.expirationTimestamp) / 1000).toBe(now + 3607)
-    const claims = claimsOf(answer.status!.token)
-    expect(claims.exp).toBe(now + lives)
-    expect((claims['kubernetes.io'] as { warnafter?: number }).warnafter).toBe(lives > 3607 ? now + 3607 : undefined)
+    expect(Date.parse(response.status!.expirationTimestamp) / 1000).toBe(now + 3607)
+    const claims = claimsOf(response.status!.token)
+    expect(claims.exp).toBe(now + lifetimeSeconds)
+    expect((claims['kubernetes.io'] as { warnafter?: number }).warnafter).toBe(lifetimeSeconds > 3607 ? now + 3607 : undefined)
   }
 })
 
-test('a token request for another account than the path names is rejected', async () => {
+test('a token request whose account is not the one in the path is rejected', async () => {
   const world = await start()
   const { uid } = (await world.client.get(ServiceAccount, robot)).metadata
-  const ask = (metadata: object) =>
+  const requestToken = (metadata: object) =>
     rejection(
       world.client.transport.send({
         verb: 'create',
@@ -387,10 +391,10 @@ test('a token request for another account than the path names is rejected', asyn
         body: { metadata, spec: {} },
       }),
     )
-  expect(await ask({ name: 'x' })).toBe(
+  expect(await requestToken({ name: 'x' })).toBe(
     '422 Invalid: TokenRequest.authentication.k8s.io "robot" is invalid: metadata.name: Invalid value: "x": must match the service account name if specified',
   )
-  expect(await ask({ uid: 'x' })).toBe(
+  expect(await requestToken({ uid: 'x' })).toBe(
     `409 Conflict: Operation cannot be fulfilled on TokenRequest.authentication.k8s.io "robot": the UID in the token request (x) does not match the UID of the service account (${uid})`,
   )
 })

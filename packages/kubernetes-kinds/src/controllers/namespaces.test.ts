@@ -23,8 +23,8 @@ test('a namespace is deleted with its content, after all finalizers are removed'
   await client.create(Widget, { metadata: { ...inside('held'), finalizers: ['example.com/hold'] }, spec: { replicas: 1 } })
   await client.create(ConfigMap, { metadata: { name: 'free', namespace: 'default' } })
 
-  const pending = await client.delete(Namespace, { name: 'ns' })
-  expect(pending).toMatchObject({ spec: { finalizers: ['kubernetes'] }, status: { phase: 'Terminating' } })
+  const terminating = await client.delete(Namespace, { name: 'ns' })
+  expect(terminating).toMatchObject({ spec: { finalizers: ['kubernetes'] }, status: { phase: 'Terminating' } })
   await quiet()
   expect((await client.list(ConfigMap, { namespace: 'ns' })).items).toEqual([])
   expect((await client.get(Namespace, { name: 'ns' })).status?.conditions, 'it may go any moment').toBeUndefined()

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { quiet, testServer } from '../test-server.ts'
 
 const namespace = 'default'
-const asking = (name: string, account: string) => ({
+const tokenSecret = (name: string, account: string) => ({
   metadata: { name, namespace, annotations: { 'kubernetes.io/service-account.name': account } },
   type: 'kubernetes.io/service-account-token',
 })
@@ -17,14 +17,14 @@ async function start() {
     return Buffer.from(data?.token ?? '', 'base64').toString()
   }
   const authenticateToken = (token: string) => server.authenticate({ authorization: `Bearer ${token}` })
-  return { client, server, robot, tokenIn, who: authenticateToken }
+  return { client, server, robot, tokenIn, authenticateToken }
 }
 
 test('a Secret of type service-account-token gets a token, the namespace and the CA certificate', async () => {
-  const { client, robot, tokenIn, who } = await start()
-  await client.create(Secret, asking('s', 'robot'))
+  const { client, robot, tokenIn, authenticateToken } = await start()
+  await client.create(Secret, tokenSecret('s', 'robot'))
   const token = await tokenIn('s')
-  expect(who(token)).toEqual({
+  expect(authenticateToken(token)).toEqual({
     kind: 'user',
     name: 'system:serviceaccount:default:robot',
     uid: robot.metadata.uid,
@@ -36,19 +36,19 @@ test('a Secret of type service-account-token gets a token, the namespace and the
 })
 
 test('the token of a Secret is invalid after the Secret or its content is deleted', async () => {
-  const { client, tokenIn, who } = await start()
-  await client.create(Secret, asking('s', 'robot'))
+  const { client, tokenIn, authenticateToken } = await start()
+  await client.create(Secret, tokenSecret('s', 'robot'))
   const token = await tokenIn('s')
   await client.patch(Secret, { namespace, name: 's' }, { type: 'merge', body: { data: { token: null } } })
   const next = await tokenIn('s')
   await client.delete(Secret, { namespace, name: 's' })
-  expect([token, next].map((candidate) => who(candidate).kind)).toEqual(['rejected', 'rejected'])
+  expect([token, next].map((candidate) => authenticateToken(candidate).kind)).toEqual(['rejected', 'rejected'])
 })
 
 test('a Secret is deleted with its account, also when a new account has the same name', async () => {
   const { client, server, tokenIn } = await start()
-  await client.create(Secret, asking('nobody', 'nobody'))
-  await client.create(Secret, asking('s', 'robot'))
+  await client.create(Secret, tokenSecret('nobody', 'nobody'))
+  await client.create(Secret, tokenSecret('s', 'robot'))
   await tokenIn('s')
   await client.delete(ServiceAccount, { namespace, name: 'robot' })
   await client.create(ServiceAccount, { metadata: { name: 'robot', namespace } })

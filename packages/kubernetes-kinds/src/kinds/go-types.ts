@@ -20,9 +20,9 @@ import { type Component, componentOf, targetOf } from './catalog.ts'
 
 /** Returns the JSON decoder's error for the first value that does not match its type. */
 export function* jsonTypeProblem(component: string, object: object): Work<string | undefined> {
-  const found = yield* misfitIn(component, object)
-  if (!found) return undefined
-  const { struct, path, value, wanted, problem } = found
+  const misfit = yield* misfitIn(component, object)
+  if (!misfit) return undefined
+  const { struct, path, value, wanted, problem } = misfit
   return (
     problem ?? `json: cannot unmarshal ${jsonTypeName(value, wanted)} into Go struct field ${struct}.${path} of type ${wanted}`
   )
@@ -30,9 +30,9 @@ export function* jsonTypeProblem(component: string, object: object): Work<string
 
 /** Returns the error of the converter from maps to structs for the first value that does not match its type. */
 export function* convertedTypeProblem(component: string, object: object): Work<string | undefined> {
-  const found = yield* misfitIn(component, object)
-  if (!found) return undefined
-  const { value, wanted, form, problem } = found
+  const misfit = yield* misfitIn(component, object)
+  if (!misfit) return undefined
+  const { value, wanted, form, problem } = misfit
   if (problem !== undefined) return problem
   const kind = goKind(value)
   switch (form) {
@@ -68,16 +68,16 @@ interface Misfit {
  * Finds the first misfit in a value that is not null: the value itself, or a part of it. The path of the misfit begins at the value. Runs in
  * pieces if there are many values.
  */
-type Check = (value: unknown) => Found
-type Found = Misfit | undefined | Work<Misfit | undefined>
+type Check = (value: unknown) => CheckResult
+type CheckResult = Misfit | undefined | Work<Misfit | undefined>
 
 /** Checks of the fields of a type, compiled on first use: a pod of 3 MB has a million values. */
 const compiled = new Map<string, ReadonlyMap<string, Check>>()
 
 /** Checks of the fields of a type; `undefined` for types without declared fields. */
 function fieldChecks(component: string): ReadonlyMap<string, Check> | undefined {
-  const known = compiled.get(component)
-  if (known) return known
+  const cached = compiled.get(component)
+  if (cached) return cached
   const { properties } = componentOf(component) ?? {}
   if (!properties) return undefined
   const checks = new Map<string, Check>()
@@ -91,29 +91,29 @@ function fieldChecks(component: string): ReadonlyMap<string, Check> | undefined 
 
 function misfitIn(component: string, object: object): Work<Misfit | undefined> {
   let misfit: Misfit | undefined
-  const keep = function* (work: Work<Misfit | undefined>): Work<void> {
+  const record = function* (work: Work<Misfit | undefined>): Work<void> {
     misfit = yield* work
   }
   const start = (): Rest => {
     const checks = fieldChecks(component)
-    const found = checks && misfitInFields(checks, object as Record<string, unknown>, isValidatedSeparately)
-    if (isWork(found)) return keep(found)
-    misfit = found
+    const result = checks && misfitInFields(checks, object as Record<string, unknown>, isValidatedSeparately)
+    if (isWork(result)) return record(result)
+    misfit = result
     return undefined
   }
   return asWork(start, () => misfit)
 }
 
-const isWork = (found: Found): found is Work<Misfit | undefined> => found !== undefined && 'next' in found
+const isWork = (result: CheckResult): result is Work<Misfit | undefined> => result !== undefined && 'next' in result
 
 function misfitInFields(
   checks: ReadonlyMap<string, Check>,
   value: Readonly<Record<string, unknown>>,
   isSkipped?: (field: string) => boolean,
-): Found {
-  const inField = (field: string, found: Misfit): Misfit => ({
-    ...found,
-    path: found.path === '' ? field : `${field}.${found.path}`,
+): CheckResult {
+  const inField = (field: string, misfit: Misfit): Misfit => ({
+    ...misfit,
+    path: misfit.path === '' ? field : `${field}.${misfit.path}`,
   })
   return firstMisfit(
     Object.keys(value),
@@ -125,7 +125,7 @@ function misfitInFields(
   )
 }
 
-const misfitOf = (check: Check, value: unknown): Found => (value === null || value === undefined ? undefined : check(value))
+const misfitOf = (check: Check, value: unknown): CheckResult => (value === null || value === undefined ? undefined : check(value))
 
 /** Fields that the server validates separately. */
 const isValidatedSeparately = (field: string): boolean => field === 'apiVersion' || field === 'kind' || field === 'metadata'
@@ -219,27 +219,27 @@ const withProblem = (value: unknown, problem: string | undefined, makeMisfit: Ma
 /** Returns the first misfit that `find` finds for an element. */
 function firstMisfit<T>(
   elements: readonly T[],
-  find: (element: T) => Found,
-  at: (element: T, found: Misfit) => Misfit = (_, found) => found,
-): Found {
+  find: (element: T) => CheckResult,
+  at: (element: T, misfit: Misfit) => Misfit = (_, misfit) => misfit,
+): CheckResult {
   let misfit: Misfit | undefined
-  const keep = function* (element: T, work: Work<Misfit | undefined>): Work<void> {
-    const found = yield* work
-    misfit = found && at(element, found)
+  const record = function* (element: T, work: Work<Misfit | undefined>): Work<void> {
+    const result = yield* work
+    misfit = result && at(element, result)
   }
   const rest = each(elements, (element) => {
     if (misfit) return undefined
-    const found = find(element)
-    if (isWork(found)) return keep(element, found)
-    misfit = found && at(element, found)
+    const result = find(element)
+    if (isWork(result)) return record(element, result)
+    misfit = result && at(element, result)
     return undefined
   })
   return rest ? afterRest(rest, () => misfit) : misfit
 }
 
-function* afterRest(rest: Work<void>, found: () => Misfit | undefined): Work<Misfit | undefined> {
+function* afterRest(rest: Work<void>, getMisfit: () => Misfit | undefined): Work<Misfit | undefined> {
   yield* rest
-  return found()
+  return getMisfit()
 }
 
 /** `PodSpec` of `io.k8s.api.core.v1.PodSpec`. */

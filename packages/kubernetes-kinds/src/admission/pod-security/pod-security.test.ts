@@ -19,7 +19,7 @@ async function warnings(
   apiVersion: string,
   plural: string,
   body: object,
-  more: { name?: string; subresource?: string; namespace?: string } = {},
+  fields: { name?: string; subresource?: string; namespace?: string } = {},
 ) {
   const [version, group = ''] = apiVersion.split('/').reverse() as [string, string?]
   const patch = verb === 'patch' ? ({ patchType: 'application/merge-patch+json' } as const) : {}
@@ -31,7 +31,7 @@ async function warnings(
     ...(plural === 'namespaces' ? {} : { namespace: 'default' }),
     body,
     ...patch,
-    ...more,
+    ...fields,
   }
   const response = await t.server.engine.execute(request as never, { name: 'me', groups: [], agent: 'test' })
   return response.warnings
@@ -120,9 +120,9 @@ describe('pod templates', () => {
     ['apps/v1', 'DaemonSet', 'daemonsets', { spec: replicated }],
     ['batch/v1', 'Job', 'jobs', { spec: job }],
     ['batch/v1', 'CronJob', 'cronjobs', { spec: { schedule: '* * * * *', jobTemplate: { spec: job } } }],
-  ])('%s %s is accepted with a warning', async (apiVersion, kind, plural, more) => {
+  ])('%s %s is accepted with a warning', async (apiVersion, kind, plural, fields) => {
     await labelled({ [`${label}/enforce`]: 'baseline' })
-    const object = { apiVersion, kind, metadata: at('x'), ...more }
+    const object = { apiVersion, kind, metadata: at('x'), ...fields }
     const text = `would violate PodSecurity "baseline:latest": ${hostPID}`
     expect(await warnings('create', apiVersion, plural, object)).toEqual([text])
     const change = { metadata: { labels: { more: 'x' } } }
@@ -151,15 +151,15 @@ describe('namespaces', () => {
   test('that raise the enforced level get warnings about pods that violate it', async () => {
     for (const name of ['p', 'q']) await t.client.create(pods, aPod(name, { hostPID: true }))
     await t.client.create(pods, aPod('fine'))
-    const asking = (enforce: string | null) =>
+    const warningsOf = (enforce: string | null) =>
       warnings('patch', 'v1', 'namespaces', { metadata: { labels: { [`${label}/enforce`]: enforce } } }, { name: 'default' })
-    expect(await asking('baseline')).toEqual([
+    expect(await warningsOf('baseline')).toEqual([
       'existing pods in namespace "default" violate the new PodSecurity enforce level "baseline:latest"',
       'p (and 1 other pod): host namespaces',
     ])
-    expect(await asking('baseline')).toEqual([])
-    expect(await asking('privileged')).toEqual([])
-    expect(await asking(null)).toEqual([])
+    expect(await warningsOf('baseline')).toEqual([])
+    expect(await warningsOf('privileged')).toEqual([])
+    expect(await warningsOf(null)).toEqual([])
   })
 })
 

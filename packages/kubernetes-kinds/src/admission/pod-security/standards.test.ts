@@ -264,7 +264,7 @@ describe('a check applies the rules of the requested version', () => {
     expect(reasons('baseline', unmasked, 'latest')).toEqual(['procMount'])
   })
 
-  test('future versions equal the latest one', () => {
+  test('future versions have the same rules as the latest one', () => {
     for (const version of ['v1.35', 'v1.36', 'v1.99', 'v1.9223372036854775807']) {
       expect(verdict({ hostPID: true, containers: [probeWithHost] }, `restricted:${version}`)).toBe(
         verdict({ hostPID: true, containers: [probeWithHost] }, 'restricted:latest'),
@@ -281,7 +281,7 @@ test('sysctls are reported in the order of the pod', () => {
   expect(verdict(pod, 'baseline:latest')).toBe('forbidden sysctls (kernel.msgmax, a.b)')
 })
 
-test('only reasons are reported for many pods', () => {
+test('the short form of findings contains only their reasons', () => {
   expect(reasonsOf(findings(podOf({ hostPID: true, ...unmasked }), { level: 'baseline', version: 'latest' }))).toBe(
     'host namespaces, procMount',
   )

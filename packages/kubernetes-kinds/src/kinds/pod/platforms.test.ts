@@ -4,7 +4,7 @@ import { hostProcessErrors, hostUsersErrors, platformErrors, windowsOptionErrors
 import { sysctlErrors } from './sysctls.ts'
 
 const texts = (errors: readonly { field: string; text: string }[]) => errors.map(({ field, text }) => `${field}: ${text}`)
-const spec = (more: object) => ({ containers: [{ name: 'a' }, { name: 'b' }], ...more }) as PodSpec
+const spec = (fields: object) => ({ containers: [{ name: 'a' }, { name: 'b' }], ...fields }) as PodSpec
 const hostProcess = (value: boolean) => ({ windowsOptions: { hostProcess: value } })
 const containers = (...contexts: object[]) => ({ containers: contexts.map((securityContext) => ({ securityContext })) })
 
@@ -25,7 +25,7 @@ describe('errors for host processes on Windows', () => {
         all,
       ],
     ],
-  ])('of a pod with %j', (more, expected) => expect(texts(hostProcessErrors('spec', spec(more)))).toEqual(expected))
+  ])('of a pod with %j', (fields, expected) => expect(texts(hostProcessErrors('spec', spec(fields)))).toEqual(expected))
 })
 
 test('a user namespace excludes other namespaces of the host', () => {
@@ -70,7 +70,7 @@ describe('errors for options of another operating system', () => {
         'containers[0].securityContext.runAsUser',
       ].map((field) => `spec.${field}: ${windows}`),
     ],
-  ])('of a pod with %j', (more, expected) => expect(texts(platformErrors('spec', spec(more)))).toEqual(expected))
+  ])('of a pod with %j', (fields, expected) => expect(texts(platformErrors('spec', spec(fields)))).toEqual(expected))
 })
 
 describe('errors for options for Windows', () => {
@@ -105,8 +105,8 @@ describe('errors for options for Windows', () => {
 })
 
 describe('sysctls', () => {
-  const errorTextsOf = (more: object, ...names: string[]) =>
-    sysctlErrors('s', spec({ ...more, securityContext: { sysctls: names.map((name) => ({ name })) } })).map(({ text }) => text)
+  const errorTextsOf = (fields: object, ...names: string[]) =>
+    sysctlErrors('s', spec({ ...fields, securityContext: { sysctls: names.map((name) => ({ name })) } })).map(({ text }) => text)
   const network = "may not be specified when 'hostNetwork' is true"
   const ipc = "may not be specified when 'hostIPC' is true"
 
@@ -118,8 +118,8 @@ describe('sysctls', () => {
     [{ hostIPC: true }, 'kernel.sem', [ipc]],
     [{ hostIPC: true }, 'fs.mqueue.x', [ipc]],
     [{ hostIPC: true }, 'kernel.sem2', []],
-  ])('of a pod with %j have the expected errors for %s', (more, name, expected) => {
-    expect(errorTextsOf(more, name)).toEqual(expected.map((text) => `Invalid value: "${name}": ${text}`))
+  ])('of a pod with %j have the expected errors for %s', (fields, name, expected) => {
+    expect(errorTextsOf(fields, name)).toEqual(expected.map((text) => `Invalid value: "${name}": ${text}`))
   })
 
   test('need unique and valid names', () => {
