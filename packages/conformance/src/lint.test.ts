@@ -67,7 +67,7 @@ function provider(): Record<string, Any> {
         }),
       }),
     })
-  const all = [
+  const crds = [
     crd(
       infrastructure,
       'FooCluster',
@@ -116,7 +116,7 @@ function provider(): Record<string, Any> {
     ),
     templateOf(controlPlane, 'FooControlPlane', { machineTemplate: object({ metadata: metadata() }) }),
   ]
-  return Object.fromEntries(all.map((one) => [one.spec.names.kind, one]))
+  return Object.fromEntries(crds.map((one) => [one.spec.names.kind, one]))
 }
 
 const statusOf = (crd: Any): Any => crd.spec.versions[0].schema.openAPIV3Schema.properties.status.properties
@@ -388,11 +388,11 @@ test('kinds of a foreign group need an aggregated role with all verbs', () => {
     rules: [{ apiGroups: [group], resources: ['foomachines', 'foomachinetemplates'], verbs }],
   })
   const aggregated = { 'cluster.x-k8s.io/aggregate-to-manager': 'true' }
-  const all = ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch']
+  const allVerbs = ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch']
   expect(findingsOf(kinds)).toEqual([])
-  expect(findingsOf([...kinds, role(aggregated, all)])).toEqual([])
+  expect(findingsOf([...kinds, role(aggregated, allVerbs)])).toEqual([])
   expect(findingsOf([...kinds, role(aggregated, ['*'])])).toEqual([])
-  expect(findingsOf([...kinds, role({}, all)]).map(({ rule }) => rule)).toEqual(['foreign-group-role', 'foreign-group-role'])
+  expect(findingsOf([...kinds, role({}, allVerbs)]).map(({ rule }) => rule)).toEqual(['foreign-group-role', 'foreign-group-role'])
   expect(findingsOf([...kinds, role(aggregated, ['get', 'list', 'watch'])])[0]!.message).toMatch(
     /^Core may not create, delete, patch, update foomachines\.infrastructure\.foo\.com/,
   )
@@ -454,13 +454,13 @@ test('a components file has labels, one namespace and a container called manager
   })
   const good = [FooMachine, FooMachineTemplate, namespace('foo-system')]
   const flags = ['--namespace=', '--watch-filter=']
-  const found = (...objects: Any[]) => findingsOf([...good, ...objects], { isRendered: true }).map(({ rule }) => rule)
-  expect(found(deployment('manager', flags))).toEqual([])
-  expect(found(deployment('manager', []))).toEqual(['infrastructure.several-instances'])
-  expect(found(deployment('main', flags))).toEqual(['clusterctl.manager-container'])
-  expect(found(namespace('other'))).toEqual(['clusterctl.one-namespace'])
+  const rulesOf = (...objects: Any[]) => findingsOf([...good, ...objects], { isRendered: true }).map(({ rule }) => rule)
+  expect(rulesOf(deployment('manager', flags))).toEqual([])
+  expect(rulesOf(deployment('manager', []))).toEqual(['infrastructure.several-instances'])
+  expect(rulesOf(deployment('main', flags))).toEqual(['clusterctl.manager-container'])
+  expect(rulesOf(namespace('other'))).toEqual(['clusterctl.one-namespace'])
   const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 's', namespace: 'default' } }
-  expect(found(secret)).toEqual(['clusterctl.provider-label', 'clusterctl.one-namespace'])
+  expect(rulesOf(secret)).toEqual(['clusterctl.provider-label', 'clusterctl.one-namespace'])
 })
 
 test('kinds outside of the contracts, and core itself, are not checked', () => {

@@ -58,15 +58,15 @@ export class MalformedManifest extends Error {
 
 /** Finds the CustomResourceDefinitions that implement contracts. @throws MalformedManifest */
 export function providerManifests(
-  all: readonly Manifest[],
+  manifests: readonly Manifest[],
   options: Omit<ProviderManifests, 'kinds' | 'all'>,
 ): ProviderManifests {
-  const kinds = all.filter(isCrd).flatMap((manifest) => {
+  const kinds = manifests.filter(isCrd).flatMap((manifest) => {
     const crd = crdOf(manifest)
     const contract = contractOf(crd)
     return contract === undefined ? [] : [{ manifest, crd, contract, isTemplate: crd.spec.names.kind.endsWith('Template') }]
   })
-  return { kinds, all, ...options }
+  return { kinds, all: manifests, ...options }
 }
 
 export const isCrd = ({ object }: Manifest): boolean => object.kind === 'CustomResourceDefinition'

@@ -66,9 +66,9 @@ export class Informers implements Cache {
       this.#nextCatchUp = undefined
       const { clock, signal } = this.#options
       const catchUpAll = (limit: AbortSignal) => Promise.all(this.all().map((informer) => this.#catchUpWith(informer, limit)))
-      const done = withTimeout(clock, CatchUpLimit, catchUpAll, signal).then(() => undefined)
-      this.#catchUp = done.catch(() => {})
-      return done
+      const caughtUp = withTimeout(clock, CatchUpLimit, catchUpAll, signal).then(() => undefined)
+      this.#catchUp = caughtUp.catch(() => {})
+      return caughtUp
     })
     return unlessAborted(this.#nextCatchUp, signal)
   }
@@ -79,8 +79,8 @@ export class Informers implements Cache {
     const selection = namespace === undefined || informer.kind.scope === 'Cluster' ? {} : { namespace }
     const { items } = await client.list(informer.kind, { ...selection, metadataOnly: true, signal })
     for (const { metadata } of items) {
-      const seen = informer.seen(keyText(metadata), Number(metadata.resourceVersion))
-      if (seen) await unlessAborted(seen, signal)
+      const received = informer.seen(keyText(metadata), Number(metadata.resourceVersion))
+      if (received) await unlessAborted(received, signal)
     }
   }
 
@@ -150,7 +150,7 @@ export class Informers implements Cache {
 }
 
 const byKey = (a: KubeObject, b: KubeObject): number => {
-  const left = keyText(a.metadata)
+  const keyOfA = keyText(a.metadata)
   const right = keyText(b.metadata)
-  return left < right ? -1 : left > right ? 1 : 0
+  return keyOfA < right ? -1 : keyOfA > right ? 1 : 0
 }

@@ -161,8 +161,8 @@ const SharedLists = ['finalizers', 'ownerReferences'] as const
 /** Applies the additions and removals between `before` and `after` to the current list. */
 function mergeItems(current: readonly unknown[], before: readonly unknown[], after: readonly unknown[]): unknown[] {
   const has = (list: readonly unknown[], item: unknown) => list.some((other) => equal(other, item))
-  const kept = current.filter((item) => !has(before, item) || has(after, item))
-  return [...kept, ...after.filter((item) => !has(before, item) && !has(kept, item))]
+  const remaining = current.filter((item) => !has(before, item) || has(after, item))
+  return [...remaining, ...after.filter((item) => !has(before, item) && !has(remaining, item))]
 }
 
 const withoutLists = ({ metadata, ...rest }: Record<string, unknown>): Record<string, unknown> => {
@@ -180,13 +180,13 @@ async function commitConditions<T extends KubeObject>(
   { conditions: owned, legacyConditions: ownedLegacy = [], signal, cache }: CommitOptions,
 ): Promise<T> {
   const requestOptions = signal ? { signal } : {}
-  const [original, wanted] = [listsOf(before), listsOf(after)]
+  const [original, computed] = [listsOf(before), listsOf(after)]
   let latest = start
   for (let attempt = 1; ; attempt++) {
     const stored = listsOf(latest)
     const merged: Lists = {
-      conditions: mergeConditions(stored.conditions, original.conditions, wanted.conditions, owned),
-      legacy: mergeConditions(stored.legacy, original.legacy, wanted.legacy, ownedLegacy),
+      conditions: mergeConditions(stored.conditions, original.conditions, computed.conditions, owned),
+      legacy: mergeConditions(stored.legacy, original.legacy, computed.legacy, ownedLegacy),
     }
     const changed = !equal(merged, stored)
     if (!changed && !status) return latest
@@ -212,16 +212,16 @@ function withLists(status: JsonObject = {}, merged: Lists, stored: Lists): objec
   return { ...status, ...conditions, deprecated: { ...deprecated, v1beta1: { ...v1beta1, conditions: merged.legacy } } }
 }
 
-/** Takes every owned type from `wanted`, and other types only where this reconcile changed them. Keeps the order of `wanted`. */
+/** Takes every owned type from `computed`, and other types only where this reconcile changed them. Keeps the order of `computed`. */
 function mergeConditions(
   latest: readonly Typed[],
   original: readonly Typed[],
-  wanted: readonly Typed[],
+  computed: readonly Typed[],
   owned: readonly string[],
 ): Typed[] {
   const find = (list: readonly Typed[], type: string) => list.find((condition) => condition.type === type)
   const merged: Typed[] = []
-  for (const condition of wanted) {
+  for (const condition of computed) {
     const stored = find(latest, condition.type)
     const isOwnValue = owned.includes(condition.type) || !equal(find(original, condition.type), condition)
     if (isOwnValue) merged.push(condition)
@@ -229,7 +229,7 @@ function mergeConditions(
   }
   for (const condition of latest) {
     const dropped = find(original, condition.type) !== undefined || owned.includes(condition.type)
-    if (!find(wanted, condition.type) && !dropped) merged.push(condition)
+    if (!find(computed, condition.type) && !dropped) merged.push(condition)
   }
   return merged
 }

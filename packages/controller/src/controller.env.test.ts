@@ -134,9 +134,9 @@ describe('a controller', () => {
     expect(await env.client.get(Parent, { namespace: 'default', name: 'a' })).toMatchObject({
       status: { children: 3, conditions: [{ type: 'Ready', status: 'True', reason: 'Ready' }] },
     })
-    const before = [reconciles.length, env.store.revision]
+    const countsBefore = [reconciles.length, env.store.revision]
     await env.advance(minutes(30))
-    expect([reconciles.length, env.store.revision]).toEqual(before)
+    expect([reconciles.length, env.store.revision]).toEqual(countsBefore)
   })
 
   test('creates nothing twice with a stale cache', async () => {
@@ -211,7 +211,7 @@ describe('a controller', () => {
     test('waits for its backoff: its own changes do not run it', () => expect(reconciles.length).toBeLessThan(20))
 
     test('runs at once when another client changes an object that it owns', async () => {
-      const before = reconciles.length
+      const reconcilesBefore = reconciles.length
       const { uid } = (await env.client.get(Parent, { namespace: 'default', name: 'a' })).metadata
       const owner = { apiVersion: 'test.dev/v1', kind: 'Parent', name: 'a', uid, controller: true }
       await env.client.create(Child, {
@@ -219,7 +219,7 @@ describe('a controller', () => {
         spec: { of: 'a' },
       })
       await env.settle()
-      expect(reconciles.length).toBe(before + 1)
+      expect(reconciles.length).toBe(reconcilesBefore + 1)
     })
   })
 
@@ -288,23 +288,23 @@ describe('a controller', () => {
   })
 
   test('runs again after a requeue delay', async () => {
-    const seen: number[] = []
+    const reconcileTimes: number[] = []
     const alarm = controller({
       name: 'alarm',
       for: Parent,
       reconcile: (_, { clock }) => {
-        seen.push((clock.now() - Date.UTC(2026, 0, 1)) / 1000)
-        return Promise.resolve(seen.length < 4 ? requeue(minutes(5), 'five more minutes') : proceed())
+        reconcileTimes.push((clock.now() - Date.UTC(2026, 0, 1)) / 1000)
+        return Promise.resolve(reconcileTimes.length < 4 ? requeue(minutes(5), 'five more minutes') : proceed())
       },
     })
     env = await testEnv({ kinds, controllers: [alarm] })
     await env.client.create(Parent, aParent('a', 0))
     await env.advance(minutes(60))
-    expect(seen).toEqual([0, 300, 600, 900])
+    expect(reconcileTimes).toEqual([0, 300, 600, 900])
   })
 
   test('reconciles the old and the new owner when the owner of an object changes', async () => {
-    const seen: string[] = []
+    const reconciledNames: string[] = []
     const listener = controller({
       name: 'listener',
       for: Parent,
@@ -312,7 +312,7 @@ describe('a controller', () => {
         watches(Child, (child: KubeObject & { spec: { of: string } }) => [{ namespace: 'default', name: child.spec.of }]),
       ],
       reconcile: (key) => {
-        seen.push(key.name)
+        reconciledNames.push(key.name)
         return Promise.resolve(proceed())
       },
     })
@@ -321,7 +321,7 @@ describe('a controller', () => {
     await env.settle()
     await env.client.patch(Child, { namespace: 'default', name: 'c' }, { type: 'merge', body: { spec: { of: 'b' } } })
     await env.settle()
-    expect(seen).toEqual(['a', 'a', 'b'])
+    expect(reconciledNames).toEqual(['a', 'a', 'b'])
   })
 })
 
@@ -472,13 +472,13 @@ describe('changes of a status that no controller acts on', () => {
 describe('commitChanges', () => {
   const key = { namespace: 'default', name: 'a' }
   const withCondition = (parent: Parent, type: string, reason: string): Parent => {
-    const after = draft(parent)
+    const changed = draft(parent)
     const condition = { type, status: 'True', reason, message: '', lastTransitionTime: '2026-01-01T00:00:00Z' } as const
-    after.status = {
-      ...after.status,
-      conditions: [...(after.status?.conditions ?? []).filter((one) => one.type !== type), condition],
+    changed.status = {
+      ...changed.status,
+      conditions: [...(changed.status?.conditions ?? []).filter((one) => one.type !== type), condition],
     }
-    return after
+    return changed
   }
   const reasons = async (client: Client) =>
     (await client.get(Parent, key)).status?.conditions?.map(({ type, reason }) => `${type}=${reason}`)
@@ -495,24 +495,24 @@ describe('commitChanges', () => {
     env = await testEnv({ kinds })
     const before = await env.client.create(Parent, aParent('a', 0))
     const withLegacy = (type: string, reason: string, children: number): Parent => {
-      const after = withCondition(before, type, reason)
+      const changed = withCondition(before, type, reason)
       const condition = { type, status: 'True', reason, lastTransitionTime: '2026-01-01T00:00:00Z' }
-      after.status!.deprecated = { v1beta1: { children, conditions: [condition] } }
-      return after
+      changed.status!.deprecated = { v1beta1: { children, conditions: [condition] } }
+      return changed
     }
     const options = (type: string) => ({ conditions: [type], legacyConditions: [type] })
     await commitChanges(env.client, Parent, before, withLegacy('Theirs', 'Foreign', 1), options('Theirs'))
     const { revision } = env.store
-    const after = await commitChanges(env.client, Parent, before, withLegacy('Ours', 'First', 2), options('Ours'))
+    const committed = await commitChanges(env.client, Parent, before, withLegacy('Ours', 'First', 2), options('Ours'))
     expect(env.store.revision).toBe(revision + 1)
     expect(await reasons(env.client)).toEqual(['Ours=First', 'Theirs=Foreign'])
-    expect(after.status?.deprecated).toMatchObject({
+    expect(committed.status?.deprecated).toMatchObject({
       v1beta1: { children: 2, conditions: [{ type: 'Ours' }, { type: 'Theirs' }] },
     })
 
-    const later = draft(after)
+    const later = draft(committed)
     later.status!.deprecated!.v1beta1.children = 3
-    const counted = await commitChanges(env.client, Parent, after, later, options('Ours'))
+    const counted = await commitChanges(env.client, Parent, committed, later, options('Ours'))
     expect(counted.status?.deprecated).toMatchObject({
       v1beta1: { children: 3, conditions: [{ type: 'Ours' }, { type: 'Theirs' }] },
     })
@@ -537,8 +537,8 @@ describe('commitChanges', () => {
     const before = await env.client.create(Parent, aParent('a', 0))
     const newest = await commitChanges(env.client, Parent, before, withCondition(before, 'Theirs', 'Foreign'), { conditions: [] })
     const requests: string[] = []
-    const seen = [before, before, newest]
-    const cache = { newest: () => seen.shift() ?? newest } as unknown as Cache
+    const cachedVersions = [before, before, newest]
+    const cache = { newest: () => cachedVersions.shift() ?? newest } as unknown as Cache
     const after = withCondition(before, 'Ours', 'First')
     await commitChanges(recordRequests(env.client, requests), Parent, before, after, { conditions: ['Ours'], cache })
     expect(requests).toEqual(['patch status', 'patch status'])
@@ -625,7 +625,7 @@ describe('commitChanges', () => {
 })
 
 test('a kind watched from within a reconcile is synced for every such reconcile', async () => {
-  const seen: string[] = []
+  const childCounts: string[] = []
   const slowly = (transport: Transport): Transport => ({
     close: () => transport.close(),
     watch: (request, signal) => transport.watch(request, signal),
@@ -643,7 +643,7 @@ test('a kind watched from within a reconcile is synced for every such reconcile'
         for: Parent,
         async reconcile({ name }, context) {
           await context.watch(Child, () => [])
-          seen.push(`${name}: ${(await context.cache.list(Child)).items.length}`)
+          childCounts.push(`${name}: ${(await context.cache.list(Child)).items.length}`)
           return proceed()
         },
       }),
@@ -653,7 +653,7 @@ test('a kind watched from within a reconcile is synced for every such reconcile'
   for (const name of ['p', 'q'])
     await env.client.create(Parent, { metadata: { name, namespace: 'default' }, spec: { children: 0 } })
   await env.settle()
-  expect(seen.sort()).toEqual(['p: 1', 'q: 1'])
+  expect(childCounts.sort()).toEqual(['p: 1', 'q: 1'])
 })
 
 test('a reconcile does not wait forever for a kind that is not served', async () => {
@@ -726,10 +726,10 @@ test('reconciles yield to timers and sockets, however many keys are ready', asyn
     },
   })
   let most = 0
-  let before = 0
+  let reconcilesBefore = 0
   const recordMost = () => {
-    most = Math.max(most, reconciles - before)
-    before = reconciles
+    most = Math.max(most, reconciles - reconcilesBefore)
+    reconcilesBefore = reconciles
     if (reconciles < 500) setImmediate(recordMost)
   }
   setImmediate(recordMost)

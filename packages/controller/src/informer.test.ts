@@ -51,11 +51,11 @@ test('an object that is deleted, or missing from a new list, leaves its index va
 
 test('listeners receive the objects of the first list as initial, but not later changes', () => {
   const informer = new Informer(ConfigMap)
-  const seen: [string, boolean][] = []
-  informer.subscribe(({ key, initial }) => seen.push([key.name, initial]))
+  const changes: [string, boolean][] = []
+  informer.subscribe(({ key, initial }) => changes.push([key.name, initial]))
   informer.accept({ kind: 'replaced', objects: [inZone('a', 'north', 1)], resourceVersion: '1' })
   informer.accept({ kind: 'applied', object: inZone('b', 'north', 2) })
-  expect(seen).toEqual([
+  expect(changes).toEqual([
     ['a', true],
     ['b', false],
   ])

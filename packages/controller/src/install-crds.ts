@@ -26,8 +26,8 @@ export async function installKinds(
     missing.add(definition.metadata.name!)
     await install(client, definition)
   }
-  const done = new AbortController()
-  const until = signal ? AbortSignal.any([signal, done.signal]) : done.signal
+  const watchEnd = new AbortController()
+  const until = signal ? AbortSignal.any([signal, watchEnd.signal]) : watchEnd.signal
   for await (const event of watchObjects(client, CustomResourceDefinition, { clock, random, signal: until })) {
     const objects = event.kind === 'replaced' ? event.objects : event.kind === 'applied' ? [event.object] : []
     for (const definition of objects) {
@@ -36,11 +36,11 @@ export async function installKinds(
         missing.delete(definition.metadata.name)
       const rejected = conditions.find(({ type, status }) => type === 'NamesAccepted' && status === 'False')
       if (rejected && missing.has(definition.metadata.name)) {
-        done.abort()
+        watchEnd.abort()
         throw new Error(`Cannot install CustomResourceDefinition ${definition.metadata.name}: ${rejected.message}`)
       }
     }
-    if (missing.size === 0) done.abort()
+    if (missing.size === 0) watchEnd.abort()
   }
   signal?.throwIfAborted()
 }
@@ -146,7 +146,7 @@ async function giveUpOwnership(client: Client, { metadata }: CustomResourceDefin
     fieldsType: 'FieldsV1',
     fieldsV1: { 'f:metadata': { 'f:name': {} } },
   }
-  const kept = managedFields.filter((entry) => entry.manager !== fieldManager)
-  const body = { metadata: { resourceVersion, managedFields: [...kept, own] } }
+  const entriesOfOthers = managedFields.filter((entry) => entry.manager !== fieldManager)
+  const body = { metadata: { resourceVersion, managedFields: [...entriesOfOthers, own] } }
   await client.patch(CustomResourceDefinition, { name }, { type: 'merge', body })
 }

@@ -17,8 +17,8 @@ test('a candidate that does not lead syncs its informers and writes nothing', as
   expect((await diagnostics(b.manager, '/readyz')).status).toBe(200)
   expect(await (await diagnostics(b.manager, '/metrics')).text()).toContain('leader_election_master_status{name="the-lease"} 0')
   expect(await (await diagnostics(a.manager, '/metrics')).text()).toContain('leader_election_master_status{name="the-lease"} 1')
-  const { renewTime, ...rest } = await lease()
-  expect(rest).toEqual({
+  const { renewTime, ...spec } = await lease()
+  expect(spec).toEqual({
     holderIdentity: 'a',
     leaseDurationSeconds: 15,
     acquireTime: '2026-01-01T00:00:00.000000Z',
@@ -135,13 +135,13 @@ test('a leader suspended for too long writes nothing when it resumes', async () 
   await client().create(ConfigMap, { metadata: beat })
   const [a, b] = [await join('a'), await join('b')]
   await advance(seconds(10.5))
-  const before = a.wrote.length
+  const writesBefore = a.wrote.length
   a.freeze()
   await until(() => b.manager.leads)
   expect(a.manager.leads).toBe(false)
   a.thaw()
   await settle()
-  expect(a.wrote.slice(before).filter((what) => what === 'yes')).toEqual([])
+  expect(a.wrote.slice(writesBefore).filter((what) => what === 'yes')).toEqual([])
   expect(a.lost).toHaveLength(1)
 })
 
@@ -159,24 +159,24 @@ test('a leader that reads another identity in its Lease stops at once', async ()
 
 test('the leader runs its preparation before its first reconcile', async () => {
   await client().create(ConfigMap, { metadata: beat })
-  const done: string[] = []
+  const preparations: string[] = []
   const preparing = Promise.withResolvers<void>()
   const a = await join('a', {
     prepare: async () => {
       await preparing.promise
-      done.push(`a after ${a.reconciles} reconciles`)
+      preparations.push(`a after ${a.reconciles} reconciles`)
     },
   })
-  const b = await join('b', { prepare: async () => void done.push('b') })
+  const b = await join('b', { prepare: async () => void preparations.push('b') })
   await advance(seconds(5))
   preparing.resolve()
   await advance(seconds(5))
-  expect(done).toEqual(['a after 0 reconciles'])
+  expect(preparations).toEqual(['a after 0 reconciles'])
   expect(a.reconciles).toBeGreaterThan(0)
   await a.manager.stop()
   await until(() => b.manager.leads)
   await settle()
-  expect(done).toEqual(['a after 0 reconciles', 'b'])
+  expect(preparations).toEqual(['a after 0 reconciles', 'b'])
 })
 
 test('a leader whose preparation fails releases the Lease', async () => {

@@ -226,9 +226,9 @@ export class LeaderElection {
    * local clock.
    */
   #observe(lease: Lease | undefined): void {
-    const before = this.#lease
+    const previous = this.#lease
     this.#lease = lease
-    if (before && equal(before.spec, lease?.spec)) return
+    if (previous && equal(previous.spec, lease?.spec)) return
     this.#expiryTimer?.cancel()
     this.#hasExpired = false
     if (!lease || holderOf(lease) === this.identity) return

@@ -62,8 +62,8 @@ export function nextLeaseStep(lease: Lease | undefined, { identity, terms, now, 
 
 /** The Lease as its holder releases it, free for the next candidate. */
 export function releasedLease({ spec, ...lease }: Lease, now: number): Lease {
-  const { holderIdentity: _, ...rest } = spec ?? {}
-  return { ...lease, spec: { ...rest, leaseDurationSeconds: 1, acquireTime: microTime(now), renewTime: microTime(now) } }
+  const { holderIdentity: _, ...fields } = spec ?? {}
+  return { ...lease, spec: { ...fields, leaseDurationSeconds: 1, acquireTime: microTime(now), renewTime: microTime(now) } }
 }
 
 /** Identity of the holder; empty when the Lease is free. */

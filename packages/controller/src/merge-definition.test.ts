@@ -10,13 +10,13 @@ const Widget = defineKind({
   scope: 'Namespaced',
   spec: s.object({ width: s.int32().optional() }),
 })
-const wanted = customResourceDefinition(Widget).spec
+const ownSpec = customResourceDefinition(Widget).spec
 const webhook = { strategy: 'Webhook', webhook: { conversionReviewVersions: ['v1'], clientConfig: { url: 'https://theirs' } } }
 
 const existing = (versions: object[], more: { storedVersions?: string[]; conversion?: object } = {}) =>
   ({
     metadata: { name: 'widgets.shop.example.com' },
-    spec: { ...wanted, versions, ...(more.conversion ? { conversion: more.conversion } : {}) },
+    spec: { ...ownSpec, versions, ...(more.conversion ? { conversion: more.conversion } : {}) },
     status: { storedVersions: more.storedVersions ?? ['v2'] },
   }) as unknown as CustomResourceDefinition
 const version = (name: string, served: boolean, storage = false) => ({ name, served, storage, schema: {} })
@@ -31,7 +31,7 @@ test('keeps versions that are served, are the storage version, or have stored ob
     version('v1alpha', false),
     version('v3', true, true),
   ]
-  expect(names(mergedSpec(wanted, existing(versions, { storedVersions: ['v0', 'v3'] })).versions)).toEqual([
+  expect(names(mergedSpec(ownSpec, existing(versions, { storedVersions: ['v0', 'v3'] })).versions)).toEqual([
     'v2 served storage',
     'v1 served',
     'v0',
@@ -41,15 +41,15 @@ test('keeps versions that are served, are the storage version, or have stored ob
 
 test('keeps the conversion of kept versions unless the new definition brings its own', () => {
   const other = existing([version('v2', true, true), version('v1', true)], { conversion: webhook })
-  expect(mergedSpec(wanted, other).conversion).toEqual(webhook)
-  const ours = {
+  expect(mergedSpec(ownSpec, other).conversion).toEqual(webhook)
+  const ownConversion = {
     strategy: 'Webhook' as const,
     webhook: { conversionReviewVersions: ['v1'], clientConfig: { url: 'https://ours' } },
   }
-  expect(mergedSpec({ ...wanted, conversion: ours }, other).conversion).toEqual(ours)
+  expect(mergedSpec({ ...ownSpec, conversion: ownConversion }, other).conversion).toEqual(ownConversion)
 })
 
 test('leaves out the conversion when no other version is left', () => {
   const other = existing([version('v2', true, true), version('v1', false)], { conversion: webhook })
-  expect(mergedSpec(wanted, other)).toEqual(wanted)
+  expect(mergedSpec(ownSpec, other)).toEqual(ownSpec)
 })

@@ -105,12 +105,12 @@ export function within(promise: Promise<void>, ms: number, clock: Clock, signal?
   return new Promise((resolve) => {
     const end = (result: 'done' | 'late') => {
       timer.cancel()
-      signal?.removeEventListener('abort', done)
+      signal?.removeEventListener('abort', finish)
       resolve(result)
     }
-    const done = () => end('done')
+    const finish = () => end('done')
     const timer = clock.schedule(ms, () => end('late'))
-    signal?.addEventListener('abort', done, { once: true })
-    void promise.then(done)
+    signal?.addEventListener('abort', finish, { once: true })
+    void promise.then(finish)
   })
 }

@@ -6,17 +6,17 @@ const start = Date.UTC(2026, 0, 1)
 
 function setup(options: { burst?: number } = {}) {
   const clock = new VirtualClock(start)
-  const seen: string[] = []
+  const reports: string[] = []
   const metrics = {
-    added: () => seen.push('added'),
-    retried: () => seen.push('retried'),
-    taken: (ms: number) => seen.push(`taken after ${ms}`),
-    done: (ms: number) => seen.push(`done after ${ms}`),
+    added: () => reports.push('added'),
+    retried: () => reports.push('retried'),
+    taken: (ms: number) => reports.push(`taken after ${ms}`),
+    done: (ms: number) => reports.push(`done after ${ms}`),
   }
   const queue = new Queue(clock, { ...options, onReady: () => {}, metrics })
   const finish = (key: string, result: Partial<Parameters<Queue['done']>[1]> = {}) =>
     queue.done(key, { changed: false, failed: false, held: false, ...result })
-  return { clock, queue, finish, seen, at: () => (clock.now() - start) / 1000 }
+  return { clock, queue, finish, reports, elapsed: () => (clock.now() - start) / 1000 }
 }
 
 describe('Queue', () => {
@@ -28,7 +28,7 @@ describe('Queue', () => {
   })
 
   test('reports how long keys waited and ran, and which were added with a delay', () => {
-    const { clock, queue, finish, seen } = setup()
+    const { clock, queue, finish, reports } = setup()
     queue.add('a')
     queue.add('a')
     queue.add('b', { lowPriority: true })
@@ -39,7 +39,7 @@ describe('Queue', () => {
     finish('a', { failed: true })
     clock.step(start + 55)
     queue.take()
-    expect(seen).toEqual(['added', 'added', 'taken after 30', 'done after 20', 'retried', 'added', 'taken after 0'])
+    expect(reports).toEqual(['added', 'added', 'taken after 30', 'done after 20', 'retried', 'added', 'taken after 0'])
   })
 
   test('a key added while it runs is run once more afterwards', () => {
@@ -100,14 +100,14 @@ describe('Queue', () => {
   })
 
   test('failures are retried after 5 ms, doubled each time, and a success resets the delay', () => {
-    const { clock, queue, finish, at } = setup({ burst: 100 })
+    const { clock, queue, finish, elapsed } = setup({ burst: 100 })
     const times: number[] = []
     queue.add('a')
     for (let i = 0; i < 5; i++) {
       queue.take()
       finish('a', { failed: true })
       clock.step(clock.nextDue!)
-      times.push(at() * 1000)
+      times.push(elapsed() * 1000)
     }
     expect(times).toEqual([5, 15, 35, 75, 155])
     queue.take()
@@ -116,21 +116,21 @@ describe('Queue', () => {
     queue.take()
     finish('a', { failed: true })
     clock.step(clock.nextDue!)
-    expect(at() * 1000).toBe(160)
+    expect(elapsed() * 1000).toBe(160)
   })
 
   test('a key whose reconciles change nothing is limited to one reconcile a second', () => {
-    const { clock, queue, finish, at } = setup({ burst: 3 })
+    const { clock, queue, finish, elapsed } = setup({ burst: 3 })
     const runs: number[] = []
     queue.add('a')
-    while (at() < 3) {
+    while (elapsed() < 3) {
       const key = queue.take()
       if (key === undefined) {
         if (clock.nextDue === undefined) break
         clock.step(clock.nextDue)
         continue
       }
-      runs.push(at())
+      runs.push(elapsed())
       queue.add('a')
       finish('a', { changed: false })
     }
@@ -148,12 +148,12 @@ describe('Queue', () => {
   })
 
   test('the earlier of two delays wins', () => {
-    const { clock, queue, at } = setup()
+    const { clock, queue, elapsed } = setup()
     queue.addAfter('a', seconds(10))
     queue.addAfter('a', seconds(3))
     queue.addAfter('a', seconds(20))
     clock.step(start + seconds(60))
-    expect([queue.take(), at()]).toEqual(['a', 3])
+    expect([queue.take(), elapsed()]).toEqual(['a', 3])
   })
 
   test.each([
@@ -215,19 +215,19 @@ describe('Queue', () => {
     })
 
     test('run a key once after a pause of four times its last run', () => {
-      const { clock, queue, at } = ran(50)
+      const { clock, queue, elapsed } = ran(50)
       queue.add('a', { mayWait: true })
       queue.add('a', { mayWait: true })
       expect(queue.depth).toBe(0)
       clock.step(start + seconds(1))
-      expect([queue.take(), at(), queue.take()]).toEqual(['a', 0.25, undefined])
+      expect([queue.take(), elapsed(), queue.take()]).toEqual(['a', 0.25, undefined])
     })
 
     test('wait for at most a second', () => {
-      const { clock, queue, at } = ran(seconds(30))
+      const { clock, queue, elapsed } = ran(seconds(30))
       queue.add('a', { mayWait: true })
       clock.step(start + seconds(60))
-      expect([queue.take(), at()]).toEqual(['a', 31])
+      expect([queue.take(), elapsed()]).toEqual(['a', 31])
     })
 
     test('do not wait after a run of a few milliseconds', () => {
@@ -244,13 +244,13 @@ describe('Queue', () => {
     })
 
     test('count the time until the cache has the writes of the run', () => {
-      const { clock, queue, at } = ran(50, { held: true })
+      const { clock, queue, elapsed } = ran(50, { held: true })
       queue.add('a', { mayWait: true })
       clock.step(start + 100)
       queue.release('a')
       expect(queue.depth).toBe(0)
       clock.step(start + seconds(1))
-      expect([queue.take(), at()]).toEqual(['a', 0.5])
+      expect([queue.take(), elapsed()]).toEqual(['a', 0.5])
     })
 
     test('do not delay a key further whose own delay passed on hold', () => {

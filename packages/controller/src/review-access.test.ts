@@ -4,14 +4,14 @@ import { AccessReviewer } from './review-access.ts'
 
 /** An API server that knows one token and lets its user get /metrics. */
 function scriptedServer() {
-  const seen: string[] = []
+  const reviews: string[] = []
   let isDown = false
   const client = {
     create: (
       kind: { kind: string },
       { spec }: { spec: { token?: string; user?: string; nonResourceAttributes?: { path: string; verb: string } } },
     ) => {
-      seen.push(kind.kind)
+      reviews.push(kind.kind)
       if (isDown) return Promise.reject(new StatusError('ServiceUnavailable', 'down'))
       if (kind.kind === 'TokenReview')
         return Promise.resolve({
@@ -24,7 +24,7 @@ function scriptedServer() {
       return Promise.resolve({ status: { allowed: spec.user === 'prometheus' && path === '/metrics' && verb === 'get' } })
     },
   } as unknown as Client
-  return { client, seen, down: () => (isDown = true) }
+  return { client, reviews, down: () => (isDown = true) }
 }
 const requestFor = (path: string, token?: string, method = 'GET') =>
   new Request(`https://localhost${path}`, { method, headers: token === undefined ? {} : { authorization: `Bearer ${token}` } })
@@ -41,17 +41,17 @@ test.each([
 })
 
 test('asks the API server once a minute for the same token and path', async () => {
-  const { client, seen } = scriptedServer()
+  const { client, reviews } = scriptedServer()
   const clock = new VirtualClock(0)
   const reviewer = new AccessReviewer(client, clock)
   for (let i = 0; i < 5; i++) await reviewer.review(requestFor('/metrics', 'good'))
-  expect(seen).toEqual(['TokenReview', 'SubjectAccessReview'])
+  expect(reviews).toEqual(['TokenReview', 'SubjectAccessReview'])
   clock.step(minutes(1) - 1)
   await reviewer.review(requestFor('/metrics', 'good'))
-  expect(seen).toHaveLength(2)
+  expect(reviews).toHaveLength(2)
   clock.step(minutes(1))
   await reviewer.review(requestFor('/metrics', 'good'))
-  expect(seen).toHaveLength(4)
+  expect(reviews).toHaveLength(4)
 })
 
 test('authorizes with the whole user of the token: groups, UID and extra attributes', async () => {

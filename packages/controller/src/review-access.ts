@@ -85,8 +85,8 @@ export class AccessReviewer {
   }
 }
 
-function putBounded<T>(kept: Map<string, T>, key: string, value: T): void {
-  kept.delete(key)
-  kept.set(key, value)
-  if (kept.size > MaxCached) kept.delete(kept.keys().next().value!)
+function putBounded<T>(map: Map<string, T>, key: string, value: T): void {
+  map.delete(key)
+  map.set(key, value)
+  if (map.size > MaxCached) map.delete(map.keys().next().value!)
 }

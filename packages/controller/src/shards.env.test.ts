@@ -23,9 +23,9 @@ beforeEach(async () => {
 async function writersDuring(ms: number): Promise<Map<string, Set<string>>> {
   const from = writes.length
   await advance(ms)
-  const found = new Map(namespaces.map((name) => [name, new Set<string>()]))
-  for (const { namespace, by } of writes.slice(from)) found.get(namespace!)?.add(by)
-  return found
+  const writers = new Map(namespaces.map((name) => [name, new Set<string>()]))
+  for (const { namespace, by } of writes.slice(from)) writers.get(namespace!)?.add(by)
+  return writers
 }
 
 const holders = async () =>
@@ -93,8 +93,8 @@ test('shards of a process that stops are reconciled by the others at once', asyn
   const [a] = [await join('a', { shards }), await join('b', { shards })]
   await advance(minutes(1))
   await a.manager.stop()
-  const found = await writersDuring(seconds(10))
-  expect([...found.values()].every((by) => by.has('b'))).toBe(true)
+  const writers = await writersDuring(seconds(10))
+  expect([...writers.values()].every((by) => by.has('b'))).toBe(true)
   expect(a.lost).toEqual([])
   expectTurns()
 })
@@ -117,11 +117,11 @@ describe.each(['cut', 'deaf', 'frozen'] as const)('a process that is %s for long
     else a.line = how
     await advance(seconds(40))
     expect(await division()).toEqual([6])
-    const before = writes.length
+    const writesBefore = writes.length
     if (how === 'frozen') a.thaw()
     a.line = 'up'
     await settle()
-    expect(writes.slice(before).filter(({ by }) => by === 'a')).toEqual([])
+    expect(writes.slice(writesBefore).filter(({ by }) => by === 'a')).toEqual([])
     await advance(minutes(1))
     expect(await division()).toEqual([3, 3])
     await expectEachWrittenByOne()
@@ -135,17 +135,17 @@ test('cluster-scoped objects belong to shard 0', () => {
 })
 
 test('controllers receive keys of objects that other processes reconcile, and cannot write', async () => {
-  const seen = new Set<string>()
+  const foreignNamespaces = new Set<string>()
   await join('a', { shards })
   await advance(seconds(20))
-  await join('b', { shards, elsewhere: ({ namespace }) => void seen.add(namespace!) })
+  await join('b', { shards, elsewhere: ({ namespace }) => void foreignNamespaces.add(namespace!) })
   await advance(seconds(5))
-  expect([...seen].sort()).toEqual([...namespaces].sort())
+  expect([...foreignNamespaces].sort()).toEqual([...namespaces].sort())
   await advance(minutes(1))
-  seen.clear()
-  const found = await writersDuring(seconds(3))
-  expect(seen.size).toBe(namespaces.length / 2)
-  for (const [namespace, by] of found) expect(by.has('b')).toBe(!seen.has(namespace))
+  foreignNamespaces.clear()
+  const writers = await writersDuring(seconds(3))
+  expect(foreignNamespaces.size).toBe(namespaces.length / 2)
+  for (const [namespace, by] of writers) expect(by.has('b')).toBe(!foreignNamespaces.has(namespace))
 })
 
 describe('managers without shards', () => {

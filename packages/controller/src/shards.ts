@@ -139,13 +139,13 @@ export class Shards implements Partition {
     const ending = AbortSignal.any([signal, this.#ending.signal])
     const failed = Promise.withResolvers<never>()
     failed.promise.catch(() => {})
-    const all = this.#elections.map((_, shard) => this.#acquireAndHold(shard, ending))
+    const acquisitions = this.#elections.map((_, shard) => this.#acquireAndHold(shard, ending))
     const balancing = this.#keepBalancing(ending).catch(failed.reject)
     try {
-      await Promise.race([Promise.all(all), failed.promise])
+      await Promise.race([Promise.all(acquisitions), failed.promise])
     } finally {
       this.#ending.abort()
-      await Promise.all([...all, balancing])
+      await Promise.all([...acquisitions, balancing])
     }
   }
 
@@ -170,21 +170,21 @@ export class Shards implements Partition {
   async #hold(shard: number, election: LeaderElection, signal: AbortSignal): Promise<void> {
     const { log } = this.#dependencies
     const over = new AbortController()
-    const given = Promise.withResolvers<string>()
-    this.#giving.set(shard, () => given.resolve('another process requested it'))
+    const requested = Promise.withResolvers<string>()
+    this.#giving.set(shard, () => requested.resolve('another process requested it'))
     const lost = election.keep(AbortSignal.any([signal, over.signal]))
     lost.catch(() => {})
     let held: Held | undefined
     try {
       const ready = this.#prepareShard(shard, election.before, AbortSignal.any([signal, over.signal]))
       ready.catch(() => {})
-      const early = await Promise.race([ready.then(() => undefined), lost, given.promise])
+      const early = await Promise.race([ready.then(() => undefined), lost, requested.promise])
       if (early === undefined) {
         held = this.#open(shard, election)
         this.#held.set(shard, held)
         log.info('Reconciling a shard', { shard, of: this.#options.count })
         this.#options.onChange(shard)
-        const why = await Promise.race([lost, given.promise])
+        const why = await Promise.race([lost, requested.promise])
         log.info('A shard is no longer reconciled', { shard, why })
       }
     } finally {
@@ -375,15 +375,16 @@ export async function waitForFormerHolders(
 ): Promise<void> {
   const { client, clock, log } = dependencies
   const { retryPeriod, renewDeadline } = terms ?? defaultLeaseTerms
-  const seen = new Map<string, { readonly version: string; readonly at: number }>()
+  const observed = new Map<string, { readonly version: string; readonly at: number }>()
   for (let shard = 1; shard < count; ) {
     const key = { namespace, name: shardLease(name, shard, count) }
     const request = withTimeout(clock, renewDeadline / 2, (until) => client.get(Lease, key, { signal: until }), signal)
     const lease = await orAbsent(request)
     const version = lease?.metadata.resourceVersion ?? ''
-    const before = seen.get(key.name)
-    if (before?.version !== version) seen.set(key.name, { version, at: clock.elapsed() })
-    const isOver = before?.version === version && clock.elapsed() - before.at >= seconds(lease?.spec?.leaseDurationSeconds ?? 0)
+    const previous = observed.get(key.name)
+    if (previous?.version !== version) observed.set(key.name, { version, at: clock.elapsed() })
+    const isOver =
+      previous?.version === version && clock.elapsed() - previous.at >= seconds(lease?.spec?.leaseDurationSeconds ?? 0)
     if (!lease || ['', identity].includes(holderOf(lease)) || isOver) {
       shard++
       continue

@@ -31,17 +31,17 @@ describe('isApplied', () => {
     ['an item is no longer wanted',     anObject([entry('us', 'Apply', keyed)], { spec: { taints: [taint] } }), intent({}, { taints: [] }), false],
     ['an atomic field is owned as a whole', anObject([entry('us', 'Apply', { 'f:spec': { 'f:selector': {} } })], { spec: { selector: { matchLabels: { a: '1' } } } }), intent({}, { selector: { matchLabels: { a: '1' } } }), true],
     ['a finalizer is owned by its value', anObject([entry('us', 'Apply', { 'f:metadata': { 'f:finalizers': { 'v:"f"': {} } } })], { metadata: { finalizers: ['f'] } }), intent({ finalizers: ['f'] }), true],
-  ])('%s', (_, object, wanted, expected) => {
-    expect(isApplied(object, wanted, 'us')).toBe(expected)
+  ])('%s', (_, object, intended, expected) => {
+    expect(isApplied(object, intended, 'us')).toBe(expected)
   })
 })
 
 describe('applyIntent', () => {
   const kind: Kind = { group: 'x', version: 'v1', kind: 'Thing', plural: 'things', scope: 'Namespaced' }
-  const applied = async (existing: KubeObject | undefined, wanted: Input<KubeObject>) => {
+  const applied = async (existing: KubeObject | undefined, intended: Input<KubeObject>) => {
     const sent: unknown[] = []
     const client = { apply: (_: Kind, object: KubeObject) => Promise.resolve(sent.push(object)) }
-    await applyIntent({ client, clock: new VirtualClock(), signal: AbortSignal.any([]) } as never, kind, existing, wanted, 'us')
+    await applyIntent({ client, clock: new VirtualClock(), signal: AbortSignal.any([]) } as never, kind, existing, intended, 'us')
     return sent
   }
   const empty = { labels: { a: '1' }, annotations: {}, ownerReferences: [] }
@@ -61,7 +61,7 @@ describe('applyIntent', () => {
 
 describe('the intent for a provider object', () => {
   const kind: Kind = { group: 'x', version: 'v1', kind: 'Thing', plural: 'things', scope: 'Namespaced' }
-  const wanted = intent({ labels: { a: '1' }, annotations: {} })
+  const intended = intent({ labels: { a: '1' }, annotations: {} })
   const owning = (annotations: object) => {
     const owned = { 'f:metadata': { ...labelled['f:metadata'], ...annotations } }
     return anObject([entry('us', 'Apply', owned)], { metadata: { labels: { a: '1' }, uid: 'u' } })
@@ -71,12 +71,12 @@ describe('the intent for a provider object', () => {
     const sent: unknown[] = []
     const client = { apply: (_: Kind, object: KubeObject) => Promise.resolve(sent.push(object)) }
     const io = { client, clock: new VirtualClock(), signal: AbortSignal.any([]) } as never
-    await applyIntent(io, kind, owning({ 'f:annotations': { 'f:old': {} } }), wanted, 'us', { ownsEmpty: true })
+    await applyIntent(io, kind, owning({ 'f:annotations': { 'f:old': {} } }), intended, 'us', { ownsEmpty: true })
     expect(sent).toEqual([{ metadata: { name: 'x', labels: { a: '1' }, annotations: {}, uid: 'u' } }])
   })
 
   test.each([[{ 'f:annotations': {} }], [{}]])('is applied when the manager owns %j of empty annotations', (annotations) => {
-    expect(isApplied(owning(annotations), wanted, 'us', { ownsEmpty: true })).toBe(true)
+    expect(isApplied(owning(annotations), intended, 'us', { ownsEmpty: true })).toBe(true)
   })
 })
 
@@ -123,8 +123,8 @@ describe('handOverMetadata', () => {
       },
     }
     const managers = { from: 'us', to: 'metadata' }
-    const wanted = { labels: { a: '1' }, annotations: {} }
-    const answer = await handOverMetadata({ client } as never, kind, stale, managers, wanted)
+    const metadata = { labels: { a: '1' }, annotations: {} }
+    const answer = await handOverMetadata({ client } as never, kind, stale, managers, metadata)
     return { answer, last: sent.at(-1)!, tries: sent.length }
   }
 

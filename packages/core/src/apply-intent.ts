@@ -70,31 +70,31 @@ export function isApplied(
   const [entry] = entries
   if (!entry || entries.length > 1 || entry.operation !== 'Apply') return false
   const { labels, annotations, finalizers, ownerReferences } = intent.metadata
-  const { apiVersion: _a, kind: _k, metadata: _m, ...rest } = intent
+  const { apiVersion: _a, kind: _k, metadata: _m, ...fields } = intent
   const metadata = withoutEmpty({ labels, annotations, finalizers, ownerReferences })
-  const wanted = withoutAbsent({ ...(isEmpty(metadata) ? {} : { metadata }), ...rest })
+  const intended = withoutAbsent({ ...(isEmpty(metadata) ? {} : { metadata }), ...fields })
   // An API server may drop the ownership of an empty map. Without this, each reconcile would apply the intent again.
   const owned = ownsEmpty ? withoutEmptyMaps(entry.fieldsV1, { labels, annotations }) : entry.fieldsV1
-  return contains(object, wanted) && ownsExactly(wanted, owned)
+  return contains(object, intended) && ownsExactly(intended, owned)
 }
 
-/** Drops the ownership of labels and annotations that are empty in `wanted`. */
-function withoutEmptyMaps(fieldsV1: { readonly [field: string]: unknown }, wanted: object): object {
+/** Drops the ownership of labels and annotations that are empty in `intended`. */
+function withoutEmptyMaps(fieldsV1: { readonly [field: string]: unknown }, intended: object): object {
   const metadata = fieldsV1['f:metadata']
   if (!isRecord(metadata)) return fieldsV1
   const isKept = ([field, owned]: readonly [string, unknown]) =>
-    !(isEmpty(owned) && isEmpty((wanted as { [name: string]: unknown })[field.slice('f:'.length)]))
-  const kept = Object.fromEntries(Object.entries(metadata).filter(isKept))
-  return { ...fieldsV1, 'f:metadata': kept }
+    !(isEmpty(owned) && isEmpty((intended as { [name: string]: unknown })[field.slice('f:'.length)]))
+  const nonEmpty = Object.fromEntries(Object.entries(metadata).filter(isKept))
+  return { ...fieldsV1, 'f:metadata': nonEmpty }
 }
 
-/** Whether every value of `wanted` is in `object`. Atomic lists must be equal; in keyed lists only the wanted items are compared. */
-function contains(object: unknown, wanted: unknown): boolean {
-  if (isRecord(wanted)) {
-    return isRecord(object) && Object.entries(wanted).every(([name, value]) => contains(object[name], value))
+/** Whether every value of `intended` is in `object`. Atomic lists must be equal; in keyed lists only the intended items are compared. */
+function contains(object: unknown, intended: unknown): boolean {
+  if (isRecord(intended)) {
+    return isRecord(object) && Object.entries(intended).every(([name, value]) => contains(object[name], value))
   }
-  if (!Array.isArray(wanted)) return equal(object, wanted)
-  return Array.isArray(object) && wanted.every((item) => object.some((existing) => contains(existing, item)))
+  if (!Array.isArray(intended)) return equal(object, intended)
+  return Array.isArray(object) && intended.every((item) => object.some((existing) => contains(existing, item)))
 }
 
 /** Whether exactly the fields of the value are owned. A value without fields of its own is owned as a whole. */
@@ -168,11 +168,11 @@ export function repairedEntries(
   const isWrong = (entry: ManagedFieldsEntry) =>
     entry.manager === 'before-first-apply' || (isOwn(entry) && entry.operation !== 'Apply')
   if (entries.length > 0 && !entries.some(isWrong)) return undefined
-  const kept = entries.filter((entry) => !isWrong(entry))
-  if (kept.some(isOwn)) return kept
+  const correct = entries.filter((entry) => !isWrong(entry))
+  if (correct.some(isOwn)) return correct
   const updated = entries.find((entry) => isOwn(entry))
   const fieldsV1 = updated?.fieldsV1 ?? { 'f:metadata': { 'f:name': {} } }
-  return [...kept, { ...now, manager, operation: 'Apply', fieldsType: 'FieldsV1', fieldsV1 } as ManagedFieldsEntry]
+  return [...correct, { ...now, manager, operation: 'Apply', fieldsType: 'FieldsV1', fieldsV1 } as ManagedFieldsEntry]
 }
 
 /** Maximum number of attempts to write managed fields. Upstream: RemoveManagedFieldsForLabelsAndAnnotations. */
@@ -223,14 +223,14 @@ function handedOverEntries(
   )
   const metadata = entry?.fieldsV1['f:metadata']
   if (!entry || !isRecord(metadata) || !('f:labels' in metadata || 'f:annotations' in metadata)) return undefined
-  const { 'f:labels': _labels, 'f:annotations': _annotations, ...left } = metadata
+  const { 'f:labels': _labels, 'f:annotations': _annotations, ...remaining } = metadata
   const { 'f:metadata': _metadata, ...others } = entry.fieldsV1
-  const fields = { ...(isEmpty(left) ? {} : { 'f:metadata': left }), ...others }
+  const fields = { ...(isEmpty(remaining) ? {} : { 'f:metadata': remaining }), ...others }
   const elements = (map: object) => Object.fromEntries(Object.keys(map).map((name) => [`f:${name}`, {}]))
   const own = { 'f:labels': elements(wanted.labels), 'f:annotations': elements(wanted.annotations) }
-  const rest = entries.filter((one) => one !== entry && !(one.manager === managers.to && one.operation === 'Apply'))
+  const otherEntries = entries.filter((one) => one !== entry && !(one.manager === managers.to && one.operation === 'Apply'))
   return [
-    ...rest,
+    ...otherEntries,
     { ...entry, fieldsV1: fields },
     { ...entry, manager: managers.to, fieldsV1: { 'f:metadata': own } },
   ] as ManagedFieldsEntry[]

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { changedByOthers } from './changed-by-others.ts'
 
 const when = changedByOthers<Machine>(['Ready'])
-const before = aMachine({
+const stored = aMachine({
   status: { phase: 'Pending', conditions: [aCondition('Ready', 'False'), aCondition('HealthCheckSucceeded', 'True')] },
 })
 const conditions = (ready: 'True' | 'False', health: 'True' | 'False') => [
@@ -16,15 +16,15 @@ const conditions = (ready: 'True' | 'False', health: 'True' | 'False') => [
 test.each<[string, Machine | undefined, boolean]>([
   ['ignores its own status',                aMachine({ metadata: { resourceVersion: '2' }, status: { phase: 'Running', conditions: conditions('True', 'True') } }), false],
   ['accepts a condition of another writer', aMachine({ status: { conditions: conditions('False', 'False') } }), true],
-  ['accepts a new spec',                    aMachine({ metadata: { generation: 2 }, status: before.status! }), true],
-  ['accepts a label',                       aMachine({ metadata: { labels: { a: 'b' } }, status: before.status! }), true],
-  ['accepts a deletion timestamp',          aMachine({ metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' }, status: before.status! }), true],
-  ['accepts a new object of the same name', aMachine({ metadata: { uid: 'other' }, status: before.status! }), true],
+  ['accepts a new spec',                    aMachine({ metadata: { generation: 2 }, status: stored.status! }), true],
+  ['accepts a label',                       aMachine({ metadata: { labels: { a: 'b' } }, status: stored.status! }), true],
+  ['accepts a deletion timestamp',          aMachine({ metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' }, status: stored.status! }), true],
+  ['accepts a new object of the same name', aMachine({ metadata: { uid: 'other' }, status: stored.status! }), true],
   ['accepts the removal of the object',     undefined, true],
 ])('%s', (_, object, matters) => {
-  expect(when({ previous: before, object })).toBe(matters)
+  expect(when({ previous: stored, object })).toBe(matters)
 })
 
 test('the first event of an object always matters', () => {
-  expect(when({ previous: undefined, object: before })).toBe(true)
+  expect(when({ previous: undefined, object: stored })).toBe(true)
 })

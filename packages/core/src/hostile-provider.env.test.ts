@@ -41,10 +41,10 @@ afterEach(() => env.close())
 
 /** Counts the writes of core during `work` and in the ten minutes after it. */
 async function writesOf(work: () => Promise<void>): Promise<{ writes: number; bytes: number }> {
-  const before = { writes, bytes }
+  const countsBefore = { writes, bytes }
   await work()
   await env.advance(minutes(10))
-  return { writes: writes - before.writes, bytes: bytes - before.bytes }
+  return { writes: writes - countsBefore.writes, bytes: bytes - countsBefore.bytes }
 }
 
 async function aPool(): Promise<void> {
@@ -294,8 +294,8 @@ describe.each([
 
   test('with a message of 900 KB in its condition leads to a condition of bounded length', async () => {
     await env.provisionCluster()
-    const given = { status: 'False', reason: 'Broken', message: 'x'.repeat(900_000), lastTransitionTime: '2026-01-01T00:00:00Z' }
-    const conditions = [{ type: kind === DevCluster ? 'Ready' : 'Available', ...given }]
+    const fields = { status: 'False', reason: 'Broken', message: 'x'.repeat(900_000), lastTransitionTime: '2026-01-01T00:00:00Z' }
+    const conditions = [{ type: kind === DevCluster ? 'Ready' : 'Available', ...fields }]
     const work = await writesOf(() => env.patch(kind, 'demo', { status: { ...initialized, conditions } }))
     const text = conditionText(await cluster(), type) ?? ''
     expect(text).toMatch(/^False Broken: x/)

@@ -17,8 +17,8 @@ export function reportLegacyConditions(
   computed: readonly NewLegacyCondition[],
   { now, ready }: { readonly now: number; readonly ready?: LegacySummaryOptions },
 ): void {
-  const before = object.status?.deprecated?.v1beta1?.conditions
-  const settled = setLegacyConditions(before, computed, now)
+  const current = object.status?.deprecated?.v1beta1?.conditions
+  const settled = setLegacyConditions(current, computed, now)
   const summary = ready && legacySummary(settled, ready)
   const conditions = summary ? setLegacyConditions(settled, [summary], now) : settled
   if (conditions.length > 0) reportLegacy(object, { conditions })

@@ -31,6 +31,6 @@ test.each([
   ['changed entries', { ours: 'x', shared: 'b' }, { labels: { ours: 'x' } }],
   ['new entries', { ours: 'a', shared: 'b', more: 'd' }, { labels: { more: 'd' } }],
   ['the removal of entries that only this manager has set', {}, { labels: { ours: null } }],
-])('patches %s', (_, wanted, patch) => {
-  expect(metadataPatch(object, 'us', { labels: wanted, annotations: {} })).toEqual(patch)
+])('patches %s', (_, desiredLabels, patch) => {
+  expect(metadataPatch(object, 'us', { labels: desiredLabels, annotations: {} })).toEqual(patch)
 })

@@ -18,14 +18,14 @@ export interface MetadataPatch {
 }
 
 /** Returns the patch for `object.metadata`; `undefined` when there is no difference. Pure. */
-export function metadataPatch(object: KubeObject, manager: string, wanted: WantedMetadata): MetadataPatch | undefined {
+export function metadataPatch(object: KubeObject, manager: string, desired: WantedMetadata): MetadataPatch | undefined {
   const patch: MetadataPatch = {}
   for (const field of ['labels', 'annotations'] as const) {
     const present = object.metadata[field] ?? {}
     const changes: MapPatch = {}
-    for (const [key, value] of Object.entries(wanted[field])) if (present[key] !== value) changes[key] = value
+    for (const [key, value] of Object.entries(desired[field])) if (present[key] !== value) changes[key] = value
     for (const key of keysOf(object, field, (entry) => entry.manager === manager)) {
-      if (Object.hasOwn(wanted[field], key) || !Object.hasOwn(present, key)) continue
+      if (Object.hasOwn(desired[field], key) || !Object.hasOwn(present, key)) continue
       const isShared = keysOf(object, field, (entry) => entry.manager !== manager).includes(key)
       if (!isShared) changes[key] = null
     }

@@ -31,10 +31,10 @@ export class RetryRequests {
 
   #isRequest({ previous, object }: Parameters<Predicate<Cluster>>[0]): boolean {
     const { uid } = object?.metadata ?? {}
-    const before = previous?.metadata.uid === uid ? previous : undefined
-    if (previous && !before) this.#counts.delete(previous.metadata.uid)
+    const known = previous?.metadata.uid === uid ? previous : undefined
+    if (previous && !known) this.#counts.delete(previous.metadata.uid)
     const request = retryRequestOf(object)
-    if (uid === undefined || request === undefined || request === retryRequestOf(before)) return false
+    if (uid === undefined || request === undefined || request === retryRequestOf(known)) return false
     this.#counts.set(uid, (this.#counts.get(uid) ?? 0) + 1)
     return true
   }
@@ -67,7 +67,7 @@ export async function removeRetryRequest(
   }
 }
 
-function changeOf(path: string, current: string | undefined, wanted: string | undefined): JsonPatchOperation[] {
-  if (wanted === current) return []
-  return [wanted === undefined ? { op: 'remove', path } : { op: 'add', path, value: wanted }]
+function changeOf(path: string, current: string | undefined, desired: string | undefined): JsonPatchOperation[] {
+  if (desired === current) return []
+  return [desired === undefined ? { op: 'remove', path } : { op: 'add', path, value: desired }]
 }

@@ -33,11 +33,11 @@ export function withWaiting(
   now: number,
   isKept: (hook: string) => boolean = () => false,
 ): { [name: string]: string } | undefined {
-  const before = waitingHooks(object)
-  const kept = before.filter(({ hook }) => isKept(hook) && !waiting.some((blocking) => blocking.hook === hook))
+  const recorded = waitingHooks(object)
+  const retained = recorded.filter(({ hook }) => isKept(hook) && !waiting.some((blocking) => blocking.hook === hook))
   const records = waiting
     .map(({ hook, handlers, until, question, extensionConfig, called, message }): WaitingHook => {
-      const known = before.find((record) => record.hook === hook)
+      const known = recorded.find((record) => record.hook === hook)
       return {
         hook,
         handlers,
@@ -50,7 +50,7 @@ export function withWaiting(
         message: shortened(message, LongestMessage),
       }
     })
-    .concat(kept)
+    .concat(retained)
     .sort((a, b) => (a.hook < b.hook ? -1 : 1))
   const { [WaitingHooksAnnotation]: _, ...others } = object.metadata.annotations ?? {}
   if (records.length === 0)

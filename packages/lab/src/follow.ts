@@ -21,7 +21,7 @@ const kinds: readonly Kind[] = [ExtensionConfig, ClusterClass, Cluster, MachineD
 export async function followStory(client: Client, { clock, random, signal, report, changed }: FollowOptions): Promise<void> {
   const narrate = createNarrator(clock)
   const known = new Map<Kind, Map<string, KubeObject>>(kinds.map((kind) => [kind, new Map()]))
-  const all = <T extends KubeObject>(kind: Kind<T>) => [...known.get(kind as Kind)!.values()] as T[]
+  const objectsOf = <T extends KubeObject>(kind: Kind<T>) => [...known.get(kind as Kind)!.values()] as T[]
 
   const follow = async (kind: Kind) => {
     const objects = known.get(kind)!
@@ -38,7 +38,8 @@ export async function followStory(client: Client, { clock, random, signal, repor
         for (const [key, object] of current) update(key, object)
       } else if (event.kind === 'applied') update(keyText(keyOf(event.object)), event.object)
       else if (event.kind === 'deleted') update(keyText(keyOf(event.object)), undefined)
-      if (event.kind !== 'progress' && (kind.kind === 'Cluster' || kind.kind === 'Machine')) changed?.(all(Cluster), all(Machine))
+      if (event.kind !== 'progress' && (kind.kind === 'Cluster' || kind.kind === 'Machine'))
+        changed?.(objectsOf(Cluster), objectsOf(Machine))
     }
   }
   await Promise.all(kinds.map(follow))

@@ -9,8 +9,8 @@ import { type Admission, diffMerge, draft, isDeleting, type Kind } from '@capsta
 /** Creates one controller for each kind with defaults. Where admission runs, they write nothing. */
 export function lateDefaults(admission: readonly Admission[], kinds: readonly Kind[]): readonly Controller[] {
   return kinds.flatMap((kind) => {
-    const all = admission.filter((one) => one.default && one.kind.plural === kind.plural && one.kind.group === kind.group)
-    return all.length === 0 ? [] : [createDefaultsController(kind, all)]
+    const defaulters = admission.filter((one) => one.default && one.kind.plural === kind.plural && one.kind.group === kind.group)
+    return defaulters.length === 0 ? [] : [createDefaultsController(kind, defaulters)]
   })
 }
 

@@ -182,4 +182,5 @@ const subjectOf = (kind: string, previous: KubeObject | undefined, object: KubeO
 const conditionOf = (object: { status?: { conditions?: Condition[] } } | undefined, type: string): Condition | undefined =>
   object?.status?.conditions?.find((condition) => condition.type === type)
 const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? '' : 's'}`
-const sum = <T>(items: readonly T[], of: (item: T) => number): number => items.reduce((total, item) => total + of(item), 0)
+const sum = <T>(items: readonly T[], valueOf: (item: T) => number): number =>
+  items.reduce((total, item) => total + valueOf(item), 0)

@@ -16,7 +16,7 @@ export const ownConversion: WebhookClientConfig = { service: { ...service, path:
  * provider kinds.
  */
 export function ownWebhooks(kinds: readonly DeclaredKind[], client: () => Reader): NonNullable<ApiServerOptions['webhooks']> {
-  const handle = webhookHandler({ kinds, apiVersionOf: (of) => referenceVersions(client())(of) })
+  const handle = webhookHandler({ kinds, apiVersionOf: (groupKind) => referenceVersions(client())(groupKind) })
   const others = httpsWebhooks()
   const transport: WebhookTransport = {
     async post(target, body, signal) {

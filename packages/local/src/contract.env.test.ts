@@ -17,7 +17,7 @@ import { LocalMachinePool } from './kinds/local-machine-pool.ts'
 const named = (name: string) => ({ metadata: { name, namespace: 'default' } })
 const key = (name: string) => ({ name, namespace: 'default' })
 const ref = (group: string, kind: string, name: string) => ({ apiGroup: `${group}.capstan.dev`, kind, name })
-const failure = (at: string) => ({ simulated: { failure: { at, message: `cannot: ${at}`, reason: 'Broken' } } })
+const failure = (stage: string) => ({ simulated: { failure: { at: stage, message: `cannot: ${stage}`, reason: 'Broken' } } })
 
 describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract) => {
   let env: ProviderEnv
@@ -148,8 +148,8 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
     const [before] = await machines()
     await patch(LocalControlPlane, 'demo', { spec: { machineTemplate: { spec: { minReadySeconds: 60 } } } })
     await env.advance(seconds(5))
-    const [after, ...more] = await machines()
-    expect(more).toEqual([])
+    const [after, ...otherMachines] = await machines()
+    expect(otherMachines).toEqual([])
     expect(after).toMatchObject({ metadata: { uid: before!.metadata.uid }, spec: { minReadySeconds: 60 } })
 
     await patch(LocalControlPlane, 'demo', { spec: { replicas: 3 } })

@@ -51,11 +51,11 @@ async function end(world: World): Promise<void> {
 }
 
 /** Keeps a store open when its server closes it, as if it were reopened from a data folder. */
-const kept = (store: Store): Store => ({
+const keptOpen = (store: Store): Store => ({
   get revision() {
     return store.revision
   },
-  get: (at) => store.get(at),
+  get: (objectKey) => store.get(objectKey),
   list: (resource, namespace) => store.list(resource, namespace),
   listAt: (revision, resource, namespace) => store.listAt(revision, resource, namespace),
   count: (resource) => store.count(resource),
@@ -71,7 +71,7 @@ function keptStores() {
   return {
     names: () => [...stores.keys()],
     openStore: (name: string): Promise<Store> => {
-      const store = stores.get(name) ?? kept(memoryStore())
+      const store = stores.get(name) ?? keptOpen(memoryStore())
       stores.set(name, store)
       return Promise.resolve(store)
     },
@@ -83,7 +83,7 @@ function keptStores() {
 }
 
 async function aWorld(options: Partial<TestEnvOptions> & { stores?: ReturnType<typeof keptStores> } = {}): Promise<World> {
-  const { stores = keptStores(), ...more } = options
+  const { stores = keptStores(), ...envOptions } = options
   let workloads!: Workloads
   const log = options.log ?? silent
   const env = await testEnv({
@@ -102,7 +102,7 @@ async function aWorld(options: Partial<TestEnvOptions> & { stores?: ReturnType<t
       return [clusters.controller, createClusterController({ clusters }), createMachineController({ clusters })] as never
     },
     providers: () => localControllers({ workloads, endpoint: { host: '127.0.0.1', port: 6443 } }),
-    ...more,
+    ...envOptions,
   })
   const world = { ...env, workloads }
   openWorlds.push(world)
@@ -284,7 +284,7 @@ test('a worker waits for the control plane and joins; a deleted Cluster deletes 
 })
 
 test('delays count from their start, also across a restart', async () => {
-  const [stores, store, clock] = [keptStores(), kept(memoryStore()), new VirtualClock()]
+  const [stores, store, clock] = [keptStores(), keptOpen(memoryStore()), new VirtualClock()]
   const world = await aWorld({ stores, store, clock })
   await createCluster(world, { simulated: { provisioningDelay: '30s', nodeDelay: '20s' } })
   await world.advance(seconds(29))
@@ -385,8 +385,8 @@ test('a certificate authority that is deleted after initialization is not recrea
 
 test('all certificates of a cluster are Secrets by the contract, and those of the user stay', async () => {
   const world = await aWorld()
-  const ours = await makeAuthority(world.clock, { commonName: 'ours' })
-  const data = { 'tls.crt': btoa(ours.certificate), 'tls.key': btoa(ours.key) }
+  const ownAuthority = await makeAuthority(world.clock, { commonName: 'ours' })
+  const data = { 'tls.crt': btoa(ownAuthority.certificate), 'tls.key': btoa(ownAuthority.key) }
   const labels = { 'cluster.x-k8s.io/cluster-name': 'demo' }
   await world.client.create(Secret, {
     metadata: { ...named('demo-etcd').metadata, labels },
@@ -455,7 +455,7 @@ test('a paused control plane is not changed', async () => {
 })
 
 test('a paused cluster is reachable after a restart', async () => {
-  const [stores, store, clock] = [keptStores(), kept(memoryStore()), new VirtualClock()]
+  const [stores, store, clock] = [keptStores(), keptOpen(memoryStore()), new VirtualClock()]
   const world = await aWorld({ stores, store, clock })
   await createCluster(world)
   await world.advance(seconds(5))
@@ -472,16 +472,16 @@ test('labels and deletion timeouts of the machine template propagate to existing
   const world = await aWorld()
   await createCluster(world)
   await world.advance(seconds(5))
-  const [before] = await machines(world)
+  const [machineBefore] = await machines(world)
   const machineTemplate = { metadata: { labels: { team: 'a' } }, spec: { deletion: { nodeDrainTimeoutSeconds: 7 } } }
   await world.client.patch(LocalControlPlane, key('demo'), { type: 'merge', body: { spec: { machineTemplate } } })
   await world.advance(seconds(10))
-  const [after] = await machines(world)
-  expect(after).toMatchObject({
-    metadata: { uid: before!.metadata.uid, labels: { team: 'a' } },
+  const [machineAfter] = await machines(world)
+  expect(machineAfter).toMatchObject({
+    metadata: { uid: machineBefore!.metadata.uid, labels: { team: 'a' } },
     spec: { deletion: { nodeDrainTimeoutSeconds: 7 } },
   })
-  expect((await world.client.get(LocalMachine, key(after!.metadata.name))).metadata.labels?.team).toBe('a')
+  expect((await world.client.get(LocalMachine, key(machineAfter!.metadata.name))).metadata.labels?.team).toBe('a')
 })
 
 /** A new store in which the kinds are installed already, for quick starts. */
@@ -493,10 +493,10 @@ async function installedStore(): Promise<() => Promise<Store>> {
   return async () => {
     const store = memoryStore()
     for (const { resource, object } of installed) {
-      const at = { resource, namespace: '', name: object.metadata.name }
-      await store.commit({ key: at, previous: undefined, object: draft(object) })
+      const objectKey = { resource, namespace: '', name: object.metadata.name }
+      await store.commit({ key: objectKey, previous: undefined, object: draft(object) })
     }
-    return kept(store)
+    return keptOpen(store)
   }
 }
 
@@ -535,7 +535,7 @@ test('creates each object once, however early the process was stopped', async ()
       `localmachines/${name}`,
       'localcontrolplanes/demo',
       `localbootstrapconfigs/${name}`,
-      ...[`secrets/${name}`, ...['ca', 'etcd', 'kubeconfig', 'proxy', 'sa'].map((of) => `secrets/demo-${of}`)].sort(),
+      ...[`secrets/${name}`, ...['ca', 'etcd', 'kubeconfig', 'proxy', 'sa'].map((purpose) => `secrets/demo-${purpose}`)].sort(),
     ])
     await end(openWorlds.pop()!)
     if (finished) break
@@ -543,11 +543,11 @@ test('creates each object once, however early the process was stopped', async ()
 })
 
 test.each([4, 11, 17, 23, 30, 38, 47])('a rollout that is stopped at write %d continues after the next start', async (writes) => {
-  const [stores, store, clock] = [keptStores(), kept(memoryStore()), new VirtualClock()]
-  const before = await aWorld({ stores, store, clock })
-  await createCluster(before, { replicas: 3 })
-  await before.advance(seconds(10))
-  await before.client.patch(LocalControlPlane, key('demo'), { type: 'merge', body: { spec: { version: 'v1.36.0' } } })
+  const [stores, store, clock] = [keptStores(), keptOpen(memoryStore()), new VirtualClock()]
+  const firstWorld = await aWorld({ stores, store, clock })
+  await createCluster(firstWorld, { replicas: 3 })
+  await firstWorld.advance(seconds(10))
+  await firstWorld.client.patch(LocalControlPlane, key('demo'), { type: 'merge', body: { spec: { version: 'v1.36.0' } } })
   await end(openWorlds.pop()!)
 
   const stopped = await aWorld({ isInstalled: true, stores, store, clock, between: cutOffAfter(writes) })
@@ -601,15 +601,15 @@ test('a user replaces the certificate authority: the kubeconfig and the workload
   try {
     await createCluster(world, { port: listener.port })
     await world.advance(seconds(5))
-    const before = await access()
-    expect(await nodesWith(before)).toBe(1)
+    const oldAccess = await access()
+    expect(await nodesWith(oldAccess)).toBe(1)
 
     const next = await makeAuthority(clock, { commonName: 'next' })
     const data = { 'tls.crt': btoa(next.certificate), 'tls.key': btoa(next.key) }
     await world.client.patch(Secret, key('demo-ca'), { type: 'merge', body: { data } })
     await world.settle()
     expect(await nodesWith(await access())).toBe(1)
-    await expect(nodesWith(before)).rejects.toThrow(/certificate/)
+    await expect(nodesWith(oldAccess)).rejects.toThrow(/certificate/)
   } finally {
     await listener.close(0)
   }

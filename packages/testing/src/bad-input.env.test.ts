@@ -50,11 +50,11 @@ const unread =
   '<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation'
 
 /** The same object with one value missing or replaced, for every value below its spec. */
-function* mistakes(whole: Json, at: readonly string[] = []): Generator<[path: string, broken: Json]> {
+function* mistakes(whole: Json, parentPath: readonly string[] = []): Generator<[path: string, broken: Json]> {
   const parts = Array.isArray(whole) ? whole.map((value, i) => [String(i), value] as const) : Object.entries(whole as object)
   for (const [name, value] of parts as [string, Json][]) {
-    const path = [...at, name]
-    if (at.length === 0 && name !== 'spec') continue
+    const path = [...parentPath, name]
+    if (parentPath.length === 0 && name !== 'spec') continue
     const replaced = (by: Json | undefined): Json =>
       Array.isArray(whole)
         ? whole.flatMap((one, i) => (String(i) !== name ? [one] : by === undefined ? [] : [by]))

@@ -7,7 +7,7 @@ const twins = new Map(oldTwins(localKinds as readonly DeclaredKind[]).map((kind)
 
 /** Returns the type of a field in the twin's schema; `undefined` if the field does not exist. */
 const typeOf = (kind: string, path: string): string | undefined =>
-  path.split('.').reduce<JSONSchema | undefined>((at, name) => at?.properties?.[name], twins.get(kind)!.schema)?.type
+  path.split('.').reduce<JSONSchema | undefined>((schema, name) => schema?.properties?.[name], twins.get(kind)!.schema)?.type
 
 test('the twin of every kind of the local provider has only the label of contract v1beta1', () => {
   for (const { labels } of twins.values()) {
@@ -32,9 +32,9 @@ test.each([
   ],
   ['LocalControlPlane', 'spec.machineTemplate.infrastructureRef', 'object', 'spec.machineTemplate.spec.infrastructureRef'],
   ['LocalControlPlane', 'spec.machineTemplate.readinessGates', 'array', 'spec.machineTemplate.spec.readinessGates'],
-])('%s has %s of type %s in the place of %s', (kind, before, type, now) => {
-  expect(typeOf(kind, before)).toBe(type)
-  expect(typeOf(kind, now)).toBeUndefined()
+])('%s has %s of type %s in the place of %s', (kind, oldPath, type, newPath) => {
+  expect(typeOf(kind, oldPath)).toBe(type)
+  expect(typeOf(kind, newPath)).toBeUndefined()
 })
 
 test('failure domains of contract v1beta1 are a map', () => {

@@ -32,9 +32,9 @@ interface Moved {
 // biome-ignore lint/suspicious/noExplicitAny: objects of any shape
 type Any = any
 
-const initializationField = (name: string, before = 'ready'): Moved => ({
+const initializationField = (name: string, oldName = 'ready'): Moved => ({
   now: `status.initialization.${name}`,
-  before: `status.${before}`,
+  before: `status.${oldName}`,
 })
 
 const withoutUndefined = (object: Record<string, unknown>) =>
@@ -157,7 +157,7 @@ function oldSchema(schema: JSONSchema, moves: readonly Moved[]): JSONSchema {
     if (field === undefined) continue
     // The parents must not require the moved field, or a minimum number of fields.
     for (let end = names.length - 2; end > 0; end -= 2) {
-      const parent = names.slice(0, end).reduce((at, name) => at?.[name], draft)
+      const parent = names.slice(0, end).reduce((schemaNode, name) => schemaNode?.[name], draft)
       if (!parent) continue
       delete parent.required
       delete parent.minProperties

@@ -55,7 +55,7 @@ export interface CoreEnv extends TestEnv {
 export async function coreEnv(
   options: Partial<TestEnvOptions> & { more?: readonly Controller[]; runtime?: RuntimeClient } = {},
 ): Promise<CoreEnv> {
-  const { more = [], runtime, clock = new VirtualClock(), between = (same) => same, ...rest } = options
+  const { more: furtherControllers = [], runtime, clock = new VirtualClock(), between = (same) => same, ...envOptions } = options
   const random = seededRandom(2)
   const workloadServer = createApiServer({
     store: memoryStore(),
@@ -85,9 +85,9 @@ export async function coreEnv(
       createClusterResourceSetController({ clusters }),
       createClusterResourceSetBindingController(),
       controller(createMachineHealthCheckController({ clusters })),
-      ...more,
+      ...furtherControllers,
     ],
-    ...rest,
+    ...envOptions,
     between: (transport) => abortable(between(transport)),
   })
   const { client } = env
@@ -149,8 +149,8 @@ export async function coreEnv(
 
 /** Returns a condition of an object, formatted by `stateText`. */
 export function conditionText(object: ConditionSource, type: string): string | undefined {
-  const found = getCondition(object, type)
-  return found && stateText(found)
+  const condition = getCondition(object, type)
+  return condition && stateText(condition)
 }
 
 /** Fails requests while the server is unreachable; open watches deliver no events, as when a network cable is unplugged. */

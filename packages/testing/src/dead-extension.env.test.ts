@@ -88,8 +88,8 @@ const clusterIn = (namespace: string, name = 'demo') =>
     },
   })
 const condition = async (namespace: string, type: string) => {
-  const found = getCondition(await env.client.get(Cluster, { name: 'demo', namespace }), type)
-  return `${found?.status} ${found?.reason}${found?.message ? `: ${found.message}` : ''}`
+  const current = getCondition(await env.client.get(Cluster, { name: 'demo', namespace }), type)
+  return `${current?.status} ${current?.reason}${current?.message ? `: ${current.message}` : ''}`
 }
 const refused = /http call failed: Post "https:\/\/dead\.test\/.*": dial tcp 10\.0\.0\.1:443: connect: connection refused$/
 

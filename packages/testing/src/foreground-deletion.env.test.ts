@@ -42,13 +42,13 @@ test.each<[string, () => Promise<unknown>]>([
   ['deletion of the namespace', () => env.client.delete(Namespace, { name: 'team' })],
 ])('%s does not delete dependents of the Cluster until the hook allows it', async (_, destroy) => {
   const { objects, unblock } = await aGuardedCluster()
-  const before = await objects()
-  expect(before.length).toBeGreaterThanOrEqual(7)
+  const objectsBefore = await objects()
+  expect(objectsBefore.length).toBeGreaterThanOrEqual(7)
 
   await destroy()
   await env.advance(seconds(60))
   const during = await objects()
-  expect(during.map(({ metadata }) => metadata.name)).toEqual(before.map(({ metadata }) => metadata.name))
+  expect(during.map(({ metadata }) => metadata.name)).toEqual(objectsBefore.map(({ metadata }) => metadata.name))
   expect(during.filter(({ metadata }) => metadata.deletionTimestamp !== undefined)).toEqual([])
 
   unblock()

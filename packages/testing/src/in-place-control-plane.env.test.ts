@@ -59,7 +59,7 @@ test('workers and AfterControlPlaneUpgrade wait until every control plane Machin
     workers: { machineDeployments: [{ class: 'worker', name: 'steady', replicas: 1 }] },
   })
   await env.advance(seconds(90))
-  const before = await controlPlane()
+  const namesBefore = await controlPlane()
   env.story()
 
   await patchTopology({ version: 'v1.36.1' })
@@ -74,9 +74,9 @@ test('workers and AfterControlPlaneUpgrade wait until every control plane Machin
     'demo-control-plane-3: UpdateMachine called on scripted.test: go',
   ])
   expect(versionsAtCalls).toEqual([['v1.36.1', 'v1.36.1', 'v1.36.1']])
-  const after = await controlPlane()
-  expect(after).toHaveLength(3)
-  expect(after.filter((name) => before.includes(name))).toHaveLength(2)
+  const namesAfter = await controlPlane()
+  expect(namesAfter).toHaveLength(3)
+  expect(namesAfter.filter((name) => namesBefore.includes(name))).toHaveLength(2)
   await env.close()
 })
 

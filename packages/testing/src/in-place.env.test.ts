@@ -64,8 +64,8 @@ const nodes = async () =>
 
 test('an upgrade keeps workers and their Nodes', async () => {
   await aRunningCluster(updatesVersions)
-  const before = await nodes()
-  expect(before).toHaveLength(3)
+  const nodesBefore = await nodes()
+  expect(nodesBefore).toHaveLength(3)
   await change({ version: 'v1.36.1' })
   await env.advance(seconds(120))
   expect(env.story()).toMatchInlineSnapshot(`
@@ -91,7 +91,7 @@ test('an upgrade keeps workers and their Nodes', async () => {
       75.8  Machine default/demo-steady-4: UpdateMachine called on scripted.test: go
       75.8  Machine default/demo-steady-4: Running (Node demo-steady-4, Kubernetes v1.36.1)"
   `)
-  expect(await nodes()).toEqual(before.map((line) => line.replace('v1.36.0', 'v1.36.1')))
+  expect(await nodes()).toEqual(nodesBefore.map((line) => line.replace('v1.36.0', 'v1.36.1')))
   const sets = (await env.client.list(MachineSet, { namespace: 'default' })).items
   expect(sets.map(({ spec }) => spec.template.spec.version)).toEqual(['v1.36.1'])
   const machines = await workers()
@@ -117,10 +117,10 @@ const updatesAll: HookScript = {
 
 test('a changed variable is applied to the infrastructure of existing workers', async () => {
   await aRunningCluster(updatesAll)
-  const before = await nodes()
+  const nodesBefore = await nodes()
   await change({ variables: [{ name: 'workerNodeDelay', value: '777ms' }] })
   await env.advance(seconds(120))
-  expect(await nodes()).toEqual(before)
+  expect(await nodes()).toEqual(nodesBefore)
   for (const { metadata, spec } of await workers()) {
     const infrastructure = await env.client.get(LocalMachine, { namespace: 'default', name: spec.infrastructureRef.name })
     expect(infrastructure.spec!.simulated!.nodeDelay).toBe('777ms')
@@ -131,12 +131,12 @@ test('a changed variable is applied to the infrastructure of existing workers', 
 
 test('workers with uncovered differences are replaced, with an event that has the reason', async () => {
   await aRunningCluster(updatesVersions)
-  const before = (await workers()).map(({ metadata }) => metadata.name)
+  const namesBefore = (await workers()).map(({ metadata }) => metadata.name)
   await change({ version: 'v1.36.1', variables: [{ name: 'workerNodeDelay', value: '777ms' }] })
   await env.advance(seconds(120))
-  const after = await workers()
-  expect(after.map(({ spec }) => spec.version)).toEqual(['v1.36.1', 'v1.36.1', 'v1.36.1'])
-  expect(after.filter(({ metadata }) => before.includes(metadata.name))).toEqual([])
+  const workersAfter = await workers()
+  expect(workersAfter.map(({ spec }) => spec.version)).toEqual(['v1.36.1', 'v1.36.1', 'v1.36.1'])
+  expect(workersAfter.filter(({ metadata }) => namesBefore.includes(metadata.name))).toEqual([])
   const { items: events } = await env.client.list(Event, { namespace: 'default' })
   const why = events.find(({ reason }) => reason === 'InPlaceUpdateNotPossible')
   expect(why?.involvedObject).toMatchObject({ kind: 'MachineDeployment', name: 'demo-steady' })
@@ -155,7 +155,7 @@ test('a worker whose update fails blocks the others until it continues or is del
     },
   }
   await aRunningCluster(failing)
-  const before = (await workers()).map(({ metadata }) => metadata.name)
+  const namesBefore = (await workers()).map(({ metadata }) => metadata.name)
   await change({ version: 'v1.36.1' })
   await env.advance(seconds(300))
   const stuck = (await workers()).filter(({ metadata }) => metadata.annotations?.[UpdateInProgressAnnotation] !== undefined)
@@ -172,8 +172,10 @@ test('a worker whose update fails blocks the others until it continues or is del
   isFull = false
   await env.advance(seconds(300))
   expect((await deployment()).status).toMatchObject({ replicas: 3, availableReplicas: 3, upToDateReplicas: 3 })
-  const after = (await workers()).map(({ metadata }) => metadata.name)
-  expect(after.filter((name) => before.includes(name))).toEqual(before.filter((name) => name !== stuck[0]!.metadata.name))
+  const namesAfter = (await workers()).map(({ metadata }) => metadata.name)
+  expect(namesAfter.filter((name) => namesBefore.includes(name))).toEqual(
+    namesBefore.filter((name) => name !== stuck[0]!.metadata.name),
+  )
 })
 
 test('a cluster that is deleted during an update leaves no objects', async () => {
@@ -192,7 +194,7 @@ describe('a process that is stopped during an in-place upgrade and restarted', a
   async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<{ commits: number; ending: object }> {
     const base = memoryStores()
     await aRunningCluster(updatesVersions, base)
-    const before = (await workers()).map(({ metadata }) => metadata.name)
+    const namesBefore = (await workers()).map(({ metadata }) => metadata.name)
     await env.close()
 
     const stores = mortalStores(base, stopAfter)
@@ -219,7 +221,7 @@ describe('a process that is stopped during an in-place upgrade and restarted', a
       .filter((name) => /place|hooks/.test(name))
     const names = machines.map(({ metadata }) => metadata.name)
     const versions = (await nodes()).map((line) => line.split(' ')[2])
-    return { commits: stores.commits, ending: { isSame: names.join() === before.join(), versions, marks } }
+    return { commits: stores.commits, ending: { isSame: names.join() === namesBefore.join(), versions, marks } }
   }
 
   const { commits, ending: undisturbed } = await play()

@@ -36,12 +36,12 @@ async function replaceable(): Promise<string[]> {
     LocalMachineTemplate,
     LocalBootstrapConfigTemplate,
   ] as unknown as Kind[]
-  const all = await Promise.all(
+  const lists = await Promise.all(
     kinds.map(async (kind) =>
       (await env.client.list(kind)).items.map(({ metadata: { name, uid } }) => `${kind.kind} ${name} ${uid}`),
     ),
   )
-  return all.flat().toSorted()
+  return lists.flat().toSorted()
 }
 
 /** Also serves v1beta1, with the schema of v1alpha1, and names it in the label of contract v1beta2. */
@@ -71,8 +71,8 @@ test('core follows the label to the new version and replaces no Machine', async 
   closers.push(() => env.close())
   await applyDemo(env.client)
   await env.advance(seconds(30))
-  const before = await replaceable()
-  expect(before.filter((line) => line.startsWith('Machine '))).toHaveLength(5)
+  const linesBefore = await replaceable()
+  expect(linesBefore.filter((line) => line.startsWith('Machine '))).toHaveLength(5)
 
   await serveSecondVersion()
   await env.advance(seconds(120))
@@ -80,7 +80,7 @@ test('core follows the label to the new version and replaces no Machine', async 
     status: 'False',
     message: expect.stringContaining('LocalMachineTemplate demo-worker: current: v1alpha1, latest: v1beta1'),
   })
-  expect(await replaceable()).toEqual(before)
+  expect(await replaceable()).toEqual(linesBefore)
   expect(getCondition(await env.client.get(Cluster, demo), 'TopologyReconciled')).toMatchObject({ status: 'True' })
 
   await env.client.patch(Cluster, demo, {
@@ -88,9 +88,9 @@ test('core follows the label to the new version and replaces no Machine', async 
     operations: [{ op: 'replace', path: '/spec/topology/workers/machineDeployments/0/replicas', value: 2 }],
   })
   await env.advance(seconds(60))
-  const after = await replaceable()
-  expect(after).toEqual(expect.arrayContaining(before))
-  const added = after.filter((line) => !before.includes(line)).map((line) => line.split(' ')[0])
+  const linesAfter = await replaceable()
+  expect(linesAfter).toEqual(expect.arrayContaining(linesBefore))
+  const added = linesAfter.filter((line) => !linesBefore.includes(line)).map((line) => line.split(' ')[0])
   expect(added).toEqual(['LocalBootstrapConfig', 'LocalMachine', 'Machine'])
   expect((await env.client.list(Machine)).items.map(({ status }) => status?.phase)).toEqual(Array(6).fill('Running'))
 })
@@ -100,8 +100,8 @@ test('a provider that changes to contract v1beta2 keeps its Machines, and core r
   closers.push(() => core.close())
   await core.provisionCluster()
   await core.provisionMachine('m1')
-  const before = await core.get(Machine, 'm1')
-  expect(before.status?.phase).toBe('Running')
+  const machineBefore = await core.get(Machine, 'm1')
+  expect(machineBefore.status?.phase).toBe('Running')
 
   for (const kind of [DevMachine, DevConfig]) {
     const labels = { 'cluster.x-k8s.io/v1beta1': 'v1beta1', 'cluster.x-k8s.io/v1beta2': 'v1beta1' }
@@ -110,10 +110,10 @@ test('a provider that changes to contract v1beta2 keeps its Machines, and core r
   }
   await core.patch(Machine, 'm1', { metadata: { annotations: { 'example.com/touched': '' } } })
   await core.advance(seconds(60))
-  const after = await core.get(Machine, 'm1')
-  expect(after.spec).toEqual(before.spec)
-  expect(after.status?.phase).toBe('Running')
-  expect(after.status?.conditions).toEqual(before.status?.conditions)
+  const machineAfter = await core.get(Machine, 'm1')
+  expect(machineAfter.spec).toEqual(machineBefore.spec)
+  expect(machineAfter.status?.phase).toBe('Running')
+  expect(machineAfter.status?.conditions).toEqual(machineBefore.status?.conditions)
 
   // Core no longer reads status.ready, which the test's client still writes for a second Machine.
   await core.create(DevMachine, 'm2')

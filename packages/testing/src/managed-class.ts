@@ -77,7 +77,7 @@ function patches(managedClass: ManagedClass): Pick<ClusterClassSpec, 'patches'> 
   const validate = handlersOf(managedClass, 'ValidateTopology')
   const discover = handlersOf(managedClass, 'DiscoverVariables')
   const count = Math.max(generate.length, validate.length, discover.length)
-  const all = Array.from({ length: count }, (_, index): ClusterClassPatch => {
+  const classPatches = Array.from({ length: count }, (_, index): ClusterClassPatch => {
     const [patch, validation, variables] = [generate[index], validate[index], discover[index]]
     const external = {
       ...(patch === undefined ? {} : { generatePatchesExtension: patch }),
@@ -86,7 +86,7 @@ function patches(managedClass: ManagedClass): Pick<ClusterClassSpec, 'patches'> 
     }
     return { name: `extension-${index + 1}`, external }
   })
-  return count === 0 ? {} : { patches: all }
+  return count === 0 ? {} : { patches: classPatches }
 }
 
 const handlersOf = ({ extension, extensionConfig }: ManagedClass, hook: string): string[] =>

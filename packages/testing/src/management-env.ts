@@ -245,13 +245,13 @@ async function onRealServer(
  */
 function withStableNames(lines: readonly { readonly at: string; readonly subject: string; readonly text: string }[]): string {
   const numbers = new Map<string, string>()
-  const seen = new Map<string, number>()
+  const countByName = new Map<string, number>()
   const stabilize = (text: string): string =>
     text.replace(/([a-z][a-z-]*?)((?:-[bcdfghjklmnpqrstvwxz2456789]{5})+)\b/g, (name, base: string) => {
       const known = numbers.get(name)
       if (known) return known
-      const number = (seen.get(base) ?? 0) + 1
-      seen.set(base, number)
+      const number = (countByName.get(base) ?? 0) + 1
+      countByName.set(base, number)
       numbers.set(name, `${base}-${number}`)
       return `${base}-${number}`
     })

@@ -102,7 +102,7 @@ export async function providerEnv({
   const random = seededRandom(1)
   const log = silent
   const store = await memoryStores().store('management')
-  const all = [...coreKinds, ...kinds]
+  const allKinds = [...coreKinds, ...kinds]
   const server = createApiServer({
     store,
     clock,
@@ -113,12 +113,12 @@ export async function providerEnv({
       ...providerAdmission().filter(({ kind }) => !isOld || !isLocal(kind)),
       ...admissionOf(kinds.filter((kind) => !isLocal(kind))),
     ],
-    webhooks: ownWebhooks(all, () => client),
+    webhooks: ownWebhooks(allKinds, () => client),
   })
   await server.ready
   const testTransport = server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' })
   const client = createClient(testTransport)
-  await installKinds(client, all, { clock, random, conversion: ownConversion })
+  await installKinds(client, allKinds, { clock, random, conversion: ownConversion })
 
   const traffic = createTraffic()
   let provider: { running: RunningProvider; manager: Manager } | undefined

@@ -124,8 +124,10 @@ async function wipe(client: Client, kinds: readonly Kind[]): Promise<void> {
       await orAbsent(client.patch(kind, key, { type: 'merge', body: { metadata: { finalizers: null } } }))
     await orAbsent(client.delete(kind, key))
   }
-  const all = [...kinds, ...builtIn, Namespace as Kind]
-  await Promise.all(all.map(async (kind) => Promise.all((await client.list(kind)).items.map((object) => remove(kind, object)))))
+  const allKinds = [...kinds, ...builtIn, Namespace as Kind]
+  await Promise.all(
+    allKinds.map(async (kind) => Promise.all((await client.list(kind)).items.map((object) => remove(kind, object)))),
+  )
   while ((await client.list(Namespace)).items.some(({ metadata }) => !ownObjects.Namespace!.test(metadata.name)))
     await new Promise((resolve) => void setTimeout(resolve, 100))
 }

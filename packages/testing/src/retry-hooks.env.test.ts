@@ -111,35 +111,38 @@ test('a paused Cluster keeps the request until it is unpaused', async () => {
 })
 
 describe('a process that is killed around a request', () => {
-  /** Blocks a Cluster, kills the process `after` commits (from that of the request) or during the call, and starts the next process. */
-  async function killed(hook: string, after: number | 'in the call') {
+  /**
+   * Blocks a Cluster, kills the process during the call or after `commitsUntilStop` commits (counted from that of the request), and starts
+   * the next process.
+   */
+  async function killed(hook: string, commitsUntilStop: number | 'in the call') {
     const { script, calls, onCall } = blocking(hook)
     const base = memoryStores()
     await anUpgrade(script, { stores: base })
     const { clock } = env
-    const restart = async (stores: MortalStores, at = clock) => {
+    const restart = async (stores: MortalStores, processClock = clock) => {
       await env.close()
-      env = await start(script, { stores, clock: at })
+      env = await start(script, { stores, clock: processClock })
       await env.advance(seconds(10))
     }
     await restart(mortalStores(base))
     const counted = mortalStores(base)
     await restart(counted)
-    const stores = mortalStores(base, counted.commits + (after === 'in the call' ? 100 : after))
+    const stores = mortalStores(base, counted.commits + (commitsUntilStop === 'in the call' ? 100 : commitsUntilStop))
     await restart(stores)
     calls.length = 0
-    if (after === 'in the call') onCall.run = () => stores.kill()
+    if (commitsUntilStop === 'in the call') onCall.run = () => stores.kill()
     await Promise.race([request('now'), stores.death])
     if (!stores.isDead) await Promise.race([env.advance(seconds(30)), stores.death])
     expect(stores.isDead).toBe(true)
 
     onCall.run = () => {}
     stores.rejectPending()
-    const before = calls.length
+    const callsBefore = calls.length
     await restart(mortalStores(base), new VirtualClock(clock.now()))
     await env.advance(seconds(60))
     const { length: records } = waitingHooks(await env.client.get(Cluster, key))
-    return { before, after: calls.length - before, annotation: await annotation(), records }
+    return { before: callsBefore, after: calls.length - callsBefore, annotation: await annotation(), records }
   }
 
   test.each([

@@ -77,7 +77,7 @@ async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
   const base = memoryStores()
   const managementStore = await base.store('management')
   const machines: Record<string, number> = {}
-  const seen = { available: false, upgraded: false }
+  const reached = { available: false, upgraded: false }
   managementStore.subscribe(resourceName(Machine), (change: Change) => {
     if (change.previous === undefined) {
       const { labels = {} } = change.object!.metadata
@@ -93,8 +93,8 @@ async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
     const cluster = object as Cluster | undefined
     const isTrue = (type: string) =>
       cluster?.status?.conditions?.some((one) => one.type === type && one.status === 'True') ?? false
-    if (isTrue('Available')) seen.available = true
-    if (isTrue('TopologyReconciled') && cluster?.spec.topology?.version === 'v1.36.1') seen.upgraded = true
+    if (isTrue('Available')) reached.available = true
+    if (isTrue('TopologyReconciled') && cluster?.spec.topology?.version === 'v1.36.1') reached.upgraded = true
   })
 
   const passed: string[] = []
@@ -135,8 +135,8 @@ async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
     commits: commits + stores.commits,
     machines,
     passed,
-    wasAvailable: seen.available,
-    wasUpgraded: seen.upgraded,
+    wasAvailable: reached.available,
+    wasUpgraded: reached.upgraded,
     undeleted,
   }
 }

@@ -76,7 +76,7 @@ function busyExtension(): Extension {
 
 async function onTape(extension: Extension, options: LifecycleOptions): Promise<{ trace: string; text: string; tape: Tape }> {
   let text = ''
-  const file = { bytes: 0, append: async (more: string) => void (text += more), close: async () => {} }
+  const file = { bytes: 0, append: async (chunk: string) => void (text += chunk), close: async () => {} }
   const report = (problem: string) => expect.fail(problem)
   const recorder = createRecorder(file, { clock: new VirtualClock(), report })
   const { trace, stuck, calls } = await lifecycleOf(extension, options)

@@ -30,10 +30,10 @@ export async function testWebhooks(
     ipAddresses: ['127.0.0.1'],
   })
   const called = new Set<string>()
-  const all = [...admissions, recordCalls(called)]
+  const allAdmissions = [...admissions, recordCalls(called)]
   const handle = webhookHandler({
     kinds,
-    admission: { of: all, reader: client },
+    admission: { of: allAdmissions, reader: client },
     apiVersionOf: referenceVersions(client),
   })
   const server = await listen(handle, certified)
@@ -43,7 +43,7 @@ export async function testWebhooks(
     conversion: place(ConvertPath),
     // Configurations left by an interrupted test are replaced.
     async configure() {
-      await configureWebhooks(client, name, all, place)
+      await configureWebhooks(client, name, allAdmissions, place)
       // Upstream: a server uses configurations a moment after it has stored them.
       for (let attempt = 1; called.size < 2; attempt++) {
         if (attempt > 1) await new Promise((resolve) => void setTimeout(resolve, 20))

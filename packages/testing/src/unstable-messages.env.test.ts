@@ -65,10 +65,10 @@ test('a handler that fails with another message each time is retried with the sa
   const run = async (answer: (nth: number) => Answer) => {
     const world = await managementWith(BeforeClusterCreate, answer)
     await world.advance(minutes(2))
-    const found = { calls: world.calls.length, message: await world.message(), warnings: world.warnings }
+    const result = { calls: world.calls.length, message: await world.message(), warnings: world.warnings }
     await env!.close()
     env = undefined
-    return found
+    return result
   }
   const steady = await run(() => fail('no quota'))
   const moody = await run((nth) => fail(`no quota at attempt ${nth}`))

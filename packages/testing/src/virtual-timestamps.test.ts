@@ -17,18 +17,18 @@ const key = { namespace: 'default', name: 'a' }
 
 test('the creation time of an object is the virtual time when it was first seen, the same for all clients', async () => {
   const { clock, first, second } = await start()
-  const made = timestamp(clock.now())
-  expect((await first.create(ConfigMap, { metadata: key })).metadata.creationTimestamp).toBe(made)
+  const createdAt = timestamp(clock.now())
+  expect((await first.create(ConfigMap, { metadata: key })).metadata.creationTimestamp).toBe(createdAt)
   clock.step(clock.now() + minutes(5))
-  expect((await second.get(ConfigMap, key)).metadata.creationTimestamp).toBe(made)
+  expect((await second.get(ConfigMap, key)).metadata.creationTimestamp).toBe(createdAt)
   const listed = (await second.list(ConfigMap, { namespace: 'default' })).items.find(({ metadata }) => metadata.name === 'a')
-  expect(listed?.metadata.creationTimestamp).toBe(made)
+  expect(listed?.metadata.creationTimestamp).toBe(createdAt)
 
   const asked = timestamp(clock.now())
   await first.patch(ConfigMap, key, { type: 'merge', body: { metadata: { finalizers: ['example.com/hold'] } } })
   expect((await first.delete(ConfigMap, key))?.metadata.deletionTimestamp).toBe(asked)
   clock.step(clock.now() + minutes(5))
-  expect((await second.get(ConfigMap, key)).metadata).toMatchObject({ creationTimestamp: made, deletionTimestamp: asked })
+  expect((await second.get(ConfigMap, key)).metadata).toMatchObject({ creationTimestamp: createdAt, deletionTimestamp: asked })
 })
 
 test("a watch has the same times, and an update sends the server's own times", async () => {
@@ -37,13 +37,13 @@ test("a watch has the same times, and an update sends the server's own times", a
   const ended = new AbortController()
   const options = { namespace: 'default', resourceVersion: metadata.resourceVersion, signal: ended.signal }
   const events = (await second.watch(ConfigMap, options))[Symbol.asyncIterator]()
-  const made = await first.create(ConfigMap, { metadata: key })
-  expect((await events.next()).value.object.metadata).toEqual(made.metadata)
+  const created = await first.create(ConfigMap, { metadata: key })
+  expect((await events.next()).value.object.metadata).toEqual(created.metadata)
   ended.abort()
 
-  const before = (await server.get(ConfigMap, key)).metadata.creationTimestamp
-  expect(before).not.toBe(made.metadata.creationTimestamp)
-  const updated = await first.update(ConfigMap, { ...made, data: { a: 'b' } })
-  expect(updated.metadata.creationTimestamp).toBe(made.metadata.creationTimestamp)
-  expect((await server.get(ConfigMap, key)).metadata.creationTimestamp).toBe(before)
+  const realTime = (await server.get(ConfigMap, key)).metadata.creationTimestamp
+  expect(realTime).not.toBe(created.metadata.creationTimestamp)
+  const updated = await first.update(ConfigMap, { ...created, data: { a: 'b' } })
+  expect(updated.metadata.creationTimestamp).toBe(created.metadata.creationTimestamp)
+  expect((await server.get(ConfigMap, key)).metadata.creationTimestamp).toBe(realTime)
 })

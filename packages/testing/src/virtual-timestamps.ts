@@ -20,9 +20,9 @@ export function virtualTimestamps(clock: Clock): VirtualTimestamps {
     const real = metadata[stamp]
     if (real === undefined) return undefined
     const id = `${stamp} ${metadata.uid}`
-    let found = known.get(id)
-    if (!found) known.set(id, (found = { real, virtual: timestamp(clock.now()) }))
-    return found.virtual
+    let times = known.get(id)
+    if (!times) known.set(id, (times = { real, virtual: timestamp(clock.now()) }))
+    return times.virtual
   }
   const inbound = <T>(object: T): T => {
     if (!isRecord(object) || !isRecord(object.metadata)) return object
@@ -30,7 +30,7 @@ export function virtualTimestamps(clock: Clock): VirtualTimestamps {
     const metadata = object.metadata as unknown as ObjectMeta
     if (metadata.uid === undefined) return object
     const virtual = Object.fromEntries(
-      stamps.map((stamp) => [stamp, virtualTimeOf(metadata, stamp)]).filter(([, at]) => at !== undefined),
+      stamps.map((stamp) => [stamp, virtualTimeOf(metadata, stamp)]).filter(([, time]) => time !== undefined),
     )
     return freeze({ ...object, metadata: { ...metadata, ...virtual } })
   }

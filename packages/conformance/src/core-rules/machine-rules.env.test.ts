@@ -254,10 +254,10 @@ testRule('core.infra-machine-pool.machine-kind', async (env) => {
 testRule('core.infra-machine-pool.informational', async (env) => {
   await aPoolWithObjects(env, { spec: { providerID: 'dev:///group' } })
   await reportPool(env, ['a'])
-  const before = await pool(env)
+  const poolBefore = await pool(env)
   await env.patch(DevMachinePool, 'mp', {
     spec: { providerID: 'dev:///other' },
     status: { instances: [{ providerID: 'dev:///z', addresses: [] }, { providerID: 'dev:///y' }] },
   })
-  expect(await pool(env)).toEqual(before)
+  expect(await pool(env)).toEqual(poolBefore)
 })

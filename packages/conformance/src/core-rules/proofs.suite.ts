@@ -21,14 +21,14 @@ function* testFiles(): Generator<string> {
 }
 
 const inFiles = (files: Iterable<string>, pattern: RegExp): Proofs => {
-  const found = new Map<string, string[]>()
+  const filesByRule = new Map<string, string[]>()
   for (const file of files) {
     for (const [, id] of readFileSync(`${packages}${file}`, 'utf8').matchAll(pattern)) {
-      const files = found.get(id!) ?? []
-      if (!files.includes(file)) found.set(id!, [...files, file])
+      const files = filesByRule.get(id!) ?? []
+      if (!files.includes(file)) filesByRule.set(id!, [...files, file])
     }
   }
-  return found
+  return filesByRule
 }
 
 /** Proofs of the rules that bind core: calls of `testRule`, and lists of rules that a loop gives to it. */

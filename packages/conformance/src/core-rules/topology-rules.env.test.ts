@@ -105,10 +105,10 @@ async function aTopology(env: CoreEnv, controlPlane: object = { replicas: 1 }): 
   await env.settle()
 }
 
-const all = async (env: CoreEnv, kind: DeclaredKind) =>
+const objectsOf = async (env: CoreEnv, kind: DeclaredKind) =>
   (await env.client.list(kind, { namespace: 'default' })).items as UnknownObject[]
 const only = async (env: CoreEnv, kind: DeclaredKind): Promise<UnknownObject> => {
-  const objects = await all(env, kind)
+  const objects = await objectsOf(env, kind)
   expect(objects).toHaveLength(1)
   return objects[0]!
 }
@@ -122,15 +122,15 @@ for (const [rule, kind] of [
     rule,
     async (env) => {
       await aTopology(env)
-      const before = (await all(env, kind)).map(({ metadata }) => metadata.name)
+      const namesBefore = (await objectsOf(env, kind)).map(({ metadata }) => metadata.name)
       await env.patch(kind, 'quick', { spec: { template: { spec: { size: 2 } } } })
       await patchTopology(env, { controlPlane: { metadata: { labels: { tier: 'gold' } } } })
       await env.advance(seconds(10))
       expect(dryRuns.map(({ plural }) => plural)).toContain(kind.plural)
-      const after = await all(env, kind)
-      const added = after.filter(({ metadata }) => !before.includes(metadata.name))
+      const objectsAfter = await objectsOf(env, kind)
+      const added = objectsAfter.filter(({ metadata }) => !namesBefore.includes(metadata.name))
       expect(added.map(({ spec }) => spec)).toContainEqual({ template: { spec: { size: 2 } } })
-      expect(after.map(({ metadata }) => metadata.annotations?.[dryRun])).toEqual(after.map(() => undefined))
+      expect(objectsAfter.map(({ metadata }) => metadata.annotations?.[dryRun])).toEqual(objectsAfter.map(() => undefined))
     },
     topologyEnv,
   )
@@ -246,7 +246,7 @@ testRule(
   'core.metadata-propagation',
   async (env) => {
     await aDeployment(env)
-    const before = await names(env)
+    const namesBefore = await names(env)
     for (const kind of [MachineSet, Machine, DevMachine, DevConfig] as DeclaredKind[]) {
       const { labels, annotations } = (await only(env, kind)).metadata
       expect([labels, annotations]).toMatchObject([{ app: 'demo', tier: 'gold' }, kind === MachineSet ? {} : { note: 'x' }])
@@ -254,7 +254,7 @@ testRule(
     const metadata = { labels: { tier: 'silver', zone: 'a' }, annotations: { note: 'y' } }
     await env.patch(MachineDeployment, 'md', { spec: { template: { metadata } } })
     await env.advance(seconds(5))
-    expect(await names(env)).toEqual(before)
+    expect(await names(env)).toEqual(namesBefore)
     for (const kind of [Machine, DevMachine, DevConfig] as DeclaredKind[]) {
       expect((await only(env, kind)).metadata).toMatchObject({
         labels: { app: 'demo', ...metadata.labels },
@@ -270,7 +270,7 @@ testRule(
   'core.in-place-propagation',
   async (env) => {
     await aDeployment(env)
-    const before = await names(env)
+    const namesBefore = await names(env)
     const spec = {
       minReadySeconds: 5,
       deletion: { nodeDrainTimeoutSeconds: 10, nodeVolumeDetachTimeoutSeconds: 20, nodeDeletionTimeoutSeconds: 30 },
@@ -279,7 +279,7 @@ testRule(
     }
     await env.patch(MachineDeployment, 'md', { spec: { template: { spec } } })
     await env.advance(seconds(5))
-    expect(await names(env)).toEqual(before)
+    expect(await names(env)).toEqual(namesBefore)
     expect(await only(env, MachineSet as DeclaredKind)).toMatchObject({ spec: { template: { spec } } })
     expect(await only(env, Machine as DeclaredKind)).toMatchObject({ spec })
   },

@@ -25,7 +25,7 @@ const addressCheck = (looksAt: string, run: (seen: ScenarioRecord) => LiveResult
 })
 
 /** Claims with these names, and all IPAddresses, as they were at a moment; none if the scenario did not come so far. */
-function at(seen: ScenarioRecord, mark: string, names: readonly string[]): { claims: ClaimState[]; addresses: IPAddress[] } {
+function stateOf(seen: ScenarioRecord, mark: string, names: readonly string[]): { claims: ClaimState[]; addresses: IPAddress[] } {
   const time = seen.marks.get(mark)
   if (!time) return { claims: [], addresses: [] }
   const claims = seen.recording
@@ -43,7 +43,7 @@ const whenAllocated = (seen: ScenarioRecord): string => (seen.marks.has('allocat
 const fulfilled = (seen: ScenarioRecord) =>
   [[whenAllocated(seen), normalClaims] as const, [orWhenStopped(seen, 'resumed', 'allocated'), resumedClaims] as const].flatMap(
     ([mark, names]) => {
-      const { claims, addresses } = at(seen, mark, names)
+      const { claims, addresses } = stateOf(seen, mark, names)
       return claims.map((claim) => ({ claim, address: addressOf(claim.object, addresses), addresses }))
     },
   )
@@ -79,12 +79,19 @@ export const addressRef = addressCheck('status.addressRef of each claim.', (seen
 /** Checks that a claim has neither an IPAddress nor a reference to one. */
 function unfulfilled(claim: ClaimState, addresses: readonly IPAddress[], why: string): Observation {
   const { object, at } = claim
-  const found = addressOf(object, addresses)?.metadata.name ?? object.status?.addressRef?.name
-  return observation({ object, field: 'IPAddress', at, expected: `none ${why}`, found, holds: found === undefined })
+  const existingName = addressOf(object, addresses)?.metadata.name ?? object.status?.addressRef?.name
+  return observation({
+    object,
+    field: 'IPAddress',
+    at,
+    expected: `none ${why}`,
+    found: existingName,
+    holds: existingName === undefined,
+  })
 }
 
 export const foreignClaimsLeft = addressCheck('Claims of a pool in another group, and of another kind.', (seen) => {
-  const { claims, addresses } = at(seen, whenAllocated(seen), foreignClaims)
+  const { claims, addresses } = stateOf(seen, whenAllocated(seen), foreignClaims)
   return orStopped(
     seen,
     'claims',
@@ -109,8 +116,8 @@ export const foreignClaimsLeft = addressCheck('Claims of a pool in another group
 export const claimPausing = addressCheck(
   'Claims of a paused Cluster, of a Cluster that does not exist, and with the annotation; a claim that is deleted while its Cluster is paused.',
   (seen) => {
-    const { claims, addresses } = at(seen, whenAllocated(seen), Object.keys(blockedClaims))
-    const isRunning = at(seen, 'allocated', normalClaims).claims.length > 0
+    const { claims, addresses } = stateOf(seen, whenAllocated(seen), Object.keys(blockedClaims))
+    const isRunning = stateOf(seen, 'allocated', normalClaims).claims.length > 0
     // A provider that never started allocates nothing either.
     const blocked = isRunning
       ? claims.map((claim) => unfulfilled(claim, addresses, blockedClaims[claim.object.metadata.name]!))
@@ -122,10 +129,10 @@ export const claimPausing = addressCheck(
 /** Checks that a claim with a finalizer, and its IPAddress, stay while the Cluster is paused. */
 function keptWhilePaused(seen: ScenarioRecord): Observation[] {
   const time = seen.marks.get('deleted while paused')
-  const before = at(seen, 'resumed', [deletedWhilePaused]).claims[0]
-  if (!time || !before?.object.metadata.finalizers?.length) return []
-  const { claims, addresses } = at(seen, 'deleted while paused', [deletedWhilePaused])
-  const { object } = before
+  const claimBefore = stateOf(seen, 'resumed', [deletedWhilePaused]).claims[0]
+  if (!time || !claimBefore?.object.metadata.finalizers?.length) return []
+  const { claims, addresses } = stateOf(seen, 'deleted while paused', [deletedWhilePaused])
+  const { object } = claimBefore
   const address = addresses.find(({ spec }) => spec.claimRef.name === deletedWhilePaused)
   const isKept = address !== undefined && !isDeleting(address)
   const expected = 'unchanged while spec.paused of its Cluster is true'
@@ -224,16 +231,18 @@ export const released = addressCheck('Deleted claims and their IPAddresses.', (s
     .histories(IPAddressClaim)
     .filter(({ states, deleted }) => deleted || isDeleting(states.at(-1)!.object))
   const names = deletedClaims.map(({ states }) => states[0]!.object.metadata.name)
-  const theirs = seen.recording.histories(IPAddress).filter(({ states }) => names.includes(states[0]!.object.spec.claimRef.name))
-  return [...deletedClaims, ...theirs].map(({ states, deleted }: History<IPAddress> | History<IPAddressClaim>) => {
+  const addressesOfClaims = seen.recording
+    .histories(IPAddress)
+    .filter(({ states }) => names.includes(states[0]!.object.spec.claimRef.name))
+  return [...deletedClaims, ...addressesOfClaims].map(({ states, deleted }: History<IPAddress> | History<IPAddressClaim>) => {
     const { object, at } = states.at(-1)!
-    const found = deleted ? [] : (object.metadata.finalizers ?? [])
+    const finalizers = deleted ? [] : (object.metadata.finalizers ?? [])
     return observation({
       object,
       field: 'metadata.finalizers',
       at: deleted?.at ?? at,
       expected,
-      found,
+      found: finalizers,
       holds: deleted !== undefined,
     })
   })

@@ -198,12 +198,12 @@ export class Bench implements ScenarioRecord {
 
   /** Reads the objects of the provider in each version that claims a contract. */
   async snapshot(): Promise<void> {
-    for (const of of Object.values(this.target)) {
-      for (const { contractVersion, kind } of of.claims) {
+    for (const contractTarget of Object.values(this.target)) {
+      for (const { contractVersion, kind } of contractTarget.claims) {
         const { items } = await this.client.list(kind, { namespace: this.namespace, signal: this.#options.signal })
         for (const object of items) {
           this.snapshots.push({
-            contract: of.contract,
+            contract: contractTarget.contract,
             contractVersion,
             at: this.now(),
             // Items of lists may come without their type.
@@ -335,16 +335,16 @@ export class Bench implements ScenarioRecord {
 
   async #nextChangeWithin(ms: number): Promise<void> {
     const { clock, signal } = this.#options
-    const done = new AbortController()
-    const abort = () => done.abort(signal.reason)
+    const waitEnd = new AbortController()
+    const abort = () => waitEnd.abort(signal.reason)
     signal.addEventListener('abort', abort, { once: true })
     try {
       signal.throwIfAborted()
-      await Promise.race([this.recording.changed, sleep(clock, ms, done.signal)])
+      await Promise.race([this.recording.changed, sleep(clock, ms, waitEnd.signal)])
     } finally {
       signal.removeEventListener('abort', abort)
       // Ends the timer; its promise is no longer awaited.
-      done.abort(new ScenarioStopped('no longer waiting'))
+      waitEnd.abort(new ScenarioStopped('no longer waiting'))
     }
   }
 }

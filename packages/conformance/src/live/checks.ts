@@ -79,9 +79,9 @@ function statesAt(seen: ScenarioRecord, contract: ContractName, mark: string): r
   })
 }
 
-/** Returns the mark. When the scenario stopped before this mark, but after the mark `after`, returns the mark of the stop. */
-export const orWhenStopped = ({ marks }: ScenarioRecord, mark: string, after: string): string =>
-  !marks.has(mark) && marks.has(after) ? 'stopped' : mark
+/** Returns the mark. When the scenario stopped before this mark, but after the mark `precedingMark`, returns the mark of the stop. */
+export const orWhenStopped = ({ marks }: ScenarioRecord, mark: string, precedingMark: string): string =>
+  !marks.has(mark) && marks.has(precedingMark) ? 'stopped' : mark
 
 /** Reason for a check without observations: the scenario stopped earlier. */
 const stoppedBefore = ({ stopped }: ScenarioRecord, step: string): LiveResult => ({
@@ -89,8 +89,8 @@ const stoppedBefore = ({ stopped }: ScenarioRecord, step: string): LiveResult =>
 })
 
 /** Returns the observations, or the reason when there are none. */
-export const orStopped = (seen: ScenarioRecord, step: string, found: readonly Observation[]): LiveResult =>
-  found.length > 0 ? found : stoppedBefore(seen, step)
+export const orStopped = (seen: ScenarioRecord, step: string, observations: readonly Observation[]): LiveResult =>
+  observations.length > 0 ? observations : stoppedBefore(seen, step)
 
 /** A check of each object that exists when the cluster of the scenario `life` is ready, and after it was scaled. */
 const whenReady = (
@@ -104,9 +104,9 @@ const whenReady = (
   contract,
   run(seen) {
     const states = marks.flatMap((mark) => statesAt(seen, contract, mark))
-    const found = states.flatMap(({ history, state }) => observe(state.object, state.at, seen, history))
-    if (states.length > 0 && found.length === 0) return { notApplicable: 'no object has the field' }
-    return orStopped(seen, 'ready', found)
+    const observations = states.flatMap(({ history, state }) => observe(state.object, state.at, seen, history))
+    if (states.length > 0 && observations.length === 0) return { notApplicable: 'no object has the field' }
+    return orStopped(seen, 'ready', observations)
   },
 })
 
@@ -117,7 +117,7 @@ export const initialization = (contract: ContractName): LiveCheck => ({
   contract,
   run(seen) {
     const { path, chosen } = { path: initializedFields[contract].paths, chosen: versionOf(seen, contract) }
-    const found: Observation[] = []
+    const observations: Observation[] = []
     for (const history of historiesOf(seen, contract)) {
       const first = history.states.find(({ object }) => isInitialized(contract, object, chosen))
       const last = history.states.at(-1)!
@@ -126,22 +126,24 @@ export const initialization = (contract: ContractName): LiveCheck => ({
         // Excludes objects that a scale down or a rollout deleted early.
         if (isDeleting(last.object) || history.deleted) continue
         const expected = `true within ${seen.limits.wait / 1000} s`
-        found.push(observation({ object: last.object, field, at: last.at, expected, found: false, holds: false }))
+        observations.push(observation({ object: last.object, field, at: last.at, expected, found: false, holds: false }))
         continue
       }
       const reverted = history.states.find(
         ({ order, object }) => order >= first.order && !isDeleting(object) && !isInitialized(contract, object, chosen),
       )
       const { object, at } = reverted ?? first
-      found.push(observation({ object, field, at, expected: 'true, and never false again', found: !reverted, holds: !reverted }))
+      observations.push(
+        observation({ object, field, at, expected: 'true, and never false again', found: !reverted, holds: !reverted }),
+      )
     }
     for (const { object, at, contractVersion } of seen.snapshots.filter((one) => one.contract === contract)) {
       if (contractVersion === chosen || isDeleting(object)) continue
       const holds = isInitialized(contract, object, contractVersion)
       const expected = `true in contract ${contractVersion}, read as ${object.apiVersion}`
-      found.push(observation({ object, field: path[contractVersion], at, expected, found: holds, holds }))
+      observations.push(observation({ object, field: path[contractVersion], at, expected, found: holds, holds }))
     }
-    return orStopped(seen, 'creation', found)
+    return orStopped(seen, 'creation', observations)
   },
 })
 
@@ -151,9 +153,9 @@ export const conditions = (contract: ContractName): LiveCheck =>
     if (versionOf(seen, contract) !== 'v1beta2') return []
     const status = record(object.status)
     const field = record(status.v1beta2).conditions === undefined ? 'status.conditions' : 'status.v1beta2.conditions'
-    const all = record(status.v1beta2).conditions ?? status.conditions
-    if (all === undefined) return []
-    const invalidCondition = list(all).find((one) => {
+    const conditionList = record(status.v1beta2).conditions ?? status.conditions
+    if (conditionList === undefined) return []
+    const invalidCondition = list(conditionList).find((one) => {
       const { type, status: value, reason, severity, lastTransitionTime } = record(one)
       return !(
         typeof type === 'string' &&
@@ -164,9 +166,9 @@ export const conditions = (contract: ContractName): LiveCheck =>
         severity === undefined
       )
     })
-    const holds = Array.isArray(all) && invalidCondition === undefined
+    const holds = Array.isArray(conditionList) && invalidCondition === undefined
     const expected = 'a list of conditions with type, status, reason and lastTransitionTime, without severity'
-    return [observation({ object, field, at, expected, found: invalidCondition ?? all, holds })]
+    return [observation({ object, field, at, expected, found: invalidCondition ?? conditionList, holds })]
   })
 
 /** Checks that no infrastructure is provisioned for an object without owner. */
@@ -176,11 +178,11 @@ export const ownerFirst = (contract: ContractName): LiveCheck => ({
   contract,
   run(seen) {
     const field = initializedFields[contract].paths[versionOf(seen, contract)]
-    const found = statesAt(seen, contract, 'waited').map(({ state: { object, at } }) => {
+    const observations = statesAt(seen, contract, 'waited').map(({ state: { object, at } }) => {
       const isDone = isInitialized(contract, object, versionOf(seen, contract)) || providerIDOf(object) !== undefined
       return observation({ object, field, at, expected: 'not true while the object has no owner', found: isDone, holds: !isDone })
     })
-    return orStopped(seen, 'objects without an owner', found)
+    return orStopped(seen, 'objects without an owner', observations)
   },
 })
 
@@ -195,7 +197,7 @@ export const released = (contract: ContractName, scenario: 'deletion' | 'orphans
   scenario,
   contract,
   run(seen) {
-    const found = historiesOf(seen, contract).flatMap(({ states, deleted }) => {
+    const observations = historiesOf(seen, contract).flatMap(({ states, deleted }) => {
       const { object, at } = states.at(-1)!
       if (!deleted && !isDeleting(object)) return []
       const expected = `deleted within ${seen.limits.wait / 1000} s of metadata.deletionTimestamp`
@@ -212,7 +214,7 @@ export const released = (contract: ContractName, scenario: 'deletion' | 'orphans
         }),
       ]
     })
-    return orStopped(seen, 'deletion', found)
+    return orStopped(seen, 'deletion', observations)
   },
 })
 
@@ -239,7 +241,7 @@ export const pausing = (contract: ContractName): LiveCheck => ({
   run(seen) {
     const version = versionOf(seen, contract)
     const field = initializedFields[contract].paths[version]
-    const found = pauses
+    const observations = pauses
       .filter(({ contracts }) => contracts.includes(contract))
       .flatMap(({ names, until }) =>
         statesAt(seen, contract, until)
@@ -261,7 +263,7 @@ export const pausing = (contract: ContractName): LiveCheck => ({
             ]
           }),
       )
-    return orStopped(seen, 'paused objects', [...found, ...(contract === 'ControlPlane' ? pausedScale(seen) : [])])
+    return orStopped(seen, 'paused objects', [...observations, ...(contract === 'ControlPlane' ? pausedScale(seen) : [])])
   },
 })
 
@@ -293,23 +295,23 @@ export const survivesRestart = (contract: ContractName): LiveCheck => ({
   scenario: 'restarted',
   contract,
   run(seen) {
-    const before = statesAt(seen, contract, 'before restart')
-    const after = seen.marks.get('after restart')
-    if (before.length === 0 || after === undefined) return stoppedBefore(seen, 'restart')
-    const comparisons = before.map(({ history, state }) => {
-      const stateAfter = stateAt(history, after)
+    const statesBefore = statesAt(seen, contract, 'before restart')
+    const restarted = seen.marks.get('after restart')
+    if (statesBefore.length === 0 || restarted === undefined) return stoppedBefore(seen, 'restart')
+    const comparisons = statesBefore.map(({ history, state }) => {
+      const stateAfter = stateAt(history, restarted)
       const [identityBefore, identityAfter] = [identityOf(state.object), stateAfter && identityOf(stateAfter.object)]
       return observation({
         object: state.object,
         field: 'spec',
-        at: stateAfter?.at ?? after.at,
+        at: stateAfter?.at ?? restarted.at,
         expected: `as before the restart: ${identityBefore}`,
         found: identityAfter,
         holds: identityBefore === identityAfter,
       })
     })
     const added = statesAt(seen, contract, 'after restart').filter(
-      ({ history }) => !before.some((one) => one.history === history),
+      ({ history }) => !statesBefore.some((one) => one.history === history),
     )
     return [
       ...comparisons,
@@ -368,13 +370,13 @@ export const typeAndObjectMeta: LiveCheck = {
   looksAt: 'Each object of the life of a cluster.',
   scenario: 'life',
   run(seen) {
-    const found = Object.keys(seen.target).flatMap((contract) =>
+    const observations = Object.keys(seen.target).flatMap((contract) =>
       statesAt(seen, contract as ContractName, 'ready').map(({ state: { object, at } }) => {
         const holds = [object.apiVersion, object.kind, object.metadata.name, object.metadata.uid].every(Boolean)
         return observation({ object, field: 'metadata', at, expected: 'apiVersion, kind and metadata', found: holds, holds })
       }),
     )
-    return orStopped(seen, 'ready', found)
+    return orStopped(seen, 'ready', observations)
   },
 }
 
@@ -384,7 +386,7 @@ export const infraClusterEndpoint: LiveCheck = {
   scenario: 'life',
   contract: 'InfraCluster',
   run(seen) {
-    const found = historiesOf(seen, 'InfraCluster').flatMap(({ states }) => {
+    const observations = historiesOf(seen, 'InfraCluster').flatMap(({ states }) => {
       const first = states.find(({ object }) => isInitialized('InfraCluster', object, versionOf(seen, 'InfraCluster')))
       if (!first) return []
       const endpoint = read(seen, 'InfraCluster', first.object, InfraClusterContract.controlPlaneEndpoint)
@@ -402,8 +404,8 @@ export const infraClusterEndpoint: LiveCheck = {
         }),
       ]
     })
-    if (found.length === 0 && seen.marks.has('ready')) return { notApplicable: 'the control plane provides the endpoint' }
-    return orStopped(seen, 'provisioned', found)
+    if (observations.length === 0 && seen.marks.has('ready')) return { notApplicable: 'the control plane provides the endpoint' }
+    return orStopped(seen, 'provisioned', observations)
   },
 }
 
@@ -424,7 +426,7 @@ export const externallyManaged: LiveCheck = {
   scenario: 'externally-managed',
   contract: 'InfraCluster',
   run(seen) {
-    const found = statesAt(seen, 'InfraCluster', 'waited').flatMap(({ history, state: { object, at } }) => {
+    const observations = statesAt(seen, 'InfraCluster', 'waited').flatMap(({ history, state: { object, at } }) => {
       const managed = (object.metadata.managedFields ?? []).filter(({ subresource }) => subresource === 'status')
       const finalizers = object.metadata.finalizers ?? []
       return [
@@ -458,7 +460,7 @@ export const externallyManaged: LiveCheck = {
           : []),
       ]
     })
-    return orStopped(seen, 'externally managed', found)
+    return orStopped(seen, 'externally managed', observations)
   },
 }
 
@@ -470,7 +472,7 @@ export const infraMachineProviderID: LiveCheck = {
     const version = versionOf(seen, 'InfraMachine')
     const field = InfraMachineContract.providerID.paths[version]
     const owners = new Map<unknown, History>()
-    const found = historiesOf(seen, 'InfraMachine').flatMap((history) => {
+    const observations = historiesOf(seen, 'InfraMachine').flatMap((history) => {
       const first = history.states.find(({ object }) => isInitialized('InfraMachine', object, version))
       if (!first) return []
       const id: unknown = read(seen, 'InfraMachine', first.object, InfraMachineContract.providerID)
@@ -491,7 +493,7 @@ export const infraMachineProviderID: LiveCheck = {
         }),
       ]
     })
-    return orStopped(seen, 'provisioned', found)
+    return orStopped(seen, 'provisioned', observations)
   },
 }
 
@@ -521,7 +523,7 @@ export const waitsFor = (what: string, name: string, mark: string): LiveCheck =>
   contract: 'InfraMachine',
   run(seen) {
     const version = versionOf(seen, 'InfraMachine')
-    const found = statesAt(seen, 'InfraMachine', mark)
+    const observations = statesAt(seen, 'InfraMachine', mark)
       .filter(({ state: { object } }) => object.metadata.name === name)
       .map(({ state: { object, at } }) => {
         const isDone = isInitialized('InfraMachine', object, version)
@@ -534,7 +536,7 @@ export const waitsFor = (what: string, name: string, mark: string): LiveCheck =>
           holds: !isDone,
         })
       })
-    return orStopped(seen, mark, found)
+    return orStopped(seen, mark, observations)
   },
 })
 
@@ -548,17 +550,19 @@ export const poolProviderIDList: LiveCheck = {
       ['pool scaled up', 2],
       ['scaled', 1],
     ]
-    const found = expected.flatMap(([mark, count]) =>
+    const observations = expected.flatMap(([mark, count]) =>
       statesAt(seen, 'InfraMachinePool', mark).map(({ state: { object, at } }) => {
         const ids: unknown = read(seen, 'InfraMachinePool', object, InfraMachinePoolContract.providerIDList)
-        const all = list(ids)
+        const idList = list(ids)
         const holds =
-          all.length === count && new Set(all).size === count && all.every((id) => typeof id === 'string' && id !== '')
+          idList.length === count && new Set(idList).size === count && idList.every((id) => typeof id === 'string' && id !== '')
         const field = 'spec.providerIDList'
         return observation({ object, field, at, expected: `${count} different strings`, found: ids, holds })
       }),
     )
-    return found.length > 0 && !seen.marks.has('scaled') ? [...found, ...poolStuck(seen)] : orStuckPool(seen, found)
+    return observations.length > 0 && !seen.marks.has('scaled')
+      ? [...observations, ...poolStuck(seen)]
+      : orStuckPool(seen, observations)
   },
 }
 
@@ -567,7 +571,7 @@ export const poolReplicas: LiveCheck = {
   scenario: 'life',
   contract: 'InfraMachinePool',
   run(seen) {
-    const found = (
+    const observations = (
       [
         ['ready', 1],
         ['pool scaled up', 2],
@@ -580,7 +584,9 @@ export const poolReplicas: LiveCheck = {
         return observation({ object, field: 'status.replicas', at, expected: String(count), found: replicas, holds })
       }),
     )
-    return found.length > 0 && !seen.marks.has('scaled') ? [...found, ...poolStuck(seen)] : orStuckPool(seen, found)
+    return observations.length > 0 && !seen.marks.has('scaled')
+      ? [...observations, ...poolStuck(seen)]
+      : orStuckPool(seen, observations)
   },
 }
 
@@ -599,8 +605,8 @@ function poolStuck(seen: ScenarioRecord): Observation[] {
   })
 }
 
-const orStuckPool = (seen: ScenarioRecord, found: readonly Observation[]): LiveResult =>
-  orStopped(seen, 'ready', found.length > 0 ? found : poolStuck(seen))
+const orStuckPool = (seen: ScenarioRecord, observations: readonly Observation[]): LiveResult =>
+  orStopped(seen, 'ready', observations.length > 0 ? observations : poolStuck(seen))
 
 export const poolBothReady = whenReady(
   'InfraMachinePool',
@@ -671,7 +677,7 @@ export const bootstrapDataSecret: LiveCheck = {
   scenario: 'life',
   contract: 'BootstrapConfig',
   run(seen) {
-    const found = dataSecrets(seen, 'ready').flatMap(({ config, at, name, secret }) => {
+    const observations = dataSecrets(seen, 'ready').flatMap(({ config, at, name, secret }) => {
       const owner = secret?.metadata.ownerReferences?.find(({ controller }) => controller)
       const compare = (field: string, expected: string, value: unknown, holds: boolean): Observation =>
         observation({ object: secret ?? config, field, at, expected, found: value, holds })
@@ -693,7 +699,7 @@ export const bootstrapDataSecret: LiveCheck = {
         compare('data.value', 'bootstrap data', Object.keys(record(secret.data)), Boolean(record(secret.data).value)),
       ]
     })
-    return orStopped(seen, 'ready', found)
+    return orStopped(seen, 'ready', observations)
   },
 }
 
@@ -706,7 +712,7 @@ const bootstrapContains = (text: RegExp, expected: string, isMeant: (config: Unk
   contract: 'BootstrapConfig',
   run(seen) {
     const secrets = dataSecrets(seen, 'ready').filter(({ config, secret }) => secret !== undefined && isMeant(config))
-    const found = secrets.flatMap(({ secret, at }) => {
+    const observations = secrets.flatMap(({ secret, at }) => {
       const { value, format } = record(secret!.data)
       const name = typeof format === 'string' ? atob(format) : undefined
       if (!readableFormats.includes(name)) return []
@@ -716,8 +722,9 @@ const bootstrapContains = (text: RegExp, expected: string, isMeant: (config: Unk
         observation({ object: secret!, field: 'data.value', at, expected, found: holds ? 'contained' : 'not contained', holds }),
       ]
     })
-    if (secrets.length > 0 && found.length === 0) return { notTestable: 'the format of the bootstrap data is of the provider' }
-    return orStopped(seen, 'ready', found)
+    if (secrets.length > 0 && observations.length === 0)
+      return { notTestable: 'the format of the bootstrap data is of the provider' }
+    return orStopped(seen, 'ready', observations)
   },
 })
 
@@ -793,7 +800,7 @@ export const controlPlaneVersion: LiveCheck = {
   run(seen) {
     if (!hasVersion(seen)) return { notApplicable: 'the kind has no spec.version' }
     const { kubernetes, upgradeTo } = seen.versions
-    const found = historiesOf(seen, 'ControlPlane').flatMap(({ states }) =>
+    const versionChanges = historiesOf(seen, 'ControlPlane').flatMap(({ states }) =>
       states.flatMap(({ object, at }) => {
         const versions = read(seen, 'ControlPlane', object, ControlPlaneContract.statusVersions)?.map((one) => one.version)
         if (!versions || versions.length < 2) return []
@@ -811,7 +818,12 @@ export const controlPlaneVersion: LiveCheck = {
       })
     const stopped = seen.marks.has('upgrade begins') && !seen.marks.has('upgraded') ? reported('stopped', upgradeTo) : []
     const ready = orWhenStopped(seen, 'ready', 'initialized')
-    return orStopped(seen, 'ready', [...reported(ready, kubernetes), ...found, ...reported('upgraded', upgradeTo), ...stopped])
+    return orStopped(seen, 'ready', [
+      ...reported(ready, kubernetes),
+      ...versionChanges,
+      ...reported('upgraded', upgradeTo),
+      ...stopped,
+    ])
   },
 }
 
@@ -830,7 +842,7 @@ function membersAt(seen: ScenarioRecord, mark: string): readonly State<Machine>[
 const membersCheck = (
   looksAt: string,
   mark: string,
-  observe: (machine: Machine, at: number, seen: ScenarioRecord, all: readonly State<Machine>[]) => readonly Observation[],
+  observe: (machine: Machine, at: number, seen: ScenarioRecord, members: readonly State<Machine>[]) => readonly Observation[],
 ): LiveCheck => ({
   looksAt,
   scenario: 'life',
@@ -864,15 +876,15 @@ export const controlPlaneMinReady = membersCheck('The condition UpToDate of each
 export const controlPlanePlacement = membersCheck(
   'spec.failureDomain of three Machines, when the Cluster has failure domains for control planes.',
   'scaled',
-  (object, at, seen, all) => {
+  (object, at, seen, members) => {
     const cluster = seen.recording.histories(Cluster)[0]?.states.findLast((state) => state.at <= at)?.object
     const domains = (cluster?.status?.failureDomains ?? []).filter(({ controlPlane }) => controlPlane).map(({ name }) => name)
     if (domains.length < 2) return []
-    const used = new Set(all.map((one) => one.object.spec.failureDomain))
+    const used = new Set(members.map((one) => one.object.spec.failureDomain))
     const { failureDomain } = object.spec
-    const expected = `one of ${domains.join(', ')}, spread over ${Math.min(domains.length, all.length)} of them`
+    const expected = `one of ${domains.join(', ')}, spread over ${Math.min(domains.length, members.length)} of them`
     const holds =
-      failureDomain !== undefined && domains.includes(failureDomain) && used.size === Math.min(domains.length, all.length)
+      failureDomain !== undefined && domains.includes(failureDomain) && used.size === Math.min(domains.length, members.length)
     return [observation({ object, field: 'spec.failureDomain', at, expected, found: failureDomain, holds })]
   },
 )
@@ -883,9 +895,9 @@ export const controlPlaneMetadata: LiveCheck = {
   contract: 'ControlPlane',
   run(seen) {
     if (!hasReplicas(seen)) return noReplicas
-    const before = membersAt(seen, 'metadata changes')
-    const after = membersAt(seen, 'metadata changed')
-    const found = after.flatMap(({ object, at }) => [
+    const membersBefore = membersAt(seen, 'metadata changes')
+    const membersAfter = membersAt(seen, 'metadata changed')
+    const observations = membersAfter.flatMap(({ object, at }) => [
       observation({
         object,
         field: `metadata.labels[${PropagatedLabel}]`,
@@ -900,10 +912,10 @@ export const controlPlaneMetadata: LiveCheck = {
         at,
         expected: 'a Machine that was there before the change',
         found: object.metadata.uid,
-        holds: before.some((one) => one.object.metadata.uid === object.metadata.uid),
+        holds: membersBefore.some((one) => one.object.metadata.uid === object.metadata.uid),
       }),
     ])
-    return orStopped(seen, 'change of metadata', found)
+    return orStopped(seen, 'change of metadata', observations)
   },
 }
 

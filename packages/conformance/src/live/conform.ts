@@ -88,7 +88,7 @@ export async function conform(options: ConformOptions): Promise<ConformReport> {
       const ending = bench.stopped === undefined ? 'done' : `stopped: ${bench.stopped}`
       progress(`${bench.namespace}: ${ending} after ${((clock.now() - scenarioStart) / 1000).toFixed(0)} s`)
     } finally {
-      for (const left of await bench.close()) leftovers.push(left)
+      for (const leftover of await bench.close()) leftovers.push(leftover)
     }
   }
 

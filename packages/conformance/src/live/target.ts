@@ -96,14 +96,14 @@ function findByName(
   name: string,
   crds: readonly CustomResourceDefinition[],
 ): CustomResourceDefinition {
-  const found = crds.filter(({ metadata, spec: { group, names } }) =>
+  const candidates = crds.filter(({ metadata, spec: { group, names } }) =>
     [names.kind, `${names.kind}.${group}`, metadata.name].includes(name),
   )
-  if (found.length === 1) return found[0]!
+  if (candidates.length === 1) return candidates[0]!
   throw new NoSuchTarget(
-    found.length === 0
+    candidates.length === 0
       ? `${contract}: the API server has no CustomResourceDefinition of kind ${name}`
-      : `${contract}: ${name} is ambiguous: expected one of ${found.map(({ metadata }) => metadata.name).join(', ')}`,
+      : `${contract}: ${name} is ambiguous: expected one of ${candidates.map(({ metadata }) => metadata.name).join(', ')}`,
   )
 }
 

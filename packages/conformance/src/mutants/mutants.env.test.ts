@@ -58,7 +58,7 @@ describe('lint catches mutants of declarations', () => {
 
 /** The provider's transport with the changes of the mutant. */
 function through(transport: Transport, { read, write }: Mutant, starts: () => number): Transport {
-  const seen = (plural: string, object: Draft): Draft => {
+  const withReadMutation = (plural: string, object: Draft): Draft => {
     if (!read || object?.metadata === undefined) return object
     const changed = structuredClone(object)
     read(plural, changed)
@@ -75,14 +75,14 @@ function through(transport: Transport, { read, write }: Mutant, starts: () => nu
         sent = { ...request, body }
       }
       const answer = (await transport.send(sent, signal)) as Draft
-      if (verb === 'list') return { ...answer, items: answer.items.map((item: Draft) => seen(plural, item)) }
-      return seen(plural, answer)
+      if (verb === 'list') return { ...answer, items: answer.items.map((item: Draft) => withReadMutation(plural, item)) }
+      return withReadMutation(plural, answer)
     },
     async watch(request, signal) {
       const events = await transport.watch(request, signal)
       return (async function* changed(): AsyncGenerator<WatchEvent> {
         for await (const event of events) {
-          yield event.type === 'BOOKMARK' ? event : { ...event, object: seen(request.plural, event.object) }
+          yield event.type === 'BOOKMARK' ? event : { ...event, object: withReadMutation(request.plural, event.object) }
         }
       })()
     },
@@ -126,12 +126,12 @@ async function verdictOf(mutant: Mutant): Promise<string> {
   }
 }
 
-const named = (all: readonly Mutant[]) => all.map((mutant) => [`${mutant.rule}: ${mutant.what}`, mutant] as const)
+const named = (someMutants: readonly Mutant[]) => someMutants.map((mutant) => [`${mutant.rule}: ${mutant.what}`, mutant] as const)
 
 /** `npm run interop -- conform` runs all of them; here one for each rule is enough. */
-const all = process.env.CAPSTAN_MUTANTS === '1'
+const runsAll = process.env.CAPSTAN_MUTANTS === '1'
 const caught = mutants.behaving.filter(({ survives }) => survives === undefined)
-const chosen = all ? caught : caught.filter(({ rule }, index) => caught.findIndex((one) => one.rule === rule) === index)
+const chosen = runsAll ? caught : caught.filter(({ rule }, index) => caught.findIndex((one) => one.rule === rule) === index)
 
 describe('conform catches mutants of controllers', () => {
   test.each(named(chosen))('%s', async (_, mutant) => {
@@ -140,7 +140,7 @@ describe('conform catches mutants of controllers', () => {
   })
 })
 
-test.runIf(all).each(named(mutants.behaving.filter(({ survives }) => survives)))('%s is not caught', async (_, mutant) => {
+test.runIf(runsAll).each(named(mutants.behaving.filter(({ survives }) => survives)))('%s is not caught', async (_, mutant) => {
   expect(await verdictOf(mutant)).toBe('pass')
 })
 

@@ -55,7 +55,7 @@ const removeField =
   }
 
 function remove(object: Draft, path: readonly string[]): void {
-  const parent = path.slice(0, -1).reduce((at, name) => at?.[name], object)
+  const parent = path.slice(0, -1).reduce((value, name) => value?.[name], object)
   if (parent) delete parent[path.at(-1)!]
 }
 
@@ -64,7 +64,7 @@ const replaceValue =
   (plural: string, path: readonly string[], value: (before: Draft, write: Write) => unknown) =>
   (write: Write): void => {
     if (write.plural !== plural) return
-    const parent = path.slice(0, -1).reduce((at, name) => at?.[name], write.body)
+    const parent = path.slice(0, -1).reduce((current, name) => current?.[name], write.body)
     const last = path.at(-1)!
     if (parent && parent[last] !== undefined && parent[last] !== null) parent[last] = value(parent[last], write)
   }
@@ -80,9 +80,9 @@ const removeCondition =
 /** Keeps finalizers that the provider removes. */
 const keepFinalizer =
   (plural: string) =>
-  ({ plural: of, body }: Write): void => {
+  ({ plural: writtenPlural, body }: Write): void => {
     const { finalizers } = body?.metadata ?? {}
-    if (of === plural && finalizers !== undefined && (finalizers === null || finalizers.length === 0))
+    if (writtenPlural === plural && finalizers !== undefined && (finalizers === null || finalizers.length === 0))
       delete body.metadata.finalizers
   }
 
@@ -118,19 +118,19 @@ const schemaOf = (crd: Draft): Draft => crd.spec.versions[0].schema.openAPIV3Sch
 /** The schema of a field, to be replaced or removed. */
 const schemaField =
   (plural: string, path: string, schema?: JSONSchema) =>
-  (of: string, crd: Draft): void => {
-    if (of !== plural) return
+  (pluralOfCrd: string, crd: Draft): void => {
+    if (pluralOfCrd !== plural) return
     const names = path.split('.')
     const last = names.pop()!
-    const parent = names.reduce((at, name) => at.properties[name], schemaOf(crd))
+    const parent = names.reduce((schemaNode, name) => schemaNode.properties[name], schemaOf(crd))
     if (schema) parent.properties[last] = schema
     else delete parent.properties[last]
   }
 
 const onCrd =
   (plural: string, change: (crd: Draft) => void) =>
-  (of: string, crd: Draft): void => {
-    if (of === plural) change(crd)
+  (pluralOfCrd: string, crd: Draft): void => {
+    if (pluralOfCrd === plural) change(crd)
   }
 
 /** Mutants of the declarations: no provider has to run. */
@@ -215,9 +215,9 @@ const declared: readonly Mutant[] = [
     {
       rule: `${id}.initialization`,
       what: 'the schema has no status.initialization',
-      crd: (of, crd) => {
-        schemaField(plural, 'status.initialization')(of, crd)
-        if (plural === pools) schemaField(plural, 'status.ready')(of, crd)
+      crd: (pluralOfCrd, crd) => {
+        schemaField(plural, 'status.initialization')(pluralOfCrd, crd)
+        if (plural === pools) schemaField(plural, 'status.ready')(pluralOfCrd, crd)
       },
     },
     {

@@ -26,14 +26,14 @@ const both = ContractVersions
 const named = ({ metadata, spec }: ProviderKind['crd']) => ({ name: metadata.name, ...spec.names })
 
 /** Paths below `spec.template.spec` that have a default, in a version of a template's schema. */
-function defaultsOf(schema: JSONSchema | undefined, path = '', found = new Map<string, boolean>()): Map<string, boolean> {
+function defaultsOf(schema: JSONSchema | undefined, path = '', hasDefaults = new Map<string, boolean>()): Map<string, boolean> {
   for (const [name, field] of Object.entries(schema?.properties ?? {})) {
     const fieldPath = path === '' ? name : `${path}.${name}`
-    found.set(fieldPath, field.default !== undefined)
-    defaultsOf(field, fieldPath, found)
-    if (field.items) defaultsOf(field.items, `${fieldPath}[]`, found)
+    hasDefaults.set(fieldPath, field.default !== undefined)
+    defaultsOf(field, fieldPath, hasDefaults)
+    if (field.items) defaultsOf(field.items, `${fieldPath}[]`, hasDefaults)
   }
-  return found
+  return hasDefaults
 }
 
 const templateSpec = ({ schema }: CustomResourceVersion): JSONSchema | undefined =>
@@ -54,7 +54,7 @@ const allVerbs = ['create', 'delete', ...readVerbs]
 const verbsFor = ({ contract, isTemplate }: ProviderKind): readonly string[] =>
   isTemplate && contract !== 'InfraMachine' && contract !== 'BootstrapConfig' ? readVerbs : allVerbs
 
-const covers = (given: unknown, wanted: string): boolean => list(given).includes(wanted) || list(given).includes('*')
+const covers = (granted: unknown, required: string): boolean => list(granted).includes(required) || list(granted).includes('*')
 
 /** Whether a rule of the roles allows the verb for one of these spellings of a resource. */
 const allows = (roles: readonly Manifest[], group: string, resources: readonly string[], verb: string): boolean =>
@@ -321,10 +321,10 @@ export const allResources: readonly Rule[] = [
     check: ofEachKind('Defaults below `spec.template.spec` in each served version.', { templates: true }, ({ manifest, crd }) => {
       const served = crd.spec.versions.filter((version) => version.served).toSorted((a, b) => compareApiVersions(b.name, a.name))
       return served.slice(1).flatMap((newer, olderIndex) => {
-        const before = defaultsOf(templateSpec(served[olderIndex]!))
+        const olderDefaults = defaultsOf(templateSpec(served[olderIndex]!))
         const index = crd.spec.versions.indexOf(newer)
         return [...defaultsOf(templateSpec(newer))]
-          .filter(([path, hasDefault]) => hasDefault && before.get(path) === false)
+          .filter(([path, hasDefault]) => hasDefault && olderDefaults.get(path) === false)
           .map(([path]) => ({
             manifest,
             path: `spec.versions[${index}].schema.openAPIV3Schema: spec.template.spec.${path}`,

@@ -18,7 +18,7 @@ const isSelected = ({ contract, isTemplate }: ProviderKind, { contracts, templat
 export const ofEachKind = (
   looksAt: string,
   selection: KindSelection,
-  problems: (kind: ProviderKind, all: readonly ProviderKind[]) => Problem[],
+  problems: (kind: ProviderKind, kinds: readonly ProviderKind[]) => Problem[],
 ): StaticCheck => ({
   looksAt,
   run({ kinds }) {

@@ -90,17 +90,17 @@ interface Variable {
 
 /** Returns the variables that users must set: `${NAME}`, but not `${NAME:=default}` and `$${NAME}`. */
 function requiredVariables(manifest: Manifest): Variable[] {
-  const found: Variable[] = []
+  const variables: Variable[] = []
   const visit = (value: unknown, path: string): void => {
     if (typeof value === 'string') {
       for (const [, name = ''] of value.matchAll(/(?<!\$)\$\{(\w+)\}/g)) {
-        if (!commonVariables.has(name)) found.push({ name, path, manifest })
+        if (!commonVariables.has(name)) variables.push({ name, path, manifest })
       }
     } else if (Array.isArray(value)) value.forEach((item, index) => visit(item, `${path}[${index}]`))
     else for (const [field, member] of Object.entries(record(value))) visit(member, path === '' ? field : `${path}.${field}`)
   }
   visit(manifest.object, '')
-  return found
+  return variables
 }
 
 export const clusterctlRules: readonly Rule[] = [
@@ -136,12 +136,12 @@ export const clusterctlRules: readonly Rule[] = [
       looksAt: 'Labels of every object beside a Deployment.',
       run(provider) {
         if (!provider.isRendered) return undefined
-        const all = components(provider)
-        const counts = Map.groupBy(all, (manifest) => metadataOf(manifest).labels[providerLabel])
+        const manifests = components(provider)
+        const counts = Map.groupBy(manifests, (manifest) => metadataOf(manifest).labels[providerLabel])
         const common = [...counts]
           .flatMap(([value, { length }]) => (typeof value === 'string' && value !== '' ? [{ value, length }] : []))
           .toSorted((a, b) => b.length - a.length)[0]?.value
-        return all.flatMap((manifest): Problem[] => {
+        return manifests.flatMap((manifest): Problem[] => {
           const value = metadataOf(manifest).labels[providerLabel]
           if (value !== undefined && value === common) return []
           const expected = common ?? 'the name of the provider, such as infrastructure-foo'

@@ -268,13 +268,13 @@ export const infraMachinePoolRules: readonly Rule[] = [
     check: ofEachKind(
       '`status.infrastructureMachineKind`, and CustomResourceDefinitions of kinds that end with Machine.',
       { contracts: infraMachinePool },
-      ({ manifest, crd }, all) =>
+      ({ manifest, crd }, kinds) =>
         crd.spec.versions.flatMap(({ schema }, index): Problem[] => {
           const path = InfraMachinePoolContract.infrastructureMachineKind.paths.v1beta2
           const field = fieldAt(schema?.openAPIV3Schema ?? {}, path)
           if (field === undefined) return []
           const at = `spec.versions[${index}].schema.openAPIV3Schema.properties.status.properties.infrastructureMachineKind`
-          const machines = all.some(
+          const machines = kinds.some(
             (one) => one.contract === 'InfraMachine' && !one.isTemplate && one.crd.spec.group === crd.spec.group,
           )
           return [

@@ -77,9 +77,9 @@ const differences: Readonly<Record<ContractName, Differences>> = {
 /** The provider creates the machines of a pool, without a template. */
 const needsTemplate = ({ crd }: ProviderKind): boolean => !crd.spec.names.kind.endsWith('MachinePoolMachine')
 
-function missingTemplate({ manifest, crd }: ProviderKind, all: readonly ProviderKind[]): Problem[] {
+function missingTemplate({ manifest, crd }: ProviderKind, kinds: readonly ProviderKind[]): Problem[] {
   const kind = `${crd.spec.names.kind}Template`
-  if (all.some((one) => one.isTemplate && one.crd.spec.names.kind === kind && one.crd.spec.group === crd.spec.group)) return []
+  if (kinds.some((one) => one.isTemplate && one.crd.spec.names.kind === kind && one.crd.spec.group === crd.spec.group)) return []
   return [
     {
       manifest,
@@ -210,8 +210,8 @@ function rulesOf(contract: ContractName): Rule[] {
       sentence: 'There is a kind of templates, named like the kind with Template appended, in the same group.',
       why: 'Core makes objects from templates, and derives the kind of an object by removing Template. Without a template the kind cannot be used in a ClusterClass.',
       cases: ['SovereignCloudStack/cluster-stacks#25'],
-      check: ofEachKind('CustomResourceDefinitions of `<Kind>Template`.', { contracts }, (kind, all) =>
-        needsTemplate(kind) ? missingTemplate(kind, all) : [],
+      check: ofEachKind('CustomResourceDefinitions of `<Kind>Template`.', { contracts }, (kind, kinds) =>
+        needsTemplate(kind) ? missingTemplate(kind, kinds) : [],
       ),
     },
     {

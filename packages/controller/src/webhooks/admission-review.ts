@@ -38,11 +38,13 @@ export interface AdmittedKind {
 }
 
 export const admittedKinds = (admissions: readonly Admission[]): AdmittedKind[] =>
-  [...Map.groupBy(admissions, ({ kind, webhook }) => `${resourceName(kind)} ${webhook?.name ?? ''}`).values()].map((all) => ({
-    kind: all[0]!.kind,
-    admissions: all,
-    ...(all[0]!.webhook ? { webhook: all[0]!.webhook } : {}),
-  }))
+  [...Map.groupBy(admissions, ({ kind, webhook }) => `${resourceName(kind)} ${webhook?.name ?? ''}`).values()].map(
+    (admissionsOfKind) => ({
+      kind: admissionsOfKind[0]!.kind,
+      admissions: admissionsOfKind,
+      ...(admissionsOfKind[0]!.webhook ? { webhook: admissionsOfKind[0]!.webhook } : {}),
+    }),
+  )
 
 /** Returns whether an object matches the schema that its kind declares; always true without a declared kind. */
 export function matchesSchemaOf(

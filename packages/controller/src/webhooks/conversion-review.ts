@@ -39,9 +39,9 @@ function cachedLookup(lookup: ApiVersionLookup): ApiVersionLookup {
   const known = new Map<string, Promise<string>>()
   return (kind) => {
     const name = `${kind.kind}.${kind.group}`
-    const found = known.get(name) ?? lookup(kind)
-    known.set(name, found)
-    return found
+    const version = known.get(name) ?? lookup(kind)
+    known.set(name, version)
+    return version
   }
 }
 

@@ -65,8 +65,9 @@ export function machinesUpToDateCondition(
   const condition =
     role === 'ControlPlane' ? ClusterConditions.ControlPlaneMachinesUpToDate : ClusterConditions.WorkerMachinesUpToDate
   if (!descendants) return condition.unknown('InternalError', SeeLogs)
-  const all = role === 'ControlPlane' ? descendants.controlPlaneMachines : withoutPoolMachines(descendants.workerMachines)
-  const machines = all.filter((machine) => !awaitsUpToDate(machine, now))
+  const machinesOfRole =
+    role === 'ControlPlane' ? descendants.controlPlaneMachines : withoutPoolMachines(descendants.workerMachines)
+  const machines = machinesOfRole.filter((machine) => !awaitsUpToDate(machine, now))
   if (machines.length === 0) return condition.true('NoReplicas')
   return aggregate(machines, 'UpToDate', {
     as: condition,

@@ -17,8 +17,8 @@ export const remove: ClusterPhase = async (scope, io) => {
   }
   scope.deletion = internalError
   await deleteChildren(scope, io)
-  const left = childrenLeft(scope)
-  if (left !== '') return waitInStage(scope, 'WaitingForWorkersDeletion', left)
+  const remaining = childrenLeft(scope)
+  if (remaining !== '') return waitInStage(scope, 'WaitingForWorkersDeletion', remaining)
 
   scope.controlPlane = await deleteExternal(scope.controlPlane, io)
   if (!isGone(scope.controlPlane)) {

@@ -15,14 +15,14 @@ const provisioned = { initialization: { provisioned: true } }
 const initialized = { initialization: { controlPlaneInitialized: true } }
 const ready = (status: string, more: object = {}) => ({ conditions: [{ type: 'Ready', status, ...more }] })
 const deletingCluster = () => aCluster({ metadata: { deletionTimestamp }, status: initialized })
-const at = (reason: ClusterScope['deletion']['reason']) => ({ reason, message: '' })
+const inStage = (reason: ClusterScope['deletion']['reason']) => ({ reason, message: '' })
 
 const aScope = (more: Partial<ClusterScope> = {}): ClusterScope => ({
   cluster: aCluster(),
   infrastructure: infra(provisioned),
   controlPlane: controlPlane(initialized),
   descendants: { machineDeployments: [], machinePools: [], machineSets: [], controlPlaneMachines: [], workerMachines: [] },
-  deletion: at('InternalError'),
+  deletion: inStage('InternalError'),
   ...more,
 })
 
@@ -100,7 +100,7 @@ test.each<[string, Partial<ClusterScope>, string[]]>([
   ],
   [
     'the Cluster is being deleted',
-    { cluster: deletingCluster(), deletion: at('WaitingForWorkersDeletion') },
+    { cluster: deletingCluster(), deletion: inStage('WaitingForWorkersDeletion') },
     [
       'Ready False/Info Deleting',
       'ControlPlaneInitialized True',
@@ -110,7 +110,7 @@ test.each<[string, Partial<ClusterScope>, string[]]>([
   ],
   [
     'the control plane was deleted',
-    { cluster: deletingCluster(), controlPlane: missing, deletion: at('WaitingForInfrastructureDeletion') },
+    { cluster: deletingCluster(), controlPlane: missing, deletion: inStage('WaitingForInfrastructureDeletion') },
     [
       'Ready False/Info Deleted',
       'ControlPlaneInitialized True',
@@ -120,7 +120,7 @@ test.each<[string, Partial<ClusterScope>, string[]]>([
   ],
   [
     'all objects were deleted',
-    { cluster: deletingCluster(), controlPlane: missing, infrastructure: missing, deletion: at('DeletionCompleted') },
+    { cluster: deletingCluster(), controlPlane: missing, infrastructure: missing, deletion: inStage('DeletionCompleted') },
     [
       'Ready False/Info Deleted',
       'ControlPlaneInitialized True',
@@ -130,7 +130,7 @@ test.each<[string, Partial<ClusterScope>, string[]]>([
   ],
   [
     'the control plane was deleted before the workers',
-    { cluster: deletingCluster(), controlPlane: missing, deletion: at('WaitingForWorkersDeletion') },
+    { cluster: deletingCluster(), controlPlane: missing, deletion: inStage('WaitingForWorkersDeletion') },
     ['Ready False/Info Deleting', 'ControlPlaneInitialized True', 'InfrastructureReady False/Info Deleting'],
   ],
 ])('%s', (_, scope, expected) => {

@@ -88,9 +88,9 @@ function namingErrors({ spec }: ClusterClass): FieldError[] {
 }
 
 /** Errors for MachineDeployment classes and Kubernetes versions that an update removes although Clusters use them. */
-function inUseErrors({ spec }: ClusterClass, { spec: before }: ClusterClass, clusters: readonly Cluster[]): FieldError[] {
+function inUseErrors({ spec }: ClusterClass, { spec: old }: ClusterClass, clusters: readonly Cluster[]): FieldError[] {
   const remainingClasses = new Set((spec.workers?.machineDeployments ?? []).map((workerClass) => workerClass.class))
-  const removedClasses = (before.workers?.machineDeployments ?? [])
+  const removedClasses = (old.workers?.machineDeployments ?? [])
     .map((workerClass) => workerClass.class)
     .filter((name) => !remainingClasses.has(name))
   return clusters.flatMap(({ metadata, spec: { topology } }) => {

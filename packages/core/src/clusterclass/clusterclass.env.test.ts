@@ -61,10 +61,10 @@ async function aWorld(script: HookScript = {}) {
     async condition(type: string) {
       const { status, generation } = await env.client
         .get(ClusterClass, key)
-        .then(({ status: of, metadata }) => ({ status: of, generation: metadata.generation }))
-      const found = getCondition({ status } as never, type)
+        .then(({ status: current, metadata }) => ({ status: current, generation: metadata.generation }))
+      const condition = getCondition({ status } as never, type)
       const observed = status?.observedGeneration === generation ? 'observed' : 'not observed'
-      return `${observed}, ${found?.status} ${found?.reason}${found?.message ? `: ${found.message}` : ''}`
+      return `${observed}, ${condition?.status} ${condition?.reason}${condition?.message ? `: ${condition.message}` : ''}`
     },
   }
 }

@@ -7,9 +7,9 @@ import { goTemplate } from '../go-template/template.ts'
 import { matchesName } from '../topology/inline-patch.ts'
 
 export const patchErrors = (spec: ClusterClassSpec): FieldError[] =>
-  (spec.patches ?? []).flatMap((patch, index, all) => {
+  (spec.patches ?? []).flatMap((patch, index, patches) => {
     const path = `spec.patches[${index}]`
-    const isDuplicate = all.findIndex(({ name }) => name === patch.name) < index
+    const isDuplicate = patches.findIndex(({ name }) => name === patch.name) < index
     return [
       ...(patch.name === '' ? [required(`${path}.name`, 'patch name must be defined')] : []),
       ...(patch.name === 'inline' ? [required(`${path}.name`, '"inline" can not be used as the name of a patch')] : []),
@@ -36,10 +36,12 @@ function contentErrors(patch: ClusterClassPatch, path: string, spec: ClusterClas
       : []),
     ...(enabledIf === undefined ? [] : templateErrors(enabledIf, `${path}.enabledIf`, 'enabledIf')),
     ...(definitions ?? []).flatMap(({ selector, jsonPatches }, index) => {
-      const at = `${path}.definitions[${index}]`
+      const definitionPath = `${path}.definitions[${index}]`
       return [
-        ...selectorErrors(selector, `${at}.selector`, spec),
-        ...jsonPatches.flatMap((jsonPatch, position) => jsonPatchErrors(jsonPatch, `${at}.jsonPatches[${position}]`, spec)),
+        ...selectorErrors(selector, `${definitionPath}.selector`, spec),
+        ...jsonPatches.flatMap((jsonPatch, position) =>
+          jsonPatchErrors(jsonPatch, `${definitionPath}.jsonPatches[${position}]`, spec),
+        ),
       ]
     }),
   ]
@@ -57,7 +59,7 @@ function templateErrors(template: string, path: string, name: string): FieldErro
 /** A selector must select something, and each selected part must exist in the class. */
 function selectorErrors(selector: PatchSelector, path: string, spec: ClusterClassSpec): FieldError[] {
   const { infrastructureCluster, controlPlane, machineDeploymentClass, machinePoolClass } = selector.matchResources
-  const at = `${path}.matchResources`
+  const matchPath = `${path}.matchResources`
   const names = [...(machineDeploymentClass?.names ?? []), ...(machinePoolClass?.names ?? [])]
   if (!infrastructureCluster && !controlPlane && names.length === 0) {
     return [invalid(path, indentedJson(withoutEmptyLists(selector)), 'no selector enabled')]
@@ -66,11 +68,13 @@ function selectorErrors(selector: PatchSelector, path: string, spec: ClusterClas
     refs.some((ref) => ref?.apiVersion === selector.apiVersion && ref.kind === selector.kind)
   const errors: FieldError[] = []
   if (infrastructureCluster && !refersTo(spec.infrastructure.templateRef)) {
-    errors.push(invalid(`${at}.infrastructureCluster`, true, 'selector is enabled but does not match the infrastructure ref'))
+    errors.push(
+      invalid(`${matchPath}.infrastructureCluster`, true, 'selector is enabled but does not match the infrastructure ref'),
+    )
   }
   if (controlPlane && !refersTo(spec.controlPlane.templateRef, spec.controlPlane.machineInfrastructure?.templateRef)) {
     const problem = 'selector is enabled but matches neither the controlPlane ref nor the controlPlane machineInfrastructure ref'
-    errors.push(invalid(`${at}.controlPlane`, true, problem))
+    errors.push(invalid(`${matchPath}.controlPlane`, true, problem))
   }
   const ofWorkers = [
     ['machineDeploymentClass', 'MachineDeployment', machineDeploymentClass?.names, spec.workers?.machineDeployments],
@@ -78,7 +82,7 @@ function selectorErrors(selector: PatchSelector, path: string, spec: ClusterClas
   ] as const
   for (const [field, what, patterns, classes] of ofWorkers) {
     for (const [index, pattern] of (patterns ?? []).entries()) {
-      const name = `${at}.${field}.names[${index}]`
+      const name = `${matchPath}.${field}.names[${index}]`
       const problem = patternProblem(pattern)
       if (problem) {
         errors.push(invalid(name, pattern, problem))
@@ -114,15 +118,15 @@ function withoutEmptyLists(selector: PatchSelector): object {
 }
 const printedPatch = ({ op, path, value, valueFrom }: JSONPatch): string => indentedJson({ op, path, value, valueFrom })
 
-function jsonPatchErrors(patch: JSONPatch, at: string, spec: ClusterClassSpec): FieldError[] {
+function jsonPatchErrors(patch: JSONPatch, fieldPath: string, spec: ClusterClassSpec): FieldError[] {
   const { op, value, valueFrom } = patch
-  const errors: FieldError[] = pathErrors(patch, `${at}.path`)
+  const errors: FieldError[] = pathErrors(patch, `${fieldPath}.path`)
   if (op === 'remove') return errors
   if ((value === undefined) === (valueFrom === undefined)) {
     const problem = valueFrom
       ? 'jsonPatch can not define both value and valueFrom'
       : 'jsonPatch must define one of value or valueFrom'
-    errors.push(invalid(at, printedPatch(patch), problem))
+    errors.push(invalid(fieldPath, printedPatch(patch), problem))
   }
   if (!valueFrom) return errors
   const { template, variable } = valueFrom
@@ -131,29 +135,29 @@ function jsonPatchErrors(patch: JSONPatch, at: string, spec: ClusterClassSpec): 
       template === undefined
         ? 'valueFrom must set either template or variable'
         : 'valueFrom can not set both template and variable'
-    errors.push(invalid(`${at}.valueFrom`, indentedJson({ variable, template }), problem))
+    errors.push(invalid(`${fieldPath}.valueFrom`, indentedJson({ variable, template }), problem))
   }
-  if (template !== undefined) appendAll(errors, templateErrors(template, `${at}.valueFrom.template`, 'valueFrom.template'))
+  if (template !== undefined) appendAll(errors, templateErrors(template, `${fieldPath}.valueFrom.template`, 'valueFrom.template'))
   if (variable !== undefined && !isKnownVariable(variable, spec)) {
     const problem = variable.startsWith('builtin')
       ? 'not a defined builtin variable'
       : `variable with name ${variableOf(variable)} cannot be found`
-    errors.push(invalid(`${at}.valueFrom.variable`, variable, problem))
+    errors.push(invalid(`${fieldPath}.valueFrom.variable`, variable, problem))
   }
   return errors
 }
 
 /** Only spec can be patched. Lists can only be prepended or appended to, because other indexes depend on other patches. */
-function pathErrors(patch: JSONPatch, at: string): FieldError[] {
+function pathErrors(patch: JSONPatch, fieldPath: string): FieldError[] {
   const { op, path } = patch
   const errors: FieldError[] = []
-  if (!path.startsWith('/spec')) errors.push(invalid(at, printedPatch(patch), 'jsonPatch path must start with "/spec"'))
+  if (!path.startsWith('/spec')) errors.push(invalid(fieldPath, printedPatch(patch), 'jsonPatch path must start with "/spec"'))
   const positions = path.split('/').filter((token) => token === '-' || /^\d+$/.test(token))
   if (op === 'add' && positions.some((token) => token !== '-' && token !== '0')) {
-    errors.push(invalid(at, path, 'arrays can only be accessed using "0" (prepend) or "-" (append)'))
+    errors.push(invalid(fieldPath, path, 'arrays can only be accessed using "0" (prepend) or "-" (append)'))
   }
   if (op !== 'add' && positions.length > 0)
-    errors.push(invalid(at, path, `elements in arrays can not be accessed in a ${op} operation`))
+    errors.push(invalid(fieldPath, path, `elements in arrays can not be accessed in a ${op} operation`))
   return errors
 }
 

@@ -15,9 +15,9 @@ import {
   structural,
 } from '@capstan/kube'
 
-export const variableDefinitionErrors = (variables: readonly ClusterClassVariable[], at = 'spec.variables'): FieldError[] =>
+export const variableDefinitionErrors = (variables: readonly ClusterClassVariable[], listPath = 'spec.variables'): FieldError[] =>
   variables.flatMap((variable, index) => {
-    const path = `${at}[${variable.name}]`
+    const path = `${listPath}[${variable.name}]`
     const isDuplicate = variables.findIndex(({ name }) => name === variable.name) < index
     return [
       ...nameErrors(variable.name, path),
@@ -83,27 +83,30 @@ function patternErrors(pattern: string, path: string): FieldError[] {
 }
 
 /** Upstream validates examples without a field path: its texts contain only the path inside the example. */
-function withPathOfExample({ type, field, text }: FieldError, at: string): FieldError {
+function withPathOfExample({ type, field, text }: FieldError, examplePath: string): FieldError {
   const inside = field.slice('value'.length)
   const separator = inside.startsWith('[') ? '.' : ''
-  return { type, field: `${at}${separator}${inside}`, text: text.replace(/value([.[][^ ]*)? in body/, '$1 in body') }
+  return { type, field: `${examplePath}${separator}${inside}`, text: text.replace(/value([.[][^ ]*)? in body/, '$1 in body') }
 }
 
 /** Validates defaults, examples and enum values at every level of the schema. */
 function exampleErrors(schema: Record<string, unknown>, path: string): FieldError[] {
   const errors: FieldError[] = []
-  const check = (value: unknown, at: string, against: object) => {
+  const check = (value: unknown, valuePath: string, against: object) => {
     const compiled = structural({ type: 'object', properties: { value: against as JSONSchema } })
     const wrong = compiled.validateSchema({ value })
-    for (const error of wrong) errors.push(withPathOfExample(error, at))
-    if (wrong.length === 0) for (const { detail } of compiled.validateRules({ value })) errors.push(invalid(at, value, detail))
+    for (const error of wrong) errors.push(withPathOfExample(error, valuePath))
+    if (wrong.length === 0)
+      for (const { detail } of compiled.validateRules({ value })) errors.push(invalid(valuePath, value, detail))
     const unknown = compiled.prune({ value: draft(value) })
-    if (unknown.length > 0) errors.push(invalid(at, value, `field(s) ${unknown.join(', ')} are not specified in the schema`))
+    if (unknown.length > 0)
+      errors.push(invalid(valuePath, value, `field(s) ${unknown.join(', ')} are not specified in the schema`))
   }
-  const { default: fallback, example, enum: values, ...rest } = schema
-  if (fallback !== undefined) check(fallback, `${path}.default`, { ...rest, ...(values === undefined ? {} : { enum: values }) })
-  if (example !== undefined) check(example, `${path}.example`, rest)
-  for (const [index, value] of (Array.isArray(values) ? values : []).entries()) check(value, `${path}.enum[${index}]`, rest)
+  const { default: fallback, example, enum: values, ...baseSchema } = schema
+  if (fallback !== undefined)
+    check(fallback, `${path}.default`, { ...baseSchema, ...(values === undefined ? {} : { enum: values }) })
+  if (example !== undefined) check(example, `${path}.example`, baseSchema)
+  for (const [index, value] of (Array.isArray(values) ? values : []).entries()) check(value, `${path}.enum[${index}]`, baseSchema)
   const { properties, additionalProperties, items } = schema
   for (const [name, property] of Object.entries(isRecord(properties) ? properties : {})) {
     if (isRecord(property)) appendAll(errors, exampleErrors(property, `${path}.properties[${name}]`))

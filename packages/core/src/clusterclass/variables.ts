@@ -125,8 +125,8 @@ const isSameDefinition = (a: Definition, b: Definition): boolean =>
 function withoutFalse(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withoutFalse)
   if (!isRecord(schema)) return schema
-  const kept = Object.entries(schema).filter(([name, value]) => value !== false || !booleanKeywords.has(name))
-  return Object.fromEntries(kept.map(([name, value]) => [name, values.has(name) ? value : withoutFalse(value)]))
+  const keywords = Object.entries(schema).filter(([name, value]) => value !== false || !booleanKeywords.has(name))
+  return Object.fromEntries(keywords.map(([name, value]) => [name, values.has(name) ? value : withoutFalse(value)]))
 }
 
 const booleanKeywords = new Set([

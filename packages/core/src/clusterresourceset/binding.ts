@@ -25,16 +25,16 @@ export const resourceIn = ({ resources = [] }: ResourceSetBinding, ref: Resource
  * Records the state of a resource in a draft. Keeps the time of an identical earlier failure, so that a retried failure is a no-op write.
  */
 export function recordResource(entry: ResourceSetBinding, resource: ResourceBinding): void {
-  const before = resourceIn(entry, resource)
-  if (before && !before.applied && !resource.applied && before.hash === resource.hash) return
-  entry.resources = before
-    ? entry.resources!.map((existing) => (existing === before ? resource : existing))
+  const recorded = resourceIn(entry, resource)
+  if (recorded && !recorded.applied && !resource.applied && recorded.hash === resource.hash) return
+  entry.resources = recorded
+    ? entry.resources!.map((existing) => (existing === recorded ? resource : existing))
     : [...(entry.resources ?? []), resource]
 }
 
 /** Whether a resource needs to be applied: once, or with the strategy Reconcile also after each change of its content. */
 export function needsApply(entry: ResourceSetBinding, ref: ResourceRef, hash: string, strategy: string | undefined): boolean {
-  const before = resourceIn(entry, ref)
-  if (!before?.applied) return true
-  return strategy === 'Reconcile' && before.hash !== hash
+  const recorded = resourceIn(entry, ref)
+  if (!recorded?.applied) return true
+  return strategy === 'Reconcile' && recorded.hash !== hash
 }

@@ -50,13 +50,13 @@ export async function applyToCluster(
 
   const key = keyOf(cluster)
   const { signal } = io
-  const before =
+  const existing =
     io.cache.peek(ClusterResourceSetBinding, key) ?? (await orAbsent(io.client.get(ClusterResourceSetBinding, key, { signal })))
-  const binding = before ? draft(before) : newBinding(cluster)
+  const binding = existing ? draft(existing) : newBinding(cluster)
   ensureOwnerReference(binding as KubeObject, ownerReference(resourceSet, ClusterResourceSet))
   const result = await applySources(resourceSet, cluster, binding.spec, read.sources, io)
   try {
-    await commitBinding(before, binding, io)
+    await commitBinding(existing, binding, io)
   } catch (err) {
     return { ...result, errors: [...result.errors, err] }
   }

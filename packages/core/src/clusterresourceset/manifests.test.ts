@@ -100,9 +100,14 @@ test('a patch removes fields that the manifest does not have, except for server-
     data: { a: '1', b: '2' },
     status: { ready: true },
   }
-  const wanted = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'x', labels: { a: '1' } }, data: { a: '1', b: '3' } }
-  expect(changesTo(current, wanted)).toEqual({ metadata: { labels: { b: null } }, data: { b: '3' } })
+  const desiredManifest = {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'x', labels: { a: '1' } },
+    data: { a: '1', b: '3' },
+  }
+  expect(changesTo(current, desiredManifest)).toEqual({ metadata: { labels: { b: null } }, data: { b: '3' } })
   expect(
-    changesTo(current, { ...wanted, metadata: { name: 'x', labels: { a: '1', b: '2' } }, data: { a: '1', b: '2' } }),
+    changesTo(current, { ...desiredManifest, metadata: { name: 'x', labels: { a: '1', b: '2' } }, data: { a: '1', b: '2' } }),
   ).toBeUndefined()
 })

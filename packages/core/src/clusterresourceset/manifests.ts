@@ -59,9 +59,9 @@ function objectsInList(text: string): Manifest[] {
 function objectsInDocuments(text: string): Manifest[] {
   const objects: Manifest[] = []
   for (const document of text.split(/^---[^\n]*(?:\n|$)/m)) {
-    const at = objects.length + 1
+    const position = objects.length + 1
     const value = withErrorContext(
-      `failed converting data to unstructured objects: failed to unmarshal YAML document ${at}`,
+      `failed converting data to unstructured objects: failed to unmarshal YAML document ${position}`,
       () => readDocument(document),
     )
     if (value) objects.push(value)

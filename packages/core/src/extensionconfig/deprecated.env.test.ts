@@ -28,23 +28,23 @@ test('a handler of a deprecated version is reported in a condition and in warnin
     await env.client.create(ExtensionConfig, { metadata: { name: 'x' }, spec: { clientConfig: { url: 'https://x' } } })
     await env.settle()
     const text = 'gate.x: hooks.runtime.cluster.x-k8s.io/v1alpha1, Hook=BeforeClusterCreate is deprecated since v1.20.0'
-    const found = await env.client.get(ExtensionConfig, { name: 'x' })
-    expect(getCondition(found, 'DeprecatedHooks')).toMatchObject({
+    const config = await env.client.get(ExtensionConfig, { name: 'x' })
+    expect(getCondition(config, 'DeprecatedHooks')).toMatchObject({
       status: 'True',
       reason: 'DeprecatedVersionsInUse',
       message: text,
     })
-    expect(found.metadata.annotations).toEqual({ 'runtime.capstan.dev/last-discovered': '2026-01-01T00:00:00Z' })
+    expect(config.metadata.annotations).toEqual({ 'runtime.capstan.dev/last-discovered': '2026-01-01T00:00:00Z' })
 
     const warnings: string[] = []
     const request = {
       operation: 'UPDATE',
-      oldObject: found,
+      oldObject: config,
       dryRun: false,
       reader: env.client,
       warn: (one: string) => warnings.push(one),
     }
-    await extensionConfigAdmission(catalog).validate?.(found, request as never)
+    await extensionConfigAdmission(catalog).validate?.(config, request as never)
     expect(warnings).toEqual([text])
   } finally {
     await env.close()

@@ -135,9 +135,9 @@ async function report(discovery: Discovery, { client, clock, extensions, signal 
     'handlers' in discovery
       ? Discovered.true('Discovered')
       : Discovered.false('NotDiscovered', `${discovery.code}: Error in discovery: ${discovery.problem}`)
-  const kept = before.status?.conditions?.filter(({ type }) => type !== DeprecatedHooks.type)
+  const otherConditions = before.status?.conditions?.filter(({ type }) => type !== DeprecatedHooks.type)
   const computed = [discovered, ...(deprecated ? [deprecated] : []), pausedCondition(undefined, before)]
-  status.conditions = setConditions(deprecated ? before.status?.conditions : kept, computed, {
+  status.conditions = setConditions(deprecated ? before.status?.conditions : otherConditions, computed, {
     now: clock.now(),
     generation: before.metadata.generation,
     order: ConditionOrder,

@@ -34,17 +34,17 @@ export function adopt<T extends KubeObject>(
 
 /** Returns the metadata to patch; `undefined` when there is no difference. Pure. */
 export function adoptionPatch(object: KubeObject, { owner, clusterName, release }: Adoption): object | undefined {
-  const before = object.metadata.ownerReferences ?? []
-  const kept = release ? before.filter((other) => !release(other)) : before
-  const after = { ...object, metadata: { ...object.metadata, ownerReferences: kept } }
-  const other = controllerOf(after)
+  const currentOwners = object.metadata.ownerReferences ?? []
+  const retainedOwners = release ? currentOwners.filter((other) => !release(other)) : currentOwners
+  const adopted = { ...object, metadata: { ...object.metadata, ownerReferences: retainedOwners } }
+  const other = controllerOf(adopted)
   if (owner.controller && other && !sameOwner(other, owner)) {
     const { namespace, name } = object.metadata
     throw new Error(`Object ${namespace}/${name} is already owned by another ${other.kind} controller ${other.name}`)
   }
-  ensureOwnerReference(after, owner)
-  const { ownerReferences } = after.metadata
-  const ownersChange = !equal(before, ownerReferences)
+  ensureOwnerReference(adopted, owner)
+  const { ownerReferences } = adopted.metadata
+  const ownersChange = !equal(currentOwners, ownerReferences)
   const labelled = object.metadata.labels?.[ClusterNameLabel] === clusterName
   if (!ownersChange && labelled) return undefined
   return {

@@ -71,8 +71,8 @@ const incompatible = (a: Value, b: Value): Error =>
 function itemAt(collection: Value, key: Value): Value {
   if (isNil(collection)) throw new Error('index of nil pointer')
   if (typeof collection === 'string') {
-    const at = position(key, byteLength(collection))
-    return BigInt(Buffer.from(collection)[at]!)
+    const index = position(key, byteLength(collection))
+    return BigInt(Buffer.from(collection)[index]!)
   }
   if (Array.isArray(collection)) return collection[position(key, collection.length)]
   if (!isMap(collection)) throw new Error(`can't index item of type ${typeName(collection)}`)

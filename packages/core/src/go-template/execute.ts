@@ -60,9 +60,9 @@ class Executor {
   #fail(message: string): never {
     const { name, source } = this.#execution
     if (!this.#current) throw new Error(`template: ${name}: ${message}`)
-    const before = source.slice(0, this.#current.pos)
-    const line = before.split('\n').length
-    const column = byteLength(before.slice(before.lastIndexOf('\n') + 1))
+    const precedingText = source.slice(0, this.#current.pos)
+    const line = precedingText.split('\n').length
+    const column = byteLength(precedingText.slice(precedingText.lastIndexOf('\n') + 1))
     const context = `${name}:${line}:${column}: executing ${quote(this.#templateName)} at <${nodeText(this.#current)}>`
     throw new Error(`template: ${context}: ${message}`)
   }
@@ -160,8 +160,8 @@ class Executor {
     return this.#fail(`range can't iterate over ${text(iterated)}`)
   }
 
-  #call(called: string, data: Value, at: Node): void {
-    this.#current = at
+  #call(called: string, data: Value, node: Node): void {
+    this.#current = node
     const statements = this.#execution.definitions.get(called)
     if (!statements) return this.#fail(`template ${quote(called)} not defined`)
     if (this.#depth === DeepestCall) this.#fail(`exceeded maximum template depth (${DeepestCall})`)
@@ -278,17 +278,17 @@ class Executor {
   #field(
     receiver: Value,
     name: string,
-    at: { dot: Value; args: readonly Operand[]; piped: Piped; nested: boolean; operand: Operand },
+    access: { dot: Value; args: readonly Operand[]; piped: Piped; nested: boolean; operand: Operand },
   ): Value {
     if (receiver === undefined) {
       if (this.#execution.missingKeyFails) this.#fail(`nil data; no entry for key ${quote(name)}`)
       return undefined
     }
     if (receiver === null) return this.#fail(`nil pointer evaluating interface {}.${name}`)
-    const hasArguments = at.args.length > 0 || at.piped !== Nothing
+    const hasArguments = access.args.length > 0 || access.piped !== Nothing
     if (receiver instanceof GoStruct) {
       const method = receiver.methods.get(name)
-      if (method) return this.#invoke(name, method, at.dot, at.operand, at.args, at.piped)
+      if (method) return this.#invoke(name, method, access.dot, access.operand, access.args, access.piped)
       if (receiver.fields.has(name)) {
         if (hasArguments) this.#fail(`${name} has arguments but cannot be invoked as function`)
         return receiver.fields.get(name)
@@ -299,7 +299,7 @@ class Executor {
       return this.#execution.missingKeyFails ? this.#fail(`map has no entry for key ${quote(name)}`) : undefined
     }
     return this.#fail(
-      `can't evaluate field ${name} in type ${at.nested || at.operand.type === 'field' ? 'interface {}' : typeName(receiver)}`,
+      `can't evaluate field ${name} in type ${access.nested || access.operand.type === 'field' ? 'interface {}' : typeName(receiver)}`,
     )
   }
 
@@ -332,7 +332,7 @@ class Executor {
     return piped === Nothing ? value : piped
   }
 
-  #invoke(name: string, called: TemplateFunction, dot: Value, at: Node, args: readonly Operand[], piped: Piped): Value {
+  #invoke(name: string, called: TemplateFunction, dot: Value, node: Node, args: readonly Operand[], piped: Piped): Value {
     const { parameters, rest } = called
     const argumentCount = args.length + (piped === Nothing ? 0 : 1)
     if (rest !== undefined && argumentCount < parameters.length) {
@@ -349,7 +349,7 @@ class Executor {
       const answer = called.call(...values)
       return typeof answer === 'string' ? limited(answer) : answer
     } catch (err) {
-      this.#current = at
+      this.#current = node
       return this.#fail(`error calling ${name}: ${err instanceof Error ? err.message : String(err)}`)
     }
   }
@@ -366,10 +366,10 @@ class Executor {
     if (type === 'float64' && typeof value === 'bigint') return Number(value)
     if (type === 'int' && typeof value === 'number' && Number.isInteger(value)) return BigInt(value)
     if (type !== 'any' && typeof value !== JavaScriptTypes[type]) {
-      const wanted = type === 'float64' ? 'float' : type === 'int' ? 'integer' : type
+      const expectedType = type === 'float64' ? 'float' : type === 'int' ? 'integer' : type
       if (type === 'list' || type === 'map')
         return this.#fail(`can't handle ${nodeText(argument)} for arg of type ${GoTypes[type]}`)
-      return this.#fail(`expected ${wanted}; found ${nodeText(argument)}`)
+      return this.#fail(`expected ${expectedType}; found ${nodeText(argument)}`)
     }
     return value
   }

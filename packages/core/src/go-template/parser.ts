@@ -192,9 +192,9 @@ class Parser {
       } else {
         if (chained.kind === 'keyword' && (chained.text === 'if' || chained.text === 'with')) this.#unexpected(chained, 'input')
         this.#expect('else', 'close')
-        const rest = this.#statements(false)
-        if (rest.closedBy === 'else') this.#fail('expected end; found {{else}}')
-        otherwise = rest.body
+        const alternative = this.#statements(false)
+        if (alternative.closedBy === 'else') this.#fail('expected end; found {{else}}')
+        otherwise = alternative.body
       }
     }
     this.#variables.length = scope
@@ -265,9 +265,9 @@ class Parser {
       else if (next.kind !== 'pipe') return this.#unexpected(next, 'operand')
       break
     }
-    const [first, ...rest] = operands
+    const [first, ...others] = operands
     if (!first) return this.#fail('empty command', pos)
-    return { type: 'command', pos, operands: [first, ...rest] }
+    return { type: 'command', pos, operands: [first, ...others] }
   }
 
   /** Parses a term with its field chain; returns `undefined` when there is none. */

@@ -11,10 +11,10 @@ interface Case {
 
 /** Templates with their output recorded from Go; the first line contains the data for all templates. */
 function recorded(file: string): { data: unknown; cases: Case[] } {
-  const [first = '', ...rest] = readFileSync(new URL(`testdata/${file}`, import.meta.url), 'utf8')
+  const [first = '', ...lines] = readFileSync(new URL(`testdata/${file}`, import.meta.url), 'utf8')
     .trim()
     .split('\n')
-  return { data: (JSON.parse(first) as { data: unknown }).data, cases: rest.map((line) => JSON.parse(line) as Case) }
+  return { data: (JSON.parse(first) as { data: unknown }).data, cases: lines.map((line) => JSON.parse(line) as Case) }
 }
 
 function outcome(

@@ -23,7 +23,7 @@ type Claims = IPAddressClaim | Error | undefined
 
 /** Returns the rejection, or `allowed`. */
 async function admit(
-  of: typeof ipAddressAdmission,
+  admission: typeof ipAddressAdmission,
   object: KubeObject,
   oldObject?: KubeObject,
   stored?: Claims,
@@ -36,7 +36,7 @@ async function admit(
   } as unknown as Reader
   const request = { operation: oldObject ? 'UPDATE' : 'CREATE', oldObject, dryRun: false, userInfo: {}, reader, warn: () => {} }
   try {
-    const errors = await of.validate!(object, request as AdmissionRequest<KubeObject>)
+    const errors = await admission.validate!(object, request as AdmissionRequest<KubeObject>)
     return errors.length === 0 ? 'allowed' : 'invalid'
   } catch (err) {
     expect((err as StatusError).code).toBe(403)

@@ -28,7 +28,9 @@ function structDiff(before: Value, after: Value, type: GoStruct, indent: string)
     return { name, nested, oldValue, newValue, isSame: equal(oldValue ?? '', newValue ?? '') }
   })
   const rows: (Row | string)[] = []
-  const isShown = fields.map((_, index) => fields.some((other, at) => !other.isSame && Math.abs(at - index) <= ContextFields))
+  const isShown = fields.map((_, index) =>
+    fields.some((other, otherIndex) => !other.isSame && Math.abs(otherIndex - index) <= ContextFields),
+  )
   let hidden = 0
   const flush = () => {
     if (hidden > 0) rows.push(`... // ${hidden} identical fields`)

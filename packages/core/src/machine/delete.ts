@@ -234,17 +234,17 @@ const deleteNode: Step = async (scope, io, name) => {
     io.events.event(machine, 'Warning', 'FailedDeleteNode', `error deleting Machine's Node: ${messageOf(err)}`)
     const limit = machine.spec.deletion?.nodeDeletionTimeoutSeconds
     const since = Date.parse(machine.metadata.deletionTimestamp!)
-    const left = limit ? timeLeft({ since, length: seconds(limit), now: io.clock.now() }) : undefined
-    if (left !== undefined && left <= 0) {
+    const remaining = limit ? timeLeft({ since, length: seconds(limit), now: io.clock.now() }) : undefined
+    if (remaining !== undefined && remaining <= 0) {
       io.log.info('Node deletion timeout expired, continuing without Node deletion', { Node: name, err })
       return done
     }
     scope.deletion = { reason: 'DeletingNode', message: 'Error deleting Node, please check controller logs for errors' }
     io.log.info('Cannot delete Node', { Node: name, err })
     const outcome =
-      left === undefined && !connection
+      remaining === undefined && !connection
         ? wait(ConnectionDown)
-        : requeue(Math.min(RetryInterval, left ?? RetryInterval), `Node ${name} to be deleted`)
+        : requeue(Math.min(RetryInterval, remaining ?? RetryInterval), `Node ${name} to be deleted`)
     return { state: 'failed', message: messageOf(err), outcome }
   }
 }

@@ -154,7 +154,7 @@ describe('Ready', () => {
 test('reporting the same conditions again changes nothing', () => {
   const scope = aScope({ machine: deletingMachine(), steps: { drain: { state: 'waiting', outcome: proceed() } } })
   reportLegacyStatus(scope, now)
-  const before = structuredClone(scope.machine.status)
+  const firstReport = structuredClone(scope.machine.status)
   reportLegacyStatus(scope, now + 60_000)
-  expect(scope.machine.status).toEqual(before)
+  expect(scope.machine.status).toEqual(firstReport)
 })

@@ -57,12 +57,15 @@ describe('labels', () => {
   })
 
   test('that the Machine loses are removed from the Node; those of other writers stay', () => {
-    const before = applyPatch(
+    const labelledNode = applyPatch(
       aNode({ metadata: { labels: { 'node.cluster.x-k8s.io/theirs': '' } } }),
       input(labelled({ 'node.cluster.x-k8s.io/ours': '' })),
     )
-    expect(Object.keys(before.metadata.labels!).sort()).toEqual(['node.cluster.x-k8s.io/ours', 'node.cluster.x-k8s.io/theirs'])
-    expect(applyPatch(before, input(labelled({}))).metadata.labels).toEqual({ 'node.cluster.x-k8s.io/theirs': '' })
+    expect(Object.keys(labelledNode.metadata.labels!).sort()).toEqual([
+      'node.cluster.x-k8s.io/ours',
+      'node.cluster.x-k8s.io/theirs',
+    ])
+    expect(applyPatch(labelledNode, input(labelled({}))).metadata.labels).toEqual({ 'node.cluster.x-k8s.io/theirs': '' })
   })
 
   test('mark an interruptible Machine', () => {
@@ -112,11 +115,11 @@ describe('taints', () => {
 
   test('mark Nodes that a rollout will replace', () => {
     const revision = (n: string) => ({ metadata: { annotations: { 'machinedeployment.clusters.x-k8s.io/revision': n } } })
-    const of = (set: string, deployment: string) =>
+    const inputOfRevisions = (set: string, deployment: string) =>
       input(aMachine(), { machineSet: aMachineSet(revision(set)), machineDeployment: aMachineDeployment(revision(deployment)) })
-    const outdated = applyPatch(aNode(), of('9', '10'))
+    const outdated = applyPatch(aNode(), inputOfRevisions('9', '10'))
     expect(texts(outdated)).toEqual(['node.cluster.x-k8s.io/outdated-revision'])
-    expect(nodePatch(outdated, of('9', '10'))).toBeUndefined()
-    expect(texts(applyPatch(outdated, of('10', '10')))).toEqual([])
+    expect(nodePatch(outdated, inputOfRevisions('9', '10'))).toBeUndefined()
+    expect(texts(applyPatch(outdated, inputOfRevisions('10', '10')))).toEqual([])
   })
 })

@@ -108,10 +108,10 @@ function wantedTaints(node: Node, input: NodePatchInput): { taints: Taint[]; tra
       !removed.has(taintText(taint)) && !sameTaint(taint, NodeUninitializedTaint) && !sameTaint(taint, NodeOutdatedRevisionTaint),
   )
   for (const { key, effect, value } of [...always, ...once]) {
-    const at = taints.findIndex((taint) => sameTaint(taint, { key, effect }))
-    const wanted: Taint = { key, effect, ...(value === undefined ? {} : { value }) }
-    if (at < 0) taints.push(wanted)
-    else if (taints[at]!.value !== value) taints[at] = wanted
+    const index = taints.findIndex((taint) => sameTaint(taint, { key, effect }))
+    const desired: Taint = { key, effect, ...(value === undefined ? {} : { value }) }
+    if (index < 0) taints.push(desired)
+    else if (taints[index]!.value !== value) taints[index] = desired
   }
   if (isOutdated(input)) {
     taints.push(
@@ -133,11 +133,11 @@ function revision(object: KubeObject | undefined): number | undefined {
   return text === undefined || !/^\d+$/.test(text) ? undefined : Number(text)
 }
 
-/** Returns the changes from `current` to `wanted`; `null` removes a key that was copied earlier and is no longer wanted. */
-function changes(current: Texts, wanted: Texts, earlier: readonly string[]): Record<string, string | null> {
+/** Returns the changes from `current` to `desired`; `null` removes a key that was copied earlier and is no longer desired. */
+function changes(current: Texts, desired: Texts, earlier: readonly string[]): Record<string, string | null> {
   const changed: Record<string, string | null> = {}
-  for (const [key, value] of Object.entries(wanted)) if (current[key] !== value) changed[key] = value
-  for (const key of earlier) if (current[key] !== undefined && wanted[key] === undefined) changed[key] = null
+  for (const [key, value] of Object.entries(desired)) if (current[key] !== value) changed[key] = value
+  for (const key of earlier) if (current[key] !== undefined && desired[key] === undefined) changed[key] = null
   return changed
 }
 

@@ -178,9 +178,9 @@ function nodeHealthyCondition(node: Node): NewCondition {
   const { NodeHealthy } = MachineConditions
   const lines: { type: string; message: string; isReported: boolean }[] = []
   let isWrong = false
-  for (const [type, wanted] of Object.entries(healthy)) {
+  for (const [type, healthyStatus] of Object.entries(healthy)) {
     const condition = node.status?.conditions?.find((one) => one.type === type)
-    if (condition?.status === wanted) continue
+    if (condition?.status === healthyStatus) continue
     isWrong ||= condition !== undefined && condition.status !== 'Unknown'
     const message = condition ? condition.message || `Condition is ${condition.status}` : 'Condition not yet reported'
     lines.push({ type, message, isReported: condition !== undefined })

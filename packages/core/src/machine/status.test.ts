@@ -267,14 +267,14 @@ describe('Available', () => {
     ['clock set back by an hour',     60,        '2026-01-01T02:00:00Z', 'True Available',                  'proceed'],
     ['clock set back, no minimum',    undefined, '2026-01-01T02:00:00Z', 'True Available',                  'proceed'],
     ['after the minimum',             60,        '2026-01-01T00:58:00Z', 'True Available',                  'proceed'],
-  ])('%s', (_, minReadySeconds, readySince, expected, wanted) => {
+  ])('%s', (_, minReadySeconds, readySince, expected, expectedOutcome) => {
     const machine = aMachine({
       spec: minReadySeconds === undefined ? {} : { minReadySeconds },
       ...(readySince ? { status: { conditions: [aCondition('Ready', 'True', { lastTransitionTime: readySince })] } } : {}),
     })
     const outcome = reportStatus(aScope({ machine }), { now, health: healthy, gracePeriod: 300_000 })
     expect(conditionText(machine, 'Available')).toBe(expected)
-    expect(outcome.kind === 'requeue' ? `requeue ${outcome.after}` : outcome.kind).toBe(wanted)
+    expect(outcome.kind === 'requeue' ? `requeue ${outcome.after}` : outcome.kind).toBe(expectedOutcome)
   })
 })
 

@@ -86,8 +86,8 @@ export function reportStatus(scope: MachineScope, facts: StatusFacts): Outcome {
 
 /** Parts of the status on which controllers act, or that are recorded only there. */
 export function significant(machine: Machine): unknown {
-  const { conditions: _c, deprecated: _d, phase: _p, lastUpdated: _l, observedGeneration: _o, ...rest } = machine.status ?? {}
-  const { initialization, ...facts } = rest
+  const { conditions: _c, deprecated: _d, phase: _p, lastUpdated: _l, observedGeneration: _o, ...reported } = machine.status ?? {}
+  const { initialization, ...facts } = reported
   return {
     ...facts,
     isProvisioned: initialization?.infrastructureProvisioned,
@@ -118,8 +118,8 @@ function upToDateConditions(scope: MachineScope, now: number): NewCondition[] {
   if (!machineSet || !machineDeployment) return []
   const { UpToDate } = MachineConditions
   const differences = templateDifferences(machineSet.spec.template, machineDeployment.spec.template)
-  const after = Date.parse(machineDeployment.spec.rollout?.after ?? '')
-  if (after <= now && Date.parse(machineSet.metadata.creationTimestamp) < after) {
+  const rolloutAfter = Date.parse(machineDeployment.spec.rollout?.after ?? '')
+  if (rolloutAfter <= now && Date.parse(machineSet.metadata.creationTimestamp) < rolloutAfter) {
     differences.push('MachineDeployment spec.rolloutAfter expired')
   }
   if (differences.length > 0) return [UpToDate.false('NotUpToDate', differences.map((line) => `* ${line}`).join('\n'))]
@@ -189,10 +189,10 @@ function available({ spec, status }: Machine, now: number): { condition: NewCond
   const ready = getCondition({ status }, 'Ready') as Condition
   if (ready.status !== 'True') return { condition: Available.false('NotReady'), outcome: proceed() }
   const since = Date.parse(ready.lastTransitionTime)
-  const left = timeLeft({ since, length: seconds(spec.minReadySeconds ?? 0), now })
-  if (left <= 0) return { condition: Available.true('Available'), outcome: proceed() }
+  const remaining = timeLeft({ since, length: seconds(spec.minReadySeconds ?? 0), now })
+  if (remaining <= 0) return { condition: Available.true('Available'), outcome: proceed() }
   return {
     condition: Available.false('WaitingForMinReadySeconds'),
-    outcome: requeue(left, `the Machine to be Ready for ${spec.minReadySeconds} s`),
+    outcome: requeue(remaining, `the Machine to be Ready for ${spec.minReadySeconds} s`),
   }
 }

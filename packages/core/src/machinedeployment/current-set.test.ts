@@ -44,10 +44,10 @@ describe('the current set', () => {
       'MachineDeployment spec.rollout.after expired',
     ],
   ])('%s', (_, deployment, current, old, reason) => {
-    const found = setsByRole(deployment, sets, now)
-    expect(found.current?.metadata.name).toBe(current)
-    expect(found.old.map(({ metadata }) => metadata.name)).toEqual(old)
-    expect(found.createReason).toBe(reason)
+    const roles = setsByRole(deployment, sets, now)
+    expect(roles.current?.metadata.name).toBe(current)
+    expect(roles.old.map(({ metadata }) => metadata.name)).toEqual(old)
+    expect(roles.createReason).toBe(reason)
   })
 
   test.each([

@@ -16,12 +16,12 @@ export interface SetsByRole {
 export function setsByRole(deployment: MachineDeployment, sets: readonly MachineSet[], now: number): SetsByRole {
   const hasTemplate = (set: MachineSet) => templateDifferences(set.spec.template, deployment.spec.template).length === 0
   const candidates = sets.toSorted((a, b) => (b.spec.replicas ?? 0) - (a.spec.replicas ?? 0) || byAge(a, b)).filter(hasTemplate)
-  const after = Date.parse(deployment.spec.rollout?.after ?? '')
-  const isExpired = after <= now
-  const current = isExpired ? candidates.find((set) => createdAt(set) >= after) : candidates[0]
+  const rolloutAfter = Date.parse(deployment.spec.rollout?.after ?? '')
+  const isExpired = rolloutAfter <= now
+  const current = isExpired ? candidates.find((set) => createdAt(set) >= rolloutAfter) : candidates[0]
   const old = sets.filter((set) => set !== current).toSorted(byAge)
   // Machines of sets that are older than an expired `rollout.after` must be replaced, not updated in place.
-  const eligible = old.filter((set) => !hasTemplate(set) && !(isExpired && createdAt(set) < after))
+  const eligible = old.filter((set) => !hasTemplate(set) && !(isExpired && createdAt(set) < rolloutAfter))
   const reason = current ? '' : createReason(deployment, old, isExpired && candidates.length > 0)
   return { current, old, eligible, createReason: reason }
 }

@@ -74,20 +74,20 @@ function reconcileDeployment(world: World): string {
   const current = existing ?? created!
   if (created) world.sets.push(created)
   const old = world.sets.filter((set) => set !== current)
-  const all = current.machines.filter(({ isPending }) => isPending).map(({ name }) => name)
-  const unseen = all.filter((name) => !current.acknowledged.includes(name))
+  const arrived = current.machines.filter(({ isPending }) => isPending).map(({ name }) => name)
+  const unseen = arrived.filter((name) => !current.acknowledged.includes(name))
   const isUpdating = world.sets.some((set) => set.machines.some((machine) => machine.isUpdating))
   const rollout = rolloutOf(world, current, old, { movable: new Set(), arrived: unseen, isUpdating })
   const movable = new Set(world.isMovable ? moveCandidates(rollout).map(({ name }) => name) : [])
   const plan = planRollingUpdate({ ...rollout, inPlace: { ...rollout.inPlace!, movable } })
   const lines = world.sets.map((set) => {
     const to = plan.find((scale) => scale.set === set.name)?.to ?? set.desired
-    const found = `${set.existing}/${set === created ? to : set.desired}`
-    const counts = set === created || to === set.desired ? found : `${found} -> ${set.existing}/${to}`
+    const currentCounts = `${set.existing}/${set === created ? to : set.desired}`
+    const counts = set === created || to === set.desired ? currentCounts : `${currentCounts} -> ${set.existing}/${to}`
     return { set, to, counts: `${set.name} ${counts}, ${set.available} available, ${set.upToDate} upToDate` }
   })
   for (const { set, to } of lines) set.desired = to
-  current.acknowledged = all
+  current.acknowledged = arrived
   if (movable.size > 0 || !world.keepsMarks) {
     current.receivesFrom = movable
     current.movesTo = undefined
@@ -146,9 +146,9 @@ function reconcileSet(world: World, set: FakeSet): void {
 
 const isOver = ({ sets, template, replicas }: World): boolean =>
   sets.every((set) => {
-    const wanted = set.template === template ? replicas : 0
+    const expectedCount = set.template === template ? replicas : 0
     const counts = [set.desired, set.existing, set.available, set.machines.length]
-    return counts.every((count) => count === wanted)
+    return counts.every((count) => count === expectedCount)
   })
 
 function simulate(world: World): string {
@@ -162,8 +162,8 @@ function simulate(world: World): string {
 }
 
 /** A world in the middle of a rollout, when the spec changes. */
-const duringRollout = (replicas: number, template: string, old: readonly string[], made: number): World =>
-  aWorld(replicas, 3, 1, { template, sets: [aSet('ms1', 'v1', old), aSet('ms2', 'v2', machines(1, 3))], made })
+const duringRollout = (replicas: number, template: string, old: readonly string[], machineCount: number): World =>
+  aWorld(replicas, 3, 1, { template, sets: [aSet('ms1', 'v1', old), aSet('ms2', 'v2', machines(1, 3))], made: machineCount })
 
 describe('a rolling update in place', () => {
   test('updates one by one with maxSurge 1, after creating one Machine', () => {
@@ -379,10 +379,10 @@ test('in-place updates keep the limits, create at most one Machine, and end, in 
         const actor = chance.next().value! % (world.sets.length + 1)
         if (actor === 0) reconcileDeployment(world)
         else reconcileSet(world, world.sets[actor - 1]!)
-        const all = world.sets.flatMap((set) => set.machines)
-        expect(all.length).toBeLessThanOrEqual(replicas + surge)
-        expect(all.filter(({ isUpdating }) => !isUpdating).length).toBeGreaterThanOrEqual(least)
-        expect(new Set(all.map(({ name }) => name)).size).toBe(all.length)
+        const allMachines = world.sets.flatMap((set) => set.machines)
+        expect(allMachines.length).toBeLessThanOrEqual(replicas + surge)
+        expect(allMachines.filter(({ isUpdating }) => !isUpdating).length).toBeGreaterThanOrEqual(least)
+        expect(new Set(allMachines.map(({ name }) => name)).size).toBe(allMachines.length)
         if (isOver(world)) {
           // One Machine is created when none may be unavailable; the surplus one is deleted at the end.
           expect(world.made).toBeLessThanOrEqual(replicas + (surge > 0 ? 1 : 0))
@@ -407,8 +407,8 @@ test('a rollout ends with the desired Machines despite changes by users and exte
         const actor = draw() % (world.sets.length + 1)
         if (actor === 0) reconcileDeployment(world)
         else reconcileSet(world, world.sets[actor - 1]!)
-        const all = world.sets.flatMap((set) => set.machines.map(({ name }) => name))
-        expect(new Set(all).size).toBe(all.length)
+        const machineNames = world.sets.flatMap((set) => set.machines.map(({ name }) => name))
+        expect(new Set(machineNames).size).toBe(machineNames.length)
         if (step < 200) {
           const what = draw()
           if (what < 3) world.replicas = 1 + (draw() % 6)

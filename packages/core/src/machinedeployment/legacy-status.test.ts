@@ -70,13 +70,13 @@ function reported(scope: MachineDeploymentScope): string[] {
   ]
 }
 
-const all = aSet('now', { replicas: 3, ready: 3, available: 3, condition: ready })
+const available = aSet('now', { replicas: 3, ready: 3, available: 3, condition: ready })
 const minimum = (least: number, current: number) =>
   `False/Warning WaitingForAvailableMachines: Minimum availability requires ${least} replicas, current ${current} available`
 
 test.each<[string, MachineDeploymentScope, string[]]>([
   ['sets could not be listed', aScope(undefined), []],
-  ['deleting', aScope([all], { deleting: true }), []],
+  ['deleting', aScope([available], { deleting: true }), []],
   [
     'no set yet',
     aScope([]),
@@ -105,7 +105,7 @@ test.each<[string, MachineDeploymentScope, string[]]>([
     ]),
     ['0 0 0 2', `Ready ${minimum(3, 0)}`, `Available ${minimum(3, 0)}`, 'MachineSetReady False/Warning ScalingUp: Scaling up'],
   ],
-  ['all are available', aScope([all]), ['3 3 3 0', 'Ready True', 'Available True', 'MachineSetReady True']],
+  ['all are available', aScope([available]), ['3 3 3 0', 'Ready True', 'Available True', 'MachineSetReady True']],
   [
     'during a rollout, with enough available replicas',
     aScope(

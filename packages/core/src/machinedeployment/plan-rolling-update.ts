@@ -36,15 +36,15 @@ export function scaleCurrent({ replicas, maxSurge, current, old }: Rollout, plan
 
 function scaleOld({ replicas, maxUnavailable, current, old }: Rollout, plan: ScalePlan): void {
   if (sum(old, desired) === 0) return
-  const all = [current, ...old]
+  const sets = [current, ...old]
   const minAvailable = Math.max(replicas - maxUnavailable, 0)
   // Machines being deleted, from earlier steps or by this plan, may have been available.
-  const deleting = sum(all, (set) => Math.max(set.existing - Math.min(set.desired, plan.target(set)), 0))
+  const deleting = sum(sets, (set) => Math.max(set.existing - Math.min(set.desired, plan.target(set)), 0))
   // New Machines that do not become available slow the rollout down, and stop it before too many are unavailable.
   const unavailableNew = Math.max(current.desired - current.available, 0)
   const budget: Budget = {
-    replicas: Math.max(sum(all, desired) - deleting - minAvailable - unavailableNew, 0),
-    available: sum(all, (set) => set.available),
+    replicas: Math.max(sum(sets, desired) - deleting - minAvailable - unavailableNew, 0),
+    available: sum(sets, (set) => set.available),
     minAvailable,
   }
   for (const set of old) reduce(set, Math.max(plan.target(set) - set.available, 0), budget, plan)

@@ -26,8 +26,8 @@ export interface PausedRollout extends Pick<Rollout, 'replicas' | 'maxSurge'> {
 export function planProportionalScale(rollout: PausedRollout): readonly Scale[] {
   const { replicas, current, old } = rollout
   const plan = new ScalePlan()
-  const all = current ? [...old, current] : old
-  const active = all.filter((set) => set.desired > 0)
+  const sets = current ? [...old, current] : old
+  const active = sets.filter((set) => set.desired > 0)
   const only = active.length === 0 ? (current ?? old.at(-1)) : active.length === 1 ? active[0] : undefined
   if (only) {
     if (only.desired !== replicas) plan.scale(only, replicas, 'it is the only active MachineSet')
@@ -65,6 +65,6 @@ function spreadChange({ replicas, maxSurge, existing }: PausedRollout, active: r
   }
 }
 
-/** Share of a set when all sets together grow from `before` to `now` Machines. */
-const proportion = ({ desired }: ScaledSet, now: number, before: number): number =>
-  before > 0 ? Math.round((desired * now) / before) - desired : 0
+/** Share of a set when all sets together grow from `previousTotal` to `newTotal` Machines. */
+const proportion = ({ desired }: ScaledSet, newTotal: number, previousTotal: number): number =>
+  previousTotal > 0 ? Math.round((desired * newTotal) / previousTotal) - desired : 0

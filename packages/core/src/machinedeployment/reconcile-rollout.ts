@@ -57,8 +57,8 @@ const performStep: MachineDeploymentPhase = async (scope, io) => {
   const { plan, movable, arrived } = await nextStep(name, revision, sets, scope, io)
   const target = (set: string, replicas = 0) => plan.find((scale) => scale.set === set)?.to ?? replicas
   if (sets.current) {
-    const more = target(name, sets.current.spec.replicas) - (sets.current.spec.replicas ?? 0) - arrived.unseen.length
-    const obstacle = more > 0 && (await obstacleToGrow(sets.current, arrived, scope, io))
+    const missingReplicas = target(name, sets.current.spec.replicas) - (sets.current.spec.replicas ?? 0) - arrived.unseen.length
+    const obstacle = missingReplicas > 0 && (await obstacleToGrow(sets.current, arrived, scope, io))
     if (obstacle) return obstacle
   }
   if (plan.length > 0) io.log.info('Scaling MachineSets', { plan: planText(plan) })
@@ -161,12 +161,12 @@ async function update(
   const { events } = io
   const { replicas } = role
   const { namespace, name } = set.metadata
-  const before = set.spec.replicas ?? 0
-  const isScaled = before !== replicas
+  const currentReplicas = set.spec.replicas ?? 0
+  const isScaled = currentReplicas !== replicas
   try {
     const intent = machineSetIntent(machineDeployment, set, role)
     const answer = await applyIntent(io, MachineSet, set, intent, MachineDeploymentManager)
-    const change = `Scaled ${replicas > before ? 'up' : 'down'} MachineSet ${name}: ${before} -> ${replicas}`
+    const change = `Scaled ${replicas > currentReplicas ? 'up' : 'down'} MachineSet ${name}: ${currentReplicas} -> ${replicas}`
     if (isScaled) events.event(machineDeployment, 'Normal', 'SuccessfulScale', change)
     return answer
   } catch (err) {
@@ -254,6 +254,6 @@ async function deleteEmptySets(old: readonly MachineSet[], scope: MachineDeploym
 
 /** Requeues at a future `rollout.after`, which no event reports. */
 function untilRolloutAfter({ spec }: MachineDeployment, now: number): Outcome {
-  const after = Date.parse(spec.rollout?.after ?? '')
-  return after > now ? requeue(after - now, 'spec.rollout.after') : proceed()
+  const rolloutAfter = Date.parse(spec.rollout?.after ?? '')
+  return rolloutAfter > now ? requeue(rolloutAfter - now, 'spec.rollout.after') : proceed()
 }

@@ -169,10 +169,10 @@ test('a rolling update keeps its limits and ends, whichever part is slow', () =>
   const shares = fc.array(fc.nat({ max: 8 }), { minLength: 1, maxLength: 3 })
   fc.assert(
     fc.property(limits, shares, fc.infiniteStream(fc.nat({ max: 3 })), (spec, sizes, chance) => {
-      let left = spec.replicas
+      let remaining = spec.replicas
       const old = sizes.map((size, index) => {
-        const desired = index === sizes.length - 1 ? left : Math.min(size, left)
-        left -= desired
+        const desired = index === sizes.length - 1 ? remaining : Math.min(size, remaining)
+        remaining -= desired
         return aSet(`old${index}`, desired)
       })
       let rollout: Rollout = { ...spec, current: aSet('new', 0), old }
@@ -181,8 +181,8 @@ test('a rolling update keeps its limits and ends, whichever part is slow', () =>
 
       for (let step = 0; step < 2000; step++) {
         rollout = applyPlan(rollout, planRollingUpdate(rollout))
-        const all = () => [rollout.current, ...rollout.old]
-        expect(sum(all(), machinesOf)).toBeLessThanOrEqual(spec.replicas + spec.maxSurge)
+        const allSets = () => [rollout.current, ...rollout.old]
+        expect(sum(allSets(), machinesOf)).toBeLessThanOrEqual(spec.replicas + spec.maxSurge)
         // Some MachineSets act, others lag; deleted Machines may be available ones.
         const act = (set: SetCounts): SetCounts => {
           if (luck() === 0) return set
@@ -192,7 +192,7 @@ test('a rolling update keeps its limits and ends, whichever part is slow', () =>
           return { ...set, existing, available }
         }
         rollout = { ...rollout, current: act(rollout.current), old: rollout.old.map(act) }
-        expect(sum(all(), (set) => set.available)).toBeGreaterThanOrEqual(minAvailable)
+        expect(sum(allSets(), (set) => set.available)).toBeGreaterThanOrEqual(minAvailable)
         if (rollout.current.available === spec.replicas && rollout.old.every((set) => set.existing === 0)) return
       }
       throw new Error('the rollout does not end')

@@ -69,12 +69,12 @@ function createMachineStandIn(delay: number): Controller<Machine> {
     for: Machine,
     watches: [watches(MachineDeployment, (_, cache) => cache.byIndex(allMachines, '').map(keyOf))],
     async reconcile(key, { cache, client, clock, signal }) {
-      const before = cache.peek(Machine, key)
-      if (!before) return proceed()
-      const since = Date.parse(before.metadata.deletionTimestamp ?? before.metadata.creationTimestamp)
+      const cached = cache.peek(Machine, key)
+      if (!cached) return proceed()
+      const since = Date.parse(cached.metadata.deletionTimestamp ?? cached.metadata.creationTimestamp)
       const remainingDelay = since + delay - clock.now()
       if (remainingDelay > 0) return requeue(remainingDelay, 'time')
-      const machine = draft(before)
+      const machine = draft(cached)
       if (isDeleting(machine)) {
         for (const kind of [DevMachine, DevConfig]) await orAbsent(client.delete(kind, key, { signal }))
         removeFinalizer(machine, MachineFinalizer)
@@ -107,7 +107,7 @@ function createMachineStandIn(delay: number): Controller<Machine> {
         ]
         machine.status.conditions = setConditions(machine.status.conditions, conditions, { now: clock.now() })
       }
-      await commitChanges(client, Machine, before, machine, { conditions: ['Ready', 'Available', 'UpToDate'], signal })
+      await commitChanges(client, Machine, cached, machine, { conditions: ['Ready', 'Available', 'UpToDate'], signal })
       return proceed()
     },
   }
@@ -143,7 +143,7 @@ export interface SetsEnvOptions extends Partial<TestEnvOptions> {
 }
 
 export async function setsEnv(options: SetsEnvOptions = {}): Promise<SetsEnv> {
-  const { machineDelay = seconds(10), runtime, between = (same) => same, ...rest } = options
+  const { machineDelay = seconds(10), runtime, between = (same) => same, ...envOptions } = options
   const env = await testEnv({
     kinds: [Cluster, MachineDeployment, MachineSet, Machine, DevMachine, DevMachineTemplate, DevConfig, DevConfigTemplate],
     controllers: [
@@ -151,7 +151,7 @@ export async function setsEnv(options: SetsEnvOptions = {}): Promise<SetsEnv> {
       createMachineDeploymentController(runtime ? { runtime } : {}),
       createMachineStandIn(machineDelay),
     ] as unknown as Controller[],
-    ...rest,
+    ...envOptions,
     between: (transport) => abortable(between(transport)),
   })
   return {

@@ -63,8 +63,8 @@ export function healthOf(target: Target, healthCheck: MachineHealthCheck, cluste
   const messages = [...ofMachine.messages, ...ofNode.messages]
   if (messages.length > 0) return unhealthy(ofMachine.messages.length > 0 ? 'UnhealthyMachine' : ofNode.reason, messages)
 
-  const after = Math.min(ofMachine.after, ofNode.after)
-  if (after !== Infinity) return { kind: 'pending', after }
+  const recheckAfter = Math.min(ofMachine.after, ofNode.after)
+  if (recheckAfter !== Infinity) return { kind: 'pending', after: recheckAfter }
   return healthyWithNode(target)
 }
 
@@ -163,17 +163,17 @@ function conditionProblems(
   find: (type: string) => FoundCondition | undefined,
 ): Problems {
   const messages: string[] = []
-  let after = Infinity
+  let recheckAfter = Infinity
   for (const { type, status, timeoutSeconds } of rules ?? []) {
-    const found = find(type)
-    if (found?.status !== status) continue
-    const deadline = (Date.parse(found.lastTransitionTime ?? '') || 0) + seconds(timeoutSeconds)
+    const condition = find(type)
+    if (condition?.status !== status) continue
+    const deadline = (Date.parse(condition.lastTransitionTime ?? '') || 0) + seconds(timeoutSeconds)
     if (deadline < now) {
-      const state = `reporting status ${status} with reason ${found.reason ?? ''}`
+      const state = `reporting status ${status} with reason ${condition.reason ?? ''}`
       messages.push(`Condition ${type} on ${on} is ${state} for more than ${durationText(seconds(timeoutSeconds))}`)
     } else {
-      after = Math.min(after, Math.min(deadline - now, seconds(timeoutSeconds)) + seconds(1))
+      recheckAfter = Math.min(recheckAfter, Math.min(deadline - now, seconds(timeoutSeconds)) + seconds(1))
     }
   }
-  return { messages, after }
+  return { messages, after: recheckAfter }
 }

@@ -168,9 +168,9 @@ describe('a MachineHealthCheck', () => {
 
   test('writes nothing while nothing changes', async () => {
     await startEnv()
-    const before = env.store.revision
+    const revisionBefore = env.store.revision
     await env.advance(minutes(3))
-    expect(env.store.revision).toBe(before)
+    expect(env.store.revision).toBe(revisionBefore)
   })
 
   test('does nothing while the Cluster is paused', async () => {

@@ -18,7 +18,7 @@ const machines = (expected: number, unhealthy: number, notChecked = 0): MachineT
   healthy: expected - unhealthy - notChecked,
   unhealthy,
 })
-const denied = (rest: string) => `Remediation is not allowed, the number of not started or unhealthy machines ${rest}`
+const denied = (details: string) => `Remediation is not allowed, the number of not started or unhealthy machines ${details}`
 
 // Numbers are those of TestIsAllowedRemediation and TestGetMaxUnhealthy, texts those of machinehealthcheck_controller.go, v1.14.
 test.each<[string, TriggerIf | undefined, MachineTotals, number | string]>([

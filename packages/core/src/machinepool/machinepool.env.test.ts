@@ -240,10 +240,10 @@ describe.each(providers)('a MachinePool whose infrastructure has contract %s', (
 
 /** Runs `act`, and counts how much was written to the management cluster meanwhile. */
 async function countWrites(act: () => Promise<void>): Promise<number> {
-  const before = Number((await env.client.list(MachinePool, {})).metadata.resourceVersion)
+  const revisionBefore = Number((await env.client.list(MachinePool, {})).metadata.resourceVersion)
   await act()
-  const after = Number((await env.client.list(MachinePool, {})).metadata.resourceVersion)
-  return after - before
+  const revisionAfter = Number((await env.client.list(MachinePool, {})).metadata.resourceVersion)
+  return revisionAfter - revisionBefore
 }
 
 describe('a MachinePool', () => {
@@ -462,8 +462,8 @@ describe('a MachinePool', () => {
       })
 
       await env.patch(MachinePool, 'mp', { spec: { template: { metadata: { labels: { team: null, role: 'z' } } } } })
-      const after = (await env.get(Machine, 'a')).metadata.labels
-      expect([after?.['team'], after?.['role']]).toEqual([undefined, 'z'])
+      const labelsAfter = (await env.get(Machine, 'a')).metadata.labels
+      expect([labelsAfter?.['team'], labelsAfter?.['role']]).toEqual([undefined, 'z'])
     })
 
     test('adopts a Machine without controller, but no Machine of another controller', async () => {
@@ -477,8 +477,8 @@ describe('a MachinePool', () => {
       }
       await env.create(Machine, 'mine', { metadata: { labels }, spec })
       const ownerReferences = [{ apiVersion: 'v1', kind: 'Other', name: 'other', uid: 'u', controller: true }]
-      const theirs = { ...spec, infrastructureRef: { ...spec.infrastructureRef, name: 'b' } }
-      await env.create(Machine, 'theirs', { metadata: { labels, ownerReferences }, spec: theirs })
+      const foreignSpec = { ...spec, infrastructureRef: { ...spec.infrastructureRef, name: 'b' } }
+      await env.create(Machine, 'theirs', { metadata: { labels, ownerReferences }, spec: foreignSpec })
       await provisionInfraMachine('a')
       await provisionInfraMachine('b')
       expect(await machineNames()).toEqual(['mine', 'theirs'])

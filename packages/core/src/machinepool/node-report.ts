@@ -36,8 +36,8 @@ export const nodeReferences = ({ nodes }: NodeReport): NodeReference[] =>
   nodes.map(({ metadata }) => ({ apiVersion: 'v1', kind: 'Node', name: metadata.name, uid: metadata.uid }))
 
 function repeatedOf(ids: readonly string[]): string[] {
-  const seen = new Set<string>()
-  return [...new Set(ids.filter((id) => seen.has(id) || !seen.add(id)))]
+  const earlierIDs = new Set<string>()
+  return [...new Set(ids.filter((id) => earlierIDs.has(id) || !earlierIDs.add(id)))]
 }
 
 const readyCondition = (node: Node) => node.status?.conditions?.find(({ type }) => type === 'Ready')

@@ -60,11 +60,11 @@ export async function deleteRetiredNodes(
   workload: WorkloadCluster,
   signal: AbortSignal,
 ): Promise<void> {
-  const kept = new Set(spec.providerIDList)
+  const currentIDs = new Set(spec.providerIDList)
   for (const { name, uid } of status?.nodeRefs ?? []) {
     const node = name === undefined ? undefined : workload.node(name)
     const providerID = node?.spec?.providerID
-    if (!node || !providerID || kept.has(providerID)) continue
+    if (!node || !providerID || currentIDs.has(providerID)) continue
     const preconditions = { uid: uid ?? node.metadata.uid }
     await orAbsent(workload.client.delete(Node, { name: node.metadata.name }, { preconditions, signal }))
   }
@@ -85,13 +85,15 @@ async function markNode(
   }
   const isAnnotated = Object.entries(annotations).every(([key, value]) => metadata.annotations?.[key] === value)
   const taints = spec?.taints ?? []
-  const kept = taints.filter(({ key, effect }) => key !== NodeUninitializedTaint.key || effect !== NodeUninitializedTaint.effect)
-  const isTainted = kept.length < taints.length
+  const remainingTaints = taints.filter(
+    ({ key, effect }) => key !== NodeUninitializedTaint.key || effect !== NodeUninitializedTaint.effect,
+  )
+  const isTainted = remainingTaints.length < taints.length
   if (isAnnotated && !isTainted) return
   // Optimistic lock: several writers change taints.
   const body = {
     metadata: { annotations, ...(isTainted ? { resourceVersion: metadata.resourceVersion } : {}) },
-    ...(isTainted ? { spec: { taints: kept.length > 0 ? kept : null } } : {}),
+    ...(isTainted ? { spec: { taints: remainingTaints.length > 0 ? remainingTaints : null } } : {}),
   }
   await orAbsent(client.patch(Node, { name: metadata.name }, { type: 'merge', body }, { signal }))
 }
@@ -107,6 +109,6 @@ function referencesText({ nodes }: NodeReport): string {
       ({ metadata }) =>
         `{Kind:Node Namespace: Name:${metadata.name} UID:${metadata.uid} APIVersion:v1 ResourceVersion: FieldPath:}`,
     )
-  const more = nodes.length - MaxNodes
-  return `[${texts.join(' ')}${more > 0 ? ` ... (${more} more)` : ''}]`
+  const surplus = nodes.length - MaxNodes
+  return `[${texts.join(' ')}${surplus > 0 ? ` ... (${surplus} more)` : ''}]`
 }

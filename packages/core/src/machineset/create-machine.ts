@@ -34,18 +34,18 @@ export async function createMachine(
   let failureReason: CreationFailure['reason'] = 'BootstrapTemplateCloningFailed'
   const clone = async (template: External): Promise<ContractRef> => {
     const kind = clonedKind(template.kind)
-    const wanted = wantedMetadata(machineSet)
+    const metadata = wantedMetadata(machineSet)
     const intent = fromTemplate(template.object, {
       name,
       namespace: machineSet.metadata.namespace!,
       clusterName: machineSet.spec.clusterName,
-      ...wanted,
+      ...metadata,
       // The Machine becomes the controller once it exists.
       owner: ownerReference(machineSet, MachineSet),
     })
     const object = await applyIntent(io, kind, undefined, intent, MachineSetManager)
     createdObjects.push({ kind, object })
-    await handOverMetadata(io, kind, object, { from: MachineSetManager, to: MetadataManager }, wanted)
+    await handOverMetadata(io, kind, object, { from: MachineSetManager, to: MetadataManager }, metadata)
     return refTo(object)
   }
 

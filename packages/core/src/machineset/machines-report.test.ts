@@ -149,8 +149,8 @@ test.each([
     [aMachine('a', { UpToDate: 'True' }, { metadata: { deletionTimestamp: ago(5) } })],
     10 * 60_000 + 1000,
   ],
-])('the next report %s', (_, machines, after) => {
-  expect(nextReport(machines, now)).toBe(after === undefined ? undefined : now + after)
+])('the next report %s', (_, machines, delay) => {
+  expect(nextReport(machines, now)).toBe(delay === undefined ? undefined : now + delay)
 })
 
 test.each([

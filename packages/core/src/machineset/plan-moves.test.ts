@@ -65,8 +65,8 @@ describe('from an old set', () => {
     ['Machines that are only unhealthy move', [m1, unhealthy], 1, ['unhealthy'], []],
     ['no Machine moves when there is no surplus', [m1, sick], 0, [], []],
   ])('%s', (_, machines, count, move, remove) => {
-    const found = selectMoves(machines, count, 'Oldest', Date.UTC(2026, 0, 3))
+    const selected = selectMoves(machines, count, 'Oldest', Date.UTC(2026, 0, 3))
     const names = (list: readonly Machine[]) => list.map(({ metadata }) => metadata.name)
-    expect([names(found.move), names(found.remove)]).toEqual([move, remove])
+    expect([names(selected.move), names(selected.remove)]).toEqual([move, remove])
   })
 })

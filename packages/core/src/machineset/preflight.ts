@@ -65,11 +65,11 @@ export function preflightProblems({ checks, cluster, machineSet, controlPlane }:
   const problems: string[] = []
 
   if (has('ControlPlaneIsStable')) {
-    const wanted = cluster.spec.topology?.version
+    const desiredVersion = cluster.spec.topology?.version
     const step = cluster.metadata.annotations?.[ClusterTopologyUpgradeStepAnnotation]
     const instability =
-      wanted !== undefined && wanted !== version && step !== version
-        ? `has a pending version upgrade to ${step || wanted}`
+      desiredVersion !== undefined && desiredVersion !== version && step !== version
+        ? `has a pending version upgrade to ${step || desiredVersion}`
         : isProvisioning(object, contract)
           ? 'is provisioning'
           : isUpgrading(object, contract)

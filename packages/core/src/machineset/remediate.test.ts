@@ -3,14 +3,14 @@ import { aMachine } from '@capstan/testing'
 import { expect, test } from 'vitest'
 import { planRemediation } from './remediate.ts'
 
-const at = (minute: number) => `2026-01-01T00:${String(minute).padStart(2, '0')}:00Z`
+const timeOf = (minute: number) => `2026-01-01T00:${String(minute).padStart(2, '0')}:00Z`
 const machine = (name: string, minute: number, annotations: { [name: string]: string } = {}): Machine =>
-  aMachine({ metadata: { name, creationTimestamp: at(minute), annotations } })
+  aMachine({ metadata: { name, creationTimestamp: timeOf(minute), annotations } })
 const marked = { 'cluster.x-k8s.io/remediate-machine': '' }
 const deleting = (name: string, reason: string): Machine =>
   aMachine({
-    metadata: { name, deletionTimestamp: at(1), deletionGracePeriodSeconds: 0 },
-    status: { conditions: [{ type: 'OwnerRemediated', status: 'False', reason, message: '', lastTransitionTime: at(0) }] },
+    metadata: { name, deletionTimestamp: timeOf(1), deletionGracePeriodSeconds: 0 },
+    status: { conditions: [{ type: 'OwnerRemediated', status: 'False', reason, message: '', lastTransitionTime: timeOf(0) }] },
   })
 const plan = (machines: readonly Machine[], requested: readonly Machine[], most: number) => {
   const { now, later } = planRemediation(machines, requested, most)
@@ -19,27 +19,27 @@ const plan = (machines: readonly Machine[], requested: readonly Machine[], most:
 
 // The order is that of Test_sortMachinesToRemediate, v1.14.
 const [old, young, twin, chosen] = [machine('old', 1), machine('young', 5), machine('a-twin', 5), machine('chosen', 0, marked)]
-const all = [old, young, twin, chosen] as readonly Machine[]
+const candidates = [old, young, twin, chosen] as readonly Machine[]
 
 test.each<[string, readonly Machine[], number, string[]]>([
   [
     'all at once without a limit: marked ones first, then the newest, then by name',
-    all,
+    candidates,
     Infinity,
     ['chosen a-twin young old', ''],
   ],
-  ['as many as the limit', all, 2, ['chosen a-twin', 'young old']],
+  ['as many as the limit', candidates, 2, ['chosen a-twin', 'young old']],
   [
     'none while as many Machines as the limit are being remediated',
-    [...all, deleting('gone', 'MachineDeleting')],
+    [...candidates, deleting('gone', 'MachineDeleting')],
     1,
     ['', 'chosen a-twin young old'],
   ],
   [
     'Machines deleted for another reason do not count',
-    [...all, deleting('gone', 'RemediationDeferred')],
+    [...candidates, deleting('gone', 'RemediationDeferred')],
     1,
     ['chosen', 'a-twin young old'],
   ],
-  ['none with a limit of zero', all, 0, ['', 'chosen a-twin young old']],
-])('remediates %s', (_, machines, most, expected) => expect(plan(machines, all, most)).toEqual(expected))
+  ['none with a limit of zero', candidates, 0, ['', 'chosen a-twin young old']],
+])('remediates %s', (_, machines, most, expected) => expect(plan(machines, candidates, most)).toEqual(expected))

@@ -46,10 +46,10 @@ async function syncReferenced(
   const external = await observeExternal(io, ref, machineSet.metadata.namespace!, () => [])
   if (!external || isDeleting(external.object)) return
   const { kind } = external
-  const wanted = wantedMetadata(machineSet)
+  const metadata = wantedMetadata(machineSet)
   // Has no effect unless the process stopped between the creation of the object and the transfer of its metadata.
-  const object = await handOverMetadata(io, kind, external.object, { from: MachineSetManager, to: MetadataManager }, wanted)
+  const object = await handOverMetadata(io, kind, external.object, { from: MachineSetManager, to: MetadataManager }, metadata)
   const { name, namespace } = object.metadata
-  const intent = { metadata: { name, namespace: namespace!, ...wanted } }
+  const intent = { metadata: { name, namespace: namespace!, ...metadata } }
   await applyIntent(io, kind, object, intent, MetadataManager, { ownsEmpty: true })
 }

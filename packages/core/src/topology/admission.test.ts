@@ -66,14 +66,14 @@ const aMachine = (kubeletVersion: string) => ({
 })
 
 function aReader(objects: readonly object[]): Reader {
-  const all = objects as KubeObject[]
+  const storedObjects = objects as KubeObject[]
   return {
     get: async (kind: Kind, { name }: { name: string }) => {
-      const found = all.find((one) => one.kind === kind.kind && one.metadata.name === name)
-      if (!found) throw notFound(kind, name)
-      return found as never
+      const object = storedObjects.find((one) => one.kind === kind.kind && one.metadata.name === name)
+      if (!object) throw notFound(kind, name)
+      return object as never
     },
-    list: async (kind: Kind) => ({ items: all.filter((one) => one.kind === kind.kind) }) as never,
+    list: async (kind: Kind) => ({ items: storedObjects.filter((one) => one.kind === kind.kind) }) as never,
   } as Reader
 }
 

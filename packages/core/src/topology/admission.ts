@@ -110,13 +110,17 @@ function versionErrors({ spec: { topology } }: Cluster, { spec }: ClusterClass):
 function workerErrors({ metadata, spec: { topology } }: Cluster, clusterClass: ClusterClass): FieldError[] {
   const { machineDeployments = [], machinePools = [] } = topology!.workers ?? {}
   const ofDeployments = machineDeployments.flatMap((deployment, index) => {
-    const at = 'spec.topology.workers.machineDeployments'
+    const listPath = 'spec.topology.workers.machineDeployments'
     const deploymentClass = clusterClass.spec.workers?.machineDeployments?.find(
       (candidate) => candidate.class === deployment.class,
     )
     if (!deploymentClass)
       return [
-        invalid(`${at}[${index}].class`, deployment.class, missingClass('MachineDeployment', deployment.class, clusterClass)),
+        invalid(
+          `${listPath}[${index}].class`,
+          deployment.class,
+          missingClass('MachineDeployment', deployment.class, clusterClass),
+        ),
       ]
     const annotations = deploymentClass.metadata?.annotations
     const isAutoscaled = [AutoscalerMinSizeAnnotation, AutoscalerMaxSizeAnnotation].some(
@@ -125,7 +129,7 @@ function workerErrors({ metadata, spec: { topology } }: Cluster, clusterClass: C
     if (deployment.replicas === undefined || !isAutoscaled) return []
     const cluster = `cluster ${JSON.stringify(metadata.name)} in namespace ${JSON.stringify(metadata.namespace)}`
     const why = `if the source class ${JSON.stringify(deployment.class)} of this MachineDeploymentTopology has autoscaler annotations`
-    return [invalid(`${at}[${deployment.name}].replicas`, deployment.replicas, `cannot be set for ${cluster} ${why}`)]
+    return [invalid(`${listPath}[${deployment.name}].replicas`, deployment.replicas, `cannot be set for ${cluster} ${why}`)]
   })
   const ofPools = machinePools.flatMap((pool, index) =>
     clusterClass.spec.workers?.machinePools?.some((candidate) => candidate.class === pool.class)
@@ -143,19 +147,19 @@ function workerErrors({ metadata, spec: { topology } }: Cluster, clusterClass: C
 
 function healthCheckErrors({ spec: { topology } }: Cluster, { spec: classSpec }: ClusterClass): FieldError[] {
   const controlPlane = topology!.controlPlane?.healthCheck
-  const at = 'spec.topology.controlPlane.healthCheck'
+  const fieldPath = 'spec.topology.controlPlane.healthCheck'
   const misplaced = 'can be only set if spec.controlPlane.machineInfrastructure is set in ClusterClass'
   return [
-    ...(isDefined(controlPlane) && !classSpec.controlPlane.machineInfrastructure ? [forbidden(at, misplaced)] : []),
-    ...healthCheckFieldErrors(at, controlPlane),
-    ...undefinedCheckErrors(at, controlPlane, classSpec.controlPlane.healthCheck),
+    ...(isDefined(controlPlane) && !classSpec.controlPlane.machineInfrastructure ? [forbidden(fieldPath, misplaced)] : []),
+    ...healthCheckFieldErrors(fieldPath, controlPlane),
+    ...undefinedCheckErrors(fieldPath, controlPlane, classSpec.controlPlane.healthCheck),
     ...(topology!.workers?.machineDeployments ?? []).flatMap(({ name, class: className, healthCheck }) => {
-      const at = `spec.topology.workers.machineDeployments[${name}].healthCheck`
-      const found = classSpec.workers?.machineDeployments?.find((candidate) => candidate.class === className)
+      const checkPath = `spec.topology.workers.machineDeployments[${name}].healthCheck`
+      const workerClass = classSpec.workers?.machineDeployments?.find((candidate) => candidate.class === className)
       return [
-        ...healthCheckFieldErrors(at, healthCheck),
-        ...intOrPercentErrors(`${at}.remediation.maxInFlight`, healthCheck?.remediation?.maxInFlight),
-        ...(found ? undefinedCheckErrors(at, healthCheck, found.healthCheck) : []),
+        ...healthCheckFieldErrors(checkPath, healthCheck),
+        ...intOrPercentErrors(`${checkPath}.remediation.maxInFlight`, healthCheck?.remediation?.maxInFlight),
+        ...(workerClass ? undefinedCheckErrors(checkPath, healthCheck, workerClass.healthCheck) : []),
       ]
     }),
   ]
@@ -165,13 +169,13 @@ type HealthCheck = Parameters<typeof isDefined>[0] & { readonly enabled?: boolea
 
 /** An enabled health check must be defined. As upstream, the path ends in the field's v1beta1 name. */
 function undefinedCheckErrors(
-  at: string,
+  fieldPath: string,
   healthCheck: HealthCheck | undefined,
   healthCheckOfClass: Parameters<typeof isDefined>[0],
 ): FieldError[] {
   if (!healthCheck?.enabled || isDefined(healthCheck) || isDefined(healthCheckOfClass)) return []
   const why = 'cannot be set to true as healthCheck definition is not available in the Cluster topology or the ClusterClass'
-  return [forbidden(`${at}.enable`, why)]
+  return [forbidden(`${fieldPath}.enable`, why)]
 }
 
 async function changeErrors(cluster: Cluster, clusterClass: ClusterClass | undefined, request: Request): Promise<FieldError[]> {
@@ -195,9 +199,9 @@ async function classChangeErrors(
 ): Promise<FieldError[]> {
   if (equal(classKeyOf(cluster), classKeyOf(old))) return []
   const [from, to] = [classKeyOf(old).name, classKeyOf(cluster).name].map((name) => JSON.stringify(name))
-  let before: ClusterClass
+  let oldClass: ClusterClass
   try {
-    before = await reader.get(ClusterClass, classKeyOf(old))
+    oldClass = await reader.get(ClusterClass, classKeyOf(old))
   } catch (err) {
     const change = `change from class ${from} to class ${to} cannot be validated`
     return [
@@ -207,7 +211,7 @@ async function classChangeErrors(
       ),
     ]
   }
-  return classIncompatibilities(before.spec, clusterClass.spec)
+  return classIncompatibilities(oldClass.spec, clusterClass.spec)
 }
 
 /** Upstream: an upgrade may begin only after the previous one is complete. */
@@ -217,7 +221,7 @@ async function versionChangeErrors(
   clusterClass: ClusterClass,
   request: Request,
 ): Promise<FieldError[]> {
-  const before = old.spec.topology!.version
+  const oldVersion = old.spec.topology!.version
   const { version } = cluster.spec.topology!
   if (cluster.metadata.annotations?.[ClusterTopologyUnsafeUpdateVersionAnnotation] !== undefined) {
     request.warn(
@@ -226,7 +230,7 @@ async function versionChangeErrors(
     return []
   }
   // Validation of the Cluster alone reports an invalid version. Here, as upstream, such a version counts as neither lower nor too high.
-  const [from, to] = [tolerantVersion(before), tolerantVersion(version)]
+  const [from, to] = [tolerantVersion(oldVersion), tolerantVersion(version)]
   if (!from || (to && versionText(from) === versionText(to))) return []
   const rejected = (why: string) => [invalid('spec.topology.version', version, why)]
   if (to) {

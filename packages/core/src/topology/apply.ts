@@ -62,13 +62,14 @@ export async function applyInfrastructureCluster(applier: Applier, desired: Desi
 
 /** Applies the machine template first, as a new object when its spec changed, then the control plane that refers to it. */
 export async function applyControlPlane(applier: Applier, desired: DesiredState, current: CurrentState): Promise<void> {
-  const { controlPlane, controlPlaneMachineTemplate: wanted } = desired
+  const { controlPlane, controlPlaneMachineTemplate: machineTemplate } = desired
   const existing = current.controlPlane?.machineTemplate
-  if (wanted && existing && !sameGroupKind(wanted, existing)) throw kindChangeError(wanted, existing)
+  if (machineTemplate && existing && !sameGroupKind(machineTemplate, existing)) throw kindChangeError(machineTemplate, existing)
 
   const { cluster } = applier
   const template =
-    wanted && (await applyTemplate(applier, wanted, existing, cluster.metadata.name, 'controlPlane.machineInfrastructure'))
+    machineTemplate &&
+    (await applyTemplate(applier, machineTemplate, existing, cluster.metadata.name, 'controlPlane.machineInfrastructure'))
   if (template) writeMachineInfrastructureRef(controlPlane, template.object, current.controlPlane?.object)
   try {
     const versionOf = (object: object) => readField(object, ControlPlaneContract.version, controlPlane.contract)
@@ -107,9 +108,9 @@ export async function applyMachineDeployments(
     await applyMachineDeployment(applier, one, existing)
     if (!existing) await applyHealthCheck(applier, one.healthCheck, undefined)
   }
-  const wanted = new Set(desired.machineDeployments.map((one) => one.topology.name))
+  const desiredNames = new Set(desired.machineDeployments.map((one) => one.topology.name))
   for (const [name, { object, healthCheck }] of current.machineDeployments) {
-    if (wanted.has(name)) continue
+    if (desiredNames.has(name)) continue
     await applyHealthCheck(applier, undefined, healthCheck)
     if (!isDeleting(object)) await remove(applier, MachineDeployment, object)
   }
@@ -129,9 +130,9 @@ export async function applyMachinePools(
     if (existing && isDeleting(existing.object)) continue
     await applyMachinePool(applier, one, existing)
   }
-  const wanted = new Set(desired.machinePools.map((one) => one.topology.name))
+  const desiredNames = new Set(desired.machinePools.map((one) => one.topology.name))
   for (const [name, { object }] of current.machinePools) {
-    if (!wanted.has(name) && !isDeleting(object)) await remove(applier, MachinePool, object)
+    if (!desiredNames.has(name) && !isDeleting(object)) await remove(applier, MachinePool, object)
   }
 }
 
@@ -171,10 +172,10 @@ async function applyMachineDeployment(
   const { cluster } = applier
   const { name } = desired.topology
   const base = `${cluster.metadata.name}-${name}`
-  const made: DesiredObject[] = []
+  const newTemplates: DesiredObject[] = []
   const apply = async (part: 'bootstrap' | 'infrastructure') => {
     const template = await applyTemplate(applier, desired[part], current?.[part], base, 'machineDeployments', name, part)
-    if (template.isNew) made.push(template.object)
+    if (template.isNew) newTemplates.push(template.object)
     return refToDesired(template.object)
   }
   try {
@@ -184,7 +185,7 @@ async function applyMachineDeployment(
     await applyObject(applier, asDesiredObject(MachineDeployment, desired.object), current, versionOfWorkers)
   } catch (err) {
     // Unless the request was rejected, the MachineDeployment may exist and need them.
-    for (const template of wasRejected(err) ? made : []) await deleteUnused(applier, template)
+    for (const template of wasRejected(err) ? newTemplates : []) await deleteUnused(applier, template)
     throw err
   }
 }
@@ -377,5 +378,5 @@ function creationFailure({ kind, group }: Kind, err: Error): string {
 }
 
 /** Formats ` with version change from v1 to v2`. */
-const versionChange = (before: string | undefined, after: string | undefined): string =>
-  before === undefined || after === undefined || before === after ? '' : ` with version change from ${before} to ${after}`
+const versionChange = (from: string | undefined, to: string | undefined): string =>
+  from === undefined || to === undefined || from === to ? '' : ` with version change from ${from} to ${to}`

@@ -51,14 +51,14 @@ export class NotReadyYet extends Error {
 /** Returns the class of a managed Cluster, once the class controller has observed its current generation. */
 export async function observeClass(cluster: Cluster, { cache }: Pick<ReconcileContext, 'cache'>): Promise<ClusterClass> {
   const key = classKeyOf(cluster)
-  const found = cache.peek(ClusterClass, key)
-  if (!found)
+  const clusterClass = cache.peek(ClusterClass, key)
+  if (!clusterClass)
     throw new NotReadyYet(
       `failed to retrieve ClusterClass ${keyText(key)}: ClusterClass.cluster.x-k8s.io "${key.name}" not found`,
     )
-  const problem = classProblem(found)
+  const problem = classProblem(clusterClass)
   if (problem !== undefined) throw new NotReadyYet(`ClusterClass is not successfully reconciled: ${problem}`)
-  return found
+  return clusterClass
 }
 
 /** Returns why a class cannot be used yet. Pure. */
@@ -131,16 +131,16 @@ export async function observeBlueprint(
 
 /** Returns the worker class of a topology entry. */
 export function blueprintOf({ machineDeployments, class: clusterClass }: Blueprint, name: string): MachineDeploymentBlueprint {
-  const found = machineDeployments.get(name)
-  if (!found) throw new Error(missingClass('MachineDeployment', name, clusterClass))
-  return found
+  const blueprint = machineDeployments.get(name)
+  if (!blueprint) throw new Error(missingClass('MachineDeployment', name, clusterClass))
+  return blueprint
 }
 
 /** Returns the MachinePool class of a topology entry. */
 export function poolBlueprintOf({ machinePools, class: clusterClass }: Blueprint, name: string): MachinePoolBlueprint {
-  const found = machinePools.get(name)
-  if (!found) throw new Error(missingClass('MachinePool', name, clusterClass))
-  return found
+  const blueprint = machinePools.get(name)
+  if (!blueprint) throw new Error(missingClass('MachinePool', name, clusterClass))
+  return blueprint
 }
 
 export const missingClass = (
@@ -152,12 +152,12 @@ export const missingClass = (
 async function observeTemplate(ref: TemplateRef, namespace: string, context: ReconcileContext): Promise<External> {
   const { cache, client, signal } = context
   await context.watch(CustomResourceDefinition, () => [])
-  const found = await externalKindOf(cache, ref)
-  await context.watch(found.kind, concernedClusters)
+  const external = await externalKindOf(cache, ref)
+  await context.watch(external.kind, concernedClusters)
   const key = { namespace, name: ref.name }
-  const object = cache.peek(found.kind, key) ?? (await orAbsent(client.get(found.kind, key, { signal })))
-  if (object) return { ...found, object }
-  throw new NotReadyYet(cannotRetrieve(found.kind, key))
+  const object = cache.peek(external.kind, key) ?? (await orAbsent(client.get(external.kind, key, { signal })))
+  if (object) return { ...external, object }
+  throw new NotReadyYet(cannotRetrieve(external.kind, key))
 }
 
 /** Error text for a referenced object that does not exist. Upstream: getReference and external.Get both add where they failed. */

@@ -78,17 +78,17 @@ interface Labelled {
 }
 
 function builtinMetadata({ labels, annotations = {} }: Labelled): JsonObject | undefined {
-  const kept = Object.fromEntries(Object.entries(annotations).filter(([name]) => !hiddenAnnotations.includes(name)))
+  const visibleAnnotations = Object.fromEntries(Object.entries(annotations).filter(([name]) => !hiddenAnnotations.includes(name)))
   const metadata = withoutUndefined({
     labels: labels && Object.keys(labels).length > 0 ? { ...labels } : undefined,
-    annotations: Object.keys(kept).length > 0 ? kept : undefined,
+    annotations: Object.keys(visibleAnnotations).length > 0 ? visibleAnnotations : undefined,
   })
   return Object.keys(metadata).length === 0 ? undefined : metadata
 }
 
 /** Drops members without a value, so that templates can test for them. */
 function withoutUndefined(members: { readonly [name: string]: Json | readonly string[] | undefined }): JsonObject {
-  const kept: JsonObject = {}
-  for (const [name, value] of Object.entries(members)) if (value !== undefined) kept[name] = value as Json
-  return kept
+  const defined: JsonObject = {}
+  for (const [name, value] of Object.entries(members)) if (value !== undefined) defined[name] = value as Json
+  return defined
 }

@@ -105,20 +105,20 @@ async function observeControlPlane(cluster: Cluster, { controlPlane }: Blueprint
 
 async function observeMachineDeployments(cluster: Cluster, blueprint: Blueprint, context: ReconcileContext) {
   const label = ClusterTopologyMachineDeploymentNameLabel
-  const found = new Map<string, CurrentMachineDeployment>()
+  const machineDeployments = new Map<string, CurrentMachineDeployment>()
   for (const [name, object] of await ownedByTopology(MachineDeployment, label, cluster, context)) {
-    found.set(name, await observeMachineDeployment(object, name, cluster, blueprint, context))
+    machineDeployments.set(name, await observeMachineDeployment(object, name, cluster, blueprint, context))
   }
-  return found
+  return machineDeployments
 }
 
 async function observeMachinePools(cluster: Cluster, blueprint: Blueprint, context: ReconcileContext) {
   const label = ClusterTopologyMachinePoolNameLabel
-  const found = new Map<string, CurrentMachinePool>()
+  const machinePools = new Map<string, CurrentMachinePool>()
   for (const [name, object] of await ownedByTopology(MachinePool, label, cluster, context)) {
-    found.set(name, await observeMachinePool(object, name, cluster, blueprint, context))
+    machinePools.set(name, await observeMachinePool(object, name, cluster, blueprint, context))
   }
-  return found
+  return machinePools
 }
 
 /** Returns the topology's workers of one kind by their name in the topology. */
@@ -131,18 +131,18 @@ async function ownedByTopology<T extends KubeObject>(
   const { name, namespace } = cluster.metadata
   const selector = `${ClusterNameLabel}=${name},${ClusterTopologyOwnedLabel}=`
   const { items } = await context.cache.list(kind, { namespace: namespace!, labelSelector: selector })
-  const found = new Map<string, T>()
+  const objects = new Map<string, T>()
   for (const object of items) {
     const topologyName = object.metadata.labels?.[label]
     if (!topologyName) throw new Error(`failed to find label ${label} in ${kind.kind} ${keyText(keyOf(object))}`)
-    const other = found.get(topologyName)
+    const other = objects.get(topologyName)
     if (other) {
       const where = `label ${label}: ${topologyName}`
       throw new Error(`duplicate ${kind.kind} ${keyText(keyOf(object))} found for ${where} (beside ${other.metadata.name})`)
     }
-    found.set(topologyName, object)
+    objects.set(topologyName, object)
   }
-  return found
+  return objects
 }
 
 async function observeMachinePool(

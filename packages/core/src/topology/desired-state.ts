@@ -141,8 +141,8 @@ export function removeEmptyEndpoints({ infrastructureCluster, controlPlane }: De
   for (const { object, contract } of [infrastructureCluster, controlPlane]) {
     const endpoint = readField(object, InfraClusterContract.controlPlaneEndpoint, contract)
     if (!endpoint) continue
-    const { host, port, ...rest } = endpoint
-    const set = { ...rest, ...(host ? { host } : {}), ...(port ? { port } : {}) }
+    const { host, port, ...otherFields } = endpoint
+    const set = { ...otherFields, ...(host ? { host } : {}), ...(port ? { port } : {}) }
     if (Object.keys(set).length > 0) writeField(object, InfraClusterContract.controlPlaneEndpoint, contract, set)
     else removeField(object, InfraClusterContract.controlPlaneEndpoint, contract)
   }
@@ -235,9 +235,10 @@ export function writeMachineInfrastructureRef(
     return
   }
   // The version in an old reference has no meaning, and changing it would be a needless write.
-  const before = current && readField(current, ControlPlaneContract.machineInfrastructureRef, contract)
-  const same = before && 'apiVersion' in before && before.kind === kind && contractRefOf(before).apiGroup === group
-  const apiVersion = same ? before.apiVersion : apiVersionOf(template.kind)
+  const currentRef = current && readField(current, ControlPlaneContract.machineInfrastructureRef, contract)
+  const same =
+    currentRef && 'apiVersion' in currentRef && currentRef.kind === kind && contractRefOf(currentRef).apiGroup === group
+  const apiVersion = same ? currentRef.apiVersion : apiVersionOf(template.kind)
   writeField(object, ControlPlaneContract.machineInfrastructureRef, contract, { apiVersion, kind, name, namespace })
 }
 

@@ -82,18 +82,18 @@ describe('the difference that applying would make', () => {
       ),
       'spec',
     ],
-  ] as const)('%s', (_, wanted, now, expected) => {
-    expect(difference(wanted, now)).toBe(expected)
+  ] as const)('%s', (_, desiredObject, now, expected) => {
+    expect(difference(desiredObject, now)).toBe(expected)
   })
 })
 
 test('server-side changes of an applied object count as applied, until another manager takes over a field', () => {
   const applied = new AppliedObjects()
   const rewritten = current({ version: 'v1.34.0' }, owned({ 'f:version': {} }))
-  const wanted = desired({ version: '1.34.0' })
-  expect(difference(wanted, rewritten)).toBe('spec')
-  applied.remember(wanted, rewritten)
-  expect(applied.isCurrent(wanted, rewritten)).toBe(true)
+  const desiredObject = desired({ version: '1.34.0' })
+  expect(difference(desiredObject, rewritten)).toBe('spec')
+  applied.remember(desiredObject, rewritten)
+  expect(applied.isCurrent(desiredObject, rewritten)).toBe(true)
   expect(applied.isCurrent(desired({ version: '1.35.0' }), rewritten)).toBe(false)
-  expect(applied.isCurrent(wanted, current({ version: 'v9' }, owned({})))).toBe(false)
+  expect(applied.isCurrent(desiredObject, current({ version: 'v9' }, owned({})))).toBe(false)
 })

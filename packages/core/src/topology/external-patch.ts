@@ -119,11 +119,11 @@ export function copyPatchedParts(
 ): { document: UnknownObject; ignored: string[] } {
   const metadata: Record<string, unknown> = isRecord(patched.metadata) ? patched.metadata : {}
   const { labels, annotations } = metadata
-  const changed = (before: object, after: object, patchable: readonly string[], at: string): string[] =>
+  const changed = (before: object, after: object, patchable: readonly string[], prefix: string): string[] =>
     [...new Set([...Object.keys(before), ...Object.keys(after)])]
       .filter((name) => !equal((before as Record<string, unknown>)[name], (after as Record<string, unknown>)[name]))
       .filter((name) => !patchable.includes(name) || (after as Record<string, unknown>)[name] === undefined)
-      .map((name) => `${at}${name}`)
+      .map((name) => `${prefix}${name}`)
   return {
     document: {
       ...document,

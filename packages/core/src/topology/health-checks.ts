@@ -99,8 +99,8 @@ function healthCheck(
 
 /** Returns the MachineHealthCheck of a control plane object or MachineDeployment, if the topology created one. */
 export function observeHealthCheck({ metadata }: KubeObject, { cache }: ReconcileContext): MachineHealthCheck | undefined {
-  const found = cache.peek(MachineHealthCheck, { namespace: metadata.namespace!, name: metadata.name })
-  return found?.metadata.labels?.[ClusterTopologyOwnedLabel] === undefined ? undefined : found
+  const existing = cache.peek(MachineHealthCheck, { namespace: metadata.namespace!, name: metadata.name })
+  return existing?.metadata.labels?.[ClusterTopologyOwnedLabel] === undefined ? undefined : existing
 }
 
 /** Creates, updates or deletes a MachineHealthCheck. It is independent of versions, so it need not wait for an upgrade. */
@@ -120,11 +120,11 @@ export async function applyHealthCheck(
     record(current, 'TopologyDelete', 'Deleted')
     return
   }
-  const wanted = desired as unknown as Parameters<typeof difference>[0]
-  if (current && (difference(wanted, current) === 'none' || applied.isCurrent(wanted, current))) return
+  const intent = desired as unknown as Parameters<typeof difference>[0]
+  if (current && (difference(intent, current) === 'none' || applied.isCurrent(intent, current))) return
   const kind: Kind<MachineHealthCheck> = MachineHealthCheck
   const answer = await client.apply(kind, desired, { fieldManager: TopologyManager, force: true, signal })
-  applied.remember(wanted, answer)
+  applied.remember(intent, answer)
   if (!current) record(answer, 'TopologyCreate', 'Created')
   else if (answer.metadata.resourceVersion !== current.metadata.resourceVersion) record(answer, 'TopologyUpdate', 'Updated')
 }

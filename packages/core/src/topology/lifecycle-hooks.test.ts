@@ -133,11 +133,11 @@ describe('a blocking response', () => {
     const clock = new VirtualClock()
     const { client, state } = aRuntime([{ retryAfterSeconds: 600, message: 'wait' }])
     const hooks = new LifecycleHooks(client, clock)
-    const calls = async (cluster: Cluster, of = hooks) => {
-      of.handleRetryRequest(cluster)
-      const before = state.calls
-      await of.call(BeforeClusterCreate, cluster, {}, context)
-      return state.calls - before
+    const calls = async (cluster: Cluster, lifecycleHooks = hooks) => {
+      lifecycleHooks.handleRetryRequest(cluster)
+      const callsBefore = state.calls
+      await lifecycleHooks.call(BeforeClusterCreate, cluster, {}, context)
+      return state.calls - callsBefore
     }
     const requested = (text: string) => aCluster({ 'runtime.capstan.dev/retry-hooks': text })
     expect(await calls(aCluster())).toBe(1)
@@ -224,9 +224,9 @@ describe('a blocking response', () => {
     const start = clock.now()
     const callTimes: number[] = []
     while (clock.now() - start < minutes(5)) {
-      const before = state.calls
+      const callsBefore = state.calls
       await hooks.call(BeforeClusterCreate, aCluster({ seen: String(state.calls) }), {}, context)
-      if (state.calls > before) callTimes.push((clock.now() - start) / 1000)
+      if (state.calls > callsBefore) callTimes.push((clock.now() - start) / 1000)
       clock.step(clock.now() + 100)
     }
     expect(callTimes).toEqual([0, 0.1, 1.1, 3.1, 7.1, 15.1, 31.1, 63.1, 127.1, 255.1])
@@ -257,14 +257,14 @@ describe('a blocking response', () => {
 
   test('is requested again when an extension changes while the handlers are determined', async () => {
     const { client, changed } = aRuntime([{}])
-    const found = Promise.withResolvers<readonly string[]>()
-    const hooks = new LifecycleHooks({ ...client, handlersFor: () => found.promise }, new VirtualClock())
+    const lookup = Promise.withResolvers<readonly string[]>()
+    const hooks = new LifecycleHooks({ ...client, handlersFor: () => lookup.promise }, new VirtualClock())
     const enqueued: string[] = []
     hooks.whenExtensionsChange(({ name }) => enqueued.push(name))
     const call = hooks.call(BeforeClusterCreate, aCluster(), {}, context)
     changed('ext')
     expect(enqueued).toEqual(['demo'])
-    found.reject(new HookFailed('not-ready', 'never discovered', { extensionConfig: 'ext' }))
+    lookup.reject(new HookFailed('not-ready', 'never discovered', { extensionConfig: 'ext' }))
     expect(await call).toMatchObject({ kind: 'failed', extensionConfig: 'ext' })
     changed('ext')
     expect(enqueued, 'the second change does not queue the Cluster again').toEqual(['demo'])

@@ -179,15 +179,15 @@ export class LifecycleHooks {
     const state = this.#stateOf(cluster)
     // Set before the handlers are determined, because an extension may change meanwhile.
     state.handlersUnknown = true
-    const found = await this.#runtime.handlersFor(hook, cluster).catch((error: unknown) => ({ error }))
-    if ('error' in found) {
-      const { error } = found
+    const lookup = await this.#runtime.handlersFor(hook, cluster).catch((error: unknown) => ({ error }))
+    if ('error' in lookup) {
+      const { error } = lookup
       if (signal.aborted) throw error
       const { extensionConfig } = error instanceof HookFailed ? error : {}
       if (extensionConfig === undefined) throw error
       return { kind: 'failed', hook: name, message: messageOf(error), handlers: [], extensionConfig, error, called: false }
     }
-    const handlers = found
+    const handlers = lookup
     state.handlersUnknown = false
     if (handlers.length === 0) {
       state.answers.delete(name)

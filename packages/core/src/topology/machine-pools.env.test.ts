@@ -182,9 +182,9 @@ test('infrastructure and bootstrap config of a pool are changed in place; a pool
   const { infrastructureRef } = (await poolOf('mp0')).spec.template.spec
   await setPools([{ class: 'worker', name: 'mp0', replicas: 2, variables: { overrides: [{ name: 'nodeDelay', value: '5s' }] } }])
   await env.advance(minutes(1))
-  const after = await poolOf('mp0')
-  expect(after.spec.template.spec.infrastructureRef).toEqual(infrastructureRef)
-  expect(after.status).toMatchObject({ phase: 'Running', replicas: 2 })
+  const updatedPool = await poolOf('mp0')
+  expect(updatedPool.spec.template.spec.infrastructureRef).toEqual(infrastructureRef)
+  expect(updatedPool.status).toMatchObject({ phase: 'Running', replicas: 2 })
   const infrastructure = await env.client.get(LocalMachinePool, key(infrastructureRef.name))
   expect(infrastructure.spec?.template?.simulated?.nodeDelay).toBe('5s')
 

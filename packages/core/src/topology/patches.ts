@@ -100,8 +100,8 @@ function copyBack({ role, desired, unpatched, document, contract, isTemplate }: 
   const restorers = role.kind === 'controlPlane' ? coreFieldRestorers(object) : []
   if (metadata) setMetadata(object.metadata, metadata)
   if (spec) object['spec'] = draft(spec)
-  const before = { spec: readField(unpatched, Template.spec, contract) ?? {} }
-  const changed = restorers.flatMap((restore) => restore(before) ?? [])
+  const unpatchedSpec = { spec: readField(unpatched, Template.spec, contract) ?? {} }
+  const changed = restorers.flatMap((restore) => restore(unpatchedSpec) ?? [])
   if (changed.length === 0) return []
   const objectText = `${desired.kind.kind} ${object.metadata.name}`
   return [`patches of ${objectText} do not change ${changed.join(', ')}: core sets these fields`]
@@ -131,11 +131,11 @@ function coreFieldRestorers(object: DesiredObject['object']): ((before: object) 
   return ContractVersions.flatMap((contract) =>
     coreFields.map((field) => {
       const value = readField(object, field, contract)
-      return (before) => {
+      return (unpatched) => {
         if (value === undefined) return undefined
         const patched = readField(object, field, contract)
         writeField(object, field, contract, value)
-        return equal(patched, readField(before, field, contract)) || equal(patched, value) ? undefined : field.paths[contract]
+        return equal(patched, readField(unpatched, field, contract)) || equal(patched, value) ? undefined : field.paths[contract]
       }
     }),
   )

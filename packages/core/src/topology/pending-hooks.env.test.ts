@@ -29,16 +29,16 @@ test('pending hooks are a sorted list; the annotation is removed with the last o
   const { io, cluster } = await aCluster()
   const marked = await changeCluster(io, cluster, { add: ['B', 'A'] })
   expect(marked.metadata.annotations?.[PendingHooks]).toBe('A,B')
-  const left = await changeCluster(io, marked, { remove: ['A', 'B'] })
-  expect(left.metadata.annotations?.[PendingHooks]).toBeUndefined()
-  expect(clusterPatch(left, { remove: ['A'] })).toBeUndefined()
+  const unmarked = await changeCluster(io, marked, { remove: ['A', 'B'] })
+  expect(unmarked.metadata.annotations?.[PendingHooks]).toBeUndefined()
+  expect(clusterPatch(unmarked, { remove: ['A'] })).toBeUndefined()
 })
 
 test('a pending hook that was removed meanwhile is not restored from a stale copy', async () => {
   const { io, cluster: old } = await aCluster('A,B')
   await changeCluster(io, old, { remove: ['A'] })
-  const after = await changeCluster(io, old, { remove: ['B'], add: ['C'] })
-  expect([...pendingHooks(after)]).toEqual(['C'])
+  const changed = await changeCluster(io, old, { remove: ['B'], add: ['C'] })
+  expect([...pendingHooks(changed)]).toEqual(['C'])
 })
 
 test('a pending hook is removed with one request although another writer has changed the Cluster', async () => {
@@ -47,10 +47,10 @@ test('a pending hook is removed with one request although another writer has cha
   const sent: string[] = []
   const { transport } = io.client
   const client = createClient({ ...transport, send: (request, more) => (sent.push(request.verb), transport.send(request, more)) })
-  const after = await changeCluster({ ...io, client }, old, { remove: ['A'] })
+  const changed = await changeCluster({ ...io, client }, old, { remove: ['A'] })
   expect(sent).toEqual(['patch'])
-  expect(after.metadata).toMatchObject({ labels: { team: 'a' } })
-  expect(after.metadata.annotations?.[PendingHooks]).toBeUndefined()
+  expect(changed.metadata).toMatchObject({ labels: { team: 'a' } })
+  expect(changed.metadata.annotations?.[PendingHooks]).toBeUndefined()
 })
 
 test('a Cluster that was recreated under the same name keeps its pending hooks', async () => {

@@ -32,8 +32,8 @@ export function clusterPatch(cluster: Cluster, change: ClusterChange): ClusterPa
   return { metadata, ...(spec && { spec }) }
 }
 
-function changedEntries<V>(current: object = {}, wanted: Readonly<Record<string, V>> = {}): Record<string, V> | undefined {
-  const different = Object.entries(wanted).filter(
+function changedEntries<V>(current: object = {}, desired: Readonly<Record<string, V>> = {}): Record<string, V> | undefined {
+  const different = Object.entries(desired).filter(
     ([name, value]) => !equal((current as Record<string, unknown>)[name] ?? null, value),
   )
   return different.length === 0 ? undefined : Object.fromEntries(different)

@@ -15,7 +15,7 @@ const aCluster = (more: { spec?: object; metadata?: object } = {}): Cluster =>
   }) as unknown as Cluster
 
 const conditionTextOf = (report: Partial<TopologyReport>): string => {
-  const given = {
+  const fullReport = {
     cluster: aCluster(),
     paused: false,
     error: undefined,
@@ -24,7 +24,7 @@ const conditionTextOf = (report: Partial<TopologyReport>): string => {
     upgrade: undefined,
     ...report,
   }
-  const { status, reason, message } = topologyReconciledCondition(given)
+  const { status, reason, message } = topologyReconciledCondition(fullReport)
   return `${status} ${reason}${message === '' ? '' : `: ${message}`}`
 }
 const blocking = [{ hook: 'BeforeClusterDelete', message: 'backup', retryAfter: 1 }]

@@ -64,10 +64,10 @@ function aRuntime() {
   const trace: string[] = []
   const handlers = new Map<string, (request: Record<string, unknown>) => Answer>()
   const respond = (hook: Hook, request: object) => {
-    const given = request as Record<string, unknown>
-    const versions = versionFields.map((name) => given[name] as string | undefined)
+    const fields = request as Record<string, unknown>
+    const versions = versionFields.map((name) => fields[name] as string | undefined)
     trace.push([hook.name, ...versions.filter(Boolean)].join(' '))
-    const answer = handlers.get(hook.name)?.(given) ?? {}
+    const answer = handlers.get(hook.name)?.(fields) ?? {}
     return { apiVersion: 'v1', kind: `${hook.name}Response`, status: 'Success', ...answer } as never
   }
   const client: RuntimeClient = {
@@ -82,8 +82,8 @@ function aRuntime() {
     },
     call: async (hook, _for, _handler, request) => respond(hook, request),
   }
-  const all = (...names: string[]) => names.forEach((name) => handlers.set(name, () => ({})))
-  return { client, trace, on: handlers.set.bind(handlers), all }
+  const proceedAll = (...names: string[]) => names.forEach((name) => handlers.set(name, () => ({})))
+  return { client, trace, on: handlers.set.bind(handlers), proceedAll }
 }
 
 const SixHooks = [
@@ -147,8 +147,8 @@ async function aWorld({ runtime = aRuntime(), ...options }: WorldOptions = {}) {
       await env.settle()
     },
     async reconciled() {
-      const found = getCondition((await client.get(Cluster, key('demo'))) as never, 'TopologyReconciled')
-      return found && `${found.status} ${found.reason}${found.message ? `: ${found.message}` : ''}`
+      const condition = getCondition((await client.get(Cluster, key('demo'))) as never, 'TopologyReconciled')
+      return condition && `${condition.status} ${condition.reason}${condition.message ? `: ${condition.message}` : ''}`
     },
     names: async (kind: Kind) => (await client.list(kind, { namespace: 'default' })).items.map(({ metadata }) => metadata.name),
   }
@@ -376,7 +376,7 @@ describe('creation', () => {
 
   test('AfterControlPlaneInitialized is called once', async () => {
     const world = await aWorld()
-    world.runtime.all('AfterControlPlaneInitialized')
+    world.runtime.proceedAll('AfterControlPlaneInitialized')
     await createClass(world)
     await createCluster(world)
     expect(world.runtime.trace).toEqual([])
@@ -388,7 +388,7 @@ describe('creation', () => {
 
   test('AfterControlPlaneInitialized is called once, even when its pending hook cannot be removed at once', async () => {
     const runtime = aRuntime()
-    runtime.all('AfterControlPlaneInitialized')
+    runtime.proceedAll('AfterControlPlaneInitialized')
     let failures = 0
     const between = (transport: Transport): Transport => ({
       watch: (request, signal) => transport.watch(request, signal),
@@ -537,8 +537,8 @@ test('MachineHealthChecks are created, updated and deleted as the class and the 
   await createCluster(world)
   await becomeReady(world)
   const [name] = await world.names(MachineDeployment as never)
-  const found = await world.client.get(MachineHealthCheck, { namespace: 'default', name: name! })
-  expect(found).toMatchObject({
+  const createdCheck = await world.client.get(MachineHealthCheck, { namespace: 'default', name: name! })
+  expect(createdCheck).toMatchObject({
     metadata: {
       labels: { 'topology.cluster.x-k8s.io/owned': '', 'cluster.x-k8s.io/cluster-name': 'demo' },
       ownerReferences: [{ kind: 'Cluster', name: 'demo' }],
@@ -592,9 +592,11 @@ describe('an upgrade', () => {
     await createClass(world)
     await createCluster(world)
     await becomeReady(world)
-    const [before, between, after] = ['BeforeClusterUpgrade', 'AfterControlPlaneUpgrade', 'AfterClusterUpgrade'].map((name) =>
-      hook(world, name),
-    )
+    const [beforeUpgrade, afterControlPlane, afterUpgrade] = [
+      'BeforeClusterUpgrade',
+      'AfterControlPlaneUpgrade',
+      'AfterClusterUpgrade',
+    ].map((name) => hook(world, name))
     const version = async () => [
       ((await world.only(DevControlPlane))['spec'] as { version: string }).version,
       ((await world.only(MachineDeployment as never)) as unknown as MachineDeployment).spec.template.spec.version,
@@ -613,7 +615,7 @@ describe('an upgrade', () => {
     expect(await version()).toEqual(['v1.34.0', 'v1.34.0'])
     expect((await world.cluster()).status?.controlPlane?.upgradePlan).toEqual([{ version: 'v1.35.0' }])
 
-    before!.blocks = false
+    beforeUpgrade!.blocks = false
     await world.advance(seconds(6))
     expect(await version()).toEqual(['v1.35.0', 'v1.34.0'])
     expect((await world.cluster()).metadata.annotations).toMatchObject({
@@ -628,7 +630,7 @@ describe('an upgrade', () => {
     await world.reportControlPlane('v1.35.0')
     expect(await version()).toEqual(['v1.35.0', 'v1.34.0'])
     expect(await world.reconciled()).toMatch('blocking upgrade: AfterControlPlaneUpgrade: AfterControlPlaneUpgrade is not done')
-    between!.blocks = false
+    afterControlPlane!.blocks = false
     await world.advance(seconds(6))
     expect(await version()).toEqual(['v1.35.0', 'v1.35.0'])
 
@@ -638,7 +640,7 @@ describe('an upgrade', () => {
     await expect(world.patch(Cluster, 'demo', { spec: { topology: { version: 'v1.36.0' } } })).rejects.toThrow(
       'version cannot be changed when the "AfterClusterUpgrade" hook is still blocking',
     )
-    after!.blocks = false
+    afterUpgrade!.blocks = false
     await world.advance(seconds(6))
     expect(await world.reconciled()).toBe('True ReconcileSucceeded')
     expect((await world.cluster()).metadata.annotations ?? {}).toEqual({})
@@ -659,10 +661,10 @@ describe('an upgrade', () => {
         annotations['runtime.cluster.x-k8s.io/pending-hooks'],
       ]
     }
-    const before = hook(world, 'BeforeControlPlaneUpgrade')
+    const beforeUpgrade = hook(world, 'BeforeControlPlaneUpgrade')
     await world.patch(Cluster, 'demo', { spec: { topology: { version: 'v1.35.0' } } })
     expect(await step()).toEqual(['v1.34.0', 'AfterClusterUpgrade'])
-    before.blocks = false
+    beforeUpgrade.blocks = false
     await world.advance(seconds(6))
     expect((await step())[0]).toBe('v1.35.0')
   })
@@ -678,7 +680,7 @@ describe('an upgrade', () => {
       await createClass(world)
       await createCluster(world)
       await becomeReady(world)
-      world.runtime.all(...SixHooks)
+      world.runtime.proceedAll(...SixHooks)
       const state = hook(world, name)
       const setVersion = (version: string, annotations: object = {}) =>
         world.patch(Cluster, 'demo', { metadata: { annotations }, spec: { topology: { version } } })
@@ -768,7 +770,7 @@ describe('an upgrade', () => {
         pending.push(`${name}: ${annotations?.['runtime.cluster.x-k8s.io/pending-hooks']}`)
         return {}
       })
-    world.runtime.all('BeforeClusterUpgrade')
+    world.runtime.proceedAll('BeforeClusterUpgrade')
     await world.patch(Cluster, 'demo', { spec: { topology: { version: 'v1.35.0' } } })
     await world.reportControlPlane('v1.35.0')
     await world.advance(seconds(10))
@@ -782,7 +784,7 @@ describe('an upgrade', () => {
 
   test('over several minors has the versions of the class as steps, and one step for workers', async () => {
     const world = await aWorld()
-    world.runtime.all(...SixHooks)
+    world.runtime.proceedAll(...SixHooks)
     await createClass(world, { ...classSpec, kubernetesVersions: ['v1.34.0', 'v1.35.1', 'v1.36.2'] })
     await createCluster(world)
     await becomeReady(world)
@@ -811,7 +813,7 @@ describe('an upgrade', () => {
 
   test('has the steps that an extension plans, with four hooks around each step', async () => {
     const world = await aWorld()
-    world.runtime.all(...SixHooks, 'BeforeControlPlaneUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade')
+    world.runtime.proceedAll(...SixHooks, 'BeforeControlPlaneUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade')
     const steps = (...versions: string[]) => versions.map((version) => ({ version }))
     world.runtime.on('GenerateUpgradePlan', (request) => {
       const from = request['fromControlPlaneKubernetesVersion']
@@ -901,11 +903,11 @@ describe('changes', () => {
     await createClass(world)
     await createCluster(world)
     await becomeReady(world)
-    const before = await world.names(DevMachineTemplate)
+    const namesBefore = await world.names(DevMachineTemplate)
     await world.patch(Cluster, 'demo', { spec: { topology: { variables: [{ name: 'size', value: 'xl' }] } } })
 
-    const after = await world.names(DevMachineTemplate)
-    expect(after.filter((name) => !before.includes(name))).toHaveLength(2)
+    const namesAfter = await world.names(DevMachineTemplate)
+    expect(namesAfter.filter((name) => !namesBefore.includes(name))).toHaveLength(2)
     const { items } = await world.client.list(Event, { namespace: 'default' })
     const events = items.map(({ reason, message }) => `${reason} ${message}`.replaceAll(/demo[a-z0-9-]*/g, 'demo'))
     expect(events).toContain(
@@ -916,7 +918,7 @@ describe('changes', () => {
     const controlPlane = await world.only(DevControlPlane)
     const ref = (controlPlane['spec'] as { machineTemplate: { spec: { infrastructureRef: { name: string } } } }).machineTemplate
       .spec.infrastructureRef
-    expect(before).not.toContain(ref.name)
+    expect(namesBefore).not.toContain(ref.name)
     const template = (await world.client.get(DevMachineTemplate, { namespace: 'default', name: ref.name })) as UnknownObject
     expect(template['spec']).toEqual({ template: { spec: { disk: 1, size: 'xl' } } })
     const { revision } = world.store
@@ -942,11 +944,11 @@ describe('changes', () => {
     await createCluster(world)
     await becomeReady(world)
     const since = async () => getCondition((await world.cluster()) as never, 'TopologyReconciled')?.lastTransitionTime
-    const before = await since()
+    const timeBefore = await since()
     await world.advance(minutes(1))
     await world.patch(ClusterClass, 'quick', { spec: { controlPlane: { metadata: { labels: { tier: 'gold' } } } } })
     expect((await world.only(DevControlPlane)).metadata.labels).toMatchObject({ tier: 'gold' })
-    expect(await since()).toBe(before)
+    expect(await since()).toBe(timeBefore)
   })
 
   test('reports a broken class on its Clusters', async () => {
@@ -966,10 +968,10 @@ describe('changes', () => {
     await createClass(world)
     await createCluster(world)
     await becomeReady(world)
-    const before = await world.names(DevMachineTemplate)
+    const namesBefore = await world.names(DevMachineTemplate)
     await world.patch(DevMachineTemplate, 'quick', { metadata: { labels: { shelf: '2' } } })
     await world.patch(Cluster, 'demo', { spec: { topology: { controlPlane: { metadata: { labels: { tier: 'gold' } } } } } })
-    expect(await world.names(DevMachineTemplate)).toEqual(before)
+    expect(await world.names(DevMachineTemplate)).toEqual(namesBefore)
     const labels = (await world.client.list(DevMachineTemplate)).items.map(({ metadata }) => metadata.labels?.['shelf'])
     expect(labels).toEqual(['2', '2', '2'])
     expect((await world.only(DevControlPlane)).metadata.labels).toMatchObject({ tier: 'gold' })
@@ -1032,14 +1034,14 @@ test('deletion waits for BeforeClusterDelete', async () => {
 /** Allows this many writes, then fails all requests, as for a killed process. */
 function stopAfter(writes: number) {
   const state = { stopped: false, wasStopped: false }
-  let left = writes
+  let remainingWrites = writes
   const between = (transport: Transport): Transport => ({
     ...transport,
     watch: (request, signal) => transport.watch(request, signal),
     close: () => transport.close(),
     async send(request, signal) {
       const isWrite = !['get', 'list'].includes(request.verb) && request.plural !== 'events' && request.options?.dryRun !== true
-      if (isWrite && left-- <= 0 && !state.wasStopped) state.stopped = state.wasStopped = true
+      if (isWrite && remainingWrites-- <= 0 && !state.wasStopped) state.stopped = state.wasStopped = true
       if (state.stopped) throw new Error('stopped')
       return transport.send(request, signal)
     },
@@ -1115,26 +1117,26 @@ describe('a stale copy of the Cluster', () => {
     const stale = await world.cluster()
     expect(metadata.uid).toBe(stale.metadata.uid)
     await reconcileWith(world, stale)
-    const before = await Promise.all(
+    const namesBefore = await Promise.all(
       [DevCluster, DevControlPlane, MachineDeployment as Kind, DevMachineTemplate].map((kind) => world.names(kind)),
     )
     await reconcileWith(world, stale)
-    const after = await Promise.all(
+    const namesAfter = await Promise.all(
       [DevCluster, DevControlPlane, MachineDeployment as Kind, DevMachineTemplate].map((kind) => world.names(kind)),
     )
-    expect(before.map((names) => names.length)).toEqual([1, 1, 1, 3])
-    expect(after).toEqual(before)
+    expect(namesBefore.map((names) => names.length)).toEqual([1, 1, 1, 3])
+    expect(namesAfter).toEqual(namesBefore)
   })
 
   test('from before its pending hook was removed: AfterControlPlaneInitialized is not called again', async () => {
     const world = await aWorld()
-    world.runtime.all('AfterControlPlaneInitialized')
+    world.runtime.proceedAll('AfterControlPlaneInitialized')
     await createClass(world)
     await createCluster(world)
     await world.reportControlPlane('v1.34.0')
-    const { status, ...rest } = await world.cluster()
+    const { status, ...cluster } = await world.cluster()
     await becomeReady(world)
-    const initialized = { ...rest, status: { ...status, conditions: (await world.cluster()).status!.conditions! } }
+    const initialized = { ...cluster, status: { ...status, conditions: (await world.cluster()).status!.conditions! } }
     expect(initialized.metadata.annotations).toMatchObject({
       'runtime.cluster.x-k8s.io/pending-hooks': 'AfterControlPlaneInitialized',
     })
@@ -1152,10 +1154,10 @@ describe('a stop between any two writes leads to the same result', () => {
   /** Parts that would not be deleted with the Cluster. MachineDeployments get their owner from their own controller. */
   const unownedParts = async (world: World) => {
     const { metadata } = await world.cluster().catch(() => ({ metadata: { uid: '' } }))
-    const all = await Promise.all(
+    const lists = await Promise.all(
       kinds.filter((kind) => kind.kind !== 'MachineDeployment').map((kind) => world.client.list(kind)),
     )
-    return all
+    return lists
       .flatMap(({ items }) => items)
       .filter((one) => one.metadata.labels?.['topology.cluster.x-k8s.io/owned'] !== undefined)
       .filter((one) => !one.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid))
@@ -1165,7 +1167,7 @@ describe('a stop between any two writes leads to the same result', () => {
   /** Creates, starts, resizes and upgrades a cluster; continues in a second process when the first was stopped. */
   async function runLifecycle(writes: number) {
     const [store, clock, runtime] = [memoryStore(), new VirtualClock(), aRuntime()]
-    runtime.all(...SixHooks)
+    runtime.proceedAll(...SixHooks)
     const { state, between } = stopAfter(writes)
     const unowned: string[] = []
     // Work of the stopped process never completes.
@@ -1193,7 +1195,7 @@ describe('a stop between any two writes leads to the same result', () => {
     await world.reportControlPlane('v1.35.0')
     await proceed()
     await world.advance(minutes(1))
-    const found = {
+    const result = {
       inventory: await inventory(world),
       reconciled: await world.reconciled(),
       trace: runtime.trace,
@@ -1201,7 +1203,7 @@ describe('a stop between any two writes leads to the same result', () => {
       wasStopped: state.wasStopped,
     }
     for (const close of closers.splice(0).reverse()) await close()
-    return found
+    return result
   }
 
   test('no object is created twice, and no hook is skipped', async () => {
@@ -1211,14 +1213,14 @@ describe('a stop between any two writes leads to the same result', () => {
     expect(undisturbed.trace.map((line) => line.split(' ')[0])).toEqual(hooks)
 
     for (let writes = 0; ; writes++) {
-      const { reconciled, trace, inventory: found, unowned, wasStopped } = await runLifecycle(writes)
+      const { reconciled, trace, inventory: finalInventory, unowned, wasStopped } = await runLifecycle(writes)
       if (!wasStopped) break
-      const at = `stopped after ${writes} writes`
-      expect(`${at}: ${reconciled}`).toBe(`${at}: True ReconcileSucceeded`)
-      expect([at, new Set(trace.map((line) => line.split(' ')[0]))]).toEqual([at, new Set(hooks)])
-      expect([at, ...found]).toEqual([at, ...undisturbed.inventory])
+      const stop = `stopped after ${writes} writes`
+      expect(`${stop}: ${reconciled}`).toBe(`${stop}: True ReconcileSucceeded`)
+      expect([stop, new Set(trace.map((line) => line.split(' ')[0]))]).toEqual([stop, new Set(hooks)])
+      expect([stop, ...finalInventory]).toEqual([stop, ...undisturbed.inventory])
       // Otherwise a template that nothing refers to yet would outlive its Cluster.
-      expect([at, ...unowned]).toEqual([at])
+      expect([stop, ...unowned]).toEqual([stop])
     }
   })
 })
@@ -1373,10 +1375,10 @@ describe('patches of extensions', () => {
 
   test('a topology that an extension rejects is not applied', async () => {
     const world = await aWorld()
-    const seen: Request[] = []
+    const requests: Request[] = []
     let accepts = false
     world.runtime.on('ValidateTopology', (request) => {
-      seen.push(structuredClone(request) as unknown as Request)
+      requests.push(structuredClone(request) as unknown as Request)
       if (!accepts) throw new Error('failed to call extension handler "check.ext": got failure response with message: no disks')
       return {}
     })
@@ -1390,8 +1392,8 @@ describe('patches of extensions', () => {
     )
     expect(await world.names(DevCluster)).toEqual([])
     // Validation follows all patches, and its templates have no names.
-    expect(seen[0]!.items[4]!.object.spec.template.spec).toEqual({ disk: 1, size: 'm' })
-    expect(seen[0]!.items[0]!.uid).toBeUndefined()
+    expect(requests[0]!.items[4]!.object.spec.template.spec).toEqual({ disk: 1, size: 'm' })
+    expect(requests[0]!.items[0]!.uid).toBeUndefined()
     accepts = true
     await world.advance(minutes(1))
     expect(await world.names(DevCluster)).toHaveLength(1)

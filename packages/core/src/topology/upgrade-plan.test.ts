@@ -62,8 +62,8 @@ describe('a plan of an extension', () => {
   test.each([
     ['without workers is completed', { controlPlane: steps, workers: [] }, ['v1.35.0', 'v1.36.0']],
     ['with workers is used unchanged', { controlPlane: steps, workers: ['v1.34.1', 'v1.36.0'] }, ['v1.34.1', 'v1.36.0']],
-  ])('%s', (_, given, workers) =>
-    expect(upgradePlan({ ...from, extensionPlan: given })).toEqual({ controlPlane: steps, workers }),
+  ])('%s', (_, extensionPlan, workers) =>
+    expect(upgradePlan({ ...from, extensionPlan: extensionPlan })).toEqual({ controlPlane: steps, workers }),
   )
 
   test.each([
@@ -93,8 +93,8 @@ describe('a plan of an extension', () => {
       'invalid ControlPlane upgrade plan: control plane upgrade plan must end with version v1.36.0, ends with v1.35.0 instead',
     ],
     ['contains an invalid version', { controlPlane: ['next'] }, 'failed to parse version next: it is not a semantic version'],
-  ])('is rejected when it %s', (_, given, message) =>
-    expect(() => upgradePlan({ ...from, extensionPlan: { controlPlane: steps, workers: [], ...given } })).toThrow(message),
+  ])('is rejected when it %s', (_, planFields, message) =>
+    expect(() => upgradePlan({ ...from, extensionPlan: { controlPlane: steps, workers: [], ...planFields } })).toThrow(message),
   )
 
   test('is rejected when it has steps for workers, but there are none', () =>

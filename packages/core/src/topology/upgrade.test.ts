@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { UpgradeFacts, WorkerTopology } from './upgrade.ts'
 import { controlPlaneVersion, upgradeIsOver, workerVersions } from './upgrade.ts'
 
-const at = (version: string, more: Partial<NonNullable<UpgradeFacts['controlPlane']>> = {}) => ({
+const controlPlaneAt = (version: string, more: Partial<NonNullable<UpgradeFacts['controlPlane']>> = {}) => ({
   version,
   provisioning: false,
   upgrading: false,
@@ -12,7 +12,7 @@ const at = (version: string, more: Partial<NonNullable<UpgradeFacts['controlPlan
 const facts = (more: Partial<UpgradeFacts> = {}): UpgradeFacts => ({
   desired: 'v1.34.1',
   plan: { controlPlane: ['v1.34.1'], workers: ['v1.34.1'] },
-  controlPlane: at('v1.33.2'),
+  controlPlane: controlPlaneAt('v1.33.2'),
   lowestWorker: 'v1.33.2',
   anyWorkerUpgrading: false,
   pending: new Set(),
@@ -20,7 +20,7 @@ const facts = (more: Partial<UpgradeFacts> = {}): UpgradeFacts => ({
   answers: new Map(),
   ...more,
 })
-const done = { controlPlane: [], workers: ['v1.34.1'] }
+const planWithoutSteps = { controlPlane: [], workers: ['v1.34.1'] }
 const started = new Set(['AfterClusterUpgrade', 'AfterControlPlaneUpgrade'])
 
 const clusterAllowed = new Map([['BeforeClusterUpgrade', 'go']])
@@ -31,12 +31,12 @@ describe('the control plane version', () => {
     ['a new control plane gets the version of the topology', { controlPlane: undefined }, 'v1.34.1 stable'],
     [
       'one that is provisioning keeps its version',
-      { controlPlane: at('v1.33.2', { provisioning: true }) },
+      { controlPlane: controlPlaneAt('v1.33.2', { provisioning: true }) },
       'v1.33.2 provisioning',
     ],
     [
       'one that is upgrading keeps its version',
-      { controlPlane: at('v1.34.1', { upgrading: true }), pending: started },
+      { controlPlane: controlPlaneAt('v1.34.1', { upgrading: true }), pending: started },
       'v1.34.1 upgrading',
     ],
     ['an upgrade begins with BeforeClusterUpgrade', {}, 'call BeforeClusterUpgrade'],
@@ -61,15 +61,15 @@ describe('the control plane version', () => {
     ],
     [
       'calls AfterControlPlaneUpgrade after a step',
-      { pending: started, step: 'v1.34.1', controlPlane: at('v1.34.1'), plan: done },
+      { pending: started, step: 'v1.34.1', controlPlane: controlPlaneAt('v1.34.1'), plan: planWithoutSteps },
       'call AfterControlPlaneUpgrade',
     ],
     [
       'calls BeforeWorkersUpgrade after AfterControlPlaneUpgrade',
       {
         pending: new Set(['AfterClusterUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade']),
-        controlPlane: at('v1.34.1'),
-        plan: done,
+        controlPlane: controlPlaneAt('v1.34.1'),
+        plan: planWithoutSteps,
       },
       'call BeforeWorkersUpgrade',
     ],
@@ -77,8 +77,8 @@ describe('the control plane version', () => {
       'is stable while BeforeWorkersUpgrade blocks the workers',
       {
         pending: new Set(['AfterClusterUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade']),
-        controlPlane: at('v1.34.1'),
-        plan: done,
+        controlPlane: controlPlaneAt('v1.34.1'),
+        plan: planWithoutSteps,
         answers: new Map([['BeforeWorkersUpgrade', 'blocked']]),
       },
       'v1.34.1 stable',
@@ -87,7 +87,7 @@ describe('the control plane version', () => {
       'calls no AfterWorkersUpgrade while workers are upgrading',
       {
         pending: new Set(['AfterClusterUpgrade', 'AfterWorkersUpgrade']),
-        controlPlane: at('v1.34.1'),
+        controlPlane: controlPlaneAt('v1.34.1'),
         plan: { controlPlane: [], workers: [] },
         anyWorkerUpgrading: true,
       },
@@ -97,14 +97,14 @@ describe('the control plane version', () => {
       'calls AfterWorkersUpgrade when the workers are upgraded',
       {
         pending: new Set(['AfterClusterUpgrade', 'AfterWorkersUpgrade']),
-        controlPlane: at('v1.34.1'),
+        controlPlane: controlPlaneAt('v1.34.1'),
         plan: { controlPlane: [], workers: [] },
       },
       'call AfterWorkersUpgrade',
     ],
     [
       'calls a pending AfterControlPlaneUpgrade without a recorded step',
-      { pending: started, controlPlane: at('v1.34.1'), plan: done },
+      { pending: started, controlPlane: controlPlaneAt('v1.34.1'), plan: planWithoutSteps },
       'call AfterControlPlaneUpgrade',
     ],
     [
@@ -118,7 +118,7 @@ describe('the control plane version', () => {
     ],
     [
       'an upgraded control plane is stable',
-      { controlPlane: at('v1.34.1'), plan: { controlPlane: [], workers: [] } },
+      { controlPlane: controlPlaneAt('v1.34.1'), plan: { controlPlane: [], workers: [] } },
       'v1.34.1 stable',
     ],
   ] as [string, Partial<UpgradeFacts>, string][])('%s', (_, more, expected) => {
@@ -139,10 +139,15 @@ const worker = (name: string, more: Partial<WorkerTopology> = {}): WorkerTopolog
 
 /** Formats `a:v1.34.1 taking, b:…` for workers with the given control plane. */
 function versionsText(more: Partial<UpgradeFacts>, workers: WorkerTopology[], concurrency = 1): string {
-  const given = facts({ controlPlane: at('v1.34.1'), plan: done, pending: new Set(['AfterClusterUpgrade']), ...more })
-  const decision = controlPlaneVersion(given)
+  const upgradeFacts = facts({
+    controlPlane: controlPlaneAt('v1.34.1'),
+    plan: planWithoutSteps,
+    pending: new Set(['AfterClusterUpgrade']),
+    ...more,
+  })
+  const decision = controlPlaneVersion(upgradeFacts)
   if (decision.kind === 'call') throw new Error(`${decision.hook} must be called first`)
-  return workerVersions(given, decision, workers, { concurrency })
+  return workerVersions(upgradeFacts, decision, workers, { concurrency })
     .map(({ name, version, state }) => `${name}:${version} ${state}`)
     .join(', ')
 }
@@ -184,17 +189,19 @@ describe('worker versions', () => {
     )
   })
   test('workers wait while the control plane upgrades', () => {
-    expect(versionsText({ controlPlane: at('v1.34.1', { upgrading: true }) }, [worker('a')])).toBe('a:v1.33.2 pending')
+    expect(versionsText({ controlPlane: controlPlaneAt('v1.34.1', { upgrading: true }) }, [worker('a')])).toBe(
+      'a:v1.33.2 pending',
+    )
   })
 })
 
 test('an upgrade is complete when no part is pending, deferred or upgrading', () => {
-  const given = facts({ controlPlane: at('v1.34.1'), plan: { controlPlane: [], workers: [] } })
-  const decision = controlPlaneVersion(given)
+  const upgradeFacts = facts({ controlPlane: controlPlaneAt('v1.34.1'), plan: { controlPlane: [], workers: [] } })
+  const decision = controlPlaneVersion(upgradeFacts)
   if (decision.kind === 'call') throw new Error('unexpected')
   const settled = { name: 'a', version: 'v1.34.1', state: 'settled', upgrading: false } as const
-  expect(upgradeIsOver(given, decision, [settled])).toBe(true)
-  expect(upgradeIsOver(given, decision, [{ ...settled, upgrading: true }])).toBe(false)
-  expect(upgradeIsOver(given, decision, [{ ...settled, state: 'deferred' }])).toBe(false)
-  expect(upgradeIsOver({ ...given, pending: started }, decision, [settled])).toBe(false)
+  expect(upgradeIsOver(upgradeFacts, decision, [settled])).toBe(true)
+  expect(upgradeIsOver(upgradeFacts, decision, [{ ...settled, upgrading: true }])).toBe(false)
+  expect(upgradeIsOver(upgradeFacts, decision, [{ ...settled, state: 'deferred' }])).toBe(false)
+  expect(upgradeIsOver({ ...upgradeFacts, pending: started }, decision, [settled])).toBe(false)
 })

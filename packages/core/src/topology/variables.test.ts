@@ -95,7 +95,7 @@ describe('errors have the texts of upstream', () => {
   })
 
   describe('rules in CEL', () => {
-    const rules = (type: string, ...all: object[]) => ({ type, 'x-kubernetes-validations': all })
+    const rules = (type: string, ...validations: object[]) => ({ type, 'x-kubernetes-validations': validations })
     const ruled = {
       grows: rules('integer', { rule: 'self >= oldSelf', message: 'may not shrink' }),
       small: rules('integer', { rule: 'self < 10', messageExpression: "'too big: ' + string(self)" }),

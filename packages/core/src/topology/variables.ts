@@ -40,18 +40,18 @@ export function defaultAndValidateVariables(cluster: Cluster, clusterClass: Clus
   const global = applyDefaults(topology.variables ?? [], definitions, `${path}.variables`, { createMissing: true })
   appendAll(defaulting, global.errors)
   if (global.errors.length === 0 && global.values.length > 0) topology.variables = global.values
-  const before = old?.spec.topology
+  const oldTopology = old?.spec.topology
   const overridden = [
-    { part: topology.controlPlane, at: `${path}.controlPlane.variables.overrides`, before: before?.controlPlane },
+    { part: topology.controlPlane, at: `${path}.controlPlane.variables.overrides`, before: oldTopology?.controlPlane },
     ...(topology.workers?.machineDeployments ?? []).map((part) => ({
       part,
       at: `${path}.workers.machineDeployments[${part.name}].variables.overrides`,
-      before: before?.workers?.machineDeployments?.find(({ name }) => name === part.name),
+      before: oldTopology?.workers?.machineDeployments?.find(({ name }) => name === part.name),
     })),
     ...(topology.workers?.machinePools ?? []).map((part) => ({
       part,
       at: `${path}.workers.machinePools[${part.name}].variables.overrides`,
-      before: before?.workers?.machinePools?.find(({ name }) => name === part.name),
+      before: oldTopology?.workers?.machinePools?.find(({ name }) => name === part.name),
     })),
   ]
   for (const { part, at } of overridden) {
@@ -64,7 +64,7 @@ export function defaultAndValidateVariables(cluster: Cluster, clusterClass: Clus
   return [
     ...defaulting,
     ...missingErrors(topology.variables ?? [], definitions, `${path}.variables`),
-    ...listErrors(topology.variables, before?.variables, definitions, `${path}.variables`),
+    ...listErrors(topology.variables, oldTopology?.variables, definitions, `${path}.variables`),
     ...overridden.flatMap(({ part, before, at }) =>
       listErrors(part?.variables?.overrides, before?.variables?.overrides, definitions, at),
     ),
@@ -73,14 +73,14 @@ export function defaultAndValidateVariables(cluster: Cluster, clusterClass: Clus
 
 const listErrors = (
   values: readonly ClusterVariable[] = [],
-  before: readonly ClusterVariable[] = [],
+  oldValues: readonly ClusterVariable[] = [],
   definitions: Definitions,
   path: string,
 ): FieldError[] =>
   values.flatMap((variable) =>
     valueErrors(
       variable,
-      before.find(({ name }) => name === variable.name),
+      oldValues.find(({ name }) => name === variable.name),
       definitions,
       path,
     ),
@@ -126,27 +126,27 @@ function valueErrors(
   definitions: Definitions,
   path: string,
 ): FieldError[] {
-  const at = `${path}[${name}]`
+  const valuePath = `${path}[${name}]`
   const definition = definitions.get(name)
   // Defaulting has reported it.
   if (!definition) return []
   const schema = schemaOf(definition)
   const errors = schema.validateSchema({ value })
-  if (errors.length > 0) return errors.map((error) => withPathOfVariable(error, at, value))
+  if (errors.length > 0) return errors.map((error) => withPathOfVariable(error, valuePath, value))
   const broken = schema.validateRules({ value }, old && { value: old.value }, { ratcheting: false })
-  if (broken.length > 0) return broken.map((error) => ruleErrorOfVariable(error, at, value))
+  if (broken.length > 0) return broken.map((error) => ruleErrorOfVariable(error, valuePath, value))
   const unknown = schema.prune({ value: draft(value) }).map((field) => field.replace(/^value\.?/, ''))
   if (unknown.length === 0) return []
   const fields = `${JSON.stringify(unknown.join(','))} field(s) are not specified in the variable schema of variable ${JSON.stringify(name)}`
-  return [invalid(at, stableText(value), `failed validation: ${fields}`)]
+  return [invalid(valuePath, stableText(value), `failed validation: ${fields}`)]
 }
 
 const notDefined = ({ name, value }: ClusterVariable, path: string): FieldError =>
   invalid(`${path}[${name}]`, writeJSON(value), 'variable is not defined')
 
 /** Upstream shows the whole value as JSON with sorted members, whichever part is invalid, without its path. */
-function withPathOfVariable({ type, field, text }: FieldError, at: string, value: unknown): FieldError {
-  const where = `${at}.${field}`
+function withPathOfVariable({ type, field, text }: FieldError, valuePath: string, value: unknown): FieldError {
+  const where = `${valuePath}.${field}`
   const detail = /(?:^|: )value(?:\.([^ ]*))? in body (.*)$/s.exec(text)
   if (detail) {
     const [, below, problem] = detail
@@ -158,8 +158,8 @@ function withPathOfVariable({ type, field, text }: FieldError, at: string, value
 }
 
 /** Shows the whole value as well, unless the rule's reason omits values. */
-function ruleErrorOfVariable({ type, field, text, detail }: RuleError, at: string, value: unknown): FieldError {
-  const where = `${at}.${field}`
+function ruleErrorOfVariable({ type, field, text, detail }: RuleError, valuePath: string, value: unknown): FieldError {
+  const where = `${valuePath}.${field}`
   const whole = stableText(value)
   if (type === 'FieldValueDuplicate') return duplicate(where, whole)
   return type === 'FieldValueInvalid' ? invalid(where, whole, detail) : { type, field: where, text }

@@ -68,8 +68,8 @@ describe('the response', () => {
     request.desired.infrastructureMachine['spec'] = { size: 'big' }
     delete request.current.bootstrapConfig
     request.desired.bootstrapConfig!['spec'] = { files: ['a'] }
-    const all = { infrastructureMachine: ['*'], bootstrapConfig: ['*'] }
-    expect(decoded(await callHook(extensionOf(all), CanUpdateMachine, request))).toEqual({})
+    const allFields = { infrastructureMachine: ['*'], bootstrapConfig: ['*'] }
+    expect(decoded(await callHook(extensionOf(allFields), CanUpdateMachine, request))).toEqual({})
   })
 
   const disks = [

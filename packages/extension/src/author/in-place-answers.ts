@@ -54,7 +54,7 @@ export function inPlaceUpdates({ format = 'JSONPatch', ...fields }: InPlaceField
     bootstrapConfig: (fields.bootstrapConfig ?? []).map(compilePattern),
   }
   const patches = (parts: readonly Part[], log: Logger) => {
-    const found = parts.flatMap(({ machinePart, from, to, spec, patch }): [string, EncodedPatch][] => {
+    const patchesByPart = parts.flatMap(({ machinePart, from, to, spec, patch }): [string, EncodedPatch][] => {
       const covered = changesOf({ from, to, spec }).filter((change) => patterns[machinePart].some((covers) => covers(change)))
       try {
         const edited = covered.length === 0 ? undefined : patchBetween(from!, withChanges(from!, spec, covered), format)
@@ -65,7 +65,7 @@ export function inPlaceUpdates({ format = 'JSONPatch', ...fields }: InPlaceField
         return []
       }
     })
-    return proceedWith(Object.fromEntries(found))
+    return proceedWith(Object.fromEntries(patchesByPart))
   }
   return {
     canUpdateMachine: ({ request, log }) => patches(partsOf(request), log),
@@ -141,9 +141,9 @@ function differences(current: unknown, desired: unknown, tokens: readonly Token[
   if (equal(current, desired)) return []
   const isNew = current === undefined && isRecord(desired) && Object.keys(desired).length > 0
   if ((isNew || isRecord(current)) && isRecord(desired)) {
-    const before: Record<string, unknown> = isRecord(current) ? current : {}
-    const names = [...new Set([...Object.keys(before), ...Object.keys(desired)])].sort()
-    return names.flatMap((name) => differences(getMember(before, name), getMember(desired, name), [...tokens, name]))
+    const currentFields: Record<string, unknown> = isRecord(current) ? current : {}
+    const names = [...new Set([...Object.keys(currentFields), ...Object.keys(desired)])].sort()
+    return names.flatMap((name) => differences(getMember(currentFields, name), getMember(desired, name), [...tokens, name]))
   }
   if (Array.isArray(current) && Array.isArray(desired) && current.length === desired.length) {
     return current.flatMap((item, index) => differences(item, desired[index], [...tokens, index]))
@@ -185,10 +185,10 @@ const pathText = (tokens: readonly Token[]): string =>
 /** Returns a function that matches changes at or below the path of the pattern, if its condition accepts them. */
 function compilePattern(pattern: FieldPattern): (change: Difference) => boolean {
   const { path, when } = typeof pattern === 'string' ? { path: pattern, when: () => true } : pattern
-  const wanted = parsePattern(path)
+  const patternTokens = parsePattern(path)
   return (change) =>
-    wanted.length <= change.tokens.length &&
-    wanted.every((matches, index) => matches(change.tokens[index]!)) &&
+    patternTokens.length <= change.tokens.length &&
+    patternTokens.every((matches, index) => matches(change.tokens[index]!)) &&
     when(asChange(change))
 }
 

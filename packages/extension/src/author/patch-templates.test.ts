@@ -135,9 +135,9 @@ describe('templates are selected by', () => {
     ['type in another version', { type: { ...LocalMachineTemplate, version: 'v1beta1' } as never }, []],
     ['several conditions, of which all must match', { kind: machines, holder: { kind: 'Cluster' } }, []],
   ])('%s', async (_, selector, kinds) => {
-    const seen: string[] = []
-    await answerOf([template(selector, ({ template }) => seen.push(template.kind))])
-    expect(seen.sort()).toEqual(kinds)
+    const templateKinds: string[] = []
+    await answerOf([template(selector, ({ template }) => templateKinds.push(template.kind))])
+    expect(templateKinds.sort()).toEqual(kinds)
   })
 })
 
@@ -253,12 +253,18 @@ describe.each(['JSONPatch', 'JSONMergePatch'] as const)('random edits, as %s', (
 
   it('result in the same templates in core, and are idempotent', async () => {
     await fc.assert(
-      fc.asyncProperty(spec, labels, spec, labels, async (spec, before, editedSpec, after) => {
-        const metadata = { name: 'a', uid: 'u', resourceVersion: '1', creationTimestamp: '', ...(before && { labels: before }) }
+      fc.asyncProperty(spec, labels, spec, labels, async (spec, labelsBefore, editedSpec, labelsAfter) => {
+        const metadata = {
+          name: 'a',
+          uid: 'u',
+          resourceVersion: '1',
+          creationTimestamp: '',
+          ...(labelsBefore && { labels: labelsBefore }),
+        }
         const object = { apiVersion: 'g/v1', kind: 'T', metadata, spec } as UnknownObject
         const edit = template({}, ({ template }) => {
           template['spec'] = editedSpec
-          if (after) template.metadata.labels = after
+          if (labelsAfter) template.metadata.labels = labelsAfter
           else delete template.metadata.labels
         })
         const ask = async (object: UnknownObject) => {
@@ -270,7 +276,7 @@ describe.each(['JSONPatch', 'JSONMergePatch'] as const)('random edits, as %s', (
         const item = { uid, holder: holderReference, document: object }
         for (const answer of await ask(object)) expect(applyAnswer([item], answer)).toEqual([])
         const { document } = item
-        expect([document['spec'], document.metadata.labels ?? {}]).toEqual([editedSpec, after ?? {}])
+        expect([document['spec'], document.metadata.labels ?? {}]).toEqual([editedSpec, labelsAfter ?? {}])
         expect(await ask(document)).toEqual([])
       }),
       { seed: 1, numRuns: 100 * Number(process.env.CAPSTAN_FUZZ ?? 1) },

@@ -27,10 +27,10 @@ export const patchTemplates =
   async (call: HandlerCall<typeof GeneratePatches>): Promise<AnswerOf<typeof GeneratePatches>> => {
     const items: { uid: string; patchType: PatchFormat; patch: string }[] = []
     try {
-      for (const { item, name, rules: concerned, call: of } of walkTemplates(call, rules, options)) {
+      for (const { item, name, rules: concerned, call: ruleCall } of walkTemplates(call, rules, options)) {
         const template = draft(item.object)
         try {
-          for (const { act } of concerned) await act({ ...of, template } as never)
+          for (const { act } of concerned) await act({ ...ruleCall, template } as never)
           const patch = patchBetween(item.object, patchable(item.object, template), options.format ?? 'JSONPatch')
           if (patch) items.push({ uid: item.uid, ...patch })
         } catch (err) {
@@ -53,11 +53,11 @@ export const patchTemplates =
  * @throws TypeError when other fields than spec, labels and annotations were changed: core would silently ignore them
  */
 function patchable(original: UnknownObject, edited: UnknownObject): UnknownObject {
-  const { metadata: before = {}, spec, ...rest } = original as { metadata?: object; spec?: unknown }
-  const { metadata: after = {}, spec: editedSpec, ...editedRest } = edited as { metadata?: object; spec?: unknown }
-  const { labels, annotations, ...identity } = before as Record<string, unknown>
-  const { labels: editedLabels, annotations: editedAnnotations, ...editedIdentity } = after as Record<string, unknown>
-  const changed = [...changedMembers(rest, editedRest, ''), ...changedMembers(identity, editedIdentity, 'metadata.')]
+  const { metadata: originalMetadata = {}, spec, ...originalRest } = original as { metadata?: object; spec?: unknown }
+  const { metadata: editedMetadata = {}, spec: editedSpec, ...editedRest } = edited as { metadata?: object; spec?: unknown }
+  const { labels, annotations, ...identity } = originalMetadata as Record<string, unknown>
+  const { labels: editedLabels, annotations: editedAnnotations, ...editedIdentity } = editedMetadata as Record<string, unknown>
+  const changed = [...changedMembers(originalRest, editedRest, ''), ...changedMembers(identity, editedIdentity, 'metadata.')]
   if (changed.length > 0) {
     throw new TypeError(
       `cannot change ${changed.join(', ')}: core takes over spec, metadata.labels and metadata.annotations only`,

@@ -26,8 +26,8 @@ export const validateTemplates =
     try {
       for (const { item, name, rules: selected, call: ruleCall } of walkTemplates(call, rules, options)) {
         for (const { act } of selected) {
-          const found = await problemsOf(() => act({ ...ruleCall, template: item.object } as never))
-          for (const problem of found) problems.add(`${name}: ${problem}`)
+          const problemsOfRule = await problemsOf(() => act({ ...ruleCall, template: item.object } as never))
+          for (const problem of problemsOfRule) problems.add(`${name}: ${problem}`)
         }
         call.signal.throwIfAborted()
       }

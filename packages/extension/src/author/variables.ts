@@ -50,13 +50,13 @@ const unsupportedKeywords = [
 ] as const
 
 function findUnsupportedKeyword(schema: JSONSchema, path: string): string | undefined {
-  const at = path === '' ? '' : `${path}: `
+  const prefix = path === '' ? '' : `${path}: `
   const keyword = unsupportedKeywords.find((one) => schema[one] !== undefined)
-  if (keyword !== undefined) return `${at}schemas of variables have no ${keyword}`
+  if (keyword !== undefined) return `${prefix}schemas of variables have no ${keyword}`
   for (const limit of ['minimum', 'maximum'] as const) {
-    if (!Number.isInteger(schema[limit] ?? 0)) return `${at}${limit} must be an integer, but is ${schema[limit]}`
+    if (!Number.isInteger(schema[limit] ?? 0)) return `${prefix}${limit} must be an integer, but is ${schema[limit]}`
   }
-  if (typeof schema.additionalProperties === 'boolean') return `${at}additionalProperties must be a schema`
+  if (typeof schema.additionalProperties === 'boolean') return `${prefix}additionalProperties must be a schema`
   const below = [
     ...Object.entries(schema.properties ?? {}).map(([name, property]) => [name, property] as const),
     ...(schema.additionalProperties ? [['*', schema.additionalProperties] as const] : []),

@@ -34,22 +34,22 @@ const json = (patch: unknown) => btoa(JSON.stringify(patch))
 const patching = (patchOf: (item: { object: object }, index: number, all: readonly unknown[]) => unknown): Handler =>
   on(GeneratePatches, { name: 'patches' }, ({ request }) =>
     proceedWith({
-      items: request.items.map((item, index, all) => ({
+      items: request.items.map((item, index, items) => ({
         uid: item.uid,
         patchType: 'JSONMergePatch' as const,
-        patch: json({ spec: patchOf(item, index, all) }),
+        patch: json({ spec: patchOf(item, index, items) }),
       })),
     }),
   )
 
 describe('a deterministic extension', () => {
   const inPlace = inPlaceUpdates({ machine: ['version'] })
-  const seen = new Set<string>()
+  const calledUIDs = new Set<string>()
   const good = [
     on(BeforeClusterCreate, { name: 'gate' }, ({ request }) => {
       const { uid } = request.cluster.metadata
-      if (seen.has(uid)) return proceedNow()
-      seen.add(uid)
+      if (calledUIDs.has(uid)) return proceedNow()
+      calledUIDs.add(uid)
       return holdFor(5, 'preparing')
     }),
     on(BeforeClusterDelete, { name: 'delete' }, () => holdFor(5, 'backing up')),

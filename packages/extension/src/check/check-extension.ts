@@ -59,17 +59,18 @@ const singleChanges: readonly (readonly [why: string, Surroundings])[] = [
  * @throws Error when the module does not load
  */
 export async function checkModule(module: URL, options: CheckOptions = {}): Promise<CheckReport> {
-  const [here, there] = await Promise.all([
+  const [first, second] = await Promise.all([
     probeElsewhere(module, options, {}),
     probeElsewhere(module, options, { ...changes.time, ...changes.place, ...changes.seed }),
   ])
-  const findings = findingsOf(here.observations)
-  const differing = (why: (of: Observation) => string) =>
-    processFindings(here.observations, there.observations, why).filter((one) => !isReported(findings, one))
-  if (differing(() => '').length === 0) return reportOf(here, findings, 2)
-  const causes = await causesOf(module, options, here.observations)
-  const cause = (of: Observation) => causes.get(nameOf(of)) ?? 'at another time, in another time zone and language'
-  return reportOf(here, [...findings, ...differing(cause)], 2 + singleChanges.length)
+  const findings = findingsOf(first.observations)
+  const differing = (why: (observation: Observation) => string) =>
+    processFindings(first.observations, second.observations, why).filter((one) => !isReported(findings, one))
+  if (differing(() => '').length === 0) return reportOf(first, findings, 2)
+  const causes = await causesOf(module, options, first.observations)
+  const cause = (observation: Observation) =>
+    causes.get(nameOf(observation)) ?? 'at another time, in another time zone and language'
+  return reportOf(first, [...findings, ...differing(cause)], 2 + singleChanges.length)
 }
 
 const nameOf = ({ hook, handler }: Pick<Finding, 'hook' | 'handler'>): string => `${hook} ${handler}`

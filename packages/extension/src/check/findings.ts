@@ -46,13 +46,13 @@ export const findingsOf = (observations: readonly Observation[]): Finding[] => f
 
 /** Returns findings from repeating the requests in another process; `why` names the difference, as in `at another time`. */
 export const processFindings = (
-  here: readonly Observation[],
-  there: readonly Observation[],
+  observations: readonly Observation[],
+  repetitions: readonly Observation[],
   why: (observation: Observation) => string,
 ): Finding[] =>
   firstOfEachKind(
-    here.flatMap((observation, index) => {
-      const other = there[index]
+    observations.flatMap((observation, index) => {
+      const other = repetitions[index]
       const [difference] = other ? responseDifferences(observation, observation.first, other.first) : []
       if (!difference) return []
       const text = differenceText(difference, ['in one', 'in the other'])
@@ -69,27 +69,27 @@ export const processFindings = (
 
 function findingsIn(observation: Observation): Finding[] {
   const { first, mutated } = observation
-  const found: Finding[] = []
+  const findings: Finding[] = []
   if ('problem' in first) {
     const [kind, what] =
       first.problem === 'Threw' ? (['threw', 'it throws'] as const) : (['refused', 'core rejects its response'] as const)
-    found.push(finding(observation, kind, `${what}: ${first.message}`))
+    findings.push(finding(observation, kind, `${what}: ${first.message}`))
   }
-  appendAll(found, findingsOfRepeat(observation), findingsOfOrder(observation), findingsOfPatched(observation))
+  appendAll(findings, findingsOfRepeat(observation), findingsOfOrder(observation), findingsOfPatched(observation))
   if (mutated.length > 0) {
     const where = mutated.slice(0, 3).join(', ')
     const text = `it modifies its request, at ${where}: afterwards it no longer contains the values from core`
-    found.push(finding(observation, 'mutates', text))
+    findings.push(finding(observation, 'mutates', text))
   }
-  return found
+  return findings
 }
 
 function findingsOfRepeat(observation: Observation): Finding[] {
   const { first, second } = observation
   const [was, is] = [retryTimeOf(first), retryTimeOf(second)]
-  const found: Finding[] = []
+  const findings: Finding[] = []
   if (was === 0 && is > 0) {
-    found.push(
+    findings.push(
       finding(
         observation,
         'retry',
@@ -99,7 +99,7 @@ function findingsOfRepeat(observation: Observation): Finding[] {
     )
   } else if (was > 0 && is > 0 && was !== is) {
     const text = `retryAfterSeconds is ${was}, and ${is} for the same request: use a constant, so that core does not write again at each call`
-    found.push(finding(observation, 'retry', text, 'retryAfterSeconds'))
+    findings.push(finding(observation, 'retry', text, 'retryAfterSeconds'))
   }
   // A change from blocking to proceeding is expected, and with it a change of the message.
   const isAnotherMessage = was > 0 !== is > 0
@@ -108,7 +108,7 @@ function findingsOfRepeat(observation: Observation): Finding[] {
     if (path === 'retryAfterSeconds' || (isAnotherMessage && path === 'message')) continue
     const text = differenceText(difference, ['in the first response', 'in the second'])
     if (path === 'message') {
-      found.push(
+      findings.push(
         finding(
           observation,
           'message',
@@ -116,9 +116,10 @@ function findingsOfRepeat(observation: Observation): Finding[] {
           path,
         ),
       )
-    } else found.push(finding(observation, 'differs', `two calls with the same request have different responses: ${text}`, path))
+    } else
+      findings.push(finding(observation, 'differs', `two calls with the same request have different responses: ${text}`, path))
   }
-  return found
+  return findings
 }
 
 /** Compares the patched documents rather than the patches: different patches with the same result are equal. */
@@ -138,12 +139,12 @@ function findingsOfPatched(observation: Observation): Finding[] {
   const { first, second, patched } = observation
   if (!patched || responseDifferences(observation, first, second).length > 0) return []
   const again = { ...observation, request: patched.request }
-  const before = documents(again, patched.request)
+  const documentsBefore = documents(again, patched.request)
   if ('problem' in patched.result) {
     return [finding(observation, 'not-idempotent', `it fails for objects that it has patched: ${patched.result.message}`)]
   }
-  const after = outcome(again, patched.result)
-  const [difference] = differences(before, after)
+  const documentsAfter = outcome(again, patched.result)
+  const [difference] = differences(documentsBefore, documentsAfter)
   if (!difference) return []
   const text = differenceText(difference, ['after its first response', 'after its second response'])
   return [finding(observation, 'not-idempotent', `it changes its own result again: ${text}`, difference.path)]
@@ -159,10 +160,10 @@ const finding = ({ hook, handler, from }: Observation, kind: FindingKind, text: 
 })
 
 function firstOfEachKind(findings: readonly Finding[]): Finding[] {
-  const seen = new Set<string>()
+  const earlierKeys = new Set<string>()
   return findings.filter(({ kind, hook, handler }) => {
     const key = `${kind} ${hook} ${handler}`
-    return !seen.has(key) && seen.add(key)
+    return !earlierKeys.has(key) && earlierKeys.add(key)
   })
 }
 
@@ -176,11 +177,11 @@ const responseDifferences = (observation: Observation, one: CallResult, other: C
 /** Returns a response in which templates are identified by name rather than uid. */
 function comparable({ request }: Observation, result: CallResult): unknown {
   if (!('response' in result)) return { failure: result.message }
-  const { apiVersion: _a, kind: _k, items, ...rest } = result.response as { [field: string]: unknown }
-  if (!Array.isArray(items)) return rest
+  const { apiVersion: _a, kind: _k, items, ...fields } = result.response as { [field: string]: unknown }
+  if (!Array.isArray(items)) return fields
   const names = templateNames(request)
   const byTemplate = Object.groupBy(items as { uid: string }[], ({ uid }) => names.get(uid) ?? uid)
-  return { ...rest, items: withoutUids(byTemplate) }
+  return { ...fields, items: withoutUids(byTemplate) }
 }
 
 const withoutUids = (byTemplate: { [name: string]: { uid: string }[] | undefined }): object =>

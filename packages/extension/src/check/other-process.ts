@@ -45,9 +45,9 @@ export function probeElsewhere(module: URL, { signal, ...options }: CheckOptions
       const how = signal === null ? `exit code ${code}` : `killed by ${signal}`
       reject(new Error(`Cannot check ${fileURLToPath(module)}: the process ended early (${how}) ${stderrText.trim()}`.trim()))
     })
-    child.once('message', (done: ProbeResult) => {
-      if ('observations' in done) resolve(done)
-      else reject(new Error(`Cannot check ${fileURLToPath(module)}: ${done.problem}`))
+    child.once('message', (result: ProbeResult) => {
+      if ('observations' in result) resolve(result)
+      else reject(new Error(`Cannot check ${fileURLToPath(module)}: ${result.problem}`))
       child.kill()
     })
     child.send({ module: module.href, shiftMs, ...options } satisfies ProbeJob)

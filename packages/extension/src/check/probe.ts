@@ -110,10 +110,10 @@ interface Case {
 function casesOf({ handlers }: Extension, settings: ProbeOptions['settings'], requests: readonly CheckRequest[]): Case[] {
   const withSettings = (request: object) => (settings ? { ...request, settings } : request)
   const known = handlers.flatMap(({ hook, name }): Case[] => {
-    const given = requests.filter((one) => one.hook === hook.name && (one.handler ?? name) === name)
+    const matching = requests.filter((one) => one.hook === hook.name && (one.handler ?? name) === name)
     return [
       ...fixturesOf(hook).map((request) => ({ hook, handler: name, from: 'the fixture', request: withSettings(request) })),
-      ...given.map(({ from, request }) => ({ hook, handler: name, from, request })),
+      ...matching.map(({ from, request }) => ({ hook, handler: name, from, request })),
     ]
   })
   return [{ hook: Discovery, handler: '', from: 'the fixture', request: {} }, ...known]
@@ -139,9 +139,9 @@ const recordMutations = (handler: Handler, mutated: Map<string, readonly string[
   ...handler,
   async handle(call) {
     const { request } = call as { request: object }
-    const before = draft(request)
+    const original = draft(request)
     const answer = await handler.handle(call)
-    const paths = differences(before, request).map(({ path }) => path)
+    const paths = differences(original, request).map(({ path }) => path)
     if (paths.length > 0 && !mutated.has(handler.name)) mutated.set(handler.name, paths)
     return answer
   },

@@ -4,7 +4,7 @@ import { extensionIn } from './extension-in.ts'
 import type { ProbeResult, ProbeJob } from './other-process.ts'
 import { probe } from './probe.ts'
 
-process.once('message', (job: ProbeJob) => void work(job).then((done) => process.send!(done)))
+process.once('message', (job: ProbeJob) => void work(job).then((result) => process.send!(result)))
 
 async function work({ module, shiftMs, ...options }: ProbeJob): Promise<ProbeResult> {
   shiftTime(shiftMs)

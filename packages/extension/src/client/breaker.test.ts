@@ -79,13 +79,13 @@ describe('concurrent calls', () => {
     const { call } = aBreaker()
     const gates = [Promise.withResolvers<string>(), Promise.withResolvers<string>()]
     const first = gates.map((gate) => call(() => gate.promise))
-    let done = false
+    let isSettled = false
     const third = call(up).then((answer) => {
-      done = true
+      isSettled = true
       return answer
     })
     await Promise.resolve()
-    expect(done).toBe(false)
+    expect(isSettled).toBe(false)
     gates[0]!.resolve('one')
     expect(await first[0]).toBe('one')
     expect(await third).toBe('fine')

@@ -112,8 +112,8 @@ export class Breaker {
     }
     await new Promise<void>((resolve, reject) => {
       const leave = (settle: () => void) => () => {
-        const at = this.#waiting.indexOf(enter)
-        if (at >= 0) this.#waiting.splice(at, 1)
+        const index = this.#waiting.indexOf(enter)
+        if (index >= 0) this.#waiting.splice(index, 1)
         timer.cancel()
         signal?.removeEventListener('abort', aborted)
         settle()

@@ -141,14 +141,14 @@ describe('the responses of a hook', () => {
 
 describe('requests', () => {
   it('contain kind, apiVersion and settings, where those of the call override those of the ExtensionConfig', async () => {
-    let seen: unknown
+    let received: unknown
     servers.a = gate(({ request }) => {
-      seen = request
+      received = request
       return proceedNow()
     })
     const client = await clientOf([config('a', { settings: { region: 'eu', size: 'big' } })])
     await client.call(BeforeClusterCreate, cluster, 'gate.a', { cluster }, { settings: { size: 'small' } })
-    expect(seen).toEqual({
+    expect(received).toEqual({
       apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1',
       kind: 'BeforeClusterCreateRequest',
       cluster,
@@ -441,7 +441,7 @@ describe('annotations of an ExtensionConfig', () => {
     const plain = config('a')
     return { ...plain, metadata: { ...plain.metadata, annotations } }
   }
-  const of = (labels: Record<string, string>) =>
+  const clusterWith = (labels: Record<string, string>) =>
     ({ apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', metadata: { name: 'c', namespace: 'default', labels } }) as never
 
   test.each([
@@ -451,7 +451,7 @@ describe('annotations of an ExtensionConfig', () => {
   ])('select Clusters by label: %o', async (labels, handlers) => {
     servers = { a: gate(() => proceedNow()) }
     const client = await clientOf([annotated({ 'runtime.capstan.dev/object-selector': 'team=blue' })])
-    expect(await client.handlersFor(BeforeClusterCreate, of(labels))).toEqual(handlers)
+    expect(await client.handlersFor(BeforeClusterCreate, clusterWith(labels))).toEqual(handlers)
   })
 
   it('override timeout and failure policy of a handler', async () => {

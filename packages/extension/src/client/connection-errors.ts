@@ -53,7 +53,7 @@ interface FailedCall {
   readonly message: string
   readonly syscall: string | undefined
 }
-type KnownError = (of: FailedCall) => readonly [HookProblem, string]
+type KnownError = (failedCall: FailedCall) => readonly [HookProblem, string]
 const notVerified = 'tls: failed to verify certificate: x509:'
 const unverified: KnownError = () => ['UnknownAuthority', `${notVerified} certificate signed by unknown authority`]
 const expired: KnownError = () => ['CertificateExpired', `${notVerified} certificate has expired or is not yet valid`]
@@ -80,9 +80,9 @@ const knownErrors: { readonly [code: string]: KnownError } = {
   ERR_SSL_WRONG_VERSION_NUMBER: notTLS,
   ERR_SSL_PACKET_LENGTH_TOO_LONG: notTLS,
   // Like the two codes above, unless the message contains an alert: then the server rejected the handshake.
-  EPROTO: (of) => {
-    const alert = /alert ([a-z ]+)/.exec(of.message)?.[1]
-    return alert === undefined ? notTLS(of) : ['Unreachable', `remote error: tls: ${alert}`]
+  EPROTO: (failedCall) => {
+    const alert = /alert ([a-z ]+)/.exec(failedCall.message)?.[1]
+    return alert === undefined ? notTLS(failedCall) : ['Unreachable', `remote error: tls: ${alert}`]
   },
   // The server requires another client certificate.
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: refused('certificate required'),

@@ -252,10 +252,10 @@ describe('a call fails at once', () => {
 
   it('because the host name cannot be resolved, and succeeds when it can be again', async () => {
     let known = false
-    const lookup: LookupFunction = (host, _options, done) => {
+    const lookup: LookupFunction = (host, _options, callback) => {
       const notFound = Object.assign(new Error(`getaddrinfo ENOTFOUND ${host}`), { code: 'ENOTFOUND' })
-      if (known) done(null, [{ address: '127.0.0.1', family: 4 }])
-      else done(notFound, '')
+      if (known) callback(null, [{ address: '127.0.0.1', family: 4 }])
+      else callback(notFound, '')
     }
     transport.close()
     transport = httpsHookTransport({ lookup })
@@ -352,7 +352,7 @@ describe('a response over the size limit', () => {
     })
     const client = clientFor(url)
     await call(client, 'good')
-    const before = await memory()
+    const memoryBefore = await memory()
     for (let i = 0; i < 3; i++) {
       expect(await outcomeOf(client)).toEqual([
         'bad-answer',
@@ -363,7 +363,7 @@ describe('a response over the size limit', () => {
     while (sent.length < 3) await turn()
     // Bytes in socket buffers are counted as well.
     for (const bytes of sent) expect(bytes).toBeLessThan(40 * MiB)
-    expect((await memory()) - before).toBeLessThan(10 * MiB)
+    expect((await memory()) - memoryBefore).toBeLessThan(10 * MiB)
     expect(await call(client, 'good')).toMatchObject({ status: 'Success' })
   })
 })

@@ -196,9 +196,9 @@ describe('calls share a connection', () => {
       flood(stream)
     })
     await expect(post(counts.url)).rejects.toThrow('longer than')
-    const before = await memory()
+    const memoryBefore = await memory()
     for (let i = 0; i < 20; i++) await expect(post(counts.url)).rejects.toThrow('longer than')
-    expect((await memory()) - before).toBeLessThan(10 * 2 ** 20)
+    expect((await memory()) - memoryBefore).toBeLessThan(10 * 2 ** 20)
     expect(counts.made).toBe(1)
   })
 

@@ -50,8 +50,8 @@ const config = (url: string, ca: string = authority.certificate): ExtensionConfi
 
 it('discovers and calls over TLS, with concurrent calls on kept connections', async () => {
   const client = clientOf()
-  const found = config(`${server.url}/`)
-  client.warmUp([{ ...found, status: { handlers: await client.discover(found) } }])
+  const extensionConfig = config(`${server.url}/`)
+  client.warmUp([{ ...extensionConfig, status: { handlers: await client.discover(extensionConfig) } }])
   const answers = await Promise.all(Array.from({ length: 20 }, () => client.callAll(BeforeClusterCreate, cluster, { cluster })))
   expect(new Set(answers.map((answer) => JSON.stringify(answer)))).toEqual(
     new Set(['{"status":"Success","message":"wait","retryAfterSeconds":2}']),

@@ -67,8 +67,8 @@ export function httpsHookTransport(options: HttpsHookTransportOptions = {}): Htt
       }
     },
     retain(targets) {
-      const wanted = new Set(targets.map(hostKey))
-      retire((key) => wanted.has(key))
+      const keysOfTargets = new Set(targets.map(hostKey))
+      retire((key) => keysOfTargets.has(key))
     },
     present(next) {
       client = next

@@ -127,8 +127,8 @@ describe('the error names the proxy when', () => {
     ],
     ['it closes the connection without a response', () => `http://127.0.0.1:${portOf(silent)}`, 'Unreachable', 'unexpected EOF'],
   ])('%s', async (_, url, problem, message) => {
-    const lookup: LookupFunction = (host, _options, done) =>
-      done(Object.assign(new Error('no'), { code: 'ENOTFOUND', syscall: 'getaddrinfo', host }), '', 4)
+    const lookup: LookupFunction = (host, _options, callback) =>
+      callback(Object.assign(new Error('no'), { code: 'ENOTFOUND', syscall: 'getaddrinfo', host }), '', 4)
     const transport = httpsHookTransport({ env: { HTTPS_PROXY: url() }, lookup })
     const call = { server: { url: 'https://gate.test' }, request: {}, timeoutSeconds: 10, transport, clock: systemClock }
     const failed = await callServer(Discovery, call).catch((err: unknown) => err as HookFailed)

@@ -44,8 +44,8 @@ export class HandlerRegistry {
 
   /** Registers all ExtensionConfigs, or none when one is invalid. */
   warmUp(configs: readonly ExtensionConfig[]): void {
-    const all = configs.map((config) => [config.metadata.name, registrationsOf(config)] as const)
-    for (const [name, registrations] of all) this.#byConfig.set(name, registrations)
+    const registrationsByConfig = configs.map((config) => [config.metadata.name, registrationsOf(config)] as const)
+    for (const [name, registrations] of registrationsByConfig) this.#byConfig.set(name, registrations)
     this.#ready = true
   }
 
@@ -56,10 +56,10 @@ export class HandlerRegistry {
    */
   add(config: ExtensionConfig): boolean {
     this.#assertReady(`failed to add ExtensionConfig ${JSON.stringify(config.metadata.name)} to registry`)
-    const before = this.#byConfig.get(config.metadata.name)
-    const after = registrationsOf(config)
-    this.#byConfig.set(config.metadata.name, after)
-    return !equal(before?.map(asData), after.map(asData))
+    const previous = this.#byConfig.get(config.metadata.name)
+    const current = registrationsOf(config)
+    this.#byConfig.set(config.metadata.name, current)
+    return !equal(previous?.map(asData), current.map(asData))
   }
 
   remove(extensionConfig: string): void {
@@ -107,8 +107,8 @@ export class HandlerRegistry {
     const head = `failed to get extension handler ${JSON.stringify(name)} from registry`
     this.#assertReady(head)
     for (const registrations of this.#byConfig.values()) {
-      const found = registrations.find((registration) => registration.name === name)
-      if (found) return found
+      const match = registrations.find((registration) => registration.name === name)
+      if (match) return match
     }
     throw new HookFailed('not-registered', `${head}: handler with name ${JSON.stringify(name)} has not been registered`)
   }

@@ -38,10 +38,10 @@ const log: Logger = {
     changed?.()
   },
 }
-const files = (at = folder) => ({ certificate: join(at, 'tls.crt'), key: join(at, 'tls.key') })
-const write = ({ certificate, key }: CertifiedKey, at = folder) => {
-  writeFileSync(join(at, 'tls.crt'), certificate)
-  writeFileSync(join(at, 'tls.key'), key)
+const files = (directory = folder) => ({ certificate: join(directory, 'tls.crt'), key: join(directory, 'tls.key') })
+const write = ({ certificate, key }: CertifiedKey, directory = folder) => {
+  writeFileSync(join(directory, 'tls.crt'), certificate)
+  writeFileSync(join(directory, 'tls.key'), key)
 }
 const watch = (paths: Parameters<typeof servingCertificateFrom>[0] = files()) => {
   watched = servingCertificateFrom(

@@ -171,8 +171,8 @@ function cipherSuites(names: string): string {
   const known = new Set(getCiphers().map((name) => name.toUpperCase()))
   return names
     .split(',')
-    .map((given) => {
-      const name = given.trim()
+    .map((entry) => {
+      const name = entry.trim()
       if (/^TLS_(AES|CHACHA20)/.test(name) && known.has(name)) return name
       const openssl = name
         .replace(/^TLS_/, '')

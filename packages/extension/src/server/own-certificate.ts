@@ -40,8 +40,8 @@ export async function keepOwnCertificate(options: OwnCertificateOptions): Promis
   const rotation = new Rotation(options)
   let timer: { cancel(): void } | undefined
   let closed = false
-  const schedule = (after: number): void => {
-    if (!closed) timer = clock.schedule(after, again)
+  const schedule = (delay: number): void => {
+    if (!closed) timer = clock.schedule(delay, again)
   }
   const again = (): void => {
     rotation.step().then(
@@ -97,14 +97,14 @@ class Rotation {
       this.#serving = { signer, at: now, until: expiryOf(certified) }
     }
 
-    const { signer, at, until } = this.#serving!
-    const dropsFrom = at + Spread
+    const { signer, at: issuedAt, until } = this.#serving!
+    const dropsFrom = issuedAt + Spread
     if (this.#previous && signer === authority && now >= dropsFrom) {
       this.#previous = undefined
       await this.#trust(authority)
     }
     const rotation = !this.#previous ? renewalOf(authority) : signer === authority ? dropsFrom : signsFrom
-    return Math.min(renewalBetween(at, until), rotation)
+    return Math.min(renewalBetween(issuedAt, until), rotation)
   }
 
   /** Publishes only changes. */

@@ -193,12 +193,12 @@ describe('each call', () => {
     })
     for (let i = 0; i < 4; i++) await call('?timeout=1m')
     for (const one of served) observe(one)
-    const of = 'hook="BeforeClusterCreate",handler="gate"'
+    const labels = 'hook="BeforeClusterCreate",handler="gate"'
     expect((await registry.metrics()).split('\n').filter((line) => /(_total|_sum)\{/.test(line))).toEqual([
-      `capstan_extension_requests_total{${of},status="Success"} 2`,
-      `capstan_extension_requests_total{${of},status="Failure"} 1`,
-      `capstan_extension_requests_total{${of},status="Error"} 1`,
-      `capstan_extension_request_duration_seconds_sum{${of}} 8`,
+      `capstan_extension_requests_total{${labels},status="Success"} 2`,
+      `capstan_extension_requests_total{${labels},status="Failure"} 1`,
+      `capstan_extension_requests_total{${labels},status="Error"} 1`,
+      `capstan_extension_request_duration_seconds_sum{${labels}} 8`,
     ])
   })
 })

@@ -20,7 +20,7 @@ const extension = defineExtension({
 })
 const serve = extensionServer(extension)
 const path = hookPath(BeforeClusterCreate, 'gate')
-const post = (at: string, body: string) => serve(new Request(`https://x${at}`, { method: 'POST', body }))
+const post = (target: string, body: string) => serve(new Request(`https://x${target}`, { method: 'POST', body }))
 const answerTo = async (body: string): Promise<unknown> => (await post(path, body)).json()
 
 it('lists its handlers in declaration order in the discovery response', async () => {
@@ -57,8 +57,8 @@ describe('a handler', () => {
   })
 
   it('of a non-blocking hook responds without retryAfterSeconds', async () => {
-    const { status, message, ...rest } = await callHook(extension, AfterControlPlaneInitialized, { cluster })
-    expect([status, message, rest]).toEqual([
+    const { status, message, ...otherFields } = await callHook(extension, AfterControlPlaneInitialized, { cluster })
+    expect([status, message, otherFields]).toEqual([
       'Success',
       'hello',
       { apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1', kind: 'AfterControlPlaneInitializedResponse' },
@@ -131,8 +131,8 @@ describe('a request', () => {
     [`${path}/`, 404, '404 page not found\n', null],
     [path.replace('gate', 'Gate'), 404, '404 page not found\n', null],
     [`/${path}?timeout=5s`, 301, '', `${path}?timeout=5s`],
-  ])('to %s returns %i', async (at, status, text, location) => {
-    const response = await post(at, '{}')
+  ])('to %s returns %i', async (target, status, text, location) => {
+    const response = await post(target, '{}')
     expect([response.status, await response.text(), response.headers.get('location')]).toEqual([status, text, location])
   })
 })

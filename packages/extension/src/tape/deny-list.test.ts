@@ -100,13 +100,13 @@ let canaries = 0
 const canary = (): string => `canary${String(canaries++).padStart(10, '0')}`
 
 /** Returns the first canary in a text, also in base64, and in base64 of base64. */
-function found(text: string): string | undefined {
+function findCanary(text: string): string | undefined {
   const [plain] = Canary.exec(text) ?? []
   if (plain) return plain
   for (const [run] of text.matchAll(/[A-Za-z0-9+/_-]{16,}={0,2}/g)) {
     for (const start of [0, 1, 2, 3]) {
       const decoded = Buffer.from(run.slice(start), 'base64').toString('latin1')
-      const within = Canary.exec(decoded)?.[0] ?? (/^[\x20-\x7e\s]+$/.test(decoded) ? found(decoded) : undefined)
+      const within = Canary.exec(decoded)?.[0] ?? (/^[\x20-\x7e\s]+$/.test(decoded) ? findCanary(decoded) : undefined)
       if (within) return within
     }
   }
@@ -165,8 +165,8 @@ function parsed(text: string): unknown {
 const leaks = (plant: (exchange: Json) => unknown): string[] =>
   exchanges.flatMap(([name, exchange]) => {
     const planted = plant(exchange)
-    expect(found(JSON.stringify(planted))).toBeDefined()
-    const leaked = found(JSON.stringify(redact(planted)))
+    expect(findCanary(JSON.stringify(planted))).toBeDefined()
+    const leaked = findCanary(JSON.stringify(redact(planted)))
     return leaked === undefined ? [] : [`${name}: ${leaked}`]
   })
 
@@ -230,7 +230,7 @@ test('redacted values keep their type', () => {
 describe('random JSON', () => {
   const within = fc
     .tuple(fc.constantFrom(...Object.values(texts)), fc.constantFrom('', 'plain ', '{', '日本 ', 'x=1\n', '"'))
-    .map(([form, before]) => `${before}${form(canary())}`)
+    .map(([form, prefix]) => `${prefix}${form(canary())}`)
   const whole = fc.constantFrom(...Object.values(members)).map((form) => JSON.stringify(form(canary())))
   const wrap = fc.array(
     fc.constantFrom(base64, JSON.stringify, (text: string) => JSON.stringify({ a: [text] })),
@@ -260,11 +260,11 @@ describe('random JSON', () => {
     const numRuns = 300 * Number(process.env.CAPSTAN_FUZZ ?? 1)
     fc.assert(
       fc.property(tree, (value) => {
-        const before = JSON.stringify(value)
+        const textBefore = JSON.stringify(value)
         const clean = redact(value)
-        expect(found(JSON.stringify(clean))).toBeUndefined()
+        expect(findCanary(JSON.stringify(clean))).toBeUndefined()
         expect(redact(draft(clean))).toEqual(clean)
-        expect(JSON.stringify(value)).toBe(before)
+        expect(JSON.stringify(value)).toBe(textBefore)
       }),
       { numRuns, seed: 5 },
     )

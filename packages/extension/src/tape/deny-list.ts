@@ -106,9 +106,9 @@ function cleanText(text: string, depth: number): string {
   const json = documentIn(text)
   if (json !== undefined) {
     if (depth >= MaxDepth) return Redacted
-    const before = JSON.stringify(json)
-    const after = JSON.stringify(cleanValue(json, depth + 1))
-    return after === before ? text : after
+    const original = JSON.stringify(json)
+    const cleaned = JSON.stringify(cleanValue(json, depth + 1))
+    return cleaned === original ? text : cleaned
   }
   return withoutSecrets(text)
     .replace(wrapped, (run) => cleanBase64(run, depth))
@@ -159,8 +159,8 @@ function textIn(run: string): string | undefined {
 }
 
 /** Base64 fragments of a private key's header at the three possible alignments. */
-const keyFragments: readonly string[] = [0, 1, 2].map((before) => {
+const keyFragments: readonly string[] = [0, 1, 2].map((offset) => {
   const text = 'PRIVATE KEY-----'
-  const encoded = base64Of('\0'.repeat(before) + text)
-  return encoded.slice(Math.ceil((before * 8) / 6), Math.floor(((before + text.length) * 8) / 6))
+  const encoded = base64Of('\0'.repeat(offset) + text)
+  return encoded.slice(Math.ceil((offset * 8) / 6), Math.floor(((offset + text.length) * 8) / 6))
 })

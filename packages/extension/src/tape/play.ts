@@ -60,8 +60,8 @@ async function* chunks(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 
 /** Error for a request that is not on the tape, with the most similar call and its differences. */
 function notOnTape(url: URL, extensionConfig: string | undefined, request: object, known: readonly ComparableCall[]): HookFailed {
-  const of = extensionConfig === undefined ? '' : ` of ExtensionConfig ${extensionConfig}`
-  const head = `the tape has no response for ${url.pathname}${of}`
+  const ofConfig = extensionConfig === undefined ? '' : ` of ExtensionConfig ${extensionConfig}`
+  const head = `the tape has no response for ${url.pathname}${ofConfig}`
   if (known.length === 0) return new HookFailed('not-registered', `${head}: it has no call of this handler`)
   const nearest = known
     .map(({ call }) => ({ call, differing: differences(normalizeValue(call.request), normalizeValue(request)) }))

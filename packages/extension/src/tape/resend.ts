@@ -57,6 +57,6 @@ export async function* resendTape(tape: Tape, options: ResendOptions): AsyncGene
 
 /** Removes apiVersion and kind, which are optional in responses. */
 function contentOf(answer: object): object {
-  const { apiVersion: _a, kind: _k, ...rest } = answer as { apiVersion?: unknown; kind?: unknown }
-  return rest
+  const { apiVersion: _a, kind: _k, ...content } = answer as { apiVersion?: unknown; kind?: unknown }
+  return content
 }

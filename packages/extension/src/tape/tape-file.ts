@@ -56,8 +56,8 @@ async function lastLineEnd(file: FileHandle, size: number): Promise<number> {
   for (let end = size; end > 0; end -= step) {
     const start = Math.max(0, end - step)
     const { buffer } = await file.read(Buffer.alloc(end - start), 0, end - start, start)
-    const at = buffer.lastIndexOf('\n')
-    if (at >= 0) return start + at + 1
+    const lineEnd = buffer.lastIndexOf('\n')
+    if (lineEnd >= 0) return start + lineEnd + 1
   }
   return 0
 }

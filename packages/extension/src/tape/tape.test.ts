@@ -204,8 +204,8 @@ describe('a reader', () => {
   })
 
   it('accepts unknown fields', async () => {
-    const more = (await line()).replace('{', '{"later":true,')
-    expect(parseTape(header.replace('{', '{"later":true,') + more).calls).toHaveLength(1)
+    const futureLine = (await line()).replace('{', '{"later":true,')
+    expect(parseTape(header.replace('{', '{"later":true,') + futureLine).calls).toHaveLength(1)
   })
 })
 

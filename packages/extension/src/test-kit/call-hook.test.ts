@@ -23,9 +23,9 @@ const json = (patch: unknown) => btoa(JSON.stringify(patch))
 
 describe.each(hookCatalog.filter(({ singleton }) => !singleton).map((hook) => [hook.name, hook] as const))('%s', (_, hook) => {
   it('receives its fixture as the decoded request', async () => {
-    let seen: unknown
+    let received: unknown
     const handler = handlerOf(hook, (request) => {
-      seen = request
+      received = request
       return proceedNow()
     })
     expect(await callHook(handler, hook)).toEqual({
@@ -34,7 +34,7 @@ describe.each(hookCatalog.filter(({ singleton }) => !singleton).map((hook) => [h
       status: 'Success',
       ...(hook.blocking ? { retryAfterSeconds: 0 } : {}),
     })
-    expect(seen).toEqual({ apiVersion: hookApiVersion(hook), kind: `${hook.name}Request`, ...(fixture(hook) as object) })
+    expect(received).toEqual({ apiVersion: hookApiVersion(hook), kind: `${hook.name}Request`, ...(fixture(hook) as object) })
   })
 })
 

@@ -57,16 +57,16 @@ export async function callHook<H extends Hook>(
 
 function handlerFor(hook: Hook, handlers: readonly Handler[], name: string | undefined, extension: string): Handler | undefined {
   if (hook.singleton) return undefined
-  const found = handlers.find(
+  const handler = handlers.find(
     (one) => one.hook.name === hook.name && one.hook.group === hook.group && (name ?? one.name) === one.name,
   )
-  if (!found)
+  if (!handler)
     throw new TypeError(`Extension ${extension} has no handler for ${hook.name}${name === undefined ? '' : ` named ${name}`}`)
-  return found
+  return handler
 }
 
 /** Applies core's checks beyond the schema. @throws HookFailed */
-function assertAccepted(hook: Hook, request: object, response: Record<string, unknown>, all: readonly Handler[]): void {
+function assertAccepted(hook: Hook, request: object, response: Record<string, unknown>, allHandlers: readonly Handler[]): void {
   const { status, message = '' } = response as { status?: string; message?: string }
   if (status !== 'Success' && status !== 'Failure') {
     const text = `got unknown response status ${JSON.stringify(status)} with message: ${message}`
@@ -75,7 +75,7 @@ function assertAccepted(hook: Hook, request: object, response: Record<string, un
   if (status === 'Failure') return
   const { handlers } = response as { handlers?: NonNullable<ResponseOf<typeof Discovery>['handlers']> }
   // A manager whose extensions handle hooks of other providers has these hooks in its catalog.
-  const ofProviders = new Set(all.map((one) => one.hook).filter(({ group }) => group !== HooksGroup))
+  const ofProviders = new Set(allHandlers.map((one) => one.hook).filter(({ group }) => group !== HooksGroup))
   if (hook.singleton) checkDiscovery('test', handlers ?? [], createCatalog([...hookCatalog, ...ofProviders]))
   patchedRequest(hook, request, response)
 }

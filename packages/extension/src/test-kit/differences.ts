@@ -21,9 +21,9 @@ export function differences(before: unknown, after: unknown, path = ''): Differe
     return indexes.flatMap((index) => differences(before[index], after[index], `${path}[${index}]`))
   }
   if (typeof before === 'string' && typeof after === 'string') {
-    const [left, right] = [patchIn(before), patchIn(after)]
+    const [patchBefore, patchAfter] = [patchIn(before), patchIn(after)]
     // Different encodings of a patch are equal.
-    if (left !== undefined && right !== undefined) return differences(left, right, path)
+    if (patchBefore !== undefined && patchAfter !== undefined) return differences(patchBefore, patchAfter, path)
   }
   return [{ path, ...(before === undefined ? {} : { before }), ...(after === undefined ? {} : { after }) }]
 }

@@ -17,8 +17,8 @@ export type Override<T> = T extends readonly unknown[] ? T : T extends object ? 
  * @throws TypeError for a hook of another provider when no valid request can be derived from its schema
  */
 export function fixture<H extends Hook>(hook: H, override: Override<CallInput<H>> = {} as Override<CallInput<H>>): CallInput<H> {
-  const found = hook.group === hooks.HooksGroup && Object.hasOwn(fixtures, hook.name)
-  const request = found ? fixtures[hook.name as keyof typeof fixtures] : ofAnotherProvider(hook)
+  const hasFixture = hook.group === hooks.HooksGroup && Object.hasOwn(fixtures, hook.name)
+  const request = hasFixture ? fixtures[hook.name as keyof typeof fixtures] : ofAnotherProvider(hook)
   return applyMergePatch(request, override) as CallInput<H>
 }
 

@@ -49,14 +49,14 @@ function patchedItems(items: readonly Fields[], answers: readonly Fields[]): Fie
 }
 
 /** Applies a patch; only changes of spec, labels and annotations count. */
-function applyPatch(object: Fields, answer: Fields, at: string): Fields {
+function applyPatch(object: Fields, answer: Fields, place: string): Fields {
   const { patchType = '', patch = '' } = answer as { patchType?: string; patch?: string }
   if (patchType === '' && patch === '') return object
   let document: Fields | undefined
   try {
     document = patchedDocument(object, patchType, Buffer.from(patch, 'base64').toString())
   } catch (err) {
-    throw rejection(at, (err as Error).message)
+    throw rejection(place, (err as Error).message)
   }
   if (!document) return object
   const { labels, annotations } = isRecord(document.metadata) ? document.metadata : {}
@@ -64,7 +64,7 @@ function applyPatch(object: Fields, answer: Fields, at: string): Fields {
   return { ...object, metadata, ...(document.spec === undefined ? {} : { spec: document.spec }) }
 }
 
-const rejection = (at: string, why: string): HookFailed =>
-  new HookFailed('bad-answer', `${at} of the response: ${why}`, { problem: 'Schema' })
+const rejection = (place: string, why: string): HookFailed =>
+  new HookFailed('bad-answer', `${place} of the response: ${why}`, { problem: 'Schema' })
 
 const listOf = (value: unknown): readonly Fields[] => (Array.isArray(value) ? (value as Fields[]) : [])

@@ -13,8 +13,8 @@ export function answerBodies(schema: JSONSchema): fc.Arbitrary<Uint8Array> {
       cut: seldom(fc.nat(200)),
       put: seldom(fc.record({ at: fc.nat(200), bytes: fc.constantFrom(...strayBytes) })),
     })
-    .map(({ text, before, after, cut, put }) => {
-      const bytes = [...Buffer.from(before + text + after)]
+    .map(({ text, before: prefix, after: suffix, cut, put }) => {
+      const bytes = [...Buffer.from(prefix + text + suffix)]
       if (put) bytes.splice(put.at % (bytes.length + 1), 0, ...put.bytes)
       if (cut !== undefined) bytes.splice(cut % (bytes.length + 1))
       return Uint8Array.from(bytes)
@@ -61,17 +61,18 @@ class Texts {
   }
 
   /** Returns an arbitrary of texts that match the schema, or sometimes any other text. */
-  of(given: JSONSchema, depth: number): fc.Arbitrary<string> {
-    const schema = given.$ref === undefined ? given : this.#definitions[given.$ref.slice('#/definitions/'.length)]!
-    const made = this.#made.get(schema) ?? []
-    this.#made.set(schema, made)
-    made[depth] ??= fc.oneof(
+  of(schemaOrRef: JSONSchema, depth: number): fc.Arbitrary<string> {
+    const schema =
+      schemaOrRef.$ref === undefined ? schemaOrRef : this.#definitions[schemaOrRef.$ref.slice('#/definitions/'.length)]!
+    const arbitraries = this.#made.get(schema) ?? []
+    this.#made.set(schema, arbitraries)
+    arbitraries[depth] ??= fc.oneof(
       { weight: 200, arbitrary: this.#right(schema, depth) },
       { weight: 10, arbitrary: fc.constant('null') },
       { weight: 10, arbitrary: fc.constantFrom(...anyTexts) },
       { weight: 1, arbitrary: fc.constantFrom(...noTexts) },
     )
-    return made[depth]
+    return arbitraries[depth]
   }
 
   #right(schema: JSONSchema, depth: number): fc.Arbitrary<string> {

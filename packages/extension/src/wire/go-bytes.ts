@@ -10,26 +10,26 @@ export const isBase64 = (text: string): boolean => text.length % 4 === 0 && /^[A
 /** Validates base64. @throws WireError with the position at which Go fails */
 export function checkBase64(text: string): void {
   if (isBase64(text)) return
-  let at = 0
+  let position = 0
   const breaks = () => {
-    while (isBreak(text.charCodeAt(at))) at++
+    while (isBreak(text.charCodeAt(position))) position++
   }
-  while (at < text.length) {
+  while (position < text.length) {
     for (let place = 0; place < 4; place++) {
       breaks()
-      if (at === text.length && place === 0) return
-      if (at === text.length) throw illegal(at - place)
-      const code = text.charCodeAt(at++)
+      if (position === text.length && place === 0) return
+      if (position === text.length) throw illegal(position - place)
+      const code = text.charCodeAt(position++)
       if (isDigitOf64(code)) continue
-      if (code !== padding || place < 2) throw illegal(at - 1)
+      if (code !== padding || place < 2) throw illegal(position - 1)
       if (place === 2) {
         breaks()
-        if (at === text.length) throw illegal(at)
-        if (text.charCodeAt(at) !== padding) throw illegal(at - 1)
-        at++
+        if (position === text.length) throw illegal(position)
+        if (text.charCodeAt(position) !== padding) throw illegal(position - 1)
+        position++
       }
       breaks()
-      if (at < text.length) throw illegal(at)
+      if (position < text.length) throw illegal(position)
       return
     }
   }
@@ -43,4 +43,4 @@ const isBreak = (code: number): boolean => code === 0x0a || code === 0x0d
 const isDigitOf64 = (code: number): boolean =>
   (code >= 0x41 && code <= 0x5a) || (code >= 0x61 && code <= 0x7a) || (code >= 0x2f && code <= 0x39) || code === 0x2b
 
-const illegal = (at: number): WireError => new WireError(`illegal base64 data at input byte ${at}`, { isJson: true })
+const illegal = (position: number): WireError => new WireError(`illegal base64 data at input byte ${position}`, { isJson: true })

@@ -25,11 +25,11 @@ export function strictText(bytes: Uint8Array): string | undefined {
 /** Replaces invalid bytes one by one; TextDecoder would replace an incomplete character as a whole. */
 function byteByByte(bytes: Uint8Array): string {
   let text = ''
-  for (let at = 0; at < bytes.length; ) {
-    const length = lengthOf(bytes[at]!)
-    const char = strictText(bytes.subarray(at, at + length))
+  for (let position = 0; position < bytes.length; ) {
+    const length = lengthOf(bytes[position]!)
+    const char = strictText(bytes.subarray(position, position + length))
     text += char ?? '\ufffd'
-    at += char === undefined ? 1 : length
+    position += char === undefined ? 1 : length
   }
   return text
 }
@@ -37,14 +37,14 @@ function byteByByte(bytes: Uint8Array): string {
 /** Returns the length of a character by its first byte. */
 const lengthOf = (first: number): number => (first < 0xc2 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 1)
 
-/** Quotes bytes, followed by `more`, as Go's `%q` does. Upstream: strconv.Quote, Go 1.26. */
-export function goQuoted(bytes: Uint8Array, more = ''): string {
+/** Quotes bytes, followed by `suffix`, as Go's `%q` does. Upstream: strconv.Quote, Go 1.26. */
+export function goQuoted(bytes: Uint8Array, suffix = ''): string {
   let text = ''
-  for (let at = 0; at < bytes.length; ) {
-    const length = lengthOf(bytes[at]!)
-    const char = strictText(bytes.subarray(at, at + length))
-    text += char === undefined ? `\\x${bytes[at]!.toString(16)}` : quotedGoChar(char)
-    at += char === undefined ? 1 : length
+  for (let position = 0; position < bytes.length; ) {
+    const length = lengthOf(bytes[position]!)
+    const char = strictText(bytes.subarray(position, position + length))
+    text += char === undefined ? `\\x${bytes[position]!.toString(16)}` : quotedGoChar(char)
+    position += char === undefined ? 1 : length
   }
-  return `"${text}${more}"`
+  return `"${text}${suffix}"`
 }

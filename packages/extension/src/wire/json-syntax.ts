@@ -20,80 +20,80 @@ export interface EndingWords {
  */
 export function endOfValue(bytes: Uint8Array, ending: EndingWords): number {
   const open: number[] = []
-  let at = 0
+  let position = 0
   const unexpected = (where: string): WireError => {
-    if (at < bytes.length) return new WireError(`invalid character ${quoteByte(bytes[at]!)} ${where}`)
+    if (position < bytes.length) return new WireError(`invalid character ${quoteByte(bytes[position]!)} ${where}`)
     return new WireError(bytes.every(isSpace) ? ending.nothing : ending.early)
   }
   const space = () => {
-    while (isSpace(bytes[at])) at++
+    while (isSpace(bytes[position])) position++
   }
   const digits = (where: string) => {
-    if (!isDigit(bytes[at])) throw unexpected(where)
-    while (isDigit(bytes[at])) at++
+    if (!isDigit(bytes[position])) throw unexpected(where)
+    while (isDigit(bytes[position])) position++
   }
   const number = () => {
-    if (bytes[at] === Byte.minus) at++
-    if (bytes[at] === Byte.zero) at++
+    if (bytes[position] === Byte.minus) position++
+    if (bytes[position] === Byte.zero) position++
     else digits('in numeric literal')
-    if (bytes[at] === Byte.dot) {
-      at++
+    if (bytes[position] === Byte.dot) {
+      position++
       digits('after decimal point in numeric literal')
     }
-    if (bytes[at] === Byte.e || bytes[at] === Byte.E) {
-      at++
-      if (bytes[at] === Byte.plus || bytes[at] === Byte.minus) at++
+    if (bytes[position] === Byte.e || bytes[position] === Byte.E) {
+      position++
+      if (bytes[position] === Byte.plus || bytes[position] === Byte.minus) position++
       digits('in exponent of numeric literal')
     }
   }
   const string = () => {
-    const end = endOfPlainString(bytes, at)
+    const end = endOfPlainString(bytes, position)
     if (end !== undefined) {
-      at = end
+      position = end
       return
     }
-    for (at++; bytes[at] !== Byte.quote; at++) {
-      const byte = bytes[at]
+    for (position++; bytes[position] !== Byte.quote; position++) {
+      const byte = bytes[position]
       if (byte === undefined || byte < 0x20) throw unexpected('in string literal')
       if (byte !== Byte.backslash) continue
-      at++
-      if (bytes[at] === Byte.u) {
+      position++
+      if (bytes[position] === Byte.u) {
         for (let i = 0; i < 4; i++) {
-          at++
-          if (!isHex(bytes[at])) throw unexpected('in \\u hexadecimal character escape')
+          position++
+          if (!isHex(bytes[position])) throw unexpected('in \\u hexadecimal character escape')
         }
-      } else if (!isEscape(bytes[at])) throw unexpected('in string escape code')
+      } else if (!isEscape(bytes[position])) throw unexpected('in string escape code')
     }
-    at++
+    position++
   }
   const word = (text: string) => {
-    for (let i = 0; i < text.length; i++, at++) {
-      if (bytes[at] !== text.charCodeAt(i)) throw unexpected(`in literal ${text} (expecting '${text[i]}')`)
+    for (let i = 0; i < text.length; i++, position++) {
+      if (bytes[position] !== text.charCodeAt(i)) throw unexpected(`in literal ${text} (expecting '${text[i]}')`)
     }
   }
   const key = () => {
     space()
-    if (bytes[at] !== Byte.quote) throw unexpected('looking for beginning of object key string')
+    if (bytes[position] !== Byte.quote) throw unexpected('looking for beginning of object key string')
     string()
     space()
-    if (bytes[at] !== Byte.colon) throw unexpected('after object key')
-    at++
+    if (bytes[position] !== Byte.colon) throw unexpected('after object key')
+    position++
   }
 
   for (;;) {
     space()
-    const byte = bytes[at]
+    const byte = bytes[position]
     if (byte === Byte.openObject || byte === Byte.openArray) {
       if (open.length === maxDepth) throw unexpected('exceeded max depth')
-      at++
+      position++
       space()
-      const isEmpty = bytes[at] === closing(byte)
+      const isEmpty = bytes[position] === closing(byte)
       if (!isEmpty) {
         open.push(byte)
         if (byte === Byte.openObject) key()
         continue
       }
-      at++
+      position++
     } else if (byte === Byte.quote) string()
     else if (byte === Byte.minus || isDigit(byte)) number()
     else if (byte === Byte.t) word('true')
@@ -104,27 +104,29 @@ export function endOfValue(bytes: Uint8Array, ending: EndingWords): number {
     // The value is complete; the enclosing ones may be as well.
     for (;;) {
       const holder = open.at(-1)
-      if (holder === undefined) return at
+      if (holder === undefined) return position
       space()
-      if (bytes[at] === Byte.comma) {
-        at++
+      if (bytes[position] === Byte.comma) {
+        position++
         if (holder === Byte.openObject) key()
         break
       }
-      if (bytes[at] !== closing(holder)) {
+      if (bytes[position] !== closing(holder)) {
         throw unexpected(holder === Byte.openObject ? 'after object key:value pair' : 'after array element')
       }
-      at++
+      position++
       open.pop()
     }
   }
 }
 
-/** Returns the index after a long string without escapes at `at`; `undefined` for others, which are scanned byte by byte. */
-export function endOfPlainString(bytes: Uint8Array, at: number): number | undefined {
-  const quote = bytes.indexOf(Byte.quote, at + 1)
-  if (quote - at < 32) return undefined
-  return notPlain.test(Buffer.from(bytes.buffer, bytes.byteOffset + at, quote - at).toString('latin1')) ? undefined : quote + 1
+/** Returns the index after a long string without escapes at `start`; `undefined` for others, which are scanned byte by byte. */
+export function endOfPlainString(bytes: Uint8Array, start: number): number | undefined {
+  const quote = bytes.indexOf(Byte.quote, start + 1)
+  if (quote - start < 32) return undefined
+  return notPlain.test(Buffer.from(bytes.buffer, bytes.byteOffset + start, quote - start).toString('latin1'))
+    ? undefined
+    : quote + 1
 }
 
 // eslint-disable-next-line no-control-regex
@@ -132,8 +134,8 @@ const notPlain = /[\\\u0000-\u001f]/
 
 /** @throws WireError when anything but white space follows */
 export function assertNothingAfter(bytes: Uint8Array, end: number): void {
-  const more = bytes.subarray(end).find((byte) => !isSpace(byte))
-  if (more !== undefined) throw new WireError(`invalid character ${quoteByte(more)} after top-level value`)
+  const trailing = bytes.subarray(end).find((byte) => !isSpace(byte))
+  if (trailing !== undefined) throw new WireError(`invalid character ${quoteByte(trailing)} after top-level value`)
 }
 
 export const Byte = {

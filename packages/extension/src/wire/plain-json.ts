@@ -49,9 +49,9 @@ function isTooDeep(value: unknown): boolean {
 /** Marks a value for the slow path. */
 const odd = Symbol('odd')
 
-function valueOf(parsed: unknown, given: JSONSchema, root: JSONSchema): unknown {
+function valueOf(parsed: unknown, schemaOrRef: JSONSchema, root: JSONSchema): unknown {
   if (parsed === null) return odd
-  const schema = resolveRef(given, root)
+  const schema = resolveRef(schemaOrRef, root)
   const { type, format } = schema
   if (type === undefined || schema['x-kubernetes-preserve-unknown-fields'] === true) {
     return type === 'object' && !isRecord(parsed) ? odd : parsed

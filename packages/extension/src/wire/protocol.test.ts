@@ -45,8 +45,8 @@ describe('a request to our server', () => {
     }),
   )
   const path = hookPath(BeforeClusterCreate, 'gate')
-  const send = (init: RequestInit & { duplex?: 'half' }, at = path) =>
-    serve(new Request(`https://x${at}`, { method: 'POST', ...init }))
+  const send = (init: RequestInit & { duplex?: 'half' }, target = path) =>
+    serve(new Request(`https://x${target}`, { method: 'POST', ...init }))
   const ok = { status: 'Success' }
   const body = valid(BeforeClusterCreate)
 
@@ -64,9 +64,9 @@ describe('a request to our server', () => {
     ['with unknown fields', { body: body.replace('{', '{"future":{"a":[1]},') }, path],
     ['with null for an empty field', { body: body.replace('{', '{"settings":null,') }, path],
     ['with white space around it', { body: `\n\t ${body}\r\n ` }, path],
-  ])('%s reaches its handler', async (_, init, at) => {
+  ])('%s reaches its handler', async (_, init, target) => {
     receivedRequests.length = 0
-    const response = await send(init, at)
+    const response = await send(init, target)
     expect([response.status, await response.json()]).toEqual([200, expect.objectContaining(ok)])
     expect(receivedRequests).toEqual([
       {

@@ -184,9 +184,9 @@ describe('the fast path for plain JSON', () => {
         const decoded = decodePlain(formatted, response.json)
         if (decoded === undefined) return
         decodedPlain++
-        const all = decodeAsGo(formatted, response, 'x', 'answer')
-        expect(decoded).toEqual(all)
-        expect(JSON.stringify(decoded)).toBe(JSON.stringify(all))
+        const decodedAsGo = decodeAsGo(formatted, response, 'x', 'answer')
+        expect(decoded).toEqual(decodedAsGo)
+        expect(JSON.stringify(decoded)).toBe(JSON.stringify(decodedAsGo))
       }),
       { seed: 1, numRuns: 2000 * Number(process.env.CAPSTAN_FUZZ ?? 1) },
     )
@@ -204,8 +204,13 @@ function reformatted(body: Uint8Array): Uint8Array {
 }
 
 /** Paths of values whose type differs from the schema. Independent of the decoder: it reads values, not text. */
-function shapeProblems(value: unknown, given: JSONSchema, definitions: { [name: string]: JSONSchema }, path = ''): string[] {
-  const schema = given.$ref === undefined ? given : definitions[given.$ref.slice('#/definitions/'.length)]!
+function shapeProblems(
+  value: unknown,
+  schemaOrRef: JSONSchema,
+  definitions: { [name: string]: JSONSchema },
+  path = '',
+): string[] {
+  const schema = schemaOrRef.$ref === undefined ? schemaOrRef : definitions[schemaOrRef.$ref.slice('#/definitions/'.length)]!
   const here = (isValid: boolean): string[] => (isValid ? [] : [`${path}: ${JSON.stringify(value)} is no ${schema.type}`])
   switch (schema.type) {
     case 'string':

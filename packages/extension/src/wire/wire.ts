@@ -89,15 +89,15 @@ class Decoder {
   }
 
   /** Decodes a value. `known` is the value of an earlier duplicate key. Returns `undefined` for the zero value. */
-  #value(given: JSONSchema, known: unknown, place: Place): unknown {
+  #value(schemaOrRef: JSONSchema, known: unknown, place: Place): unknown {
     this.#space()
-    const schema = resolveRef(given, this.#root)
+    const schema = resolveRef(schemaOrRef, this.#root)
     const byte = this.#bytes[this.#at]
     const isAny = schema.type === undefined || schema['x-kubernetes-preserve-unknown-fields'] === true
     if (isAny && !(schema.type === 'object' && byte !== Byte.openObject && byte !== Byte.n)) return this.#any()
     if (byte === Byte.n) {
       this.#skip()
-      return given.$ref !== undefined || isPointer(schema) ? undefined : known
+      return schemaOrRef.$ref !== undefined || isPointer(schema) ? undefined : known
     }
     switch (schema.type) {
       case 'object':
@@ -156,13 +156,13 @@ class Decoder {
   }
 
   #list(items: JSONSchema, known: unknown, place: Place): unknown[] {
-    const before = Array.isArray(known) ? (this.#backing.get(known) ?? known) : []
+    const earlier = Array.isArray(known) ? (this.#backing.get(known) ?? known) : []
     const element = { ...place, type: place.type.replace(/^\[\]/, '') }
     const decoded: unknown[] = []
     for (const index of this.#elements()) {
-      decoded.push(this.#value(items, before[index], element) ?? zero(items, this.#root))
+      decoded.push(this.#value(items, earlier[index], element) ?? zero(items, this.#root))
     }
-    this.#backing.set(decoded, decoded.length === 0 ? [] : [...decoded, ...before.slice(decoded.length)])
+    this.#backing.set(decoded, decoded.length === 0 ? [] : [...decoded, ...earlier.slice(decoded.length)])
     return decoded
   }
 
@@ -175,13 +175,13 @@ class Decoder {
       return text
     }
     if (byte !== Byte.openArray) throw this.#mismatch(place)
-    const before = typeof known === 'string' ? base64Bytes(known) : []
+    const earlier = typeof known === 'string' ? base64Bytes(known) : []
     const decoded: number[] = []
     const element = { ...place, type: 'uint8' }
     for (const index of this.#elements()) {
       const isNull = this.#bytes[this.#at] === Byte.n
       const value = this.#value({ type: 'integer', format: 'uint8' }, undefined, element)
-      decoded.push(isNull ? (before[index] ?? 0) : (value as number))
+      decoded.push(isNull ? (earlier[index] ?? 0) : (value as number))
     }
     return bytesBase64(decoded)
   }

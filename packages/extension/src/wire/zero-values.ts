@@ -21,8 +21,8 @@ export function addRequired(decoded: Record<string, unknown>, schema: JSONSchema
 }
 
 /** Returns the value of a null element of a list or map. */
-export function zero(given: JSONSchema, root: JSONSchema): unknown {
-  const schema = resolveRef(given, root)
+export function zero(schemaOrRef: JSONSchema, root: JSONSchema): unknown {
+  const schema = resolveRef(schemaOrRef, root)
   switch (schema.type) {
     case 'string':
       return ''

@@ -37,8 +37,8 @@ test('cloud-config is YAML with the header by which cloud-init recognizes it, an
 test('ignition is configuration of version 2.3, and creates the sentinel file', () => {
   const { ignition, storage, systemd } = JSON.parse(formatBootstrapData(data, 'ignition'))
   expect(ignition).toEqual({ version: '2.3.0' })
-  const [file, ...more] = storage.files
-  expect(more).toEqual([])
+  const [file, ...otherFiles] = storage.files
+  expect(otherFiles).toEqual([])
   expect(file).toMatchObject({ filesystem: 'root', path: '/etc/capstan/bootstrap.json', mode: 384 })
   expect(JSON.parse(decodeURIComponent(file.contents.source.replace(/^data:,/, '')))).toEqual(data)
   expect(systemd.units[0].contents).toContain('/run/cluster-api/bootstrap-success.complete')
@@ -86,7 +86,7 @@ describe('bootstrap data', () => {
     ],
     ['of control plane machines do not wait for the control plane', controlPlane, cluster(provisioned, endpoint), undefined],
     ['of workers do not wait after the control plane is initialized', worker, cluster(initialized, endpoint), undefined],
-  ])('%s', (_, of, owner, expected) => {
-    expect(missingFor({ ...of, endpoint: endpointOf(undefined, owner) }, owner)).toBe(expected)
+  ])('%s', (_, ownerInput, owner, expected) => {
+    expect(missingFor({ ...ownerInput, endpoint: endpointOf(undefined, owner) }, owner)).toBe(expected)
   })
 })

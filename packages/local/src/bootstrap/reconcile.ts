@@ -169,8 +169,8 @@ async function renewData(
 ): Promise<Outcome> {
   if (!owner.mayJoin || !owner.endpoint) return proceed()
   const { namespace, name } = object.metadata
-  const found = await findSecret({ namespace: namespace!, name }, io)
-  const expires = parseBootstrapData(secretText(found, 'value'), secretText(found, 'format'))?.expires
+  const secret = await findSecret({ namespace: namespace!, name }, io)
+  const expires = parseBootstrapData(secretText(secret, 'value'), secretText(secret, 'format'))?.expires
   if (expires === undefined) return proceed()
   const now = io.clock.now()
   const ttl = ttlOf(object)
@@ -215,7 +215,7 @@ async function createDataSecret(
   io: ReconcileContext,
 ): Promise<void> {
   const { namespace, name } = object.metadata
-  const wanted = {
+  const desired = {
     metadata: {
       name,
       namespace: namespace!,
@@ -225,7 +225,7 @@ async function createDataSecret(
     type: ClusterSecretType,
     data: dataOf(object, owner, cluster, io.clock.now()),
   }
-  const existing = io.cache.peek(Secret, { namespace: namespace!, name }) ?? (await createSecret(wanted, io)).existing
+  const existing = io.cache.peek(Secret, { namespace: namespace!, name }) ?? (await createSecret(desired, io)).existing
   if (existing && !isControlledBy(existing, object, LocalBootstrapConfig)) {
     throw new Error(`Cannot create Secret ${namespace}/${name} for bootstrap data: it exists and belongs to another object`)
   }

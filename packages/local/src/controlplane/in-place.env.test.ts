@@ -280,9 +280,9 @@ test('two extensions block the rollout, because the responsible one would be amb
     ...scriptedRuntime(coversAll),
     handlersFor: () => Promise.resolve(handlers),
     onChanged(listener) {
-      const before = changed
+      const earlierListeners = changed
       changed = (name) => {
-        before(name)
+        earlierListeners(name)
         listener(name)
       }
     },
@@ -402,10 +402,10 @@ test('a Machine that is deleted during its update is replaced', async () => {
   const updating = (await machines()).find(({ spec }) => spec.version === 'v1.36.0')!.metadata.name
   await env.client.delete(Machine, { namespace: 'default', name: updating })
   await env.advance(seconds(60))
-  const after = await machines()
-  expect(after.map(({ metadata }) => metadata.name)).not.toContain(updating)
+  const machinesAfter = await machines()
+  expect(machinesAfter.map(({ metadata }) => metadata.name)).not.toContain(updating)
   // The next one is being updated by then.
-  expect(after.map(({ spec }) => spec.version ?? '').sort()).toEqual(['v1.35.0', 'v1.36.0', 'v1.36.0'])
+  expect(machinesAfter.map(({ spec }) => spec.version ?? '').sort()).toEqual(['v1.35.0', 'v1.36.0', 'v1.36.0'])
 })
 
 test.each([

@@ -33,9 +33,9 @@ describe('a kubeconfig', () => {
     ['that is missing its value', undefined],
     ['that has no client certificate', 'apiVersion: v1\nkind: Config\n'],
     ['whose client certificate is invalid', 'client-certificate-data: bm90IGEgY2VydGlmaWNhdGU=\n'],
-  ])('%s is renewed', (_, rest) => {
+  ])('%s is renewed', (_, userFields) => {
     const trust = `certificate-authority-data: ${btoa(authority.certificate)}\n`
-    const text = rest === undefined ? undefined : `${trust}${rest}`
+    const text = userFields === undefined ? undefined : `${trust}${userFields}`
     expect(needsRenewal(text, authority, new VirtualClock(start))).toBe(true)
   })
 

@@ -19,13 +19,16 @@ export async function ensureKubeconfig(
   io: ReconcileContext,
 ): Promise<void> {
   const key = { ...keyOf(cluster), name: `${cluster.metadata.name}-kubeconfig` }
-  const found = io.cache.peek(Secret, key) ?? (await create()).existing
-  if (found) {
+  const existing = io.cache.peek(Secret, key) ?? (await create()).existing
+  if (existing) {
     // A kubeconfig of the user is renewed by the user.
-    if (!isControlledBy(found, controlPlane, LocalControlPlane) || !needsRenewal(secretText(found, 'value'), authority, io.clock))
+    if (
+      !isControlledBy(existing, controlPlane, LocalControlPlane) ||
+      !needsRenewal(secretText(existing, 'value'), authority, io.clock)
+    )
       return
     const value = formatKubeconfig(await kubeconfigOf(cluster, authority, endpoint, io.clock))
-    const body = { metadata: { resourceVersion: found.metadata.resourceVersion }, data: secretData({ value }) }
+    const body = { metadata: { resourceVersion: existing.metadata.resourceVersion }, data: secretData({ value }) }
     await io.client.patch(Secret, key, { type: 'merge', body })
   }
 

@@ -147,32 +147,32 @@ export function desiredMachine(
  */
 export async function syncMachine(
   scope: ControlPlaneScope,
-  found: Machine,
+  existing: Machine,
   io: ReconcileContext,
 ): Promise<ControlPlaneScope['machines'][number]> {
   const { controlPlane } = scope
-  const parts = await readMachineParts(found, io)
+  const parts = await readMachineParts(existing, io)
   const outdated = outdatedReasons(controlPlane, parts, io.clock.now())
-  if (isDeleting(found)) return { machine: found, outdated }
+  if (isDeleting(existing)) return { machine: existing, outdated }
 
-  const machine = draft(found)
+  const machine = draft(existing)
   // Upstream: control plane Machines without a controller are adopted.
   if (!controllerOf(machine)) setControllerReference(machine, controlPlane, LocalControlPlane)
   const templated = machineTemplateOf(controlPlane).metadata ?? {}
   propagateMetadata(machine, templated)
-  const { deletion: _, taints: _taints, readinessGates: _gates, minReadySeconds: _seconds, ...rest } = machine.spec
-  machine.spec = { ...rest, ...draft(policyOf(machineTemplateOf(controlPlane).spec)) }
-  const reported = found.status?.conditions?.find(({ type }) => type === 'UpToDate')
+  const { deletion: _, taints: _taints, readinessGates: _gates, minReadySeconds: _seconds, ...otherFields } = machine.spec
+  machine.spec = { ...otherFields, ...draft(policyOf(machineTemplateOf(controlPlane).spec)) }
+  const reported = existing.status?.conditions?.find(({ type }) => type === 'UpToDate')
   // Until the Machine has a Node, core changes its spec and status step by step: a write for each new generation would conflict with it.
-  const generation = found.status?.nodeRef
-    ? found.metadata.generation
-    : (reported?.observedGeneration ?? found.metadata.generation)
-  const conditions = setConditions(found.status?.conditions, [upToDateCondition(found, outdated)], {
+  const generation = existing.status?.nodeRef
+    ? existing.metadata.generation
+    : (reported?.observedGeneration ?? existing.metadata.generation)
+  const conditions = setConditions(existing.status?.conditions, [upToDateCondition(existing, outdated)], {
     now: io.clock.now(),
     generation,
   })
   machine.status = { ...machine.status, conditions }
-  const latest = await commitChanges(io.client, Machine, found, machine, {
+  const latest = await commitChanges(io.client, Machine, existing, machine, {
     conditions: ['UpToDate'],
     cache: io.cache,
     signal: io.signal,
@@ -184,14 +184,14 @@ export async function syncMachine(
 
 async function syncMetadata<T extends KubeObject>(
   kind: Kind<T>,
-  found: T | undefined,
+  existing: T | undefined,
   templated: Parameters<typeof propagateMetadata>[1],
   io: ReconcileContext,
 ): Promise<void> {
-  if (!found || isDeleting(found)) return
-  const object = draft(found)
+  if (!existing || isDeleting(existing)) return
+  const object = draft(existing)
   propagateMetadata(object, templated)
-  await commitChanges(io.client, kind, found, object, { conditions: [], signal: io.signal })
+  await commitChanges(io.client, kind, existing, object, { conditions: [], signal: io.signal })
 }
 
 /** Fields that propagate to existing Machines. */
@@ -235,7 +235,7 @@ const MaxNameLength = 63
 export function machineName({ metadata, spec }: LocalControlPlane, clusterName: string, random: string): string {
   const values: Record<string, string> = { 'cluster.name': clusterName, 'localControlPlane.name': metadata.name, random }
   const render = (template: string) =>
-    template.replace(/\{\{\s*\.([\w.]+)\s*\}\}/g, (all, variable: string) => values[variable] ?? all)
+    template.replace(/\{\{\s*\.([\w.]+)\s*\}\}/g, (placeholder, variable: string) => values[variable] ?? placeholder)
   const name = render(spec.machineNaming?.template ?? '{{ .localControlPlane.name }}-{{ .random }}')
   return name.length <= MaxNameLength ? name : `${name.slice(0, MaxNameLength - random.length - 1)}-${random}`
 }

@@ -35,10 +35,10 @@ export function propagateMetadata(object: KubeObject, { labels = {}, annotations
   setUnlessEmpty(metadata, 'annotations', nextAnnotations)
 }
 
-function withPropagated(existing: Record<string, string> = {}, propagated: string, wanted: Readonly<Record<string, string>>) {
+function withPropagated(existing: Record<string, string> = {}, propagated: string, templated: Readonly<Record<string, string>>) {
   const next = { ...existing }
-  for (const key of propagated.split(',')) if (!Object.hasOwn(wanted, key)) delete next[key]
-  return Object.assign(next, wanted)
+  for (const key of propagated.split(',')) if (!Object.hasOwn(templated, key)) delete next[key]
+  return Object.assign(next, templated)
 }
 
 function markerOf(labels: object, annotations: object): string | undefined {

@@ -21,10 +21,10 @@ import type { ControlPlaneScope } from './scope.ts'
 /** Lists the control plane Machines of the cluster, oldest first. @throws Error when some belong to another control plane */
 export function observeMachines(scope: ControlPlaneScope, io: ReconcileContext): void {
   const { controlPlane, cluster } = scope
-  const all = io.cache.byIndex(machinesByCluster, `${cluster.metadata.namespace}/${cluster.metadata.name}`)
+  const allMachines = io.cache.byIndex(machinesByCluster, `${cluster.metadata.namespace}/${cluster.metadata.name}`)
   const isControlPlane = ({ metadata }: Machine) => metadata.labels?.[MachineControlPlaneLabel] !== undefined
-  const machines = all.filter(isControlPlane).sort(byAge)
-  scope.workers = all.filter((machine) => !isControlPlane(machine)).map(({ metadata }) => metadata.name)
+  const machines = allMachines.filter(isControlPlane).sort(byAge)
+  scope.workers = allMachines.filter((machine) => !isControlPlane(machine)).map(({ metadata }) => metadata.name)
   scope.machines = machines.map((machine) => ({ machine, outdated: [] }))
   if (machines.some((machine) => controllerOf(machine) && !isControlledBy(machine, controlPlane, LocalControlPlane))) {
     throw new Error(
@@ -44,29 +44,32 @@ export async function observeTemplate(scope: ControlPlaneScope, io: ReconcileCon
   await io.watch(kind, ({ metadata }, cache) =>
     cache.byIndex(controlPlanesByTemplate, `${metadata.namespace}/${kind.kind}.${kind.group}/${metadata.name}`).map(keyOf),
   )
-  const found = io.cache.peek(kind, { namespace: controlPlane.metadata.namespace!, name: ref.name })
-  if (!found) {
+  const template = io.cache.peek(kind, { namespace: controlPlane.metadata.namespace!, name: ref.name })
+  if (!template) {
     scope.template = { state: 'missing' }
     return
   }
-  scope.template = { state: 'found', object: await ensureClusterOwner(kind, found, cluster, io) }
+  scope.template = { state: 'found', object: await ensureClusterOwner(kind, template, cluster, io) }
 }
 
 /** Adds the Cluster to the owners of the template. */
 async function ensureClusterOwner(
   kind: Kind<UnknownObject>,
-  found: UnknownObject,
+  template: UnknownObject,
   cluster: Cluster,
   io: ReconcileContext,
 ): Promise<UnknownObject> {
-  const object = draft(found)
-  if (isDeleting(found) || !ensureOwnerReference(object, ownerReference(cluster, Cluster))) return found
+  const object = draft(template)
+  if (isDeleting(template) || !ensureOwnerReference(object, ownerReference(cluster, Cluster))) return template
   const { resourceVersion, ownerReferences } = object.metadata
   try {
-    return await io.client.patch(kind, keyOf(found), { type: 'merge', body: { metadata: { resourceVersion, ownerReferences } } })
+    return await io.client.patch(kind, keyOf(template), {
+      type: 'merge',
+      body: { metadata: { resourceVersion, ownerReferences } },
+    })
   } catch (err) {
     // Several control planes share a template; the watch event of the other write triggers the next reconcile.
-    if (isReason(err, 'Conflict')) return found
+    if (isReason(err, 'Conflict')) return template
     throw err
   }
 }

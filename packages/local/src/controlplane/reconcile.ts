@@ -120,6 +120,6 @@ function nextRequeue({ controlPlane, step, template }: ControlPlaneScope, initia
   if (template.state === 'missing') return wait('machine template to exist')
   if (initialized.kind !== 'proceed') return initialized
   if (step?.kind === 'hold') return wait(step.messages.join('; '))
-  const after = Date.parse(controlPlane.spec.rollout?.after ?? '')
-  return after >= now ? requeue(after - now + 1, 'spec.rollout.after') : proceed()
+  const rolloutAfter = Date.parse(controlPlane.spec.rollout?.after ?? '')
+  return rolloutAfter >= now ? requeue(rolloutAfter - now + 1, 'spec.rollout.after') : proceed()
 }

@@ -62,16 +62,16 @@ async function writeOwnerRemediated(
   condition: NewCondition | undefined,
   io: ReconcileContext,
 ): Promise<void> {
-  const after = draft(machine)
+  const marked = draft(machine)
   const { conditions } = machine.status ?? {}
   const { generation } = machine.metadata
-  after.status = {
-    ...after.status,
+  marked.status = {
+    ...marked.status,
     conditions: condition
       ? setConditions(conditions, [condition], { now: io.clock.now(), generation, order: ConditionOrder })
       : draft(conditions ?? []).filter(({ type }) => type !== OwnerRemediated.type),
   }
-  const latest = await commitChanges(io.client, Machine, machine, after, {
+  const latest = await commitChanges(io.client, Machine, machine, marked, {
     conditions: [OwnerRemediated.type],
     signal: io.signal,
   })

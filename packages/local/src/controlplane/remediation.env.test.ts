@@ -151,8 +151,8 @@ test('two unhealthy Machines of five are replaced one after the other', async ()
 
 test('replacements that fail as well are replaced maxRetry times', async () => {
   await createControlPlane({ remediation: { maxRetry: 2, retryPeriodSeconds: 300 } })
-  const seen = new Set(await names())
-  const [first] = seen
+  const knownNames = new Set(await names())
+  const [first] = knownNames
   await breakMachine(first!)
   // Machines are compared with their template by its name: the running ones stay as they are.
   await env.newClient.delete(LocalMachineTemplate, { namespace: 'default', name: 'machines' })
@@ -164,8 +164,8 @@ test('replacements that fail as well are replaced maxRetry times', async () => {
   for (let minute = 0; minute < 30; minute++) {
     await env.advance(minutes(1))
     for (const name of await names()) {
-      if (!seen.has(name)) created.push(minute)
-      seen.add(name)
+      if (!knownNames.has(name)) created.push(minute)
+      knownNames.add(name)
     }
   }
   expect(created).toHaveLength(3)

@@ -150,8 +150,8 @@ function nextRecord(
   // A Machine that fails later has another problem than the Machine that it replaces.
   if (timeLeft({ since: last, length: minHealthyPeriod, now }) <= 0) return first
   const period = seconds(retryPeriodSeconds)
-  const left = timeLeft({ since: last, length: period, now })
-  if (left > 0) return { until: now + left, period }
+  const remaining = timeLeft({ since: last, length: period, now })
+  if (remaining > 0) return { until: now + remaining, period }
   if (maxRetry !== undefined && replaces.retryCount >= maxRetry) return { retries: maxRetry }
   return { ...first, retryCount: replaces.retryCount + 1 }
 }

@@ -35,6 +35,6 @@ export function outdatedReasons(
 
 /** Whether the Machine is older than `rollout.after`, which an in-place update cannot change. */
 export function isRolloutDue({ spec }: Pick<LocalControlPlane, 'spec'>, { metadata }: Machine, now: number): boolean {
-  const after = Date.parse(spec.rollout?.after ?? '')
-  return Date.parse(metadata.creationTimestamp) < after && after < now
+  const rolloutAfter = Date.parse(spec.rollout?.after ?? '')
+  return Date.parse(metadata.creationTimestamp) < rolloutAfter && rolloutAfter < now
 }

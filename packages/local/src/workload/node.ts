@@ -54,14 +54,14 @@ export function nodeStatus(node: Node, kubelet: Kubelet, now: number): Node['sta
 }
 
 function newStatus({ version, nodeName, addresses, failureMessage }: Kubelet, now: number) {
-  const at = timestamp(now)
+  const time = timestamp(now)
   const condition = (type: string, status: string, reason: string, message: string) => ({
     type,
     status,
     reason,
     message,
-    lastHeartbeatTime: at,
-    lastTransitionTime: at,
+    lastHeartbeatTime: time,
+    lastTransitionTime: time,
   })
   const resources = { cpu: '4', memory: '8Gi', pods: '110', 'ephemeral-storage': '40Gi' }
   return {

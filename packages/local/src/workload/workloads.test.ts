@@ -130,8 +130,8 @@ test('the serving certificate is signed by the cluster authority for every name 
   const { workloads } = createProcess()
   await workloads.join(demo, 'm1', boot())
   const { serving, clientCA } = workloads.endpointFor(serverName)!
-  const made = typeof serving === 'function' ? await serving() : serving
-  const certificate = new X509Certificate(made.certificate)
+  const keyPair = typeof serving === 'function' ? await serving() : serving
+  const certificate = new X509Certificate(keyPair.certificate)
   expect(certificate.checkIssued(new X509Certificate(clientCA!))).toBe(true)
   for (const name of [serverName, 'localhost', 'kubernetes.default.svc']) expect(certificate.checkHost(name)).toBe(name)
   for (const address of ['127.0.0.1', '10.0.0.1']) expect(certificate.checkIP(address)).toBe(address)

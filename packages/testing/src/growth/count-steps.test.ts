@@ -30,7 +30,7 @@ test.each<[string, (input: number[]) => unknown]>([
 test.each<[string, (input: number[]) => unknown]>([
   ['a loop in a loop', (input) => input.filter((one) => input.some((other) => other === one + 0.5))],
   ['a search in a loop', (input) => input.filter((one) => input.includes(one + 0.5))],
-  ['a copy in a loop', (input) => input.reduce<number[]>((all, one) => all.concat(one), [])],
+  ['a copy in a loop', (input) => input.reduce<number[]>((copied, one) => copied.concat(one), [])],
 ])('the steps of %s grow fourfold when its input doubles', async (_name, work) => {
   for (const ratio of await ratios(work)) expect(ratio).toBeGreaterThan(3.5)
 })

@@ -49,7 +49,7 @@ if (isWhole) {
 }
 
 async function check(server: ApiServer, some: readonly GrowthCase[], verbs: 'create' | 'all'): Promise<void> {
-  const found: string[] = []
-  for (const one of some) found.push(...growthProblems(await growOverVerbs(server, one, verbs)))
-  expect(found).toEqual([])
+  const problems: string[] = []
+  for (const one of some) problems.push(...growthProblems(await growOverVerbs(server, one, verbs)))
+  expect(problems).toEqual([])
 }

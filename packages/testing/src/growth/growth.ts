@@ -32,10 +32,10 @@ export async function measureGrowth(name: string, work: (size: number) => unknow
   let grown = grownBy(name, await stepsOf(work))
   // Other work in the process can only add steps: a ratio that is too large is measured again, and the smaller counts are kept.
   for (let again = 0; again < MostRepeated && grown.perDoubling > MostPerDoubling; again++) {
-    const more = await stepsOf(work)
+    const stepsAgain = await stepsOf(work)
     grown = grownBy(
       name,
-      grown.steps.map((count, index) => Math.min(count, more[index]!)),
+      grown.steps.map((count, index) => Math.min(count, stepsAgain[index]!)),
     )
   }
   if (grown.perDoubling <= MostPerDoubling) return grown
@@ -61,7 +61,7 @@ function grownBy(name: string, steps: readonly number[]): Grown {
 const ratio = (before: number, after: number): number => after / Math.max(before, 1)
 
 /** Returns a line for each computation whose steps grow too fast. */
-export const growthProblems = (all: readonly Grown[]): string[] =>
-  all
+export const growthProblems = (measurements: readonly Grown[]): string[] =>
+  measurements
     .filter(({ perDoubling }) => perDoubling > MostPerDoubling)
     .map(({ name, steps, perDoubling }) => `${name}: ${perDoubling.toFixed(2)}-fold per doubling (${steps.join(', ')} steps)`)

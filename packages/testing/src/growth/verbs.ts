@@ -17,15 +17,15 @@ export async function growOverVerbs(server: ApiServer, one: GrowthCase, verbs: '
       () => false,
     )
   }
-  const found: Grown[] = []
+  const measurements: Grown[] = []
   const measure = async (verb: string, work: (size: number) => Promise<void>): Promise<void> => {
-    found.push(await measureGrowth(`${verb} ${one.name}`, work))
+    measurements.push(await measureGrowth(`${verb} ${one.name}`, work))
   }
   const options = { fieldValidation: 'Strict' as const, fieldManager: 'growth' }
   const create = (size: number) => send({ verb: 'create', body: one.object(nameOf(size), size), options })
 
   await measure('create', create)
-  if (!accepted || verbs === 'create') return found
+  if (!accepted || verbs === 'create') return measurements
   await create(LargerSize)
   const changed = (size: number, extra: object = {}): object => {
     const object = one.object(nameOf(size), size) as { metadata: object }
@@ -39,7 +39,7 @@ export async function growOverVerbs(server: ApiServer, one: GrowthCase, verbs: '
   await measure('apply', patch('application/apply-patch+yaml', changed))
   await measure('list', () => send({ verb: 'list' }))
   await measure('delete', (size) => send({ verb: 'delete', name: nameOf(size) }))
-  return found
+  return measurements
 }
 
 const nameOf = (size: number): string => `n${size}`

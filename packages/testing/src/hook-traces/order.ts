@@ -116,8 +116,8 @@ export class Order {
       if (!holds(world, call)) this.violations.push(`${textOf(call)} called, but not: ${sentence} (${worldText(world)})`)
     }
     const { hook, version, from } = call
-    const before = precedingHooks[hook]?.(version, from) ?? []
-    this.#needs(`${textOf(call)} called`, before)
+    const preceding = precedingHooks[hook]?.(version, from) ?? []
+    this.#needs(`${textOf(call)} called`, preceding)
   }
 
   recordAnswer(call: CheckedCall, proceeds: boolean): void {

@@ -95,8 +95,8 @@ export async function play(plot: Plot = {}): Promise<Story> {
 
   const handle =
     (hook: Hook, by: ManagerProcess) =>
-    (given: { request: object }): Answer | Response => {
-      const checked = checkedCallOf(hook, given.request as Request)
+    (call: { request: object }): Answer | Response => {
+      const checked = checkedCallOf(hook, call.request as Request)
       const text = textOf(checked)
       const nth = (calls.get(text) ?? 0) + 1
       calls.set(text, nth)
@@ -117,8 +117,8 @@ export async function play(plot: Plot = {}): Promise<Story> {
     let raw: Response | undefined
     if (!hook) handlers.push({ hook: GenerateUpgradePlan, name: 'steps', handle: planOf as Handler['handle'] })
     else if (!unregistered.has(hook.name)) {
-      const handleAndCapture = (given: { request: object }): Answer => {
-        const answer = handle(hook, by)(given)
+      const handleAndCapture = (call: { request: object }): Answer => {
+        const answer = handle(hook, by)(call)
         if (!(answer instanceof Response)) return answer
         raw = answer
         return proceedNow()
@@ -148,8 +148,8 @@ export async function play(plot: Plot = {}): Promise<Story> {
     cluster,
     reconciled: async () => conditionText((await cluster())!, 'TopologyReconciled'),
     waiting: async () => {
-      const found = await cluster()
-      return found ? waitingHooks(found) : []
+      const current = await cluster()
+      return current ? waitingHooks(current) : []
     },
     async remove(hook, how) {
       const config = { name: configOf(hook) }
@@ -162,8 +162,8 @@ export async function play(plot: Plot = {}): Promise<Story> {
       if (blocking?.split(' ')[0] === hook) blocking = undefined
     },
   }
-  const advanceUntil = async (what: string, done: (found: Cluster | undefined) => boolean) => {
-    for (let second = 0; !done(await cluster()); second++) {
+  const advanceUntil = async (what: string, isDone: (found: Cluster | undefined) => boolean) => {
+    for (let second = 0; !isDone(await cluster()); second++) {
       if (second === 600) throw new Error(`${what} did not happen: ${await story.reconciled()}\n${trace.join('\n')}`)
       await env.advance(seconds(1))
       await plot.tick?.(story)
@@ -199,7 +199,7 @@ export async function play(plot: Plot = {}): Promise<Story> {
   await advanceUntil('the upgrade', isSettled)
 
   await client.delete(Cluster, key)
-  await advanceUntil('deletion', (found) => found === undefined)
+  await advanceUntil('deletion', (current) => current === undefined)
   order.end()
   await env.close()
   return story
@@ -213,8 +213,8 @@ interface Request {
 
 function checkedCallOf(hook: Hook, { fromKubernetesVersion, toKubernetesVersion, kubernetesVersion }: Request): CheckedCall {
   const version = toKubernetesVersion ?? kubernetesVersion ?? ''
-  const before = Versions[Versions.indexOf(version as never) - 1] ?? ''
-  return { hook: hook.name, version, from: fromKubernetesVersion ?? before }
+  const previousVersion = Versions[Versions.indexOf(version as never) - 1] ?? ''
+  return { hook: hook.name, version, from: fromKubernetesVersion ?? previousVersion }
 }
 
 /** Returns an upgrade plan in which control plane and workers take every version. */

@@ -22,16 +22,16 @@ export interface World {
 }
 
 export function worldIn(store: Store): World {
-  const all = <T extends KubeObject>(kind: Kind<T>) => store.list(resourceName(kind)) as unknown as readonly T[]
-  const owned = <T extends KubeObject>(kind: Kind<T>) => all(kind).filter(isOfTopology)
+  const objectsOf = <T extends KubeObject>(kind: Kind<T>) => store.list(resourceName(kind)) as unknown as readonly T[]
+  const owned = <T extends KubeObject>(kind: Kind<T>) => objectsOf(kind).filter(isOfTopology)
   return {
-    cluster: all(Cluster)[0],
+    cluster: objectsOf(Cluster)[0],
     infrastructure: owned(LocalCluster)[0],
     controlPlane: owned(LocalControlPlane)[0],
     deployments: new Map(
-      all(MachineDeployment).map((one) => [one.metadata.labels?.[ClusterTopologyMachineDeploymentNameLabel] ?? '', one]),
+      objectsOf(MachineDeployment).map((one) => [one.metadata.labels?.[ClusterTopologyMachineDeploymentNameLabel] ?? '', one]),
     ),
-    machines: all(Machine),
+    machines: objectsOf(Machine),
     templates: [...owned(LocalMachineTemplate), ...owned(LocalBootstrapConfigTemplate)],
   }
 }
@@ -50,8 +50,8 @@ export const machinesOf = ({ machines }: World, deployment: string | undefined):
 export function worldText(world: World): string {
   const { cluster, controlPlane, deployments } = world
   const machines = (deployment: string | undefined) => {
-    const found = machinesOf(world, deployment).map((one) => `${one.spec.version}${isDeleting(one) ? ' (deleting)' : ''}`)
-    return found.length === 0 ? 'no Machine' : `Machine ${found.sort().join(' + ')}`
+    const machineTexts = machinesOf(world, deployment).map((one) => `${one.spec.version}${isDeleting(one) ? ' (deleting)' : ''}`)
+    return machineTexts.length === 0 ? 'no Machine' : `Machine ${machineTexts.sort().join(' + ')}`
   }
   const parts = [
     ...(cluster && isDeleting(cluster) ? ['deleting'] : []),

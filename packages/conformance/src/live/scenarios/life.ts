@@ -140,13 +140,13 @@ async function changeMetadata(bench: Bench): Promise<void> {
 async function changeTemplate(bench: Bench): Promise<void> {
   const { kind } = (await templateOf(bench)) ?? {}
   if (!kind) return
-  const before = new Set(workers(bench).map(({ metadata }) => metadata.uid))
+  const oldUIDs = new Set(workers(bench).map(({ metadata }) => metadata.uid))
   await bench.patch(MachineDeployment, name, { spec: { template: { spec: { infrastructureRef: refOf(kind, `${name}-2`) } } } })
   await bench.until('worker Machines are replaced after a change of the template', () => {
     const machines = workers(bench)
     return (
       machines.length === 2 &&
-      machines.every((machine) => !before.has(machine.metadata.uid) && isProvisioned(machine) && !isDeleting(machine))
+      machines.every((machine) => !oldUIDs.has(machine.metadata.uid) && isProvisioned(machine) && !isDeleting(machine))
     )
   })
   bench.mark('template changed')

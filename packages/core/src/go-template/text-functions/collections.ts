@@ -18,7 +18,9 @@ const lists: Readonly<Record<string, TemplateFunction>> = {
   reverse: goFunction(['any'], (value) => listOf(value, 'Cannot find reverse on').toReversed()),
   compact: goFunction(['any'], (value) => listOf(value, 'Cannot compact on').filter((item) => !isEmpty(item))),
   uniq: goFunction(['any'], (value) =>
-    listOf(value, 'Cannot find uniq on').filter((item, index, all) => all.findIndex((other) => deepEqual(other, item)) === index),
+    listOf(value, 'Cannot find uniq on').filter(
+      (item, index, items) => items.findIndex((other) => deepEqual(other, item)) === index,
+    ),
   ),
   without: variadic(['any'], 'any', (value, ...unwanted) =>
     listOf(value, 'Cannot find without on').filter((item) => !unwanted.some((other) => deepEqual(other, item))),

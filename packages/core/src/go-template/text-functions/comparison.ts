@@ -5,7 +5,7 @@ import type { TemplateFunction, Value } from '../value.ts'
 import { isEmpty, isNil } from './convert.ts'
 
 export const comparisonFunctions: Readonly<Record<string, TemplateFunction>> = {
-  default: variadic(['any'], 'any', (fallback, ...given) => (given.length === 0 || isEmpty(given[0]) ? fallback : given[0])),
+  default: variadic(['any'], 'any', (fallback, ...values) => (values.length === 0 || isEmpty(values[0]) ? fallback : values[0])),
   empty: goFunction(['any'], isEmpty),
   coalesce: variadic([], 'any', (...values) => values.find((value) => !isEmpty(value)) ?? null),
   all: variadic([], 'any', (...values) => !values.some(isEmpty)),
@@ -39,9 +39,9 @@ interface Version {
 
 /** Parses a version; `v`, minor and patch are optional. */
 function parseVersion(original: string): Version {
-  const [, major, minor, patch, rest = ''] =
+  const [, major, minor, patch, suffix = ''] =
     /^v?(\d+)(?:\.(\d+))?(?:\.(\d+))?((?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)$/.exec(original) ?? []
-  const parsed = major === undefined ? null : semver.parse(`${major}.${minor ?? 0}.${patch ?? 0}${rest}`)
+  const parsed = major === undefined ? null : semver.parse(`${major}.${minor ?? 0}.${patch ?? 0}${suffix}`)
   if (!parsed) throw new Error('invalid semantic version')
   return { original, semver: parsed }
 }
@@ -82,25 +82,25 @@ function satisfies(constraint: string, version: Version): boolean {
     const normal = range.replace(/(\S+)\s+-\s+(\S+)/g, '>=$1 <=$2').trim()
     const comparators: (readonly [operator: string, version: string])[] = []
     Constraint.lastIndex = 0
-    for (let at = 0; at < normal.length; ) {
-      Constraint.lastIndex = at
+    for (let position = 0; position < normal.length; ) {
+      Constraint.lastIndex = position
       const match = Constraint.exec(normal)
       if (!match) throw new Error(`improper constraint: ${constraint}`)
       comparators.push([match[1]!, match[2]!.replace(/^v/, '')])
-      at = Constraint.lastIndex
-      while (/[\s,]/.test(normal[at] ?? '')) at++
+      position = Constraint.lastIndex
+      while (/[\s,]/.test(normal[position] ?? '')) position++
     }
     if (comparators.length === 0) throw new Error(`improper constraint: ${constraint}`)
     return comparators
   })
-  return ranges.some((range) => range.every(([operator, wanted]) => meets(operator, wanted, version.semver)))
+  return ranges.some((range) => range.every(([operator, required]) => meets(operator, required, version.semver)))
 }
 
-function meets(operator: string, wanted: string, version: semver.SemVer): boolean {
+function meets(operator: string, required: string, version: semver.SemVer): boolean {
   // Pre-releases match only where the constraint names one.
-  if (version.prerelease.length > 0 && !wanted.includes('-')) return false
+  if (version.prerelease.length > 0 && !required.includes('-')) return false
   const options = { includePrerelease: true }
-  if (operator === '!=') return !semver.satisfies(version, wanted, options)
+  if (operator === '!=') return !semver.satisfies(version, required, options)
   const normalOperator = operator === '=>' ? '>=' : operator === '=<' ? '<=' : operator === '~>' ? '~' : operator
-  return semver.satisfies(version, `${normalOperator}${wanted}`, options)
+  return semver.satisfies(version, `${normalOperator}${required}`, options)
 }

@@ -7,7 +7,7 @@ const MostItems = 100_000n
 
 const extremum = (isBetter: (a: bigint, b: bigint) => boolean) =>
   variadic(['any'], 'any', (first, ...others) =>
-    others.map(intOf).reduce((found, value) => (isBetter(value, found) ? value : found), intOf(first)),
+    others.map(intOf).reduce((best, value) => (isBetter(value, best) ? value : best), intOf(first)),
   )
 const floats = (combine: (a: number, b: number) => number) =>
   variadic(['any'], 'any', (first, ...others) => others.map(floatOf).reduce(combine, floatOf(first)))

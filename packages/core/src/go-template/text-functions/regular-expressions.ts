@@ -68,12 +68,12 @@ interface Match {
 function matches(pattern: string, value: string, count: bigint): Match[] {
   const regex = RE2JS.compile(pattern)
   const matcher = regex.matcher(value)
-  const found: Match[] = []
-  while ((count < 0n || BigInt(found.length) < count) && matcher.find()) {
+  const matchList: Match[] = []
+  while ((count < 0n || BigInt(matchList.length) < count) && matcher.find()) {
     const groups = Array.from({ length: matcher.groupCount() + 1 }, (_, index) => matcher.group(index) ?? undefined)
-    found.push({ start: matcher.start(), end: matcher.end(), groups, names: regex.namedGroups() })
+    matchList.push({ start: matcher.start(), end: matcher.end(), groups, names: regex.namedGroups() })
   }
-  return found
+  return matchList
 }
 
 function replaceMatches(pattern: string, value: string, by: (match: Match) => string): string {

@@ -113,9 +113,9 @@ function indentLines(width: number, value: string): string {
 
 /** At most `count` parts, the last of which contains the rest; a negative count means all. */
 function splitText(value: string, separator: string, count = -1): string[] {
-  const all = separator === '' ? Array.from(value) : value.split(separator)
-  if (count < 0 || all.length <= count) return all
-  return count === 0 ? [] : [...all.slice(0, count - 1), all.slice(count - 1).join(separator)]
+  const parts = separator === '' ? Array.from(value) : value.split(separator)
+  if (count < 0 || parts.length <= count) return parts
+  return count === 0 ? [] : [...parts.slice(0, count - 1), parts.slice(count - 1).join(separator)]
 }
 
 const numberedMap = (values: readonly string[]) => mapOf(values.map((value, index) => [`_${index}`, value]))

@@ -32,9 +32,9 @@ async function drain({ pods, node, rules = [], evict }: Scenario) {
       if (request.subresource === 'eviction') return evict(request.name!, request, clock)
       if (request.verb === 'patch') return {}
       const { limit = 100, continue: from = '0' } = request.options ?? {}
-      const all = answers[request.plural]!
+      const items = answers[request.plural]!
       const end = Number(from) + limit
-      return { metadata: end < all.length ? { continue: String(end) } : {}, items: all.slice(Number(from), end) }
+      return { metadata: end < items.length ? { continue: String(end) } : {}, items: items.slice(Number(from), end) }
     },
   })
   const target = {
@@ -49,13 +49,13 @@ async function drain({ pods, node, rules = [], evict }: Scenario) {
   const draining = drainNode(target, startedAt)
   // Evictions may wait for the clock.
   let isDone = false
-  const done = draining.finally(() => (isDone = true))
-  done.catch(() => {})
+  const drained = draining.finally(() => (isDone = true))
+  drained.catch(() => {})
   while (!isDone) {
     await new Promise((resolve) => setImmediate(resolve))
     if (!isDone && clock.nextDue !== undefined) clock.step(clock.nextDue)
   }
-  return { lines: (await done)?.split('\n').slice(1), requests }
+  return { lines: (await drained)?.split('\n').slice(1), requests }
 }
 
 const rejection = (reason: 'TooManyRequests' | 'Forbidden', message: string, causes?: { reason?: string; message?: string }[]) =>

@@ -92,10 +92,10 @@ async function evictAll(
   const end = clock.elapsed() + EvictionTimeout
   const gracePeriodSeconds = isUnreachable(node) ? 1 : undefined
   for (const pod of pods) {
-    const left = end - clock.elapsed()
+    const remaining = end - clock.elapsed()
     try {
-      if (left <= 0) throw new Error(TimeoutReached)
-      await deadline(clock, left, 'eviction', signal, (inner) => evict(client, pod, gracePeriodSeconds, inner))
+      if (remaining <= 0) throw new Error(TimeoutReached)
+      await deadline(clock, remaining, 'eviction', signal, (inner) => evict(client, pod, gracePeriodSeconds, inner))
       evicted.push(pod)
     } catch (err) {
       if (signal.aborted) throw err

@@ -146,12 +146,12 @@ describe.each([
 
   test('replaces its machines when its own template changes', async () => {
     await createPool(spec)
-    const before = (await instances()).map(({ instanceName }) => instanceName)
+    const namesBefore = (await instances()).map(({ instanceName }) => instanceName)
     await patchLocalPool({ template: { simulated: { nodeDelay: '1s' } } })
     await env.advance(seconds(60))
-    const after = (await instances()).map(({ instanceName }) => instanceName)
-    expect(after).toHaveLength(2)
-    expect(after.filter((name) => before.includes(name))).toEqual([])
+    const namesAfter = (await instances()).map(({ instanceName }) => instanceName)
+    expect(namesAfter).toHaveLength(2)
+    expect(namesAfter.filter((name) => namesBefore.includes(name))).toEqual([])
   })
 
   test('replaces machines that it has lost', async () => {
@@ -182,9 +182,9 @@ describe.each([
     await env.advance(minutes(1))
     const revisions = async () =>
       Promise.all([env.client, await workload()].map(async (client) => (await client.list(Secret)).metadata?.resourceVersion))
-    const before = await revisions()
+    const revisionsBefore = await revisions()
     await env.advance(minutes(10))
-    expect(await revisions()).toEqual(before)
+    expect(await revisions()).toEqual(revisionsBefore)
   })
 })
 

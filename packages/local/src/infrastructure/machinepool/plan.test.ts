@@ -42,13 +42,14 @@ describe('a pool', () => {
 
   test('keeps the wanted number of ready machines during a replacement, which ends', () => {
     let now = machines('ooo')
-    let made = 0
+    let created = 0
     for (let step = 0; step < 20; step++) {
       const { create, remove } = planPool(now, 3)
       if (create === 0 && remove.length === 0 && now.every(({ isReady }) => isReady)) break
       now = now.filter(({ name }) => !remove.includes(name)).map((machine) => ({ ...machine, isReady: true }))
       expect(now.filter(({ isReady }) => isReady).length).toBeGreaterThanOrEqual(3)
-      for (let index = 0; index < create; index++) now.push({ ...machines('n')[0]!, name: `new${made++}`, created: 100 + made })
+      for (let index = 0; index < create; index++)
+        now.push({ ...machines('n')[0]!, name: `new${created++}`, created: 100 + created })
     }
     expect(now.map(({ isOutdated }) => isOutdated)).toEqual([false, false, false])
   })

@@ -157,12 +157,12 @@ const MaxCreations = 50
 /** Returns the wanted replicas; those of this provider's autoscaler are written to the MachinePool. */
 async function wantedReplicas(pool: LocalMachinePool, machinePool: MachinePool, io: ReconcileContext): Promise<number> {
   const { replicas = 1 } = machinePool.spec
-  const wanted = pool.spec?.simulated?.replicas
-  if (wanted === undefined || !areReplicasManagedExternally(machinePool)) return replicas
-  if (wanted !== replicas) {
-    await io.client.patch(MachinePool, keyOf(machinePool), { type: 'merge', body: { spec: { replicas: wanted } } })
+  const simulatedReplicas = pool.spec?.simulated?.replicas
+  if (simulatedReplicas === undefined || !areReplicasManagedExternally(machinePool)) return replicas
+  if (simulatedReplicas !== replicas) {
+    await io.client.patch(MachinePool, keyOf(machinePool), { type: 'merge', body: { spec: { replicas: simulatedReplicas } } })
   }
-  return wanted
+  return simulatedReplicas
 }
 
 /** Reports provider IDs, replicas and the kind of the machines, by the contract. Returns a requeue for delayed IDs. */
