@@ -13,11 +13,11 @@ const Widget = defineKind({
 const ownSpec = customResourceDefinition(Widget).spec
 const webhook = { strategy: 'Webhook', webhook: { conversionReviewVersions: ['v1'], clientConfig: { url: 'https://theirs' } } }
 
-const existing = (versions: object[], more: { storedVersions?: string[]; conversion?: object } = {}) =>
+const existing = (versions: object[], overrides: { storedVersions?: string[]; conversion?: object } = {}) =>
   ({
     metadata: { name: 'widgets.shop.example.com' },
-    spec: { ...ownSpec, versions, ...(more.conversion ? { conversion: more.conversion } : {}) },
-    status: { storedVersions: more.storedVersions ?? ['v2'] },
+    spec: { ...ownSpec, versions, ...(overrides.conversion ? { conversion: overrides.conversion } : {}) },
+    status: { storedVersions: overrides.storedVersions ?? ['v2'] },
   }) as unknown as CustomResourceDefinition
 const version = (name: string, served: boolean, storage = false) => ({ name, served, storage, schema: {} })
 const names = (versions: readonly { name: string; served: boolean; storage: boolean }[]) =>

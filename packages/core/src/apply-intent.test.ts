@@ -5,8 +5,13 @@ import { applyIntent, handOverMetadata, isApplied, repairedEntries } from './app
 const entry = (manager: string, operation: 'Apply' | 'Update', fieldsV1: object, subresource?: string): ManagedFieldsEntry =>
   ({ manager, operation, apiVersion: 'v1', fieldsType: 'FieldsV1', fieldsV1, ...(subresource ? { subresource } : {}) }) as never
 
-const anObject = (managedFields: ManagedFieldsEntry[], more: { metadata?: object; spec?: object } = {}): KubeObject =>
-  ({ apiVersion: 'v1', kind: 'Thing', metadata: { name: 'x', managedFields, ...more.metadata }, spec: more.spec }) as never
+const anObject = (managedFields: ManagedFieldsEntry[], overrides: { metadata?: object; spec?: object } = {}): KubeObject =>
+  ({
+    apiVersion: 'v1',
+    kind: 'Thing',
+    metadata: { name: 'x', managedFields, ...overrides.metadata },
+    spec: overrides.spec,
+  }) as never
 
 const intent = (metadata: object, spec?: object): Input<KubeObject> =>
   ({ metadata: { name: 'x', ...metadata }, ...(spec ? { spec } : {}) }) as never

@@ -122,13 +122,13 @@ export const aProviderObject = (
   ...fields,
 })
 
-export const aCondition = (type: string, status: Condition['status'], more: Partial<Condition> = {}): Condition => ({
+export const aCondition = (type: string, status: Condition['status'], overrides: Partial<Condition> = {}): Condition => ({
   type,
   status,
   reason: 'Test',
   message: '',
   lastTransitionTime: TestTime,
-  ...more,
+  ...overrides,
 })
 
 /** Formats a condition without its type as one line: status, reason and message. */
@@ -145,12 +145,12 @@ export const foundObject = (object: UnknownObject) => ({
   },
 })
 
-const meta = (name: string, more: Partial<ObjectMeta> = {}): ObjectMeta => ({
+const meta = (name: string, overrides: Partial<ObjectMeta> = {}): ObjectMeta => ({
   name,
   namespace: 'default',
-  uid: `${more.name ?? name}-uid`,
+  uid: `${overrides.name ?? name}-uid`,
   resourceVersion: '1',
   generation: 1,
   creationTimestamp: TestTime,
-  ...more,
+  ...overrides,
 })

@@ -34,8 +34,8 @@ const examples = [
 let env: ProviderEnv
 afterEach(() => env.close())
 
-async function run(names: TargetNames, more: Partial<ConformOptions> = {}): Promise<ConformReport> {
-  const signal = more.signal ?? new AbortController().signal
+async function run(names: TargetNames, overrides: Partial<ConformOptions> = {}): Promise<ConformReport> {
+  const signal = overrides.signal ?? new AbortController().signal
   const running = conform({
     client: env.client,
     clock: env.clock,
@@ -47,7 +47,7 @@ async function run(names: TargetNames, more: Partial<ConformOptions> = {}): Prom
     versions: { kubernetes: 'v1.36.0', upgradeTo: 'v1.36.1' },
     restart: () => env.restart(),
     progress: () => {},
-    ...more,
+    ...overrides,
   })
   return env.during(running, seconds(7200))
 }

@@ -35,15 +35,15 @@ const nothing: Descendants = {
   controlPlaneMachines: [],
   workerMachines: [],
 }
-const aScope = (more: Partial<ClusterScope> = {}): ClusterScope => ({
+const aScope = (overrides: Partial<ClusterScope> = {}): ClusterScope => ({
   cluster: aCluster(),
   infrastructure: infra({ initialization: { provisioned: true } }),
   controlPlane: controlPlane({ initialization: { controlPlaneInitialized: true } }),
   descendants: nothing,
   deletion: { reason: 'InternalError', message: '' },
-  ...more,
+  ...overrides,
 })
-const withDescendants = (more: Partial<Descendants>) => ({ descendants: { ...nothing, ...more } })
+const withDescendants = (overrides: Partial<Descendants>) => ({ descendants: { ...nothing, ...overrides } })
 
 /** Records the milestones that earlier phases of the reconcile would record from the provider objects. */
 function recordMilestones({ cluster, infrastructure, controlPlane: provider }: ClusterScope): void {
@@ -168,8 +168,8 @@ describe('the conditions RollingOut, ScalingUp and ScalingDown', () => {
 })
 
 describe('Remediating', () => {
-  const unhealthy = (name: string, ...more: ReturnType<typeof aCondition>[]) =>
-    aMachine({ metadata: { name }, status: { conditions: [aCondition('HealthCheckSucceeded', 'False'), ...more] } })
+  const unhealthy = (name: string, ...extraConditions: ReturnType<typeof aCondition>[]) =>
+    aMachine({ metadata: { name }, status: { conditions: [aCondition('HealthCheckSucceeded', 'False'), ...extraConditions] } })
   const owner = aCondition('OwnerRemediated', 'False', { message: 'waiting' })
   // biome-ignore format: a table
   test.each<[string, Partial<Descendants>, string]>([

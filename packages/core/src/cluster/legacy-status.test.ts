@@ -13,17 +13,17 @@ const controlPlane = (status: object = {}, metadata: object = {}) =>
   foundObject(aProviderObject('DevControlPlane', { group: 'controlplane.example.com', status, metadata }))
 const provisioned = { initialization: { provisioned: true } }
 const initialized = { initialization: { controlPlaneInitialized: true } }
-const ready = (status: string, more: object = {}) => ({ conditions: [{ type: 'Ready', status, ...more }] })
+const ready = (status: string, overrides: object = {}) => ({ conditions: [{ type: 'Ready', status, ...overrides }] })
 const deletingCluster = () => aCluster({ metadata: { deletionTimestamp }, status: initialized })
 const inStage = (reason: ClusterScope['deletion']['reason']) => ({ reason, message: '' })
 
-const aScope = (more: Partial<ClusterScope> = {}): ClusterScope => ({
+const aScope = (overrides: Partial<ClusterScope> = {}): ClusterScope => ({
   cluster: aCluster(),
   infrastructure: infra(provisioned),
   controlPlane: controlPlane(initialized),
   descendants: { machineDeployments: [], machinePools: [], machineSets: [], controlPlaneMachines: [], workerMachines: [] },
   deletion: inStage('InternalError'),
-  ...more,
+  ...overrides,
 })
 
 /** Formats conditions one per line: `Type False/Info Reason: message`. */

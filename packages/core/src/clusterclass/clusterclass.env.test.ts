@@ -23,7 +23,7 @@ afterEach(async () => {
 
 const infra = 'infra.example.com/v1beta1'
 const ref = (apiVersion: string, kind: string) => ({ templateRef: { apiVersion, kind, name: 'quick' } })
-const classSpec = (more: object = {}) => ({
+const classSpec = (overrides: object = {}) => ({
   infrastructure: ref(infra, 'DevClusterTemplate'),
   controlPlane: ref('controlplane.example.com/v1beta1', 'DevControlPlaneTemplate'),
   workers: {
@@ -35,7 +35,7 @@ const classSpec = (more: object = {}) => ({
       },
     ],
   },
-  ...more,
+  ...overrides,
 })
 
 async function aWorld(script: HookScript = {}) {
@@ -130,8 +130,8 @@ describe('the controller', () => {
 })
 
 describe('admission', () => {
-  const patch = (definition: object, more: object = {}) =>
-    classSpec({ patches: [{ name: 'p', definitions: [definition], ...more }] })
+  const patch = (definition: object, patchFields: object = {}) =>
+    classSpec({ patches: [{ name: 'p', definitions: [definition], ...patchFields }] })
   const selector = { apiVersion: infra, kind: 'DevClusterTemplate', matchResources: { infrastructureCluster: true } }
   const add = { op: 'add', path: '/spec/template/spec/x', value: 1 }
   const variable = (name: string, schema: object) =>
@@ -294,7 +294,7 @@ describe('admission', () => {
 describe('variables of extensions', () => {
   const external = { generatePatchesExtension: 'gen.ext', discoverVariablesExtension: 'vars.ext' }
   const patches = [{ name: 'disks', external: { ...external, settings: { region: 'b' } } }]
-  const text = (more: object = {}) => ({ openAPIV3Schema: { type: 'string', ...more } })
+  const text = (keywords: object = {}) => ({ openAPIV3Schema: { type: 'string', ...keywords } })
   const variablesOf = async (world: Awaited<ReturnType<typeof aWorld>>) =>
     (await world.client.get(ClusterClass, world.key)).status?.variables?.map(
       ({ name, definitions, definitionsConflict }) =>

@@ -23,8 +23,8 @@ const aConfigMap = (name: string, value: string) =>
 const changeConfigMap = (name: string, value: string) =>
   env.patch(ConfigMap, name, { data: { 'manifest.yaml': manifest(name, value) } })
 
-async function aResourceSet(name: string, resources: object[], more: object = {}): Promise<void> {
-  await env.create(ClusterResourceSet, name, { spec: { clusterSelector: { matchLabels: labels }, resources, ...more } })
+async function aResourceSet(name: string, resources: object[], overrides: object = {}): Promise<void> {
+  await env.create(ClusterResourceSet, name, { spec: { clusterSelector: { matchLabels: labels }, resources, ...overrides } })
   await env.settle()
 }
 const configMapRef = (name: string) => ({ kind: 'ConfigMap', name })

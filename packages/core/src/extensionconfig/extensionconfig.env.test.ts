@@ -347,10 +347,10 @@ describe('the caBundle', () => {
 })
 
 describe('after a restart', () => {
-  const restart = async (more: { patience?: number } = {}) => {
+  const restart = async (restartOptions: { patience?: number } = {}) => {
     const { store, clock, manager } = world
     await manager.stop()
-    return start({ store: store as never, clock, ...more })
+    return start({ store: store as never, clock, ...restartOptions })
   }
   beforeEach(async () => {
     world = await start()

@@ -2,12 +2,12 @@ import type { KubeObject, OwnerReference } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
 import { adoptionPatch } from './adopt.ts'
 
-const anOwner = (kind: string, name: string, more: Partial<OwnerReference> = {}): OwnerReference => ({
+const anOwner = (kind: string, name: string, overrides: Partial<OwnerReference> = {}): OwnerReference => ({
   apiVersion: 'cluster.x-k8s.io/v1beta2',
   kind,
   name,
   uid: `${name}-uid`,
-  ...more,
+  ...overrides,
 })
 const anObject = (ownerReferences: OwnerReference[] | undefined, clusterName?: string): KubeObject => ({
   apiVersion: 'infra.example.com/v1',

@@ -6,17 +6,17 @@ import { ipAddressAdmission, ipAddressClaimAdmission } from './admission.ts'
 const metadata = { name: 'x', namespace: 'default', uid: '', resourceVersion: '', creationTimestamp: '' }
 const poolRef = { name: 'pool', kind: 'Pool', apiGroup: 'g.io' }
 const spec: IPAddress['spec'] = { claimRef: { name: 'claim' }, poolRef, address: '10.0.0.1', prefix: 24, gateway: '10.0.0.254' }
-const address = (more: Partial<IPAddress['spec']> = {}): IPAddress => ({
+const address = (overrides: Partial<IPAddress['spec']> = {}): IPAddress => ({
   apiVersion: 'ipam.cluster.x-k8s.io/v1beta2',
   kind: 'IPAddress',
   metadata,
-  spec: { ...spec, ...more },
+  spec: { ...spec, ...overrides },
 })
-const claim = (more: Partial<IPAddressClaim['spec']> = {}): IPAddressClaim => ({
+const claim = (overrides: Partial<IPAddressClaim['spec']> = {}): IPAddressClaim => ({
   apiVersion: 'ipam.cluster.x-k8s.io/v1beta2',
   kind: 'IPAddressClaim',
   metadata,
-  spec: { clusterName: 'a', poolRef, ...more },
+  spec: { clusterName: 'a', poolRef, ...overrides },
 })
 
 type Claims = IPAddressClaim | Error | undefined
@@ -43,8 +43,8 @@ async function admit(
     return (err as StatusError).message
   }
 }
-const admitNew = (more: Partial<IPAddress['spec']>, stored?: Claims) =>
-  admit(ipAddressAdmission, address(more), undefined, stored)
+const admitNew = (overrides: Partial<IPAddress['spec']>, stored?: Claims) =>
+  admit(ipAddressAdmission, address(overrides), undefined, stored)
 
 test('an address and its gateway must be IP addresses, with a prefix that fits', async () => {
   expect(await admitNew({})).toBe('allowed')
@@ -128,8 +128,8 @@ test.each<[string, Partial<IPAddress['spec']>, string]>([
     ... // 2 identical fields
   }`,
   ],
-])('a change of %s is rejected with the difference', async (_, more, diff) => {
-  expect(await admit(ipAddressAdmission, address(more), address())).toBe(
+])('a change of %s is rejected with the difference', async (_, overrides, diff) => {
+  expect(await admit(ipAddressAdmission, address(overrides), address())).toBe(
     `spec: Forbidden: IPAddress spec is immutable. Diff: ${diff}`,
   )
 })

@@ -11,11 +11,11 @@ const missing = { state: 'missing' } as const
 
 const infra = (status: object = {}, metadata: object = {}) => foundObject(aProviderObject('DevMachine', { status, metadata }))
 const config = (status: object = {}) => foundObject(aProviderObject('DevConfig', { group: 'bootstrap.example.com', status }))
-const ready = (status: string, more: object = {}) => ({ conditions: [{ type: 'Ready', status, ...more }] })
+const ready = (status: string, overrides: object = {}) => ({ conditions: [{ type: 'Ready', status, ...overrides }] })
 const provisioned = { initialization: { provisioned: true } }
 const created = { initialization: { dataSecretCreated: true } }
 
-const aScope = (more: Partial<MachineScope> = {}): MachineScope => ({
+const aScope = (overrides: Partial<MachineScope> = {}): MachineScope => ({
   machine: aMachine({ spec: { providerID: 'dev:///m1' }, status: { nodeRef: { name: 'node-1' } } }),
   cluster: aCluster(),
   machineSet: undefined,
@@ -25,7 +25,7 @@ const aScope = (more: Partial<MachineScope> = {}): MachineScope => ({
   node: { state: 'found', node: aNode() },
   deletion: { reason: 'Deleting', message: 'Deletion started' },
   steps: {},
-  ...more,
+  ...overrides,
 })
 
 /** Formats a condition as `False/Info Reason: message`; `-` when it is absent. */
@@ -38,7 +38,8 @@ function reported(scope: MachineScope, type: string): string {
 }
 
 const newMachine = () => aMachine()
-const deletingMachine = (more: Parameters<typeof aMachine>[0] = {}) => aMachine({ metadata: { deletionTimestamp }, ...more })
+const deletingMachine = (overrides: Parameters<typeof aMachine>[0] = {}) =>
+  aMachine({ metadata: { deletionTimestamp }, ...overrides })
 
 describe('InfrastructureReady', () => {
   // biome-ignore format: a table

@@ -4,14 +4,14 @@ import { aCluster, aMachine, aMachineDeployment, aMachineSet, aNode } from '@cap
 import { describe, expect, test } from 'vitest'
 import { nodePatch, type NodePatchInput } from './node-metadata.ts'
 
-const input = (machine: Machine, more: Partial<NodePatchInput> = {}): NodePatchInput => ({
+const input = (machine: Machine, overrides: Partial<NodePatchInput> = {}): NodePatchInput => ({
   machine,
   cluster: aCluster(),
   machineSet: undefined,
   machineDeployment: undefined,
   isInterruptible: false,
   settings: { syncLabels: [/^team\.example\.com\//], syncAnnotations: [] },
-  ...more,
+  ...overrides,
 })
 
 /** The Node after the patch. */

@@ -28,7 +28,7 @@ const deleting = { metadata: { deletionTimestamp: hourAgo } }
 const infra = (fields: { status?: object } = {}) => foundObject(aProviderObject('DevMachine', fields))
 const config = (fields: { status?: object } = {}) =>
   foundObject(aProviderObject('DevConfig', { group: 'bootstrap.example.com', ...fields }))
-const ready = (status: string, more: object = {}) => ({ conditions: [{ type: 'Ready', status, ...more }] })
+const ready = (status: string, overrides: object = {}) => ({ conditions: [{ type: 'Ready', status, ...overrides }] })
 
 const aReadyCluster = () =>
   aCluster({
@@ -38,7 +38,7 @@ const aReadyCluster = () =>
     },
   })
 
-const aScope = (more: Partial<MachineScope> = {}): MachineScope =>
+const aScope = (overrides: Partial<MachineScope> = {}): MachineScope =>
   withMilestones({
     machine: aMachine(),
     cluster: aReadyCluster(),
@@ -49,7 +49,7 @@ const aScope = (more: Partial<MachineScope> = {}): MachineScope =>
     node: { state: 'found', node: aNode() },
     deletion: { reason: 'Deleting', message: 'Deletion started' },
     steps: {},
-    ...more,
+    ...overrides,
   })
 
 /** Milestones that earlier phases of the reconcile would record from the provider objects. */
@@ -216,7 +216,7 @@ describe('Ready', () => {
 
 describe('UpToDate', () => {
   const spec = aMachine().spec
-  const template = (more: object) => ({ spec: { template: { spec: { ...spec, ...more } } } })
+  const template = (overrides: object) => ({ spec: { template: { spec: { ...spec, ...overrides } } } })
   const ref = (kind: string) => ({ apiGroup: 'infra.example.com', kind, name: 'x' })
   const running = aMachine({ status: { nodeInfo: { kubeletVersion: 'v1.34.0' } as never } })
   // biome-ignore format: a table

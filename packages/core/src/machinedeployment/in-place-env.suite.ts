@@ -72,9 +72,9 @@ export interface InPlaceEnv extends SetsEnv {
 export async function inPlaceEnv(
   runtime: RuntimeClient,
   spec: Parameters<typeof aMachineDeployment>[0] = {},
-  more: SetsEnvOptions = {},
+  options: SetsEnvOptions = {},
 ): Promise<InPlaceEnv> {
-  const env = await setsEnv({ runtime, ...more })
+  const env = await setsEnv({ runtime, ...options })
   await createClusterWithTemplates(env)
   await env.client.create(DevMachineTemplate, {
     metadata: { name: 'larger', namespace },

@@ -52,7 +52,7 @@ const aSet = (name: string, template: string, machines: readonly string[]): Fake
 })
 const machines = (from: number, to: number): string[] => Array.from({ length: to - from + 1 }, (_, index) => `m${from + index}`)
 
-const aWorld = (replicas: number, maxSurge: number, maxUnavailable: number, more: Partial<World> = {}): World => ({
+const aWorld = (replicas: number, maxSurge: number, maxUnavailable: number, overrides: Partial<World> = {}): World => ({
   replicas,
   maxSurge,
   maxUnavailable: maxUnavailable > replicas ? replicas : maxUnavailable,
@@ -61,7 +61,7 @@ const aWorld = (replicas: number, maxSurge: number, maxUnavailable: number, more
   keepsMarks: true,
   sets: [aSet('ms1', 'v1', machines(1, replicas))],
   made: replicas,
-  ...more,
+  ...overrides,
 })
 
 const number = ({ name }: { name: string }): number => Number(name.replace(/\D/g, ''))

@@ -31,10 +31,10 @@ async function countsUntilStable(): Promise<string> {
   return lines.join('\n')
 }
 
-async function aReadyDeployment(more: Parameters<typeof aMachineDeployment>[0] = {}): Promise<void> {
+async function aReadyDeployment(overrides: Parameters<typeof aMachineDeployment>[0] = {}): Promise<void> {
   env = await setsEnv()
   await createClusterWithTemplates(env)
-  await env.client.create(MachineDeployment, aMachineDeployment(more))
+  await env.client.create(MachineDeployment, aMachineDeployment(overrides))
   await env.advance(seconds(60))
 }
 

@@ -7,13 +7,13 @@ import { planRollingUpdate } from './plan-rolling-update.ts'
 import type { Rollout, Scale, SetCounts } from './rollout-plan.ts'
 import { machinesOf, planText, sum } from './rollout-plan.ts'
 
-const aSet = (name: string, desired: number, more: Partial<SetCounts> = {}): SetCounts => ({
+const aSet = (name: string, desired: number, overrides: Partial<SetCounts> = {}): SetCounts => ({
   name,
   desired,
   existing: desired,
   available: desired,
   upToDate: 0,
-  ...more,
+  ...overrides,
 })
 
 type Planner = (rollout: Rollout) => readonly Scale[]
@@ -235,11 +235,11 @@ describe('the strategy OnDelete', () => {
 })
 
 describe('while the rollout is paused', () => {
-  const scaled = (name: string, desired: number, more: Partial<ScaledSet> = {}): ScaledSet => ({
+  const scaled = (name: string, desired: number, overrides: Partial<ScaledSet> = {}): ScaledSet => ({
     ...aSet(name, desired),
     recordedDesired: 10,
     recordedMax: 11,
-    ...more,
+    ...overrides,
   })
   const paused = { replicas: 10, maxSurge: 1, isRollingUpdate: true, existing: 10 }
   test.each([

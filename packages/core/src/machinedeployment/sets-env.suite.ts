@@ -195,7 +195,7 @@ const machineTemplate = (version: string) => ({
   },
 })
 
-export const aMachineDeployment = (more: Partial<MachineDeployment['spec']> = {}) => ({
+export const aMachineDeployment = (overrides: Partial<MachineDeployment['spec']> = {}) => ({
   metadata: { name: 'workers', namespace: 'default' },
   spec: {
     clusterName: 'demo',
@@ -203,18 +203,18 @@ export const aMachineDeployment = (more: Partial<MachineDeployment['spec']> = {}
     selector: { matchLabels: { app: 'demo' } },
     rollout: { strategy: { type: 'RollingUpdate' as const, rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } },
     template: machineTemplate('v1.34.0'),
-    ...more,
+    ...overrides,
   },
 })
 
-export const aMachineSet = (more: Partial<MachineSet['spec']> = {}) => ({
+export const aMachineSet = (overrides: Partial<MachineSet['spec']> = {}) => ({
   metadata: { name: 'set', namespace: 'default' },
   spec: {
     clusterName: 'demo',
     replicas: 2,
     selector: { matchLabels: { app: 'demo' } },
     template: machineTemplate('v1.34.0'),
-    ...more,
+    ...overrides,
   },
 })
 

@@ -276,10 +276,10 @@ describe('a MachinePool', () => {
     expect(await legacyCounts()).toEqual([undefined, undefined, 1])
   })
 
-  const report = (ids: readonly string[], replicas = ids.length, more: object = {}) =>
+  const report = (ids: readonly string[], replicas = ids.length, overrides: object = {}) =>
     env.patch(kind, 'mp', {
       spec: { providerIDList: ids.map(idOf) },
-      status: { initialization: { provisioned: true }, replicas, ...more },
+      status: { initialization: { provisioned: true }, replicas, ...overrides },
     })
 
   test('counts a Node once when the list repeats its ID, and reports the ID', async () => {

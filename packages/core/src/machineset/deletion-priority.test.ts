@@ -5,11 +5,11 @@ import { deletionPriority, machinesToDelete } from './deletion-priority.ts'
 const now = Date.UTC(2026, 0, 11)
 const day = 86_400_000
 
-function aMachine(name: string, more: { age?: number; metadata?: object; status?: object } = {}): Machine {
-  const creationTimestamp = new Date(now - (more.age ?? 0)).toISOString()
+function aMachine(name: string, overrides: { age?: number; metadata?: object; status?: object } = {}): Machine {
+  const creationTimestamp = new Date(now - (overrides.age ?? 0)).toISOString()
   return {
-    metadata: { name, creationTimestamp, ...more.metadata },
-    status: { nodeRef: { name }, ...more.status },
+    metadata: { name, creationTimestamp, ...overrides.metadata },
+    status: { nodeRef: { name }, ...overrides.status },
   } as unknown as Machine
 }
 const conditions = (type: string) => ({
@@ -33,8 +33,8 @@ describe('priority', () => {
     ['with an unhealthy Node', { status: conditions('NodeHealthy') }, 50],
     ['failed its health check', { status: conditions('HealthCheckSucceeded') }, 50],
     ['healthy', {}, 20],
-  ])('%s', (_, more, priority) => {
-    expect(deletionPriority(aMachine('m', more), 'Random', now)).toBe(priority)
+  ])('%s', (_, overrides, priority) => {
+    expect(deletionPriority(aMachine('m', overrides), 'Random', now)).toBe(priority)
   })
 
   test.each([

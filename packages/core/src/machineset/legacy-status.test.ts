@@ -39,7 +39,7 @@ const aScope = ({
   replicas,
   minReadySeconds,
   deleting,
-  ...more
+  ...overrides
 }: Partial<MachineSetScope> & { replicas?: number; minReadySeconds?: number; deleting?: true } = {}): MachineSetScope => ({
   machineSet: aMachineSet({
     metadata: deleting ? { deletionTimestamp: since(1) } : {},
@@ -57,7 +57,7 @@ const aScope = ({
   infrastructureTemplate: unread,
   machines: [],
   preflightProblems: [],
-  ...more,
+  ...overrides,
 })
 
 function reported(scope: MachineSetScope): string[] {

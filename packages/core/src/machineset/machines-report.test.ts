@@ -20,7 +20,7 @@ type Reported = Record<string, 'True' | 'False' | [status: 'True' | 'False', rea
 function aMachine(
   name: string,
   reported: Reported = {},
-  more: { metadata?: object; spec?: object; status?: object } = {},
+  overrides: { metadata?: object; spec?: object; status?: object } = {},
 ): Machine {
   const conditions = Object.entries(reported).map(([type, value]) => {
     const [status, reason, message] = typeof value === 'string' ? [value, type, ''] : value
@@ -28,9 +28,9 @@ function aMachine(
   })
   return {
     kind: 'Machine',
-    metadata: { name, creationTimestamp: ago(60), ...more.metadata },
-    spec: more.spec ?? {},
-    status: { conditions, ...more.status },
+    metadata: { name, creationTimestamp: ago(60), ...overrides.metadata },
+    spec: overrides.spec ?? {},
+    status: { conditions, ...overrides.status },
   } as unknown as Machine
 }
 test('Machines that are being updated in place count only as replicas', () => {

@@ -9,8 +9,8 @@ const now = Date.UTC(2026, 0, 2)
 const aMachine = (name: string): Machine =>
   ({ kind: 'Machine', metadata: { name, creationTimestamp: '2026-01-01T00:00:00Z' }, spec: {} }) as unknown as Machine
 
-function aScope(more: Partial<MachineSetScope> & { replicas?: number; deletionTimestamp?: string } = {}): MachineSetScope {
-  const { replicas, deletionTimestamp, ...scope } = { replicas: 2, ...more }
+function aScope(overrides: Partial<MachineSetScope> & { replicas?: number; deletionTimestamp?: string } = {}): MachineSetScope {
+  const { replicas, deletionTimestamp, ...scope } = { replicas: 2, ...overrides }
   const spec = {
     ...(replicas === undefined ? {} : { replicas }),
     selector: { matchLabels: { app: 'a' } },
@@ -45,8 +45,8 @@ describe('ScalingDown', () => {
   test.each([
     ['too many', { machines: [...two, aMachine('c')] }, 'True ScalingDown: Scaling down from 3 to 2 replicas', 3],
     ['a moved Machine that is not counted yet', { machines: [...two, moved] }, 'False NotScalingDown', 3],
-  ])('%s', (_, more, text, replicas) => {
-    const scope = aScope(more)
+  ])('%s', (_, overrides, text, replicas) => {
+    const scope = aScope(overrides)
     reportStatus(scope, now)
     const condition = scope.machineSet.status!.conditions!.find(({ type }) => type === 'ScalingDown')!
     expect(stateText(condition)).toBe(text)
@@ -71,8 +71,8 @@ describe('ScalingUp', () => {
       'True ScalingUp: Scaling up from 0 to 2 replicas is blocked because:\n* not now\n* DevConfigTemplate and DevMachineTemplate do not exist',
     ],
     ['deleting', { deletionTimestamp: '2026-01-02T00:00:00Z', infrastructureTemplate: missing }, 'False NotScalingUp'],
-  ])('%s', (_, more, text) => {
-    expect(stateText(scalingUpCondition(aScope(more as Partial<MachineSetScope>)))).toBe(text)
+  ])('%s', (_, overrides, text) => {
+    expect(stateText(scalingUpCondition(aScope(overrides as Partial<MachineSetScope>)))).toBe(text)
   })
 })
 
@@ -93,8 +93,8 @@ describe('Deleting', () => {
     ['one Machine', { deletionTimestamp, machines: [two[0]!] }, 'True Deleting: Deleting 1 Machine'],
     ['two Machines', { deletionTimestamp, machines: two }, 'True Deleting: Deleting 2 Machines'],
     ['nothing left', { deletionTimestamp }, 'True Deleting: Deletion completed'],
-  ])('%s', (_, more, text) => {
-    expect(stateText(deletingCondition(aScope(more as Partial<MachineSetScope>), now))).toBe(text)
+  ])('%s', (_, overrides, text) => {
+    expect(stateText(deletingCondition(aScope(overrides as Partial<MachineSetScope>), now))).toBe(text)
   })
 })
 

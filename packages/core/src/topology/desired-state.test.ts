@@ -227,11 +227,11 @@ const aPatch = (
   kind: string,
   matchResources: object,
   jsonPatches: readonly object[],
-  more: Partial<ClusterClassPatch> = {},
+  overrides: Partial<ClusterClassPatch> = {},
 ): ClusterClassPatch => ({
   name: 'p',
   definitions: [{ selector: { apiVersion: 'test.capstan.dev/v1', kind, matchResources }, jsonPatches: jsonPatches as never }],
-  ...more,
+  ...overrides,
 })
 const specOf = ({ object }: { object: object }) => (object as { spec: Record<string, unknown> }).spec
 const templateSpecOf = (desired: { object: object }) => (specOf(desired)['template'] as { spec: unknown }).spec

@@ -39,9 +39,12 @@ function aRuntime(answers: { retryAfterSeconds?: number; message?: string }[]) {
   return { client, state, changed: (extensionConfig: string) => changed(extensionConfig) }
 }
 const context = { signal: new AbortController().signal, outside: <T>(work: () => Promise<T>) => work() }
-const annotated = ({ metadata, ...rest }: Cluster, more: string | Record<string, string>): Cluster => ({
+const annotated = ({ metadata, ...rest }: Cluster, annotations: string | Record<string, string>): Cluster => ({
   ...rest,
-  metadata: { ...metadata, annotations: { ...metadata.annotations, ...(typeof more === 'string' ? { [more]: 'x' } : more) } },
+  metadata: {
+    ...metadata,
+    annotations: { ...metadata.annotations, ...(typeof annotations === 'string' ? { [annotations]: 'x' } : annotations) },
+  },
 })
 
 describe('a blocking response', () => {

@@ -46,7 +46,10 @@ test('a pending hook is removed with one request although another writer has cha
   await io.client.patch(Cluster, keyOf(old), { type: 'merge', body: { metadata: { labels: { team: 'a' } } } })
   const sent: string[] = []
   const { transport } = io.client
-  const client = createClient({ ...transport, send: (request, more) => (sent.push(request.verb), transport.send(request, more)) })
+  const client = createClient({
+    ...transport,
+    send: (request, requestSignal) => (sent.push(request.verb), transport.send(request, requestSignal)),
+  })
   const changed = await changeCluster({ ...io, client }, old, { remove: ['A'] })
   expect(sent).toEqual(['patch'])
   expect(changed.metadata).toMatchObject({ labels: { team: 'a' } })

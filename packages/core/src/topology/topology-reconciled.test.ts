@@ -7,11 +7,11 @@ import {
   type UpgradeReport,
 } from './topology-reconciled.ts'
 
-const aCluster = (more: { spec?: object; metadata?: object } = {}): Cluster =>
+const aCluster = (overrides: { spec?: object; metadata?: object } = {}): Cluster =>
   ({
     kind: 'Cluster',
-    metadata: { name: 'demo', namespace: 'default', ...more.metadata },
-    spec: { infrastructureRef: { name: 'demo' }, topology: { version: 'v1.35.0' }, ...more.spec },
+    metadata: { name: 'demo', namespace: 'default', ...overrides.metadata },
+    spec: { infrastructureRef: { name: 'demo' }, topology: { version: 'v1.35.0' }, ...overrides.spec },
   }) as unknown as Cluster
 
 const conditionTextOf = (report: Partial<TopologyReport>): string => {
@@ -71,22 +71,22 @@ describe('TopologyReconciled in the form of v1beta1', () => {
 
 describe('the message of an upgrade', () => {
   const stable = { kind: 'version', version: 'v1.34.0', state: 'stable', pending: false, waitingForWorkers: false } as const
-  const worker = (objectName: string, more: object = {}) => ({
+  const worker = (objectName: string, overrides: object = {}) => ({
     name: `t-${objectName}`,
     objectName,
     version: 'v1.34.0',
     state: 'settled',
     upgrading: false,
-    ...more,
+    ...overrides,
   })
-  const upgrade = (more: object) =>
+  const upgrade = (overrides: object) =>
     ({
       controlPlaneKind: 'DevControlPlane',
       controlPlane: stable,
       plan: { controlPlane: [], workers: [] },
       workers: [],
       pools: [],
-      ...more,
+      ...overrides,
     }) as unknown as UpgradeReport
 
   test.each([
@@ -162,8 +162,10 @@ describe('the message of an upgrade', () => {
       'ClusterUpgrading',
       'DevControlPlane upgrading to version v1.35.0\n  * MachineDeployment md-1 creation deferred while control plane upgrade is in progress',
     ],
-  ])('%s', (_, more, reason, lines) => {
-    expect(conditionTextOf({ upgrade: upgrade(more) })).toBe(`False ${reason}: Cluster is upgrading to v1.35.0\n  * ${lines}`)
+  ])('%s', (_, overrides, reason, lines) => {
+    expect(conditionTextOf({ upgrade: upgrade(overrides) })).toBe(
+      `False ${reason}: Cluster is upgrading to v1.35.0\n  * ${lines}`,
+    )
   })
 
   test('an upgrade lasts until its last hook was called', () => {

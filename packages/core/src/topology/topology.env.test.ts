@@ -204,16 +204,16 @@ async function createClass(world: World, spec: object = classSpec) {
   await world.settle()
 }
 
-const topology = (more: object = {}) => ({
+const topology = (overrides: object = {}) => ({
   classRef: { name: 'quick' },
   version: 'v1.34.0',
   controlPlane: { replicas: 1 },
   workers: { machineDeployments: [{ class: 'default', name: 'md-0', replicas: 2 }] },
-  ...more,
+  ...overrides,
 })
 
-async function createCluster(world: World, more: object = {}) {
-  await world.create(Cluster, 'demo', { spec: { topology: topology(more) } })
+async function createCluster(world: World, overrides: object = {}) {
+  await world.create(Cluster, 'demo', { spec: { topology: topology(overrides) } })
   await world.settle()
 }
 
@@ -521,10 +521,10 @@ describe('reports why an object cannot be created, and creates it later', () => 
       { workers: { machinePools: [{ class: 'p', name: 'mp-0' }] } },
       'spec.topology.workers.machinePools[0].class: Invalid value: "p": MachinePoolClass with name "p" does not exist in ClusterClass "quick"',
     ],
-  ])('%s is rejected', async (_, more, message) => {
+  ])('%s is rejected', async (_, overrides, message) => {
     const world = await aWorld()
     await createClass(world)
-    await expect(createCluster(world, more)).rejects.toThrow(`Cluster.cluster.x-k8s.io "demo" is invalid: ${message}`)
+    await expect(createCluster(world, overrides)).rejects.toThrow(`Cluster.cluster.x-k8s.io "demo" is invalid: ${message}`)
   })
 })
 
@@ -1243,14 +1243,14 @@ describe('patches of extensions', () => {
       ({ object, holderReference }) => object.kind === kind && holderReference.fieldPath.includes(field),
     )!
 
-  async function aPatchedCluster(generate: (request: Request) => Answer, more: object = external) {
+  async function aPatchedCluster(generate: (request: Request) => Answer, patch: object = external) {
     const world = await aWorld()
     const requests: Request[] = []
     world.runtime.on('GeneratePatches', (request) => {
       requests.push(structuredClone(request) as unknown as Request)
       return generate(request as unknown as Request)
     })
-    await createClass(world, withPatches(more))
+    await createClass(world, withPatches(patch))
     await createCluster(world)
     return { world, requests }
   }

@@ -2,14 +2,14 @@ import { describe, expect, test } from 'vitest'
 import type { UpgradeFacts, WorkerTopology } from './upgrade.ts'
 import { controlPlaneVersion, upgradeIsOver, workerVersions } from './upgrade.ts'
 
-const controlPlaneAt = (version: string, more: Partial<NonNullable<UpgradeFacts['controlPlane']>> = {}) => ({
+const controlPlaneAt = (version: string, overrides: Partial<NonNullable<UpgradeFacts['controlPlane']>> = {}) => ({
   version,
   provisioning: false,
   upgrading: false,
-  ...more,
+  ...overrides,
 })
 
-const facts = (more: Partial<UpgradeFacts> = {}): UpgradeFacts => ({
+const facts = (overrides: Partial<UpgradeFacts> = {}): UpgradeFacts => ({
   desired: 'v1.34.1',
   plan: { controlPlane: ['v1.34.1'], workers: ['v1.34.1'] },
   controlPlane: controlPlaneAt('v1.33.2'),
@@ -18,7 +18,7 @@ const facts = (more: Partial<UpgradeFacts> = {}): UpgradeFacts => ({
   pending: new Set(),
   step: undefined,
   answers: new Map(),
-  ...more,
+  ...overrides,
 })
 const planWithoutSteps = { controlPlane: [], workers: ['v1.34.1'] }
 const started = new Set(['AfterClusterUpgrade', 'AfterControlPlaneUpgrade'])
@@ -121,29 +121,29 @@ describe('the control plane version', () => {
       { controlPlane: controlPlaneAt('v1.34.1'), plan: { controlPlane: [], workers: [] } },
       'v1.34.1 stable',
     ],
-  ] as [string, Partial<UpgradeFacts>, string][])('%s', (_, more, expected) => {
-    const decision = controlPlaneVersion(facts(more))
+  ] as [string, Partial<UpgradeFacts>, string][])('%s', (_, overrides, expected) => {
+    const decision = controlPlaneVersion(facts(overrides))
     const waits = decision.kind === 'version' && decision.waitingForWorkers ? ', waits for workers' : ''
     expect(decision.kind === 'call' ? `call ${decision.hook}` : `${decision.version} ${decision.state}${waits}`).toBe(expected)
   })
 })
 
-const worker = (name: string, more: Partial<WorkerTopology> = {}): WorkerTopology => ({
+const worker = (name: string, overrides: Partial<WorkerTopology> = {}): WorkerTopology => ({
   name,
   current: 'v1.33.2',
   upgrading: false,
   defer: false,
   hold: false,
-  ...more,
+  ...overrides,
 })
 
 /** Formats `a:v1.34.1 taking, b:…` for workers with the given control plane. */
-function versionsText(more: Partial<UpgradeFacts>, workers: WorkerTopology[], concurrency = 1): string {
+function versionsText(overrides: Partial<UpgradeFacts>, workers: WorkerTopology[], concurrency = 1): string {
   const upgradeFacts = facts({
     controlPlane: controlPlaneAt('v1.34.1'),
     plan: planWithoutSteps,
     pending: new Set(['AfterClusterUpgrade']),
-    ...more,
+    ...overrides,
   })
   const decision = controlPlaneVersion(upgradeFacts)
   if (decision.kind === 'call') throw new Error(`${decision.hook} must be called first`)

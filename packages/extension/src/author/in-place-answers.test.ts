@@ -34,7 +34,7 @@ async function patchOf(
   current: object | undefined,
   desired: object | undefined,
   patterns: FieldPattern[],
-  more: InPlaceFields = {},
+  overrides: InPlaceFields = {},
 ) {
   const request = draft(machineRequest)
   const spec = (value: object | undefined) => value && { ['spec']: value }
@@ -42,7 +42,11 @@ async function patchOf(
   request.desired.machine = request.current.machine
   request.current.infrastructureMachine = { ...host, ...spec(current) } as UnknownObject
   request.desired.infrastructureMachine = { ...host, ...spec(desired) } as UnknownObject
-  const response = await callHook(extensionOf({ infrastructureMachine: patterns, ...more }), CanUpdateMachine, freeze(request))
+  const response = await callHook(
+    extensionOf({ infrastructureMachine: patterns, ...overrides }),
+    CanUpdateMachine,
+    freeze(request),
+  )
   return decoded(response)['infrastructureMachinePatch']
 }
 

@@ -51,11 +51,11 @@ const cluster = {
   metadata: { name: 'demo', namespace: 'default' },
 } as never
 
-const config = (name: string, more: Partial<ExtensionConfig['spec']> = {}): ExtensionConfig => ({
+const config = (name: string, overrides: Partial<ExtensionConfig['spec']> = {}): ExtensionConfig => ({
   apiVersion: 'runtime.cluster.x-k8s.io/v1beta2',
   kind: 'ExtensionConfig',
   metadata: { name, uid: name, resourceVersion: '1', creationTimestamp: '' },
-  spec: { clientConfig: { url: `https://${name}` }, namespaceSelector: {}, ...more },
+  spec: { clientConfig: { url: `https://${name}` }, namespaceSelector: {}, ...overrides },
 })
 
 type Answers = Parameters<typeof on<typeof BeforeClusterCreate>>[2]
@@ -92,8 +92,8 @@ it('reports a changed ExtensionConfig, and not one that was discovered again wit
   const client = await clientOf([config('a')])
   const reported: string[] = []
   client.onChanged?.((name) => reported.push(name))
-  const discovered = async (more: Parameters<typeof config>[1] = {}) => {
-    const one = config('a', more)
+  const discovered = async (specFields: Parameters<typeof config>[1] = {}) => {
+    const one = config('a', specFields)
     client.register({ ...one, status: { handlers: await client.discover(one) } })
     return reported.splice(0)
   }

@@ -34,9 +34,17 @@ interface Reply {
   readonly text: string
   readonly headers: { readonly [name: string]: unknown }
 }
-const post = (port: number, path: string, body: string, more: object = {}): Promise<Reply> =>
+const post = (port: number, path: string, body: string, requestOptions: object = {}): Promise<Reply> =>
   new Promise((resolve, reject) => {
-    const options = { host: '127.0.0.1', port, path, method: 'POST', ca: authority.certificate, agent: false as const, ...more }
+    const options = {
+      host: '127.0.0.1',
+      port,
+      path,
+      method: 'POST',
+      ca: authority.certificate,
+      agent: false as const,
+      ...requestOptions,
+    }
     const outgoing = httpsRequest(options, (incoming) => {
       let text = ''
       incoming.setEncoding('utf8').on('data', (chunk: string) => {

@@ -20,7 +20,7 @@ beforeEach(() => {
 })
 
 const record = (what: string) => events.push(`day ${((clock.now() - Date.UTC(2026, 0, 1)) / day).toFixed(2)}: ${what}`)
-const keep = (more: Partial<OwnCertificateOptions> = {}) =>
+const keep = (overrides: Partial<OwnCertificateOptions> = {}) =>
   keepOwnCertificate({
     commonName: 'x',
     ipAddresses: ['127.0.0.1'],
@@ -39,7 +39,7 @@ const keep = (more: Partial<OwnCertificateOptions> = {}) =>
       record('a certificate')
     },
     keep: (authority) => storedAuthorities.push(authority),
-    ...more,
+    ...overrides,
   })
 
 const isGood = () => {

@@ -129,9 +129,9 @@ describe('a running extension', () => {
     running = await startExtension(extension, flags, { log, clock: systemClock })
     return running
   }
-  const get = (url: string, more: object = {}): Promise<{ status: number; text: string }> =>
+  const get = (url: string, requestOptions: object = {}): Promise<{ status: number; text: string }> =>
     new Promise((resolve, reject) => {
-      const options = { ca: authority.certificate, agent: false as const, ...more }
+      const options = { ca: authority.certificate, agent: false as const, ...requestOptions }
       const outgoing = (url.startsWith('https:') ? httpsGet : httpGet)(url, options, (incoming) => {
         let text = ''
         incoming.setEncoding('utf8').on('data', (chunk: string) => {

@@ -138,7 +138,7 @@ describe('a request', () => {
 })
 
 describe('defineExtension rejects', () => {
-  const handler = (name: string, more: object = {}) => on(BeforeClusterCreate, { name, ...more }, () => proceedNow())
+  const handler = (name: string, overrides: object = {}) => on(BeforeClusterCreate, { name, ...overrides }, () => proceedNow())
   test.each([
     ['a name that is not a DNS label', [handler('My.Handler')], 'handler name My.Handler is not valid'],
     ['a timeout over 30 seconds', [handler('a', { timeoutSeconds: 31 })], 'handler a timeoutSeconds 31 must be between 1 and 30'],

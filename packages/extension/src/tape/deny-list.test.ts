@@ -142,15 +142,15 @@ const exchanges: [string, Json][] = hookCatalog.flatMap((hook) => [
 ])
 
 /** Returns the value with changed strings and extended objects, also inside patches. */
-function everywhere(value: unknown, text: (text: string) => string, more: () => object): unknown {
+function everywhere(value: unknown, text: (text: string) => string, extraMembers: () => object): unknown {
   if (typeof value === 'string') {
     const within = /^[A-Za-z0-9+/]{16,}=*$/.test(value) ? parsed(Buffer.from(value, 'base64').toString()) : undefined
-    return within === undefined ? text(value) : base64(JSON.stringify(everywhere(within, text, more)))
+    return within === undefined ? text(value) : base64(JSON.stringify(everywhere(within, text, extraMembers)))
   }
-  if (Array.isArray(value)) return value.map((item) => everywhere(item, text, more))
+  if (Array.isArray(value)) return value.map((item) => everywhere(item, text, extraMembers))
   if (!isRecord(value)) return value
-  const changed = Object.entries(value).map(([key, one]) => [key, everywhere(one, text, more)])
-  return { ...Object.fromEntries(changed), ...more() }
+  const changed = Object.entries(value).map(([key, one]) => [key, everywhere(one, text, extraMembers)])
+  return { ...Object.fromEntries(changed), ...extraMembers() }
 }
 
 function parsed(text: string): unknown {

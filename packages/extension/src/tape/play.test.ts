@@ -158,8 +158,15 @@ describe('a tape as transport for core', () => {
 const gate = on(BeforeClusterCreate, { name: 'gate' }, () => holdFor(5, 'wait'))
 
 describe('a tape sent to an extension', () => {
-  const resend = async (tape: Tape, handle: FetchHandler, more: { handler?: string; hook?: string } = {}) => {
-    const options = { server: { url: 'https://x' }, catalog, transport: inProcess(handle), clock, timeoutSeconds: 10, ...more }
+  const resend = async (tape: Tape, handle: FetchHandler, overrides: { handler?: string; hook?: string } = {}) => {
+    const options = {
+      server: { url: 'https://x' },
+      catalog,
+      transport: inProcess(handle),
+      clock,
+      timeoutSeconds: 10,
+      ...overrides,
+    }
     const resent: (readonly [string, readonly Difference[]])[] = []
     for await (const { call, differences } of resendTape(tape, options)) resent.push([call.hook, differences])
     return resent

@@ -66,8 +66,8 @@ function notOnTape(url: URL, extensionConfig: string | undefined, request: objec
   const nearest = known
     .map(({ call }) => ({ call, differing: differences(normalizeValue(call.request), normalizeValue(request)) }))
     .reduce((best, one) => (one.differing.length < best.differing.length ? one : best))
-  const [first, ...more] = nearest.differing
-  const others = more.length === 0 ? '' : ` (and ${more.length} more)`
+  const [first, ...otherDifferences] = nearest.differing
+  const others = otherDifferences.length === 0 ? '' : ` (and ${otherDifferences.length} more)`
   const where = `line ${nearest.call.line}: request.${differenceText(first!, ['there', 'here'])}${others}`
   return new HookFailed(
     'not-registered',
@@ -85,8 +85,8 @@ export interface TapedConfig {
 /** Returns the ExtensionConfigs of the calls on a tape, with the settings common to their calls. */
 export function tapedConfigs({ calls }: Tape): TapedConfig[] {
   const byConfig = Map.groupBy(calls, ({ extensionConfig }) => extensionConfig)
-  return [...byConfig].map(([name, [first, ...more]]) => {
-    const settings = [first!, ...more].filter(({ handler }) => handler !== undefined).map(settingsOf)
+  return [...byConfig].map(([name, [first, ...furtherCalls]]) => {
+    const settings = [first!, ...furtherCalls].filter(({ handler }) => handler !== undefined).map(settingsOf)
     const common = Object.entries(settings[0] ?? {}).filter(([key, value]) => settings.every((one) => one[key] === value))
     return { name, url: new URL(first!.url).origin, settings: Object.fromEntries(common) }
   })

@@ -15,7 +15,7 @@ import { openTape, readTape } from './tape-file.ts'
 
 const clock = new VirtualClock()
 
-const call = (more: Partial<ObservedCall> = {}): ObservedCall => ({
+const call = (overrides: Partial<ObservedCall> = {}): ObservedCall => ({
   hook: BeforeClusterCreate,
   announcedVersion: 'v1alpha1',
   isDeprecated: false,
@@ -28,7 +28,7 @@ const call = (more: Partial<ObservedCall> = {}): ObservedCall => ({
   code: 200,
   request: { ...fixture(BeforeClusterCreate), settings: { region: 'eu1', apiToken: 'canary' } },
   outcome: { kind: 'response', response: { status: 'Success', message: 'as Bearer canary' } },
-  ...more,
+  ...overrides,
 })
 
 /** Generates this value in most cases, otherwise any JSON value. */

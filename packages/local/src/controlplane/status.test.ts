@@ -45,7 +45,7 @@ const aScope = ({
   deleting = false,
   machines = [],
   outdated = {},
-  ...more
+  ...overrides
 }: Given = {}): ControlPlaneScope => ({
   controlPlane: {
     apiVersion: 'controlplane.capstan.dev/v1alpha1',
@@ -63,7 +63,7 @@ const aScope = ({
   step: undefined,
   failed: false,
   deletion: 'none',
-  ...more,
+  ...overrides,
 })
 
 const textOf = ({ type, status, reason, message }: NewCondition) => `${type} ${status} ${reason}${message ? `: ${message}` : ''}`

@@ -4,7 +4,13 @@ import { expect, test } from 'vitest'
 import { drainNode } from './drain.ts'
 
 const startedAt = '2026-01-01T00:00:00Z'
-const meta = (name: string, more = {}) => ({ name, uid: name, resourceVersion: '1', creationTimestamp: startedAt, ...more })
+const meta = (name: string, overrides = {}) => ({
+  name,
+  uid: name,
+  resourceVersion: '1',
+  creationTimestamp: startedAt,
+  ...overrides,
+})
 const machine = { metadata: meta('m1', { namespace: 'default' }) } as unknown as Machine
 const cluster = { metadata: meta('demo', { namespace: 'default' }) } as unknown as Cluster
 

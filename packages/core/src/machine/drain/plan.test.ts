@@ -27,14 +27,14 @@ const drainLabel = (value: string) => ({ labels: { 'cluster.x-k8s.io/drain': val
 const deletedAt = (time: string) => ({ deletionTimestamp: `2026-01-01T${time}Z` })
 const namespaces: { [name: string]: Labels } = { default: {}, monitoring: { team: 'observability' } }
 
-const input = (pods: Pod[], more: Partial<PodsInput> = {}): PodsInput => ({
+const input = (pods: Pod[], overrides: Partial<PodsInput> = {}): PodsInput => ({
   pods,
   rules: [],
   namespaceLabels: (name) => namespaces[name],
   daemonSetExists: (name) => name === 'default/exists',
   isNodeUnreachable: false,
   now,
-  ...more,
+  ...overrides,
 })
 
 const aRule = (name: string, spec: MachineDrainRuleSpec): MachineDrainRule => ({
@@ -45,8 +45,8 @@ const aRule = (name: string, spec: MachineDrainRuleSpec): MachineDrainRule => ({
 })
 
 /** Behavior and order of the one Pod, as text. */
-function decision(pod: Pod, more: Partial<PodsInput> = {}): string {
-  const [podDrain] = classifyPods(input([pod], more))
+function decision(pod: Pod, overrides: Partial<PodsInput> = {}): string {
+  const [podDrain] = classifyPods(input([pod], overrides))
   return podDrain!.behavior === 'Drain' ? `Drain ${podDrain!.order}` : podDrain!.behavior
 }
 
@@ -154,7 +154,7 @@ describe('a plan', () => {
         .filter(([, list]) => list.length > 0)
         .map(([name, list]: [string, readonly Pod[]]) => [name, list.map(({ metadata }) => metadata.name)]),
     )
-  const labelled = (name: string, value: string, more = {}) => aPod(name, { labels: { order: value }, ...more })
+  const labelled = (name: string, value: string, overrides = {}) => aPod(name, { labels: { order: value }, ...overrides })
 
   test('evicts the Pods of the lowest order, sorted by name', () => {
     expect(plan(labelled('x', 'last'), aPod('m'), labelled('b', 'first'), labelled('a', 'first'))).toEqual({
