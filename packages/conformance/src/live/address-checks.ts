@@ -17,7 +17,7 @@ import { type LiveResult, type Observation, observation } from './verdict.ts'
 
 type ClaimState = State<IPAddressClaim>
 
-const addressCheck = (looksAt: string, run: (seen: ScenarioRecord) => LiveResult): LiveCheck => ({
+const addressCheck = (looksAt: string, run: (recorded: ScenarioRecord) => LiveResult): LiveCheck => ({
   looksAt,
   scenario: 'addresses',
   contract: 'IPAM',
@@ -25,36 +25,41 @@ const addressCheck = (looksAt: string, run: (seen: ScenarioRecord) => LiveResult
 })
 
 /** Claims with these names, and all IPAddresses, as they were at a moment; none if the scenario did not come so far. */
-function stateOf(seen: ScenarioRecord, mark: string, names: readonly string[]): { claims: ClaimState[]; addresses: IPAddress[] } {
-  const time = seen.marks.get(mark)
+function stateOf(
+  recorded: ScenarioRecord,
+  mark: string,
+  names: readonly string[],
+): { claims: ClaimState[]; addresses: IPAddress[] } {
+  const time = recorded.marks.get(mark)
   if (!time) return { claims: [], addresses: [] }
-  const claims = seen.recording
+  const claims = recorded.recording
     .histories(IPAddressClaim)
     .flatMap((history) => stateAt<IPAddressClaim>(history, time) ?? [])
     .filter(({ object }) => names.includes(object.metadata.name))
-  const addresses = seen.recording.histories(IPAddress).flatMap((history) => stateAt<IPAddress>(history, time)?.object ?? [])
+  const addresses = recorded.recording.histories(IPAddress).flatMap((history) => stateAt<IPAddress>(history, time)?.object ?? [])
   return { claims, addresses }
 }
 
 /** The name of the mark `allocated`, or of the stop of a scenario that did not come so far. */
-const whenAllocated = (seen: ScenarioRecord): string => (seen.marks.has('allocated') ? 'allocated' : 'stopped')
+const whenAllocated = (recorded: ScenarioRecord): string => (recorded.marks.has('allocated') ? 'allocated' : 'stopped')
 
 /** Claims that must be fulfilled, with their IPAddress. */
-const fulfilled = (seen: ScenarioRecord) =>
-  [[whenAllocated(seen), normalClaims] as const, [orWhenStopped(seen, 'resumed', 'allocated'), resumedClaims] as const].flatMap(
-    ([mark, names]) => {
-      const { claims, addresses } = stateOf(seen, mark, names)
-      return claims.map((claim) => ({ claim, address: addressOf(claim.object, addresses), addresses }))
-    },
-  )
+const fulfilled = (recorded: ScenarioRecord) =>
+  [
+    [whenAllocated(recorded), normalClaims] as const,
+    [orWhenStopped(recorded, 'resumed', 'allocated'), resumedClaims] as const,
+  ].flatMap(([mark, names]) => {
+    const { claims, addresses } = stateOf(recorded, mark, names)
+    return claims.map((claim) => ({ claim, address: addressOf(claim.object, addresses), addresses }))
+  })
 
 export const claimsFulfilled = addressCheck(
   'An IPAddress for each claim, with an address that no other IPAddress of the pool has; also after pauses.',
-  (seen) =>
+  (recorded) =>
     orStopped(
-      seen,
+      recorded,
       'claims',
-      fulfilled(seen).map(({ claim: { object, at }, address, addresses }) => {
+      fulfilled(recorded).map(({ claim: { object, at }, address, addresses }) => {
         const same = addresses.filter(({ spec }) => spec.address === address?.spec.address)
         const expected = 'an IPAddress whose spec.address is different from all others'
         return observation({ object, field: 'IPAddress', at, expected, found: address?.spec.address, holds: same.length === 1 })
@@ -62,11 +67,11 @@ export const claimsFulfilled = addressCheck(
     ),
 )
 
-export const addressRef = addressCheck('status.addressRef of each claim.', (seen) =>
+export const addressRef = addressCheck('status.addressRef of each claim.', (recorded) =>
   orStopped(
-    seen,
+    recorded,
     'claims',
-    fulfilled(seen).map(({ claim: { object, at }, addresses }) => {
+    fulfilled(recorded).map(({ claim: { object, at }, addresses }) => {
       const name = object.status?.addressRef?.name
       const named = addresses.find(({ metadata }) => metadata.name === name)
       const holds = named?.spec.claimRef.name === object.metadata.name
@@ -90,10 +95,10 @@ function unfulfilled(claim: ClaimState, addresses: readonly IPAddress[], why: st
   })
 }
 
-export const foreignClaimsLeft = addressCheck('Claims of a pool in another group, and of another kind.', (seen) => {
-  const { claims, addresses } = stateOf(seen, whenAllocated(seen), foreignClaims)
+export const foreignClaimsLeft = addressCheck('Claims of a pool in another group, and of another kind.', (recorded) => {
+  const { claims, addresses } = stateOf(recorded, whenAllocated(recorded), foreignClaims)
   return orStopped(
-    seen,
+    recorded,
     'claims',
     claims.flatMap((claim) => {
       const { object, at } = claim
@@ -115,23 +120,23 @@ export const foreignClaimsLeft = addressCheck('Claims of a pool in another group
 
 export const claimPausing = addressCheck(
   'Claims of a paused Cluster, of a Cluster that does not exist, and with the annotation; a claim that is deleted while its Cluster is paused.',
-  (seen) => {
-    const { claims, addresses } = stateOf(seen, whenAllocated(seen), Object.keys(blockedClaims))
-    const isRunning = stateOf(seen, 'allocated', normalClaims).claims.length > 0
+  (recorded) => {
+    const { claims, addresses } = stateOf(recorded, whenAllocated(recorded), Object.keys(blockedClaims))
+    const isRunning = stateOf(recorded, 'allocated', normalClaims).claims.length > 0
     // A provider that never started allocates nothing either.
     const blocked = isRunning
       ? claims.map((claim) => unfulfilled(claim, addresses, blockedClaims[claim.object.metadata.name]!))
       : []
-    return orStopped(seen, 'claims', [...blocked, ...keptWhilePaused(seen)])
+    return orStopped(recorded, 'claims', [...blocked, ...keptWhilePaused(recorded)])
   },
 )
 
 /** Checks that a claim with a finalizer, and its IPAddress, stay while the Cluster is paused. */
-function keptWhilePaused(seen: ScenarioRecord): Observation[] {
-  const time = seen.marks.get('deleted while paused')
-  const claimBefore = stateOf(seen, 'resumed', [deletedWhilePaused]).claims[0]
+function keptWhilePaused(recorded: ScenarioRecord): Observation[] {
+  const time = recorded.marks.get('deleted while paused')
+  const claimBefore = stateOf(recorded, 'resumed', [deletedWhilePaused]).claims[0]
   if (!time || !claimBefore?.object.metadata.finalizers?.length) return []
-  const { claims, addresses } = stateOf(seen, 'deleted while paused', [deletedWhilePaused])
+  const { claims, addresses } = stateOf(recorded, 'deleted while paused', [deletedWhilePaused])
   const { object } = claimBefore
   const address = addresses.find(({ spec }) => spec.claimRef.name === deletedWhilePaused)
   const isKept = address !== undefined && !isDeleting(address)
@@ -149,11 +154,11 @@ function keptWhilePaused(seen: ScenarioRecord): Observation[] {
   ]
 }
 
-export const claimFinalizer = addressCheck('The finalizers of each claim with an address.', (seen) =>
+export const claimFinalizer = addressCheck('The finalizers of each claim with an address.', (recorded) =>
   orStopped(
-    seen,
+    recorded,
     'claims',
-    fulfilled(seen)
+    fulfilled(recorded)
       .filter(({ address }) => address)
       .map(({ claim: { object, at } }) => hasFinalizer(object, at)),
   ),
@@ -174,13 +179,13 @@ const hasFinalizer = (object: KubeObject, at: number): Observation => {
 /** A check of each IPAddress of a claim. */
 const ofEachAddress = (
   looksAt: string,
-  observe: (address: IPAddress, claim: IPAddressClaim, at: number, seen: ScenarioRecord) => Observation,
+  observe: (address: IPAddress, claim: IPAddressClaim, at: number, recorded: ScenarioRecord) => Observation,
 ): LiveCheck =>
-  addressCheck(looksAt, (seen) =>
+  addressCheck(looksAt, (recorded) =>
     orStopped(
-      seen,
+      recorded,
       'IPAddresses',
-      fulfilled(seen).flatMap(({ claim, address }) => (address ? [observe(address, claim.object, claim.at, seen)] : [])),
+      fulfilled(recorded).flatMap(({ claim, address }) => (address ? [observe(address, claim.object, claim.at, recorded)] : [])),
     ),
   )
 
@@ -212,8 +217,9 @@ export const addressClaimOwner = ofEachAddress('The owner reference from each IP
   ownedBy(address, claim, true, at),
 )
 
-export const addressPoolOwner = ofEachAddress('The owner reference from each IPAddress to the pool.', (address, _, at, seen) =>
-  ownedBy(address, poolOf(seen)?.states.at(-1)?.object, false, at),
+export const addressPoolOwner = ofEachAddress(
+  'The owner reference from each IPAddress to the pool.',
+  (address, _, at, recorded) => ownedBy(address, poolOf(recorded)?.states.at(-1)?.object, false, at),
 )
 
 const poolOf = ({ pool, recording }: ScenarioRecord): History | undefined =>
@@ -223,15 +229,15 @@ const poolOf = ({ pool, recording }: ScenarioRecord): History | undefined =>
 const poolName = (recording: ScenarioRecord['recording']): string | undefined =>
   recording.histories(IPAddressClaim)[0]?.states[0]?.object.spec.poolRef.name
 
-export const released = addressCheck('Deleted claims and their IPAddresses.', (seen) => {
-  const wasDeleted = seen.marks.has('deleting') || seen.marks.has('deleted while paused')
-  if (!wasDeleted) return orStopped(seen, 'deletion', [])
-  const expected = `deleted within ${seen.limits.wait / 1000} s`
-  const deletedClaims = seen.recording
+export const released = addressCheck('Deleted claims and their IPAddresses.', (recorded) => {
+  const wasDeleted = recorded.marks.has('deleting') || recorded.marks.has('deleted while paused')
+  if (!wasDeleted) return orStopped(recorded, 'deletion', [])
+  const expected = `deleted within ${recorded.limits.wait / 1000} s`
+  const deletedClaims = recorded.recording
     .histories(IPAddressClaim)
     .filter(({ states, deleted }) => deleted || isDeleting(states.at(-1)!.object))
   const names = deletedClaims.map(({ states }) => states[0]!.object.metadata.name)
-  const addressesOfClaims = seen.recording
+  const addressesOfClaims = recorded.recording
     .histories(IPAddress)
     .filter(({ states }) => names.includes(states[0]!.object.spec.claimRef.name))
   return [...deletedClaims, ...addressesOfClaims].map(({ states, deleted }: History<IPAddress> | History<IPAddressClaim>) => {
@@ -248,9 +254,9 @@ export const released = addressCheck('Deleted claims and their IPAddresses.', (s
   })
 })
 
-export const poolReady = addressCheck('The condition Ready of the pool.', (seen) => {
-  const state = seen.marks.has('allocated') ? poolOf(seen)?.states.at(-1) : undefined
-  if (!state) return orStopped(seen, 'pool', [])
+export const poolReady = addressCheck('The condition Ready of the pool.', (recorded) => {
+  const state = recorded.marks.has('allocated') ? poolOf(recorded)?.states.at(-1) : undefined
+  if (!state) return orStopped(recorded, 'pool', [])
   const ready = list(record(state.object.status).conditions)
     .map(record)
     .find(({ type }) => type === 'Ready')

@@ -39,7 +39,7 @@ export interface LiveCheck {
   readonly scenario: ScenarioName
   /** The contract of the checked kind: without that kind the check is not applicable. `IPAM`: a kind of address pools. */
   readonly contract?: ContractName | 'IPAM'
-  run(seen: ScenarioRecord): LiveResult
+  run(recorded: ScenarioRecord): LiveResult
 }
 
 /** The field that reports the completed initialization. */
@@ -70,10 +70,10 @@ const historiesOf = ({ target, recording }: ScenarioRecord, contract: ContractNa
 const versionOf = ({ target }: ScenarioRecord, contract: ContractName): ContractVersion => target[contract]!.contractVersion
 
 /** Objects of a contract that existed at a moment, and were not being deleted. */
-function statesAt(seen: ScenarioRecord, contract: ContractName, mark: string): readonly { history: History; state: State }[] {
-  const time = seen.marks.get(mark)
+function statesAt(recorded: ScenarioRecord, contract: ContractName, mark: string): readonly { history: History; state: State }[] {
+  const time = recorded.marks.get(mark)
   if (time === undefined) return []
-  return historiesOf(seen, contract).flatMap((history) => {
+  return historiesOf(recorded, contract).flatMap((history) => {
     const state = stateAt(history, time)
     return state && !isDeleting(state.object) ? [{ history, state }] : []
   })
@@ -89,24 +89,24 @@ const stoppedBefore = ({ stopped }: ScenarioRecord, step: string): LiveResult =>
 })
 
 /** Returns the observations, or the reason when there are none. */
-export const orStopped = (seen: ScenarioRecord, step: string, observations: readonly Observation[]): LiveResult =>
-  observations.length > 0 ? observations : stoppedBefore(seen, step)
+export const orStopped = (recorded: ScenarioRecord, step: string, observations: readonly Observation[]): LiveResult =>
+  observations.length > 0 ? observations : stoppedBefore(recorded, step)
 
 /** A check of each object that exists when the cluster of the scenario `life` is ready, and after it was scaled. */
 const whenReady = (
   contract: ContractName,
   looksAt: string,
-  observe: (object: UnknownObject, at: number, seen: ScenarioRecord, history: History) => readonly Observation[],
+  observe: (object: UnknownObject, at: number, recorded: ScenarioRecord, history: History) => readonly Observation[],
   marks: readonly string[] = ['ready', 'scaled'],
 ): LiveCheck => ({
   looksAt,
   scenario: 'life',
   contract,
-  run(seen) {
-    const states = marks.flatMap((mark) => statesAt(seen, contract, mark))
-    const observations = states.flatMap(({ history, state }) => observe(state.object, state.at, seen, history))
+  run(recorded) {
+    const states = marks.flatMap((mark) => statesAt(recorded, contract, mark))
+    const observations = states.flatMap(({ history, state }) => observe(state.object, state.at, recorded, history))
     if (states.length > 0 && observations.length === 0) return { notApplicable: 'no object has the field' }
-    return orStopped(seen, 'ready', observations)
+    return orStopped(recorded, 'ready', observations)
   },
 })
 
@@ -115,17 +115,17 @@ export const initialization = (contract: ContractName): LiveCheck => ({
   looksAt: 'The field becomes true in each contract version that the kind claims, and is not taken back before deletion.',
   scenario: 'life',
   contract,
-  run(seen) {
-    const { path, chosen } = { path: initializedFields[contract].paths, chosen: versionOf(seen, contract) }
+  run(recorded) {
+    const { path, chosen } = { path: initializedFields[contract].paths, chosen: versionOf(recorded, contract) }
     const observations: Observation[] = []
-    for (const history of historiesOf(seen, contract)) {
+    for (const history of historiesOf(recorded, contract)) {
       const first = history.states.find(({ object }) => isInitialized(contract, object, chosen))
       const last = history.states.at(-1)!
       const field = path[chosen]
       if (!first) {
         // Excludes objects that a scale down or a rollout deleted early.
         if (isDeleting(last.object) || history.deleted) continue
-        const expected = `true within ${seen.limits.wait / 1000} s`
+        const expected = `true within ${recorded.limits.wait / 1000} s`
         observations.push(observation({ object: last.object, field, at: last.at, expected, found: false, holds: false }))
         continue
       }
@@ -137,20 +137,20 @@ export const initialization = (contract: ContractName): LiveCheck => ({
         observation({ object, field, at, expected: 'true, and never false again', found: !reverted, holds: !reverted }),
       )
     }
-    for (const { object, at, contractVersion } of seen.snapshots.filter((one) => one.contract === contract)) {
+    for (const { object, at, contractVersion } of recorded.snapshots.filter((one) => one.contract === contract)) {
       if (contractVersion === chosen || isDeleting(object)) continue
       const holds = isInitialized(contract, object, contractVersion)
       const expected = `true in contract ${contractVersion}, read as ${object.apiVersion}`
       observations.push(observation({ object, field: path[contractVersion], at, expected, found: holds, holds }))
     }
-    return orStopped(seen, 'creation', observations)
+    return orStopped(recorded, 'creation', observations)
   },
 })
 
 /** Checks that conditions have the format of metav1.Condition. */
 export const conditions = (contract: ContractName): LiveCheck =>
-  whenReady(contract, 'Each condition in the status of each object.', (object, at, seen) => {
-    if (versionOf(seen, contract) !== 'v1beta2') return []
+  whenReady(contract, 'Each condition in the status of each object.', (object, at, recorded) => {
+    if (versionOf(recorded, contract) !== 'v1beta2') return []
     const status = record(object.status)
     const field = record(status.v1beta2).conditions === undefined ? 'status.conditions' : 'status.v1beta2.conditions'
     const conditionList = record(status.v1beta2).conditions ?? status.conditions
@@ -176,13 +176,13 @@ export const ownerFirst = (contract: ContractName): LiveCheck => ({
   looksAt: 'An object without an owner.',
   scenario: 'orphans',
   contract,
-  run(seen) {
-    const field = initializedFields[contract].paths[versionOf(seen, contract)]
-    const observations = statesAt(seen, contract, 'waited').map(({ state: { object, at } }) => {
-      const isDone = isInitialized(contract, object, versionOf(seen, contract)) || providerIDOf(object) !== undefined
+  run(recorded) {
+    const field = initializedFields[contract].paths[versionOf(recorded, contract)]
+    const observations = statesAt(recorded, contract, 'waited').map(({ state: { object, at } }) => {
+      const isDone = isInitialized(contract, object, versionOf(recorded, contract)) || providerIDOf(object) !== undefined
       return observation({ object, field, at, expected: 'not true while the object has no owner', found: isDone, holds: !isDone })
     })
-    return orStopped(seen, 'objects without an owner', observations)
+    return orStopped(recorded, 'objects without an owner', observations)
   },
 })
 
@@ -196,11 +196,11 @@ export const released = (contract: ContractName, scenario: 'deletion' | 'orphans
       : 'An object without an owner that is deleted.',
   scenario,
   contract,
-  run(seen) {
-    const observations = historiesOf(seen, contract).flatMap(({ states, deleted }) => {
+  run(recorded) {
+    const observations = historiesOf(recorded, contract).flatMap(({ states, deleted }) => {
       const { object, at } = states.at(-1)!
       if (!deleted && !isDeleting(object)) return []
-      const expected = `deleted within ${seen.limits.wait / 1000} s of metadata.deletionTimestamp`
+      const expected = `deleted within ${recorded.limits.wait / 1000} s of metadata.deletionTimestamp`
       const finalizers = object.metadata.finalizers ?? []
       const holds = deleted !== undefined
       return [
@@ -214,7 +214,7 @@ export const released = (contract: ContractName, scenario: 'deletion' | 'orphans
         }),
       ]
     })
-    return orStopped(seen, 'deletion', observations)
+    return orStopped(recorded, 'deletion', observations)
   },
 })
 
@@ -238,13 +238,13 @@ export const pausing = (contract: ContractName): LiveCheck => ({
   looksAt: 'Objects of a paused Cluster and objects with the annotation, which have owners and all that they need.',
   scenario: 'paused',
   contract,
-  run(seen) {
-    const version = versionOf(seen, contract)
+  run(recorded) {
+    const version = versionOf(recorded, contract)
     const field = initializedFields[contract].paths[version]
     const observations = pauses
       .filter(({ contracts }) => contracts.includes(contract))
       .flatMap(({ names, until }) =>
-        statesAt(seen, contract, until)
+        statesAt(recorded, contract, until)
           .filter(({ state: { object } }) => names.includes(object.metadata.name))
           .flatMap(({ state: { object, at } }) => {
             const isDone = isInitialized(contract, object, version)
@@ -263,15 +263,15 @@ export const pausing = (contract: ContractName): LiveCheck => ({
             ]
           }),
       )
-    return orStopped(seen, 'paused objects', [...observations, ...(contract === 'ControlPlane' ? pausedScale(seen) : [])])
+    return orStopped(recorded, 'paused objects', [...observations, ...(contract === 'ControlPlane' ? pausedScale(recorded) : [])])
   },
 })
 
 /** Checks that a control plane keeps one Machine when its replicas are set to three while its Cluster is paused. */
-function pausedScale(seen: ScenarioRecord): Observation[] {
-  const time = seen.marks.get('all paused')
-  if (time === undefined || !hasReplicas(seen)) return []
-  const machines = seen.recording
+function pausedScale(recorded: ScenarioRecord): Observation[] {
+  const time = recorded.marks.get('all paused')
+  if (time === undefined || !hasReplicas(recorded)) return []
+  const machines = recorded.recording
     .histories(Machine)
     .flatMap((history) => stateAt(history as unknown as History, time) ?? [])
     .filter(({ object: { metadata, spec } }) => {
@@ -294,10 +294,10 @@ export const survivesRestart = (contract: ContractName): LiveCheck => ({
   looksAt: 'Objects before and after restarts of the provider during creation, when provisioned, and during deletion.',
   scenario: 'restarted',
   contract,
-  run(seen) {
-    const statesBefore = statesAt(seen, contract, 'before restart')
-    const restarted = seen.marks.get('after restart')
-    if (statesBefore.length === 0 || restarted === undefined) return stoppedBefore(seen, 'restart')
+  run(recorded) {
+    const statesBefore = statesAt(recorded, contract, 'before restart')
+    const restarted = recorded.marks.get('after restart')
+    if (statesBefore.length === 0 || restarted === undefined) return stoppedBefore(recorded, 'restart')
     const comparisons = statesBefore.map(({ history, state }) => {
       const stateAfter = stateAt(history, restarted)
       const [identityBefore, identityAfter] = [identityOf(state.object), stateAfter && identityOf(stateAfter.object)]
@@ -310,7 +310,7 @@ export const survivesRestart = (contract: ContractName): LiveCheck => ({
         holds: identityBefore === identityAfter,
       })
     })
-    const added = statesAt(seen, contract, 'after restart').filter(
+    const added = statesAt(recorded, contract, 'after restart').filter(
       ({ history }) => !statesBefore.some((one) => one.history === history),
     )
     return [
@@ -325,7 +325,7 @@ export const survivesRestart = (contract: ContractName): LiveCheck => ({
           holds: false,
         }),
       ),
-      ...historiesOf(seen, contract).map(({ states, deleted }) =>
+      ...historiesOf(recorded, contract).map(({ states, deleted }) =>
         observation({
           object: states.at(-1)!.object,
           field: 'metadata.finalizers',
@@ -346,12 +346,12 @@ export const dryRunAccepted = (contract: ContractName): LiveCheck => ({
   looksAt: 'A server-side apply of the second example to a template, as a dry run with the annotation.',
   scenario: 'templates',
   contract,
-  run(seen) {
-    const { template, examples, kind } = seen.target[contract]!
+  run(recorded) {
+    const { template, examples, kind } = recorded.target[contract]!
     if (!template) return { notApplicable: `there is no kind ${kind.kind}Template` }
     if (examples.length < 2) return { notTestable: `needs a second example of ${kind.kind} whose spec differs` }
-    const answer = seen.answers.get(`dry run of ${contract}`)
-    if (!answer) return stoppedBefore(seen, 'dry run')
+    const answer = recorded.answers.get(`dry run of ${contract}`)
+    if (!answer) return stoppedBefore(recorded, 'dry run')
     const { object, at, error } = answer
     return [
       observation({
@@ -369,14 +369,14 @@ export const dryRunAccepted = (contract: ContractName): LiveCheck => ({
 export const typeAndObjectMeta: LiveCheck = {
   looksAt: 'Each object of the life of a cluster.',
   scenario: 'life',
-  run(seen) {
-    const observations = Object.keys(seen.target).flatMap((contract) =>
-      statesAt(seen, contract as ContractName, 'ready').map(({ state: { object, at } }) => {
+  run(recorded) {
+    const observations = Object.keys(recorded.target).flatMap((contract) =>
+      statesAt(recorded, contract as ContractName, 'ready').map(({ state: { object, at } }) => {
         const holds = [object.apiVersion, object.kind, object.metadata.name, object.metadata.uid].every(Boolean)
         return observation({ object, field: 'metadata', at, expected: 'apiVersion, kind and metadata', found: holds, holds })
       }),
     )
-    return orStopped(seen, 'ready', observations)
+    return orStopped(recorded, 'ready', observations)
   },
 }
 
@@ -385,18 +385,18 @@ export const infraClusterEndpoint: LiveCheck = {
     'spec.controlPlaneEndpoint when the infrastructure is provisioned; a Cluster needs one from it or from its control plane.',
   scenario: 'life',
   contract: 'InfraCluster',
-  run(seen) {
-    const observations = historiesOf(seen, 'InfraCluster').flatMap(({ states }) => {
-      const first = states.find(({ object }) => isInitialized('InfraCluster', object, versionOf(seen, 'InfraCluster')))
+  run(recorded) {
+    const observations = historiesOf(recorded, 'InfraCluster').flatMap(({ states }) => {
+      const first = states.find(({ object }) => isInitialized('InfraCluster', object, versionOf(recorded, 'InfraCluster')))
       if (!first) return []
-      const endpoint = read(seen, 'InfraCluster', first.object, InfraClusterContract.controlPlaneEndpoint)
-      const cluster = seen.recording.histories(Cluster).find(({ states: [state] }) => state?.object.metadata.name === 'life')
+      const endpoint = read(recorded, 'InfraCluster', first.object, InfraClusterContract.controlPlaneEndpoint)
+      const cluster = recorded.recording.histories(Cluster).find(({ states: [state] }) => state?.object.metadata.name === 'life')
       const other = cluster?.states.at(-1)?.object.spec.controlPlaneEndpoint
       if (endpoint === undefined && isValidEndpoint(other)) return []
       return [
         observation({
           object: first.object,
-          field: InfraClusterContract.controlPlaneEndpoint.paths[versionOf(seen, 'InfraCluster')],
+          field: InfraClusterContract.controlPlaneEndpoint.paths[versionOf(recorded, 'InfraCluster')],
           at: first.at,
           expected: 'host and port when provisioned is true',
           found: endpoint,
@@ -404,29 +404,36 @@ export const infraClusterEndpoint: LiveCheck = {
         }),
       ]
     })
-    if (observations.length === 0 && seen.marks.has('ready')) return { notApplicable: 'the control plane provides the endpoint' }
-    return orStopped(seen, 'provisioned', observations)
+    if (observations.length === 0 && recorded.marks.has('ready'))
+      return { notApplicable: 'the control plane provides the endpoint' }
+    return orStopped(recorded, 'provisioned', observations)
   },
 }
 
-export const infraClusterFailureDomains = whenReady('InfraCluster', 'The shape of status.failureDomains.', (object, at, seen) => {
-  const version = versionOf(seen, 'InfraCluster')
-  const domains: unknown = read(seen, 'InfraCluster', object, InfraClusterContract.failureDomains)
-  if (domains === undefined) return []
-  const holds =
-    version === 'v1beta2'
-      ? Array.isArray(domains) && domains.every((one) => typeof record(one).name === 'string')
-      : !Array.isArray(domains) && typeof domains === 'object'
-  const expected = version === 'v1beta2' ? 'a list of objects with a name' : 'a map from names'
-  return [observation({ object, field: InfraClusterContract.failureDomains.paths[version], at, expected, found: domains, holds })]
-})
+export const infraClusterFailureDomains = whenReady(
+  'InfraCluster',
+  'The shape of status.failureDomains.',
+  (object, at, recorded) => {
+    const version = versionOf(recorded, 'InfraCluster')
+    const domains: unknown = read(recorded, 'InfraCluster', object, InfraClusterContract.failureDomains)
+    if (domains === undefined) return []
+    const holds =
+      version === 'v1beta2'
+        ? Array.isArray(domains) && domains.every((one) => typeof record(one).name === 'string')
+        : !Array.isArray(domains) && typeof domains === 'object'
+    const expected = version === 'v1beta2' ? 'a list of objects with a name' : 'a map from names'
+    return [
+      observation({ object, field: InfraClusterContract.failureDomains.paths[version], at, expected, found: domains, holds }),
+    ]
+  },
+)
 
 export const externallyManaged: LiveCheck = {
   looksAt: 'An InfraCluster with the annotation, before and after the other system reports it as provisioned.',
   scenario: 'externally-managed',
   contract: 'InfraCluster',
-  run(seen) {
-    const observations = statesAt(seen, 'InfraCluster', 'waited').flatMap(({ history, state: { object, at } }) => {
+  run(recorded) {
+    const observations = statesAt(recorded, 'InfraCluster', 'waited').flatMap(({ history, state: { object, at } }) => {
       const managed = (object.metadata.managedFields ?? []).filter(({ subresource }) => subresource === 'status')
       const finalizers = object.metadata.finalizers ?? []
       return [
@@ -446,7 +453,7 @@ export const externallyManaged: LiveCheck = {
           found: finalizers,
           holds: finalizers.length === 0,
         }),
-        ...(seen.marks.has('provisioned')
+        ...(recorded.marks.has('provisioned')
           ? [
               observation({
                 object,
@@ -460,7 +467,7 @@ export const externallyManaged: LiveCheck = {
           : []),
       ]
     })
-    return orStopped(seen, 'externally managed', observations)
+    return orStopped(recorded, 'externally managed', observations)
   },
 }
 
@@ -468,19 +475,20 @@ export const infraMachineProviderID: LiveCheck = {
   looksAt: 'spec.providerID of each object: set when provisioned, the same from then on, and different from all others.',
   scenario: 'life',
   contract: 'InfraMachine',
-  run(seen) {
-    const version = versionOf(seen, 'InfraMachine')
+  run(recorded) {
+    const version = versionOf(recorded, 'InfraMachine')
     const field = InfraMachineContract.providerID.paths[version]
     const owners = new Map<unknown, History>()
-    const observations = historiesOf(seen, 'InfraMachine').flatMap((history) => {
+    const observations = historiesOf(recorded, 'InfraMachine').flatMap((history) => {
       const first = history.states.find(({ object }) => isInitialized('InfraMachine', object, version))
       if (!first) return []
-      const id: unknown = read(seen, 'InfraMachine', first.object, InfraMachineContract.providerID)
+      const id: unknown = read(recorded, 'InfraMachine', first.object, InfraMachineContract.providerID)
       const isString = typeof id === 'string' && id !== ''
       const other = owners.get(id)
       owners.set(id, history)
       const changed = history.states.find(
-        ({ order, object }) => order >= first.order && read(seen, 'InfraMachine', object, InfraMachineContract.providerID) !== id,
+        ({ order, object }) =>
+          order >= first.order && read(recorded, 'InfraMachine', object, InfraMachineContract.providerID) !== id,
       )
       return [
         observation({ ...first, field, expected: 'a string when provisioned is true', found: id, holds: isString }),
@@ -488,17 +496,17 @@ export const infraMachineProviderID: LiveCheck = {
           ...(changed ?? first),
           field,
           expected: 'unchanged once it is set, and of no other object',
-          found: changed ? read(seen, 'InfraMachine', changed.object, InfraMachineContract.providerID) : id,
+          found: changed ? read(recorded, 'InfraMachine', changed.object, InfraMachineContract.providerID) : id,
           holds: !changed && !other,
         }),
       ]
     })
-    return orStopped(seen, 'provisioned', observations)
+    return orStopped(recorded, 'provisioned', observations)
   },
 }
 
-export const infraMachineAddresses = whenReady('InfraMachine', 'The shape of status.addresses.', (object, at, seen) => {
-  const addresses: unknown = read(seen, 'InfraMachine', object, InfraMachineContract.addresses)
+export const infraMachineAddresses = whenReady('InfraMachine', 'The shape of status.addresses.', (object, at, recorded) => {
+  const addresses: unknown = read(recorded, 'InfraMachine', object, InfraMachineContract.addresses)
   if (addresses === undefined) return []
   const holds =
     Array.isArray(addresses) &&
@@ -507,11 +515,11 @@ export const infraMachineAddresses = whenReady('InfraMachine', 'The shape of sta
   return [observation({ object, field: 'status.addresses', at, expected, found: addresses, holds })]
 })
 
-export const infraMachineFailureDomain = whenReady('InfraMachine', 'The type of the failure domain.', (object, at, seen) =>
+export const infraMachineFailureDomain = whenReady('InfraMachine', 'The type of the failure domain.', (object, at, recorded) =>
   [InfraMachineContract.failureDomain, InfraMachineContract.specFailureDomain].flatMap((contractField) => {
-    const domain: unknown = read(seen, 'InfraMachine', object, contractField)
+    const domain: unknown = read(recorded, 'InfraMachine', object, contractField)
     if (domain === undefined) return []
-    const field = contractField.paths[versionOf(seen, 'InfraMachine')]
+    const field = contractField.paths[versionOf(recorded, 'InfraMachine')]
     return [observation({ object, field, at, expected: 'a string', found: domain, holds: typeof domain === 'string' })]
   }),
 )
@@ -521,9 +529,9 @@ export const waitsFor = (what: string, name: string, mark: string): LiveCheck =>
   looksAt: `An InfraMachine with an owner, ${what}.`,
   scenario: 'late',
   contract: 'InfraMachine',
-  run(seen) {
-    const version = versionOf(seen, 'InfraMachine')
-    const observations = statesAt(seen, 'InfraMachine', mark)
+  run(recorded) {
+    const version = versionOf(recorded, 'InfraMachine')
+    const observations = statesAt(recorded, 'InfraMachine', mark)
       .filter(({ state: { object } }) => object.metadata.name === name)
       .map(({ state: { object, at } }) => {
         const isDone = isInitialized('InfraMachine', object, version)
@@ -536,7 +544,7 @@ export const waitsFor = (what: string, name: string, mark: string): LiveCheck =>
           holds: !isDone,
         })
       })
-    return orStopped(seen, mark, observations)
+    return orStopped(recorded, mark, observations)
   },
 })
 
@@ -544,15 +552,15 @@ export const poolProviderIDList: LiveCheck = {
   looksAt: 'spec.providerIDList of each pool, when ready, after scaling up and after scaling down.',
   scenario: 'life',
   contract: 'InfraMachinePool',
-  run(seen) {
+  run(recorded) {
     const expected: readonly [string, number][] = [
       ['ready', 1],
       ['pool scaled up', 2],
       ['scaled', 1],
     ]
     const observations = expected.flatMap(([mark, count]) =>
-      statesAt(seen, 'InfraMachinePool', mark).map(({ state: { object, at } }) => {
-        const ids: unknown = read(seen, 'InfraMachinePool', object, InfraMachinePoolContract.providerIDList)
+      statesAt(recorded, 'InfraMachinePool', mark).map(({ state: { object, at } }) => {
+        const ids: unknown = read(recorded, 'InfraMachinePool', object, InfraMachinePoolContract.providerIDList)
         const idList = list(ids)
         const holds =
           idList.length === count && new Set(idList).size === count && idList.every((id) => typeof id === 'string' && id !== '')
@@ -560,9 +568,9 @@ export const poolProviderIDList: LiveCheck = {
         return observation({ object, field, at, expected: `${count} different strings`, found: ids, holds })
       }),
     )
-    return observations.length > 0 && !seen.marks.has('scaled')
-      ? [...observations, ...poolStuck(seen)]
-      : orStuckPool(seen, observations)
+    return observations.length > 0 && !recorded.marks.has('scaled')
+      ? [...observations, ...poolStuck(recorded)]
+      : orStuckPool(recorded, observations)
   },
 }
 
@@ -570,7 +578,7 @@ export const poolReplicas: LiveCheck = {
   looksAt: 'status.replicas of each pool, when ready, after scaling up and after scaling down.',
   scenario: 'life',
   contract: 'InfraMachinePool',
-  run(seen) {
+  run(recorded) {
     const observations = (
       [
         ['ready', 1],
@@ -578,26 +586,26 @@ export const poolReplicas: LiveCheck = {
         ['scaled', 1],
       ] as const
     ).flatMap(([mark, count]) =>
-      statesAt(seen, 'InfraMachinePool', mark).map(({ state: { object, at } }) => {
-        const replicas: unknown = read(seen, 'InfraMachinePool', object, InfraMachinePoolContract.replicas)
+      statesAt(recorded, 'InfraMachinePool', mark).map(({ state: { object, at } }) => {
+        const replicas: unknown = read(recorded, 'InfraMachinePool', object, InfraMachinePoolContract.replicas)
         const holds = replicas === count
         return observation({ object, field: 'status.replicas', at, expected: String(count), found: replicas, holds })
       }),
     )
-    return observations.length > 0 && !seen.marks.has('scaled')
-      ? [...observations, ...poolStuck(seen)]
-      : orStuckPool(seen, observations)
+    return observations.length > 0 && !recorded.marks.has('scaled')
+      ? [...observations, ...poolStuck(recorded)]
+      : orStuckPool(recorded, observations)
   },
 }
 
 /** For a scenario that stopped while it waited for the pool: the last state shows the missing fields. */
-function poolStuck(seen: ScenarioRecord): Observation[] {
-  const stopped = seen.marks.get('stopped')
-  const pool = seen.recording.histories(MachinePool)[0]?.states.at(-1)?.object
+function poolStuck(recorded: ScenarioRecord): Observation[] {
+  const stopped = recorded.marks.get('stopped')
+  const pool = recorded.recording.histories(MachinePool)[0]?.states.at(-1)?.object
   if (stopped === undefined || pool?.spec.replicas === undefined) return []
-  return statesAt(seen, 'InfraMachinePool', 'stopped').flatMap(({ state: { object, at } }) => {
-    const ids = list(read(seen, 'InfraMachinePool', object, InfraMachinePoolContract.providerIDList))
-    const replicas: unknown = read(seen, 'InfraMachinePool', object, InfraMachinePoolContract.replicas)
+  return statesAt(recorded, 'InfraMachinePool', 'stopped').flatMap(({ state: { object, at } }) => {
+    const ids = list(read(recorded, 'InfraMachinePool', object, InfraMachinePoolContract.providerIDList))
+    const replicas: unknown = read(recorded, 'InfraMachinePool', object, InfraMachinePoolContract.replicas)
     const holds = ids.length === pool.spec.replicas && replicas === pool.spec.replicas
     const expected = `${pool.spec.replicas} IDs and replicas, as spec.replicas of the MachinePool`
     const field = 'spec.providerIDList and status.replicas'
@@ -605,16 +613,16 @@ function poolStuck(seen: ScenarioRecord): Observation[] {
   })
 }
 
-const orStuckPool = (seen: ScenarioRecord, observations: readonly Observation[]): LiveResult =>
-  orStopped(seen, 'ready', observations.length > 0 ? observations : poolStuck(seen))
+const orStuckPool = (recorded: ScenarioRecord, observations: readonly Observation[]): LiveResult =>
+  orStopped(recorded, 'ready', observations.length > 0 ? observations : poolStuck(recorded))
 
 export const poolBothReady = whenReady(
   'InfraMachinePool',
   'Both fields of each pool.',
-  (object, at, seen) => {
-    if (versionOf(seen, 'InfraMachinePool') !== 'v1beta2') return []
+  (object, at, recorded) => {
+    if (versionOf(recorded, 'InfraMachinePool') !== 'v1beta2') return []
     return [InfraMachinePoolContract.provisioned, InfraMachinePoolContract.ready].map((contractField) => {
-      const value: unknown = read(seen, 'InfraMachinePool', object, contractField)
+      const value: unknown = read(recorded, 'InfraMachinePool', object, contractField)
       return observation({
         object,
         field: contractField.paths.v1beta2,
@@ -632,19 +640,19 @@ export const poolMachineKind: LiveCheck = {
   looksAt: 'Objects of status.infrastructureMachineKind with the labels of the pool, as many as there are replicas.',
   scenario: 'life',
   contract: 'InfraMachinePool',
-  run(seen) {
-    const states = statesAt(seen, 'InfraMachinePool', 'pool scaled up')
-    if (states.length === 0) return stoppedBefore(seen, 'scaled')
+  run(recorded) {
+    const states = statesAt(recorded, 'InfraMachinePool', 'pool scaled up')
+    if (states.length === 0) return stoppedBefore(recorded, 'scaled')
     const kinds = states.flatMap(({ state: { object, at } }) => {
-      const kind: unknown = read(seen, 'InfraMachinePool', object, InfraMachinePoolContract.infrastructureMachineKind)
+      const kind: unknown = read(recorded, 'InfraMachinePool', object, InfraMachinePoolContract.infrastructureMachineKind)
       return kind === undefined ? [] : [{ object, at, kind }]
     })
     if (kinds.length === 0) return { notApplicable: 'the pool has no status.infrastructureMachineKind' }
-    if (kinds.some(({ kind }) => kind !== seen.target.InfraMachine?.kind.kind)) {
+    if (kinds.some(({ kind }) => kind !== recorded.target.InfraMachine?.kind.kind)) {
       return { notTestable: 'the machines of the pool are of a kind that is not under test' }
     }
     return kinds.map(({ object, at }) => {
-      const machines = statesAt(seen, 'InfraMachine', 'pool scaled up').filter(({ state }) => {
+      const machines = statesAt(recorded, 'InfraMachine', 'pool scaled up').filter(({ state }) => {
         const labels = state.object.metadata.labels ?? {}
         return labels[ClusterNameLabel] === 'life' && labels[MachinePoolNameLabel] !== undefined
       })
@@ -661,12 +669,12 @@ export const poolMachineKind: LiveCheck = {
 }
 
 /** The Secret of each BootstrapConfig at a moment. */
-function dataSecrets(seen: ScenarioRecord, mark: string) {
-  const time = seen.marks.get(mark)
+function dataSecrets(recorded: ScenarioRecord, mark: string) {
+  const time = recorded.marks.get(mark)
   if (time === undefined) return []
-  const secrets = seen.recording.histories(Secret).flatMap((history) => stateAt(history as unknown as History, time) ?? [])
-  return statesAt(seen, 'BootstrapConfig', mark).map(({ state: { object, at } }) => {
-    const name: unknown = read(seen, 'BootstrapConfig', object, BootstrapConfigContract.dataSecretName)
+  const secrets = recorded.recording.histories(Secret).flatMap((history) => stateAt(history as unknown as History, time) ?? [])
+  return statesAt(recorded, 'BootstrapConfig', mark).map(({ state: { object, at } }) => {
+    const name: unknown = read(recorded, 'BootstrapConfig', object, BootstrapConfigContract.dataSecretName)
     return { config: object, at, name, secret: secrets.find(({ object: one }) => one.metadata.name === name)?.object }
   })
 }
@@ -676,8 +684,8 @@ export const bootstrapDataSecret: LiveCheck = {
     'The Secret that status.dataSecretName names: its label, its controller and its key value. Its content is not printed.',
   scenario: 'life',
   contract: 'BootstrapConfig',
-  run(seen) {
-    const observations = dataSecrets(seen, 'ready').flatMap(({ config, at, name, secret }) => {
+  run(recorded) {
+    const observations = dataSecrets(recorded, 'ready').flatMap(({ config, at, name, secret }) => {
       const owner = secret?.metadata.ownerReferences?.find(({ controller }) => controller)
       const compare = (field: string, expected: string, value: unknown, holds: boolean): Observation =>
         observation({ object: secret ?? config, field, at, expected, found: value, holds })
@@ -699,7 +707,7 @@ export const bootstrapDataSecret: LiveCheck = {
         compare('data.value', 'bootstrap data', Object.keys(record(secret.data)), Boolean(record(secret.data).value)),
       ]
     })
-    return orStopped(seen, 'ready', observations)
+    return orStopped(recorded, 'ready', observations)
   },
 }
 
@@ -710,8 +718,8 @@ const bootstrapContains = (text: RegExp, expected: string, isMeant: (config: Unk
   looksAt: `Bootstrap data in the formats cloud-config and ignition: ${expected}.`,
   scenario: 'life',
   contract: 'BootstrapConfig',
-  run(seen) {
-    const secrets = dataSecrets(seen, 'ready').filter(({ config, secret }) => secret !== undefined && isMeant(config))
+  run(recorded) {
+    const secrets = dataSecrets(recorded, 'ready').filter(({ config, secret }) => secret !== undefined && isMeant(config))
     const observations = secrets.flatMap(({ secret, at }) => {
       const { value, format } = record(secret!.data)
       const name = typeof format === 'string' ? atob(format) : undefined
@@ -724,7 +732,7 @@ const bootstrapContains = (text: RegExp, expected: string, isMeant: (config: Unk
     })
     if (secrets.length > 0 && observations.length === 0)
       return { notTestable: 'the format of the bootstrap data is of the provider' }
-    return orStopped(seen, 'ready', observations)
+    return orStopped(recorded, 'ready', observations)
   },
 })
 
@@ -742,22 +750,26 @@ export const bootstrapTaint = bootstrapContains(
 
 const controlPlaneCheck = (
   looksAt: string,
-  observe: (object: UnknownObject, at: number, seen: ScenarioRecord) => LiveResult,
+  observe: (object: UnknownObject, at: number, recorded: ScenarioRecord) => LiveResult,
   mark = 'ready',
 ): LiveCheck => ({
   looksAt,
   scenario: 'life',
   contract: 'ControlPlane',
-  run(seen) {
-    const [first] = statesAt(seen, 'ControlPlane', orWhenStopped(seen, mark, mark === 'ready' ? mark : 'control plane scales'))
-    return first ? observe(first.state.object, first.state.at, seen) : stoppedBefore(seen, mark)
+  run(recorded) {
+    const [first] = statesAt(
+      recorded,
+      'ControlPlane',
+      orWhenStopped(recorded, mark, mark === 'ready' ? mark : 'control plane scales'),
+    )
+    return first ? observe(first.state.object, first.state.at, recorded) : stoppedBefore(recorded, mark)
   },
 })
 
 const noReplicas = { notApplicable: 'the kind has no spec.replicas' }
 
-export const controlPlaneEndpoint = controlPlaneCheck('spec.controlPlaneEndpoint, when it is set.', (object, at, seen) => {
-  const endpoint = read(seen, 'ControlPlane', object, ControlPlaneContract.controlPlaneEndpoint)
+export const controlPlaneEndpoint = controlPlaneCheck('spec.controlPlaneEndpoint, when it is set.', (object, at, recorded) => {
+  const endpoint = read(recorded, 'ControlPlane', object, ControlPlaneContract.controlPlaneEndpoint)
   if (endpoint === undefined) return { notApplicable: 'the infrastructure provides the endpoint' }
   const holds = isValidEndpoint(endpoint)
   return [observation({ object, field: 'spec.controlPlaneEndpoint', at, expected: 'host and port', found: endpoint, holds })]
@@ -765,14 +777,14 @@ export const controlPlaneEndpoint = controlPlaneCheck('spec.controlPlaneEndpoint
 
 export const controlPlaneReplicas = controlPlaneCheck(
   'The counts and the selector in the status after scaling to 3.',
-  (object, at, seen) => {
-    if (!hasReplicas(seen)) return noReplicas
-    const version = versionOf(seen, 'ControlPlane')
+  (object, at, recorded) => {
+    if (!hasReplicas(recorded)) return noReplicas
+    const version = versionOf(recorded, 'ControlPlane')
     const counts = [ControlPlaneContract.replicas, ControlPlaneContract.upToDateReplicas].map((contractField) => {
-      const value: unknown = read(seen, 'ControlPlane', object, contractField)
+      const value: unknown = read(recorded, 'ControlPlane', object, contractField)
       return observation({ object, field: contractField.paths[version], at, expected: '3', found: value, holds: value === 3 })
     })
-    const selector: unknown = read(seen, 'ControlPlane', object, ControlPlaneContract.selector)
+    const selector: unknown = read(recorded, 'ControlPlane', object, ControlPlaneContract.selector)
     const holds = typeof selector === 'string' && selector !== ''
     return [...counts, observation({ object, field: 'status.selector', at, expected: 'a selector', found: selector, holds })]
   },
@@ -783,10 +795,10 @@ export const controlPlaneScale: LiveCheck = {
   looksAt: 'The answer to a GET of the scale subresource.',
   scenario: 'life',
   contract: 'ControlPlane',
-  run(seen) {
-    if (!hasReplicas(seen)) return noReplicas
-    const answer = seen.answers.get('scale')
-    if (!answer) return stoppedBefore(seen, 'ready')
+  run(recorded) {
+    if (!hasReplicas(recorded)) return noReplicas
+    const answer = recorded.answers.get('scale')
+    if (!answer) return stoppedBefore(recorded, 'ready')
     const { object, at, error } = answer
     const expected = 'spec.replicas and status.selector'
     return [observation({ object, field: 'scale', at, expected, found: error ?? 'both', holds: error === undefined })]
@@ -797,12 +809,12 @@ export const controlPlaneVersion: LiveCheck = {
   looksAt: 'status.versions or status.version when ready, during an upgrade (from old to new), and after it.',
   scenario: 'life',
   contract: 'ControlPlane',
-  run(seen) {
-    if (!hasVersion(seen)) return { notApplicable: 'the kind has no spec.version' }
-    const { kubernetes, upgradeTo } = seen.versions
-    const versionChanges = historiesOf(seen, 'ControlPlane').flatMap(({ states }) =>
+  run(recorded) {
+    if (!hasVersion(recorded)) return { notApplicable: 'the kind has no spec.version' }
+    const { kubernetes, upgradeTo } = recorded.versions
+    const versionChanges = historiesOf(recorded, 'ControlPlane').flatMap(({ states }) =>
       states.flatMap(({ object, at }) => {
-        const versions = read(seen, 'ControlPlane', object, ControlPlaneContract.statusVersions)?.map((one) => one.version)
+        const versions = read(recorded, 'ControlPlane', object, ControlPlaneContract.statusVersions)?.map((one) => one.version)
         if (!versions || versions.length < 2) return []
         const expected = `${kubernetes} before ${upgradeTo}`
         const holds = versions.join() === [kubernetes, upgradeTo].join()
@@ -810,15 +822,15 @@ export const controlPlaneVersion: LiveCheck = {
       }),
     )
     const reported = (mark: string, expected: string) =>
-      statesAt(seen, 'ControlPlane', mark).map(({ state: { object, at } }) => {
-        const versions = read(seen, 'ControlPlane', object, ControlPlaneContract.statusVersions)?.map((one) => one.version)
-        const running = versions ?? [read(seen, 'ControlPlane', object, ControlPlaneContract.statusVersion)]
+      statesAt(recorded, 'ControlPlane', mark).map(({ state: { object, at } }) => {
+        const versions = read(recorded, 'ControlPlane', object, ControlPlaneContract.statusVersions)?.map((one) => one.version)
+        const running = versions ?? [read(recorded, 'ControlPlane', object, ControlPlaneContract.statusVersion)]
         const field = versions ? 'status.versions' : 'status.version'
         return observation({ object, field, at, expected, found: running, holds: running.join() === expected })
       })
-    const stopped = seen.marks.has('upgrade begins') && !seen.marks.has('upgraded') ? reported('stopped', upgradeTo) : []
-    const ready = orWhenStopped(seen, 'ready', 'initialized')
-    return orStopped(seen, 'ready', [
+    const stopped = recorded.marks.has('upgrade begins') && !recorded.marks.has('upgraded') ? reported('stopped', upgradeTo) : []
+    const ready = orWhenStopped(recorded, 'ready', 'initialized')
+    return orStopped(recorded, 'ready', [
       ...reported(ready, kubernetes),
       ...versionChanges,
       ...reported('upgraded', upgradeTo),
@@ -828,13 +840,13 @@ export const controlPlaneVersion: LiveCheck = {
 }
 
 /** Control plane Machines at a moment. */
-function membersAt(seen: ScenarioRecord, mark: string): readonly State<Machine>[] {
-  const time = seen.marks.get(mark)
+function membersAt(recorded: ScenarioRecord, mark: string): readonly State<Machine>[] {
+  const time = recorded.marks.get(mark)
   if (time === undefined) return []
-  return seen.recording.histories(Machine).flatMap((history) => {
+  return recorded.recording.histories(Machine).flatMap((history) => {
     const state = stateAt(history, time)
     const owner = state?.object.metadata.ownerReferences?.find(({ controller }) => controller)
-    return state && owner?.kind === seen.target.ControlPlane?.kind.kind ? [state] : []
+    return state && owner?.kind === recorded.target.ControlPlane?.kind.kind ? [state] : []
   })
 }
 
@@ -842,18 +854,18 @@ function membersAt(seen: ScenarioRecord, mark: string): readonly State<Machine>[
 const membersCheck = (
   looksAt: string,
   mark: string,
-  observe: (machine: Machine, at: number, seen: ScenarioRecord, members: readonly State<Machine>[]) => readonly Observation[],
+  observe: (machine: Machine, at: number, recorded: ScenarioRecord, members: readonly State<Machine>[]) => readonly Observation[],
 ): LiveCheck => ({
   looksAt,
   scenario: 'life',
   contract: 'ControlPlane',
-  run(seen) {
-    if (!hasReplicas(seen)) return noReplicas
-    const members = membersAt(seen, mark)
-    const observed = members.flatMap(({ object, at }) => observe(object, at, seen, members))
+  run(recorded) {
+    if (!hasReplicas(recorded)) return noReplicas
+    const members = membersAt(recorded, mark)
+    const observed = members.flatMap(({ object, at }) => observe(object, at, recorded, members))
     if (members.length > 0 && observed.length === 0)
       return { notApplicable: 'the Cluster has no failure domains for control planes' }
-    return orStopped(seen, mark, observed)
+    return orStopped(recorded, mark, observed)
   },
 })
 
@@ -876,8 +888,8 @@ export const controlPlaneMinReady = membersCheck('The condition UpToDate of each
 export const controlPlanePlacement = membersCheck(
   'spec.failureDomain of three Machines, when the Cluster has failure domains for control planes.',
   'scaled',
-  (object, at, seen, members) => {
-    const cluster = seen.recording.histories(Cluster)[0]?.states.findLast((state) => state.at <= at)?.object
+  (object, at, recorded, members) => {
+    const cluster = recorded.recording.histories(Cluster)[0]?.states.findLast((state) => state.at <= at)?.object
     const domains = (cluster?.status?.failureDomains ?? []).filter(({ controlPlane }) => controlPlane).map(({ name }) => name)
     if (domains.length < 2) return []
     const used = new Set(members.map((one) => one.object.spec.failureDomain))
@@ -893,10 +905,10 @@ export const controlPlaneMetadata: LiveCheck = {
   looksAt: 'Machines before and after a label is added to spec.machineTemplate.metadata.',
   scenario: 'life',
   contract: 'ControlPlane',
-  run(seen) {
-    if (!hasReplicas(seen)) return noReplicas
-    const membersBefore = membersAt(seen, 'metadata changes')
-    const membersAfter = membersAt(seen, 'metadata changed')
+  run(recorded) {
+    if (!hasReplicas(recorded)) return noReplicas
+    const membersBefore = membersAt(recorded, 'metadata changes')
+    const membersAfter = membersAt(recorded, 'metadata changed')
     const observations = membersAfter.flatMap(({ object, at }) => [
       observation({
         object,
@@ -915,18 +927,18 @@ export const controlPlaneMetadata: LiveCheck = {
         holds: membersBefore.some((one) => one.object.metadata.uid === object.metadata.uid),
       }),
     ])
-    return orStopped(seen, 'change of metadata', observations)
+    return orStopped(recorded, 'change of metadata', observations)
   },
 }
 
 /** Secrets of a Cluster by the end of their names. */
-const clusterSecrets = (seen: ScenarioRecord, names: readonly string[]): LiveResult => {
-  const mark = orWhenStopped(seen, 'ready', 'infrastructure provisioned')
-  const time = seen.marks.get(mark)
-  const [controlPlane] = statesAt(seen, 'ControlPlane', mark)
-  if (time === undefined || !controlPlane) return stoppedBefore(seen, 'ready')
+const clusterSecrets = (recorded: ScenarioRecord, names: readonly string[]): LiveResult => {
+  const mark = orWhenStopped(recorded, 'ready', 'infrastructure provisioned')
+  const time = recorded.marks.get(mark)
+  const [controlPlane] = statesAt(recorded, 'ControlPlane', mark)
+  if (time === undefined || !controlPlane) return stoppedBefore(recorded, 'ready')
   return names.flatMap((name) => {
-    const secret = seen.recording
+    const secret = recorded.recording
       .histories(Secret)
       .flatMap((history) => stateAt(history as unknown as History, time) ?? [])
       .find(({ object }) => object.metadata.name === `life-${name}`)
@@ -949,24 +961,24 @@ export const controlPlaneKubeconfig: LiveCheck = {
   looksAt: 'The Secret <cluster>-kubeconfig: its type, its label and its key value. Its content is not printed.',
   scenario: 'life',
   contract: 'ControlPlane',
-  run: (seen) => clusterSecrets(seen, ['kubeconfig']),
+  run: (recorded) => clusterSecrets(recorded, ['kubeconfig']),
 }
 
 export const controlPlaneCertificates: LiveCheck = {
   looksAt: 'The Secret <cluster>-ca: its type and its label.',
   scenario: 'life',
   contract: 'ControlPlane',
-  run: (seen) => clusterSecrets(seen, ['ca']),
+  run: (recorded) => clusterSecrets(recorded, ['ca']),
 }
 
 export const ownerChain: LiveCheck = {
   looksAt: 'The owners of each object of the provider when the cluster is ready, followed to the Cluster.',
   scenario: 'life',
-  run(seen) {
-    const time = seen.marks.get('ready')
-    if (time === undefined) return stoppedBefore(seen, 'ready')
-    const contracts = Object.keys(seen.target) as ContractName[]
-    const everything = seen.recording.everything().flatMap((history) => stateAt(history, time) ?? [])
+  run(recorded) {
+    const time = recorded.marks.get('ready')
+    if (time === undefined) return stoppedBefore(recorded, 'ready')
+    const contracts = Object.keys(recorded.target) as ContractName[]
+    const everything = recorded.recording.everything().flatMap((history) => stateAt(history, time) ?? [])
     const byUid = new Map(everything.map(({ object }) => [object.metadata.uid, object]))
     const reaches = (object: KubeObject, depth = 0): boolean =>
       object.kind === Cluster.kind ||
@@ -976,7 +988,7 @@ export const ownerChain: LiveCheck = {
           return owner !== undefined && reaches(owner, depth + 1)
         }))
     return contracts.flatMap((contract) =>
-      statesAt(seen, contract, 'ready').map(({ state: { object, at } }) => {
+      statesAt(recorded, contract, 'ready').map(({ state: { object, at } }) => {
         const owners = (object.metadata.ownerReferences ?? []).map(({ kind, name }) => `${kind} ${name}`)
         const expected = 'owned by the Cluster, directly or by way of others'
         return observation({ object, field: 'metadata.ownerReferences', at, expected, found: owners, holds: reaches(object) })

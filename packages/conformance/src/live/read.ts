@@ -21,14 +21,14 @@ export function read<T>(
 
 /** The value of a field of the object with this name, as it is now. */
 export function readOf<T>(
-  seen: Pick<ScenarioRecord, 'target' | 'recording'>,
+  recorded: Pick<ScenarioRecord, 'target' | 'recording'>,
   contract: ContractName,
   name: string,
   field: ContractField<T>,
 ): T | undefined {
-  const underTest = seen.target[contract]
-  const object = underTest && seen.recording.object(underTest.kind, name)
-  return object && read(seen, contract, object, field)
+  const underTest = recorded.target[contract]
+  const object = underTest && recorded.recording.object(underTest.kind, name)
+  return object && read(recorded, contract, object, field)
 }
 
 /** Whether the schema of a kind under test has a field. */
@@ -42,8 +42,8 @@ export function declares<T>(
   return schema !== undefined && fieldAt(schema, field.paths[underTest!.contractVersion]) !== undefined
 }
 
-export const hasReplicas = (seen: Pick<ScenarioRecord, 'target'>): boolean =>
-  declares(seen, 'ControlPlane', ControlPlaneContract.specReplicas)
+export const hasReplicas = (recorded: Pick<ScenarioRecord, 'target'>): boolean =>
+  declares(recorded, 'ControlPlane', ControlPlaneContract.specReplicas)
 
-export const hasVersion = (seen: Pick<ScenarioRecord, 'target'>): boolean =>
-  declares(seen, 'ControlPlane', ControlPlaneContract.version)
+export const hasVersion = (recorded: Pick<ScenarioRecord, 'target'>): boolean =>
+  declares(recorded, 'ControlPlane', ControlPlaneContract.version)

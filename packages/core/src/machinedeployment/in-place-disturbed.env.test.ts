@@ -25,7 +25,7 @@ const unableExtension: HookScript = { CanUpdateMachineSet: () => undefined }
 describe('a change that no extension can make in place', () => {
   test('replaces the Machines, and records an event with the reason', async () => {
     env = await inPlaceEnv(scriptedRuntime(unableExtension), { replicas: 2 })
-    const before = await env.names()
+    const namesBefore = await env.names()
     await env.patch(largerAndNewer)
     expect(await env.countsUntilStable()).toMatchInlineSnapshot(`
       "v1.34.0 2/1, 2 available; v1.35.0 0/0, 0 available
@@ -34,7 +34,7 @@ describe('a change that no extension can make in place', () => {
       v1.34.0 0/0, 0 available; v1.35.0 2/2, 1 available
       v1.35.0 2/2, 2 available"
     `)
-    expect((await env.names()).filter((name) => before.includes(name))).toEqual([])
+    expect((await env.names()).filter((name) => namesBefore.includes(name))).toEqual([])
     await env.expectUpdated()
     expect(await env.events('InPlaceUpdateNotPossible')).toEqual([
       expect.stringMatching(
@@ -45,10 +45,10 @@ describe('a change that no extension can make in place', () => {
 
   test('replaces the Machines without an event when no extension is registered', async () => {
     env = await inPlaceEnv(scriptedRuntime({}), { replicas: 1 })
-    const before = await env.names()
+    const namesBefore = await env.names()
     await env.patch(largerAndNewer)
     await env.advance(seconds(60))
-    expect(await env.names()).not.toEqual(before)
+    expect(await env.names()).not.toEqual(namesBefore)
     await env.expectUpdated()
     expect(await env.events('InPlaceUpdateNotPossible')).toEqual([])
   })
@@ -106,7 +106,7 @@ describe('a failing, ambiguous or late extension', () => {
       call: (...args) => (works ? runtime.call(...args) : Promise.reject(new Error('connection refused'))),
     }
     env = await inPlaceEnv(broken)
-    const before = await env.names()
+    const namesBefore = await env.names()
     await env.patch(largerAndNewer)
     await env.advance(seconds(60))
     expect(await env.counts()).toBe('v1.34.0 3/3, 3 available')
@@ -114,7 +114,7 @@ describe('a failing, ambiguous or late extension', () => {
     expect(failures[0]).toMatch(/^failed to determine if MachineSet workers-\w{5} can be updated in-place: connection refused$/)
     works = true
     await env.advance(seconds(600))
-    expect(await env.names()).toEqual(before)
+    expect(await env.names()).toEqual(namesBefore)
     await env.expectUpdated()
   })
 
@@ -138,13 +138,13 @@ describe('a failing, ambiguous or late extension', () => {
       },
     }
     env = await inPlaceEnv(late, { replicas: 1 })
-    const before = await env.names()
+    const namesBefore = await env.names()
     await env.patch(largerAndNewer)
     await env.advance(seconds(30))
     expect(await env.counts()).toBe('v1.34.0 1/1, 1 available')
     ready = true
     await env.advance(seconds(60))
-    expect(await env.names()).toEqual(before)
+    expect(await env.names()).toEqual(namesBefore)
   })
 
   test('is called again when its request changes', async () => {
@@ -171,14 +171,14 @@ describe('a failing, ambiguous or late extension', () => {
 describe('a change by a user during the rollout', () => {
   const aRolloutUnderWay = async (replicas: number): Promise<string[]> => {
     env = await inPlaceEnv(scriptedRuntime(ableExtension().script), { replicas })
-    const before = await env.names()
+    const namesBefore = await env.names()
     await env.patch(largerAndNewer)
     await env.advance(seconds(5))
-    return before
+    return namesBefore
   }
 
   test('scaling up creates Machines, and the existing ones are updated in place', async () => {
-    const before = await aRolloutUnderWay(3)
+    const namesBefore = await aRolloutUnderWay(3)
     await env.patch({ replicas: 5 })
     expect(await env.countsUntilStable()).toMatchInlineSnapshot(`
       "v1.34.0 2/2, 2 available; v1.35.0 3/3, 0 available
@@ -187,12 +187,12 @@ describe('a change by a user during the rollout', () => {
       v1.34.0 0/0, 0 available; v1.35.0 5/5, 4 available
       v1.35.0 5/5, 5 available"
     `)
-    expect(await env.names()).toEqual(expect.arrayContaining(before))
+    expect(await env.names()).toEqual(expect.arrayContaining(namesBefore))
     await env.expectUpdated()
   })
 
   test('scaling down deletes Machines that have not moved yet', async () => {
-    const before = await aRolloutUnderWay(4)
+    const namesBefore = await aRolloutUnderWay(4)
     await env.patch({ replicas: 1 })
     expect(await env.countsUntilStable()).toMatchInlineSnapshot(`
       "v1.34.0 3/0, 3 available; v1.35.0 1/1, 0 available
@@ -200,18 +200,18 @@ describe('a change by a user during the rollout', () => {
       v1.35.0 1/1, 1 available"
     `)
     expect(await env.names()).toHaveLength(1)
-    expect(before).toEqual(expect.arrayContaining(await env.names()))
+    expect(namesBefore).toEqual(expect.arrayContaining(await env.names()))
     await env.expectUpdated()
   })
 
   test('a paused rollout completes the running update, and starts no other', async () => {
-    const before = await aRolloutUnderWay(3)
+    const namesBefore = await aRolloutUnderWay(3)
     await env.patch({ paused: true })
     await env.advance(seconds(120))
     expect(await env.counts()).toBe('v1.34.0 2/2, 2 available; v1.35.0 1/1, 1 available')
     await env.patch({ paused: false })
     await env.advance(seconds(120))
-    expect(await env.names()).toEqual(before)
+    expect(await env.names()).toEqual(namesBefore)
     await env.expectUpdated()
   })
 
@@ -222,9 +222,9 @@ describe('a change by a user during the rollout', () => {
     const paused = (value: string | null) => ({ metadata: { annotations: { 'cluster.x-k8s.io/paused': value } } })
     await env.client.patch(MachineSet, { namespace, name }, { type: 'merge', body: paused('') })
     await env.advance(seconds(60))
-    const before = await env.counts()
+    const countsBefore = await env.counts()
     await env.advance(seconds(60))
-    expect(await env.counts()).toBe(before)
+    expect(await env.counts()).toBe(countsBefore)
     await env.client.patch(MachineSet, { namespace, name }, { type: 'merge', body: paused(null) })
     await env.advance(seconds(120))
     await env.expectUpdated()
@@ -233,10 +233,10 @@ describe('a change by a user during the rollout', () => {
   test('rollout.after creates new Machines, even if an extension could update the old ones', async () => {
     const { script, requests } = ableExtension()
     env = await inPlaceEnv(scriptedRuntime(script), { replicas: 1 })
-    const before = await env.names()
+    const namesBefore = await env.names()
     await env.patch({ rollout: { ...withoutSurge, after: '2026-01-01T00:00:30Z' } })
     await env.advance(seconds(60))
-    expect(await env.names()).not.toEqual(before)
+    expect(await env.names()).not.toEqual(namesBefore)
     expect(requests).toEqual([])
   })
 

@@ -15,7 +15,7 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
   test('keeps all of them, with their infrastructure, and sends one request', async () => {
     const { script, requests } = ableExtension()
     env = await inPlaceEnv(scriptedRuntime(script))
-    const before = await env.names()
+    const namesBefore = await env.names()
     await env.patch({ template: { spec: { ...largerAndNewer.template.spec, minReadySeconds: 0 } } })
     expect(await env.countsUntilStable()).toMatchInlineSnapshot(`
       "v1.34.0 2/2, 2 available; v1.35.0 1/1, 0 available
@@ -23,9 +23,9 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
       v1.34.0 0/0, 0 available; v1.35.0 3/3, 2 available
       v1.35.0 3/3, 3 available"
     `)
-    expect(await env.names()).toEqual(before)
+    expect(await env.names()).toEqual(namesBefore)
     await env.expectUpdated()
-    expect(await env.events('SuccessfulStartInPlaceUpdate')).toEqual(before.map(() => 'Machine starting in-place update'))
+    expect(await env.events('SuccessfulStartInPlaceUpdate')).toEqual(namesBefore.map(() => 'Machine starting in-place update'))
     expect(requests).toHaveLength(1)
     const { current, desired } = requests[0]!
     // Fields that propagate in place are equal on both sides.
@@ -57,11 +57,11 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
       },
     })
     env = await inPlaceEnv(scriptedRuntime(script), {}, { between })
-    const before = await env.names()
+    const namesBefore = await env.names()
     await env.patch(largerAndNewer)
     await env.advance(seconds(60))
     expect(rejections).toBeGreaterThan(3)
-    expect(await env.names()).toEqual(before)
+    expect(await env.names()).toEqual(namesBefore)
     expect(requests).toHaveLength(1)
   })
 
@@ -69,7 +69,7 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
     const { script } = ableExtension()
     const rollout = { strategy: { type: 'RollingUpdate' as const, rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } }
     env = await inPlaceEnv(scriptedRuntime(script), { rollout })
-    const before = await env.names()
+    const namesBefore = await env.names()
     await env.patch(largerAndNewer)
     expect(await env.countsUntilStable()).toMatchInlineSnapshot(`
       "v1.34.0 3/3, 3 available; v1.35.0 1/1, 0 available
@@ -78,13 +78,13 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
       v1.34.0 1/0, 1 available; v1.35.0 3/3, 3 available
       v1.35.0 3/3, 3 available"
     `)
-    expect((await env.names()).filter((name) => before.includes(name))).toHaveLength(2)
+    expect((await env.names()).filter((name) => namesBefore.includes(name))).toHaveLength(2)
     await env.expectUpdated()
   })
 
   test('a rollback moves Machines back by another update', async () => {
     env = await inPlaceEnv(scriptedRuntime(ableExtension().script))
-    const before = await env.names()
+    const namesBefore = await env.names()
     await env.patch(largerAndNewer)
     await env.advance(seconds(5))
     const back = {
@@ -96,7 +96,7 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
       v1.34.0 3/3, 2 available; v1.35.0 0/0, 0 available
       v1.34.0 3/3, 3 available"
     `)
-    expect(await env.names()).toEqual(before)
+    expect(await env.names()).toEqual(namesBefore)
     for (const { metadata, spec } of await env.machines()) {
       expect(spec.version).toBe('v1.34.0')
       expect((await env.client.get(DevMachine, { namespace, name: metadata.name })).spec).toEqual({ size: 'small' })
@@ -163,13 +163,13 @@ test('with a stale cache no Machine is moved twice, and none is created', async 
     caughtUp = Promise.withResolvers<void>()
   }
   env = await inPlaceEnv(scriptedRuntime(ableExtension().script), { replicas: 3 }, { between: late, patience: 30 })
-  const before = await env.names()
+  const namesBefore = await env.names()
   try {
     for (let round = 0; round < 4; round++) {
       isBehind = true
       if (round === 0) await env.patch(largerAndNewer)
       await env.advance(seconds(60))
-      expect(await env.names()).toEqual(before)
+      expect(await env.names()).toEqual(namesBefore)
       // At most one Machine may be unavailable, even with a stale cache.
       expect((await env.machines()).filter(isUpdateInProgress).length).toBeLessThanOrEqual(1)
       catchUp()
@@ -179,6 +179,6 @@ test('with a stale cache no Machine is moved twice, and none is created', async 
     catchUp()
   }
   await env.advance(seconds(120))
-  expect(await env.names()).toEqual(before)
+  expect(await env.names()).toEqual(namesBefore)
   await env.expectUpdated()
 })

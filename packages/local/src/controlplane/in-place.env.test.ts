@@ -130,7 +130,7 @@ test('an upgrade updates one Machine after another in place, with their Nodes', 
     ...coversAll,
     UpdateMachine: ({ nth }) => (nth < 2 ? { wait: 10, message: 'installing' } : undefined),
   })
-  const before = await names()
+  const namesBefore = await names()
   await upgrade()
 
   // One at a time: the Node keeps its version until the update is done.
@@ -146,10 +146,10 @@ test('an upgrade updates one Machine after another in place, with their Nodes', 
   expect((await env.client.get(LocalControlPlane, key)).status).toMatchObject({ upToDateReplicas: 0, version: 'v1.35.0' })
 
   await env.advance(seconds(60))
-  expect(await names()).toEqual(before)
+  expect(await names()).toEqual(namesBefore)
   expect(await versions()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
   expect(await kubelets()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
-  expect(calls()).toEqual(before.flatMap(() => ['CanUpdateMachine', 'UpdateMachine', 'UpdateMachine']))
+  expect(calls()).toEqual(namesBefore.flatMap(() => ['CanUpdateMachine', 'UpdateMachine', 'UpdateMachine']))
   expect(await condition('RollingOut')).toBe('False NotRollingOut')
   expect((await env.client.get(LocalControlPlane, key)).status).toMatchObject({
     upToDateReplicas: 3,
@@ -158,9 +158,9 @@ test('an upgrade updates one Machine after another in place, with their Nodes', 
   })
   const started = await events('SuccessfulStartInPlaceUpdate')
   expect(started.map(({ message, type }) => `${type} ${message}`)).toEqual(
-    before.map(() => 'Normal Machine starting in-place update'),
+    namesBefore.map(() => 'Normal Machine starting in-place update'),
   )
-  expect(started.map(({ involvedObject }) => involvedObject.name ?? '').sort()).toEqual(before)
+  expect(started.map(({ involvedObject }) => involvedObject.name ?? '').sort()).toEqual(namesBefore)
 })
 
 test('a request contains current and desired objects that differ only in the fields to update', async () => {
@@ -184,7 +184,7 @@ test('a request contains current and desired objects that differ only in the fie
 
 test('infrastructure and bootstrap config get the spec of their templates, without fields removed from the templates', async () => {
   await createControlPlane(coversAll)
-  const before = await names()
+  const namesBefore = await names()
   const spec = { simulated: { deletionDelay: '1s' } }
   await env.client.create(LocalMachineTemplate, { ...named('large'), spec: { template: { spec } } })
   await changeSpec({
@@ -192,8 +192,8 @@ test('infrastructure and bootstrap config get the spec of their templates, witho
     bootstrapConfigSpec: { nodeLabels: { a: 'b' } },
   })
   await env.advance(seconds(60))
-  expect(await names()).toEqual(before)
-  for (const name of before) {
+  expect(await names()).toEqual(namesBefore)
+  for (const name of namesBefore) {
     const machine = await env.client.get(LocalMachine, { namespace: 'default', name })
     expect(machine.spec).toEqual({ ...spec, providerID: `local:////default/${name}` })
     expect(machine.metadata.annotations).toMatchObject({ 'cluster.x-k8s.io/cloned-from-name': 'large' })
@@ -205,12 +205,12 @@ test('infrastructure and bootstrap config get the spec of their templates, witho
 
 test('with a surge one Machine is created, and the last old one is deleted', async () => {
   await createControlPlane(coversAll, { maxSurge: 1 })
-  const before = await names()
+  const namesBefore = await names()
   await upgrade()
   await env.advance(seconds(120))
-  const after = await names()
-  expect(after).toHaveLength(3)
-  expect(after.filter((name) => before.includes(name))).toHaveLength(2)
+  const namesAfter = await names()
+  expect(namesAfter).toHaveLength(3)
+  expect(namesAfter.filter((name) => namesBefore.includes(name))).toHaveLength(2)
   expect(await kubelets()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
 })
 
@@ -223,20 +223,20 @@ test.each([
   ['part of it', ['machine'], 'LocalMachine cannot be updated in-place: spec.simulated.nodeDelay'],
 ] as const)('when %s is covered, Machines are replaced, and an event has the reason', async (_, parts, reasons) => {
   await createControlPlane({ ...coversAll, CanUpdateMachine: ({ request }) => coveringResponse(request, ...parts) })
-  const before = await names()
+  const namesBefore = await names()
   await env.client.create(LocalMachineTemplate, {
     ...named('slow'),
     spec: { template: { spec: { simulated: { nodeDelay: '2s' } } } },
   })
   await changeSpec({ version: 'v1.36.0', machineTemplate: { spec: { infrastructureRef: templateRef('slow') } } })
   await env.advance(seconds(180))
-  const after = await names()
-  expect(after).toHaveLength(3)
-  expect(after.filter((name) => before.includes(name))).toEqual([])
+  const namesAfter = await names()
+  expect(namesAfter).toHaveLength(3)
+  expect(namesAfter.filter((name) => namesBefore.includes(name))).toEqual([])
   expect(await versions()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
   const recorded = await events('InPlaceUpdateNotPossible')
   expect(recorded.map(({ message }) => message ?? '').sort()).toEqual(
-    before.map((name) => `Machine ${name} is replaced: ${reasons}`),
+    namesBefore.map((name) => `Machine ${name} is replaced: ${reasons}`),
   )
   expect(recorded[0]!.involvedObject).toMatchObject({ kind: 'LocalControlPlane', name: 'demo' })
   expect(calls()).not.toContain('UpdateMachine')
@@ -244,10 +244,10 @@ test.each([
 
 test('without an extension Machines are replaced, without an event', async () => {
   await createControlPlane({})
-  const before = await names()
+  const namesBefore = await names()
   await upgrade()
   await env.advance(seconds(120))
-  expect((await names()).filter((name) => before.includes(name))).toEqual([])
+  expect((await names()).filter((name) => namesBefore.includes(name))).toEqual([])
   expect(await events('InPlaceUpdateNotPossible')).toEqual([])
 })
 
@@ -260,16 +260,16 @@ test('a failing extension blocks the rollout, with an event, until it succeeds',
       return coveringResponse(request, ...allParts)
     },
   })
-  const before = await names()
+  const namesBefore = await names()
   await upgrade()
   await env.advance(seconds(30))
-  expect(await names()).toEqual(before)
+  expect(await names()).toEqual(namesBefore)
   expect(await versions()).toEqual(['v1.35.0', 'v1.35.0', 'v1.35.0'])
   const [failed] = await events('FailedCanUpdateMachine')
   expect(failed!.message).toMatch(/^failed to determine if Machine demo-\w+ can be updated in-place: no database$/)
   isBroken = false
   await env.advance(seconds(120))
-  expect(await names()).toEqual(before)
+  expect(await names()).toEqual(namesBefore)
   expect(await kubelets()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
 })
 
@@ -288,10 +288,10 @@ test('two extensions block the rollout, because the responsible one would be amb
     },
   }
   await createControlPlane(undefined, { management: { runtime } })
-  const before = await names()
+  const namesBefore = await names()
   await upgrade()
   await env.advance(seconds(30))
-  expect(await names()).toEqual(before)
+  expect(await names()).toEqual(namesBefore)
   expect((await events('FailedCanUpdateMachine'))[0]!.message).toMatch(
     /found multiple CanUpdateMachine hooks \(a\.x,b\.y\): only one hook is supported$/,
   )
@@ -300,7 +300,7 @@ test('two extensions block the rollout, because the responsible one would be amb
   handlers = ['a.x']
   changed('y')
   await env.advance(seconds(5))
-  expect(await names()).toEqual(before)
+  expect(await names()).toEqual(namesBefore)
   expect(await kubelets()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
 })
 
@@ -314,14 +314,14 @@ test('no Machine is replaced before the registered extensions are known', async 
     },
   }
   await createControlPlane(undefined, { management: { runtime } })
-  const before = await names()
+  const namesBefore = await names()
   await upgrade()
   await env.advance(seconds(30))
   expect(await versions()).toEqual(['v1.35.0', 'v1.35.0', 'v1.35.0'])
-  expect(await names()).toEqual(before)
+  expect(await names()).toEqual(namesBefore)
   isReady = true
   await env.advance(seconds(60))
-  expect(await names()).toEqual(before)
+  expect(await names()).toEqual(namesBefore)
   expect(await kubelets()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
 })
 
@@ -367,7 +367,7 @@ test('no other Machine is changed while an update fails', async () => {
       return undefined
     },
   })
-  const before = await names()
+  const namesBefore = await names()
   await upgrade()
   await env.advance(seconds(30))
   expect((await versions()).sort()).toEqual(['v1.35.0', 'v1.35.0', 'v1.36.0'])
@@ -377,7 +377,7 @@ test('no other Machine is changed while an update fails', async () => {
   expect(conditionText(updating, 'UpToDate')).toBe(`False Updating: * ${message}`)
   isFull = false
   await env.advance(seconds(120))
-  expect(await names()).toEqual(before)
+  expect(await names()).toEqual(namesBefore)
   expect(await kubelets()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
 })
 
@@ -419,17 +419,17 @@ test.each([
   await env.client.patch(Machine, { namespace: 'default', name: oldest!.metadata.name }, { type: 'merge', body })
   await upgrade()
   await env.advance(seconds(120))
-  const after = await names()
-  expect(after).not.toContain(oldest!.metadata.name)
-  expect(after).toEqual(expect.arrayContaining(others.map(({ metadata }) => metadata.name)))
+  const namesAfter = await names()
+  expect(namesAfter).not.toContain(oldest!.metadata.name)
+  expect(namesAfter).toEqual(expect.arrayContaining(others.map(({ metadata }) => metadata.name)))
 })
 
 test('rollout.after replaces Machines', async () => {
   await createControlPlane(coversAll)
-  const before = await names()
+  const namesBefore = await names()
   await changeSpec({ rollout: { after: timestamp(env.clock.now() - 1000) } })
   await env.advance(seconds(180))
-  expect((await names()).filter((name) => before.includes(name))).toEqual([])
+  expect((await names()).filter((name) => namesBefore.includes(name))).toEqual([])
   expect(calls()).toEqual([])
 })
 
@@ -445,14 +445,14 @@ test('a Machine whose infrastructure rejects the change is replaced', async () =
     },
   })
   await createControlPlane(coversAll, { management: { reach: async (_, inProcess) => refusing(inProcess) } })
-  const before = await names()
+  const namesBefore = await names()
   await env.client.create(LocalMachineTemplate, {
     ...named('slow'),
     spec: { template: { spec: { simulated: { nodeDelay: '2s' } } } },
   })
   await changeSpec({ machineTemplate: { spec: { infrastructureRef: templateRef('slow') } } })
   await env.advance(seconds(180))
-  expect((await names()).filter((name) => before.includes(name))).toEqual([])
+  expect((await names()).filter((name) => namesBefore.includes(name))).toEqual([])
   const [recorded] = await events('InPlaceUpdateNotPossible')
   expect(recorded!.message).toMatch(
     /^Machine demo-\w+ is replaced: server side apply dry-run for desired InfraMachine failed: nodeDelay cannot be changed$/,
@@ -476,16 +476,16 @@ test('a real extension, discovered through its ExtensionConfig, updates a contro
     spec: { clientConfig: { url: 'https://127.0.0.1:9443' } },
   })
   await create(3, 0)
-  const before = await names()
+  const namesBefore = await names()
   await upgrade()
   await env.advance(seconds(120))
-  expect(await names()).toEqual(before)
+  expect(await names()).toEqual(namesBefore)
   expect(await kubelets()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
   expect(requests).toBe(6)
   // The extension does not cover labels of Nodes.
   await changeSpec({ bootstrapConfigSpec: { nodeLabels: { a: 'b' } } })
   await env.advance(seconds(180))
-  expect((await names()).filter((name) => before.includes(name))).toEqual([])
+  expect((await names()).filter((name) => namesBefore.includes(name))).toEqual([])
   expect((await events('InPlaceUpdateNotPossible'))[0]!.message).toMatch(
     /is replaced: LocalBootstrapConfig cannot be updated in-place: spec\.nodeLabels$/,
   )
@@ -496,7 +496,7 @@ async function upgradeWithStop(stopAfter: number) {
   const base = memoryStores()
   const first = mortalStores(base)
   await createControlPlane(undefined, { management: { runtime: scriptedRuntime(coversAll), stores: first } })
-  const before = await names()
+  const namesBefore = await names()
   await env.close()
 
   const clock = new VirtualClock(env.clock.now())
@@ -526,7 +526,7 @@ async function upgradeWithStop(stopAfter: number) {
     await upgrade()
     await env.advance(seconds(90))
   }
-  return { before, updated, commits }
+  return { before: namesBefore, updated, commits }
 }
 
 describe('a process that is stopped between two writes of an in-place upgrade', async () => {
@@ -534,8 +534,8 @@ describe('a process that is stopped between two writes of an in-place upgrade', 
   await env.close()
 
   test.each(stopsOf(commits, 6))('continues after write %i: no Machine is replaced, no annotation is left', async (stop) => {
-    const { before, updated } = await upgradeWithStop(stop)
-    expect(await names()).toEqual(before)
+    const { before: namesBefore, updated } = await upgradeWithStop(stop)
+    expect(await names()).toEqual(namesBefore)
     expect(await versions()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
     expect(await kubelets()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
     const objects = [
@@ -546,7 +546,7 @@ describe('a process that is stopped between two writes of an in-place upgrade', 
     const marks = objects.flatMap(({ metadata }) => Object.keys(metadata.annotations ?? {})).filter(isMark)
     expect(marks).toEqual([])
     // Requests whose responses were not recorded are sent once more.
-    expect([...new Set(updated)].sort()).toEqual(before)
+    expect([...new Set(updated)].sort()).toEqual(namesBefore)
     expect(updated.length).toBeLessThanOrEqual(4)
   })
 })

@@ -73,55 +73,55 @@ const breakMachine = (name: string) =>
 
 test('an unhealthy Machine is replaced', async () => {
   await createControlPlane()
-  const before = await names()
-  await breakMachine(before[0]!)
+  const namesBefore = await names()
+  await breakMachine(namesBefore[0]!)
   await env.advance(seconds(29))
-  expect(await names()).toEqual(before)
+  expect(await names()).toEqual(namesBefore)
   expect(conditionText(await controlPlane(), 'Remediating')).toBe('False NotRemediating')
 
   await env.advance(minutes(2))
-  const [replacement, ...others] = (await names()).filter((name) => name !== before[1] && name !== before[2])
+  const [replacement, ...others] = (await names()).filter((name) => name !== namesBefore[1] && name !== namesBefore[2])
   expect(others).toEqual([])
-  expect(replacement).not.toBe(before[0])
+  expect(replacement).not.toBe(namesBefore[0])
   const { annotations } = (await env.newClient.get(Machine, { namespace: 'default', name: replacement! })).metadata
-  expect(JSON.parse(annotations![RemediationForAnnotation]!)).toMatchObject({ machine: before[0], retryCount: 0 })
+  expect(JSON.parse(annotations![RemediationForAnnotation]!)).toMatchObject({ machine: namesBefore[0], retryCount: 0 })
   const { metadata, status } = await controlPlane()
   expect(metadata.annotations?.[RemediationInProgressAnnotation]).toBeUndefined()
   expect(status).toMatchObject({
     readyReplicas: 3,
-    lastRemediation: { machine: before[0], retryCount: 0, time: expect.any(String) },
+    lastRemediation: { machine: namesBefore[0], retryCount: 0, time: expect.any(String) },
   })
   expect((await (await workload()).list(Node)).items).toHaveLength(3)
 })
 
 test('a Machine that a user marks is replaced', async () => {
   await createControlPlane()
-  const before = await names()
+  const namesBefore = await names()
   const body = { metadata: { annotations: { [RemediateMachineAnnotation]: '' } } }
-  await env.newClient.patch(Machine, { namespace: 'default', name: before[1]! }, { type: 'merge', body })
+  await env.newClient.patch(Machine, { namespace: 'default', name: namesBefore[1]! }, { type: 'merge', body })
   await env.advance(minutes(1))
   expect(await names()).toHaveLength(3)
-  expect(await names()).not.toContain(before[1])
+  expect(await names()).not.toContain(namesBefore[1])
 })
 
 test('no Machine is deleted that the etcd quorum needs, until a Machine recovers', async () => {
   await createControlPlane()
-  const before = await names()
-  await breakMachine(before[0]!)
-  await breakMachine(before[1]!)
+  const namesBefore = await names()
+  await breakMachine(namesBefore[0]!)
+  await breakMachine(namesBefore[1]!)
   await env.advance(minutes(2))
-  expect(await names()).toEqual(before)
+  expect(await names()).toEqual(namesBefore)
   const oldest = (await machines())
     .map(({ metadata }) => metadata)
     .sort((a, b) => (a.creationTimestamp + a.name < b.creationTimestamp + b.name ? -1 : 1))
-  const chosen = oldest.find(({ name }) => name === before[0] || name === before[1])!.name
+  const chosen = oldest.find(({ name }) => name === namesBefore[0] || name === namesBefore[1])!.name
   const why =
     "LocalControlPlane can't remediate this Machine because this could result in loosing Kubernetes control plane components or in etcd quorum loss"
   expect(await ownerRemediated(chosen)).toBe(`False CannotBeRemediated: ${why}`)
   const { status } = (await controlPlane()).status!.conditions!.find(({ type }) => type === 'Remediating')!
   expect(status).toBe('True')
 
-  const other = chosen === before[0] ? before[1]! : before[0]!
+  const other = chosen === namesBefore[0] ? namesBefore[1]! : namesBefore[0]!
   await env.newClient.patch(
     LocalMachine,
     { namespace: 'default', name: other },
@@ -136,16 +136,16 @@ test('no Machine is deleted that the etcd quorum needs, until a Machine recovers
 
 test('two unhealthy Machines of five are replaced one after the other', async () => {
   await createControlPlane({ replicas: 5 })
-  const before = await names()
-  await breakMachine(before[0]!)
-  await breakMachine(before[1]!)
+  const namesBefore = await names()
+  await breakMachine(namesBefore[0]!)
+  await breakMachine(namesBefore[1]!)
   const counts: number[] = []
   for (let second = 0; second < 120; second++) {
     await env.advance(seconds(1))
     counts.push((await names()).length)
   }
   expect(Math.min(...counts)).toBeGreaterThanOrEqual(4)
-  expect((await names()).filter((name) => before.includes(name))).toEqual(before.slice(2))
+  expect((await names()).filter((name) => namesBefore.includes(name))).toEqual(namesBefore.slice(2))
   expect((await controlPlane()).status).toMatchObject({ readyReplicas: 5 })
 })
 
