@@ -41,8 +41,8 @@ export class Informers implements Cache {
   /** Returns the informer of a kind, starting it if necessary. `synced` resolves after the initial list. */
   start(kind: Kind): Informer {
     const name = `${resourceName(kind)}/${kind.version}`
-    const known = this.#informers.get(name)
-    if (known) return known
+    const existing = this.#informers.get(name)
+    if (existing) return existing
     const informer = new Informer(kind)
     this.#informers.set(name, informer)
     const { client, namespace, ...rest } = this.#options

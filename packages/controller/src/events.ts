@@ -43,13 +43,13 @@ export function createEventRecorders({ client, clock, random, log }: EventRecord
   ): Promise<void> {
     const identity = `${component}/${object.metadata.uid}/${type}/${reason}/${message}`
     const namespace = object.metadata.namespace ?? 'default'
-    const known = recent.get(identity)
+    const earlierEvent = recent.get(identity)
     recent.delete(identity)
-    if (known) {
-      const count = known.count + 1
-      recent.set(identity, { ...known, count })
+    if (earlierEvent) {
+      const count = earlierEvent.count + 1
+      recent.set(identity, { ...earlierEvent, count })
       try {
-        await client.patch(Event, known, { type: 'merge', body: { count, lastTimestamp: now } })
+        await client.patch(Event, earlierEvent, { type: 'merge', body: { count, lastTimestamp: now } })
         return
       } catch (err) {
         if (!isReason(err, 'NotFound')) throw err

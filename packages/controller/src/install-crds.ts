@@ -139,7 +139,7 @@ const ownsFields = ({ manager, operation }: ManagedFieldsEntry): boolean => mana
  */
 async function giveUpOwnership(client: Client, { metadata }: CustomResourceDefinition): Promise<void> {
   const { name, resourceVersion, managedFields = [] } = metadata
-  const own = {
+  const nameEntry = {
     manager: fieldManager,
     operation: 'Apply',
     apiVersion: 'apiextensions.k8s.io/v1',
@@ -147,6 +147,6 @@ async function giveUpOwnership(client: Client, { metadata }: CustomResourceDefin
     fieldsV1: { 'f:metadata': { 'f:name': {} } },
   }
   const entriesOfOthers = managedFields.filter((entry) => entry.manager !== fieldManager)
-  const body = { metadata: { resourceVersion, managedFields: [...entriesOfOthers, own] } }
+  const body = { metadata: { resourceVersion, managedFields: [...entriesOfOthers, nameEntry] } }
   await client.patch(CustomResourceDefinition, { name }, { type: 'merge', body })
 }

@@ -167,8 +167,8 @@ export class LeaderElection {
     const sent = clock.elapsed()
     this.#sent = sent
     try {
-      const held = await this.#withLimit((until) => this.#write(until, this.leads), signal)
-      if (!held) {
+      const isHeld = await this.#withLimit((until) => this.#write(until, this.leads), signal)
+      if (!isHeld) {
         this.#until = Number.NEGATIVE_INFINITY
         return 'taken'
       }
@@ -186,9 +186,9 @@ export class LeaderElection {
     if (!isCurrent) this.#observe(await orAbsent(client.get(Lease, this.#key, { signal })))
     const candidate = { identity: this.identity, terms: this.#terms, now: clock.now(), hasExpired: this.#hasExpired }
     const step = nextLeaseStep(this.#lease, candidate)
-    const known = this.#lease
-    const isAcquisition = step.kind !== 'wait' && (known === undefined || holderOf(known) !== this.identity)
-    if (isAcquisition && this.#options.mayAcquire?.(known) === false) return false
+    const currentLease = this.#lease
+    const isAcquisition = step.kind !== 'wait' && (currentLease === undefined || holderOf(currentLease) !== this.identity)
+    if (isAcquisition && this.#options.mayAcquire?.(currentLease) === false) return false
     switch (step.kind) {
       case 'wait':
         this.#logHolder(step.holder)
@@ -202,7 +202,7 @@ export class LeaderElection {
           const { lease } = step
           const updated = isAcquisition ? { ...lease, metadata: this.#withAnnotations(lease.metadata) } : lease
           this.#observe(await client.update(Lease, updated, { signal }))
-          if (isAcquisition) this.#before = known
+          if (isAcquisition) this.#before = currentLease
           return true
         } catch (err) {
           if (isCurrent && isReason(err, 'Conflict', 'NotFound')) return this.#write(signal, false)

@@ -334,9 +334,9 @@ export class Loop {
   /** A reconcile waits until the kind is listed, at most for its own time limit: the kind may never be served. */
   async #watch(kind: Kind, map: MapFunction, signal: AbortSignal): Promise<void> {
     const name = `${resourceName(kind)}/${kind.version}`
-    const known = this.#watched.get(name)
-    if (known && this.#options.informers.find(kind)?.isSynced) return
-    const listed = known ?? this.#follow(kind, this.#withEventFilter(map))
+    const existing = this.#watched.get(name)
+    if (existing && this.#options.informers.find(kind)?.isSynced) return
+    const listed = existing ?? this.#follow(kind, this.#withEventFilter(map))
     this.#watched.set(name, listed)
     await unlessAborted(listed, signal)
   }

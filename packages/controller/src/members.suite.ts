@@ -81,7 +81,7 @@ export const beat = { namespace: 'default', name: 'beat' }
 export async function join(name: string, { ahead = 0, prepare, shards, elsewhere }: MemberOptions = {}): Promise<Member> {
   const held: (() => void)[] = []
   let isFrozen = false
-  const own: Clock = {
+  const memberClock: Clock = {
     now: () => clock.now() + member.ahead,
     elapsed: () => clock.elapsed(),
     schedule: (after, callback) =>
@@ -132,7 +132,7 @@ export async function join(name: string, { ahead = 0, prepare, shards, elsewhere
   })
   const manager = createManager({
     client: createClient(line),
-    clock: own,
+    clock: memberClock,
     random: seededRandom(members.length + 7),
     log: silent,
     controllers: [writer],

@@ -50,14 +50,14 @@ export function recordWrites(client: Client, informers: Informers, times?: Write
       if (!WriteVerbs.has(request.verb) || request.options?.dryRun) return transport.send(request, signal)
       const informer = informers.find(kindOf(request))
       // Read before the request: in one process the watch event may arrive before the response.
-      const known = request.name === undefined ? undefined : informer?.get(targetOf(request))?.metadata.resourceVersion
+      const cachedRevision = request.name === undefined ? undefined : informer?.get(targetOf(request))?.metadata.resourceVersion
       const send = () => transport.send(request, signal)
       const answer = (await (times ? times.measure(send) : send()).catch((err) => {
         if (request.subresource === 'status' && isRejected(err)) rejectedStatus.push(err)
         throw err
       })) as KubeObject
       const revision = answer.kind === 'Status' ? undefined : answer.metadata?.resourceVersion
-      if (revision !== undefined && revision === known) return answer
+      if (revision !== undefined && revision === cachedRevision) return answer
       changed = true
       const key = keyText(revision === undefined ? targetOf(request) : keyOf(answer))
       ownChanges.add(changeText(kindOf(request), key, revision))

@@ -54,8 +54,8 @@ export class AccessReviewer {
 
   async #userOf(token: string): Promise<User | undefined> {
     const key = createHash('sha256').update(token).digest('base64')
-    const known = this.#users.get(key)
-    if (known && known.until > this.#clock.elapsed()) return known.user
+    const cached = this.#users.get(key)
+    if (cached && cached.until > this.#clock.elapsed()) return cached.user
     const { status } = await this.#client.create(TokenReview, { metadata: {}, spec: { token } })
     const user = status?.authenticated && status.user?.username ? (status.user as User) : undefined
     putBounded(this.#users, key, { user, until: this.#clock.elapsed() + (user ? Lifetimes.user : Lifetimes.rejected) })
@@ -64,8 +64,8 @@ export class AccessReviewer {
 
   async #isAllowed({ username, uid, groups, extra }: User, verb: string, path: string): Promise<boolean> {
     const key = JSON.stringify([username, uid, groups, extra, verb, path])
-    const known = this.#verdicts.get(key)
-    if (known && known.until > this.#clock.elapsed()) return known.isAllowed
+    const cached = this.#verdicts.get(key)
+    if (cached && cached.until > this.#clock.elapsed()) return cached.isAllowed
     const { status } = await this.#client.create(SubjectAccessReview, {
       metadata: {},
       spec: {

@@ -220,15 +220,15 @@ export class Shards implements Partition {
     // Events of the last reconciles are sent after these have ended.
     const forEvents = fence(client.transport, () => election.leads)
     const recorders = createEventRecorders({ client: createClient(forEvents.transport), clock, random, log })
-    const known = new Map<string, EventRecorder>()
+    const recorderByComponent = new Map<string, EventRecorder>()
     return {
       client: createClient(work.transport),
       signal: abort.signal,
       recorders,
       fences: [work, forEvents],
       events(component) {
-        const recorder = known.get(component) ?? recorders.of(component)
-        known.set(component, recorder)
+        const recorder = recorderByComponent.get(component) ?? recorders.of(component)
+        recorderByComponent.set(component, recorder)
         return recorder
       },
       end: () => abort.abort(new Error(`Shard ${shard} is given away or lost`)),
@@ -276,12 +276,12 @@ export class Shards implements Partition {
 
   /** Whether the Lease is reserved, for one lease duration, for another process that requested the shard. */
   #isReservedForAnother(shard: number, lease: Lease | undefined, me: string): boolean {
-    const to = requesterOf(lease)
-    if (lease === undefined || to === undefined || to === me) return false
+    const requester = requesterOf(lease)
+    if (lease === undefined || requester === undefined || requester === me) return false
     const now = this.#dependencies.clock.elapsed()
     const version = lease.metadata.resourceVersion
-    const known = this.#reservedSince.get(shard)
-    const since = known?.version === version ? known.at : now
+    const reservation = this.#reservedSince.get(shard)
+    const since = reservation?.version === version ? reservation.at : now
     this.#reservedSince.set(shard, { version, at: since })
     return now - since < (this.#options.election.terms ?? defaultLeaseTerms).leaseDuration
   }
@@ -318,11 +318,11 @@ export class Shards implements Partition {
     const me = this.#options.election.identity
     const shares = new Map(this.#shardCounts())
     for (const [shard, give] of this.#giving) {
-      const to = requesterOf(this.#elections[shard]!.lease)
-      if (to === undefined || to === me) continue
-      const [ownCount, requesterCount] = [shares.get(me)!, shares.get(to) ?? 0]
+      const requester = requesterOf(this.#elections[shard]!.lease)
+      if (requester === undefined || requester === me) continue
+      const [ownCount, requesterCount] = [shares.get(me)!, shares.get(requester) ?? 0]
       if (ownCount - requesterCount < 2) continue
-      shares.set(me, ownCount - 1).set(to, requesterCount + 1)
+      shares.set(me, ownCount - 1).set(requester, requesterCount + 1)
       give()
     }
   }

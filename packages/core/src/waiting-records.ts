@@ -37,16 +37,16 @@ export function withWaiting(
   const retained = recorded.filter(({ hook }) => isKept(hook) && !waiting.some((blocking) => blocking.hook === hook))
   const records = waiting
     .map(({ hook, handlers, until, question, extensionConfig, called, message }): WaitingHook => {
-      const known = recorded.find((record) => record.hook === hook)
+      const earlier = recorded.find((record) => record.hook === hook)
       return {
         hook,
         handlers,
-        since: known?.since ?? timestamp(now),
+        since: earlier?.since ?? timestamp(now),
         // Rounded up to whole seconds, so that it is never too early.
         ...(until === undefined ? {} : { until: timestamp(Math.ceil(until / 1000) * 1000) }),
         ...(question === undefined ? {} : { question }),
         ...(extensionConfig === undefined ? {} : { extensionConfig }),
-        calls: (known?.calls ?? 0) + (called ? 1 : 0),
+        calls: (earlier?.calls ?? 0) + (called ? 1 : 0),
         message: shortened(message, LongestMessage),
       }
     })

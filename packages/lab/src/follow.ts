@@ -20,11 +20,11 @@ const kinds: readonly Kind[] = [ExtensionConfig, ClusterClass, Cluster, MachineD
 /** Resolves when the signal aborts. */
 export async function followStory(client: Client, { clock, random, signal, report, changed }: FollowOptions): Promise<void> {
   const narrate = createNarrator(clock)
-  const known = new Map<Kind, Map<string, KubeObject>>(kinds.map((kind) => [kind, new Map()]))
-  const objectsOf = <T extends KubeObject>(kind: Kind<T>) => [...known.get(kind as Kind)!.values()] as T[]
+  const objectsByKind = new Map<Kind, Map<string, KubeObject>>(kinds.map((kind) => [kind, new Map()]))
+  const objectsOf = <T extends KubeObject>(kind: Kind<T>) => [...objectsByKind.get(kind as Kind)!.values()] as T[]
 
   const follow = async (kind: Kind) => {
-    const objects = known.get(kind)!
+    const objects = objectsByKind.get(kind)!
     const update = (key: string, object: KubeObject | undefined) => {
       const previous = objects.get(key)
       if (object) objects.set(key, object)

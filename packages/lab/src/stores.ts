@@ -15,9 +15,9 @@ export function memoryStores(): Stores & { all(): readonly Store[] } {
   return {
     all: () => [...stores.values()],
     store(name) {
-      const known = stores.get(name) ?? keptOpen(memoryStore())
-      stores.set(name, known)
-      return Promise.resolve(known)
+      const store = stores.get(name) ?? keptOpen(memoryStore())
+      stores.set(name, store)
+      return Promise.resolve(store)
     },
     remove(name) {
       stores.delete(name)

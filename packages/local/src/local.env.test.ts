@@ -174,12 +174,12 @@ test('a cluster is provisioned at once without delays', async () => {
 
 /** Records the number of control plane Machines after each change, as `up to date/all`. */
 async function followMachines(world: World, act: () => Promise<unknown>, version = 'v1.35.0'): Promise<string> {
-  const known = new Map((await machines(world)).map((machine) => [machine.metadata.name, machine]))
-  const count = () => `${[...known.values()].filter(({ spec }) => spec.version === version).length}/${known.size}`
+  const machineByName = new Map((await machines(world)).map((machine) => [machine.metadata.name, machine]))
+  const count = () => `${[...machineByName.values()].filter(({ spec }) => spec.version === version).length}/${machineByName.size}`
   const counts = [count()]
   const stop = world.store.subscribe('machines.cluster.x-k8s.io', ({ key: { name }, object }) => {
-    if (object) known.set(name, object as Machine)
-    else known.delete(name)
+    if (object) machineByName.set(name, object as Machine)
+    else machineByName.delete(name)
     if (counts.at(-1) !== count()) counts.push(count())
   })
   await act()

@@ -244,15 +244,15 @@ async function onRealServer(
  * objects are sorted by name.
  */
 function withStableNames(lines: readonly { readonly at: string; readonly subject: string; readonly text: string }[]): string {
-  const numbers = new Map<string, string>()
+  const stableNames = new Map<string, string>()
   const countByName = new Map<string, number>()
   const stabilize = (text: string): string =>
     text.replace(/([a-z][a-z-]*?)((?:-[bcdfghjklmnpqrstvwxz2456789]{5})+)\b/g, (name, base: string) => {
-      const known = numbers.get(name)
-      if (known) return known
+      const stableName = stableNames.get(name)
+      if (stableName) return stableName
       const number = (countByName.get(base) ?? 0) + 1
       countByName.set(base, number)
-      numbers.set(name, `${base}-${number}`)
+      stableNames.set(name, `${base}-${number}`)
       return `${base}-${number}`
     })
   return lines

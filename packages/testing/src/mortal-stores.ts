@@ -24,7 +24,7 @@ export function mortalStores(base: Stores, lifetime = Number.POSITIVE_INFINITY):
   const pendingRequests = Promise.withResolvers<never>()
   pendingRequests.promise.catch(() => {})
   /** Result of writes of a dead process: a promise that never settles. */
-  const nothing = (): Promise<never> => pendingRequests.promise
+  const neverSettles = (): Promise<never> => pendingRequests.promise
   let commits = 0
   let isDead = false
 
@@ -38,15 +38,15 @@ export function mortalStores(base: Stores, lifetime = Number.POSITIVE_INFINITY):
     count: (resource) => store.count(resource),
     since: (revision, resource) => store.since(revision, resource),
     async commit(write: Write): Promise<Change> {
-      if (isDead) return nothing()
+      if (isDead) return neverSettles()
       // A rejected commit changes nothing and is not counted.
       const change = await store.commit(write)
-      if (isDead) return nothing()
+      if (isDead) return neverSettles()
       commits++
       if (commits < lifetime) return change
       isDead = true
       die()
-      return nothing()
+      return neverSettles()
     },
     subscribe: (resource, listener) =>
       store.subscribe(resource, (change) => {
@@ -71,14 +71,14 @@ export function mortalStores(base: Stores, lifetime = Number.POSITIVE_INFINITY):
     death,
     rejectPending: () => pendingRequests.reject(new Error('the process is dead')),
     async store(name) {
-      const known = opened.get(name)
-      if (known) return known
+      const existing = opened.get(name)
+      if (existing) return existing
       const store = mortal(await base.store(name))
       opened.set(name, store)
       return store
     },
     async remove(name) {
-      if (isDead) return nothing()
+      if (isDead) return neverSettles()
       opened.delete(name)
       await base.remove(name)
     },

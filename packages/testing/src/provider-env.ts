@@ -171,17 +171,17 @@ export async function providerEnv({
       await stopProvider()
       await startProvider()
     },
-    async during(work, most) {
+    async during(work, limit) {
       let isSettled = false
-      const ended = work.finally(() => {
+      const result = work.finally(() => {
         isSettled = true
       })
       // A rejection reaches the caller below.
-      ended.catch(() => {})
-      const end = clock.now() + most
+      result.catch(() => {})
+      const end = clock.now() + limit
       while (!isSettled && clock.now() < end) await advance(clock, 1000, pendingWork)
-      if (!isSettled) throw new Error(`not settled after ${most / 1000} s of virtual time`)
-      return ended
+      if (!isSettled) throw new Error(`not settled after ${limit / 1000} s of virtual time`)
+      return result
     },
     advance: (ms) => advance(clock, ms, pendingWork),
     settle: () => settle(pendingWork),

@@ -14,14 +14,14 @@ const stamps = ['creationTimestamp', 'deletionTimestamp'] as const
 type Stamp = (typeof stamps)[number]
 
 export function virtualTimestamps(clock: Clock): VirtualTimestamps {
-  const known = new Map<string, { readonly real: string; readonly virtual: string }>()
+  const timesByStamp = new Map<string, { readonly real: string; readonly virtual: string }>()
 
   const virtualTimeOf = (metadata: ObjectMeta, stamp: Stamp): string | undefined => {
     const real = metadata[stamp]
     if (real === undefined) return undefined
     const id = `${stamp} ${metadata.uid}`
-    let times = known.get(id)
-    if (!times) known.set(id, (times = { real, virtual: timestamp(clock.now()) }))
+    let times = timesByStamp.get(id)
+    if (!times) timesByStamp.set(id, (times = { real, virtual: timestamp(clock.now()) }))
     return times.virtual
   }
   const inbound = <T>(object: T): T => {
@@ -39,7 +39,7 @@ export function virtualTimestamps(clock: Clock): VirtualTimestamps {
     if (!isRecord(body) || !isRecord(body.metadata)) return request
     const metadata = { ...body.metadata }
     for (const stamp of stamps) {
-      const real = known.get(`${stamp} ${String(metadata.uid)}`)?.real
+      const real = timesByStamp.get(`${stamp} ${String(metadata.uid)}`)?.real
       if (real !== undefined && metadata[stamp] !== undefined) metadata[stamp] = real
     }
     return { ...request, body: { ...body, metadata } }

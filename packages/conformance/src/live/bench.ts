@@ -215,20 +215,20 @@ export class Bench implements ScenarioRecord {
   }
 
   /** Waits until a condition is true. @throws ScenarioStopped after the time limit */
-  async until(what: string, holds: () => boolean): Promise<void> {
+  async until(condition: string, isTrue: () => boolean): Promise<void> {
     const deadline = this.now() + this.limits.wait
-    this.#options.progress(`${this.namespace}: waiting until ${what}`)
-    while (!holds()) {
+    this.#options.progress(`${this.namespace}: waiting until ${condition}`)
+    while (!isTrue()) {
       const remaining = deadline - this.now()
-      if (remaining <= 0) throw new ScenarioStopped(`waited ${this.limits.wait / 1000} s until ${what}`)
+      if (remaining <= 0) throw new ScenarioStopped(`waited ${this.limits.wait / 1000} s until ${condition}`)
       await this.#nextChangeWithin(remaining)
     }
   }
 
   /** Waits until a condition is true, at most until `deadline`; a check evaluates the result. */
-  async untilOr(what: string, deadline: number, holds: () => boolean): Promise<void> {
-    this.#options.progress(`${this.namespace}: waiting until ${what}`)
-    while (!holds() && this.now() < deadline) await this.#nextChangeWithin(deadline - this.now())
+  async untilOr(condition: string, deadline: number, isTrue: () => boolean): Promise<void> {
+    this.#options.progress(`${this.namespace}: waiting until ${condition}`)
+    while (!isTrue() && this.now() < deadline) await this.#nextChangeWithin(deadline - this.now())
   }
 
   /** Waits for a time in which an event must not occur. */
@@ -246,9 +246,9 @@ export class Bench implements ScenarioRecord {
       await this.#removeAll(Cluster, signal)
       const kinds: Kind[] = [Machine, MachinePool, ...this.targetKinds()]
       for (const kind of kinds) await this.#removeAll(kind, signal)
-      const stuck = await this.#release([Cluster, MachineDeployment, MachineSet, ...kinds], signal)
+      const stuckObjects = await this.#release([Cluster, MachineDeployment, MachineSet, ...kinds], signal)
       await orAbsent(this.client.delete(Namespace, { name: this.namespace }, { signal }))
-      return [...stuckAddresses, ...stuck]
+      return [...stuckAddresses, ...stuckObjects]
     } finally {
       this.#over.abort()
     }
@@ -282,9 +282,9 @@ export class Bench implements ScenarioRecord {
     if (!this.pool) return []
     const { kind } = this.pool
     await this.#removeAll(IPAddressClaim, signal)
-    const stuck = await this.#release([IPAddressClaim, IPAddress], signal)
+    const stuckAddresses = await this.#release([IPAddressClaim, IPAddress], signal)
     await orAbsent(this.client.delete(kind, { ...this.#scopeOf(kind), name: this.namespace }, { signal }))
-    return [...stuck, ...(await this.#release([kind], signal))]
+    return [...stuckAddresses, ...(await this.#release([kind], signal))]
   }
 
   async #removeAll(kind: Kind, signal: AbortSignal): Promise<void> {

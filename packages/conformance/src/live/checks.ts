@@ -248,15 +248,22 @@ export const pausing = (contract: ContractName): LiveCheck => ({
           .filter(({ state: { object } }) => names.includes(object.metadata.name))
           .flatMap(({ state: { object, at } }) => {
             const isDone = isInitialized(contract, object, version)
-            const by = object.metadata.annotations?.[PausedAnnotation] === undefined ? 'its Cluster' : 'its annotation'
+            const pauseSource = object.metadata.annotations?.[PausedAnnotation] === undefined ? 'its Cluster' : 'its annotation'
             const paused = pausedStatus(object)
             return [
-              observation({ object, field, at, expected: `not true while paused by ${by}`, found: isDone, holds: !isDone }),
+              observation({
+                object,
+                field,
+                at,
+                expected: `not true while paused by ${pauseSource}`,
+                found: isDone,
+                holds: !isDone,
+              }),
               observation({
                 object,
                 field: 'status.conditions[Paused]',
                 at,
-                expected: `True while paused by ${by}`,
+                expected: `True while paused by ${pauseSource}`,
                 found: paused,
                 holds: paused === 'True',
               }),

@@ -55,10 +55,10 @@ export class Recording {
   async follow(client: Client, kinds: readonly Kind[], namespace: string, options: RecordingOptions): Promise<void> {
     await Promise.all(
       kinds.map((kind) => {
-        const begun = Promise.withResolvers<void>()
-        void this.#follow(client, kind, namespace, options, begun.resolve)
-        options.signal.addEventListener('abort', () => begun.resolve(), { once: true })
-        return begun.promise
+        const listed = Promise.withResolvers<void>()
+        void this.#follow(client, kind, namespace, options, listed.resolve)
+        options.signal.addEventListener('abort', () => listed.resolve(), { once: true })
+        return listed.promise
       }),
     )
   }
@@ -97,7 +97,7 @@ export class Recording {
     kind: Kind,
     namespace: string,
     { clock, random, signal }: RecordingOptions,
-    begun: () => void,
+    onListed: () => void,
   ): Promise<void> {
     const lives = new Map<string, Life>()
     this.#lives.set(resourceName(kind), lives)
@@ -108,7 +108,7 @@ export class Recording {
         const existingUids = new Set(event.objects.map(({ metadata }) => metadata.uid))
         for (const [uid, life] of lives) if (!existingUids.has(uid)) life.deleted ??= this.#next()
         for (const object of event.objects) this.#add(lives, object)
-        begun()
+        onListed()
       } else if (event.kind === 'applied') this.#add(lives, event.object)
       else {
         const life = lives.get(event.object.metadata.uid)

@@ -36,9 +36,9 @@ const summary = (report: ConformReport): string => {
 const instant = (ms: number): string => new Date(ms).toISOString()
 
 /** The comparisons that explain a verdict: those that failed, otherwise the first few. */
-const evidenceOf = ({ observations }: RuleResult, most: number): readonly Observation[] => {
+const evidenceOf = ({ observations }: RuleResult, limit: number): readonly Observation[] => {
   const failed = observations.filter(({ holds }) => !holds)
-  return (failed.length > 0 ? failed : observations).slice(0, most)
+  return (failed.length > 0 ? failed : observations).slice(0, limit)
 }
 
 const mostEvidence = 5
@@ -48,7 +48,7 @@ const describeKind = ({ contract, kind, contractVersion }: TestedKind): string =
 
 function text(report: ConformReport): string {
   const { target, results, scenarios, leftovers } = report
-  const broken = results.filter(({ verdict }) => verdict === 'fail' || verdict === 'warn')
+  const failures = results.filter(({ verdict }) => verdict === 'fail' || verdict === 'warn')
   const width = 'not testable here'.length
   return [
     ...target.map(describeKind),
@@ -59,7 +59,7 @@ function text(report: ConformReport): string {
         `${verdict.padEnd(width)}  ${rule.level.padEnd(6)}  ${rule.id}${reason === undefined ? '' : `: ${reason}`}`.trimEnd(),
       ),
     '',
-    ...broken.flatMap((result) => [...explanation(result), '']),
+    ...failures.flatMap((result) => [...explanation(result), '']),
     ...scenarios
       .filter(({ stopped }) => stopped !== undefined)
       .map(({ name, stopped }) => `Scenario ${name} stopped: ${stopped}`),

@@ -132,10 +132,10 @@ function targetKind(
   const provider: ProviderKind = { manifest: { object: crd as never, file: '', line: 0 }, crd, contract, isTemplate: false }
   const templateName = `${names.kind}Template`
   const template = crds.find(({ spec }) => spec.group === group && spec.names.kind === templateName)
-  const own = examples.filter(
+  const ownExamples = examples.filter(
     ({ apiVersion, kind }) => apiVersion.startsWith(`${group}/`) && (kind === names.kind || kind === templateName),
   )
-  const { labels, annotations } = own[0]?.metadata ?? {}
+  const { labels, annotations } = ownExamples[0]?.metadata ?? {}
   return {
     contract,
     crd,
@@ -147,7 +147,7 @@ function targetKind(
         .map((name) => ({ contractVersion: claimed, kind: inVersion(crd, name) })),
     ),
     template: template && { crd: template, kind: inVersion(template, templateVersion(template, version)) },
-    examples: own.map(({ kind, spec }) => record(kind === templateName ? record(record(spec).template).spec : spec)),
+    examples: ownExamples.map(({ kind, spec }) => record(kind === templateName ? record(record(spec).template).spec : spec)),
     metadata: { ...(labels ? { labels } : {}), ...(annotations ? { annotations } : {}) },
   }
 }

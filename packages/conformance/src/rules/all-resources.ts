@@ -21,9 +21,9 @@ import { hasField } from '../schema-fields.ts'
 import { ofEachKind } from './checks.ts'
 import { hasMachines } from './control-plane.ts'
 
-const both = ContractVersions
+const bothVersions = ContractVersions
 
-const named = ({ metadata, spec }: ProviderKind['crd']) => ({ name: metadata.name, ...spec.names })
+const namesOf = ({ metadata, spec }: ProviderKind['crd']) => ({ name: metadata.name, ...spec.names })
 
 /** Paths below `spec.template.spec` that have a default, in a version of a template's schema. */
 function defaultsOf(schema: JSONSchema | undefined, path = '', hasDefaults = new Map<string, boolean>()): Map<string, boolean> {
@@ -81,14 +81,14 @@ const ownsMachines = (kind: ProviderKind): boolean =>
 function labelProblems(kind: ProviderKind): (Problem & { readonly isChosen: boolean })[] {
   const served = kind.crd.spec.versions.filter((one) => one.served).map(({ name }) => name)
   const newest = ContractVersions.find((contract) => claimedVersions(kind, contract).length > 0)
-  const chosen = newest && claimedVersions(kind, newest).sort(compareApiVersions)[0]
+  const chosenVersion = newest && claimedVersions(kind, newest).sort(compareApiVersions)[0]
   return ContractVersions.flatMap((contract) =>
     claimedVersions(kind, contract).flatMap((version) => {
       if (served.includes(version)) return []
       const exists = kind.crd.spec.versions.some(({ name }) => name === version)
       return [
         {
-          isChosen: contract === newest && version === chosen,
+          isChosen: contract === newest && version === chosenVersion,
           manifest: kind.manifest,
           path: `metadata.labels[${labelOf(contract)}]`,
           message: `Version ${version} ${exists ? 'is not served' : 'does not exist'}, served versions are ${served.join(', ') || 'none'}`,
@@ -107,7 +107,7 @@ export const allResources: readonly Rule[] = [
     level: 'MUST',
     pages: ContractNames,
     section: 'All resources: scope',
-    versions: both,
+    versions: bothVersions,
     applies: 'every kind of a contract',
     sentence: 'Kinds of a contract are namespaced.',
     why: 'Core reads the object in the namespace of the object that refers to it. References have no namespace, so an object without one is not found.',
@@ -129,7 +129,7 @@ export const allResources: readonly Rule[] = [
     level: 'MUST',
     pages: ContractNames,
     section: 'All resources: `TypeMeta` and `ObjectMeta` field',
-    versions: both,
+    versions: bothVersions,
     applies: 'every kind of a contract',
     sentence: 'Objects have apiVersion, kind and metadata, as every Kubernetes object has.',
     why: 'Core sets owner references, labels and annotations in metadata.',
@@ -141,13 +141,13 @@ export const allResources: readonly Rule[] = [
     level: 'MUST',
     pages: ContractNames,
     section: 'All resources: version',
-    versions: both,
+    versions: bothVersions,
     applies: 'every kind of a contract',
     sentence:
       'The name of the CustomResourceDefinition is the plural that Cluster API computes from the kind, a dot, and the group.',
     why: 'Core computes the name from kind and group and reads the contract labels there, without discovery. With another name it finds no CustomResourceDefinition, and every reconcile that follows a reference to the kind fails.',
     check: ofEachKind('`metadata.name` and `spec.names.plural`.', { templates: 'both' }, ({ manifest, crd }) => {
-      const { name, kind } = named(crd)
+      const { name, kind } = namesOf(crd)
       const expected = `${pluralOf(kind)}.${crd.spec.group}`
       if (name === expected) return []
       const message = `Name is ${name}, expected ${expected} for kind ${kind}`
@@ -166,12 +166,12 @@ export const allResources: readonly Rule[] = [
     level: 'MUST',
     pages: ContractNames,
     section: 'All resources: scope',
-    versions: both,
+    versions: bothVersions,
     applies: 'every kind of a contract',
     sentence: 'The kind of lists is the kind with List appended.',
     why: 'Clients that know the kind from a reference alone list it as <Kind>List; clusterctl move does.',
     check: ofEachKind('`spec.names.listKind`; the API server fills it in when it is absent.', { templates: 'both' }, (kind) => {
-      const { kind: name, listKind } = named(kind.crd)
+      const { kind: name, listKind } = namesOf(kind.crd)
       if (listKind === undefined || listKind === `${name}List`) return []
       const message = `List kind is ${listKind}, expected ${name}List`
       return [
@@ -189,7 +189,7 @@ export const allResources: readonly Rule[] = [
     level: 'MUST',
     pages: ContractNames,
     section: 'All resources: version',
-    versions: both,
+    versions: bothVersions,
     applies: 'every kind of a contract, templates included',
     sentence:
       'The CustomResourceDefinition has a label cluster.x-k8s.io/<contract version> that lists its versions of that contract.',
@@ -213,7 +213,7 @@ export const allResources: readonly Rule[] = [
     level: 'MUST',
     pages: ContractNames,
     section: 'All resources: version',
-    versions: both,
+    versions: bothVersions,
     applies: 'the newest contract label',
     sentence: 'The greatest version that the newest contract label lists exists and is served.',
     why: 'Core requests objects in this version. A version that is not served answers 404, and the reference stays unresolved.',
@@ -227,7 +227,7 @@ export const allResources: readonly Rule[] = [
     level: 'SHOULD',
     pages: ContractNames,
     section: 'All resources: version',
-    versions: both,
+    versions: bothVersions,
     applies: 'labels of older contracts, and versions of a label that are not the greatest',
     sentence: 'Every other version that a contract label lists exists and is served, too.',
     why: 'Core v1.14 does not choose these versions; a core that knows only the older contract does. Upstream states the rule as MUST.',
@@ -263,7 +263,7 @@ export const allResources: readonly Rule[] = [
     level: 'MUST',
     pages: ContractNames,
     section: 'All resources: version',
-    versions: both,
+    versions: bothVersions,
     applies: 'kinds of objects, not templates: their status is part of the contract',
     sentence: 'Each served version has the status subresource.',
     why: 'Without the subresource a write of the spec, such as core setting a label, can overwrite the status, and generation changes with every status update.',
@@ -287,7 +287,7 @@ export const allResources: readonly Rule[] = [
     level: 'MUST',
     pages: ContractNames,
     section: 'All resources: version',
-    versions: both,
+    versions: bothVersions,
     applies: 'kinds with more than one served version',
     sentence: 'Served versions that differ are converted by a webhook.',
     why: 'With conversion strategy None the API server only replaces apiVersion and prunes. Fields that the other version does not have are lost without an error when core reads or writes in that version.',
@@ -313,7 +313,7 @@ export const allResources: readonly Rule[] = [
     level: 'SHOULD',
     pages: ContractNames,
     section: 'All resources: version',
-    versions: both,
+    versions: bothVersions,
     applies: 'templates with more than one served version',
     sentence: 'A newer version of a template adds no default to a field that an older version leaves unset.',
     why: 'Core compares the template that a Machine was made from with the desired one. A default that appears with an upgrade of the provider makes them differ, and core replaces Machines although no user changed them.',
@@ -339,7 +339,7 @@ export const allResources: readonly Rule[] = [
     level: 'MUST',
     pages: ContractNames,
     section: 'All resources: API group',
-    versions: both,
+    versions: bothVersions,
     applies:
       'kinds in a group other than infrastructure, bootstrap and controlplane of cluster.x-k8s.io; manifests with roles or a Deployment',
     sentence:
@@ -373,7 +373,7 @@ export const allResources: readonly Rule[] = [
     level: 'MUST',
     pages: ContractNames,
     section: 'All resources: API group',
-    versions: both,
+    versions: bothVersions,
     applies: 'providers that make an object the owner of another with blockOwnerDeletion',
     sentence: 'A client that sets blockOwnerDeletion has permission to update the finalizers of the owner.',
     why: 'On clusters that enforce permissions of owner references, creating the owned object is forbidden.',
@@ -404,7 +404,7 @@ export const allResources: readonly Rule[] = [
     level: 'MAY',
     pages: ContractNames,
     section: 'All resources: scope',
-    versions: both,
+    versions: bothVersions,
     applies: 'kinds of objects, not templates',
     sentence: 'Served versions have printer columns, so that kubectl get shows more than name and age.',
     why: 'Nothing at run time: users read the state of an object with kubectl get.',
@@ -428,7 +428,7 @@ export const allResources: readonly Rule[] = [
     level: 'MAY',
     pages: ContractNames,
     section: 'All resources: scope',
-    versions: both,
+    versions: bothVersions,
     applies: 'kinds of objects, not templates',
     sentence: 'The kind has a short name or the category cluster-api.',
     why: 'Nothing at run time: kubectl get cluster-api lists kinds of that category.',

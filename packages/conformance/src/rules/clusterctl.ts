@@ -4,7 +4,7 @@ import { ContractNames, claimedVersions, list, type Manifest, metadataOf, type P
 import { ownerChain } from '../live/checks.ts'
 import type { Problem, Rule } from '../rule.ts'
 
-const both = ContractVersions
+const bothVersions = ContractVersions
 const pages = ['clusterctl'] as const
 
 const isMetadata = ({ object }: Manifest): boolean =>
@@ -109,7 +109,7 @@ export const clusterctlRules: readonly Rule[] = [
     level: 'MUST',
     pages,
     section: 'Metadata YAML',
-    versions: both,
+    versions: bothVersions,
     applies: 'manifests with a metadata file',
     sentence:
       'The metadata file has a series for the release, whose contract is the newest that the labels of the CustomResourceDefinitions claim.',
@@ -128,7 +128,7 @@ export const clusterctlRules: readonly Rule[] = [
     level: 'MUST',
     pages,
     section: 'Labels',
-    versions: both,
+    versions: bothVersions,
     applies: 'components files',
     sentence: 'Every component has the label cluster.x-k8s.io/provider, with the same value.',
     why: 'clusterctl finds the components of a provider by the label: upgrade and delete leave those without it behind.',
@@ -162,7 +162,7 @@ export const clusterctlRules: readonly Rule[] = [
     level: 'MUST',
     pages,
     section: 'Target namespace',
-    versions: both,
+    versions: bothVersions,
     applies: 'components files',
     sentence: 'There is at most one Namespace, and all namespaced components are in it.',
     why: 'clusterctl stops with an error when there are several Namespaces, and moves every namespaced component into the target namespace.',
@@ -196,7 +196,7 @@ export const clusterctlRules: readonly Rule[] = [
     level: 'MUST',
     pages,
     section: 'Controllers & Watching namespace',
-    versions: both,
+    versions: bothVersions,
     applies: 'components files with a Deployment',
     sentence: 'The container that runs the controllers is called manager.',
     why: 'clusterctl finds the container by its name when it changes images and arguments.',
@@ -222,7 +222,7 @@ export const clusterctlRules: readonly Rule[] = [
     level: 'SHOULD',
     pages,
     section: 'Variables',
-    versions: both,
+    versions: bothVersions,
     applies: 'components files and templates with variables',
     sentence: 'Documentation for users lists the variables.',
     why: 'clusterctl stops when a variable without a default is not set.',
@@ -253,7 +253,7 @@ export const clusterctlRules: readonly Rule[] = [
     level: 'MUST',
     pages,
     section: 'OwnerReferences chain',
-    versions: both,
+    versions: bothVersions,
     applies: 'always',
     sentence: 'Objects of a provider are owned by a Cluster, directly or by way of others.',
     why: 'clusterctl move leaves objects without such an owner behind.',
@@ -269,7 +269,7 @@ export const clusterctlRules: readonly Rule[] = [
           ? ContractNames.filter((name) => name.startsWith('Infra'))
           : ['ControlPlane', 'BootstrapConfig'],
       section,
-      versions: both,
+      versions: bothVersions,
       applies: 'providers of which several instances may run',
       sentence: 'The manager has the flags --namespace and --watch-filter.',
       why: 'Instances reconcile the same objects.',

@@ -22,7 +22,7 @@ import { hasField } from '../schema-fields.ts'
 import { ofEachClaim, optionalField, requiredField } from './checks.ts'
 import { dryRun, endpointProblems } from './infrastructure.ts'
 
-const both = ContractVersions
+const bothVersions = ContractVersions
 const contracts: readonly ContractName[] = ['ControlPlane']
 const notStatic = { none: 'behaviour of the controller' } as const
 
@@ -43,9 +43,11 @@ const scalePaths = {
 function scaleProblems({ manifest, crd, version }: Claim): Problem[] {
   const path = `spec.versions[${crd.spec.versions.indexOf(version)}].subresources.scale`
   const scale = version.subresources?.scale
-  const wrong = Object.entries(scalePaths).filter(([name, expected]) => scale?.[name as keyof typeof scalePaths] !== expected)
-  if (wrong.length === 0) return []
-  const expected = wrong.map(([name, value]) => `${name} ${value}`).join(', ')
+  const wrongPaths = Object.entries(scalePaths).filter(
+    ([name, expected]) => scale?.[name as keyof typeof scalePaths] !== expected,
+  )
+  if (wrongPaths.length === 0) return []
+  const expected = wrongPaths.map(([name, value]) => `${name} ${value}`).join(', ')
   const message = scale
     ? `Scale subresource of version ${version.name} differs, expected ${expected}`
     : `Version ${version.name} has spec.replicas and no scale subresource`
@@ -89,7 +91,7 @@ export const controlPlaneRules: readonly Rule[] = [
     level: 'MUST',
     pages: ['ControlPlane'],
     section: 'ControlPlane: endpoint',
-    versions: both,
+    versions: bothVersions,
     applies: 'kinds with spec.controlPlaneEndpoint; needed when neither the infrastructure nor the user provides the endpoint',
     sentence: 'The endpoint has a host (string) and a port (integer).',
     why: 'Core copies host and port to Cluster.spec.controlPlaneEndpoint, and fails when they have other types.',
@@ -101,7 +103,7 @@ export const controlPlaneRules: readonly Rule[] = [
     level: 'MUST',
     pages: ['ControlPlane'],
     section: 'ControlPlane: replicas',
-    versions: both,
+    versions: bothVersions,
     applies: 'kinds with spec.replicas',
     sentence: 'Replicas are counted in the status, with a selector.',
     why: 'Core copies the counters to Cluster.status.controlPlane and aggregates conditions from them; a missing counter shows as unknown.',
@@ -121,7 +123,7 @@ export const controlPlaneRules: readonly Rule[] = [
     level: 'MUST',
     pages: ['ControlPlane'],
     section: 'ControlPlane: replicas',
-    versions: both,
+    versions: bothVersions,
     applies: 'kinds with spec.replicas',
     sentence: 'The scale subresource has the paths .spec.replicas, .status.replicas and .status.selector.',
     why: 'kubectl scale and autoscalers answer 404, or scale by a field that the controller does not read.',
@@ -137,7 +139,7 @@ export const controlPlaneRules: readonly Rule[] = [
     level: 'MUST',
     pages: ['ControlPlane'],
     section: 'ControlPlane: version',
-    versions: both,
+    versions: bothVersions,
     applies: 'kinds with spec.version',
     sentence: 'Running versions are reported in status.versions, or the lowest in status.version.',
     why: 'Core takes a control plane without a reported version for one that is being created: workers of a topology are not upgraded, and MachineSet preflight checks wait.',
@@ -157,7 +159,7 @@ export const controlPlaneRules: readonly Rule[] = [
     level: 'MUST',
     pages: ['ControlPlane'],
     section: 'ControlPlane: machines',
-    versions: both,
+    versions: bothVersions,
     applies: 'kinds with spec.machineTemplate or another reference to infrastructure of their Machines',
     sentence:
       'The machine template has metadata, a reference to the infrastructure, and timeouts for drain, volume detach and Node deletion.',
@@ -189,7 +191,7 @@ export const controlPlaneRules: readonly Rule[] = [
     level: 'MUST',
     pages: ['ControlPlane'],
     section: 'ControlPlane: machines',
-    versions: both,
+    versions: bothVersions,
     applies: 'control planes made of Machines',
     sentence: 'Machines of the control plane have the label cluster.x-k8s.io/control-plane with an empty value.',
     why: 'Core counts them as workers: the last member of the control plane can be deleted.',
@@ -201,7 +203,7 @@ export const controlPlaneRules: readonly Rule[] = [
     level: 'SHOULD',
     pages: ['ControlPlane'],
     section: 'ControlPlane: machines',
-    versions: both,
+    versions: bothVersions,
     applies: 'kinds with status.externalManagedControlPlane',
     sentence: 'status.externalManagedControlPlane is a boolean.',
     why: 'Core reads it when a Machine is deleted, and fails when it has another type.',
@@ -233,7 +235,7 @@ export const controlPlaneRules: readonly Rule[] = [
     level: 'MUST',
     pages: ['ControlPlane'],
     section: 'ControlPlaneTemplate, ControlPlaneTemplateList resource definition',
-    versions: both,
+    versions: bothVersions,
     applies: 'templates of control planes made of Machines',
     sentence: 'spec.template.spec.machineTemplate.metadata is there.',
     why: 'Core writes labels and annotations of the topology for control plane Machines there; the API server prunes them where the schema lacks the field.',
@@ -302,7 +304,7 @@ export const controlPlaneRules: readonly Rule[] = [
       level,
       pages: ['ControlPlane'],
       section,
-      versions: both,
+      versions: bothVersions,
       applies:
         id === 'control-plane.kubeconfig' || id === 'control-plane.certificates' ? 'always' : 'control planes made of Machines',
       sentence,
@@ -319,7 +321,7 @@ export const bootstrapConfigRules: readonly Rule[] = [
     level: 'MUST',
     pages: ['BootstrapConfig'],
     section: 'BootstrapConfig: data secret',
-    versions: both,
+    versions: bothVersions,
     applies: 'always',
     sentence: 'status.dataSecretName is a string: the name of a Secret whose key value holds the bootstrap data.',
     why: 'Core copies the name to the Machine once initialization is completed, and fails when it is empty. The infrastructure waits for it.',
@@ -347,7 +349,7 @@ export const bootstrapConfigRules: readonly Rule[] = [
     level: 'MUST',
     pages: ['BootstrapConfig'],
     section: 'Sentinel file',
-    versions: both,
+    versions: bothVersions,
     applies: 'always',
     sentence: 'The bootstrap data creates a sentinel file when it has succeeded.',
     why: 'Infrastructure providers that look for the file cannot detect whether bootstrapping succeeded.',
@@ -359,7 +361,7 @@ export const bootstrapConfigRules: readonly Rule[] = [
     level: 'SHOULD',
     pages: ['BootstrapConfig'],
     section: 'Taint Nodes at creation',
-    versions: both,
+    versions: bothVersions,
     applies: 'bootstrap data of worker Machines',
     sentence: 'Nodes register with the taint node.cluster.x-k8s.io/uninitialized:NoSchedule.',
     why: 'Pods may be scheduled to a Node before core has set its labels.',

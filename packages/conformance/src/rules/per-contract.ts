@@ -15,7 +15,7 @@ import { fieldAt, hasField } from '../schema-fields.ts'
 import { conditions, initialization, ownerFirst, pausing, released, survivesRestart } from '../live/checks.ts'
 import { ofEachClaim, ofEachKind, optionalField, requiredField, schemaProblem } from './checks.ts'
 
-const both = ContractVersions
+const bothVersions = ContractVersions
 
 /** Parts of common rules that differ between contracts. */
 interface Differences {
@@ -120,7 +120,7 @@ function rulesOf(contract: ContractName): Rule[] {
       level: 'MUST',
       pages,
       section: `${contract}, ${contract}List resource definition`,
-      versions: both,
+      versions: bothVersions,
       applies: 'always',
       sentence: `The kind of the ${contract} has a spec and a status, both objects.`,
       why: 'Core reads fields below both and fails when one on the way is not an object.',
@@ -134,7 +134,7 @@ function rulesOf(contract: ContractName): Rule[] {
       level: 'MUST',
       pages,
       section: `${contract}: initialization completed`,
-      versions: both,
+      versions: bothVersions,
       applies: 'always',
       sentence: `A boolean reports that initialization is completed: ${initialized.paths.v1beta2}${also ? ` or ${also.paths.v1beta2}` : ''}, in contract v1beta1 ${initialized.paths.v1beta1}.`,
       why: `The API server prunes a field that the schema does not have, so core never sees it: ${until}.`,
@@ -190,7 +190,7 @@ function rulesOf(contract: ContractName): Rule[] {
       level: 'SHOULD',
       pages,
       section: `${contract}: terminal failures`,
-      versions: both,
+      versions: bothVersions,
       applies: 'kinds with status.failureReason or status.failureMessage',
       sentence:
         'status.failureReason and status.failureMessage are strings where a provider has them; they are deprecated in contract v1beta2.',
@@ -205,7 +205,7 @@ function rulesOf(contract: ContractName): Rule[] {
       level: templateLevel,
       pages,
       section: templateHeading,
-      versions: both,
+      versions: bothVersions,
       applies: templateLevel === 'MUST' ? 'always' : 'providers that support ClusterClasses',
       sentence: 'There is a kind of templates, named like the kind with Template appended, in the same group.',
       why: 'Core makes objects from templates, and derives the kind of an object by removing Template. Without a template the kind cannot be used in a ClusterClass.',
@@ -219,7 +219,7 @@ function rulesOf(contract: ContractName): Rule[] {
       level: 'MUST',
       pages,
       section: templateHeading,
-      versions: both,
+      versions: bothVersions,
       applies: 'templates',
       sentence: 'Templates have spec.template.spec and spec.template.metadata.',
       why: 'Core copies spec.template to new objects, and writes labels and annotations of a topology to spec.template.metadata: the API server prunes them where the schema has no such field.',
@@ -234,7 +234,7 @@ function rulesOf(contract: ContractName): Rule[] {
       level: 'SHOULD',
       pages,
       section: `${contract}: pausing`,
-      versions: both,
+      versions: bothVersions,
       applies: 'always',
       sentence:
         'Controllers do nothing while Cluster.spec.paused is true or the object has the annotation cluster.x-k8s.io/paused.',
@@ -250,7 +250,7 @@ function rulesOf(contract: ContractName): Rule[] {
             level: 'SHOULD',
             pages,
             section: normalWorkflow,
-            versions: both,
+            versions: bothVersions,
             applies: 'always',
             sentence: 'Controllers provision nothing before core has set the owner of the object.',
             why: 'Infrastructure would belong to no Cluster: it is not deleted with one, and its Cluster is unknown.',
@@ -263,7 +263,7 @@ function rulesOf(contract: ContractName): Rule[] {
       level: 'MUST',
       pages,
       section: deletedWorkflow,
-      versions: both,
+      versions: bothVersions,
       applies: 'always',
       sentence: 'An object that is deleted is released in each phase of its life, also when it was never provisioned.',
       why: 'Core deletes a Cluster in order and waits for each object. One that keeps its finalizer keeps the Cluster.',
@@ -275,7 +275,7 @@ function rulesOf(contract: ContractName): Rule[] {
       level: 'SHOULD',
       pages,
       section: normalWorkflow,
-      versions: both,
+      versions: bothVersions,
       applies: 'always',
       sentence: 'A restart of the controllers, in any phase, neither changes an object nor stops its progress.',
       why: 'Controllers are restarted at any time. What they remember outside of the API is lost.',

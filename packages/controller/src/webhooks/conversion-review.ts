@@ -36,11 +36,11 @@ export async function answerConversion(
 
 /** Caches lookups: many objects of a review refer to the same few kinds. */
 function cachedLookup(lookup: ApiVersionLookup): ApiVersionLookup {
-  const known = new Map<string, Promise<string>>()
+  const versionByKind = new Map<string, Promise<string>>()
   return (kind) => {
     const name = `${kind.kind}.${kind.group}`
-    const version = known.get(name) ?? lookup(kind)
-    known.set(name, version)
+    const version = versionByKind.get(name) ?? lookup(kind)
+    versionByKind.set(name, version)
     return version
   }
 }
@@ -58,9 +58,9 @@ async function convertObject(
       kind.kind === object.kind &&
       [kind, ...kind.versions.map((version) => version.kind)].some((version) => apiVersionOf(version) === object.apiVersion),
   )
-  const from = declaredKind?.versions.find(({ kind }) => apiVersionOf(kind) === object.apiVersion)
-  const to = declaredKind?.versions.find(({ kind }) => apiVersionOf(kind) === apiVersion)
-  if (!declaredKind || (!to && apiVersionOf(declaredKind) !== apiVersion)) {
+  const sourceVersion = declaredKind?.versions.find(({ kind }) => apiVersionOf(kind) === object.apiVersion)
+  const targetVersion = declaredKind?.versions.find(({ kind }) => apiVersionOf(kind) === apiVersion)
+  if (!declaredKind || (!targetVersion && apiVersionOf(declaredKind) !== apiVersion)) {
     throw new Error(`${object.kind} of ${object.apiVersion} cannot be converted to ${apiVersion}`)
   }
   const withIdentity = (body: object, version: string) => ({
@@ -69,14 +69,14 @@ async function convertObject(
     apiVersion: version,
     kind: object.kind,
   })
-  const stored = from ? withIdentity(from.toStored(object), apiVersionOf(declaredKind)) : object
-  if (!to) return stored
+  const stored = sourceVersion ? withIdentity(sourceVersion.toStored(object), apiVersionOf(declaredKind)) : object
+  if (!targetVersion) return stored
   const versions = new Map<string, string>()
-  for (const referenced of to.references?.(stored) ?? []) {
+  for (const referenced of targetVersion.references?.(stored) ?? []) {
     versions.set(`${referenced.kind}.${referenced.group}`, await referenceVersion(lookup, referenced))
   }
   const context = { apiVersionOf: ({ group, kind }: GroupKind) => versions.get(`${kind}.${group}`) ?? group }
-  return withIdentity(to.fromStored(stored, context), apiVersion)
+  return withIdentity(targetVersion.fromStored(stored, context), apiVersion)
 }
 
 /** Upstream: convertToObjectReference. */

@@ -78,17 +78,17 @@ export function createClusterCache(options: ClusterCacheOptions): ClusterCache {
 
   function isUnreachable(cluster: ObjectKey, after: number | undefined): boolean {
     if (after === undefined) return false
-    const known = health(cluster)
-    if (known.lastProbeSuccess === undefined) return known.consecutiveFailures >= Timing.failuresToDisconnect
-    return failsForLonger(known, after, { now: options.clock.now() })
+    const current = health(cluster)
+    if (current.lastProbeSuccess === undefined) return current.consecutiveFailures >= Timing.failuresToDisconnect
+    return failsForLonger(current, after, { now: options.clock.now() })
   }
 
   const health = (cluster: ObjectKey): Health => accessors.get(keyText(cluster))?.health ?? neverProbed
 
   function accessorOf(cluster: ObjectKey): ClusterAccessor {
     const name = keyText(cluster)
-    const known = accessors.get(name)
-    if (known) return known
+    const existing = accessors.get(name)
+    if (existing) return existing
     const accessor = new ClusterAccessor(cluster, accessorOptions, (event) => notify(cluster, event))
     accessors.set(name, accessor)
     return accessor

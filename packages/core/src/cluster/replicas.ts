@@ -58,9 +58,9 @@ function controlPlaneCounts({ cluster, controlPlane, descendants }: ClusterScope
     upToDateReplicas: count(upToDateReplicas),
     versions: validOrAbsent(areVersions, () => statusVersionsOf(external.object, external.contract) ?? []),
   })
-  const known: Counts = {}
-  for (const name of counters) Object.assign(known, withoutUndefined({ [name]: cluster.status?.controlPlane?.[name] }))
-  const counts: Counts = { ...known, ...reported }
+  const currentCounts: Counts = {}
+  for (const name of counters) Object.assign(currentCounts, withoutUndefined({ [name]: cluster.status?.controlPlane?.[name] }))
+  const counts: Counts = { ...currentCounts, ...reported }
   // Upstream: earlier versions stay only while the reported ones are invalid.
   if (counts.versions?.length === 0) delete counts.versions
   return counts

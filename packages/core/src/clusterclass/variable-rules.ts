@@ -94,9 +94,9 @@ function exampleErrors(schema: Record<string, unknown>, path: string): FieldErro
   const errors: FieldError[] = []
   const check = (value: unknown, valuePath: string, against: object) => {
     const compiled = structural({ type: 'object', properties: { value: against as JSONSchema } })
-    const wrong = compiled.validateSchema({ value })
-    for (const error of wrong) errors.push(withPathOfExample(error, valuePath))
-    if (wrong.length === 0)
+    const violations = compiled.validateSchema({ value })
+    for (const error of violations) errors.push(withPathOfExample(error, valuePath))
+    if (violations.length === 0)
       for (const { detail } of compiled.validateRules({ value })) errors.push(invalid(valuePath, value, detail))
     const unknown = compiled.prune({ value: draft(value) })
     if (unknown.length > 0)

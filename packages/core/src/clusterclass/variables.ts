@@ -36,8 +36,8 @@ export class DiscoveredVariables {
     const config = cache.peek(ExtensionConfig, { name: configOf(handler) })
     const cacheKey = stableText([handler, config?.metadata.resourceVersion, settings ?? {}, clusterClass.metadata.namespace])
     const now = clock.elapsed()
-    const known = this.#answers.get(cacheKey)
-    if (known && known.expires > now) return known.variables
+    const cached = this.#answers.get(cacheKey)
+    if (cached && cached.expires > now) return cached.variables
     const options = { ...(settings ? { settings } : {}), signal }
     const { variables = [] } = await outside(() => this.#runtime.call(DiscoverVariables, clusterClass, handler, {}, options))
     for (const [old, { expires }] of this.#answers) if (expires <= now) this.#answers.delete(old)

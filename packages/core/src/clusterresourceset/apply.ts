@@ -91,8 +91,8 @@ export function changesTo(current: UnknownObject, manifest: Manifest): object | 
 const ServerMetadata = ['uid', 'resourceVersion', 'generation', 'creationTimestamp', 'managedFields']
 
 function writablePart({ metadata = {}, status: _status, ...rest }: Manifest | UnknownObject): object {
-  const own = Object.entries(metadata).filter(([name]) => !ServerMetadata.includes(name))
-  return { ...rest, metadata: Object.fromEntries(own) }
+  const writable = Object.entries(metadata).filter(([name]) => !ServerMetadata.includes(name))
+  return { ...rest, metadata: Object.fromEntries(writable) }
 }
 
 /** Formats a kind as Go's GroupVersionKind: `apps/v1, Kind=Deployment`. */

@@ -15,6 +15,6 @@ export function unknownOverrides(config: ExtensionConfig, handlers: readonly Ext
   const names = handlers.map(({ name }) => shortName(name, config.metadata.name))
   const unknown = Object.keys(extensionOptions(config).overrides).filter((name) => !names.includes(name))
   if (unknown.length === 0) return undefined
-  const known = names.length === 0 ? 'it has no handlers' : `its handlers are ${names.join(', ')}`
-  return `metadata.annotations[${HandlerOverridesAnnotation}]: the extension has no handler ${unknown.join(', ')}: ${known}`
+  const existingText = names.length === 0 ? 'it has no handlers' : `its handlers are ${names.join(', ')}`
+  return `metadata.annotations[${HandlerOverridesAnnotation}]: the extension has no handler ${unknown.join(', ')}: ${existingText}`
 }

@@ -123,9 +123,9 @@ function wantedTaints(node: Node, input: NodePatchInput): { taints: Taint[]; tra
 
 /** Whether a rollout will replace the Machine: its MachineSet has an older revision than its MachineDeployment. */
 function isOutdated({ machineSet, machineDeployment }: NodePatchInput): boolean {
-  const own = revision(machineSet)
-  const newest = revision(machineDeployment)
-  return own !== undefined && newest !== undefined && own < newest
+  const ownRevision = revision(machineSet)
+  const newestRevision = revision(machineDeployment)
+  return ownRevision !== undefined && newestRevision !== undefined && ownRevision < newestRevision
 }
 
 function revision(object: KubeObject | undefined): number | undefined {

@@ -107,7 +107,7 @@ export function nodeConditions(report: NodeReport): NewCondition[] {
   const { machine, cluster, node, health, gracePeriod, now } = report
   const { NodeReady, NodeHealthy } = MachineConditions
   type Shared = 'InspectionFailed' | 'ConnectionDown' | 'InternalError' | 'NodeDeleted' | 'NodeDoesNotExist'
-  const both = (status: 'unknown' | 'false', reason: Shared, message: string) => [
+  const bothConditions = (status: 'unknown' | 'false', reason: Shared, message: string) => [
     NodeReady[status](reason, message),
     NodeHealthy[status](reason, message),
   ]
@@ -115,37 +115,42 @@ export function nodeConditions(report: NodeReport): NewCondition[] {
     conditions.filter(({ type }) => getCondition(machine, type) === undefined)
 
   if (!cluster.status?.initialization?.infrastructureProvisioned) {
-    return both('unknown', 'InspectionFailed', 'Waiting for Cluster status.initialization.infrastructureProvisioned to be true')
+    return bothConditions(
+      'unknown',
+      'InspectionFailed',
+      'Waiting for Cluster status.initialization.infrastructureProvisioned to be true',
+    )
   }
   if (!isTrue(cluster, 'ControlPlaneInitialized')) {
-    return both('unknown', 'InspectionFailed', 'Waiting for Cluster control plane to be initialized')
+    return bothConditions('unknown', 'InspectionFailed', 'Waiting for Cluster control plane to be initialized')
   }
   if (health.lastProbeSuccess === undefined && health.consecutiveFailures < Timing.failuresToDisconnect) {
-    return unlessReported(both('unknown', 'ConnectionDown', 'Remote connection not established yet'))
+    return unlessReported(bothConditions('unknown', 'ConnectionDown', 'Remote connection not established yet'))
   }
   const lastProbe = health.lastProbeSuccess === undefined ? '' : `Last successful probe at ${timestamp(health.lastProbeSuccess)}`
   const initialized = Date.parse(getCondition(cluster, 'ControlPlaneInitialized')?.lastTransitionTime ?? '') || 0
   if (failsForLonger(health, gracePeriod, { now, since: initialized })) {
-    return both('unknown', 'ConnectionDown', lastProbe)
+    return bothConditions('unknown', 'ConnectionDown', lastProbe)
   }
 
   const nodeName = machine.status?.nodeRef?.name
   switch (node.state) {
     case 'disconnected':
-      return unlessReported(both('unknown', 'ConnectionDown', lastProbe))
+      return unlessReported(bothConditions('unknown', 'ConnectionDown', lastProbe))
     case 'unread':
-      return both('unknown', 'InternalError', SeeLogs)
+      return bothConditions('unknown', 'InternalError', SeeLogs)
     case 'found':
       return [nodeReadyCondition(node.node), nodeHealthyCondition(node.node)]
     case 'missing':
     case 'unnamed':
       if (isDeleting(machine)) {
         return nodeName
-          ? both('false', 'NodeDeleted', `Node ${nodeName} has been deleted`)
-          : both('unknown', 'NodeDoesNotExist', 'Node does not exist')
+          ? bothConditions('false', 'NodeDeleted', `Node ${nodeName} has been deleted`)
+          : bothConditions('unknown', 'NodeDoesNotExist', 'Node does not exist')
       }
-      if (nodeName) return both('false', 'NodeDeleted', `Node ${nodeName} has been deleted while the Machine still exists`)
-      return both(
+      if (nodeName)
+        return bothConditions('false', 'NodeDeleted', `Node ${nodeName} has been deleted while the Machine still exists`)
+      return bothConditions(
         'unknown',
         'InspectionFailed',
         machine.spec.providerID

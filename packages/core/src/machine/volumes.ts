@@ -60,12 +60,12 @@ export function describeVolumes(
   const byAttachment = new Set(attached.persistentVolumes)
   const claims = new Set<string>()
   const unclaimed: string[] = []
-  const known = new Set<string>()
+  const knownHandles = new Set<string>()
   for (const volume of volumes) {
     const { name } = volume.metadata
     const handle = handleOf(volume)
     const isOnNode = handle !== undefined && onNode.has(handle)
-    if (isOnNode) known.add(handle)
+    if (isOnNode) knownHandles.add(handle)
     if (!isOnNode && !byAttachment.has(name)) continue
     const claim = claimOf(volume)
     if (claim === undefined) unclaimed.push(name)
@@ -75,7 +75,7 @@ export function describeVolumes(
   return [
     ...line('PersistentVolumeClaims', claims),
     ...line('PersistentVolumes without a .spec.claimRef to a PersistentVolumeClaim', unclaimed),
-    ...line('Node with .status.volumesAttached entries not matching a PersistentVolume', without(onNode, known)),
+    ...line('Node with .status.volumesAttached entries not matching a PersistentVolume', without(onNode, knownHandles)),
     ...line(
       'VolumeAttachment with .spec.source.persistentVolumeName not matching a PersistentVolume',
       without(byAttachment, names),

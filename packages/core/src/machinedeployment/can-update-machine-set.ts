@@ -69,15 +69,15 @@ export class InPlaceDecisions {
   }
 
   findAnswer(deployment: ObjectKey, requestKey: string, now: number): Answer | undefined {
-    const known = this.#byDeployment.get(keyText(deployment))?.get(requestKey)
-    return known && now < known.receivedAt + AnswerLifetime ? known : undefined
+    const answer = this.#byDeployment.get(keyText(deployment))?.get(requestKey)
+    return answer && now < answer.receivedAt + AnswerLifetime ? answer : undefined
   }
 
   addAnswer(deployment: ObjectKey, requestKey: string, answer: Answer): void {
     const key = keyText(deployment)
-    const known = this.#byDeployment.get(key) ?? new Map<string, Answer>()
-    known.set(requestKey, answer)
-    this.#byDeployment.set(key, known)
+    const answers = this.#byDeployment.get(key) ?? new Map<string, Answer>()
+    answers.set(requestKey, answer)
+    this.#byDeployment.set(key, answers)
   }
 
   /** Called when the rollout is over or the deployment is gone. */
@@ -133,8 +133,8 @@ async function isMovable(set: MachineSet, target: MachineSet, scope: MachineDepl
   const specs = [set, target].map(({ spec }) => spec.template.spec)
   // Independent of member order, which the server may change.
   const requestKey = stableText([name, handler, retries, specs, relevantParts(templates)])
-  const known = inPlace.findAnswer(key, requestKey, clock.elapsed())
-  if (known) return known.uncovered.length === 0
+  const earlierAnswer = inPlace.findAnswer(key, requestKey, clock.elapsed())
+  if (earlierAnswer) return earlierAnswer.uncovered.length === 0
 
   const { changes } = inPlace
   const uncovered = templates.kind === 'obstacle' ? [templates.text] : await callExtension(handler, set, target, templates, io)

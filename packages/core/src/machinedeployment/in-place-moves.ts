@@ -32,8 +32,8 @@ export function arrivals(current: MachineSet | undefined, machines: readonly Mac
     .filter((machine) => isPendingAcknowledge(machine) && isControlledBy(machine, current, MachineSet))
     .map(({ metadata }) => metadata.name)
     .sort()
-  const known = namesIn(current, AcknowledgedMoveAnnotation)
-  return { all, unseen: all.filter((name) => !known.has(name)) }
+  const acknowledged = namesIn(current, AcknowledgedMoveAnnotation)
+  return { all, unseen: all.filter((name) => !acknowledged.has(name)) }
 }
 
 /** Returns the rollout with the current set grown by the arrived Machines. */
@@ -81,11 +81,14 @@ export function acknowledgeArrivals(rolloutAsRead: Rollout, rolloutWithArrivals:
   const arrived = rolloutAsRead.inPlace?.arrived ?? []
   if (arrived.length === 0) return plan.scales
   const { name, desired } = rolloutAsRead.current
-  const to = plan.target(rolloutWithArrivals.current)
-  const others = plan.scales.filter(({ set }) => set !== name)
-  if (to === desired) return others
+  const target = plan.target(rolloutWithArrivals.current)
+  const otherScales = plan.scales.filter(({ set }) => set !== name)
+  if (target === desired) return otherScales
   const reason = `acknowledge Machines ${arrived.join(',')} moved from an old MachineSet`
-  return [{ set: name, from: desired, to, reasons: [reason, ...plan.reasons(rolloutWithArrivals.current)] }, ...others]
+  return [
+    { set: name, from: desired, to: target, reasons: [reason, ...plan.reasons(rolloutWithArrivals.current)] },
+    ...otherScales,
+  ]
 }
 
 /** Annotations about moves, written to a set together with its replicas. */

@@ -58,10 +58,10 @@ interface Budget {
   readonly minAvailable: number
 }
 
-/** Removes up to `most` replicas from an old set, without breaching the minimum of available Machines. */
-function reduce(set: SetCounts, most: number, budget: Budget, plan: ScalePlan): void {
+/** Removes up to `maxReduction` replicas from an old set, without breaching the minimum of available Machines. */
+function reduce(set: SetCounts, maxReduction: number, budget: Budget, plan: ScalePlan): void {
   const target = plan.target(set)
-  let reduction = Math.min(most, budget.replicas)
+  let reduction = Math.min(maxReduction, budget.replicas)
   if (reduction <= 0) return
 
   let removed = 0
@@ -93,8 +93,13 @@ function reduce(set: SetCounts, most: number, budget: Budget, plan: ScalePlan): 
 function breakDeadlock({ current, old }: Rollout, plan: ScalePlan): void {
   const isScaling = [current, ...old].some((set) => set.desired !== set.existing)
   if (isScaling || current.available !== current.existing) return
-  const stuck = old.find((set) => set.existing > 0 && set.available < set.existing)
-  if (stuck) plan.scale(stuck, stuck.desired - 1, 'unblocking rollout stuck due to unavailable Machine on an old MachineSet')
+  const unavailableSet = old.find((set) => set.existing > 0 && set.available < set.existing)
+  if (unavailableSet)
+    plan.scale(
+      unavailableSet,
+      unavailableSet.desired - 1,
+      'unblocking rollout stuck due to unavailable Machine on an old MachineSet',
+    )
 }
 
 const desired = (set: SetCounts): number => set.desired

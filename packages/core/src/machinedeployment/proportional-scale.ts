@@ -54,14 +54,14 @@ function spreadChange({ replicas, maxSurge, existing }: PausedRollout, active: r
   for (const set of ordered) {
     const share = replicas === 0 ? -set.desired : proportion(set, replicas + maxSurge, set.recordedMax ?? existing)
     const step = change > 0 ? Math.min(share, change - spent) : Math.max(share, change - spent)
-    const taken = spent === change ? 0 : step
-    targets.set(set, set.desired + taken)
-    spent += taken
+    const scaledBy = spent === change ? 0 : step
+    targets.set(set, set.desired + scaledBy)
+    spent += scaledBy
   }
   const [largest] = ordered
   if (largest) targets.set(largest, Math.max(targets.get(largest)! + change - spent, 0))
-  for (const [set, to] of targets) {
-    if (to !== set.desired) plan.scale(set, to, `its share of ${allowed} replicas while the rollout is paused`)
+  for (const [set, target] of targets) {
+    if (target !== set.desired) plan.scale(set, target, `its share of ${allowed} replicas while the rollout is paused`)
   }
 }
 

@@ -105,8 +105,8 @@ async function obstacleToCreate(
   const labelSelector = `${MachineDeploymentNameLabel}=${name}`
   const { items } = await client.list(MachineSet, { namespace: namespace!, labelSelector, signal })
   const isNew = (set: MachineSet) => !machineSets.some(({ metadata }) => metadata.uid === set.metadata.uid)
-  const unseen = items.filter((set) => isControlledBy(set, machineDeployment, MachineDeployment) && isNew(set))
-  return unseen.length === 0 ? undefined : requeue(seconds(1), 'the cache to contain all MachineSets')
+  const uncachedSets = items.filter((set) => isControlledBy(set, machineDeployment, MachineDeployment) && isNew(set))
+  return uncachedSets.length === 0 ? undefined : requeue(seconds(1), 'the cache to contain all MachineSets')
 }
 
 /**

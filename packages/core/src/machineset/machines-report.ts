@@ -145,9 +145,9 @@ export function missingTemplates(kinds: readonly string[]): string {
 
 /** Names Machines with long deletions and likely causes; empty when there are none. */
 export function longDeletion(machines: readonly Machine[], now: number): string {
-  const late = machines.filter(({ metadata }) => now - deletedAt(metadata) > LongDeletion)
-  if (late.length === 0) return ''
-  return `${nameList(late)} in deletion since more than 15m${drainDelayText(late, now)}`
+  const longDeleting = machines.filter(({ metadata }) => now - deletedAt(metadata) > LongDeletion)
+  if (longDeleting.length === 0) return ''
+  return `${nameList(longDeleting)} in deletion since more than 15m${drainDelayText(longDeleting, now)}`
 }
 
 /** Returns when the report on these Machines changes with time alone, after `now`; `undefined` when it never does. */

@@ -15,31 +15,34 @@ import type { MachineSetIO, MachineSetScope } from './scope.ts'
  * belongs to one set at any moment. Attempts every move, then throws one error with all failures.
  * @throws Error when the other set does not exist, or does not expect Machines from this set
  */
-export async function moveMachines(scope: MachineSetScope, to: string, count: number, io: MachineSetIO): Promise<void> {
+export async function moveMachines(scope: MachineSetScope, targetName: string, count: number, io: MachineSetIO): Promise<void> {
   const { machineSet, machines = [] } = scope
-  const target = io.cache.peek(MachineSet, { ...keyOf(machineSet), name: to })
-  if (!target) throw new Error(`failed to get MachineSet ${to}, which is the target for the move operation: it does not exist`)
+  const target = io.cache.peek(MachineSet, { ...keyOf(machineSet), name: targetName })
+  if (!target)
+    throw new Error(`failed to get MachineSet ${targetName}, which is the target for the move operation: it does not exist`)
   const sources = sourcesOf(target)
   const { name } = machineSet.metadata
   if (!sources.has(name)) {
     const expected = [...sources].join(',')
-    throw new Error(`MachineSet ${name} is set to move replicas to ${to}, but ${to} only accepts Machines from ${expected}`)
+    throw new Error(
+      `MachineSet ${name} is set to move replicas to ${targetName}, but ${targetName} only accepts Machines from ${expected}`,
+    )
   }
   const hash = target.metadata.labels?.[MachineDeploymentUniqueLabel]
-  if (hash === undefined) throw new Error(`MachineSet ${to} does not have the ${MachineDeploymentUniqueLabel} label`)
+  if (hash === undefined) throw new Error(`MachineSet ${targetName} does not have the ${MachineDeploymentUniqueLabel} label`)
 
   const { move, remove } = selectMoves(machines, count, machineSet.spec.deletion?.order, io.clock.now())
   const moved = new Map<Machine, Machine>()
   const errors: unknown[] = []
   for (const machine of move) {
     const machineName = machine.metadata.name
-    io.log.info('Triggering in-place update for Machine by moving it', { Machine: machineName, to })
+    io.log.info('Triggering in-place update for Machine by moving it', { Machine: machineName, to: targetName })
     try {
       moved.set(machine, await moveMachine(machine, machineSet, target, hash, io))
     } catch (err) {
       if (isReason(err, 'NotFound')) continue
-      const what = `failed to trigger in-place update for Machine ${machineName} by moving to MachineSet ${to}`
-      errors.push(new Error(`${what}: ${messageOf(err)}`, { cause: err }))
+      const problem = `failed to trigger in-place update for Machine ${machineName} by moving to MachineSet ${targetName}`
+      errors.push(new Error(`${problem}: ${messageOf(err)}`, { cause: err }))
     }
   }
   // Moved Machines count in this set until the cache shows them in the other one. Otherwise the MachineDeployment would see too few

@@ -40,9 +40,9 @@ const machineSetsOfControlPlane: MapFunction = ({ metadata }, cache) => {
 
 /** Returns a predicate for checks to run: users skip checks with an annotation on the set, or on the bootstrap template. */
 function isNotSkipped({ machineSet, bootstrapTemplate }: MachineSetScope): (check: PreflightCheck) => boolean {
-  const own = machineSet.metadata.annotations?.[MachineSetSkipPreflightChecksAnnotation]
+  const skippedOnSet = machineSet.metadata.annotations?.[MachineSetSkipPreflightChecksAnnotation]
   const skipped =
-    own || (externalOf(bootstrapTemplate)?.object.metadata.annotations?.[MachineSetSkipPreflightChecksAnnotation] ?? '')
+    skippedOnSet || (externalOf(bootstrapTemplate)?.object.metadata.annotations?.[MachineSetSkipPreflightChecksAnnotation] ?? '')
   const names = skipped.split(',').map((name) => name.trim())
   return (check) => !names.includes('All') && !names.includes(check)
 }

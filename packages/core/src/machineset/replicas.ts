@@ -104,12 +104,16 @@ async function scaleDown(scope: MachineSetScope, replicas: number, io: MachineSe
   const { machineSet, machines = [] } = scope
   const count = surplus(machineSet, machines, replicas)
   if (count === 0) return wait('Machines that have moved here to be acknowledged by the MachineDeployment')
-  const to = machineSet.metadata.annotations?.[MachineSetMoveMachinesToMachineSetAnnotation]
-  io.log.info('Scaling down MachineSet', { from: machines.length, to: machines.length - count, ...(to ? { moveTo: to } : {}) })
-  if (to) await moveMachines(scope, to, count, io)
+  const targetName = machineSet.metadata.annotations?.[MachineSetMoveMachinesToMachineSetAnnotation]
+  io.log.info('Scaling down MachineSet', {
+    from: machines.length,
+    to: machines.length - count,
+    ...(targetName ? { moveTo: targetName } : {}),
+  })
+  if (targetName) await moveMachines(scope, targetName, count, io)
   else {
-    const chosen = machinesToDelete(machines, count, machineSet.spec.deletion?.order, io.clock.now())
-    await deleteChildren(Machine, chosen, machineSet, io)
+    const surplusMachines = machinesToDelete(machines, count, machineSet.spec.deletion?.order, io.clock.now())
+    await deleteChildren(Machine, surplusMachines, machineSet, io)
   }
   return proceed()
 }

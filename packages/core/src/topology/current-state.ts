@@ -135,10 +135,12 @@ async function ownedByTopology<T extends KubeObject>(
   for (const object of items) {
     const topologyName = object.metadata.labels?.[label]
     if (!topologyName) throw new Error(`failed to find label ${label} in ${kind.kind} ${keyText(keyOf(object))}`)
-    const other = objects.get(topologyName)
-    if (other) {
-      const where = `label ${label}: ${topologyName}`
-      throw new Error(`duplicate ${kind.kind} ${keyText(keyOf(object))} found for ${where} (beside ${other.metadata.name})`)
+    const duplicate = objects.get(topologyName)
+    if (duplicate) {
+      const labelText = `label ${label}: ${topologyName}`
+      throw new Error(
+        `duplicate ${kind.kind} ${keyText(keyOf(object))} found for ${labelText} (beside ${duplicate.metadata.name})`,
+      )
     }
     objects.set(topologyName, object)
   }

@@ -111,8 +111,8 @@ export const clonedFrom = ({ object, kind }: External): Record<string, string> =
  * Objects are owned from their creation, so that they are deleted with the Cluster even if it never referred to them.
  */
 export const existingOwnerOr = (cluster: Cluster, existing: KubeObject | undefined, fresh: OwnerReference): OwnerReference => {
-  const own = existing?.metadata.ownerReferences?.find((reference) => sameOwner(reference, fresh))
-  return own?.uid === cluster.metadata.uid ? { ...own } : fresh
+  const existingOwner = existing?.metadata.ownerReferences?.find((reference) => sameOwner(reference, fresh))
+  return existingOwner?.uid === cluster.metadata.uid ? { ...existingOwner } : fresh
 }
 
 /** Returns a name from a naming template, which for workers can use the topology's name. */

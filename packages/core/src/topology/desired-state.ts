@@ -236,9 +236,9 @@ export function writeMachineInfrastructureRef(
   }
   // The version in an old reference has no meaning, and changing it would be a needless write.
   const currentRef = current && readField(current, ControlPlaneContract.machineInfrastructureRef, contract)
-  const same =
+  const keepsKind =
     currentRef && 'apiVersion' in currentRef && currentRef.kind === kind && contractRefOf(currentRef).apiGroup === group
-  const apiVersion = same ? currentRef.apiVersion : apiVersionOf(template.kind)
+  const apiVersion = keepsKind ? currentRef.apiVersion : apiVersionOf(template.kind)
   writeField(object, ControlPlaneContract.machineInfrastructureRef, contract, { apiVersion, kind, name, namespace })
 }
 

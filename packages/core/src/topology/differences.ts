@@ -94,8 +94,8 @@ export class AppliedObjects {
 
   /** Whether `desired` is what was applied last, and `current` still has all of it. */
   isCurrent(desired: Input<UnknownObject>, current: KubeObject): boolean {
-    const known = this.#applied.get(current.metadata.uid)
-    return known !== undefined && known.desired === hashOf(desired) && known.fields === this.#fields(desired, current)
+    const applied = this.#applied.get(current.metadata.uid)
+    return applied !== undefined && applied.desired === hashOf(desired) && applied.fields === this.#fields(desired, current)
   }
 
   forget(uid: string): void {

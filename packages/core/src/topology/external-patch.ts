@@ -81,8 +81,8 @@ const optionsOf = ({ settings }: ExternalPatchDefinition, { context: { signal } 
 })
 
 function itemOf(item: PatchItem, variables: PatchVariables) {
-  const own = wireVariablesOf(variables.ownFor(item))
-  return { holderReference: item.holder, object: item.document, ...(own.length > 0 ? { variables: own } : {}) }
+  const ownVariables = wireVariablesOf(variables.ownFor(item))
+  return { holderReference: item.holder, object: item.document, ...(ownVariables.length > 0 ? { variables: ownVariables } : {}) }
 }
 
 /**

@@ -197,18 +197,18 @@ export class LifecycleHooks {
     const question = digest([input, handlers, relevantParts(cluster)])
     const calledAt = this.#clock.elapsed()
     const now = this.#clock.now()
-    const known = state.answers.get(name) ?? this.#restored(state, name, cluster, question)
-    const wait = known ? expiryFor(known, question) - calledAt : 0
-    if (known && wait > 0) {
-      const { message, until } = known
+    const earlierAnswer = state.answers.get(name) ?? this.#restored(state, name, cluster, question)
+    const wait = earlierAnswer ? expiryFor(earlierAnswer, question) - calledAt : 0
+    if (earlierAnswer && wait > 0) {
+      const { message, until } = earlierAnswer
       const retryAfter = Math.max(seconds(1), Math.round(wait / 1000) * 1000)
-      const answer = { message, handlers: known.handlers, until, question: known.question }
+      const answer = { message, handlers: earlierAnswer.handlers, until, question: earlierAnswer.question }
       return { kind: 'blocked', hook: name, ...answer, retryAfter, called: false }
     }
 
-    const isEarly = known !== undefined && known.expires > calledAt
+    const isEarly = earlierAnswer !== undefined && earlierAnswer.expires > calledAt
     const remember = (retryAfter: number, answer: Pick<Answer, 'message' | 'handlers'>) => {
-      const changes = isEarly ? known.changes + 1 : 0
+      const changes = isEarly ? earlierAnswer.changes + 1 : 0
       const validity = { expires: calledAt + retryAfter, until: now + retryAfter }
       state.answers.set(name, { question, calledAt, ...validity, changes, ...answer })
     }
@@ -262,9 +262,9 @@ export class LifecycleHooks {
     const lowest = lowestVersion(workers, controlPlane)
     const question = digest([handler, controlPlane, lowest, desired, cluster.metadata.labels ?? {}, cluster.spec])
     const calledAt = this.#clock.elapsed()
-    const known = state.plan
-    if (known && known.question === question && known.expires > calledAt)
-      return { kind: 'go', hook: name, called: false, plan: known.plan }
+    const earlierPlan = state.plan
+    if (earlierPlan && earlierPlan.question === question && earlierPlan.expires > calledAt)
+      return { kind: 'go', hook: name, called: false, plan: earlierPlan.plan }
     try {
       const { controlPlaneUpgrades = [], workersUpgrades = [] } = await outside(() =>
         this.#runtime.call(
@@ -318,8 +318,8 @@ export class LifecycleHooks {
   #stateOf(cluster: Cluster): ClusterState {
     const { uid } = cluster.metadata
     const key = keyOf(cluster)
-    const known = this.#clusters.get(keyText(key))
-    if (known?.uid === uid) return known
+    const existing = this.#clusters.get(keyText(key))
+    if (existing?.uid === uid) return existing
     const fresh = { key, uid, answers: new Map(), lookedUp: new Set<string>(), handlersUnknown: false, ignoresRecords: false }
     this.#clusters.set(keyText(key), fresh)
     return fresh
@@ -330,8 +330,8 @@ export class LifecycleHooks {
  * Returns when the hook may be called again. A changed request is sent at once. When each call leads to another change, as with an
  * extension that writes the Cluster, the delays grow.
  */
-function expiryFor({ calledAt, expires, changes, ...known }: Answer, question: string): number {
-  if (known.question === question) return expires
+function expiryFor({ calledAt, expires, changes, ...answer }: Answer, question: string): number {
+  if (answer.question === question) return expires
   return Math.min(expires, changes === 0 ? calledAt : calledAt + seconds(2 ** (changes - 1)))
 }
 

@@ -23,8 +23,8 @@ export class TopologyMemory {
   stateOf(cluster: Cluster): ClusterMemory {
     const { uid } = cluster.metadata
     const name = keyText(keyOf(cluster))
-    const known = this.#clusters.get(name)
-    if (known?.uid === uid) return known
+    const existing = this.#clusters.get(name)
+    if (existing?.uid === uid) return existing
     const fresh = { uid, applied: new AppliedObjects(), initializedCalled: false, ignored: '' }
     this.#clusters.set(name, fresh)
     return fresh

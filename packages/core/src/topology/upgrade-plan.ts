@@ -117,8 +117,8 @@ function checkWorkerSteps(
   const order = [controlPlane, ...controlPlaneSteps]
   const foreign = steps.filter((step) => !order.includes(step))
   if (controlPlaneSteps.length > 0 && foreign.length > 0) {
-    const known = 'any versions in the control plane upgrade plan nor the control plane version'
-    throw new Error(`${plan}: versions ${foreign.join(',')} doesn't match ${known}`)
+    const expectedVersions = 'any versions in the control plane upgrade plan nor the control plane version'
+    throw new Error(`${plan}: versions ${foreign.join(',')} doesn't match ${expectedVersions}`)
   }
   let current = parseVersion(lowest)
   for (const [index, step] of steps.entries()) {

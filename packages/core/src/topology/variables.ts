@@ -133,8 +133,8 @@ function valueErrors(
   const schema = schemaOf(definition)
   const errors = schema.validateSchema({ value })
   if (errors.length > 0) return errors.map((error) => withPathOfVariable(error, valuePath, value))
-  const broken = schema.validateRules({ value }, old && { value: old.value }, { ratcheting: false })
-  if (broken.length > 0) return broken.map((error) => ruleErrorOfVariable(error, valuePath, value))
+  const ruleErrors = schema.validateRules({ value }, old && { value: old.value }, { ratcheting: false })
+  if (ruleErrors.length > 0) return ruleErrors.map((error) => ruleErrorOfVariable(error, valuePath, value))
   const unknown = schema.prune({ value: draft(value) }).map((field) => field.replace(/^value\.?/, ''))
   if (unknown.length === 0) return []
   const fields = `${JSON.stringify(unknown.join(','))} field(s) are not specified in the variable schema of variable ${JSON.stringify(name)}`
@@ -160,9 +160,9 @@ function withPathOfVariable({ type, field, text }: FieldError, valuePath: string
 /** Shows the whole value as well, unless the rule's reason omits values. */
 function ruleErrorOfVariable({ type, field, text, detail }: RuleError, valuePath: string, value: unknown): FieldError {
   const where = `${valuePath}.${field}`
-  const whole = stableText(value)
-  if (type === 'FieldValueDuplicate') return duplicate(where, whole)
-  return type === 'FieldValueInvalid' ? invalid(where, whole, detail) : { type, field: where, text }
+  const valueText = stableText(value)
+  if (type === 'FieldValueDuplicate') return duplicate(where, valueText)
+  return type === 'FieldValueInvalid' ? invalid(where, valueText, detail) : { type, field: where, text }
 }
 
 /** Compiled schemas. Definitions are frozen, and shared by all Clusters of a class. */
@@ -170,11 +170,11 @@ const compiled = new WeakMap<object, Structural>()
 
 function schemaOf({ definitions: [first] }: ClusterClassStatusVariable): Structural {
   const schema = first?.schema.openAPIV3Schema ?? {}
-  let known = compiled.get(schema)
-  if (!known) {
+  let structuralSchema = compiled.get(schema)
+  if (!structuralSchema) {
     // Wrapped in an object, because defaulting and pruning apply to members of objects.
-    known = structural({ type: 'object', properties: { value: schema as JSONSchema } })
-    compiled.set(schema, known)
+    structuralSchema = structural({ type: 'object', properties: { value: schema as JSONSchema } })
+    compiled.set(schema, structuralSchema)
   }
-  return known
+  return structuralSchema
 }

@@ -57,13 +57,13 @@ function findUnsupportedKeyword(schema: JSONSchema, path: string): string | unde
     if (!Number.isInteger(schema[limit] ?? 0)) return `${prefix}${limit} must be an integer, but is ${schema[limit]}`
   }
   if (typeof schema.additionalProperties === 'boolean') return `${prefix}additionalProperties must be a schema`
-  const below = [
+  const subschemas = [
     ...Object.entries(schema.properties ?? {}).map(([name, property]) => [name, property] as const),
     ...(schema.additionalProperties ? [['*', schema.additionalProperties] as const] : []),
     ...(schema.items ? [['[]', schema.items] as const] : []),
   ]
-  for (const [name, part] of below) {
-    const problem = findUnsupportedKeyword(part, path === '' ? name : `${path}.${name}`)
+  for (const [name, subschema] of subschemas) {
+    const problem = findUnsupportedKeyword(subschema, path === '' ? name : `${path}.${name}`)
     if (problem !== undefined) return problem
   }
   return undefined
@@ -148,9 +148,9 @@ export class Variables {
     return values as ObjectOfShape<P>
   }
 
-  #of<T extends Json>(path: string, fallback: T | undefined, type: string, is: (value: unknown) => boolean): T {
+  #of<T extends Json>(path: string, fallback: T | undefined, type: string, hasType: (value: unknown) => boolean): T {
     const value = this.value(path, fallback)
-    if (!is(value)) throw new VariableError('wrong-type', path, `expected ${type}, but it is ${describe(value)}`)
+    if (!hasType(value)) throw new VariableError('wrong-type', path, `expected ${type}, but it is ${describe(value)}`)
     return value as T
   }
 

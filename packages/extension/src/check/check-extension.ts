@@ -82,11 +82,11 @@ const isReported = (findings: readonly Finding[], one: Finding): boolean =>
 const fromCallToCall: ReadonlySet<FindingKind> = new Set(['differs', 'message', 'retry'])
 
 /** Returns, by hook and handler, the first difference of the environment that changes the response. */
-async function causesOf(module: URL, options: CheckOptions, here: readonly Observation[]): Promise<Map<string, string>> {
+async function causesOf(module: URL, options: CheckOptions, baseline: readonly Observation[]): Promise<Map<string, string>> {
   const causes = new Map<string, string>()
   const answers = singleChanges.map(async ([why, changed]) => [why, await probeElsewhere(module, options, changed)] as const)
   for (const [why, { observations }] of await Promise.all(answers)) {
-    for (const one of processFindings(here, observations, () => why)) {
+    for (const one of processFindings(baseline, observations, () => why)) {
       if (!causes.has(nameOf(one))) causes.set(nameOf(one), why)
     }
   }
@@ -104,8 +104,8 @@ const reportOf = ({ observations, unasked }: Probed, findings: readonly Finding[
 /** Formats the report: one sentence per finding, and the number of requests. */
 export function checkText({ findings, handlers, requests, processes, unasked }: CheckReport): string {
   const count = (n: number, noun: string) => `${n} ${noun}${n === 1 ? '' : 's'}`
-  const where = `in ${processes === 1 ? 'one process' : `${processes} processes`}`
-  const calls = `${count(handlers, 'handler')} called with ${requests === 1 ? 'one request' : `${requests} requests`} ${where}`
+  const processText = `in ${processes === 1 ? 'one process' : `${processes} processes`}`
+  const calls = `${count(handlers, 'handler')} called with ${requests === 1 ? 'one request' : `${requests} requests`} ${processText}`
   const result =
     findings.length === 0 ? 'deterministic and idempotent, as far as these calls show' : count(findings.length, 'finding')
   const missing = unasked.map(

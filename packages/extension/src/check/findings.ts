@@ -71,14 +71,14 @@ function findingsIn(observation: Observation): Finding[] {
   const { first, mutated } = observation
   const findings: Finding[] = []
   if ('problem' in first) {
-    const [kind, what] =
+    const [kind, failureText] =
       first.problem === 'Threw' ? (['threw', 'it throws'] as const) : (['refused', 'core rejects its response'] as const)
-    findings.push(finding(observation, kind, `${what}: ${first.message}`))
+    findings.push(finding(observation, kind, `${failureText}: ${first.message}`))
   }
   appendAll(findings, findingsOfRepeat(observation), findingsOfOrder(observation), findingsOfPatched(observation))
   if (mutated.length > 0) {
-    const where = mutated.slice(0, 3).join(', ')
-    const text = `it modifies its request, at ${where}: afterwards it no longer contains the values from core`
+    const fields = mutated.slice(0, 3).join(', ')
+    const text = `it modifies its request, at ${fields}: afterwards it no longer contains the values from core`
     findings.push(finding(observation, 'mutates', text))
   }
   return findings
@@ -86,9 +86,9 @@ function findingsIn(observation: Observation): Finding[] {
 
 function findingsOfRepeat(observation: Observation): Finding[] {
   const { first, second } = observation
-  const [was, is] = [retryTimeOf(first), retryTimeOf(second)]
+  const [firstRetry, secondRetry] = [retryTimeOf(first), retryTimeOf(second)]
   const findings: Finding[] = []
-  if (was === 0 && is > 0) {
+  if (firstRetry === 0 && secondRetry > 0) {
     findings.push(
       finding(
         observation,
@@ -97,12 +97,12 @@ function findingsOfRepeat(observation: Observation): Finding[] {
         'retryAfterSeconds',
       ),
     )
-  } else if (was > 0 && is > 0 && was !== is) {
-    const text = `retryAfterSeconds is ${was}, and ${is} for the same request: use a constant, so that core does not write again at each call`
+  } else if (firstRetry > 0 && secondRetry > 0 && firstRetry !== secondRetry) {
+    const text = `retryAfterSeconds is ${firstRetry}, and ${secondRetry} for the same request: use a constant, so that core does not write again at each call`
     findings.push(finding(observation, 'retry', text, 'retryAfterSeconds'))
   }
   // A change from blocking to proceeding is expected, and with it a change of the message.
-  const isAnotherMessage = was > 0 !== is > 0
+  const isAnotherMessage = firstRetry > 0 !== secondRetry > 0
   for (const difference of responseDifferences(observation, first, second)) {
     const { path } = difference
     if (path === 'retryAfterSeconds' || (isAnotherMessage && path === 'message')) continue

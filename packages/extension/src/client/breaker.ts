@@ -71,8 +71,8 @@ export class Breaker {
     try {
       // Other calls may have opened the breaker while this one waited.
       if (!evenWhenOpen) this.#assertCallable()
-      const tries = this.state === 'half-open'
-      if (tries) this.#isTrying = true
+      const isTrial = this.state === 'half-open'
+      if (isTrial) this.#isTrying = true
       try {
         const result = await call()
         this.#failures = 0
@@ -82,7 +82,7 @@ export class Breaker {
         else if (!signal?.aborted) this.#failures = 0
         throw err
       } finally {
-        if (tries) this.#isTrying = false
+        if (isTrial) this.#isTrying = false
       }
     } finally {
       this.#inFlight--

@@ -60,11 +60,11 @@ export async function callHandler(
     })
     onStatus?.(answer.status)
     if (answer.status !== 200) throw await badStatus(answer)
-    const answered = await readBytes(answer.body, maxBodyBytes).catch((err) => {
+    const responseBody = await readBytes(answer.body, maxBodyBytes).catch((err) => {
       if (err instanceof TooLong) throw badAnswer('http: response body too large', 'TooLong')
       throw either.aborted ? failed(err) : brokenOff(err)
     })
-    return decodeResponse(hook, answered)
+    return decodeResponse(hook, responseBody)
   } finally {
     timer.cancel()
   }

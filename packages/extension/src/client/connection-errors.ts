@@ -23,10 +23,10 @@ type NodeError = NodeJS.ErrnoException & { cert?: { subjectaltname?: string } }
 /** Returns the error with Go's text. @param url the URL of the call */
 export function goError(err: NodeError, url: URL): Error {
   const port = url.port === '' ? (url.protocol === 'http:' ? '80' : '443') : url.port
-  const known = knownErrors[err.code ?? ''] ?? (err.code?.startsWith('HPE_') ? malformed(err) : undefined)
-  if (!known) return err
+  const translate = knownErrors[err.code ?? ''] ?? (err.code?.startsWith('HPE_') ? malformed(err) : undefined)
+  if (!translate) return err
   const names = err.cert?.subjectaltname ?? ''
-  const [problem, text] = known({ host: url.hostname, port, names, message: err.message, syscall: err.syscall })
+  const [problem, text] = translate({ host: url.hostname, port, names, message: err.message, syscall: err.syscall })
   return new NoAnswer(problem, text, { cause: err })
 }
 

@@ -20,9 +20,9 @@ export function checkDiscovery(extensionConfig: string, discovered: readonly Dis
   ])
   if (problems.length > 0) {
     // As in Go, equal errors are listed once.
-    const each = [...new Set(problems)]
-    const text = each.length === 1 ? each[0] : `[${each.join(', ')}]`
-    const problem = each.every((one) => one.endsWith(unknownHook)) ? 'UnknownHook' : 'InvalidDiscovery'
+    const distinctProblems = [...new Set(problems)]
+    const text = distinctProblems.length === 1 ? distinctProblems[0] : `[${distinctProblems.join(', ')}]`
+    const problem = distinctProblems.every((one) => one.endsWith(unknownHook)) ? 'UnknownHook' : 'InvalidDiscovery'
     throw new HookFailed('bad-discovery', `failed to validate discovery response: ${text}`, { problem })
   }
   return discovered.map(({ name, requestHook, timeoutSeconds = defaultTimeout, failurePolicy = 'Fail' }) => ({

@@ -84,12 +84,12 @@ export class HostConnections {
       this.#closeIfUnused()
     }
     try {
-      let chosen = this.#openConnection()
-      while (chosen === undefined) {
+      let connection = this.#openConnection()
+      while (connection === undefined) {
         await this.#waitForConnection(call.signal)
-        chosen = this.#openConnection()
+        connection = this.#openConnection()
       }
-      return await (chosen === 'http/1.1' ? exchangeHttp1(this.#agent, call, endCall) : chosen.exchange(call, endCall))
+      return await (connection === 'http/1.1' ? exchangeHttp1(this.#agent, call, endCall) : connection.exchange(call, endCall))
     } catch (err) {
       endCall()
       throw err
@@ -122,8 +122,8 @@ export class HostConnections {
 
   /** Waits for a connection; concurrent callers share the attempt. @throws the error of the attempt */
   #waitForConnection(signal: AbortSignal): Promise<void> {
-    const known = this.#attempt
-    if (known && this.#clock.elapsed() - known.since < maxSharedAge) return known.wait(signal)
+    const attempt = this.#attempt
+    if (attempt && this.#clock.elapsed() - attempt.since < maxSharedAge) return attempt.wait(signal)
     return this.#startAttempt().wait(signal)
   }
 
@@ -133,8 +133,8 @@ export class HostConnections {
     if (this.#attempt || now - this.#lastAttemptAhead < maxSharedAge) return
     this.#lastAttemptAhead = now
     const attempt = this.#startAttempt()
-    const late = this.#clock.schedule(maxSharedAge, () => attempt.cancel())
-    const stopTimer = () => late.cancel()
+    const timer = this.#clock.schedule(maxSharedAge, () => attempt.cancel())
+    const stopTimer = () => timer.cancel()
     attempt.done.then(() => {
       this.#lastAttemptAhead = -Infinity
       stopTimer()

@@ -38,8 +38,8 @@ export function httpsHookTransport(options: HttpsHookTransportOptions = {}): Htt
 
   const hostOf = (target: Target): HostConnections => {
     const key = hostKey(target)
-    const known = hosts.get(key)
-    if (known) return known
+    const existing = hosts.get(key)
+    if (existing) return existing
     const host = new HostConnections(target, { client, lookup, proxy: proxyFor(target.url, env), protocols, clock })
     hosts.set(key, host)
     return host
@@ -55,14 +55,14 @@ export function httpsHookTransport(options: HttpsHookTransportOptions = {}): Htt
   return {
     async post(target, body, signal, headers = {}, onAttempt) {
       const call = { url: target.url, payload: Buffer.from(body), headers, signal }
-      for (let tries = 1; ; tries++) {
+      for (let attempts = 1; ; attempts++) {
         onAttempt?.()
         try {
           return await hostOf(target).exchange(call)
         } catch (err) {
           if (!(err instanceof NotHandled)) throw err
           if (signal.aborted) throw signal.reason
-          if (tries >= err.tries) throw err.reason
+          if (attempts >= err.tries) throw err.reason
         }
       }
     },

@@ -67,8 +67,8 @@ export class RegisteredCalls {
   }
 
   #breakerOf(name: string): Breaker {
-    const known = this.#breakers.get(name)
-    if (known) return known
+    const existing = this.#breakers.get(name)
+    if (existing) return existing
     const created = new Breaker(this.#options.clock, this.#options.limits)
     this.#breakers.set(name, created)
     return created
@@ -76,8 +76,8 @@ export class RegisteredCalls {
 
   #targetFor(registration: Registration, registered: Hook): Target {
     const { clientConfig, handler, extensionConfig } = registration
-    const known = this.#targets.get(registration)
-    if (known) return known
+    const existing = this.#targets.get(registration)
+    if (existing) return existing
     const target = { ...targetOf(clientConfig, registered, handler), extensionConfig }
     this.#targets.set(registration, target)
     return target

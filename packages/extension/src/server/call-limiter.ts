@@ -30,16 +30,16 @@ export class CallLimiter {
 
   /** Counts the bytes of one request until `done`. */
   read(): { take(bytes: number): boolean; done(): void } {
-    let own = 0
+    let requestBytes = 0
     return {
       take: (bytes) => {
-        own += bytes
+        requestBytes += bytes
         this.#bytes += bytes
         return this.#bytes <= this.#limits.bytes
       },
       done: () => {
-        this.#bytes -= own
-        own = 0
+        this.#bytes -= requestBytes
+        requestBytes = 0
       },
     }
   }

@@ -127,15 +127,15 @@ function flag(values: Values, name: string): boolean {
   return value === 'true'
 }
 
-function oneOf<T>(values: Values, name: string, known: { readonly [value: string]: T }, usual: string): T {
-  const value = text(values, name) ?? usual
-  if (!Object.hasOwn(known, value))
+function oneOf<T>(values: Values, name: string, choices: { readonly [value: string]: T }, fallback: string): T {
+  const value = text(values, name) ?? fallback
+  if (!Object.hasOwn(choices, value))
     throw new FlagError(
-      `--${name} ${value}: expected ${Object.keys(known)
+      `--${name} ${value}: expected ${Object.keys(choices)
         .join(', ')
         .replace(/, (\w+)$/, ' or $1')}`,
     )
-  return known[value]!
+  return choices[value]!
 }
 
 const TLSVersions = { VersionTLS12: 'TLSv1.2', VersionTLS13: 'TLSv1.3' } as const
@@ -147,16 +147,16 @@ function port(value: string, name: string): number {
 }
 
 /** Parses an address: `:9440` means all addresses of this machine, `0` disables the server. */
-function address(values: Values, name: string, usual: string): Address | undefined {
-  const value = text(values, name) ?? usual
+function address(values: Values, name: string, fallback: string): Address | undefined {
+  const value = text(values, name) ?? fallback
   if (value === '0') return undefined
   const [, host = '', number = ''] = /^(.*):(\d+)$/.exec(value) ?? []
   if (number === '') throw new FlagError(`--${name} ${value}: expected an address such as :9440 or 127.0.0.1:9440, or 0 for none`)
   return { host: host.replace(/^\[|\]$/g, ''), port: port(number, name) }
 }
 
-function duration(values: Values, name: string, usual: string): number {
-  const value = text(values, name) ?? usual
+function duration(values: Values, name: string, fallback: string): number {
+  const value = text(values, name) ?? fallback
   try {
     const milliseconds = parseDuration(value)
     if (milliseconds >= 0 && milliseconds <= minutes(60)) return milliseconds
@@ -168,19 +168,19 @@ function duration(values: Values, name: string, usual: string): number {
 
 /** Converts Go's names of cipher suites to OpenSSL's. */
 function cipherSuites(names: string): string {
-  const known = new Set(getCiphers().map((name) => name.toUpperCase()))
+  const opensslSuites = new Set(getCiphers().map((name) => name.toUpperCase()))
   return names
     .split(',')
     .map((entry) => {
       const name = entry.trim()
-      if (/^TLS_(AES|CHACHA20)/.test(name) && known.has(name)) return name
+      if (/^TLS_(AES|CHACHA20)/.test(name) && opensslSuites.has(name)) return name
       const openssl = name
         .replace(/^TLS_/, '')
         .replace('_WITH_', '-')
         .replace(/AES_(\d+)_(CBC_)?/, 'AES$1-')
         .replace(/CHACHA20_POLY1305(_SHA256)?/, 'CHACHA20-POLY1305')
         .replaceAll('_', '-')
-      if (!name.startsWith('TLS_ECDHE_') || !known.has(openssl)) {
+      if (!name.startsWith('TLS_ECDHE_') || !opensslSuites.has(openssl)) {
         throw new FlagError(
           `--tls-cipher-suites ${name}: there is no such suite; known are those of Go, such as TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256`,
         )

@@ -31,13 +31,13 @@ export function tapeTransport(tape: Tape): HookTransport {
       const { apiVersion: _a, kind: _k, ...request } = JSON.parse(body) as Record<string, unknown>
       const clean = redact(request)
       const [path] = [...byHandler.keys()].filter((one) => url.pathname.endsWith(one))
-      const known = (path === undefined ? [] : byHandler.get(path)!).filter(
+      const handlerCalls = (path === undefined ? [] : byHandler.get(path)!).filter(
         ({ call }) => extensionConfig === undefined || call.extensionConfig === extensionConfig,
       )
       const normalized = normalizedText(clean)
-      const equalCalls = known.filter((one) => one.normalized === normalized)
+      const equalCalls = handlerCalls.filter((one) => one.normalized === normalized)
       const next = equalCalls.find(({ isPlayed }) => !isPlayed) ?? equalCalls.at(-1)
-      if (!next) throw notOnTape(url, extensionConfig, clean, known)
+      if (!next) throw notOnTape(url, extensionConfig, clean, handlerCalls)
       next.isPlayed = true
       const { response, failure } = next.call
       if (failure) throw new HookFailed(failure.code, failure.message, { problem: failure.problem })
@@ -59,19 +59,24 @@ async function* chunks(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 }
 
 /** Error for a request that is not on the tape, with the most similar call and its differences. */
-function notOnTape(url: URL, extensionConfig: string | undefined, request: object, known: readonly ComparableCall[]): HookFailed {
+function notOnTape(
+  url: URL,
+  extensionConfig: string | undefined,
+  request: object,
+  handlerCalls: readonly ComparableCall[],
+): HookFailed {
   const ofConfig = extensionConfig === undefined ? '' : ` of ExtensionConfig ${extensionConfig}`
   const head = `the tape has no response for ${url.pathname}${ofConfig}`
-  if (known.length === 0) return new HookFailed('not-registered', `${head}: it has no call of this handler`)
-  const nearest = known
+  if (handlerCalls.length === 0) return new HookFailed('not-registered', `${head}: it has no call of this handler`)
+  const nearest = handlerCalls
     .map(({ call }) => ({ call, differing: differences(normalizeValue(call.request), normalizeValue(request)) }))
     .reduce((best, one) => (one.differing.length < best.differing.length ? one : best))
   const [first, ...otherDifferences] = nearest.differing
   const others = otherDifferences.length === 0 ? '' : ` (and ${otherDifferences.length} more)`
-  const where = `line ${nearest.call.line}: request.${differenceText(first!, ['there', 'here'])}${others}`
+  const nearestText = `line ${nearest.call.line}: request.${differenceText(first!, ['there', 'here'])}${others}`
   return new HookFailed(
     'not-registered',
-    `${head}: the request is not among its ${known.length} calls; the most similar one is ${where}`,
+    `${head}: the request is not among its ${handlerCalls.length} calls; the most similar one is ${nearestText}`,
   )
 }
 

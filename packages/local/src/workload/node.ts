@@ -43,13 +43,13 @@ export function newNode(kubelet: Kubelet, registration: Registration | undefined
 /** Returns the status that the kubelet reports; `undefined` when the Node has it already, so that an idle kubelet writes nothing. */
 export function nodeStatus(node: Node, kubelet: Kubelet, now: number): Node['status'] | undefined {
   const reported = newStatus(kubelet, now)
-  const known = node.status?.conditions ?? []
+  const currentConditions = node.status?.conditions ?? []
   const conditions = reported.conditions.map((condition) => {
-    const old = known.find(({ type }) => type === condition.type)
+    const old = currentConditions.find(({ type }) => type === condition.type)
     return old && old.status === condition.status && old.message === condition.message ? old : condition
   })
-  const others = known.filter(({ type }) => !conditions.some((condition) => condition.type === type))
-  const next = { ...node.status, ...reported, conditions: [...conditions, ...others] }
+  const otherConditions = currentConditions.filter(({ type }) => !conditions.some((condition) => condition.type === type))
+  const next = { ...node.status, ...reported, conditions: [...conditions, ...otherConditions] }
   return equal(next, node.status) ? undefined : next
 }
 

@@ -150,11 +150,11 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
     join(cluster, machine, boot) {
       const name = serverNameOf(cluster)
       return inTurn(name, async () => {
-        const known = servers.get(name)
-        const running = known ?? (await start(cluster, boot))
+        const existing = servers.get(name)
+        const running = existing ?? (await start(cluster, boot))
         running.machines.set(machine, boot.kubernetesVersion)
         updateVersion(running)
-        if (!known) {
+        if (!existing) {
           servers.set(name, running)
           log.info('Workload API server ready', { Cluster: keyText(cluster), serverName: name })
           startWaiters.get(name)?.resolve(running.transport)
@@ -196,9 +196,9 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
     whenStarted(serverName) {
       const running = servers.get(serverName)
       if (running) return Promise.resolve(running.transport)
-      const known = startWaiters.get(serverName) ?? Promise.withResolvers<Transport>()
-      startWaiters.set(serverName, known)
-      return known.promise
+      const waiter = startWaiters.get(serverName) ?? Promise.withResolvers<Transport>()
+      startWaiters.set(serverName, waiter)
+      return waiter.promise
     },
     endpointFor: (serverName) => servers.get(serverName)?.endpoint,
     onStarted(listener) {

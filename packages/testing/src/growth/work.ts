@@ -30,7 +30,7 @@ function validate(size: number, items: JSONSchema): unknown {
   return [validateSchema(object('a') as never, undefined), validateSchema(object('a') as never, object('b') as never)]
 }
 
-const wrong: JSONSchema = { type: 'object', properties: { value: { type: 'string', maxLength: 0 } } }
+const rejectingSchema: JSONSchema = { type: 'object', properties: { value: { type: 'string', maxLength: 0 } } }
 
 export const otherWork: readonly (readonly [name: string, work: (size: number) => unknown])[] = [
   ['a label selector of many requirements', (size) => parseLabelSelector(many(size, (index) => `n${index}=a`).join(','))],
@@ -102,9 +102,18 @@ export const otherWork: readonly (readonly [name: string, work: (size: number) =
         many(size, (index) => ({ op: 'add' as const, path: '/a/-', value: index }) as never),
       ),
   ],
-  ['validation of many wrong items under allOf', (size) => validate(size, { type: 'object', allOf: [wrong, wrong] as never })],
-  ['validation of many wrong items under anyOf', (size) => validate(size, { type: 'object', anyOf: [wrong, wrong] as never })],
-  ['validation of many wrong items under oneOf', (size) => validate(size, { type: 'object', oneOf: [wrong, wrong] as never })],
-  ['validation of many items under not', (size) => validate(size, { type: 'object', not: wrong as never })],
-  ['validation of many wrong items', (size) => validate(size, wrong)],
+  [
+    'validation of many wrong items under allOf',
+    (size) => validate(size, { type: 'object', allOf: [rejectingSchema, rejectingSchema] as never }),
+  ],
+  [
+    'validation of many wrong items under anyOf',
+    (size) => validate(size, { type: 'object', anyOf: [rejectingSchema, rejectingSchema] as never }),
+  ],
+  [
+    'validation of many wrong items under oneOf',
+    (size) => validate(size, { type: 'object', oneOf: [rejectingSchema, rejectingSchema] as never }),
+  ],
+  ['validation of many items under not', (size) => validate(size, { type: 'object', not: rejectingSchema as never })],
+  ['validation of many wrong items', (size) => validate(size, rejectingSchema)],
 ]

@@ -141,25 +141,25 @@ export class Order {
     return this.#gone.has(hook) || this.#passed.has(textOf({ hook, version }))
   }
 
-  #needs(what: string, questions: readonly (readonly [hook: string, version: string])[]): void {
+  #needs(event: string, questions: readonly (readonly [hook: string, version: string])[]): void {
     for (const [hook, version] of questions) {
-      if (!this.#mayPass({ hook, version })) this.violations.push(`${what} before ${textOf({ hook, version })} allowed it`)
+      if (!this.#mayPass({ hook, version })) this.violations.push(`${event} before ${textOf({ hook, version })} allowed it`)
     }
   }
 
   #wrote(kind: Kind, { previous, object }: Change): void {
     if (!object) return
-    const what = `${kind.kind} ${object.metadata.name}`
+    const objectText = `${kind.kind} ${object.metadata.name}`
     if (isDeleting(object) && !(previous && isDeleting(previous)) && this.#clusterIsDeleting) {
-      if (kind !== (Cluster as Kind)) this.#needs(`${what} deleted`, [['BeforeClusterDelete', '']])
+      if (kind !== (Cluster as Kind)) this.#needs(`${objectText} deleted`, [['BeforeClusterDelete', '']])
     }
     if (!previous && isOfTopology(object)) {
-      this.#needs(`${what} created`, [['BeforeClusterCreate', '']])
+      this.#needs(`${objectText} created`, [['BeforeClusterCreate', '']])
       for (const question of this.#blocking) {
         const [hook = '', version] = question.split(' ')
         // Hooks after the last step block only the next upgrade.
         if (hook === 'AfterClusterUpgrade' || (hook === 'AfterWorkersUpgrade' && version === Last)) continue
-        if (BlockChanges.has(hook)) this.violations.push(`${what} created while ${question} blocks`)
+        if (BlockChanges.has(hook)) this.violations.push(`${objectText} created while ${question} blocks`)
       }
     }
     if (kind === (LocalControlPlane as Kind))
@@ -172,13 +172,13 @@ export class Order {
   #controlPlane(previous: LocalControlPlane | undefined, { spec: { version } }: LocalControlPlane): void {
     const from = previous?.spec.version
     if (from === undefined || from === version) return
-    const what = `control plane took ${version}`
-    this.#needs(what, [
+    const event = `control plane took ${version}`
+    this.#needs(event, [
       ['BeforeClusterUpgrade', Last],
       ['BeforeControlPlaneUpgrade', version],
     ])
     if (from === First) return
-    this.#needs(what, [
+    this.#needs(event, [
       ['AfterControlPlaneUpgrade', from],
       ['BeforeWorkersUpgrade', from],
       ['AfterWorkersUpgrade', from],

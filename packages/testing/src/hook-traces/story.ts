@@ -162,9 +162,9 @@ export async function play(plot: Plot = {}): Promise<Story> {
       if (blocking?.split(' ')[0] === hook) blocking = undefined
     },
   }
-  const advanceUntil = async (what: string, isDone: (found: Cluster | undefined) => boolean) => {
+  const advanceUntil = async (event: string, isDone: (found: Cluster | undefined) => boolean) => {
     for (let second = 0; !isDone(await cluster()); second++) {
-      if (second === 600) throw new Error(`${what} did not happen: ${await story.reconciled()}\n${trace.join('\n')}`)
+      if (second === 600) throw new Error(`${event} did not happen: ${await story.reconciled()}\n${trace.join('\n')}`)
       await env.advance(seconds(1))
       await plot.tick?.(story)
       if (env.managers.length === 0) await env.start()
