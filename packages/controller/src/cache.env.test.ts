@@ -9,7 +9,7 @@ test('caughtUp resolves only when a delayed watch has delivered every object tha
   const server = createApiServer({ store: memoryStore(), clock, random: seededRandom(1), log: silent })
   await server.ready
   const inner = server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' })
-  const late = Promise.withResolvers<void>()
+  const delayedEvents = Promise.withResolvers<void>()
   const transport: Transport = {
     close: () => inner.close(),
     send: (request, signal) => inner.send(request, signal),
@@ -17,7 +17,7 @@ test('caughtUp resolves only when a delayed watch has delivered every object tha
       const events = await inner.watch(request, signal)
       return (async function* (): AsyncGenerator<WatchEvent> {
         for await (const event of events) {
-          await late.promise
+          await delayedEvents.promise
           yield event
         }
       })()
@@ -38,7 +38,7 @@ test('caughtUp resolves only when a delayed watch has delivered every object tha
     })
     for (let i = 0; i < 20; i++) await turn()
     expect([isCaughtUp, informers.peek(ConfigMap, key)]).toEqual([false, undefined])
-    late.resolve()
+    delayedEvents.resolve()
     await waiting
     expect(informers.peek(ConfigMap, key)).toBeDefined()
   } finally {

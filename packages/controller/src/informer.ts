@@ -142,12 +142,12 @@ export class Informer {
   }
 
   #replace(objects: readonly KubeObject[]): void {
-    const gone = new Set(this.#objects.keys())
+    const missingKeys = new Set(this.#objects.keys())
     for (const object of objects) {
-      gone.delete(keyText(keyOf(object)))
+      missingKeys.delete(keyText(keyOf(object)))
       this.#put(object, true)
     }
-    for (const key of gone) this.#remove(key, undefined)
+    for (const key of missingKeys) this.#remove(key, undefined)
   }
 
   #put(object: KubeObject, initial: boolean): void {

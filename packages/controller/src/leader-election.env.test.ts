@@ -54,9 +54,9 @@ test('the Lease of a crashed leader is acquired after its duration', async () =>
   const [a, b] = [await join('a'), await join('b')]
   await advance(seconds(10))
   a.isDead = true
-  const took = await until(() => b.manager.leads)
-  expect(took).toBeGreaterThanOrEqual(15 - 2)
-  expect(took).toBeLessThanOrEqual(15 + 2 * 4.4)
+  const secondsWaited = await until(() => b.manager.leads)
+  expect(secondsWaited).toBeGreaterThanOrEqual(15 - 2)
+  expect(secondsWaited).toBeLessThanOrEqual(15 + 2 * 4.4)
 })
 
 describe.each(['cut', 'deaf'] as const)('a member whose connection is %s', (how) => {

@@ -41,8 +41,8 @@ test('the cache knows the result of a write before its watch event, until a newe
   await writes.seen()
   informer.wrote({ ...created, metadata: { ...created.metadata, resourceVersion: '1', labels: { is: 'old' } } })
   expect(informer.newest(key)).toBe(informer.get(key))
-  const later = String(Number(created.metadata.resourceVersion) + 1)
-  const written = { ...created, metadata: { ...created.metadata, resourceVersion: later } }
+  const laterRevision = String(Number(created.metadata.resourceVersion) + 1)
+  const written = { ...created, metadata: { ...created.metadata, resourceVersion: laterRevision } }
   informer.wrote(written)
   expect(informer.newest(key)).toBe(written)
   expect(informer.get(key)?.metadata.resourceVersion).toBe(created.metadata.resourceVersion)

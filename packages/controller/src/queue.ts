@@ -48,7 +48,7 @@ interface Entry<Change> {
   tokens: number
   tokensAt: number
   timer: Timer | undefined
-  /** This and other times are by `Clock.elapsed`, so that a change of the system's time delays nothing. */
+  /** As the other times of a key, by `Clock.elapsed`: a change of the system time then delays nothing. */
   due: number
   /** Time at which the key became ready or its last run started. */
   since: number

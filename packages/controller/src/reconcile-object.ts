@@ -77,11 +77,11 @@ export async function reconcileObject<T extends Reconcilable, Related, Scope, IO
 
   anticipateGeneration(before, object)
   // Written even when a phase failed, so that users see the failure.
-  const later = reconciler.status(scope, io, { before, errors })
+  const statusOutcome = reconciler.status(scope, io, { before, errors })
   const { generation } = object.metadata
   const { observesGeneration = true } = reconciler
-  const observes = typeof observesGeneration === 'function' ? observesGeneration(scope) : observesGeneration
-  if (errors.length === 0 && generation && observes) {
+  const isGenerationObserved = typeof observesGeneration === 'function' ? observesGeneration(scope) : observesGeneration
+  if (errors.length === 0 && generation && isGenerationObserved) {
     object.status = { ...object.status, observedGeneration: generation }
   }
   const { conditions, legacyConditions, significant } = reconciler
@@ -91,7 +91,7 @@ export async function reconcileObject<T extends Reconcilable, Related, Scope, IO
   // An object deleted meanwhile needs no status.
   await orAbsent(commitChanges(io.client, kind, before, object, options))
   if (errors.length > 0) throw phaseErrors(kind, key, errors)
-  return mergeOutcomes([outcome, later, postponed])
+  return mergeOutcomes([outcome, statusOutcome, postponed])
 }
 
 /**

@@ -84,8 +84,8 @@ test('processes with more shards give some to a process that joins later, withou
   expectTurns()
   for (const namespace of namespaces) {
     const times = writes.filter((one) => one.namespace === namespace).map(({ at }) => at)
-    const late = times.filter((at, i) => i > 0 && at > times[0]! + seconds(10) && at - times[i - 1]! > seconds(6))
-    expect(late, namespace).toEqual([])
+    const lateWrites = times.filter((at, i) => i > 0 && at > times[0]! + seconds(10) && at - times[i - 1]! > seconds(6))
+    expect(lateWrites, namespace).toEqual([])
   }
 })
 

@@ -26,14 +26,14 @@ test('a Cluster of v1beta1 is reconciled, and shown in both versions', async () 
   expect(stored.spec.infrastructureRef).toEqual({ apiGroup: DevCluster.group, kind: 'DevCluster', name: 'demo' })
   expect(stored.metadata.finalizers).toEqual(['cluster.cluster.x-k8s.io'])
 
-  const shown = await old()
-  expect(shown).toMatchObject({
+  const oldCluster = await old()
+  expect(oldCluster).toMatchObject({
     apiVersion: 'cluster.x-k8s.io/v1beta1',
     metadata: { uid: stored.metadata.uid, resourceVersion: stored.metadata.resourceVersion },
     spec: { infrastructureRef },
     status: { phase: stored.status?.phase, infrastructureReady: false, v1beta2: { conditions: stored.status?.conditions } },
   })
-  const { spec, status } = JSON.parse(shown.metadata.annotations![ConversionData]!) as Cluster
+  const { spec, status } = JSON.parse(oldCluster.metadata.annotations![ConversionData]!) as Cluster
   expect({ spec, status }).toEqual({ spec: stored.spec, status: stored.status })
 })
 
@@ -41,9 +41,9 @@ test('a v1beta1 client that writes back an object as read loses no field, and th
   await env.create(Cluster, 'demo', { spec: { ...aCluster().spec, paused: false } })
   await env.settle()
   const before = await env.get(Cluster, 'demo')
-  const shown = structuredClone(await old())
-  shown.metadata.labels = { team: 'a' }
-  await env.client.update(OldCluster, shown)
+  const oldCluster = structuredClone(await old())
+  oldCluster.metadata.labels = { team: 'a' }
+  await env.client.update(OldCluster, oldCluster)
   await env.settle()
   const after = await env.get(Cluster, 'demo')
   expect(after.spec).toEqual(before.spec)

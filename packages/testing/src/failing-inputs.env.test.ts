@@ -83,8 +83,8 @@ const changeClass = async (env: ManagementEnv, change: (spec: any) => void) => {
   change(spec)
   await env.client.patch(ClusterClass, demo, { type: 'merge', body: { spec: spec as never } })
 }
-const externalPatch = (all: Manifests) =>
-  classOf(all).patches.push({
+const externalPatch = (manifests: Manifests) =>
+  classOf(manifests).patches.push({
     name: 'external',
     external: { generatePatchesExtension: 'scripted.test', validateTopologyExtension: 'scripted.test' },
   })
@@ -157,29 +157,33 @@ const inputs: readonly FailingInput[] = [
   // Classes and their templates
   {
     name: 'a patch that removes a missing path',
-    change: (all) => classOf(all).patches.push(patchOfWorkers([{ op: 'remove', path: '/spec/template/spec/missing' }])),
+    change: (manifests) =>
+      classOf(manifests).patches.push(patchOfWorkers([{ op: 'remove', path: '/spec/template/spec/missing' }])),
   },
   {
     name: 'a patch with a value that the schema of the template rejects',
     writesOfRetries: 2,
-    change: (all) =>
-      classOf(all).patches.push(patchOfWorkers([{ op: 'add', path: '/spec/template/spec/simulated', value: 'text' }])),
+    change: (manifests) =>
+      classOf(manifests).patches.push(patchOfWorkers([{ op: 'add', path: '/spec/template/spec/simulated', value: 'text' }])),
   },
   {
     name: 'a patch with a field that the schema of the template does not have',
     writesOfRetries: 2,
-    change: (all) => classOf(all).patches.push(patchOfWorkers([{ op: 'add', path: '/spec/template/spec/colour', value: 'red' }])),
+    change: (manifests) =>
+      classOf(manifests).patches.push(patchOfWorkers([{ op: 'add', path: '/spec/template/spec/colour', value: 'red' }])),
   },
   {
     name: 'a patch with a duration that the provider cannot parse',
     writesOfRetries: 4,
-    change: (all) =>
-      classOf(all).patches.push(patchOfWorkers([{ op: 'add', path: '/spec/template/spec/simulated/nodeDelay', value: 'soon' }])),
+    change: (manifests) =>
+      classOf(manifests).patches.push(
+        patchOfWorkers([{ op: 'add', path: '/spec/template/spec/simulated/nodeDelay', value: 'soon' }]),
+      ),
   },
   {
     name: 'a patch whose Go template fails when it is rendered',
-    change: (all) =>
-      classOf(all).patches.push(
+    change: (manifests) =>
+      classOf(manifests).patches.push(
         patchOfWorkers([
           {
             op: 'add',
@@ -191,8 +195,8 @@ const inputs: readonly FailingInput[] = [
   },
   {
     name: 'a patch whose result is not YAML',
-    change: (all) =>
-      classOf(all).patches.push(
+    change: (manifests) =>
+      classOf(manifests).patches.push(
         patchOfWorkers([{ op: 'add', path: '/spec/template/spec/simulated/nodeDelay', valueFrom: { template: '{a: [' } }]),
       ),
   },
@@ -202,22 +206,23 @@ const inputs: readonly FailingInput[] = [
     'LocalMachineTemplate demo-control-plane',
     'LocalMachineTemplate demo-worker',
     'LocalBootstrapConfigTemplate demo-worker',
-  ].map((template): FailingInput => ({ name: `a missing ${template}`, change: (all) => void delete all[template] })),
+  ].map((template): FailingInput => ({ name: `a missing ${template}`, change: (manifests) => void delete manifests[template] })),
   {
     name: 'a template of a kind that has no CRD',
-    change: (all) => (classOf(all).workers.machineDeployments[0].bootstrap.templateRef = refOf('NoSuchTemplate', 'x')),
+    change: (manifests) =>
+      (classOf(manifests).workers.machineDeployments[0].bootstrap.templateRef = refOf('NoSuchTemplate', 'x')),
   },
-  { name: 'a missing ClusterClass', change: (all) => void delete all['ClusterClass demo'] },
+  { name: 'a missing ClusterClass', change: (manifests) => void delete manifests['ClusterClass demo'] },
   {
     name: 'a naming template that renders an invalid name for this Cluster',
     writesOfRetries: 8,
-    change: (all) =>
-      (classOf(all).workers.machineDeployments[0].naming.template =
+    change: (manifests) =>
+      (classOf(manifests).workers.machineDeployments[0].naming.template =
         '{{ .cluster.name }}-{{ if eq .cluster.name "demo" }}X{{ end }}{{ .random }}'),
   },
   {
     name: 'a naming template that renders the same name for two MachineDeployments',
-    change: (all) => (classOf(all).workers.machineDeployments[0].naming.template = '{{ .cluster.name }}-same'),
+    change: (manifests) => (classOf(manifests).workers.machineDeployments[0].naming.template = '{{ .cluster.name }}-same'),
   },
   {
     name: 'a variable that becomes required after the Cluster was created',
@@ -294,23 +299,25 @@ const inputs: readonly FailingInput[] = [
   // Providers
   {
     name: 'an infrastructure cluster that is never provisioned',
-    change: (all) => (all['LocalClusterTemplate demo'].spec.template.spec = { simulated: { provisioningDelay: '1000h' } }),
+    change: (manifests) =>
+      (manifests['LocalClusterTemplate demo'].spec.template.spec = { simulated: { provisioningDelay: '1000h' } }),
   },
   {
     name: 'a control plane that is never initialized',
-    change: (all) => (all['LocalControlPlaneTemplate demo'].spec.template.spec = { simulated: { initializationDelay: '1000h' } }),
+    change: (manifests) =>
+      (manifests['LocalControlPlaneTemplate demo'].spec.template.spec = { simulated: { initializationDelay: '1000h' } }),
   },
   {
     name: 'Machines that are never provisioned',
-    change: (all) => (workerOf(all).simulated.provisioningDelay = '1000h'),
+    change: (manifests) => (workerOf(manifests).simulated.provisioningDelay = '1000h'),
   },
   {
     name: 'Machines whose Node never appears',
-    change: (all) => (workerOf(all).simulated.failure = { at: 'node', message: 'no kubelet' }),
+    change: (manifests) => (workerOf(manifests).simulated.failure = { at: 'node', message: 'no kubelet' }),
   },
   {
     name: 'Machines whose Node is NotReady',
-    change: (all) => (workerOf(all).simulated.failure = { at: 'kubelet', message: 'no CNI' }),
+    change: (manifests) => (workerOf(manifests).simulated.failure = { at: 'kubelet', message: 'no CNI' }),
   },
   {
     name: 'an infrastructure cluster that resets provisioned',

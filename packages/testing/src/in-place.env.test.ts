@@ -158,9 +158,11 @@ test('a worker whose update fails blocks the others until it continues or is del
   const namesBefore = (await workers()).map(({ metadata }) => metadata.name)
   await change({ version: 'v1.36.1' })
   await env.advance(seconds(300))
-  const stuck = (await workers()).filter(({ metadata }) => metadata.annotations?.[UpdateInProgressAnnotation] !== undefined)
-  expect(stuck).toHaveLength(1)
-  expect(conditionText(stuck[0]!, 'Updating')).toBe(
+  const updatingMachines = (await workers()).filter(
+    ({ metadata }) => metadata.annotations?.[UpdateInProgressAnnotation] !== undefined,
+  )
+  expect(updatingMachines).toHaveLength(1)
+  expect(conditionText(updatingMachines[0]!, 'Updating')).toBe(
     'True InPlaceUpdateFailed: UpdateMachine hook failed: please check controller logs for errors',
   )
   const deployment = () => env.client.get(MachineDeployment, { namespace: 'default', name: 'demo-steady' })
@@ -168,13 +170,13 @@ test('a worker whose update fails blocks the others until it continues or is del
   expect(conditionText(await deployment(), 'Available')).toBe('True Available')
 
   // A user who does not want to wait can delete the Machine: the new MachineSet creates another one.
-  await env.client.delete(Machine, { namespace: 'default', name: stuck[0]!.metadata.name })
+  await env.client.delete(Machine, { namespace: 'default', name: updatingMachines[0]!.metadata.name })
   isFull = false
   await env.advance(seconds(300))
   expect((await deployment()).status).toMatchObject({ replicas: 3, availableReplicas: 3, upToDateReplicas: 3 })
   const namesAfter = (await workers()).map(({ metadata }) => metadata.name)
   expect(namesAfter.filter((name) => namesBefore.includes(name))).toEqual(
-    namesBefore.filter((name) => name !== stuck[0]!.metadata.name),
+    namesBefore.filter((name) => name !== updatingMachines[0]!.metadata.name),
   )
 })
 

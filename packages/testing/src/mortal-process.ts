@@ -21,14 +21,14 @@ export interface MortalSurroundings extends Surroundings {
 }
 
 export function mortalSurroundings({ clock, stores, transport, hooks }: Surroundings): MortalSurroundings {
-  const own = mortalStores(stores)
+  const processStores = mortalStores(stores)
   const pendingRequests = Promise.withResolvers<never>()
   pendingRequests.promise.catch(() => {})
   let isDead = false
   let writesLeft = Number.POSITIVE_INFINITY
   const die = () => {
     isDead = true
-    own.kill()
+    processStores.kill()
   }
   /** Resolves as `answer`; never settles once the process is dead. */
   const unlessDead = async <T>(answer: Promise<T>): Promise<T> => {
@@ -50,10 +50,10 @@ export function mortalSurroundings({ clock, stores, transport, hooks }: Surround
       else writesLeft = writes
     },
     rejectPending() {
-      own.rejectPending()
+      processStores.rejectPending()
       pendingRequests.reject(new Error('the process is dead'))
     },
-    stores: own,
+    stores: processStores,
     clock: {
       now: () => clock.now(),
       elapsed: () => clock.elapsed(),

@@ -67,8 +67,8 @@ export interface ProviderEnv {
   readonly clock: VirtualClock
   /** Stops the provider and starts it again; core continues. */
   restart(): Promise<void>
-  /** Advances the clock until the promise settles. @throws when it does not settle within `most` milliseconds of virtual time */
-  during<T>(work: Promise<T>, most: number): Promise<T>
+  /** Advances the clock until the promise settles. @throws when it does not settle within `limit` milliseconds of virtual time */
+  during<T>(work: Promise<T>, limit: number): Promise<T>
   advance(ms: number): Promise<void>
   settle(): Promise<void>
   /** Connects to a simulated workload cluster, as core does. */

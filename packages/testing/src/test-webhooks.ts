@@ -38,12 +38,12 @@ export async function testWebhooks(
   })
   const server = await listen(handle, certified)
   const caBundle = Buffer.from(authority.certificate).toString('base64')
-  const place = (path: string): WebhookClientConfig => ({ url: `${server.url}${path}`, caBundle })
+  const clientConfigAt = (path: string): WebhookClientConfig => ({ url: `${server.url}${path}`, caBundle })
   return {
-    conversion: place(ConvertPath),
+    conversion: clientConfigAt(ConvertPath),
     // Configurations left by an interrupted test are replaced.
     async configure() {
-      await configureWebhooks(client, name, allAdmissions, place)
+      await configureWebhooks(client, name, allAdmissions, clientConfigAt)
       // Upstream: a server uses configurations a moment after it has stored them.
       for (let attempt = 1; called.size < 2; attempt++) {
         if (attempt > 1) await new Promise((resolve) => void setTimeout(resolve, 20))

@@ -24,22 +24,25 @@ test('the creation time of an object is the virtual time when it was first seen,
   const listed = (await second.list(ConfigMap, { namespace: 'default' })).items.find(({ metadata }) => metadata.name === 'a')
   expect(listed?.metadata.creationTimestamp).toBe(createdAt)
 
-  const asked = timestamp(clock.now())
+  const deletedAt = timestamp(clock.now())
   await first.patch(ConfigMap, key, { type: 'merge', body: { metadata: { finalizers: ['example.com/hold'] } } })
-  expect((await first.delete(ConfigMap, key))?.metadata.deletionTimestamp).toBe(asked)
+  expect((await first.delete(ConfigMap, key))?.metadata.deletionTimestamp).toBe(deletedAt)
   clock.step(clock.now() + minutes(5))
-  expect((await second.get(ConfigMap, key)).metadata).toMatchObject({ creationTimestamp: createdAt, deletionTimestamp: asked })
+  expect((await second.get(ConfigMap, key)).metadata).toMatchObject({
+    creationTimestamp: createdAt,
+    deletionTimestamp: deletedAt,
+  })
 })
 
 test("a watch has the same times, and an update sends the server's own times", async () => {
   const { first, second, server } = await start()
   const { metadata } = await first.list(ConfigMap, { namespace: 'default' })
-  const ended = new AbortController()
-  const options = { namespace: 'default', resourceVersion: metadata.resourceVersion, signal: ended.signal }
+  const watchEnd = new AbortController()
+  const options = { namespace: 'default', resourceVersion: metadata.resourceVersion, signal: watchEnd.signal }
   const events = (await second.watch(ConfigMap, options))[Symbol.asyncIterator]()
   const created = await first.create(ConfigMap, { metadata: key })
   expect((await events.next()).value.object.metadata).toEqual(created.metadata)
-  ended.abort()
+  watchEnd.abort()
 
   const realTime = (await server.get(ConfigMap, key)).metadata.creationTimestamp
   expect(realTime).not.toBe(created.metadata.creationTimestamp)

@@ -73,8 +73,8 @@ export const addressRef = addressCheck('status.addressRef of each claim.', (reco
     'claims',
     fulfilled(recorded).map(({ claim: { object, at }, addresses }) => {
       const name = object.status?.addressRef?.name
-      const named = addresses.find(({ metadata }) => metadata.name === name)
-      const holds = named?.spec.claimRef.name === object.metadata.name
+      const namedAddress = addresses.find(({ metadata }) => metadata.name === name)
+      const holds = namedAddress?.spec.claimRef.name === object.metadata.name
       const expected = 'the name of an IPAddress whose spec.claimRef names the claim'
       return observation({ object, field: 'status.addressRef', at, expected, found: name, holds })
     }),

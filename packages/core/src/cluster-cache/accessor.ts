@@ -200,11 +200,11 @@ export class ClusterAccessor {
     const { clock, random, log } = this.#options
     const informer = new Informer(Node)
     const events = watchObjects(client, Node, { clock, random, log, signal })
-    const ended = informer.follow(this.#countEvents(events))
+    const following = informer.follow(this.#countEvents(events))
     await deadline(clock, Timing.syncTimeout, 'listing Nodes', signal, () =>
       Promise.race([
         informer.synced,
-        ended.then(() => Promise.reject(new StatusError('ServiceUnavailable', 'the watch of Nodes ended'))),
+        following.then(() => Promise.reject(new StatusError('ServiceUnavailable', 'the watch of Nodes ended'))),
       ]),
     )
     return informer

@@ -32,7 +32,7 @@ export const reconcileCluster = (key: ObjectKey, io: ClusterIO): Promise<Outcome
     }),
     phases: (cluster) => [...always, ...(isDeleting(cluster) ? whenDeleting : unlessDeleting)],
     status(scope, { clock, clusters, events, settings }, { before }) {
-      const later = reportStatus(scope, {
+      const statusOutcome = reportStatus(scope, {
         now: clock.now(),
         health: clusters.health(key),
         gracePeriod: settings.remoteConnectionGracePeriod,
@@ -42,7 +42,7 @@ export const reconcileCluster = (key: ObjectKey, io: ClusterIO): Promise<Outcome
       if (phase && phase !== before.status?.phase) {
         events.event(before, 'Normal', phase, `Cluster ${key.name} is ${phase}`)
       }
-      return later
+      return statusOutcome
     },
     significant,
     conditions: OwnedConditions,

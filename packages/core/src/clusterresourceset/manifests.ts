@@ -77,8 +77,8 @@ function readDocument(text: string): Manifest | undefined {
     value = parseYaml(text, { version: '1.1', uniqueKeys: false, logLevel: 'error' })
   } catch (err) {
     // The parser's message would quote the text.
-    const [place] = err instanceof YAMLParseError ? (err.linePos ?? []) : []
-    throw new Error(place ? `invalid YAML in line ${place.line}` : 'invalid YAML')
+    const [position] = err instanceof YAMLParseError ? (err.linePos ?? []) : []
+    throw new Error(position ? `invalid YAML in line ${position.line}` : 'invalid YAML')
   }
   if (value === null || value === undefined) return undefined
   if (!isRecord(value)) throw new Error('not an object')

@@ -98,12 +98,12 @@ const Healthy: { readonly [type: string]: string } = {
 /** Upstream: as long as one of the four is healthy, unknown ones are ignored. */
 function healthOfNode(type: string, { status }: Node): NewLegacyCondition {
   const reported = status?.conditions ?? []
-  const wrong = reported.filter(
+  const unhealthy = reported.filter(
     (condition) => Object.hasOwn(Healthy, condition.type) && condition.status !== Healthy[condition.type],
   )
-  const message = wrong.map((condition) => `Node condition ${condition.type} is ${condition.status}`).join('. ')
-  const unknown = wrong.filter((condition) => condition.status === 'Unknown')
-  if (wrong.length > unknown.length) return legacyFalse(type, 'NodeConditionsFailed', 'Warning', message)
+  const message = unhealthy.map((condition) => `Node condition ${condition.type} is ${condition.status}`).join('. ')
+  const unknown = unhealthy.filter((condition) => condition.status === 'Unknown')
+  if (unhealthy.length > unknown.length) return legacyFalse(type, 'NodeConditionsFailed', 'Warning', message)
   if (unknown.length < Object.keys(Healthy).length) return legacyTrue(type)
   return legacyUnknown(type, 'NodeConditionsFailed', message)
 }

@@ -79,7 +79,7 @@ export function newMachineSet(deployment: MachineDeployment, name: string, role:
       namespace: metadata.namespace!,
       ...wantedMetadata(deployment, hash, role),
       ownerReferences: [controllerReference(deployment, MachineDeployment)],
-      // That of the topology is added here only if its controllers run: the deployment then has one of them, too.
+      // The topology finalizer is added only while the topology controllers run: the deployment then has their finalizer, too.
       finalizers: hasFinalizer(deployment, MachineDeploymentTopologyFinalizer)
         ? [MachineSetFinalizer, MachineSetTopologyFinalizer]
         : [MachineSetFinalizer],

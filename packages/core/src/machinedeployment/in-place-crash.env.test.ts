@@ -97,14 +97,14 @@ async function stateOf({ client }: SetsEnv): Promise<Pick<FinalState, 'machines'
     Object.keys(object?.metadata.annotations ?? {}).filter((name) => /in-place-updates|pending-hooks/.test(name))
   return {
     machines: machines.map((machine) => {
-      const own = infrastructure.find(({ metadata }) => metadata.name === machine.metadata.name)
+      const infrastructureMachine = infrastructure.find(({ metadata }) => metadata.name === machine.metadata.name)
       const config = configs.find(({ metadata }) => metadata.name === machine.metadata.name)
       return {
         name: machine.metadata.name,
         version: machine.spec.version,
-        size: own?.spec.size,
+        size: infrastructureMachine?.spec.size,
         owner: sets.find(({ metadata }) => metadata.uid === controllerOf(machine)?.uid)?.spec.template.spec.version ?? 'none',
-        marks: [machine, own, config].flatMap(marksOf),
+        marks: [machine, infrastructureMachine, config].flatMap(marksOf),
       }
     }),
     sets: sets.map(({ spec, status }) => `${spec.template.spec.version} ${status?.replicas}/${spec.replicas}`),

@@ -111,15 +111,15 @@ export async function inPlaceEnv(
       expect(metadata.labels).toMatchObject({ 'machine-template-hash': hash, 'cluster.x-k8s.io/set-name': set!.metadata.name })
       expect(metadata.annotations ?? {}).toEqual({})
       expect(spec.version).toBe('v1.35.0')
-      const own = { namespace, name: metadata.name }
-      const infrastructure = await env.client.get(DevMachine, own)
+      const machineKey = { namespace, name: metadata.name }
+      const infrastructure = await env.client.get(DevMachine, machineKey)
       expect(infrastructure.spec).toEqual({ size: 'large' })
       expect(infrastructure.metadata.labels).toMatchObject({ 'machine-template-hash': hash })
       expect(infrastructure.metadata.annotations).toEqual({
         'cluster.x-k8s.io/cloned-from-name': 'larger',
         'cluster.x-k8s.io/cloned-from-groupkind': 'DevMachineTemplate.infra.test',
       })
-      expect((await env.client.get(DevConfig, own)).metadata.annotations).not.toHaveProperty(
+      expect((await env.client.get(DevConfig, machineKey)).metadata.annotations).not.toHaveProperty(
         'in-place-updates.internal.cluster.x-k8s.io/update-in-progress',
       )
     }

@@ -134,8 +134,8 @@ function reconcileSet(world: World, set: FakeSet): void {
     target.machines.sort(byNumber)
   } else if (surplus > 0) {
     const rank = (machine: FakeMachine): number => (machine.isUpdating ? -1000 - number(machine) : number(machine))
-    const gone = set.machines.toSorted((a, b) => rank(a) - rank(b)).slice(0, surplus)
-    set.machines = set.machines.filter((machine) => !gone.includes(machine))
+    const removed = set.machines.toSorted((a, b) => rank(a) - rank(b)).slice(0, surplus)
+    set.machines = set.machines.filter((machine) => !removed.includes(machine))
   }
   set.machines.sort(byNumber)
   const settled = set.machines.filter(({ isUpdating }) => !isUpdating).length

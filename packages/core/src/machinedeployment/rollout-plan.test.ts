@@ -31,8 +31,12 @@ const applyPlan = (rollout: Rollout, scales: readonly Scale[]): Rollout => ({
 
 /** MachineSets without failures: Machines become available, or are deleted, at once. */
 const settle = (set: SetCounts): SetCounts => {
-  const gone = Math.max(set.existing - set.desired, 0)
-  return { ...set, existing: set.desired, available: Math.max(set.available - gone, 0) + Math.max(set.desired - set.existing, 0) }
+  const deletedCount = Math.max(set.existing - set.desired, 0)
+  return {
+    ...set,
+    existing: set.desired,
+    available: Math.max(set.available - deletedCount, 0) + Math.max(set.desired - set.existing, 0),
+  }
 }
 
 const setText = ({ name, desired, existing, available }: SetCounts): string =>

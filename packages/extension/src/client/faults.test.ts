@@ -444,13 +444,13 @@ describe('an extension that is stopped', () => {
       .call(BeforeClusterCreate, cluster, 'gate.bad', { cluster }, { settings: { wait: 'yes' } })
       .catch((err) => err)
     await once(child.stderr!, 'data')
-    const ended = once(child, 'exit')
+    const exited = once(child, 'exit')
     child.kill('SIGKILL')
     expect(await call(client, 'good')).toMatchObject({ status: 'Success' })
     const failure = (await held) as HookFailed
     expect([failure.code, failure.problem]).toEqual(['unreachable', 'ConnectionReset'])
     // Until then the kernel may accept connections for it.
-    await ended
+    await exited
     expect(await outcomeOf(client)).toMatchObject(['unreachable', 'ConnectionRefused', /refused/])
 
     const again = await start('--webhook-port', new URL(url).port)

@@ -29,6 +29,6 @@ const reference = new RegExp(`(?:${referenceEndings})$`, 'i')
 
 /** Whether a field, key, setting or variable with this name is redacted. A prefix such as `example.com/` is ignored. */
 export function isSecretName(name: string): boolean {
-  const own = name.slice(name.lastIndexOf('/') + 1)
-  return (secretWord.test(own) && !reference.test(own)) || /[.]key$/i.test(own)
+  const localName = name.slice(name.lastIndexOf('/') + 1)
+  return (secretWord.test(localName) && !reference.test(localName)) || /[.]key$/i.test(localName)
 }

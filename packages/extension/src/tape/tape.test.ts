@@ -148,11 +148,11 @@ async function line(): Promise<string> {
 
 describe('a reader', () => {
   it('ignores an incomplete last line', async () => {
-    const whole = await line()
-    for (const cut of [1, 10, whole.length - 1]) {
-      expect(parseTape(`${header}${whole}${whole.slice(0, cut)}`)).toMatchObject({ isTorn: true, calls: [{ line: 2 }] })
+    const fullLine = await line()
+    for (const cut of [1, 10, fullLine.length - 1]) {
+      expect(parseTape(`${header}${fullLine}${fullLine.slice(0, cut)}`)).toMatchObject({ isTorn: true, calls: [{ line: 2 }] })
     }
-    expect(parseTape(`${header}${whole}`)).toMatchObject({ isTorn: false, calls: [{ line: 2 }] })
+    expect(parseTape(`${header}${fullLine}`)).toMatchObject({ isTorn: false, calls: [{ line: 2 }] })
   })
 
   test.each([
@@ -174,8 +174,8 @@ describe('a reader', () => {
   ])('rejects %s', (_, text, message) => expect(() => parseTape(text)).toThrow(message))
 
   test('accepts or rejects random lines; accepted ones can be played and listed', async () => {
-    const whole = JSON.parse(await line()) as Record<string, unknown>
-    const fields = fc.record(Object.fromEntries(Object.entries(whole).map(([name, value]) => [name, often(value)])), {
+    const record = JSON.parse(await line()) as Record<string, unknown>
+    const fields = fc.record(Object.fromEntries(Object.entries(record).map(([name, value]) => [name, often(value)])), {
       requiredKeys: [],
     })
     const failing = fields.map((one) => ({

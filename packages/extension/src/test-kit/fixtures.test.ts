@@ -35,6 +35,6 @@ test('changes of one fixture do not affect the next one', () => {
 
 function objectsIn(value: unknown): { kind: string }[] {
   if (typeof value !== 'object' || value === null) return []
-  const own = 'kind' in value && 'spec' in value ? [value as { kind: string }] : []
-  return [...own, ...Object.values(value).flatMap(objectsIn)]
+  const objects = 'kind' in value && 'spec' in value ? [value as { kind: string }] : []
+  return [...objects, ...Object.values(value).flatMap(objectsIn)]
 }

@@ -189,7 +189,7 @@ const apply = (
 export async function triggerInPlaceUpdate(scope: ControlPlaneScope, machine: Machine, io: ReconcileContext): Promise<Machine> {
   const { client, events, log, signal } = io
   const key = keyOf(machine)
-  const mark = { [UpdateInProgressAnnotation]: '' }
+  const updateInProgress = { [UpdateInProgressAnnotation]: '' }
   const triggerError = (detail: string, cause?: unknown) => {
     const text = `failed to complete triggering in-place update for Machine ${keyText(key)}${detail}`
     return new Error(text, cause === undefined ? {} : { cause })
@@ -197,7 +197,12 @@ export async function triggerInPlaceUpdate(scope: ControlPlaneScope, machine: Ma
   log.info('Triggering in-place update', { Machine: machine.metadata.name })
   let latest = machine
   if (!isMarkedForUpdate(machine)) {
-    latest = await client.patch(Machine, key, { type: 'merge', body: { metadata: { annotations: mark } } }, { signal })
+    latest = await client.patch(
+      Machine,
+      key,
+      { type: 'merge', body: { metadata: { annotations: updateInProgress } } },
+      { signal },
+    )
   }
   const change = await changeOf(scope, latest, io)
   if ('missing' in change) throw triggerError(`, ${change.missing}`)
@@ -206,12 +211,12 @@ export async function triggerInPlaceUpdate(scope: ControlPlaneScope, machine: Ma
     const { metadata } = infrastructure.desired
     await apply(
       change,
-      { ...infrastructure.desired, metadata: { ...metadata, annotations: { ...metadata.annotations, ...mark } } },
+      { ...infrastructure.desired, metadata: { ...metadata, annotations: { ...metadata.annotations, ...updateInProgress } } },
       io,
     )
 
     const config = {
-      metadata: { uid: bootstrap.current.metadata.uid, annotations: mark },
+      metadata: { uid: bootstrap.current.metadata.uid, annotations: updateInProgress },
       ...diffMerge({ spec: bootstrap.current.spec }, { spec: bootstrap.desired.spec }),
     }
     await client.patch(LocalBootstrapConfig, keyOf(bootstrap.current), { type: 'merge', body: config }, { signal })

@@ -31,8 +31,8 @@ export function growthCases(resource: Resource): GrowthCase[] {
     object(name, size) {
       const object = growObject(resource.schema, path, growth, size) as { [field: string]: unknown }
       const { uid: _, ...metadata } = (object.metadata ?? {}) as { uid?: unknown }
-      const place = resource.namespaced ? { namespace: 'default' } : {}
-      return { ...object, apiVersion: apiVersionOf(resource), kind: resource.kind, metadata: { ...metadata, name, ...place } }
+      const scope = resource.namespaced ? { namespace: 'default' } : {}
+      return { ...object, apiVersion: apiVersionOf(resource), kind: resource.kind, metadata: { ...metadata, name, ...scope } }
     },
   }))
 }

@@ -9,10 +9,10 @@ const caller = { name: 'admin', groups: ['system:masters'], agent: 'growth' }
 /** Measures a case with every verb that accepts its objects. */
 export async function growOverVerbs(server: ApiServer, one: GrowthCase, verbs: 'create' | 'all'): Promise<Grown[]> {
   const { group, version, plural, namespaced } = one.resource
-  const place = { group, version, plural, ...(namespaced ? { namespace: 'default' } : {}) }
+  const target = { group, version, plural, ...(namespaced ? { namespace: 'default' } : {}) }
   let accepted = false
   const send = async (request: Partial<ApiRequest> & Pick<ApiRequest, 'verb'>): Promise<void> => {
-    accepted = await server.engine.execute({ ...place, options: {}, ...request } as ApiRequest, caller).then(
+    accepted = await server.engine.execute({ ...target, options: {}, ...request } as ApiRequest, caller).then(
       () => true,
       () => false,
     )

@@ -76,11 +76,11 @@ function matches(pattern: string, value: string, count: bigint): Match[] {
   return matchList
 }
 
-function replaceMatches(pattern: string, value: string, by: (match: Match) => string): string {
+function replaceMatches(pattern: string, value: string, replacementOf: (match: Match) => string): string {
   let out = ''
   let from = 0
   for (const match of matches(pattern, value, -1n)) {
-    out = limited(out + value.slice(from, match.start) + by(match))
+    out = limited(out + value.slice(from, match.start) + replacementOf(match))
     from = match.end
   }
   return out + value.slice(from)

@@ -156,12 +156,12 @@ describe.each([
 
   test('replaces machines that it has lost', async () => {
     await createPool(spec)
-    const [lost] = await instances()
-    await patchLocalPool({ simulated: { lost: [lost!.instanceName] } })
+    const [lostInstance] = await instances()
+    await patchLocalPool({ simulated: { lost: [lostInstance!.instanceName] } })
     await env.advance(seconds(60))
     const names = (await instances()).map(({ instanceName }) => instanceName)
     expect(names).toHaveLength(2)
-    expect(names).not.toContain(lost!.instanceName)
+    expect(names).not.toContain(lostInstance!.instanceName)
     expect((await nodes()).map(({ metadata }) => metadata.name)).toEqual(names)
     expect(await machines()).toHaveLength(withMachines ? 2 : 0)
     expect((await pool()).status?.phase).toBe('Running')

@@ -228,9 +228,9 @@ async function removeMachine(machine: LocalMachine, io: ReconcileContext): Promi
 
 /** Deletes the machines in `simulated.lost` at once, without a drain. */
 async function deleteLost(pool: LocalMachinePool, machines: readonly LocalMachine[], io: ReconcileContext): Promise<void> {
-  const lost = pool.spec?.simulated?.lost ?? []
+  const lostNames = pool.spec?.simulated?.lost ?? []
   for (const machine of machines) {
-    if (lost.includes(machine.metadata.name) && !isDeleting(machine))
+    if (lostNames.includes(machine.metadata.name) && !isDeleting(machine))
       await orAbsent(io.client.delete(LocalMachine, keyOf(machine)))
   }
 }
