@@ -37,12 +37,12 @@ async function* measure(count: number, windowSeconds: number): AsyncIterable<Fig
   yield { name: `upgrade of ${clusters}`, value: await timeUntil(client, count, isUpgraded, upgrade), unit: 's' }
   if (count >= 10) {
     await sleep(systemClock, seconds(windowSeconds / 2))
-    const [before, at] = [process.cpuUsage(), now()]
+    const [before, idleSince] = [process.cpuUsage(), now()]
     await sleep(systemClock, seconds(windowSeconds))
     const used = process.cpuUsage(before)
     yield {
       name: `CPU when idle with ${clusters}, of one core`,
-      value: (used.user + used.system) / 10 / (now() - at),
+      value: (used.user + used.system) / 10 / (now() - idleSince),
       unit: '%',
     }
   }

@@ -86,14 +86,14 @@ function registered(url: string, caBundle: string): ExtensionConfig {
 export async function upstreamCaller(program: string, { url, caBundle }: ServerAddress): Promise<HookCaller> {
   const child = spawn(program, { stdio: ['pipe', 'pipe', 'inherit'] })
   const lines = createInterface(child.stdout)
-  const ask = async (order: object): Promise<Calls> => {
-    const answered = once(lines, 'line')
-    child.stdin.write(`${JSON.stringify(order)}\n`)
+  const ask = async (command: object): Promise<Calls> => {
+    const nextLine = once(lines, 'line')
+    child.stdin.write(`${JSON.stringify(command)}\n`)
     const {
       seconds = 0,
       latencies = [],
       error,
-    } = JSON.parse(((await answered) as [string])[0]) as Partial<Calls> & { error?: string }
+    } = JSON.parse(((await nextLine) as [string])[0]) as Partial<Calls> & { error?: string }
     if (error !== undefined) throw new Error(`hooks-client: ${error}`)
     return { seconds, latencies: latencies.map((microseconds) => microseconds / 1000) }
   }

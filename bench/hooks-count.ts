@@ -46,31 +46,31 @@ export async function* countedCalls(count: number, workers: number): AsyncIterab
   const each = (act: (name: string) => Promise<unknown>) => inParallel(count, 50, (index) => act(names[index]!))
   const all = (what: (name: string) => string) => Promise.all(names.map((name) => moments.of(what(name))))
   /** Waits, so that superfluous calls are counted, too. */
-  const rest = () => sleep(systemClock, seconds(0.3))
+  const waitForFurtherCalls = () => sleep(systemClock, seconds(0.3))
   const key = (name: string) => ({ namespace: 'default', name })
   try {
     const started = now()
     await each((name) => management.client.create(Cluster, aHookedCluster(name, workers)))
     await all((name) => `Available ${name}`)
     await all((name) => `AfterControlPlaneInitialized ${name}`)
-    await rest()
+    await waitForFurtherCalls()
     const version = { spec: { topology: { version: 'v1.36.1' } } }
     await each((name) => management.client.patch(Cluster, key(name), { type: 'merge', body: version }))
     await all((name) => `AfterClusterUpgrade ${name}`)
-    await rest()
+    await waitForFurtherCalls()
     await each((name) => management.client.delete(Cluster, key(name)))
     await all((name) => `gone ${name}`)
-    await rest()
+    await waitForFurtherCalls()
     yield { name: `six hooks: created, upgraded and deleted, ${count} clusters`, value: (now() - started) / 1000, unit: 's' }
   } finally {
     await management.close()
   }
   for (const hook of hooks) {
     const perCluster = names.map((name) => calls.get(`${hook.name} ${name}`) ?? 0)
-    const most = Math.max(...perCluster)
+    const maximum = Math.max(...perCluster)
     const mean = perCluster.reduce((sum, calls) => sum + calls, 0) / count
     yield { name: `calls of ${hook.name} per cluster, ${count} clusters`, value: mean, unit: 'times' }
-    if (most > 1) yield { name: `… maximum for one cluster`, value: most, unit: 'times' }
+    if (maximum > 1) yield { name: `… maximum for one cluster`, value: maximum, unit: 'times' }
   }
   const total = [...calls.values()].reduce((sum, calls) => sum + calls, 0)
   yield { name: `calls per cluster, ${count} clusters`, value: total / count, unit: 'times' }

@@ -12,12 +12,12 @@ import { aHookedCluster, startHooksManagement } from './hooks-management.ts'
  */
 export async function* hangingExtension(short: boolean): AsyncIterable<Figure> {
   const [hanging, outside, rounds] = short ? [40, 10, 1] : [200, 50, 5]
-  await broughtUp(0, outside)
+  await timesToAvailable(0, outside)
   const alone: number[][] = []
   const beside: number[][] = []
   for (let round = 0; round < rounds; round++) {
-    alone.push(await broughtUp(0, outside))
-    beside.push(await broughtUp(hanging, outside))
+    alone.push(await timesToAvailable(0, outside))
+    beside.push(await timesToAvailable(hanging, outside))
   }
   for (const [name, statistic] of [
     ['median', median],
@@ -34,7 +34,7 @@ export async function* hangingExtension(short: boolean): AsyncIterable<Figure> {
 }
 
 /** Milliseconds from creation to Available of each of the `outside` Clusters. */
-async function broughtUp(hanging: number, outside: number): Promise<number[]> {
+async function timesToAvailable(hanging: number, outside: number): Promise<number[]> {
   const called = Promise.withResolvers<void>()
   const never = new Promise<never>(() => {})
   const extension = defineExtension({
@@ -59,9 +59,9 @@ async function broughtUp(hanging: number, outside: number): Promise<number[]> {
     const names = Array.from({ length: outside }, (_, index) => `free-${index}`)
     return await Promise.all(
       names.map(async (name) => {
-        const begun = now()
+        const startedAt = now()
         await management.client.create(Cluster, aHookedCluster(name, 0))
-        return (await management.moments.of(`Available ${name}`)) - begun
+        return (await management.moments.of(`Available ${name}`)) - startedAt
       }),
     )
   } finally {

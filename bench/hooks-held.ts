@@ -12,15 +12,15 @@ import { aHookedCluster, Moments, startHooksManagement } from './hooks-managemen
 export async function* heldClusters(short: boolean): AsyncIterable<Figure> {
   const count = short ? 3 : 40
   const moments = new Moments()
-  const asked = new Set<string>()
-  const ready = new Set<string>()
+  const calledBefore = new Set<string>()
+  const allowedUpgrades = new Set<string>()
   const extension = defineExtension({
     name: 'gates',
     handlers: [
       on(BeforeClusterCreate, { name: 'creation' }, ({ request: { cluster } }) => {
         const { name } = cluster.metadata
-        if (!asked.has(name)) {
-          asked.add(name)
+        if (!calledBefore.has(name)) {
+          calledBefore.add(name)
           return holdFor(1, 'not yet')
         }
         moments.record(`go ${name}`)
@@ -28,7 +28,7 @@ export async function* heldClusters(short: boolean): AsyncIterable<Figure> {
       }),
       on(BeforeClusterUpgrade, { name: 'upgrade' }, ({ request: { cluster } }) => {
         const { name } = cluster.metadata
-        if (!ready.has(name)) return holdFor(3600, 'not yet')
+        if (!allowedUpgrades.has(name)) return holdFor(3600, 'not yet')
         moments.record(`upgrade ${name}`)
         return proceedNow()
       }),
@@ -50,7 +50,7 @@ export async function* heldClusters(short: boolean): AsyncIterable<Figure> {
       await moments.of(`Available ${name}`)
       await patch(name, { spec: { topology: { version: 'v1.36.1' } } })
       await moments.of(`waits for BeforeClusterUpgrade ${name}`)
-      ready.add(name)
+      allowedUpgrades.add(name)
       const retryRequested = now()
       await patch(name, { metadata: { annotations: { [RetryHooksAnnotation]: new Date().toISOString() } } })
       const [proceeded, written] = await Promise.all([moments.of(`upgrade ${name}`), moments.of(`control plane ${name} v1.36.1`)])

@@ -40,9 +40,9 @@ export class Moments {
   }
 
   #moment(what: string): PromiseWithResolvers<number> {
-    const known = this.#known.get(what) ?? Promise.withResolvers<number>()
-    this.#known.set(what, known)
-    return known
+    const moment = this.#known.get(what) ?? Promise.withResolvers<number>()
+    this.#known.set(what, moment)
+    return moment
   }
 }
 

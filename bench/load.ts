@@ -156,16 +156,16 @@ class Lines {
     let count = 0
     let start = 0
     let before = 0
-    for (let at = bytes.indexOf(LineFeed); at >= 0; at = bytes.indexOf(LineFeed, at + 1)) {
-      if ((at > 0 ? bytes[at - 1] : this.#rest.at(-1)) === CarriageReturn) continue
+    for (let index = bytes.indexOf(LineFeed); index >= 0; index = bytes.indexOf(LineFeed, index + 1)) {
+      if ((index > 0 ? bytes[index - 1] : this.#rest.at(-1)) === CarriageReturn) continue
       count++
       before = start
-      start = at + 1
+      start = index + 1
     }
     const line = bytes.subarray(before, start)
     if (count > 0) this.#last = count > 1 ? Buffer.from(line) : Buffer.concat([this.#rest, line])
-    const rest = bytes.subarray(start)
-    this.#rest = count > 0 ? Buffer.from(rest) : Buffer.concat([this.#rest, rest])
+    const incompleteLine = bytes.subarray(start)
+    this.#rest = count > 0 ? Buffer.from(incompleteLine) : Buffer.concat([this.#rest, incompleteLine])
     if (count > 0) this.#counted(count)
   }
 }

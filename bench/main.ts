@@ -80,8 +80,8 @@ async function measure(name: string): Promise<void> {
 }
 
 function take(flag: string, withValue = false): string | undefined {
-  const at = args.indexOf(flag)
-  if (at < 0) return undefined
-  const [, value] = args.splice(at, withValue ? 2 : 1)
+  const index = args.indexOf(flag)
+  if (index < 0) return undefined
+  const [, value] = args.splice(index, withValue ? 2 : 1)
   return withValue ? value : flag
 }

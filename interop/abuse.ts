@@ -28,14 +28,18 @@ const Tolerated = 250
 
 async function run({ only, all = false }: SuiteOptions = {}): Promise<Outcome> {
   const hostile = hostileInputs()
-  const every = [...hostile, ...largestInputs()]
+  const allInputs = [...hostile, ...largestInputs()]
   const names =
-    only !== undefined ? namesWith(namesOf(every), only) : all ? namesOf(every) : chosenByCommit(namesOf(hostile), CommitParts)
-  const inputs = every.filter(({ name }) => names.includes(name))
-  console.log(`${inputs.length} of ${every.length} inputs`)
+    only !== undefined
+      ? namesWith(namesOf(allInputs), only)
+      : all
+        ? namesOf(allInputs)
+        : chosenByCommit(namesOf(hostile), CommitParts)
+  const inputs = allInputs.filter(({ name }) => names.includes(name))
+  console.log(`${inputs.length} of ${allInputs.length} inputs`)
   const users = { users: [{ name: 'other' }] }
   await using ours = await startCapstanApiServer(users)
-  const mine = await observed(ours)
+  const ourSide = await observed(ours)
   let [passed, failed] = [0, 0]
   const count = (isPassed: boolean) => (isPassed ? passed++ : failed++)
   const countIfRuns = ({ apiServer }: Side) => {
@@ -46,19 +50,19 @@ async function run({ only, all = false }: SuiteOptions = {}): Promise<Outcome> {
   let worst = { name: 'none', delay: 0, real: 0 }
   for (let from = 0; from < inputs.length; from += InputsPerServer) {
     await using real = await startRealApiServer(users)
-    const theirs = await observed(real)
+    const realSide = await observed(real)
     for (const input of inputs.slice(from, from + InputsPerServer)) {
-      const { problems, delay, realDelay } = await compare(input, mine, theirs)
+      const { problems, delay, realDelay } = await compare(input, ourSide, realSide)
       if (delay > worst.delay) worst = { name: input.name, delay, real: realDelay }
       count(problems.length === 0)
       if (problems.length > 0) console.log(`${input.name}: ${problems.join('; ')}`)
     }
-    countIfRuns(theirs)
-    theirs.close()
+    countIfRuns(realSide)
+    realSide.close()
     console.log(`${Math.min(from + InputsPerServer, inputs.length)} of ${inputs.length} inputs sent`)
   }
-  countIfRuns(mine)
-  mine.close()
+  countIfRuns(ourSide)
+  ourSide.close()
   console.log(
     `${inputs.length} inputs; worst delay of another user: ${worst.delay.toFixed(0)} ms, real ${worst.real.toFixed(0)} ms (${worst.name})`,
   )
@@ -72,26 +76,26 @@ async function compare(
   real: Side,
 ): Promise<{ readonly problems: readonly string[]; readonly delay: number; readonly realDelay: number }> {
   const observe = async () => [await ours.observe(input), await real.observe(input)] as const
-  let [mine, theirs] = await observe()
+  let [ourResult, realResult] = await observe()
   // Other programs may slow down a single measurement, so the medians of three measurements are compared.
-  if (isTooLong(mine, theirs)) {
+  if (isTooLong(ourResult, realResult)) {
     const [second, third] = [await observe(), await observe()]
-    mine = { ...mine, delay: median(mine.delay, second[0].delay, third[0].delay) }
-    theirs = { ...theirs, delay: median(theirs.delay, second[1].delay, third[1].delay) }
+    ourResult = { ...ourResult, delay: median(ourResult.delay, second[0].delay, third[0].delay) }
+    realResult = { ...realResult, delay: median(realResult.delay, second[1].delay, third[1].delay) }
   }
   const problems = [
-    ...(mine.status === theirs.status || explained(input, mine.status, theirs.status)
+    ...(ourResult.status === realResult.status || explained(input, ourResult.status, realResult.status)
       ? []
-      : [`answers ${mine.status}, the real server ${theirs.status}`]),
-    ...(isTooLong(mine, theirs)
-      ? [`another user waits ${mine.delay.toFixed(0)} ms, at the real server ${theirs.delay.toFixed(0)} ms`]
+      : [`answers ${ourResult.status}, the real server ${realResult.status}`]),
+    ...(isTooLong(ourResult, realResult)
+      ? [`another user waits ${ourResult.delay.toFixed(0)} ms, at the real server ${realResult.delay.toFixed(0)} ms`]
       : []),
   ]
-  return { problems, delay: mine.delay, realDelay: theirs.delay }
+  return { problems, delay: ourResult.delay, realDelay: realResult.delay }
 }
 
 const namesOf = (inputs: readonly HostileInput[]): string[] => inputs.map(({ name }) => name)
 
 const median = (...three: [number, number, number]): number => three.toSorted((a, b) => a - b)[1]!
 
-const isTooLong = (mine: Observed, theirs: Observed): boolean => mine.delay > Math.max(Tolerated, 2 * theirs.delay)
+const isTooLong = (ours: Observed, real: Observed): boolean => ours.delay > Math.max(Tolerated, 2 * real.delay)

@@ -88,11 +88,11 @@ export class Checks {
   passed = 0
   failed = 0
 
-  check(what: string, holds: boolean, seen?: unknown): void {
+  check(what: string, holds: boolean, actual?: unknown): void {
     if (holds) this.passed++
     else {
       this.failed++
-      console.log(`FAIL ${what}${seen === undefined ? '' : `: ${JSON.stringify(seen)}`}`)
+      console.log(`FAIL ${what}${actual === undefined ? '' : `: ${JSON.stringify(actual)}`}`)
     }
   }
 }

@@ -56,16 +56,26 @@ async function liveOn(started: RunningApiServer, checks: Checks): Promise<void> 
   await install(client, ['certificates', 'issuers'].map(certManagerDefinition))
   const clusterctl = await clusterctlOn(apiServer)
   const run = async (...args: readonly string[]) => {
-    const begun = performance.now()
+    const startedAt = performance.now()
     const { out, complaints } = await clusterctl.run(...args, '--config', config)
-    console.log(`${apiServer.name}: clusterctl ${args.join(' ')} took ${((performance.now() - begun) / 1000).toFixed(1)} s`)
+    console.log(`${apiServer.name}: clusterctl ${args.join(' ')} took ${((performance.now() - startedAt) / 1000).toFixed(1)} s`)
     return out + complaints
   }
-  const check = (what: string, holds: boolean, seen?: unknown) => checks.check(`${apiServer.name}: ${what}`, holds, seen)
+  const check = (what: string, holds: boolean, actual?: unknown) => checks.check(`${apiServer.name}: ${what}`, holds, actual)
 
   const [first, second] = releases
-  const chosen = providers.map(({ name }) => `${name}:${first}`)
-  await run('init', '--core', chosen[0]!, '--infrastructure', chosen[1]!, '--bootstrap', '-', '--control-plane', '-')
+  const firstReleases = providers.map(({ name }) => `${name}:${first}`)
+  await run(
+    'init',
+    '--core',
+    firstReleases[0]!,
+    '--infrastructure',
+    firstReleases[1]!,
+    '--bootstrap',
+    '-',
+    '--control-plane',
+    '-',
+  )
   check('init installs both providers', same(await installed(client), [first, first]), await installed(client))
   const { items } = await client.list(CustomResourceDefinition)
   const labelled = new Map(items.map(({ metadata }) => [metadata.name, metadata.labels?.['clusterctl.cluster.x-k8s.io']]))
@@ -76,7 +86,7 @@ async function liveOn(started: RunningApiServer, checks: Checks): Promise<void> 
   check('upgrade plan finds the newer release', plan.includes(second), plan)
   await run('upgrade', 'apply', '--contract', 'v1beta2')
   check('upgrade apply installs the newer release', same(await installed(client), [second, second]), await installed(client))
-  const images = (await client.list(Deployment)).items.map((one) => one.spec.template.spec.containers[0]!.image)
+  const images = (await client.list(Deployment)).items.map((deployment) => deployment.spec.template.spec.containers[0]!.image)
   check(
     'the upgraded Deployments use the new image',
     images.length === 2 && images.every((image) => image.endsWith(second)),
@@ -85,7 +95,7 @@ async function liveOn(started: RunningApiServer, checks: Checks): Promise<void> 
 
   for (const [index, flag] of ['--core', '--infrastructure'].entries()) {
     const { namespace } = providers[index]!
-    const elsewhere = await run('generate', 'provider', flag, chosen[index]!, '--target-namespace', 'elsewhere')
+    const elsewhere = await run('generate', 'provider', flag, firstReleases[index]!, '--target-namespace', 'elsewhere')
     const lines = elsewhere.split('\n').filter((line) => line.includes(namespace))
     check(
       `--target-namespace replaces ${namespace} everywhere`,
@@ -127,8 +137,8 @@ const installed = async (client: Client): Promise<string[]> => (await client.lis
 
 /** Writes both releases of both providers with `capstan manifests`. @returns the path of clusterctl's configuration */
 async function repository(folder: string): Promise<string> {
-  const place = join(folder, 'repository')
-  mkdirSync(place)
+  const repositoryFolder = join(folder, 'repository')
+  mkdirSync(repositoryFolder)
   for (const { provider } of providers)
     for (const release of releases) {
       const image = `registry.example/capstan:${release}`
@@ -140,14 +150,14 @@ async function repository(folder: string): Promise<string> {
         '--image',
         image,
         '--output-dir',
-        place,
+        repositoryFolder,
       ])
       if (code !== 0) throw new Error(`capstan manifests ${provider} ended with ${code}: ${complaints}`)
     }
   const config = join(folder, 'clusterctl.yaml')
   const entries = providers.map(({ name, type, label, file }) => {
     // clusterctl looks for newer releases in the sibling folders of the named one.
-    const url = `file://${join(place, label, 'latest', file)}`
+    const url = `file://${join(repositoryFolder, label, 'latest', file)}`
     return { name, type, url }
   })
   writeFileSync(config, stringify({ providers: entries }))

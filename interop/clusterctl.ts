@@ -43,14 +43,15 @@ export const clusterctlSuite: Suite = {
     const ours = await runOn(await startCapstanApiServer({ progress: console.log }))
     const real = await runOn(await startRealApiServer({ progress: console.log }))
     for (const [step, { text, objects }] of real) {
-      const found = ours.get(step)!
-      checks.check(`${step} has the same output`, found.text === text)
-      if (found.text !== text) console.log(`--- capstan\n${found.text}\n--- kubernetes\n${text}`)
-      const names = [[...found.objects.keys()], [...objects.keys()]] as const
+      const ourStep = ours.get(step)!
+      checks.check(`${step} has the same output`, ourStep.text === text)
+      if (ourStep.text !== text) console.log(`--- capstan\n${ourStep.text}\n--- kubernetes\n${text}`)
+      const names = [[...ourStep.objects.keys()], [...objects.keys()]] as const
       checks.check(`${step} results in the same objects`, equal(...names), difference(...names))
       for (const [name, object] of objects) {
-        const other = found.objects.get(name)
-        if (other !== undefined && !equal(other, object)) checks.check(`${step}: ${name}`, false, differences(other, object))
+        const ourObject = ourStep.objects.get(name)
+        if (ourObject !== undefined && !equal(ourObject, object))
+          checks.check(`${step}: ${name}`, false, differences(ourObject, object))
         else checks.check(`${step}: ${name}`, true)
       }
     }
@@ -76,9 +77,9 @@ async function runOn(started: RunningApiServer): Promise<Map<string, Step>> {
     // Not the CustomResourceDefinitions: a real server stops serving their kinds one by one, while clusterctl still lists each.
     ['delete', '--all'],
   ] as const) {
-    const begun = performance.now()
+    const startedAt = performance.now()
     const { out, complaints } = await clusterctl.run(name, ...args, '--config', config)
-    console.log(`${apiServer.name}: clusterctl ${name} took ${((performance.now() - begun) / 1000).toFixed(1)} s`)
+    console.log(`${apiServer.name}: clusterctl ${name} took ${((performance.now() - startedAt) / 1000).toFixed(1)} s`)
     steps.set(`clusterctl ${name}`, { text: sorted(out + complaints), objects: await inventory(client) })
   }
   return steps
@@ -90,15 +91,15 @@ export async function upstreamRepository(folder: string): Promise<string> {
   const config: object[] = []
   for (const [i, { name, type, file }] of providers.entries()) {
     const { tool, module, config: manifests, provider } = components[i]!
-    const place = join(folder, 'repository', provider, version)
-    mkdirSync(place, { recursive: true })
-    const built = await output(kubectl, ['kustomize', join(await moduleFolder(tool, module), manifests, 'default')], {
+    const providerFolder = join(folder, 'repository', provider, version)
+    mkdirSync(providerFolder, { recursive: true })
+    const manifestText = await output(kubectl, ['kustomize', join(await moduleFolder(tool, module), manifests, 'default')], {
       cwd: folder,
     })
-    writeFileSync(join(place, file), built)
-    copyFileSync(join(await moduleFolder('clusterctl', modules.core), 'metadata.yaml'), join(place, 'metadata.yaml'))
-    chmodSync(join(place, 'metadata.yaml'), 0o600)
-    config.push({ name, type, url: `file://${join(place, file)}` })
+    writeFileSync(join(providerFolder, file), manifestText)
+    copyFileSync(join(await moduleFolder('clusterctl', modules.core), 'metadata.yaml'), join(providerFolder, 'metadata.yaml'))
+    chmodSync(join(providerFolder, 'metadata.yaml'), 0o600)
+    config.push({ name, type, url: `file://${join(providerFolder, file)}` })
   }
   const path = join(folder, 'clusterctl.yaml')
   writeFileSync(path, stringify({ providers: config }))
@@ -120,9 +121,9 @@ export function certManagerDefinition(plural: string): Input<CustomResourceDefin
   }
 }
 
-const kind = (group: string, name: string, plural: string, scope: Kind['scope'] = 'Namespaced', of = 'v1'): Kind => ({
+const kind = (group: string, name: string, plural: string, scope: Kind['scope'] = 'Namespaced', servedVersion = 'v1'): Kind => ({
   group,
-  version: of,
+  version: servedVersion,
   kind: name,
   plural,
   scope,
@@ -130,7 +131,7 @@ const kind = (group: string, name: string, plural: string, scope: Kind['scope'] 
 const rbac = 'rbac.authorization.k8s.io'
 const admission = 'admissionregistration.k8s.io'
 
-/** Returns all objects of the manifests. */
+/** Kinds of all objects in the manifests. */
 const kinds: readonly Kind[] = [
   kind('', 'Namespace', 'namespaces', 'Cluster'),
   kind('', 'Service', 'services'),
@@ -150,22 +151,23 @@ const kinds: readonly Kind[] = [
 
 /** Returns the installed objects by kind and name, without fields that differ between any two servers. */
 async function inventory(client: Client): Promise<Map<string, Json>> {
-  const found = new Map<string, Json>()
-  const definitions = (await client.list(CustomResourceDefinition)).items.map(({ spec }) => spec.group)
-  for (const one of kinds) {
-    if (one.group.includes('cert-manager') || one.group.includes('cluster.x-k8s')) if (!definitions.includes(one.group)) continue
-    for (const object of (await client.list(one)).items) {
+  const installed = new Map<string, Json>()
+  const servedGroups = (await client.list(CustomResourceDefinition)).items.map(({ spec }) => spec.group)
+  for (const listedKind of kinds) {
+    if (listedKind.group.includes('cert-manager') || listedKind.group.includes('cluster.x-k8s'))
+      if (!servedGroups.includes(listedKind.group)) continue
+    for (const object of (await client.list(listedKind)).items) {
       const { name, namespace = '' } = object.metadata
       if (/^capi-|^capd-/.test(namespace || name) || object.metadata.labels?.['clusterctl.cluster.x-k8s.io'] !== undefined)
-        found.set(`${one.kind} ${namespace}/${name}`, plain(object))
+        installed.set(`${listedKind.kind} ${namespace}/${name}`, plain(object))
     }
   }
-  return new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1)))
+  return new Map([...installed].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 function plain(object: KubeObject): Json {
   const { metadata, status: _, ...rest } = object as KubeObject & { status?: Json; spec?: { [field: string]: Json } }
-  const { uid: _uid, resourceVersion: _version, creationTimestamp: _created, managedFields, ...kept } = metadata
+  const { uid: _uid, resourceVersion: _version, creationTimestamp: _created, managedFields, ...comparedMetadata } = metadata
   const { clusterIP: _ip, clusterIPs: _ips, ...spec } = rest.spec ?? {}
   const managers = (managedFields ?? []).map(({ manager, operation, subresource, fieldsV1 }) => ({
     manager,
@@ -173,15 +175,17 @@ function plain(object: KubeObject): Json {
     subresource,
     fieldsV1,
   }))
-  return JSON.parse(JSON.stringify({ ...rest, ...(rest.spec ? { spec } : {}), metadata: { ...kept, managers } })) as Json
+  return JSON.parse(
+    JSON.stringify({ ...rest, ...(rest.spec ? { spec } : {}), metadata: { ...comparedMetadata, managers } }),
+  ) as Json
 }
 
 /** Sorts lines, because clusterctl handles providers concurrently. */
 const sorted = (text: string): string => text.split('\n').sort().join('\n')
 
 const difference = (ours: readonly string[], real: readonly string[]) => ({
-  onlyOnCapstan: ours.filter((one) => !real.includes(one)),
-  onlyOnKubernetes: real.filter((one) => !ours.includes(one)),
+  onlyOnCapstan: ours.filter((name) => !real.includes(name)),
+  onlyOnKubernetes: real.filter((name) => !ours.includes(name)),
 })
 
 /** Paths at which two objects differ, with both values. */

@@ -147,8 +147,8 @@ function expectNothingBroken(
   for (const { rule, verdict, reason, evidence } of results) {
     if (verdict === 'not applicable') continue
     const isKnown = verdict === 'warn' && warnings.includes(rule)
-    const seen = reason ?? evidence.filter(({ holds }) => !holds).slice(0, 3)
-    checks.check(`${name}: ${rule}: ${verdict}`, isKnown || (verdict !== 'fail' && verdict !== 'warn'), seen)
+    const detail = reason ?? evidence.filter(({ holds }) => !holds).slice(0, 3)
+    checks.check(`${name}: ${rule}: ${verdict}`, isKnown || (verdict !== 'fail' && verdict !== 'warn'), detail)
     if (verdict === 'not testable here') console.log(`${name}: ${rule}: not testable here: ${reason}`)
   }
   for (const { name: scenario, stopped } of scenarios) {

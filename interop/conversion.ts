@@ -90,11 +90,11 @@ type Outcome = { readonly object: KubeObject } | { readonly error: string }
 function convertedByUs(kind: DeclaredKind, version: KindVersion, object: KubeObject, apiVersion: string): Outcome {
   const apiVersionOf = ({ group }: GroupKind) => (group === '' ? 'v1beta9' : `${group}/v1beta9`)
   try {
-    const isUp = object.apiVersion === version.kind.group + '/' + version.kind.version
-    const converted = isUp ? version.toStored(object) : version.fromStored(object, { apiVersionOf })
-    const whole = { apiVersion, kind: kind.kind, ...converted }
-    // Compared as text, which has no undefined fields.
-    return { object: JSON.parse(JSON.stringify(whole)) as KubeObject }
+    const isToStored = object.apiVersion === version.kind.group + '/' + version.kind.version
+    const converted = isToStored ? version.toStored(object) : version.fromStored(object, { apiVersionOf })
+    const result = { apiVersion, kind: kind.kind, ...converted }
+    // Removes fields with the value undefined, which upstream's JSON does not have.
+    return { object: JSON.parse(JSON.stringify(result)) as KubeObject }
   } catch (err) {
     return { error: messageOf(err) }
   }
@@ -108,8 +108,8 @@ function changed(object: KubeObject, seed: number): KubeObject {
     if (typeof value === 'object' && value !== null)
       return Object.fromEntries(
         Object.entries(value).flatMap(([name, field]) => {
-          const isNext = (typeof field === 'boolean' || typeof field === 'number') && (count++ + seed) % 3 === 0
-          if (!isNext) return [[name, change(field)]]
+          const isChanged = (typeof field === 'boolean' || typeof field === 'number') && (count++ + seed) % 3 === 0
+          if (!isChanged) return [[name, change(field)]]
           return seed % 2 === 0 ? [] : [[name, typeof field === 'boolean' ? !field : 0]]
         }),
       )

@@ -27,7 +27,7 @@ const gates = 'ClusterTopology=true,RuntimeSDK=true,InPlaceUpdates=true,MachineP
 const allCases: Cases = { ...cases, ...restartCases }
 
 /** Number of concurrent cases. */
-const Most = 16
+const MaxConcurrentCases = 16
 
 export const coreTwinSuite: Suite = {
   shows: "upstream's core and ours on the same scripts: the same objects, events and responses",
@@ -62,7 +62,7 @@ async function compareOn(
   start: (options: ApiServerOptions) => Promise<RunningApiServer>,
   names: readonly string[],
 ): Promise<Outcome> {
-  const begun = performance.now()
+  const startedAt = performance.now()
   await using theirApiServer = await start({ users: [managersUser] })
   await using ourApiServer = await start({})
   await install(theirApiServer.client(), stubDefinitions)
@@ -82,20 +82,25 @@ async function compareOn(
   ]
   const startOurs = () => startCapstan(['manager', ...flags, '--webhook-port', String(webhookPort)], /Manager ready/)
   let manager: CapstanProcess = await startOurs()
-  const both: StoppableManagers = {
+  const bothManagers: StoppableManagers = {
     async stop() {
       await Promise.all([killUpstream(managers), manager.kill()])
     },
     async start() {
-      const [ours] = await Promise.all([startOurs(), managers.restart(core.map(({ tool }) => tool))])
-      manager = ours
+      const [restarted] = await Promise.all([startOurs(), managers.restart(core.map(({ tool }) => tool))])
+      manager = restarted
     },
   }
   try {
-    await until(ourApiServer.client(), ValidatingWebhookConfiguration, 'webhooks of ours', (found) => found.length > 0)
+    await until(
+      ourApiServer.client(),
+      ValidatingWebhookConfiguration,
+      'webhooks of ours',
+      (configurations) => configurations.length > 0,
+    )
     await using theirs = await Side.open('theirs', theirApiServer, await servedBy(theirApiServer))
     await using ours = await Side.open('ours', ourApiServer, await servedBy(ourApiServer))
-    console.log(`both cores ready after ${((performance.now() - begun) / 1000).toFixed(1)} s on ${theirApiServer.name}`)
+    console.log(`both cores ready after ${((performance.now() - startedAt) / 1000).toFixed(1)} s on ${theirApiServer.name}`)
     const sides = [theirs, ours] as const
     const outcome = new Outcomes()
     await runAll(
@@ -105,9 +110,9 @@ async function compareOn(
     )
     // These cases run last and together, because stopping the managers affects every running case.
     const interrupted = names.filter((name) => restartCases[name])
-    await runAll(interrupted, sides, outcome, new Interruption(both, interrupted.length))
+    await runAll(interrupted, sides, outcome, new Interruption(bothManagers, interrupted.length))
     outcome.print()
-    console.log(`${names.length} cases in ${((performance.now() - begun) / 1000).toFixed(0)} s`)
+    console.log(`${names.length} cases in ${((performance.now() - startedAt) / 1000).toFixed(0)} s`)
     // The managers started before were killed by the interruption.
     for (const program of managers.programs.slice(-core.length))
       if (program.ending) console.log(`${program.name} ${program.ending}\n${program.tail()}`)
@@ -130,7 +135,7 @@ async function killUpstream({ programs }: Managers): Promise<void> {
 }
 
 /** Number of case names printed for each explanation. */
-const MostNames = 5
+const MaxNames = 5
 
 /** Counts of all cases. */
 class Outcomes implements Outcome {
@@ -147,7 +152,7 @@ class Outcomes implements Outcome {
     console.log(`${this.asked} admission responses compared`)
     for (const { what } of explained) {
       const names = this.used.get(what)
-      if (names) console.log(`explained: ${what} (${names.length} cases: ${names.slice(0, MostNames).join(', ')})`)
+      if (names) console.log(`explained: ${what} (${names.length} cases: ${names.slice(0, MaxNames).join(', ')})`)
     }
     console.log(`${this.passed} the same, ${this.failed} different, ${this.known} with known differences`)
   }
@@ -164,11 +169,11 @@ async function runAll(
     for (let name = pendingNames.shift(); name !== undefined; name = pendingNames.shift())
       await runOne(name, new Twin(name, sides, interruption), outcome)
   }
-  await Promise.all(Array.from({ length: Most }, work))
+  await Promise.all(Array.from({ length: MaxConcurrentCases }, work))
 }
 
 async function runOne(name: string, twin: Twin, outcome: Outcomes): Promise<void> {
-  const begun = performance.now()
+  const startedAt = performance.now()
   let broken: string | undefined
   try {
     await twin.open()
@@ -186,7 +191,7 @@ async function runOne(name: string, twin: Twin, outcome: Outcomes): Promise<void
   else if (reason !== undefined) outcome.known++
   else outcome.failed++
   const verdict = isSame ? 'same     ' : reason === undefined ? 'DIFFERENT' : 'known    '
-  console.log(`${verdict}  ${name} (${((performance.now() - begun) / 1000).toFixed(0)} s)`)
+  console.log(`${verdict}  ${name} (${((performance.now() - startedAt) / 1000).toFixed(0)} s)`)
   if (reason !== undefined) console.log(`  differs: ${reason}`)
   if (broken !== undefined) console.log(`  broken: ${broken}`)
   for (const { step, differences } of twin.found) {

@@ -49,20 +49,24 @@ async function runBoth(): Promise<Outcome> {
   const folder = mkdtempSync(join(tmpdir(), 'capstan-envtest-'))
   try {
     const tests = await testsProgram()
-    const ours = join(folder, 'capstan')
+    const capstanAssets = join(folder, 'capstan')
     const capstan = join(root, 'packages/cli/bin/capstan.js')
     const paths = await toolPaths(...tools)
     const kubectl = dirname(paths[2])
     const env = { ...process.env, PATH: `${kubectl}:${process.env.PATH}` }
-    const written = await finished(
-      spawn(process.execPath, [capstan, 'envtest', ours], { env, stdio: ['ignore', 'pipe', 'inherit'] }),
+    const launcherOutput = await finished(
+      spawn(process.execPath, [capstan, 'envtest', capstanAssets], { env, stdio: ['ignore', 'pipe', 'inherit'] }),
     )
-    checks.check('capstan envtest prints the folder that it has written', written.lines.join() === ours, written)
-    const real = join(folder, 'real')
-    await mkdir(real)
-    for (const path of paths) symlinkSync(path, join(real, basename(path)))
+    checks.check(
+      'capstan envtest prints the folder that it has written',
+      launcherOutput.lines.join() === capstanAssets,
+      launcherOutput,
+    )
+    const realAssets = join(folder, 'real')
+    await mkdir(realAssets)
+    for (const path of paths) symlinkSync(path, join(realAssets, basename(path)))
 
-    const runs = { capstan: await runTests(tests, ours), real: await runTests(tests, real) }
+    const runs = { capstan: await runTests(tests, capstanAssets), real: await runTests(tests, realAssets) }
     for (const [name, run] of Object.entries(runs)) {
       for (const [test, passed] of run.tests) checks.check(`${test} on ${name}`, passed)
       checks.check(`all tests pass on ${name}`, run.code === 0, output(run))
@@ -86,7 +90,7 @@ interface Run {
   readonly lines: readonly string[]
   readonly tests: ReadonlyMap<string, boolean>
   readonly milliseconds: number
-  /** Returns the peak memory of the suite's own API server and etcd in KB; 0 where the operating system does not report it. */
+  /** Peak memory of the suite's own API server and etcd in KB; 0 where the operating system does not report it. */
   readonly peak: number
 }
 
@@ -111,7 +115,13 @@ async function runTests(tests: string, assets: string): Promise<Run> {
   }
   // The two largest peaks are those of the processes that run as long as the suite; programs that print their flags end at once.
   const peak = [...peaks.values()].sort((a, b) => b - a).slice(0, 2)
-  return { code, lines, tests: results, milliseconds: performance.now() - started, peak: peak.reduce((sum, one) => sum + one, 0) }
+  return {
+    code,
+    lines,
+    tests: results,
+    milliseconds: performance.now() - started,
+    peak: peak.reduce((sum, kilobytes) => sum + kilobytes, 0),
+  }
 }
 
 const measures = ({ tests, milliseconds, peak, lines }: Run): string => {

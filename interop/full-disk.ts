@@ -48,7 +48,7 @@ async function fullDisk(): Promise<Outcome> {
         checks.check('the server starts on a full disk, or exits with an error that names the cause', isClear, rejection)
       }
       disk.free(server.pid)
-      if (end === 'room') await withClient(kubeconfig, (client) => goOn(client, kubeconfig, known, checks))
+      if (end === 'room') await withClient(kubeconfig, (client) => writeAgain(client, kubeconfig, known, checks))
       else server = await start()
       await withClient(kubeconfig, (client) => verify(client, known, checks))
     }
@@ -81,23 +81,25 @@ async function fillUp(
   })().catch(() => {})
 
   disk.fill(pid)
-  let first: StatusError | undefined
-  for (let i = 0; !first && i < 2000; i++) first = await write(client, known)
+  let firstRejection: StatusError | undefined
+  for (let i = 0; !firstRejection && i < 2000; i++) firstRejection = await write(client, known)
   checks.check(
     'the first rejected write gets status 500 with the cause',
-    first?.code === 500 && disk.full.test(first.message),
-    first?.message,
+    firstRejection?.code === 500 && disk.full.test(firstRejection.message),
+    firstRejection?.message,
   )
   const { server, ca } = await loadKubeconfig(kubeconfig)
-  const isWell = (path: string) => answers(`${server}${path}`, ca === undefined ? {} : { ca })
-  const health = await Promise.all(['/readyz', '/healthz', '/livez'].map(isWell))
+  const isHealthy = (path: string) => answers(`${server}${path}`, ca === undefined ? {} : { ca })
+  const health = await Promise.all(['/readyz', '/healthz', '/livez'].map(isHealthy))
   checks.check('readyz and healthz fail, livez succeeds', health.join() === 'false,false,true', health)
   const { items } = await client.list(ConfigMap, { namespace })
   checks.check('reads succeed', includesAll(items, known))
   // The client retries ten times, a second apart, as any Kubernetes client does.
-  const others = await Promise.all([1, 2, 3].map(() => write(client, known)))
-  const areClear = others.every((one) => one !== undefined && [500, 503].includes(one.code) && disk.full.test(one.message))
-  checks.check('later writes are rejected too, with the cause', areClear, others.map(messageOf))
+  const laterRejections = await Promise.all([1, 2, 3].map(() => write(client, known)))
+  const areClear = laterRejections.every(
+    (rejection) => rejection !== undefined && [500, 503].includes(rejection.code) && disk.full.test(rejection.message),
+  )
+  checks.check('later writes are rejected too, with the cause', areClear, laterRejections.map(messageOf))
   ended.abort()
   await watching
   const expected = [...known.acknowledged.keys()].filter((name) => !before.has(name))
@@ -108,7 +110,7 @@ async function fillUp(
 }
 
 /** Checks that writes succeed within a few seconds after space was freed, without a restart. */
-async function goOn(client: Client, kubeconfig: string, known: Known, checks: Checks): Promise<void> {
+async function writeAgain(client: Client, kubeconfig: string, known: Known, checks: Checks): Promise<void> {
   const rejection = await write(client, known)
   checks.check('writes succeed again when the disk has space', rejection === undefined, rejection?.message)
   const { server, ca } = await loadKubeconfig(kubeconfig)

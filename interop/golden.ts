@@ -36,13 +36,13 @@ async function run(): Promise<Outcome> {
   let failed = 0
   for (const file of recordings()) {
     // Runs concurrently, because most time is spent waiting for watches without events.
-    for (const { lines, ...one } of await Promise.all([
+    for (const { lines, ...outcome } of await Promise.all([
       replayOn(startCapstanApiServer, file),
       replayOn(startRealApiServer, file),
     ])) {
       for (const line of lines) console.log(line)
-      failed += one.failed
-      passed += one.passed
+      failed += outcome.failed
+      passed += outcome.passed
     }
   }
   return { passed, failed }
@@ -63,7 +63,7 @@ async function replayOn(
     failed: unexpected.length,
     lines: [
       `${file.padEnd(15)} ${apiServer.name.padEnd(11)} ${same} of ${replayed.requests} as recorded, ${listed} listed`,
-      ...unexpected.map(([step, found]) => `  ${step}\n    ${found.join('\n    ')}`),
+      ...unexpected.map(([step, differences]) => `  ${step}\n    ${differences.join('\n    ')}`),
     ],
   }
 }

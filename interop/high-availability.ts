@@ -98,7 +98,7 @@ async function live(apiServer: RunningApiServer, replicas: Replicas, checks: Che
   /** Disturbs the leader while it works. Another replica must complete the work. */
   const lose = async (what: string, workers: number, act: (leader: Pod) => Promise<void> | void) => {
     const leader = await replicas.leader()
-    const old = (await client.get(Lease, lease)).spec?.holderIdentity
+    const oldHolder = (await client.get(Lease, lease)).spec?.holderIdentity
     // From now on only the other replicas serve the webhooks, so that the measured time does not include failing webhooks.
     await replicas.route(leader)
     desired = { ...desired, workers }
@@ -107,12 +107,14 @@ async function live(apiServer: RunningApiServer, replicas: Replicas, checks: Che
     await until(client, Cluster, 'the change is written', (all) =>
       all.some(({ spec }) => spec.topology?.workers?.machineDeployments?.[0]?.replicas === workers),
     )
-    const at = performance.now()
+    const interruptedAt = performance.now()
     await act(leader)
     await until(client, Lease, `another leader: ${what}`, (all) =>
-      all.some(({ metadata, spec }) => metadata.name === lease.name && ![undefined, '', old].includes(spec?.holderIdentity)),
+      all.some(
+        ({ metadata, spec }) => metadata.name === lease.name && ![undefined, '', oldHolder].includes(spec?.holderIdentity),
+      ),
     )
-    progress(`${what}: ${((performance.now() - at) / 1000).toFixed(1)} s without a leader`)
+    progress(`${what}: ${((performance.now() - interruptedAt) / 1000).toFixed(1)} s without a leader`)
     await scaled
     progress('another replica completed the work')
     return leader
@@ -156,7 +158,7 @@ async function share(apiServer: RunningApiServer, replicas: Replicas, checks: Ch
   const client = apiServer.client()
   const args = [`--leader-elect-shards=${shards}`]
   /** Resolves when managers hold these numbers of shard Leases, largest first. */
-  const divided = (what: string, ...shares: readonly number[]) =>
+  const untilShares = (what: string, ...shares: readonly number[]) =>
     until(client, Lease, what, (all) => sharesOf(all, lease.name, shards)?.join() === shares.join())
   const scenes = sharedNamespaces.map(
     (namespace): Scene => ({ client, namespace, kit: localKit, checks, progress: () => {}, limit: 180 }),
@@ -178,7 +180,7 @@ async function share(apiServer: RunningApiServer, replicas: Replicas, checks: Ch
   }
 
   const [first] = await replicas.start(1, args)
-  await divided('one manager has all shards', shards)
+  await untilShares('one manager has all shards', shards)
   const before = new Map<Scene, string[]>()
   await everywhere(async (scene) => {
     await client.create(Namespace, { metadata: { name: scene.namespace } })
@@ -190,26 +192,30 @@ async function share(apiServer: RunningApiServer, replicas: Replicas, checks: Ch
 
   let work = await beginToScale(1)
   const [second] = await replicas.start(1, args)
-  await divided('the second manager has half of the shards', shards / 2, shards / 2)
+  await untilShares('the second manager has half of the shards', shards / 2, shards / 2)
   await work.done
   progress('a second manager joined during work, and has half of the shards')
 
   await replicas.route(first!)
   work = await beginToScale(3)
-  let at = performance.now()
+  let interruptedAt = performance.now()
   await first!.kill()
-  await divided('the second manager has all shards', shards)
-  progress(`the first manager was killed: after ${((performance.now() - at) / 1000).toFixed(1)} s the second has all shards`)
+  await untilShares('the second manager has all shards', shards)
+  progress(
+    `the first manager was killed: after ${((performance.now() - interruptedAt) / 1000).toFixed(1)} s the second has all shards`,
+  )
   await work.done
 
   work = await beginToScale(2)
   await replicas.start(1, args)
-  await divided('the third manager has half of the shards', shards / 2, shards / 2)
+  await untilShares('the third manager has half of the shards', shards / 2, shards / 2)
   await replicas.route(second!)
-  at = performance.now()
+  interruptedAt = performance.now()
   await second!.program.stop()
-  await divided('the third manager has all shards', shards)
-  progress(`the second manager was stopped: after ${((performance.now() - at) / 1000).toFixed(1)} s the third has all shards`)
+  await untilShares('the third manager has all shards', shards)
+  progress(
+    `the second manager was stopped: after ${((performance.now() - interruptedAt) / 1000).toFixed(1)} s the third has all shards`,
+  )
   await work.done
   await everywhere(async (scene) => {
     await remove(scene, 'classy')
@@ -246,7 +252,7 @@ class Replicas {
     this.network = new Wires(new URL(apiServer.url))
   }
 
-  async start(count: number, more: readonly string[] = []): Promise<Pod[]> {
+  async start(count: number, furtherArgs: readonly string[] = []): Promise<Pod[]> {
     const started: Pod[] = []
     const [apiServer, programs] = [this.#apiServer, this.#programs]
     if (!this.#deployment) {
@@ -254,9 +260,11 @@ class Replicas {
       const deployment = await install(apiServer, programs, local)
       await startPod({ apiServer, programs, deployment, address: local.address })
     }
-    for (const address of addresses.filter((one) => !this.#running.some((pod) => pod.address === one)).slice(0, count)) {
+    for (const address of addresses
+      .filter((candidate) => !this.#running.some((pod) => pod.address === candidate))
+      .slice(0, count)) {
       const server = await this.network.wire(address)
-      const args = ['--logging-format=text', ...more]
+      const args = ['--logging-format=text', ...furtherArgs]
       started.push(
         await startPod({ apiServer, programs, deployment: this.#deployment, address, replica: this.#started++, server, args }),
       )
@@ -305,7 +313,7 @@ class Wires {
     this.#server = server
   }
 
-  /** Address of the API server for a replica. */
+  /** Starts a proxy for a replica, and returns its URL. */
   wire(address: string): Promise<URL> {
     this.#cut.delete(address)
     const sockets: Socket[] = []
@@ -315,12 +323,12 @@ class Wires {
       const outgoing = connect(Number(this.#server.port), this.#server.hostname)
       sockets.push(incoming, outgoing)
       incoming.pipe(outgoing).pipe(incoming)
-      for (const [one, other] of [
+      for (const [socket, peer] of [
         [incoming, outgoing],
         [outgoing, incoming],
       ] as const) {
-        one.on('error', () => {})
-        one.on('close', () => other.destroy())
+        socket.on('error', () => {})
+        socket.on('close', () => peer.destroy())
       }
     })
     this.#closing.push(() => proxy.close())
@@ -355,9 +363,9 @@ interface Turn {
 }
 
 const CredentialId = 'authentication.kubernetes.io/credential-id'
-const writing = ['create', 'update', 'patch', 'delete', 'deletecollection']
+const writeVerbs = ['create', 'update', 'patch', 'delete', 'deletecollection']
 /** Writes that replicas without leadership may send: of the Lease, and to authenticate clients of metrics. */
-const ofAll = ['leases', 'tokenreviews', 'subjectaccessreviews']
+const sentByEveryReplica = ['leases', 'tokenreviews', 'subjectaccessreviews']
 
 const isEachOnce = (turns: readonly Turn[]): boolean => new Set(turns.map(({ credential }) => credential)).size === turns.length
 
@@ -365,8 +373,9 @@ const isEachOnce = (turns: readonly Turn[]): boolean => new Set(turns.map(({ cre
 function turnsOf(events: readonly AuditEvent[]): Turn[] {
   const writes = events
     .filter(({ verb, objectRef, responseStatus }) => {
-      const isOfAll = ofAll.includes(objectRef?.resource ?? '') || objectRef?.name?.endsWith('-webhook-service-cert') === true
-      return writing.includes(verb) && !isOfAll && (responseStatus?.code ?? 500) < 300
+      const isSentByEveryReplica =
+        sentByEveryReplica.includes(objectRef?.resource ?? '') || objectRef?.name?.endsWith('-webhook-service-cert') === true
+      return writeVerbs.includes(verb) && !isSentByEveryReplica && (responseStatus?.code ?? 500) < 300
     })
     .sort((a, b) => (a.stageTimestamp < b.stageTimestamp ? -1 : 1))
   const turns: Turn[] = []

@@ -65,21 +65,21 @@ const questions = fc.oneof(
 )
 
 async function compareAnswers(peer: string, seed: number, checks: Checks): Promise<void> {
-  const asked = fc.sample(questions, { seed, numRuns: Batch })
-  const theirs = await askPeer(peer, asked)
-  const ours = asked.map(decoded)
+  const samples = fc.sample(questions, { seed, numRuns: Batch })
+  const theirs = await askPeer(peer, samples)
+  const ours = samples.map(decoded)
   let values = 0
   let early = 0
-  asked.forEach(({ hook, body }, index) => {
-    const [one, other] = [ours[index]!, theirs[index]!].map(comparable)
+  samples.forEach(({ hook, body }, index) => {
+    const [ourResult, goResult] = [ours[index]!, theirs[index]!].map(comparable)
     if ('value' in theirs[index]!) values++
-    const isRefusedEarlier = 'value' in theirs[index]! && tooLarge.test(one!)
+    const isRefusedEarlier = 'value' in theirs[index]! && tooLarge.test(ourResult!)
     if (isRefusedEarlier) early++
-    checks.check(`a response of ${hook.name} is decoded as by Go`, one === other || isRefusedEarlier, {
+    checks.check(`a response of ${hook.name} is decoded as by Go`, ourResult === goResult || isRefusedEarlier, {
       seed,
       body: Buffer.from(body).toString('latin1'),
-      ours: one,
-      go: other,
+      ours: ourResult,
+      go: goResult,
     })
   })
   const refused =
@@ -99,9 +99,9 @@ async function comparePublished(peer: string, checks: Checks): Promise<void> {
   const read = (file: string): string => readFileSync(new URL(file, folder), 'utf8')
   const { accepted, refused } = JSON.parse(read('index.json')) as Record<string, { hook: string; file: string; error: string }[]>
   const published = [
-    ...accepted!.map((one) => ({ ...one, body: read(one.file), error: '' })),
-    ...refused!.map((one) => ({ ...one, ...(JSON.parse(read(one.file)) as { status: number; body: string }) })),
-  ].filter((one) => !('status' in one) || one.status === 200)
+    ...accepted!.map((entry) => ({ ...entry, body: read(entry.file), error: '' })),
+    ...refused!.map((entry) => ({ ...entry, ...(JSON.parse(read(entry.file)) as { status: number; body: string }) })),
+  ].filter((entry) => !('status' in entry) || entry.status === 200)
   const hookNamed = (name: string): Hook => hookCatalog.find((hook) => hook.name === name)!
   const questions = published.map(({ hook, body }) => ({ hook: hookNamed(hook), body: new TextEncoder().encode(body) }))
   const theirs = await askPeer(peer, questions)
@@ -127,7 +127,7 @@ async function compareRecordedPatches(peer: string, checks: Checks): Promise<voi
   const theirs = await ask<Answer>(
     peer,
     'patch',
-    patches.map((one) => ({ document, ...one })),
+    patches.map((recordedPatch) => ({ document, ...recordedPatch })),
   )
   patches.forEach(({ type, patch, ...answer }, index) => {
     checks.check(`the ${type} ${patch} has the recorded result`, equal(answer, theirs[index]), { answer, go: theirs[index] })
@@ -154,10 +154,10 @@ async function compareComputedPatches(peer: string, type: PatchFormat, checks: C
     }
   })
   const theirs = await ask<{ value?: unknown }>(peer, 'patch', edits)
-  edits.forEach(({ edited, ...asked }, index) => {
+  edits.forEach(({ edited, ...request }, index) => {
     const { value } = theirs[index]!
     checks.check(`a computed ${type} results in the edited document`, equal(value, edited), {
-      ...asked,
+      ...request,
       edited,
       go: theirs[index],
     })
@@ -165,16 +165,16 @@ async function compareComputedPatches(peer: string, type: PatchFormat, checks: C
   console.log(`${edits.length} computed patches of type ${type}`)
 }
 
-const askPeer = (peer: string, asked: readonly Question[]): Promise<Answer[]> =>
+const askPeer = (peer: string, samples: readonly Question[]): Promise<Answer[]> =>
   ask(
     peer,
     'decode',
-    asked.map(({ hook, body }) => ({ hook: hook.name, body: Buffer.from(body).toString('base64') })),
+    samples.map(({ hook, body }) => ({ hook: hook.name, body: Buffer.from(body).toString('base64') })),
   )
 
 async function ask<T>(peer: string, command: string, questions: readonly object[]): Promise<T[]> {
   const child = spawn(peer, [command], { stdio: ['pipe', 'pipe', 'inherit'] })
-  child.stdin.end(questions.map((one) => JSON.stringify(one)).join('\n'))
+  child.stdin.end(questions.map((question) => JSON.stringify(question)).join('\n'))
   const text = await child.stdout.setEncoding('utf8').reduce((all: string, part: string) => all + part, '')
   const answers = text.trimEnd().split('\n')
   if (answers.length !== questions.length) throw new Error(`${questions.length} requests got ${answers.length} responses`)

@@ -175,16 +175,16 @@ async function live(
     return { holder: spec?.holderIdentity ?? '', transitions: spec?.leaseTransitions ?? 0 }
   }
   const replaced = async (what: string, act: () => Promise<void>): Promise<void> => {
-    const old = await leader()
-    const at = performance.now()
+    const oldLeader = await leader()
+    const lostAt = performance.now()
     await act()
     await until(client, Lease, `another leader after ${what}`, (all) =>
       all.some(({ metadata, spec }) => {
         const holder = spec?.holderIdentity ?? ''
-        return metadata.name === lease.name && holder !== '' && holder !== old.holder
+        return metadata.name === lease.name && holder !== '' && holder !== oldLeader.holder
       }),
     )
-    progress(`${what}: another leader after ${((performance.now() - at) / 1000).toFixed(1)} s`)
+    progress(`${what}: another leader after ${((performance.now() - lostAt) / 1000).toFixed(1)} s`)
   }
 
   // The first replica was ready first, and leads.

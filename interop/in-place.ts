@@ -64,7 +64,7 @@ export const inPlaceSuite: Suite = {
 /** Serves an extension that updates Machines between any versions, each in two calls; counts the calls. */
 async function serveExtension(serving: { readonly certificate: string; readonly key: string }) {
   const handled = { canUpdate: 0, update: 0 }
-  const begun = new Set<string>()
+  const startedMachines = new Set<string>()
   const inPlace = inPlaceUpdates({ machine: ['version'] })
   const extension = defineExtension({
     name: 'updater',
@@ -76,8 +76,8 @@ async function serveExtension(serving: { readonly certificate: string; readonly 
       on(UpdateMachine, { name: 'update-machine' }, ({ request }) => {
         handled.update++
         const { name } = request.desired.machine.metadata
-        if (begun.has(name)) return proceedNow()
-        begun.add(name)
+        if (startedMachines.has(name)) return proceedNow()
+        startedMachines.add(name)
         return holdFor(1, 'installing')
       }),
     ],

@@ -85,9 +85,9 @@ async function killServers({ rounds, seed }: { rounds: number; seed: number }): 
     }
     const server = await start()
     await withClient(kubeconfig, (client) => verify(client, known, checks))
-    const second = await start().then(() => 'it started', messageOf)
-    const isRejected = second.includes(`Cannot open data folder ${folder}/db: it is in use by another process`)
-    checks.check('a second server on the folder fails with the name of the folder', isRejected, second)
+    const secondStart = await start().then(() => 'it started', messageOf)
+    const isRejected = secondStart.includes(`Cannot open data folder ${folder}/db: it is in use by another process`)
+    checks.check('a second server on the folder fails with the name of the folder', isRejected, secondStart)
     await backUpAndRestore(folder, known, checks)
     const { code, complaints } = await server.stop()
     checks.check('the server stops cleanly', code === 0 && complaints === '', { code, complaints })
@@ -100,18 +100,18 @@ async function killServers({ rounds, seed }: { rounds: number; seed: number }): 
 
 /** Backs up a running server and restores to another folder, which must have all acknowledged writes and reject newer resourceVersions. */
 async function backUpAndRestore(folder: string, known: Known, checks: Checks): Promise<void> {
-  const [file, other] = [join(folder, 'state.backup'), join(folder, 'restored')]
-  const kubeconfig = join(other, 'kubeconfig')
+  const [file, restoredFolder] = [join(folder, 'state.backup'), join(folder, 'restored')]
+  const kubeconfig = join(restoredFolder, 'kubeconfig')
   for (const argv of [
     ['backup', file, '--data', folder],
     ['backup', 'check', file],
-    ['restore', file, '--data', other],
+    ['restore', file, '--data', restoredFolder],
   ]) {
     const { code, complaints } = await runCapstan(argv)
     checks.check(`capstan ${argv[0]} succeeds`, code === 0 && complaints === '', { code, complaints })
   }
   const restored = await startCapstan(
-    ['apiserver', '--data', other, '--secure-port', '0', '--kubeconfig', kubeconfig],
+    ['apiserver', '--data', restoredFolder, '--secure-port', '0', '--kubeconfig', kubeconfig],
     /API server ready/,
   )
   await withClient(kubeconfig, async (client) => {

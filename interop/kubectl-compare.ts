@@ -73,13 +73,13 @@ async function compareKubectl(
   const folder = mkdtempSync(join(tmpdir(), 'capstan-compare-'))
   const ours = new Shell(kubectl, servers.ours, join(folder, 'ours'))
   const real = new Shell(kubectl, servers.real, join(folder, 'real'))
-  const both = (command: string) => Promise.all([ours.run(command), real.run(command)])
+  const runOnBoth = (command: string) => Promise.all([ours.run(command), real.run(command)])
   const results: Compared[] = []
   try {
     for (const { name, rows } of chosen) {
-      await both(`kubectl create namespace ${name}; kubectl config set-context --current --namespace=${name}`)
-      for (const row of rows.map((one): Row => (typeof one === 'string' ? { run: one } : one))) {
-        const [our, their] = await both(row.run)
+      await runOnBoth(`kubectl create namespace ${name}; kubectl config set-context --current --namespace=${name}`)
+      for (const row of rows.map((entry): Row => (typeof entry === 'string' ? { run: entry } : entry))) {
+        const [our, their] = await runOnBoth(row.run)
         const compared = { section: name, run: row.run, ...compare(row, our, their, folder) }
         results.push(compared)
         onRow(compared)
@@ -122,10 +122,10 @@ class Shell {
     let err = ''
     child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text))
     child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text))
-    const tooLong = setTimeout(() => process.kill(-child.pid!, 'SIGKILL'), 60_000)
+    const timeout = setTimeout(() => process.kill(-child.pid!, 'SIGKILL'), 60_000)
     return new Promise((resolve) =>
       child.once('close', (code, signal) => {
-        clearTimeout(tooLong)
+        clearTimeout(timeout)
         resolve({ code: String(code ?? signal), out, err })
       }),
     )

@@ -82,7 +82,7 @@ const suggested: Readonly<Record<string, Pick<Step, 'expect' | 'timeoutMs' | 'en
 }
 
 /** Further commands, after the suggested ones. Only the Cluster `second` exists then. */
-const more: readonly Step[] = [
+const furtherSteps: readonly Step[] = [
   { name: 'version', command: 'kubectl version', expect: /Server Version: v1\.36/ },
   {
     name: 'api-resources',
@@ -229,19 +229,19 @@ export async function kubectlSuite(): Promise<{ passed: number; failed: number }
       killSignal: 'SIGINT',
     })
     const output = `${stdout}${stderr}`
-    const wrong =
+    const problem =
       (!step.endless && status !== (step.code ?? 0) ? `exit code ${status ?? signal}, expected ${step.code ?? 0}` : undefined) ??
       (step.expect instanceof RegExp
         ? step.expect.test(output)
           ? undefined
           : `output does not match ${step.expect}`
         : step.expect(output))
-    if (wrong === undefined) {
+    if (problem === undefined) {
       passed++
       console.log(`ok   ${step.name}`)
     } else {
       failed++
-      console.log(`FAIL ${step.name}: ${wrong}\n     $ ${step.command}\n${output.replace(/^/gm, '     ')}`)
+      console.log(`FAIL ${step.name}: ${problem}\n     $ ${step.command}\n${output.replace(/^/gm, '     ')}`)
     }
   }
 
@@ -256,7 +256,7 @@ export async function kubectlSuite(): Promise<{ passed: number; failed: number }
       run({ name: what, command, ...expected })
       for (const step of expected.after ?? []) run(step)
     }
-    for (const step of more) run(step)
+    for (const step of furtherSteps) run(step)
   } finally {
     await apiServer.stop()
     rmSync(folder, { recursive: true, force: true })

@@ -50,9 +50,9 @@ async function managerStory(startApiServer: () => Promise<RunningApiServer>): Pr
   const checks = new Checks()
   await using apiServer = await startApiServer()
   const running = new Set<CapstanProcess>()
-  const startManager = async (...more: string[]) => {
+  const startManager = async (...furtherFlags: string[]) => {
     const folder = join(apiServer.folder, 'manager')
-    const checked = more.includes('--webhook-port') ? more : ['--no-webhooks', ...more]
+    const webhookFlags = furtherFlags.includes('--webhook-port') ? furtherFlags : ['--no-webhooks', ...furtherFlags]
     const flags = [
       '--kubeconfig',
       apiServer.kubeconfig,
@@ -62,7 +62,7 @@ async function managerStory(startApiServer: () => Promise<RunningApiServer>): Pr
       '0',
       '--log-level',
       'error',
-      ...checked,
+      ...webhookFlags,
     ]
     const manager = await startCapstan(['manager', ...flags], /Manager ready/)
     running.add(manager)
@@ -88,9 +88,9 @@ async function managerStory(startApiServer: () => Promise<RunningApiServer>): Pr
 
     await client.patch(Cluster, demo, { type: 'merge', body: { spec: { topology: { version: 'v1.36.1' } } } })
     await until(client, Machine, 'new machines of demo', (machines) => machines.some(isNew))
-    const first = await manager.stop()
+    const firstStop = await manager.stop()
     running.delete(manager)
-    checks.check('a manager stops cleanly in the middle of an upgrade', first.code === 0, first)
+    checks.check('a manager stops cleanly in the middle of an upgrade', firstStop.code === 0, firstStop)
     manager = await startManager()
     await until(client, Machine, 'demo upgraded', (machines) => {
       const machinesOfDemo = machines.filter(isOf('demo'))
@@ -108,7 +108,7 @@ async function managerStory(startApiServer: () => Promise<RunningApiServer>): Pr
     for (const name of ['demo', 'second']) await client.delete(Cluster, { ...demo, name })
     await until(client, Cluster, 'no cluster', (clusters) => clusters.length === 0)
     for (const kind of [Machine, LocalMachine, Secret] as Kind[])
-      await until(client, kind, `no ${kind.kind} left behind`, (left) => left.length === 0, { namespace: 'default' })
+      await until(client, kind, `no ${kind.kind} left behind`, (remaining) => remaining.length === 0, { namespace: 'default' })
     checks.check('all objects of deleted clusters are deleted', true)
 
     const stopped = await manager.stop()
@@ -141,7 +141,7 @@ const demo = { namespace: 'default', name: 'demo' }
 
 /** Runs three managers with one leader: the first leader is killed, the second is suspended for longer than its Lease. */
 async function checkLeaderElection(apiServer: RunningApiServer, running: Set<CapstanProcess>, checks: Checks): Promise<void> {
-  const terms = [
+  const leaseFlags = [
     '--leader-elect-lease-duration',
     '6s',
     '--leader-elect-renew-deadline',
@@ -152,27 +152,27 @@ async function checkLeaderElection(apiServer: RunningApiServer, running: Set<Cap
   const flags = ['--no-webhooks', '--kubeconfig', apiServer.kubeconfig, '--providers', 'core', '--diagnostics-port', '0']
   const quiet = ['--log-level', 'error']
   const start = async () => {
-    const manager = await startCapstan(['manager', ...flags, ...quiet, '--leader-elect', ...terms], /Manager ready/)
+    const manager = await startCapstan(['manager', ...flags, ...quiet, '--leader-elect', ...leaseFlags], /Manager ready/)
     running.add(manager)
     return manager
   }
   const client = apiServer.client()
   /** Waits until the Lease has another holder than these, and returns it. */
-  const holder = async (...not: string[]) => {
-    const isNew = ({ spec }: Lease) => spec?.holderIdentity !== undefined && !not.includes(spec.holderIdentity)
+  const holder = async (...excluded: string[]) => {
+    const isNew = ({ spec }: Lease) => spec?.holderIdentity !== undefined && !excluded.includes(spec.holderIdentity)
     const leases = await until(client, Lease, 'a leader', (all) => all.some(isNew), { namespace: 'capi-system' })
     return leases.find(isNew)!.spec!.holderIdentity!
   }
   const [first, second] = [await start(), await start()]
-  const killed = await holder()
+  const killedHolder = await holder()
   await first.kill()
   running.delete(first)
-  const frozen = await holder(killed)
+  const suspendedHolder = await holder(killedHolder)
   checks.check('when a leader is killed, another manager leads', true)
 
   const third = await start()
   process.kill(second.pid, 'SIGSTOP')
-  await holder(killed, frozen)
+  await holder(killedHolder, suspendedHolder)
   process.kill(second.pid, 'SIGCONT')
   const { code, complaints } = await second.ended()
   running.delete(second)
@@ -180,21 +180,21 @@ async function checkLeaderElection(apiServer: RunningApiServer, running: Set<Cap
     code,
     complaints,
   })
-  const last = await third.stop()
+  const thirdStop = await third.stop()
   running.delete(third)
-  checks.check('the new leader stops cleanly', last.code === 0, last)
+  checks.check('the new leader stops cleanly', thirdStop.code === 0, thirdStop)
 }
 
 async function checkDiagnostics({ ready }: CapstanProcess, checks: Checks): Promise<void> {
   const base = /diagnostics at (\S+)/.exec(ready)![1]!
-  for (const [path, says] of [
+  for (const [path, pattern] of [
     ['/healthz', /^ok$/],
     ['/readyz', /^ok$/],
     ['/metrics', /^# TYPE controller_runtime_reconcile_total counter$/m],
   ] as const) {
     const answer = await fetch(base + path)
     const text = await answer.text()
-    checks.check(`${path} returns 200`, answer.status === 200 && says.test(text), text.slice(0, 200))
+    checks.check(`${path} returns 200`, answer.status === 200 && pattern.test(text), text.slice(0, 200))
   }
   checks.check('other paths return 404', (await fetch(`${base}/other`)).status === 404)
 }
@@ -278,10 +278,10 @@ const checkBlockedDeletions = (client: Client, checks: Checks): Promise<void> =>
         },
       )
       if (deletedKind === 'namespace') {
-        const [leaving] = await until(client, Namespace, 'the namespace names what it cannot delete', (all) =>
-          all.some((one) => one.metadata.name === namespace && contentFailure(one) !== undefined),
+        const [deletedNamespace] = await until(client, Namespace, 'the namespace names what it cannot delete', (all) =>
+          all.some((item) => item.metadata.name === namespace && contentFailure(item) !== undefined),
         ).then((all) => all.filter(({ metadata }) => metadata.name === namespace))
-        const message = contentFailure(leaving!)!
+        const message = contentFailure(deletedNamespace!)!
         checks.check(`${how}: the condition of the namespace has the reason`, message.includes(rejection(namespace)), message)
       }
       // Later attempts of the collectors are rejected as well.
@@ -303,23 +303,23 @@ const checkUnprotectedDeletions = (client: Client, checks: Checks): Promise<void
     for (const { how, deletedKind, destroy } of deletions) {
       guard.blocks = true
       const namespace = `exposed-${deletedKind}`
-      const without = `${how} without webhooks`
+      const description = `${how} without webhooks`
       await aClusterIn(client, namespace)
       await destroy(client, namespace)
       for (const kind of dependents)
-        await until(client, kind, `${without}: no ${kind.kind}`, (left) => left.length === 0, { namespace })
+        await until(client, kind, `${description}: no ${kind.kind}`, (remaining) => remaining.length === 0, { namespace })
       const undeleted = await dependentsIn(client, namespace)
-      checks.check(`${without} deletes the dependents of a Cluster whose hook blocks`, undeleted.length === 0, undeleted)
-      await checkStillBlocked(client, checks, without, namespace)
+      checks.check(`${description} deletes the dependents of a Cluster whose hook blocks`, undeleted.length === 0, undeleted)
+      await checkStillBlocked(client, checks, description, namespace)
       guard.blocks = false
-      await checkCompleted(client, checks, without, namespace)
+      await checkCompleted(client, checks, description, namespace)
     }
   })
 
 async function checkStillBlocked(client: Client, checks: Checks, how: string, namespace: string): Promise<void> {
   const expected = 'Cluster is deleting. Following hooks are blocking delete: BeforeClusterDelete: backing up'
   // Without the webhooks a dependent may be deleted before the deletion of the Cluster begins. Until then the condition has another reason.
-  const hasReason = (one: Cluster) => getCondition(one, 'TopologyReconciled')?.message === expected
+  const hasReason = (cluster: Cluster) => getCondition(cluster, 'TopologyReconciled')?.message === expected
   const [waiting] = await until(
     client,
     Cluster,
@@ -333,8 +333,8 @@ async function checkStillBlocked(client: Client, checks: Checks, how: string, na
 }
 
 async function checkCompleted(client: Client, checks: Checks, how: string, namespace: string): Promise<void> {
-  await until(client, Cluster, `${how}: no Cluster`, (left) => left.length === 0, { namespace })
-  await until(client, Machine, `${how}: no Machine`, (left) => left.length === 0, { namespace })
+  await until(client, Cluster, `${how}: no Cluster`, (remaining) => remaining.length === 0, { namespace })
+  await until(client, Machine, `${how}: no Machine`, (remaining) => remaining.length === 0, { namespace })
   await until(client, Namespace, `${how}: no namespace that is being deleted`, (all) => !all.some(isDeleting))
   checks.check(`${how} is completed once the hook allows it`, (await dependentsIn(client, namespace)).length === 0)
 }
@@ -377,7 +377,9 @@ async function dependentsIn(client: Client, namespace: string): Promise<string[]
 }
 
 const contentFailure = ({ status }: Namespace): string | undefined =>
-  status?.conditions?.find(({ type, status: is }) => type === 'NamespaceDeletionContentFailure' && is === 'True')?.message
+  status?.conditions?.find(
+    ({ type, status: conditionStatus }) => type === 'NamespaceDeletionContentFailure' && conditionStatus === 'True',
+  )?.message
 
 const rejection = (namespace: string): string =>
   `is forbidden: Cluster ${namespace}/demo is being deleted and its BeforeClusterDelete hook blocks: see its condition TopologyReconciled`
@@ -393,7 +395,7 @@ export async function createFromDemo(client: Client, file: string): Promise<void
 }
 
 const isTrue = ({ status }: Cluster, type: string): boolean =>
-  status?.conditions?.some((one) => one.type === type && one.status === 'True') ?? false
+  status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') ?? false
 const isAvailable = (name: string) => (clusters: Cluster[]) =>
   clusters.some((cluster) => cluster.metadata.name === name && isTrue(cluster, 'Available'))
 const isOf =

@@ -96,7 +96,8 @@ export const manifestsSuite: Suite = {
       const grants = await grantsOf(apiServer)
       judge(readFileSync(audit, 'utf8'), grants, checks)
     } catch (err) {
-      for (const one of forbidden(readAudit(readFileSync(audit, 'utf8')))) console.log(`forbidden: ${one}`)
+      for (const forbiddenRequest of forbidden(readAudit(readFileSync(audit, 'utf8'))))
+        console.log(`forbidden: ${forbiddenRequest}`)
       for (const { program } of pods.values()) console.log(`--- ${program.name}\n${program.tail(3000)}`)
       throw err
     }
@@ -128,8 +129,8 @@ async function liveWithManifests(
   for (const provider of providers) deployments.set(provider.provider, await install(apiServer, programs, provider))
   for (const deployment of deployments.values()) await checkPodSecurity(client, deployment, checks)
   progress('manifests applied')
-  const start = async (which: readonly Provider[] = providers) => {
-    for (const provider of which) {
+  const start = async (startedProviders: readonly Provider[] = providers) => {
+    for (const provider of startedProviders) {
       const deployment = deployments.get(provider.provider)!
       pods.set(provider.provider, await startPod({ apiServer, programs, deployment, address: provider.address }))
     }
@@ -163,19 +164,21 @@ async function liveWithManifests(
     if (name === 'classy') await poolsAvailable(scene, name, 1)
     else await liveWithPool(scene)
     step('Available')
-    let last = first
+    let desired = first
     if (name === 'classy') {
-      last = { ...first, controlPlane: 3 }
-      await scale(scene, name, last)
+      desired = { ...first, controlPlane: 3 }
+      await scale(scene, name, desired)
       step('scaled')
-      last = { ...last, version: 'v1.34.0' }
-      await upgrade(scene, name, [last.version], last, restart)
+      desired = { ...desired, version: 'v1.34.0' }
+      await upgrade(scene, name, [desired.version], desired, restart)
       step('upgraded')
     }
-    await remediate(scene, name, 'worker', last)
+    await remediate(scene, name, 'worker', desired)
     step('worker remediated')
     await until(client, ClusterResourceSetBinding, `${name}: resources applied`, (all) =>
-      all.some(({ metadata, spec }) => metadata.name === name && spec?.bindings?.some((one) => one.resources?.[0]?.applied)),
+      all.some(
+        ({ metadata, spec }) => metadata.name === name && spec?.bindings?.some((binding) => binding.resources?.[0]?.applied),
+      ),
     )
     await remove(scene, name)
     step('deleted')
@@ -210,22 +213,22 @@ async function checkDoctor(
   start: (which: readonly Provider[]) => Promise<void>,
   checks: Checks,
 ): Promise<void> {
-  const examined = (kubeconfig: string) => {
+  const runDoctor = (kubeconfig: string) => {
     const args = ['packages/cli/bin/capstan.js', 'doctor', '--kubeconfig', kubeconfig, '--output', 'json']
     const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
     const { findings = [], checked = {} } = (stdout === '' ? {} : JSON.parse(stdout)) as Partial<Examination>
     return { status, stderr, findings, checked }
   }
-  const whole = examined(apiServer.kubeconfig)
-  checks.check('doctor has no findings', whole.status === 0 && whole.findings.length === 0, whole)
-  const stranger = examined(apiServer.kubeconfigOf(strangerUser.name))
-  const rights = stranger.findings.filter(({ area }) => area === 'rights')
-  const isNamed = ['list machines.cluster.x-k8s.io', 'create secrets'].every((right) =>
-    rights.some(({ subject }) => subject === right),
+  const examination = runDoctor(apiServer.kubeconfig)
+  checks.check('doctor has no findings', examination.status === 0 && examination.findings.length === 0, examination)
+  const unprivileged = runDoctor(apiServer.kubeconfigOf(strangerUser.name))
+  const missingPermissions = unprivileged.findings.filter(({ area }) => area === 'rights')
+  const areNamed = ['list machines.cluster.x-k8s.io', 'create secrets'].every((right) =>
+    missingPermissions.some(({ subject }) => subject === right),
   )
-  checks.check('doctor names the permissions that a user lacks', stranger.status === 1 && isNamed, stranger)
+  checks.check('doctor names the permissions that a user lacks', unprivileged.status === 1 && areNamed, unprivileged)
   await pods.get('core')!.program.stop()
-  const unserved = examined(apiServer.kubeconfig)
+  const unserved = runDoctor(apiServer.kubeconfig)
   const subjects = unserved.findings.map(({ severity, area, subject }) => `${severity} ${area} ${subject}`)
   const expected = [
     'error webhooks ValidatingWebhookConfiguration capstan-core',
@@ -314,23 +317,25 @@ async function grantsOf(apiServer: RunningApiServer): Promise<Grant[]> {
   const grants: Grant[] = []
   for (const provider of providers) {
     const user = userOf(provider)
-    const isOurs = ({
+    const isOfProvider = ({
       subjects = [],
     }: {
       readonly subjects?: readonly { readonly name: string; readonly namespace?: string }[]
     }) => subjects.some(({ name, namespace }) => name === provider.account && namespace === provider.namespace)
-    for (const { roleRef } of clusterBindings.filter(isOurs)) {
-      const bound = clusterRoles.find(({ metadata }) => metadata.name === roleRef.name)!
+    for (const { roleRef } of clusterBindings.filter(isOfProvider)) {
+      const boundRole = clusterRoles.find(({ metadata }) => metadata.name === roleRef.name)!
       // The rules of an aggregated role come from other roles, which are checked themselves.
-      const labels = bound.aggregationRule?.clusterRoleSelectors?.[0]?.matchLabels ?? {}
-      const parts = clusterRoles.filter(({ metadata }) =>
+      const labels = boundRole.aggregationRule?.clusterRoleSelectors?.[0]?.matchLabels ?? {}
+      const aggregatedRoles = clusterRoles.filter(({ metadata }) =>
         Object.entries(labels).every(([label, value]) => metadata.labels?.[label] === value),
       )
-      for (const { metadata, rules = [] } of parts) grants.push({ user, role: metadata.name, rules: rules ?? [] })
+      for (const { metadata, rules = [] } of aggregatedRoles) grants.push({ user, role: metadata.name, rules: rules ?? [] })
     }
-    for (const { metadata, roleRef } of bindings.filter(isOurs)) {
-      const bound = roles.find((one) => one.metadata.name === roleRef.name && one.metadata.namespace === metadata.namespace)!
-      grants.push({ user, role: roleRef.name, namespace: metadata.namespace!, rules: bound.rules ?? [] })
+    for (const { metadata, roleRef } of bindings.filter(isOfProvider)) {
+      const boundRole = roles.find(
+        (role) => role.metadata.name === roleRef.name && role.metadata.namespace === metadata.namespace,
+      )!
+      grants.push({ user, role: roleRef.name, namespace: metadata.namespace!, rules: boundRole.rules ?? [] })
     }
   }
   return grants
@@ -341,14 +346,14 @@ function judge(log: string, grants: readonly Grant[], checks: Checks): void {
   const rejected = forbidden(events)
   checks.check(`none of ${events.length} requests was forbidden`, rejected.length === 0, rejected)
   const exceptions = new Map<string, string[]>()
-  const without: string[] = []
+  const unusedPermissions: string[] = []
   for (const right of unused(grants, events)) {
     const reason = reasonFor(right)
-    if (reason === undefined) without.push(rightText(right))
+    if (reason === undefined) unusedPermissions.push(rightText(right))
     else exceptions.set(reason, [...(exceptions.get(reason) ?? []), rightText(right)])
   }
-  checks.check('every granted permission was used', without.length === 0)
-  for (const one of without) console.log(`  granted but not used: ${one}`)
+  checks.check('every granted permission was used', unusedPermissions.length === 0)
+  for (const permission of unusedPermissions) console.log(`  granted but not used: ${permission}`)
   for (const [reason, rights] of exceptions) console.log(`  ${rights.length} permissions not used: ${reason}`)
   checks.check('ServiceAccounts have permissions', grants.length >= 4, grants.length)
 }

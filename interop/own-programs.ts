@@ -35,9 +35,9 @@ export const programsSuite: Suite = {
       await publish(packPackages(built, join(folder, 'tarballs')), { cwd: folder, env })
       const upstream = join(folder, 'upstream')
       mkdirSync(upstream)
-      const places = { CAPSTAN_NPMRC: npmrc, CAPSTAN_UPSTREAM: await upstreamRepository(upstream) }
+      const guideFiles = { CAPSTAN_NPMRC: npmrc, CAPSTAN_UPSTREAM: await upstreamRepository(upstream) }
       const files = only.split(',').filter((part) => part !== '')
-      for (const [name, status] of await runTests(files, { CAPSTAN_PROGRAMS: '1', ...places, PATH }))
+      for (const [name, status] of await runTests(files, { CAPSTAN_PROGRAMS: '1', ...guideFiles, PATH }))
         checks.check(name, status === 'passed', status)
     } finally {
       await registry?.stop()

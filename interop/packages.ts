@@ -27,7 +27,7 @@ import { CannotRun, type Outcome, type Suite } from './suite.ts'
 import { toolPaths } from './tools.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const own = join(root, 'interop/packages')
+const fixtures = join(root, 'interop/packages')
 
 export const packagesSuite: Suite = {
   shows: 'packages from a registry: in a third-party controller, as a globally installed command, and with npx',
@@ -51,12 +51,12 @@ async function run(): Promise<Outcome> {
     const tarballs = packPackages(built, join(folder, 'tarballs'))
     for (const tarball of tarballs) await lint(checks, tools, tarball)
     registry = await startRegistry(tools, join(folder, 'registry'))
-    const stranger = new Stranger(folder, registry)
-    await publish(tarballs, { cwd: folder, env: stranger.env })
-    await controllerOfAStranger(checks, stranger, tools)
-    await globalCommand(checks, stranger)
-    await newExtension(checks, stranger)
-    await byNpx(checks, stranger)
+    const user = new ExternalUser(folder, registry)
+    await publish(tarballs, { cwd: folder, env: user.env })
+    await thirdPartyController(checks, user, tools)
+    await globalCommand(checks, user)
+    await newExtension(checks, user)
+    await byNpx(checks, user)
   } finally {
     await registry?.stop()
     rmSync(folder, { recursive: true, force: true })
@@ -70,18 +70,18 @@ async function lint(checks: Checks, tools: Tools, { name, path }: Tarball): Prom
     ['publint', '--strict', path],
     ['attw', '--profile', 'esm-only', '--format', 'ascii', path],
   ] as const
-  const both = lints.map(async ([tool, ...args]) => {
+  const runs = lints.map(async ([tool, ...args]) => {
     const { code, text } = await ended(process.execPath, [join(tools.bin, tool), ...args], {
       cwd: tools.folder,
       env: process.env,
     })
     checks.check(`${name}: ${tool} reports nothing`, code === 0, text)
   })
-  await Promise.all(both)
+  await Promise.all(runs)
 }
 
 /** A user without the checkout: commands run in empty folders outside of it, and their environment has nothing from it except Node. */
-class Stranger {
+class ExternalUser {
   readonly #folder: string
   readonly env: NodeJS.ProcessEnv
 
@@ -90,12 +90,12 @@ class Stranger {
     mkdirSync(this.#folder)
     const npmrc = join(this.#folder, 'npmrc')
     writeNpmrc(npmrc, registry)
-    const kept = Object.entries(process.env).filter(
+    const variables = Object.entries(process.env).filter(
       ([name]) => !/^npm_|^NODE_(?!EXTRA_CA_CERTS)|^VITEST|^KUBECONFIG$|^CAPSTAN_/i.test(name),
     )
-    const path = (process.env.PATH ?? '').split(delimiter).filter((one) => !one.includes('node_modules'))
+    const path = (process.env.PATH ?? '').split(delimiter).filter((entry) => !entry.includes('node_modules'))
     this.env = {
-      ...Object.fromEntries(kept),
+      ...Object.fromEntries(variables),
       PATH: [dirname(process.execPath), ...path].join(delimiter),
       NPM_CONFIG_USERCONFIG: npmrc,
       NPM_CONFIG_PREFER_OFFLINE: 'true',
@@ -124,26 +124,26 @@ class Stranger {
   }
 }
 
-/** (a) A controller with its own kind, and its test on a virtual clock. */
-async function controllerOfAStranger(checks: Checks, stranger: Stranger, tools: Tools): Promise<void> {
-  const folder = stranger.emptyFolder('greeter')
-  cpSync(join(own, 'controller'), folder, { recursive: true })
-  await stranger.run('npm', ['install', '--save-dev', '@capstan/testing', `typescript@${tools.typescript}`], { cwd: folder })
-  const compiled = await stranger.try('npm', ['run', '--silent', 'build'], { cwd: folder })
+/** Installs, compiles and tests a controller with its own kind, on a virtual clock. */
+async function thirdPartyController(checks: Checks, user: ExternalUser, tools: Tools): Promise<void> {
+  const folder = user.emptyFolder('greeter')
+  cpSync(join(fixtures, 'controller'), folder, { recursive: true })
+  await user.run('npm', ['install', '--save-dev', '@capstan/testing', `typescript@${tools.typescript}`], { cwd: folder })
+  const compiled = await user.try('npm', ['run', '--silent', 'build'], { cwd: folder })
   checks.check('a controller compiles under NodeNext and strict, declarations checked', compiled.code === 0, compiled.text)
   for (const [name, node] of [
     ['this Node', process.execPath],
     [`the oldest Node that libraries support (${oldestNode()})`, tools.oldestNode],
   ] as const) {
-    const { code, text } = await stranger.try(node, ['--test', 'dist/greeter.test.js'], { cwd: folder })
+    const { code, text } = await user.try(node, ['--test', 'dist/greeter.test.js'], { cwd: folder })
     checks.check(`its test on a virtual clock passes on ${name}`, code === 0 && /pass 1\b/.test(text), text)
   }
 }
 
-/** (b) `npm install -g`. */
-async function globalCommand(checks: Checks, stranger: Stranger): Promise<void> {
-  const prefix = stranger.emptyFolder('global')
-  await stranger.run('npm', ['install', '--global', '--prefix', prefix, '@capstan/cli'])
+/** Installs the command with `npm install -g`, and runs it. */
+async function globalCommand(checks: Checks, user: ExternalUser): Promise<void> {
+  const prefix = user.emptyFolder('global')
+  await user.run('npm', ['install', '--global', '--prefix', prefix, '@capstan/cli'])
   const capstan = join(prefix, 'bin/capstan')
   const installed = sizeOf(join(prefix, 'lib/node_modules'))
   console.log(
@@ -151,8 +151,8 @@ async function globalCommand(checks: Checks, stranger: Stranger): Promise<void> 
   )
   checks.check('the installed command is small', installed <= MostInstalled, installed)
 
-  const cwd = stranger.emptyFolder('anywhere')
-  const up = await stranger.try(capstan, ['up', '--demo', '--memory', '--port', '0', '--exit-when-ready'], { cwd })
+  const cwd = user.emptyFolder('anywhere')
+  const up = await user.try(capstan, ['up', '--demo', '--memory', '--port', '0', '--exit-when-ready'], { cwd })
   checks.check(
     'the cluster of capstan up --demo becomes Available',
     up.code === 0 && /Cluster default\/demo: Available/.test(up.text),
@@ -164,17 +164,17 @@ async function globalCommand(checks: Checks, stranger: Stranger): Promise<void> 
     up.text,
   )
 
-  await coldStarts(checks, stranger, capstan)
+  await coldStarts(checks, user, capstan)
 
-  const assets = join(stranger.emptyFolder('go'), 'envtest')
+  const assets = join(user.emptyFolder('go'), 'envtest')
   const [, , kubectl] = await toolPaths('etcd', 'kube-apiserver', 'kubectl')
-  const path = `${dirname(kubectl)}${delimiter}${stranger.env.PATH}`
-  await stranger.run(capstan, ['envtest', assets], { env: { PATH: path } })
+  const path = `${dirname(kubectl)}${delimiter}${user.env.PATH}`
+  await user.run(capstan, ['envtest', assets], { env: { PATH: path } })
   const tests = join(dirname((await toolPaths('etcd'))[0]), '../interop-go.test')
   if (!existsSync(tests))
     throw new CannotRun(`the tests of the Go project are not compiled (${tests}): npm run interop -- --prepare`)
   const chosen = '^(TestAWidgetLivesAndDies|TestWebhooksDecide|TestVersionsAreConvertedByTheWebhook|TestARestartLosesNothing)$'
-  const go = await stranger.try(tests, ['-test.run', chosen, '-test.v'], {
+  const go = await user.try(tests, ['-test.run', chosen, '-test.v'], {
     cwd: join(root, 'interop/go'),
     env: { KUBEBUILDER_ASSETS: assets, PATH: path },
   })
@@ -183,15 +183,15 @@ async function globalCommand(checks: Checks, stranger: Stranger): Promise<void> 
 }
 
 /** Measures the time until `capstan apiserver` is ready, in turn with the installed command and from the checkout, in milliseconds. */
-async function coldStarts(checks: Checks, stranger: Stranger, capstan: string): Promise<void> {
+async function coldStarts(checks: Checks, user: ExternalUser, capstan: string): Promise<void> {
   const rounds = 5
   const times: Record<'installed' | 'checkout', number[]> = { installed: [], checkout: [] }
   const programs = { installed: capstan, checkout: join(root, 'packages/cli/bin/capstan.js') }
   // The first start of each is not counted, because it writes the compile cache.
   for (let round = -1; round < rounds; round++) {
     for (const name of ['installed', 'checkout'] as const) {
-      const cwd = stranger.emptyFolder(`cold-${name}-${round + 1}`)
-      const took = await timeUntilReady(stranger, programs[name], cwd)
+      const cwd = user.emptyFolder(`cold-${name}-${round + 1}`)
+      const took = await timeUntilReady(user, programs[name], cwd)
       if (round >= 0) times[name].push(took)
     }
   }
@@ -204,11 +204,11 @@ async function coldStarts(checks: Checks, stranger: Stranger, capstan: string): 
   checks.check('the installed command starts as fast as the checkout', installed <= checkout * 1.25 + 50, times)
 }
 
-async function timeUntilReady(stranger: Stranger, program: string, cwd: string): Promise<number> {
+async function timeUntilReady(user: ExternalUser, program: string, cwd: string): Promise<number> {
   const started = performance.now()
   const child = spawn(process.execPath, [program, 'apiserver', '--secure-port', '0', '--kubeconfig', join(cwd, 'kubeconfig')], {
     cwd,
-    env: stranger.env,
+    env: user.env,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   try {
@@ -220,9 +220,9 @@ async function timeUntilReady(stranger: Stranger, program: string, cwd: string):
 }
 
 /** Tests a project of `capstan new extension` that installs from the registry. */
-async function newExtension(checks: Checks, stranger: Stranger): Promise<void> {
-  const cwd = stranger.emptyFolder('extensions')
-  await stranger.run('npx', ['--yes', '@capstan/cli', 'new', 'extension', 'quota', '--certificates', 'self-made'], { cwd })
+async function newExtension(checks: Checks, user: ExternalUser): Promise<void> {
+  const cwd = user.emptyFolder('extensions')
+  await user.run('npx', ['--yes', '@capstan/cli', 'new', 'extension', 'quota', '--certificates', 'self-made'], { cwd })
   const project = join(cwd, 'quota')
   const files = readdirSync(project, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
   const texts = files.map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'utf8'))
@@ -230,32 +230,32 @@ async function newExtension(checks: Checks, stranger: Stranger): Promise<void> {
     'a new project names no folder of the machine',
     !texts.some((text) => text.includes('file:/') || text.includes(root)),
   )
-  await stranger.run('npm', ['install'], { cwd: project })
+  await user.run('npm', ['install'], { cwd: project })
   for (const script of ['test', 'check', 'build']) {
-    const { code, text } = await stranger.try('npm', ['run', '--silent', script], { cwd: project })
+    const { code, text } = await user.try('npm', ['run', '--silent', script], { cwd: project })
     checks.check(`npm run ${script} passes in a new project`, code === 0, text)
   }
-  const hooks = await stranger.try('npx', ['@capstan/cli', 'hooks', 'check'], { cwd: project })
+  const hooks = await user.try('npx', ['@capstan/cli', 'hooks', 'check'], { cwd: project })
   checks.check('npx @capstan/cli hooks check passes in a new project', hooks.code === 0, hooks.text)
   checks.check('a new project has a Dockerfile', existsSync(join(project, 'dist/main.js')))
 }
 
-/** (c) npx from any folder. */
-async function byNpx(checks: Checks, stranger: Stranger): Promise<void> {
-  const cwd = stranger.emptyFolder('npx')
+/** Runs the command with npx in an empty folder. */
+async function byNpx(checks: Checks, user: ExternalUser): Promise<void> {
+  const cwd = user.emptyFolder('npx')
   const { version } = sourcePackages().find(({ folder }) => folder === 'cli')!.manifest
-  const { code, text } = await stranger.try('npx', ['--yes', '@capstan/cli', 'version'], { cwd })
+  const { code, text } = await user.try('npx', ['--yes', '@capstan/cli', 'version'], { cwd })
   checks.check('npx @capstan/cli runs in an empty folder', code === 0 && text.includes(`capstan: ${version}`), text)
 }
 
 /** Resolves with a line of standard output that matches. @throws Error when the program ends before */
-function line(child: ChildProcess, like: RegExp): Promise<string> {
+function line(child: ChildProcess, pattern: RegExp): Promise<string> {
   let complaints = ''
   child.stderr!.on('data', (text: Buffer) => (complaints += String(text)))
   return new Promise((resolve, reject) => {
     child.once('exit', (code) => reject(new Error(`it ended with ${code}: ${complaints}`)))
     createInterface({ input: child.stdout! }).on('line', (text) => {
-      if (like.test(text)) resolve(text)
+      if (pattern.test(text)) resolve(text)
     })
   })
 }

@@ -173,12 +173,12 @@ const Ports = { from: 10_000, to: 18_999 }
 
 /** Returns `count` different free ports of the loopback interface. */
 export async function freePorts(count: number): Promise<number[]> {
-  const found = new Set<number>()
-  while (found.size < count) {
+  const ports = new Set<number>()
+  while (ports.size < count) {
     const port = Ports.from + Math.floor(Math.random() * (Ports.to - Ports.from))
-    if (await isFree(port)) found.add(port)
+    if (await isFree(port)) ports.add(port)
   }
-  return [...found]
+  return [...ports]
 }
 
 const isFree = (port: number): Promise<boolean> =>

@@ -1,5 +1,5 @@
 /** Prints lines after the seconds since the start. */
 export function progressSince(): (line: string) => void {
-  const begun = performance.now()
-  return (line) => console.log(`${((performance.now() - begun) / 1000).toFixed(1).padStart(6)} s  ${line}`)
+  const startedAt = performance.now()
+  return (line) => console.log(`${((performance.now() - startedAt) / 1000).toFixed(1).padStart(6)} s  ${line}`)
 }

@@ -36,7 +36,7 @@ export async function startRealApiServer(options: RealApiServerOptions = {}): Pr
 
     const etcdUrl = `http://127.0.0.1:${etcdPort}`
     const peerUrl = `http://127.0.0.1:${peerPort}`
-    const store = programs.start(
+    const etcdProgram = programs.start(
       'etcd',
       etcd,
       [
@@ -51,12 +51,12 @@ export async function startRealApiServer(options: RealApiServerOptions = {}): Pr
       ],
       { disposable: true },
     )
-    await ready(store, () => answers(`${etcdUrl}/health`))
+    await ready(etcdProgram, () => answers(`${etcdUrl}/health`))
     progress(`etcd healthy after ${since(started)}`)
 
     const serverStarted = performance.now()
     const url = `https://127.0.0.1:${port}`
-    const own = [
+    const realServerFlags = [
       `--etcd-servers=${etcdUrl}`,
       // No endpoint is kept for the Service "kubernetes", because its address would be one of loopback, which is rejected.
       '--advertise-address=127.0.0.1',
@@ -69,9 +69,14 @@ export async function startRealApiServer(options: RealApiServerOptions = {}): Pr
       since: started,
       isDurable: true,
       start: () =>
-        programs.start('apiserver', apiserver, [...withoutGiven(own, flags), ...serverFlags(credentials, port, flags)], {
-          disposable: true,
-        }),
+        programs.start(
+          'apiserver',
+          apiserver,
+          [...withoutGiven(realServerFlags, flags), ...serverFlags(credentials, port, flags)],
+          {
+            disposable: true,
+          },
+        ),
     })
     progress(`kube-apiserver ready after ${since(serverStarted)}`)
 

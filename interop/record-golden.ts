@@ -34,17 +34,17 @@ for (const name of positionals) {
 }
 
 async function record(step: Step, variables: Map<string, string>): Promise<unknown> {
-  const sent = step.request ?? step.prepare
+  const stepRequest = step.request ?? step.prepare
   if (step.sleepMs) await new Promise((resolve) => setTimeout(resolve, step.sleepMs))
-  if (!sent) return step
-  const { generateName } = (sent.body as { metadata?: { generateName?: string } } | undefined)?.metadata ?? {}
+  if (!stepRequest) return step
+  const { generateName } = (stepRequest.body as { metadata?: { generateName?: string } } | undefined)?.metadata ?? {}
   if (generateName) prefixes.add(generateName)
-  const answer = await send(filled(sent, variables))
+  const answer = await send(filled(stepRequest, variables))
   for (const [variable, path] of Object.entries(step.save ?? {})) {
-    variables.set(variable, String(path.split('.').reduce((found: any, member) => found?.[member], JSON.parse(answer.text))))
+    variables.set(variable, String(path.split('.').reduce((value: any, member) => value?.[member], JSON.parse(answer.text))))
   }
   if (step.prepare) {
-    if (answer.status >= 300) throw new Error(`${sent.method} ${sent.path}: ${answer.status} ${answer.text}`)
+    if (answer.status >= 300) throw new Error(`${stepRequest.method} ${stepRequest.path}: ${answer.status} ${answer.text}`)
     return step
   }
   return { ...step, response: normalised(answer) }
@@ -82,16 +82,16 @@ function filled<T>(value: T, variables: Map<string, string>): T {
 
 /** Replaces values that differ between two recordings by placeholders. */
 function normalised({ status, headers, text }: Answer): unknown {
-  const kept = Object.fromEntries(
+  const recordedHeaders = Object.fromEntries(
     ['content-type', 'warning', 'retry-after'].flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])),
   )
   let body: unknown
   try {
     body = JSON.parse(text)
   } catch {
-    return { status, headers: kept, text }
+    return { status, headers: recordedHeaders, text }
   }
-  return { status, headers: kept, body: masked(body, '', prefixes) }
+  return { status, headers: recordedHeaders, body: masked(body, '', prefixes) }
 }
 
 function masked(value: unknown, key: string, prefixes: ReadonlySet<string>): unknown {

@@ -17,14 +17,14 @@ export function recordedForm(text: string): string {
   return `{"paths":{\n${lines(paths)}\n},"components":{"schemas":{\n${lines(components.schemas)}\n}}}\n`
 }
 
-/** The keys of `properties` are field names, which may equal those of schema keywords. */
+/** Removes descriptions, defaults and extensions. The keys of `properties` are field names, which may equal schema keywords. */
 function structure(value: unknown, isFields = false): unknown {
   if (Array.isArray(value)) return value.map((item) => structure(item))
   if (!isRecord(value)) return value
-  const kept = Object.keys(value)
+  const keys = Object.keys(value)
     .sort()
     .filter((key) => isFields || (key !== 'description' && key !== 'default' && !key.startsWith('x-')))
-  return Object.fromEntries(kept.map((key) => [key, structure(value[key], key === 'properties' && !isFields)]))
+  return Object.fromEntries(keys.map((key) => [key, structure(value[key], key === 'properties' && !isFields)]))
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

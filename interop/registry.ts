@@ -13,7 +13,7 @@ import { sourcePackages } from '../scripts/packages/manifests.ts'
 import { CannotRun } from './suite.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const own = join(root, 'interop/packages')
+const fixtures = join(root, 'interop/packages')
 
 export interface Tools {
   readonly folder: string
@@ -29,13 +29,13 @@ export const oldestNode = (): string => {
   return `${major}.${minor}.0`
 }
 
-/** npm packages that only the suites with a registry need. Installed in the cache of the machine, because they bring four times as many packages as the checkout has. */
+/** Installs the npm packages that only the suites with a registry need. The cache of the machine contains them, because they bring four times as many packages as the checkout has. */
 export async function installTools(): Promise<Tools> {
   const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     devDependencies: { typescript: string }
   }
   const platform = process.platform === 'win32' ? 'win' : process.platform
-  const toolsManifest = JSON.parse(readFileSync(join(own, 'tools.json'), 'utf8')) as { dependencies: Record<string, string> }
+  const toolsManifest = JSON.parse(readFileSync(join(fixtures, 'tools.json'), 'utf8')) as { dependencies: Record<string, string> }
   toolsManifest.dependencies[`node-${platform}-${process.arch}`] = oldestNode()
   const text = JSON.stringify(toolsManifest)
   const cache = process.env.CAPSTAN_TOOLS ?? join(homedir(), '.cache', 'capstan', 'tools')
@@ -112,11 +112,11 @@ export async function startRegistry(tools: Tools, folder: string): Promise<Regis
 /** Writes the npm configuration of a user who installs Capstan from this registry. */
 export function writeNpmrc(file: string, registry: Registry): void {
   // Third-party packages come from the registry that this machine uses. npm requires a token to publish; the registry accepts any.
-  const found = existsSync(join(homedir(), '.npmrc')) ? readFileSync(join(homedir(), '.npmrc'), 'utf8') : ''
+  const userNpmrc = existsSync(join(homedir(), '.npmrc')) ? readFileSync(join(homedir(), '.npmrc'), 'utf8') : ''
   const { host } = new URL(registry.url)
   writeFileSync(
     file,
-    `${found}\n@capstan:registry=${registry.url}\n//${host}/:_authToken=anybody\nfund=false\naudit=false\nupdate-notifier=false\n`,
+    `${userNpmrc}\n@capstan:registry=${registry.url}\n//${host}/:_authToken=anybody\nfund=false\naudit=false\nupdate-notifier=false\n`,
   )
 }
 

@@ -45,14 +45,14 @@ type Start = typeof startCapstanApiServer | typeof startRealApiServer
 
 async function withGoCore(start: Start, names: readonly string[], checks: Checks): Promise<Observations> {
   await using apiServer = await start({ users: [managersUser] })
-  const certified = await clientCertificateFlags(apiServer)
+  const certificateFlags = await clientCertificateFlags(apiServer)
   await using managers = await startManagers(apiServer, () => {}, {
     components: core,
     gates: 'ClusterTopology=true,RuntimeSDK=true,InPlaceUpdates=true',
-    flags: certified,
+    flags: certificateFlags,
   })
   return await observeAll(`upstream's core on ${apiServer.name}`, apiServer, names, checks, () =>
-    managers.programs.map((one) => one.tail(40)).join('\n'),
+    managers.programs.map((program) => program.tail(40)).join('\n'),
   )
 }
 
@@ -69,8 +69,8 @@ async function withOurCore(names: readonly string[], checks: Checks): Promise<Ob
     '--diagnostics-port',
     '0',
   ]
-  const certified = await clientCertificateFlags(apiServer)
-  const manager = await startCapstan(['manager', ...flags, ...certified, '--log-level', 'error'], /Manager ready/)
+  const certificateFlags = await clientCertificateFlags(apiServer)
+  const manager = await startCapstan(['manager', ...flags, ...certificateFlags, '--log-level', 'error'], /Manager ready/)
   try {
     return await observeAll('our core', apiServer, names, checks, () => '')
   } finally {
@@ -95,7 +95,7 @@ async function observeAll(
   checks: Checks,
   log: () => string,
 ): Promise<Observations> {
-  const begun = performance.now()
+  const startedAt = performance.now()
   const client: Client = apiServer.client()
   await install(client, stubDefinitions)
   const ended = new AbortController()
@@ -115,7 +115,7 @@ async function observeAll(
   })
   ended.abort()
   await providers
-  console.log(`${coreName}: ${names.length} cases in ${((performance.now() - begun) / 1000).toFixed(1)} s`)
+  console.log(`${coreName}: ${names.length} cases in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`)
   if (results.some(({ status }) => status === 'rejected')) console.log(log())
   return observed
 }

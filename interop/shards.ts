@@ -13,5 +13,5 @@ export function sharesOf(leases: readonly Lease[], leaseName: string, shards: nu
   const names = Array.from({ length: shards }, (_, shard) => shardLease(leaseName, shard, shards))
   const holders = leases.filter(({ metadata }) => names.includes(metadata.name)).map(({ spec }) => spec?.holderIdentity)
   if (holders.length < shards || holders.some((holder) => !holder)) return undefined
-  return [...new Set(holders)].map((one) => holders.filter((other) => other === one).length).sort((a, b) => b - a)
+  return [...new Set(holders)].map((holder) => holders.filter((other) => other === holder).length).sort((a, b) => b - a)
 }

@@ -266,10 +266,10 @@ class Soak {
   /** Replaces the address in the kubeconfig of a workload cluster by an address without a server. @returns a function that restores it */
   async #cutOff(name: string): Promise<() => Promise<void>> {
     const key = { namespace, name: `${name}-kubeconfig` }
-    const found = await this.#persist(() => orAbsent(this.#client.get(Secret, key)))
-    const value = found?.data?.value
+    const secret = await this.#persist(() => orAbsent(this.#client.get(Secret, key)))
+    const value = secret?.data?.value
     if (value === undefined) return async () => {}
-    const wrong = Buffer.from(
+    const unreachableKubeconfig = Buffer.from(
       Buffer.from(value, 'base64')
         .toString()
         .replace(/server: \S+/, 'server: https://127.0.0.1:1'),
@@ -278,7 +278,7 @@ class Soak {
       this.#persist(async () => {
         await orAbsent(this.#client.patch(Secret, key, { type: 'merge', body: { data: { value: text } } }))
       })
-    await set(wrong.toString('base64'))
+    await set(unreachableKubeconfig.toString('base64'))
     return () => set(value)
   }
 
@@ -382,21 +382,21 @@ class Soak {
     const owned = new Map<string, readonly KubeObject[]>()
     for (const kind of [LocalCluster, LocalControlPlane, LocalMachine, LocalBootstrapConfig] as unknown as Kind[])
       owned.set(kind.kind, (await this.#client.list(kind, { namespace })).items)
-    const of = (objects: readonly KubeObject[], name: string) =>
+    const ofCluster = (objects: readonly KubeObject[], name: string) =>
       objects.filter(({ metadata }) => metadata.labels?.['cluster.x-k8s.io/cluster-name'] === name)
     const problems = clusters
       .filter(({ metadata }) => !this.#desired.has(metadata.name))
       .map(({ metadata }) => `${metadata.name} exists, although it was deleted`)
     for (const [name, { version, workers }] of this.#desired) {
       const cluster = clusters.find(({ metadata }) => metadata.name === name)
-      const ownMachines = of(machines, name) as Machine[]
+      const ownMachines = ofCluster(machines, name) as Machine[]
       if (!cluster) problems.push(`${name} is lost`)
       else if (!isTrue(cluster, 'Available') || !isTrue(cluster, 'TopologyReconciled')) problems.push(`${name} is not Available`)
       if (cluster?.spec.topology?.version !== version) problems.push(`${name} has lost its version ${version}`)
-      const good = ownMachines.filter((one) => one.spec.version === version && isTrue(one, 'Available'))
-      if (good.length !== workers + 1 || ownMachines.length !== workers + 1)
+      const desiredMachines = ownMachines.filter((machine) => machine.spec.version === version && isTrue(machine, 'Available'))
+      if (desiredMachines.length !== workers + 1 || ownMachines.length !== workers + 1)
         problems.push(
-          `${name} has ${ownMachines.length} Machines, ${good.length} of them Available with the desired version, expected ${workers + 1}`,
+          `${name} has ${ownMachines.length} Machines, ${desiredMachines.length} of them Available with the desired version, expected ${workers + 1}`,
         )
     }
     const expected = [...this.#desired.values()].reduce((sum, { workers }) => sum + workers + 1, 0)

@@ -72,7 +72,7 @@ const small: Size = { controlPlane: 1, workers: 2, pool: { classy: 1, plain: 2 }
 const large: Size = { controlPlane: 3, workers: 3, pool: { classy: 2, plain: 1 } }
 
 /** The cells that run without flags. The others take many minutes, because upstream's managers wait for timers. */
-const ofCI = ['all-ours-on-kubernetes']
+const cellsInCI = ['all-ours-on-kubernetes']
 
 export const swapSuite: Suite = {
   shows: "our core with upstream's providers, upstream's core with ours, and all ours, through the lifecycle of Clusters",
@@ -101,7 +101,7 @@ export const swapSuite: Suite = {
 
 function chosenOf(names: readonly string[], { all, only }: SuiteOptions): readonly string[] {
   if (only !== undefined) return namesWith(names, only)
-  return all ? names : ofCI
+  return all ? names : cellsInCI
 }
 
 /** Duration of each phase in seconds. */
@@ -124,8 +124,8 @@ function printTimes(cells: ReadonlyMap<string, Times>): void {
 /** Runs one cell. An error that ends it counts as one failed check. */
 async function runCell(name: string, times: Map<string, Times>): Promise<Outcome> {
   const checks = new Checks()
-  const begun = performance.now()
-  const seconds = () => `${((performance.now() - begun) / 1000).toFixed(1).padStart(6)} s`
+  const startedAt = performance.now()
+  const seconds = () => `${((performance.now() - startedAt) / 1000).toFixed(1).padStart(6)} s`
   const progress = (line: string) => console.log(`${seconds()}  ${name}: ${line}`)
   try {
     const cell = cells[name]
@@ -160,8 +160,14 @@ async function live(cell: Cell, checks: Checks, progress: (line: string) => void
   const startOurs = async () => {
     const folder = join(apiServer.folder, 'manager')
     const flags = ['--kubeconfig', apiServer.kubeconfig, '--providers', cell.ours.join(','), '--diagnostics-port', '0']
-    const more = ['--webhook-port', '0', '--log-level', 'error', ...(cell.ours.includes('local') ? ['--data', folder] : [])]
-    running.ours = await startCapstan(['manager', ...flags, ...more], /Manager ready/)
+    const furtherFlags = [
+      '--webhook-port',
+      '0',
+      '--log-level',
+      'error',
+      ...(cell.ours.includes('local') ? ['--data', folder] : []),
+    ]
+    running.ours = await startCapstan(['manager', ...flags, ...furtherFlags], /Manager ready/)
     await until(client, ValidatingWebhookConfiguration, 'webhooks of ours', (all) =>
       cell.ours.every((provider) => all.some(({ metadata }) => metadata.name === `capstan-${provider}`)),
     )
@@ -194,10 +200,10 @@ async function live(cell: Cell, checks: Checks, progress: (line: string) => void
       return { version, ...others, ...(kit.pool ? { pool: pool[name] } : {}) }
     }
     const timed = async (name: ClusterName, phase: string, act: () => Promise<void>) => {
-      const begun = performance.now()
+      const startedAt = performance.now()
       await act()
       progress(`${name}: ${phase}`)
-      times.set(phase, { ...times.get(phase), [name]: (performance.now() - begun) / 1000 })
+      times.set(phase, { ...times.get(phase), [name]: (performance.now() - startedAt) / 1000 })
     }
     const grow = async (name: ClusterName, during?: () => Promise<void>) => {
       const scaled = desiredStateOf(name, large, 'v1.33.0')
@@ -211,8 +217,8 @@ async function live(cell: Cell, checks: Checks, progress: (line: string) => void
       await timed(name, 'control plane Machine remediated', () => remediate(scene, name, 'control plane', last))
       checks.check(`${name} is running`, true)
     }
-    const grown = await Promise.allSettled([grow('classy', restart), grow('plain')])
-    for (const one of grown) if (one.status === 'rejected') throw one.reason
+    const results = await Promise.allSettled([grow('classy', restart), grow('plain')])
+    for (const result of results) if (result.status === 'rejected') throw result.reason
     await describe(apiServer, scene)
     await moveThereAndBack(scene, apiServer, elsewhere)
     const names = ['classy', 'plain'] as const
@@ -255,8 +261,8 @@ async function describe(apiServer: RunningApiServer, { namespace, checks, client
   for (const { metadata } of (await client.list(Cluster, { namespace })).items) {
     const { out } = await clusterctl.run('describe', 'cluster', metadata.name, '-n', namespace, '--show-conditions', 'all')
     const kinds = ['Cluster', kit.controlPlane.kind, 'MachineDeployment', ...(kit.pool ? ['MachinePool'] : [])]
-    const isWhole = kinds.every((kind) => out.includes(`${kind} ${namespace}/`)) && out.includes('WorkerMachinesReady')
-    checks.check(`clusterctl describes ${metadata.name}`, isWhole, out)
+    const isComplete = kinds.every((kind) => out.includes(`${kind} ${namespace}/`)) && out.includes('WorkerMachinesReady')
+    checks.check(`clusterctl describes ${metadata.name}`, isComplete, out)
     const { out: kubeconfig } = await clusterctl.run('get', 'kubeconfig', metadata.name, '-n', namespace)
     checks.check(`clusterctl gets the kubeconfig of ${metadata.name}`, kubeconfig.includes('client-certificate-data'))
   }

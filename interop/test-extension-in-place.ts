@@ -99,11 +99,12 @@ export const rejection = 'Unexpected call to UpdateMachine hook'
 /** Updates the control plane Machine of the demo in place: UpdateMachine first fails, then blocks, then is complete. */
 export async function checkUpdate(client: Client, extensionConfig: string, checks: Checks): Promise<void> {
   const isControlPlane = ({ metadata }: Machine) => metadata.labels?.[MachineControlPlaneLabel] !== undefined
-  const one = (machines: readonly Machine[]) => machines.find(isControlPlane)!
+  const controlPlaneMachine = (machines: readonly Machine[]) => machines.find(isControlPlane)!
   const [key] = (await until(client, Machine, 'a control plane Machine', (all) => all.some(isControlPlane), inDefault))
     .filter(isControlPlane)
     .map(keyOf)
-  const hasMessage = (what: string) => (machines: readonly Machine[]) => getCondition(one(machines), 'Updating')?.message === what
+  const hasMessage = (what: string) => (machines: readonly Machine[]) =>
+    getCondition(controlPlaneMachine(machines), 'Updating')?.message === what
 
   // This annotation alone begins the update: the owner of the Machine then does the further steps.
   const mark = { metadata: { annotations: { [UpdateInProgressAnnotation]: '' } } }
@@ -113,22 +114,26 @@ export async function checkUpdate(client: Client, extensionConfig: string, check
   checks.check('a failed UpdateMachine is reported on the Machine', true)
 
   await allow(client, extensionConfig, true)
-  const busy = await until(
+  const updatingMachines = await until(
     client,
     Machine,
     'the update is in progress',
     hasMessage('In-place update in progress: Extension is updating Machine'),
     inDefault,
   )
-  checks.check('the Machine is in phase Updating', one(busy).status?.phase === 'Updating', one(busy).status?.phase)
-  const done = await until(
+  checks.check(
+    'the Machine is in phase Updating',
+    controlPlaneMachine(updatingMachines).status?.phase === 'Updating',
+    controlPlaneMachine(updatingMachines).status?.phase,
+  )
+  const updatedMachines = await until(
     client,
     Machine,
     'the update is complete',
-    (machines) => getCondition(one(machines), 'Updating')?.status === 'False',
+    (machines) => getCondition(controlPlaneMachine(machines), 'Updating')?.status === 'False',
     inDefault,
   )
-  const { annotations = {} } = one(done).metadata
+  const { annotations = {} } = controlPlaneMachine(updatedMachines).metadata
   const marks = Object.keys(annotations).filter((name) => /in-place-updates|pending-hooks/.test(name))
   checks.check('UpdateMachine is called until it is done, and its annotations are removed', marks.length === 0, annotations)
   await allow(client, extensionConfig, false)
@@ -138,8 +143,10 @@ export async function checkUpdate(client: Client, extensionConfig: string, check
 async function allow(client: Client, name: string, isAllowed: boolean): Promise<void> {
   const settings = { disableInPlaceUpdates: String(!isAllowed) }
   const { metadata } = await client.patch(ExtensionConfig, { name }, { type: 'merge', body: { spec: { settings } } })
-  const isTakenOver = ({ metadata: { uid }, status }: ExtensionConfig) =>
+  const hasDiscoveredSettings = ({ metadata: { uid }, status }: ExtensionConfig) =>
     uid === metadata.uid &&
-    status?.conditions?.some((one) => one.type === 'Discovered' && one.observedGeneration === metadata.generation) === true
-  await until(client, ExtensionConfig, 'the settings are discovered', (configs) => configs.some(isTakenOver))
+    status?.conditions?.some(
+      (condition) => condition.type === 'Discovered' && condition.observedGeneration === metadata.generation,
+    ) === true
+  await until(client, ExtensionConfig, 'the settings are discovered', (configs) => configs.some(hasDiscoveredSettings))
 }

@@ -85,7 +85,7 @@ export async function updateMachineSet(
   await client.create(MachineDeployment, aDeployment())
   const runKubelet = await provideMachine(client)
   await runKubelet('v1.36.0')
-  const runs = (machines: Machine[]) => machines.some((one) => isWorker(one) && isTrue(one, 'Available'))
+  const runs = (machines: Machine[]) => machines.some((candidate) => isWorker(candidate) && isTrue(candidate, 'Available'))
   const before = (await until(client, Machine, 'a Machine of upstream kinds runs', runs, { namespace })).find(isWorker)
   console.log('a Machine of upstream kinds runs')
 
@@ -93,7 +93,7 @@ export async function updateMachineSet(
   const spec = { version: 'v1.36.1', failureDomain: 'b', ...refs('second') }
   await client.patch(MachineDeployment, key, { type: 'merge', body: { spec: { template: { spec } } } })
   const inProgress = 'In-place update in progress: Extension is updating Machine'
-  const isUpdating = (one: Machine) => getCondition(one, 'Updating')?.message === inProgress
+  const isUpdating = (candidate: Machine) => getCondition(candidate, 'Updating')?.message === inProgress
   await until(client, Machine, 'the extension is updating the Machine', (machines) => machines.some(isUpdating), { namespace })
   checks.check('a Machine that is updated in place has the message of the extension in its condition', true)
   await runKubelet('v1.36.1')
@@ -108,19 +108,20 @@ export async function updateMachineSet(
     after?.spec.version === 'v1.36.1' && after.spec.failureDomain === 'b',
     after?.spec,
   )
-  const own = { namespace, name: after?.metadata.name ?? '' }
-  const machine = specOf(await client.get(DevMachine, own))
-  const wanted = { backend: { docker: { bootstrapTimeout: '10m0s' } }, providerID: `dev:///${own.name}` }
-  checks.check('the infrastructure machine has the desired spec, and keeps its providerID', equal(machine, wanted), machine)
-  const config = specOf(await client.get(KubeadmConfig, own))
+  const machineKey = { namespace, name: after?.metadata.name ?? '' }
+  const machine = specOf(await client.get(DevMachine, machineKey))
+  const expectedSpec = { backend: { docker: { bootstrapTimeout: '10m0s' } }, providerID: `dev:///${machineKey.name}` }
+  checks.check('the infrastructure machine has the desired spec, and keeps its providerID', equal(machine, expectedSpec), machine)
+  const config = specOf(await client.get(KubeadmConfig, machineKey))
   checks.check('the bootstrap config has the desired files', equal(config.files, files('second')), config)
 
   // A Docker field that the extension does not know. An event must have the reason for the replacement.
   await client.create(DevMachineTemplate, devTemplate('third', { bootstrapTimeout: '10m0s', customImage: 'another' }))
   const { infrastructureRef } = refs('third')
   await client.patch(MachineDeployment, key, { type: 'merge', body: { spec: { template: { spec: { infrastructureRef } } } } })
-  const why = 'DevMachineTemplate cannot be updated in-place: spec.template.spec.backend.docker.customImage'
-  const isReported = ({ reason, message }: Event) => reason === 'InPlaceUpdateNotPossible' && message?.endsWith(why) === true
+  const expectedReason = 'DevMachineTemplate cannot be updated in-place: spec.template.spec.backend.docker.customImage'
+  const isReported = ({ reason, message }: Event) =>
+    reason === 'InPlaceUpdateNotPossible' && message?.endsWith(expectedReason) === true
   await until(client, Event, 'the event with the reason', (events) => events.some(isReported), { namespace })
   checks.check('an event names the field that the extension does not cover', true)
 }
@@ -165,26 +166,32 @@ async function createTemplates(
 
 /** Acts as upstream's bootstrap and infrastructure provider for the one Machine, and as its kubelet, which registers and reports its version. */
 async function provideMachine(client: Client): Promise<(version: string) => Promise<unknown>> {
-  const [made] = await until(client, DevMachine, 'a DevMachine', (machines) => machines.length === 1, { namespace })
-  const own = { namespace, name: made!.metadata.name }
-  const providerID = `dev:///${own.name}`
+  const [devMachine] = await until(client, DevMachine, 'a DevMachine', (machines) => machines.length === 1, { namespace })
+  const machineKey = { namespace, name: devMachine!.metadata.name }
+  const providerID = `dev:///${machineKey.name}`
   const status = (body: object) => ({ type: 'merge' as const, body: { status: body } })
-  await client.patch(DevMachine, own, { type: 'merge', body: { spec: { providerID } } }, { fieldManager: 'capd' })
-  await client.patch(DevMachine, own, status({ initialization: { provisioned: true } }), { subresource: 'status' })
+  await client.patch(DevMachine, machineKey, { type: 'merge', body: { spec: { providerID } } }, { fieldManager: 'capd' })
+  await client.patch(DevMachine, machineKey, status({ initialization: { provisioned: true } }), { subresource: 'status' })
   const bootstrapped = { initialization: { dataSecretCreated: true }, dataSecretName: 'made-by-hand' }
-  await client.patch(KubeadmConfig, own, status(bootstrapped), { subresource: 'status' })
+  await client.patch(KubeadmConfig, machineKey, status(bootstrapped), { subresource: 'status' })
 
-  const named = `${clusterName}-kubeconfig`
-  await until(client, Secret, 'the kubeconfig', (secrets) => secrets.some(({ metadata }) => metadata.name === named), {
+  const kubeconfigName = `${clusterName}-kubeconfig`
+  await until(client, Secret, 'the kubeconfig', (secrets) => secrets.some(({ metadata }) => metadata.name === kubeconfigName), {
     namespace,
   })
-  await until(client, Cluster, 'a control plane', ([one]) => one !== undefined && isTrue(one, 'ControlPlaneInitialized'), {
-    namespace,
-  })
-  const secret = await client.get(Secret, { namespace, name: named })
+  await until(
+    client,
+    Cluster,
+    'a control plane',
+    ([cluster]) => cluster !== undefined && isTrue(cluster, 'ControlPlaneInitialized'),
+    {
+      namespace,
+    },
+  )
+  const secret = await client.get(Secret, { namespace, name: kubeconfigName })
   const access = await resolveKubeconfig(parseKubeconfig(Buffer.from(secret.data!['value']!, 'base64').toString()))
   const workload = createClient(httpsTransport(access, { clock: systemClock, random: systemRandom, userAgent: 'interop' }))
-  await workload.create(Node, { metadata: { name: own.name }, spec: { providerID } })
+  await workload.create(Node, { metadata: { name: machineKey.name }, spec: { providerID } })
   const conditions = ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure'].map((type) => ({
     type,
     status: type === 'Ready' ? 'True' : 'False',
@@ -192,7 +199,7 @@ async function provideMachine(client: Client): Promise<(version: string) => Prom
   }))
   return (version) => {
     const body = status({ conditions, nodeInfo: { kubeletVersion: version } })
-    return workload.patch(Node, { name: own.name }, body, { subresource: 'status' })
+    return workload.patch(Node, { name: machineKey.name }, body, { subresource: 'status' })
   }
 }
 

@@ -91,28 +91,28 @@ async function live(client: Client, url: string, ca: string, checks: Checks): Pr
   checks.check(
     'all 16 handlers are discovered',
     handlers.length === 16,
-    handlers.map((one) => one.name),
+    handlers.map((handler) => handler.name),
   )
 
   await createFromDemo(client, 'class.yaml')
   await Promise.all([liveThroughHooks(client, { url, caBundle }, checks), updateMachineSet(client, { url, caBundle }, checks)])
 }
 
-async function liveThroughHooks(client: Client, at: { url: string; caBundle: string }, checks: Checks): Promise<void> {
+async function liveThroughHooks(client: Client, server: { url: string; caBundle: string }, checks: Checks): Promise<void> {
   await createFromDemo(client, 'cluster.yaml')
   await until(client, Cluster, 'demo Available', ([one]) => one !== undefined && isTrue(one, 'Available'), inDefault)
   console.log('cluster Available')
 
-  const held = { Status: 'Success', RetryAfterSeconds: 1, Message: 'held by the test' }
-  await setResponse(client, 'BeforeClusterUpgrade-v1.36.0-v1.36.1', held)
+  const blockingResponse = { Status: 'Success', RetryAfterSeconds: 1, Message: 'held by the test' }
+  await setResponse(client, 'BeforeClusterUpgrade-v1.36.0-v1.36.1', blockingResponse)
   await client.patch(Cluster, key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.1' } } } })
-  const message = (one: Cluster) => getCondition(one, 'TopologyReconciled')?.message ?? ''
-  const isHeld = (one: Cluster) => message(one).includes('BeforeClusterUpgrade: held by the test')
+  const message = (cluster: Cluster) => getCondition(cluster, 'TopologyReconciled')?.message ?? ''
+  const isHeld = (cluster: Cluster) => message(cluster).includes('BeforeClusterUpgrade: held by the test')
   await until(client, Cluster, 'the hook blocks the upgrade', ([one]) => one !== undefined && isHeld(one), inDefault)
   checks.check('a hook blocks an upgrade, and the Cluster reports it', true)
   console.log('upgrade held')
 
-  await checkCoverage(at.url, at.caBundle, checks)
+  await checkCoverage(server.url, server.caBundle, checks)
   await checkUpdate(client, name, checks)
   console.log('updated in place')
   await setResponse(client, 'BeforeClusterUpgrade-v1.36.0-v1.36.1', { Status: 'Success', RetryAfterSeconds: 0 })
@@ -128,23 +128,23 @@ async function liveThroughHooks(client: Client, at: { url: string; caBundle: str
 }
 
 /** Checks the tape that the manager has recorded, and replays it to the extension. */
-async function checkTape(file: string, at: { url: string; ca: string; folder: string }, checks: Checks): Promise<void> {
+async function checkTape(file: string, server: { url: string; ca: string; folder: string }, checks: Checks): Promise<void> {
   const { calls, isTorn, stopped } = await readTape(file)
   checks.check('the tape is complete', !isTorn && stopped === undefined, stopped)
   const taped = new Set(calls.map(({ hook }) => hook))
   const missing = [...hooks.keys()].map((name) => name.split('-')[0]!).filter((hook) => !taped.has(hook))
   checks.check('every hook of the Cluster is on the tape', missing.length === 0, missing)
-  const holding = calls.filter(({ hook }) => hook === 'BeforeClusterUpgrade').map(({ response }) => response)
-  const waits = holding.map((response) => (response as { retryAfterSeconds?: number }).retryAfterSeconds)
+  const upgradeResponses = calls.filter(({ hook }) => hook === 'BeforeClusterUpgrade').map(({ response }) => response)
+  const waits = upgradeResponses.map((response) => (response as { retryAfterSeconds?: number }).retryAfterSeconds)
   checks.check(
     'the tape has the blocking and the later response of the upgrade hook',
     waits[0] === 1 && waits.at(-1) === 0,
     waits,
   )
-  const caFile = join(at.folder, 'extension-ca.crt')
-  await writeFile(caFile, at.ca)
+  const caFile = join(server.folder, 'extension-ca.crt')
+  await writeFile(caFile, server.ca)
   // Responses to other hooks come from a ConfigMap that has changed since the recording.
-  const replayed = await runCapstan(['hooks', 'replay', file, '--url', at.url, '--ca', caFile, '--hook', 'Discovery'])
+  const replayed = await runCapstan(['hooks', 'replay', file, '--url', server.url, '--ca', caFile, '--hook', 'Discovery'])
   checks.check('the responses to the recorded requests are those on the tape', replayed.code === 0, replayed)
 }
 

@@ -18,7 +18,7 @@ export async function toolPaths<const Names extends readonly string[]>(...names:
 export async function moduleFolder(tool: string, module: string): Promise<string> {
   const [path] = await toolPaths(tool)
   const component = components.find(({ name }) => name === tool)!
-  const required = component.module.requires.find((one) => one.path === module)
+  const required = component.module.requires.find((requirement) => requirement.path === module)
   if (!required) throw new Error(`${tool} is not built from ${module}`)
   const text = await output('go', ['mod', 'download', '-json', `${module}@${required.version}`], {
     cwd: dirname(path),

@@ -29,6 +29,6 @@ export async function until<T extends KubeObject>(
   } finally {
     done.abort()
   }
-  const seen = [...objects.values()].map(({ metadata, ...rest }) => ({ name: metadata.name, ...rest }))
-  throw new Error(`Waited ${seconds} s for: ${what}. Objects: ${JSON.stringify(seen)}`)
+  const lastObjects = [...objects.values()].map(({ metadata, ...rest }) => ({ name: metadata.name, ...rest }))
+  throw new Error(`Waited ${seconds} s for: ${what}. Objects: ${JSON.stringify(lastObjects)}`)
 }

@@ -41,12 +41,12 @@ interface Run {
 }
 
 async function runOn(start: (options: ApiServerOptions) => Promise<RunningApiServer>, checks: Checks): Promise<Run> {
-  const begun = performance.now()
-  let where = ''
+  const startedAt = performance.now()
+  let prefix = ''
   const progress = (line: string) =>
-    console.log(`${((performance.now() - begun) / 1000).toFixed(1).padStart(6)} s  ${where}${line}`)
+    console.log(`${((performance.now() - startedAt) / 1000).toFixed(1).padStart(6)} s  ${prefix}${line}`)
   await using apiServer = await start({ users: [managersUser], progress })
-  where = `${apiServer.name}: `
+  prefix = `${apiServer.name}: `
   await using managers = await startManagers(apiServer, progress)
   const { crds, mutating, validating } = managers.manifests
   const hooks = [...mutating, ...validating].reduce((sum, { webhooks = [] }) => sum + webhooks.length, 0)

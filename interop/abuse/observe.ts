@@ -46,23 +46,23 @@ export async function observed(apiServer: RunningApiServer): Promise<Side> {
   const agents = [new Agent({ ca: apiServer.ca, keepAlive: true }), new Agent({ ca: apiServer.ca, keepAlive: true })] as const
   const server = apiServer.programs.find(({ name }) => name === 'apiserver')!.pid
   const waitedForCpu = () => schedulingOf(process.pid).waited + schedulingOf(server).waited
-  const other = /token: (\S+)/.exec(readFileSync(apiServer.kubeconfigOf('other'), 'utf8'))![1]!
+  const otherToken = /token: (\S+)/.exec(readFileSync(apiServer.kubeconfigOf('other'), 'utf8'))![1]!
   return {
     apiServer,
     async observe(input) {
       let isOver = false
       let [delay, cpu] = [0, 0]
-      const others = (async () => {
+      const otherUserRequests = (async () => {
         for (let index = 0; index === 0 || !isOver; index++) {
           const [started, waited, computed] = [performance.now(), waitedForCpu(), schedulingOf(server).computed]
-          await send(apiServer, agents[1], other, small[index % small.length]!)
+          await send(apiServer, agents[1], otherToken, small[index % small.length]!)
           delay = Math.max(delay, performance.now() - started - (waitedForCpu() - waited))
           cpu = Math.max(cpu, schedulingOf(server).computed - computed)
         }
       })()
       const status = await send(apiServer, agents[0], apiServer.token, input)
       isOver = true
-      await others
+      await otherUserRequests
       return { status, delay, cpu }
     },
     close: () => agents.forEach((agent) => agent.destroy()),

@@ -234,7 +234,7 @@ export const explained: readonly Explained[] = [
 ]
 
 export const isExplainedAnswer = (theirs: string, ours: string, name: string): Explained | undefined =>
-  explained.find((one) => (one.cases?.includes(name) ?? true) && one.answers?.(theirs, ours))
+  explained.find((entry) => (entry.cases?.includes(name) ?? true) && entry.answers?.(theirs, ours))
 
 export const isExplained = (difference: Difference, name: string): Explained | undefined =>
-  explained.find((one) => (one.cases?.includes(name) ?? true) && one.matches(difference, name))
+  explained.find((entry) => (entry.cases?.includes(name) ?? true) && entry.matches(difference, name))

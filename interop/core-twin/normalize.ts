@@ -15,33 +15,34 @@ const replacements: readonly (readonly [RegExp, string])[] = [
   [/-[bcdfghjklmnpqrstvwxz2456789]{5}(?![a-z0-9])/g, '-*'],
 ]
 
-export const normalText = (text: string): string => replacements.reduce((now, [pattern, by]) => now.replace(pattern, by), text)
+export const normalText = (text: string): string =>
+  replacements.reduce((result, [pattern, replacement]) => result.replace(pattern, replacement), text)
 
 /** Normalizes all objects. Those whose names differ only by a random suffix are numbered in the order of their content. */
 export function pictureOf({ objects, updated }: Seen): Picture {
-  const named = new Map<string, Map<string, string>[]>()
+  const fieldsByName = new Map<string, Map<string, string>[]>()
   const events = new Map<string, string>()
   const nodesOfMachines = new Set(
     [...objects.values()].flatMap(({ object }) =>
       object.kind === 'Machine' ? ((object as Machine).status?.nodeRef?.name ?? []) : [],
     ),
   )
-  for (const { kind, object: seen } of objects.values()) {
-    if (isOfTheServer(kind, seen)) continue
-    const object = kind === 'Node' && !nodesOfMachines.has(seen.metadata.name) ? withoutOutdatedTaint(seen) : seen
+  for (const { kind, object: reported } of objects.values()) {
+    if (isOfTheServer(kind, reported)) continue
+    const object = kind === 'Node' && !nodesOfMachines.has(reported.metadata.name) ? withoutOutdatedTaint(reported) : reported
     if (kind === 'Event') {
       events.set(eventText(object), updatesUnchanged(object, updated) ? RecordedWithoutChange : 'recorded')
       continue
     }
     const name = normalText(`${kind.split('.')[0]} ${object.metadata.name}`)
-    const same = named.get(name)
+    const sameName = fieldsByName.get(name)
     const fields = fieldsOf(kind, object)
-    if (same) same.push(fields)
-    else named.set(name, [fields])
+    if (sameName) sameName.push(fields)
+    else fieldsByName.set(name, [fields])
   }
   const picture = new Map<string, ReadonlyMap<string, string>>([['Events', events]])
-  for (const [name, same] of [...named].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    const ordered = same
+  for (const [name, sameName] of [...fieldsByName].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const ordered = sameName
       .map((fields) => ({ fields, content: contentOf(fields) }))
       .sort((a, b) => (a.content < b.content ? -1 : 1))
     ordered.forEach(({ fields }, index) => picture.set(index === 0 ? name : `${name} (${index + 1})`, fields))
@@ -85,8 +86,8 @@ function eventText(event: KubeObject): string {
     source?: { component?: string }
     reportingComponent?: string
   }
-  const by = source?.component || reportingComponent || ''
-  return normalText(`${involvedObject.kind} ${involvedObject.name}: ${type} ${reason} of ${by}: ${message}`)
+  const component = source?.component || reportingComponent || ''
+  return normalText(`${involvedObject.kind} ${involvedObject.name}: ${type} ${reason} of ${component}: ${message}`)
 }
 
 const omitted = new Set(['uid', 'resourceVersion', 'creationTimestamp', 'generation', 'selfLink', 'managedFields'])
@@ -112,7 +113,7 @@ function fieldsOf(kind: string, object: KubeObject): Map<string, string> {
     } else if (isRecord(value)) {
       const entries = Object.entries(value).filter(([name]) => path !== 'metadata' || !omitted.has(name))
       if (entries.length === 0) fields.set(path, '{}')
-      for (const [name, one] of entries) add(path === '' ? name : `${path}.${normalText(name)}`, one)
+      for (const [name, inner] of entries) add(path === '' ? name : `${path}.${normalText(name)}`, inner)
     } else fields.set(path, normalText(typeof value === 'string' ? value : JSON.stringify(value)))
   }
   add('', object)
@@ -141,9 +142,9 @@ function* ownedPaths(fields: unknown, path = ''): Iterable<string> {
       yield path
       continue
     }
-    const here = name.startsWith('f:') ? `${path}.${name.slice(2)}` : `${path}[${name.slice(2)}]`
-    if (isRecord(inner) && Object.keys(inner).length > 0) yield* ownedPaths(inner, here)
-    else yield here
+    const innerPath = name.startsWith('f:') ? `${path}.${name.slice(2)}` : `${path}[${name.slice(2)}]`
+    if (isRecord(inner) && Object.keys(inner).length > 0) yield* ownedPaths(inner, innerPath)
+    else yield innerPath
   }
 }
 
@@ -170,19 +171,19 @@ export interface Difference {
 }
 
 export function differencesOf(theirs: Picture, ours: Picture): Difference[] {
-  const found: Difference[] = []
+  const differences: Difference[] = []
   for (const object of new Set([...theirs.keys(), ...ours.keys()])) {
     const [their, our] = [theirs.get(object), ours.get(object)]
     if (!their || !our) {
-      found.push({ object, path: '', theirs: their && 'is there', ours: our && 'is there' })
+      differences.push({ object, path: '', theirs: their && 'is there', ours: our && 'is there' })
       continue
     }
     for (const path of new Set([...their.keys(), ...our.keys()])) {
-      const [one, other] = [their.get(path), our.get(path)]
-      if (one !== other) found.push({ object, path, theirs: one, ours: other })
+      const [theirValue, ourValue] = [their.get(path), our.get(path)]
+      if (theirValue !== ourValue) differences.push({ object, path, theirs: theirValue, ours: ourValue })
     }
   }
-  return found
+  return differences
 }
 
 export const textOf = ({ object, path, theirs, ours }: Difference): string =>
@@ -198,19 +199,19 @@ const MostPaths = 8
 /** Formats differences; those of one field manager are grouped. */
 export function report(differences: readonly Difference[]): string {
   const lines: string[] = []
-  const owned = new Map<string, { theirs: string[]; ours: string[] }>()
-  for (const one of differences) {
-    const [, manager, path] = /^metadata\.managedFields\[(.*?)\] (.*)$/.exec(one.path) ?? []
+  const pathsByManager = new Map<string, { theirs: string[]; ours: string[] }>()
+  for (const difference of differences) {
+    const [, manager, path] = /^metadata\.managedFields\[(.*?)\] (.*)$/.exec(difference.path) ?? []
     if (manager === undefined) {
-      lines.push(textOf(one))
+      lines.push(textOf(difference))
       continue
     }
-    const key = `${one.object} is managed by ${manager}`
-    const both = owned.get(key) ?? { theirs: [], ours: [] }
-    owned.set(key, both)
-    both[one.theirs === undefined ? 'ours' : 'theirs'].push(path!)
+    const key = `${difference.object} is managed by ${manager}`
+    const managerPaths = pathsByManager.get(key) ?? { theirs: [], ours: [] }
+    pathsByManager.set(key, managerPaths)
+    managerPaths[difference.theirs === undefined ? 'ours' : 'theirs'].push(path!)
   }
-  for (const [key, { theirs, ours }] of owned) {
+  for (const [key, { theirs, ours }] of pathsByManager) {
     lines.push(key)
     for (const [sign, paths] of [
       ['-', theirs],

@@ -75,12 +75,13 @@ export interface Seen {
   changed: number
 }
 
-/** Returns the status and spec fields that a stub provider reports for an object; `undefined`: not reconciled yet. */
+/** Status and spec fields that a stub provider reports for an object. */
 export interface Report {
   readonly status?: { readonly [field: string]: unknown }
   readonly spec?: { readonly [field: string]: unknown }
 }
-export type Behaviour = (object: StubObject, seen: readonly KubeObject[]) => Report | undefined
+/** Returns the report for an object; `undefined`: the provider has not reconciled it yet. */
+export type Behaviour = (object: StubObject, objects: readonly KubeObject[]) => Report | undefined
 export type Behaviours = { readonly [role in Role]: Behaviour }
 
 export interface Theatre {
@@ -89,7 +90,7 @@ export interface Theatre {
   readonly registersNodes: boolean
 }
 
-/** Sends a request and returns the response with its warnings, which `Client` does not return. */
+/** A request whose response is needed with its warnings, which `Client` does not return. */
 export interface RawRequest {
   readonly method: 'POST' | 'PATCH' | 'DELETE'
   readonly path: string
@@ -138,7 +139,7 @@ export class Side implements AsyncDisposable {
     this.#extension = extension
   }
 
-  /** Starts watching; the core must run. */
+  /** Starts the workload API servers and the extension, and watches all compared kinds. The core must run already. */
   static async open(name: 'theirs' | 'ours', apiServer: RunningApiServer, served: ReadonlySet<string>): Promise<Side> {
     const access = await loadKubeconfig(apiServer.kubeconfig)
     const transport = httpsTransport(access, { clock: systemClock, random: systemRandom, userAgent: agent })
@@ -293,15 +294,15 @@ export class Side implements AsyncDisposable {
     else this.seen(namespace).objects.delete(name)
   }
 
-  #put(namespace: string, kind: Kind, object: KubeObject, gone = false): void {
+  #put(namespace: string, kind: Kind, object: KubeObject, deleted = false): void {
     const seen = this.seen(namespace)
     const id = `${idOf(kind)} ${object.metadata.name}`
     const before = seen.objects.get(id)?.object
-    if (gone) seen.objects.delete(id)
+    if (deleted) seen.objects.delete(id)
     else seen.objects.set(id, { kind: idOf(kind), object })
     if (kind.kind === MachineDeployment.kind && before && isUpdated(before as MachineDeployment, object as MachineDeployment))
       seen.updated.add(object.metadata.name)
-    if (kind.kind === 'Event' || (!gone && before && withoutRecords(before) === withoutRecords(object))) return
+    if (kind.kind === 'Event' || (!deleted && before && withoutRecords(before) === withoutRecords(object))) return
     seen.changed = performance.now()
   }
 
@@ -316,7 +317,7 @@ export class Side implements AsyncDisposable {
       return
     }
     const kinds = [stub, oldStub].find(({ group }) => group === kind.group)
-    const role = kinds && roles.find((one) => kinds[one].kind === kind.kind)
+    const role = kinds && roles.find((candidate) => kinds[candidate].kind === kind.kind)
     if (!kinds || !role) return
     try {
       await this.#report(kinds, role, object as StubObject)
@@ -329,8 +330,8 @@ export class Side implements AsyncDisposable {
     const { namespace = '' } = object.metadata
     const theatre = this.#theatres.get(namespace)
     if (!theatre || object.metadata.deletionTimestamp !== undefined) return
-    const seen = [...this.seen(namespace).objects.values()].map((one) => one.object)
-    const report = theatre.behaviours[role](object, seen)
+    const objects = [...this.seen(namespace).objects.values()].map((entry) => entry.object)
+    const report = theatre.behaviours[role](object, objects)
     if (!report) return
     const write = async (part: 'spec' | 'status') => {
       if (report[part] === undefined || contains(object[part], report[part])) return
@@ -360,14 +361,14 @@ export class Side implements AsyncDisposable {
     this.#registered.add(machine.metadata.uid)
     const metadata = { name, labels: { 'kubernetes.io/hostname': name } }
     const taints = [{ key: 'node.cluster.x-k8s.io/uninitialized', effect: 'NoSchedule' as const }]
-    const at = new Date(systemClock.now()).toISOString().replace(/\.\d+/, '')
+    const timestamp = new Date(systemClock.now()).toISOString().replace(/\.\d+/, '')
     const condition = (type: string, status: 'True' | 'False') => ({
       type,
       status,
       reason: 'Twin',
       message: '',
-      lastHeartbeatTime: at,
-      lastTransitionTime: at,
+      lastHeartbeatTime: timestamp,
+      lastTransitionTime: timestamp,
     })
     const conditions = [
       ...['MemoryPressure', 'DiskPressure', 'PIDPressure'].map((type) => condition(type, 'False')),
@@ -401,8 +402,8 @@ const caseOf = ({ metadata }: KubeObject): string => metadata.namespace ?? metad
 /** Returns the object as text, without the record of hook calls, which Capstan writes after each call, and without fields that change with every write. */
 function withoutRecords({ metadata, ...rest }: KubeObject): string {
   const { resourceVersion: _version, managedFields: _fields, annotations = {}, ...others } = metadata
-  const { [WaitingHooksAnnotation]: _record, ...kept } = annotations
-  return JSON.stringify([others, kept, rest])
+  const { [WaitingHooksAnnotation]: _record, ...otherAnnotations } = annotations
+  return JSON.stringify([others, otherAnnotations, rest])
 }
 
 /** Whether a write changed fields of a MachineDeployment that a topology sets, but not the version. */

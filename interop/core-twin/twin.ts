@@ -115,7 +115,8 @@ export class Twin {
   /** Registers an extension with a handler for every hook, each of which proceeds until `answer` changes it. */
   async extend(): Promise<void> {
     await this.#both((side) => side.announce(this.namespace))
-    const isDiscovered = (one: KubeObject) => one.kind === 'ExtensionConfig' && isTrue(one as ExtensionConfig, 'Discovered')
+    const isDiscovered = (object: KubeObject) =>
+      object.kind === 'ExtensionConfig' && isTrue(object as ExtensionConfig, 'Discovered')
     await this.settle('the extension is discovered', (objects) => objects.some(isDiscovered))
   }
 
@@ -191,12 +192,12 @@ export class Twin {
   /** Sends dry-run requests to both sides, one after the other, and compares the whole responses. */
   async ask<T extends KubeObject>(kind: Kind<T>, requests: readonly DryRunRequest[]): Promise<void> {
     const { group, version, plural, kind: name, scope } = kind
-    const folder = `/apis/${group}/${version}${scope === 'Namespaced' ? `/namespaces/${this.namespace}` : ''}/${plural}`
+    const collectionPath = `/apis/${group}/${version}${scope === 'Namespaced' ? `/namespaces/${this.namespace}` : ''}/${plural}`
     const bodyOf = ({ body }: DryRunRequest) => ({ apiVersion: `${group}/${version}`, kind: name, ...body })
-    for (const asked of requests) {
-      const { method, what } = asked
-      const path = `${method === 'POST' ? folder : `${folder}/${asked.name}`}?dryRun=All&fieldManager=twin`
-      const body = method === 'PATCH' ? asked.body! : method === 'POST' ? bodyOf(asked) : undefined
+    for (const request of requests) {
+      const { method, what } = request
+      const path = `${method === 'POST' ? collectionPath : `${collectionPath}/${request.name}`}?dryRun=All&fieldManager=twin`
+      const body = method === 'PATCH' ? request.body! : method === 'POST' ? bodyOf(request) : undefined
       const [theirs, ours] = await this.#both((side) => side.request({ method, path, ...(body ? { body } : {}) }))
       const object = `${method} ${what}`
       this.asked++
@@ -216,39 +217,39 @@ export class Twin {
    * states that take longer than the time after which a side counts as idle.
    */
   async settle(step: string, until?: (objects: readonly KubeObject[]) => boolean): Promise<void> {
-    const begun = performance.now()
+    const startedAt = performance.now()
     let refreshes = 0
-    const arrived = () => {
+    const isReached = () => {
       if (!until) return true
       return this.#sides.every((side) => until([...side.seen(this.namespace).objects.values()].map(({ object }) => object)))
     }
     for (;;) {
       await sleep(systemClock, 200)
       const now = performance.now()
-      const quiet = now - Math.max(begun, ...this.#sides.map((side) => side.seen(this.namespace).changed))
-      const isOver = now - begun > (quiet >= Wait.different ? Wait.most : Wait.changing)
-      if (!isOver && quiet < Wait.equal) continue
-      if (!isOver && !arrived()) {
-        if (refreshes < MostRefreshes && quiet >= Wait.refresh) {
+      const idleFor = now - Math.max(startedAt, ...this.#sides.map((side) => side.seen(this.namespace).changed))
+      const isOver = now - startedAt > (idleFor >= Wait.different ? Wait.most : Wait.changing)
+      if (!isOver && idleFor < Wait.equal) continue
+      if (!isOver && !isReached()) {
+        if (refreshes < MostRefreshes && idleFor >= Wait.refresh) {
           refreshes++
           await this.#refresh()
         }
         continue
       }
-      const fresh = this.#compare()
-      if (fresh.length > 0 && !isOver) {
-        if (quiet < (refreshes > 0 ? Wait.different : Wait.refresh)) continue
+      const differences = this.#compare()
+      if (differences.length > 0 && !isOver) {
+        if (idleFor < (refreshes > 0 ? Wait.different : Wait.refresh)) continue
         if (refreshes < MostRefreshes) {
           refreshes++
           await this.#refresh()
           continue
         }
-        if (quiet < Wait.events && fresh.every(({ object }) => object === 'Events')) continue
+        if (idleFor < Wait.events && differences.every(({ object }) => object === 'Events')) continue
       }
-      if (until && !arrived()) fresh.push(...this.#missed(step, until))
+      if (until && !isReached()) differences.push(...this.#missed(step, until))
       else if (isOver)
-        fresh.push({ object: step, path: 'is at rest', theirs: undefined, ours: `not within ${Wait.most / 1000} s` })
-      this.#end(step, fresh)
+        differences.push({ object: step, path: 'is at rest', theirs: undefined, ours: `not within ${Wait.most / 1000} s` })
+      this.#end(step, differences)
       return
     }
   }
@@ -258,28 +259,28 @@ export class Twin {
    * delete it again. Detects lasting differences; may miss temporary ones.
    */
   async agree(step: string, until: (objects: readonly KubeObject[]) => boolean): Promise<void> {
-    const begun = performance.now()
-    let refreshed = begun
+    const startedAt = performance.now()
+    let refreshed = startedAt
     for (let equal = 0; ; ) {
       await sleep(systemClock, Wait.again)
-      const arrived = this.#missed(step, until)
-      const fresh = arrived.length > 0 ? arrived : this.#compare()
+      const missed = this.#missed(step, until)
+      const differences = missed.length > 0 ? missed : this.#compare()
       const now = performance.now()
-      if (fresh.length === 0 && ++equal < TimesEqual) continue
-      if (fresh.length > 0 && now - begun < Wait.most) {
+      if (differences.length === 0 && ++equal < TimesEqual) continue
+      if (differences.length > 0 && now - startedAt < Wait.most) {
         if (now - refreshed < Wait.refresh) continue
         await this.#refresh()
         refreshed = performance.now()
         continue
       }
-      this.#end(step, fresh)
+      this.#end(step, differences)
       return
     }
   }
 
-  #end(step: string, fresh: readonly Difference[]): void {
-    if (fresh.length > 0) this.found.push({ step, differences: fresh })
-    for (const one of fresh) this.#known.add(textOf(one))
+  #end(step: string, differences: readonly Difference[]): void {
+    if (differences.length > 0) this.found.push({ step, differences })
+    for (const difference of differences) this.#known.add(textOf(difference))
     this.#answers = []
   }
 
@@ -303,14 +304,14 @@ export class Twin {
   /** Returns the unexplained differences that no earlier step has reported. */
   #compare(): Difference[] {
     const [theirs, ours] = this.#sides.map((side) => pictureOf(side.seen(this.namespace))) as [never, never]
-    return [...this.#answers, ...differencesOf(theirs, ours)].filter((one) => {
-      const explanation = isExplained(one, this.namespace)
+    return [...this.#answers, ...differencesOf(theirs, ours)].filter((difference) => {
+      const explanation = isExplained(difference, this.namespace)
       if (explanation) this.explained.add(explanation)
-      return !explanation && !this.#known.has(textOf(one))
+      return !explanation && !this.#known.has(textOf(difference))
     })
   }
 
-  /** Returns the names of the sides that have not reached a state. */
+  /** Returns a difference unless both sides have reached a state. */
   #missed(step: string, until: (objects: readonly KubeObject[]) => boolean): Difference[] {
     const [theirs, ours] = this.#sides.map((side) =>
       until([...side.seen(this.namespace).objects.values()].map(({ object }) => object)),
@@ -338,10 +339,10 @@ export class Twin {
   }
 
   /** Compares whether a request was accepted, and otherwise the error. */
-  async #answered(what: string, act: (side: Side) => Promise<unknown>, whole = false): Promise<void> {
+  async #answered(what: string, act: (side: Side) => Promise<unknown>, comparesResult = false): Promise<void> {
     const [theirs, ours] = await this.#both((side) =>
       act(side).then(
-        (answer) => (whole && isRecord(answer) ? normalText(JSON.stringify(answer)) : 'done'),
+        (answer) => (comparesResult && isRecord(answer) ? normalText(JSON.stringify(answer)) : 'done'),
         (err) => normalText(messageOf(err)),
       ),
     )

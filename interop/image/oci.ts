@@ -14,7 +14,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const execute = promisify(execFile)
 
 /** Packages of the distribution that build images, run containers, and create the base image. */
-const needed = ['buildah', 'runc', 'mmdebstrap']
+const requiredPackages = ['buildah', 'runc', 'mmdebstrap']
 
 /** System libraries that Node needs. */
 const basePackages = ['libc6', 'libstdc++6', 'libgcc-s1']
@@ -29,7 +29,7 @@ const baseRoot = join(
 
 /** Installs missing packages and creates the base image, which needs a network. @throws CannotRun that names the missing tool */
 export async function installImageTools(): Promise<void> {
-  const missing = needed.filter((name) => spawnSync(name, ['--version']).error !== undefined)
+  const missing = requiredPackages.filter((name) => spawnSync(name, ['--version']).error !== undefined)
   if (missing.length > 0) await installPackages(missing)
   if (existsSync(baseRoot)) return
   mkdirSync(dirname(baseRoot), { recursive: true })
@@ -97,9 +97,9 @@ export async function buildImage(folder: string, version: string): Promise<Built
   mkdirSync(folder, { recursive: true })
   const base = 'localhost/capstan-base'
   const image = 'localhost/capstan'
-  const working = await buildah('from', 'scratch')
-  await buildah('add', '--quiet', working, baseRoot, '/')
-  await buildah('commit', '--quiet', '--rm', working, base)
+  const container = await buildah('from', 'scratch')
+  await buildah('add', '--quiet', container, baseRoot, '/')
+  await buildah('commit', '--quiet', '--rm', container, base)
 
   const context = join(folder, 'context')
   await imageContext(context, [architecture])
@@ -121,7 +121,7 @@ export async function buildImage(folder: string, version: string): Promise<Built
   const mounted = await buildah('mount', await buildah('from', '--pull-never', image))
   const rootfs = join(folder, 'rootfs')
   await execute('cp', ['-a', mounted, rootfs])
-  const built = {
+  const builtImage = {
     rootfs,
     config: inspected.OCIv1.config,
     packed: sizeOf(join(layout, 'blobs')),
@@ -130,7 +130,7 @@ export async function buildImage(folder: string, version: string): Promise<Built
   }
   // Each image has copies of the layers below it; only the last image is needed.
   for (const part of [store[1]!, store[3]!, context, layout]) rmSync(part, { recursive: true, force: true })
-  return built
+  return builtImage
 }
 
 function sizeOf(folder: string): number {

@@ -38,7 +38,7 @@ const replacements: readonly (readonly [RegExp, string])[] = [
 export function normalized(output: string): string {
   const json = sortedJSON(output)
   if (json !== undefined) return normalized(json)
-  const replaced = replacements.reduce((text, [pattern, by]) => text.replace(pattern, by), output)
+  const replaced = replacements.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), output)
   return replaced.replace(/(?<=\S) {2,}/g, '  ').replace(/[ \t]+$/gm, '')
 }
 

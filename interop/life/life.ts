@@ -91,7 +91,12 @@ export async function createFile({ client, namespace }: Pick<Scene, 'client' | '
 
 export async function createClass(scene: Scene): Promise<void> {
   await createFile(scene, `${scene.kit.name}.yaml`)
-  await awaited(scene, ClusterClass, 'class accepted', ([one]) => one !== undefined && isTrue(one, 'VariablesReady'))
+  await awaited(
+    scene,
+    ClusterClass,
+    'class accepted',
+    ([clusterClass]) => clusterClass !== undefined && isTrue(clusterClass, 'VariablesReady'),
+  )
 }
 
 export async function createCluster(scene: Scene, name: ClusterName, desired: DesiredState): Promise<void> {
@@ -133,7 +138,7 @@ export async function upgrade(
   const { client, namespace, kit } = scene
   const started = (version: string) =>
     awaited(scene, Machine, `${name}: a Machine of ${version}`, (all) =>
-      ofCluster(all, name).some((one) => one.spec.version === version),
+      ofCluster(all, name).some((machine) => machine.spec.version === version),
     )
   if (name === 'classy') {
     await patchTopology(scene, [{ path: 'version', value: desired.version }])
@@ -148,7 +153,7 @@ export async function upgrade(
         const controlPlaneMachines = ofCluster(all, name).filter(isControlPlane)
         return (
           controlPlaneMachines.length === desired.controlPlane &&
-          controlPlaneMachines.every((one) => one.spec.version === version && isTrue(one, 'Available'))
+          controlPlaneMachines.every((machine) => machine.spec.version === version && isTrue(machine, 'Available'))
         )
       })
       // Until the control plane is stable, preflight checks stop MachineSets from creating Machines.
@@ -164,15 +169,15 @@ export async function upgrade(
 /** Marks a Machine as unhealthy, as a user does, and waits until it is replaced. */
 export async function remediate(scene: Scene, name: ClusterName, which: 'worker' | 'control plane', desired: DesiredState) {
   const { client, namespace } = scene
-  const isMeant = (one: Machine) => isControlPlane(one) === (which === 'control plane') && !isOfPool(one)
-  const found = ofCluster((await client.list(Machine, { namespace })).items, name).find(isMeant)!
+  const isSelected = (machine: Machine) => isControlPlane(machine) === (which === 'control plane') && !isOfPool(machine)
+  const unhealthy = ofCluster((await client.list(Machine, { namespace })).items, name).find(isSelected)!
   const body = { metadata: { annotations: { [RemediateMachineAnnotation]: '' } } }
-  await client.patch(Machine, keyOf(found), { type: 'merge', body })
+  await client.patch(Machine, keyOf(unhealthy), { type: 'merge', body })
   await awaited(
     scene,
     Machine,
-    `${name}: ${which} Machine ${found.metadata.name} is replaced`,
-    (all) => !all.some(({ metadata }) => metadata.uid === found.metadata.uid),
+    `${name}: ${which} Machine ${unhealthy.metadata.name} is replaced`,
+    (all) => !all.some(({ metadata }) => metadata.uid === unhealthy.metadata.uid),
   )
   await atRest(scene, name, desired)
 }
@@ -185,11 +190,11 @@ export async function remove(scene: Scene, name: ClusterName): Promise<void> {
 /** Waits until all objects have the desired state and all conditions report it. */
 export async function atRest(scene: Scene, name: ClusterName, desired: DesiredState): Promise<void> {
   const { version, controlPlane, workers, pool } = desired
-  const isAtRest = (one: Cluster | undefined) =>
-    one !== undefined &&
-    isTrue(one, 'Available') &&
-    (name === 'plain' || isTrue(one, 'TopologyReconciled')) &&
-    ['RollingOut', 'ScalingUp', 'ScalingDown', 'Remediating'].every((type) => getCondition(one, type)?.status === 'False')
+  const isAtRest = (cluster: Cluster | undefined) =>
+    cluster !== undefined &&
+    isTrue(cluster, 'Available') &&
+    (name === 'plain' || isTrue(cluster, 'TopologyReconciled')) &&
+    ['RollingOut', 'ScalingUp', 'ScalingDown', 'Remediating'].every((type) => getCondition(cluster, type)?.status === 'False')
   const what = `${name}: ${controlPlane} + ${workers} Machines of ${version}`
   // While this waits for one kind, another one that was ready may change. So it waits for all kinds again until none has changed.
   for (;;) {
@@ -201,10 +206,17 @@ export async function atRest(scene: Scene, name: ClusterName, desired: DesiredSt
   }
 
   function haveDesiredState(machines: readonly Machine[]): boolean {
-    const [first, others] = [machines.filter(isControlPlane), machines.filter((one) => !isControlPlane(one) && !isOfPool(one))]
-    const isGood = (one: Machine) =>
-      one.spec.version === version && isTrue(one, 'Available') && one.metadata.deletionTimestamp === undefined
-    return first.length === controlPlane && others.length === workers && machines.filter((one) => !isOfPool(one)).every(isGood)
+    const [controlPlaneMachines, workerMachines] = [
+      machines.filter(isControlPlane),
+      machines.filter((machine) => !isControlPlane(machine) && !isOfPool(machine)),
+    ]
+    const isUpToDate = (machine: Machine) =>
+      machine.spec.version === version && isTrue(machine, 'Available') && machine.metadata.deletionTimestamp === undefined
+    return (
+      controlPlaneMachines.length === controlPlane &&
+      workerMachines.length === workers &&
+      machines.filter((machine) => !isOfPool(machine)).every(isUpToDate)
+    )
   }
 }
 
@@ -214,11 +226,12 @@ export const inventory = async (scene: Pick<Scene, 'client' | 'namespace'>): Pro
 
 /** Returns all objects of Cluster API and Secrets in the namespace, by `Kind name`. */
 export async function everything({ client, namespace }: Pick<Scene, 'client' | 'namespace'>): Promise<Map<string, KubeObject>> {
-  const found = new Map<string, KubeObject>()
+  const objects = new Map<string, KubeObject>()
   const kinds = [...(await customKinds(client)).values(), Secret as Kind].filter(({ scope }) => scope === 'Namespaced')
   for (const kind of kinds)
-    for (const one of (await client.list(kind, { namespace })).items) found.set(`${kind.kind} ${one.metadata.name}`, one)
-  return found
+    for (const object of (await client.list(kind, { namespace })).items)
+      objects.set(`${kind.kind} ${object.metadata.name}`, object)
+  return objects
 }
 
 /** Waits until only the objects of `before` exist. Returns the other objects that the garbage collector has not deleted in time. */
@@ -279,7 +292,7 @@ async function poolAtRest(scene: Scene, name: ClusterName, { version, pool }: { 
       .filter(({ metadata }) => metadata.labels?.[ClusterNameLabel] === name)
       .some(
         ({ status: { instances = [] } = {} }) =>
-          instances.length === pool && instances.every((one) => one.ready && one.version === version),
+          instances.length === pool && instances.every((instance) => instance.ready && instance.version === version),
       ),
   )
   await poolsReady(scene, name, pool)
@@ -298,5 +311,5 @@ const patchTopology = ({ client, namespace }: Scene, operations: readonly { path
 const byName = (all: readonly Cluster[], name: string) => all.find(({ metadata }) => metadata.name === name)
 const ofCluster = (all: readonly Machine[], name: string) => all.filter(({ spec }) => spec.clusterName === name)
 const hasLabel = ({ metadata }: Machine, label: string) => metadata.labels?.[`cluster.x-k8s.io/${label}`] !== undefined
-const isControlPlane = (one: Machine): boolean => hasLabel(one, 'control-plane')
-const isOfPool = (one: Machine): boolean => hasLabel(one, 'pool-name')
+const isControlPlane = (machine: Machine): boolean => hasLabel(machine, 'control-plane')
+const isOfPool = (machine: Machine): boolean => hasLabel(machine, 'pool-name')

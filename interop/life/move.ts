@@ -9,8 +9,8 @@ export async function moveThereAndBack(scene: Scene, apiServer: RunningApiServer
   const { client, namespace, checks } = scene
   const target = elsewhere.client()
   // Secrets that no Cluster owns, such as bootstrap tokens, are not moved.
-  const moved = async () => (await inventory(scene)).filter((name) => !name.startsWith('Secret '))
-  const before = await moved()
+  const listMovable = async () => (await inventory(scene)).filter((name) => !name.startsWith('Secret '))
+  const before = await listMovable()
   const objects = await statuses(client, namespace)
   await (await clusterctlOn(apiServer)).run('move', '--namespace', namespace, '--to-kubeconfig', elsewhere.kubeconfig)
   const arrived = (await inventory({ client: target, namespace })).filter((name) => !name.startsWith('Secret '))
@@ -19,7 +19,7 @@ export async function moveThereAndBack(scene: Scene, apiServer: RunningApiServer
     arrived.join() === before.join(),
     difference(before, arrived),
   )
-  const stayed = await moved()
+  const stayed = await listMovable()
   checks.check('clusterctl move deletes every object on the first API server', stayed.length === 0, stayed)
   // clusterctl moves objects without their status, and rejects Clusters that are not provisioned. Usually the managers at the target compute the
   // status again; here none runs, so the suite copies it.
@@ -28,7 +28,7 @@ export async function moveThereAndBack(scene: Scene, apiServer: RunningApiServer
     await orAbsent(target.patch(kind, keyOf(object), { type: 'merge', body }, { subresource: 'status' }))
   }
   await (await clusterctlOn(elsewhere)).run('move', '--namespace', namespace, '--to-kubeconfig', apiServer.kubeconfig)
-  const back = await moved()
+  const back = await listMovable()
   checks.check('the objects are unchanged after they were moved back', back.join() === before.join(), difference(before, back))
   await target.delete(Namespace, { name: namespace })
 }
@@ -39,14 +39,14 @@ interface WithStatus {
 }
 
 async function statuses(client: Client, namespace: string): Promise<WithStatus[]> {
-  const found: WithStatus[] = []
+  const objectsWithStatus: WithStatus[] = []
   for (const kind of [...(await customKinds(client)).values()].filter(({ scope }) => scope === 'Namespaced'))
     for (const object of (await client.list(kind, { namespace })).items as WithStatus['object'][])
-      if (object.status !== undefined) found.push({ kind, object })
-  return found
+      if (object.status !== undefined) objectsWithStatus.push({ kind, object })
+  return objectsWithStatus
 }
 
 const difference = (before: readonly string[], after: readonly string[]) => ({
-  missing: before.filter((one) => !after.includes(one)),
-  more: after.filter((one) => !before.includes(one)),
+  missing: before.filter((name) => !after.includes(name)),
+  more: after.filter((name) => !before.includes(name)),
 })

@@ -36,7 +36,7 @@ test.each<[string, Grant, AuditEvent[], string[]]>([
     [event('patch', widgets)],
     ['role: create widgets.g'],
   ],
-])('unused: %s', (_, role, events, texts) => {
+])('unused permissions are reported for %s', (_, role, events, texts) => {
   expect(unused([role], events).map(rightText)).toEqual(texts)
 })
 
@@ -48,7 +48,7 @@ test('a request of another user does not count as use of a permission', () => {
 test('forbidden requests are listed once each, by code or by the decision of the authorizer', () => {
   const decided = { ...event('get', widgets), annotations: { 'authorization.k8s.io/decision': 'forbid' } }
   const log = [event('get', widgets), event('delete', widgets, 403), event('delete', widgets, 403), decided]
-  const text = log.map((one) => JSON.stringify(one)).join('\n')
+  const text = log.map((entry) => JSON.stringify(entry)).join('\n')
   expect(forbidden(readAudit(`${text}\n`)).map((line) => line.split(' ').slice(1, 3).join(' '))).toEqual([
     'delete widgets',
     'get widgets',

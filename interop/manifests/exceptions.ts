@@ -45,4 +45,4 @@ const exceptions: readonly Exception[] = [
 ]
 
 /** Returns why the roles have an unused permission; `undefined` without a reason. */
-export const reasonFor = (right: Right): string | undefined => exceptions.find((one) => one.is(right))?.reason
+export const reasonFor = (right: Right): string | undefined => exceptions.find((exception) => exception.is(right))?.reason

@@ -74,7 +74,8 @@ export async function routeTo(client: Client, { namespace, service }: Provider, 
   await client.patch(EndpointSlice, { namespace, name: service }, { type: 'merge', body } as never)
 }
 
-const endpointsOf = (addresses: readonly string[]) => addresses.map((one) => ({ addresses: [one], conditions: { ready: true } }))
+const endpointsOf = (addresses: readonly string[]) =>
+  addresses.map((address) => ({ addresses: [address], conditions: { ready: true } }))
 
 /** Resolves when the managers have written the CA bundle to their webhook configurations. */
 export async function configured(client: Client): Promise<void> {

@@ -94,7 +94,7 @@ export async function startPod(options: PodOptions): Promise<Pod> {
     'metadata.uid': '00000000-0000-4000-8000-000000000000',
     'status.podIP': address,
   }
-  const variables = Object.fromEntries(container.env.map((one) => [one.name, fields[one.valueFrom.fieldRef.fieldPath]!]))
+  const variables = Object.fromEntries(container.env.map((envVar) => [envVar.name, fields[envVar.valueFrom.fieldRef.fieldPath]!]))
   const { hostname, port } = options.server ?? new URL(apiServer.url)
   const env = { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port, ...variables }
   // A pod may listen on every address of its network. Here several pods share one network, so each listens on its own address.
@@ -104,7 +104,7 @@ export async function startPod(options: PodOptions): Promise<Pod> {
       .replace(/=0\.0\.0\.0$/, `=${address}`)
       .replace(/=:(\d+)$/, `=${address}:$1`),
   )
-  const inImage = image
+  const startedContainer = image
     ? await startContainer(programs, podName, image, {
         args,
         env,
@@ -115,7 +115,7 @@ export async function startPod(options: PodOptions): Promise<Pod> {
     : undefined
   const command = [process.execPath, join(root, 'packages/cli/bin/capstan.js'), ...args]
   const program =
-    inImage?.program ??
+    startedContainer?.program ??
     programs.start(podName, 'unshare', ['--mount', 'sh', '-c', podScript, 'pod', folder, ...command], {
       env: { PATH: process.env.PATH, ...env },
       cwd: root,
@@ -127,7 +127,7 @@ export async function startPod(options: PodOptions): Promise<Pod> {
     user: `system:serviceaccount:${namespace}:${serviceAccountName}`,
     address,
     async kill() {
-      if (inImage) await inImage.signal('SIGKILL')
+      if (startedContainer) await startedContainer.signal('SIGKILL')
       else await program.kill()
       while (program.ending === undefined) await new Promise((resolve) => void setTimeout(resolve, 20))
     },

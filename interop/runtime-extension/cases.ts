@@ -46,7 +46,7 @@ const ignored =
     await scene.createClass()
     await scene.createCluster()
     scene.record('condition', await scene.reconciled('True'))
-    scene.record('objects', String((await scene.seen(StubCluster, 'goes on', (found) => found.length > 0)).length))
+    scene.record('objects', String((await scene.seen(StubCluster, 'goes on', (objects) => objects.length > 0)).length))
   }
 
 /** A negative retryAfterSeconds, which is a bug of the extension: the Cluster does not continue. */
@@ -117,7 +117,7 @@ const patched =
     scene.record('condition', await scene.reconciled('True'))
     scene.record('request', withoutIdentity(scene.stage.calls.find(({ hook }) => hook === 'GeneratePatches')!.request))
     for (const kind of [StubCluster, StubControlPlane]) {
-      const [object] = await scene.seen(kind, 'is there', (found) => found.length > 0)
+      const [object] = await scene.seen(kind, 'is there', (objects) => objects.length > 0)
       const { labels, annotations } = object!.metadata
       scene.record(kind.kind, [object!.spec, labels, annotations])
     }
@@ -137,7 +137,7 @@ const controlPlane = 'StubControlPlaneTemplate'
 /** Every hook blocks until the Cluster reports it, and then proceeds. */
 const life: Case = async (options) => {
   const scene = await Scene.open('life', options)
-  const hasHandlers = (one: ExtensionConfig) => one.metadata.name === 'life' && one.status?.handlers !== undefined
+  const hasHandlers = (config: ExtensionConfig) => config.metadata.name === 'life' && config.status?.handlers !== undefined
   // Upstream writes conditions and handlers one after the other.
   const configs = await until(scene.client, ExtensionConfig, 'life has handlers', (all) => all.some(hasHandlers))
   scene.record('handlers', configs.find(hasHandlers)!.status!.handlers)
@@ -159,7 +159,7 @@ const life: Case = async (options) => {
   )
   await unblock('BeforeClusterCreate')
   await scene.called('AfterControlPlaneInitialized', 1)
-  await scene.seen(Cluster, 'has no marks', (found) => found.every((one) => [...pendingHooks(one)].length === 0))
+  await scene.seen(Cluster, 'has no marks', (clusters) => clusters.every((cluster) => [...pendingHooks(cluster)].length === 0))
   await scene.reconciled('True')
 
   for (const hook of upgradeHooks) hold(hook)
@@ -170,8 +170,8 @@ const life: Case = async (options) => {
   hold('BeforeClusterDelete')
   await scene.client.delete(Cluster, scene.key)
   await unblock('BeforeClusterDelete')
-  await scene.seen(Cluster, 'is gone', (found) => found.length === 0)
-  const firsts = scene.stage.calls.filter(({ hook }, at, all) => all.findIndex((one) => one.hook === hook) === at)
+  await scene.seen(Cluster, 'is gone', (clusters) => clusters.length === 0)
+  const firsts = scene.stage.calls.filter(({ hook }, index, all) => all.findIndex((call) => call.hook === hook) === index)
   for (const { hook, request } of firsts) {
     scene.record(`request of ${hook}`, withoutIdentity(request))
     // Upstream can write the mark of AfterClusterUpgrade again after it has removed it, so later requests may contain it.
@@ -269,7 +269,7 @@ const anotherVersion: Case = async (options) => {
     scene.reconciled(new RegExp(`is upgrading to ${version.replaceAll('.', String.raw`\.`)}[^]*${hook}: held`))
   /** Upstream can write the mark of AfterClusterUpgrade again after it has removed it, and then calls the hook once more. */
   const settled = async () => {
-    const isDone = (one: Cluster | undefined) => one !== undefined && pendingHooks(one).size === 0
+    const isDone = (cluster: Cluster | undefined) => cluster !== undefined && pendingHooks(cluster).size === 0
     for (;;) {
       await scene.seen(Cluster, 'has no pending hook', ([one]) => isDone(one))
       await new Promise((resolve) => void setTimeout(resolve, 3000))
@@ -289,7 +289,7 @@ const anotherVersion: Case = async (options) => {
       await new Promise((resolve) => void setTimeout(resolve, 50))
     }
   }
-  const tellCalls = (what: string) => {
+  const recordCalls = (what: string) => {
     scene.record(`calls ${what}`, [...new Set(calls())])
     scene.stage.calls.length = 0
   }
@@ -307,7 +307,7 @@ const anotherVersion: Case = async (options) => {
   await setVersion('v1.35.0', { unchecked: true })
   scene.record('back before BeforeClusterUpgrade', await settled())
   unblock('BeforeClusterUpgrade')
-  tellCalls('of BeforeClusterUpgrade')
+  recordCalls('of BeforeClusterUpgrade')
 
   hold('BeforeControlPlaneUpgrade')
   await setVersion('v1.36.0')
@@ -319,7 +319,7 @@ const anotherVersion: Case = async (options) => {
   await setVersion('v1.35.0', { unchecked: true })
   scene.record('back before BeforeControlPlaneUpgrade', await settled())
   unblock('BeforeControlPlaneUpgrade')
-  tellCalls('of BeforeControlPlaneUpgrade')
+  recordCalls('of BeforeControlPlaneUpgrade')
 
   hold('AfterControlPlaneUpgrade')
   hold('AfterClusterUpgrade')
@@ -336,7 +336,7 @@ const anotherVersion: Case = async (options) => {
   await heldBy('AfterClusterUpgrade', 'v1.37.0')
   unblock('AfterClusterUpgrade')
   scene.record('then', await settled())
-  tellCalls('of the upgrade')
+  recordCalls('of the upgrade')
 }
 
 /** One hook that core does not know fails the whole discovery; the handlers discovered before stay. */
@@ -381,10 +381,10 @@ async function recordUndiscovered(options: SceneOptions, name: string, url: stri
 /** Discovery of unreachable or invalid servers. */
 const undiscoveredServers: Case = async (options) => {
   const authority = await makeAuthority(systemClock, { commonName: 'trusted' })
-  const other = await makeAuthority(systemClock, { commonName: 'other' })
+  const otherAuthority = await makeAuthority(systemClock, { commonName: 'other' })
   await using extension = await startStagedExtension(authority)
   const { url } = extension.stage('undiscovered')
-  await recordUndiscovered(options, 'unknown-authority', url, other.certificate)
+  await recordUndiscovered(options, 'unknown-authority', url, otherAuthority.certificate)
   const elsewhere = await issueCertificate(authority, systemClock, {
     commonName: 'elsewhere',
     usages: ['server'],
@@ -407,13 +407,13 @@ const undiscoveredServers: Case = async (options) => {
     await issueCertificate(authority, longAgo, { commonName: 'past', usages: ['server'], ipAddresses: ['127.0.0.1'] }),
   )
   await recordUndiscovered(options, 'expired', url, authority.certificate)
-  await using strangers = await startStagedExtension(authority, other.certificate)
-  await recordUndiscovered(options, 'stranger', strangers.stage('stranger').url, authority.certificate)
+  await using mutualExtension = await startStagedExtension(authority, otherAuthority.certificate)
+  await recordUndiscovered(options, 'stranger', mutualExtension.stage('stranger').url, authority.certificate)
   const [port] = await freePorts(1)
   await recordUndiscovered(options, 'nobody', `https://127.0.0.1:${port}`, authority.certificate)
 }
 
-/** Classes that name missing handlers, handlers of other hooks, and handlers that do not select the namespace. */
+/** A class that names a handler of an extension that does not exist. */
 const unregistered: Case = async (options) => {
   const scene = await Scene.open('unregistered', options)
   const external = { generatePatchesExtension: 'generate-patches.nobody' }
@@ -422,6 +422,7 @@ const unregistered: Case = async (options) => {
   scene.record('condition', await scene.reconciled(/nobody/))
 }
 
+/** A class that names a handler of an extension for another namespace, and then a handler of another hook. */
 const elsewhere: Case = async (options) => {
   const scene = await Scene.open('elsewhere', options)
   await scene.announce('of-others', options.extension.stage('of-others'), { namespace: 'default' })
@@ -490,16 +491,16 @@ async function untilBundle({ client }: SceneOptions, bundle: string): Promise<vo
 const unreachable: Case = async (options) => {
   const authority = await makeAuthority(systemClock, { commonName: 'leaving' })
   const extension = await startStagedExtension(authority)
-  const all = { ...options, extension, ca: authority.certificate }
-  const fails = await Scene.open('unreachable', all)
-  const goesOn = await Scene.open('unreachable-ignored', all, { failurePolicy: 'Ignore' })
+  const sceneOptions = { ...options, extension, ca: authority.certificate }
+  const failingScene = await Scene.open('unreachable', sceneOptions)
+  const ignoringScene = await Scene.open('unreachable-ignored', sceneOptions, { failurePolicy: 'Ignore' })
   await extension[Symbol.asyncDispose]()
-  for (const scene of [fails, goesOn]) {
+  for (const scene of [failingScene, ignoringScene]) {
     await scene.createClass()
     await scene.createCluster()
   }
-  fails.record('condition', await fails.reconciled(/failed to call/))
-  goesOn.record('condition', await goesOn.reconciled('True'))
+  failingScene.record('condition', await failingScene.reconciled(/failed to call/))
+  ignoringScene.record('condition', await ignoringScene.reconciled('True'))
 }
 
 /** An extension that requires client certificates. */
@@ -539,8 +540,8 @@ const stepped: Case = async (options) => {
   await scene.createCluster('v1.34.0')
   await scene.reconciled('True')
   scene.stage.answer('GenerateUpgradePlan', ({ request }) => {
-    const rest = ['v1.35.7', 'v1.36.0'].filter((version) => version > String(request['fromControlPlaneKubernetesVersion']))
-    return proceedWith({ controlPlaneUpgrades: rest.map((version) => ({ version })) })
+    const steps = ['v1.35.7', 'v1.36.0'].filter((version) => version > String(request['fromControlPlaneKubernetesVersion']))
+    return proceedWith({ controlPlaneUpgrades: steps.map((version) => ({ version })) })
   })
   await scene.client.patch(Cluster, scene.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
   await scene.called('AfterClusterUpgrade', 1)
@@ -618,12 +619,12 @@ const inPlace: Case = async (options) => {
   const large = { spec: { template: { spec: { infrastructureRef: ref('StubMachineTemplate', 'large') } } } }
   await client.patch(MachineDeployment, key, { type: 'merge', body: large })
   const updating = async (what: string, holds: RegExp) => {
-    const updatingOf = (one: Machine | undefined) => (one ? getCondition(one, 'Updating') : undefined)
-    const [found] = await scene.seen(Machine, `is updated: ${what}`, ([one]) =>
-      holds.test(conditionText(updatingOf(one) ?? { status: '' })),
+    const updatingOf = (candidate: Machine | undefined) => (candidate ? getCondition(candidate, 'Updating') : undefined)
+    const [updatingMachine] = await scene.seen(Machine, `is updated: ${what}`, ([candidate]) =>
+      holds.test(conditionText(updatingOf(candidate) ?? { status: '' })),
     )
-    scene.record(what, conditionText(updatingOf(found)!))
-    return found!
+    scene.record(what, conditionText(updatingOf(updatingMachine)!))
+    return updatingMachine!
   }
   await updating('while it is updated', /growing/)
   scene.stage.answer('UpdateMachine', () => fail('too large'))
@@ -643,13 +644,14 @@ const inPlace: Case = async (options) => {
 function withoutIdentity(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutIdentity)
   if (!isRecord(value)) return value
-  const kept = Object.keys(value).filter((key) => !notes.test(key))
-  const members = kept.map((key) => [key, identity.test(key) ? typeof value[key] : withoutIdentity(value[key])] as const)
+  const keys = Object.keys(value).filter((key) => !progressRecords.test(key))
+  const members = keys.map((key) => [key, identity.test(key) ? typeof value[key] : withoutIdentity(value[key])] as const)
   return Object.fromEntries(members.filter(([key, member]) => key !== 'annotations' || Object.keys(member as object).length > 0))
 }
 
 const identity = /^(uid|resourceVersion|generation|creationTimestamp|deletionTimestamp|host|port|machine-template-hash)$/
-const notes = /^(finalizers|runtime\.cluster\.x-k8s\.io\/pending-hooks|topology\.internal\.cluster\.x-k8s\.io\/upgrade-step)$/
+const progressRecords =
+  /^(finalizers|runtime\.cluster\.x-k8s\.io\/pending-hooks|topology\.internal\.cluster\.x-k8s\.io\/upgrade-step)$/
 
 const variables: Case = async (options) => {
   const scene = await Scene.open('variables', options)
@@ -666,8 +668,8 @@ const variables: Case = async (options) => {
     discoverVariablesExtension: `discover-variables.${scene.name}`,
   }
   await scene.createClass({ patches: [{ name: 'p', external }] })
-  const [found] = await scene.seen(ClusterClass, 'has variables', ([one]) => one?.status?.variables !== undefined)
-  scene.record('variables', found!.status!.variables)
+  const [clusterClass] = await scene.seen(ClusterClass, 'has variables', ([item]) => item?.status?.variables !== undefined)
+  scene.record('variables', clusterClass!.status!.variables)
   await scene.createCluster('v1.35.0', { variables: [{ name: 'region', value: 'eu' }] })
   scene.record('condition', await scene.reconciled(/region is full/))
   const { request } = scene.stage.calls.find(({ hook }) => hook === 'ValidateTopology')!
@@ -691,9 +693,9 @@ const variablesFail: Case = async (options) => {
     discoverVariablesExtension: `discover-variables.${scene.name}`,
   }
   await scene.createClass({ patches: [{ name: 'p', external }] })
-  const variablesReadyOf = (one: ClusterClass | undefined) => (one ? getCondition(one, 'VariablesReady') : undefined)
-  const [found] = await scene.seen(ClusterClass, 'has failed', ([one]) => variablesReadyOf(one)?.status === 'False')
-  scene.record('condition', conditionText(variablesReadyOf(found)!))
+  const variablesReadyOf = (item: ClusterClass | undefined) => (item ? getCondition(item, 'VariablesReady') : undefined)
+  const [clusterClass] = await scene.seen(ClusterClass, 'has failed', ([item]) => variablesReadyOf(item)?.status === 'False')
+  scene.record('condition', conditionText(variablesReadyOf(clusterClass)!))
 }
 
 const text = (body: string) => page(body)

@@ -49,27 +49,27 @@ const explained: readonly Difference[] = [
 export function compareObservations(
   observed: { readonly [core: string]: Observations },
   checks: Checks,
-  { all: whole }: { all: boolean },
+  { all: areAllCases }: { all: boolean },
 ): void {
   const { onCapstan = new Map(), onKubernetes = new Map(), ours = new Map() } = observed
   const reasons = new Set<string>()
   const all = new Set([...onKubernetes.keys(), ...onCapstan.keys(), ...ours.keys()])
   for (const what of all) {
-    const [embedded, real, own] = [onCapstan, onKubernetes, ours].map((one) => withoutChance(one.get(what) ?? 'nothing'))
-    const applied = explained.filter((one) => one.what.test(what))
-    const alike = (text: string) => applied.reduce((now, one) => one.alike(now), text)
+    const [embedded, real, own] = [onCapstan, onKubernetes, ours].map((entry) => withoutChance(entry.get(what) ?? 'nothing'))
+    const applied = explained.filter((entry) => entry.what.test(what))
+    const alike = (text: string) => applied.reduce((normalized, entry) => entry.alike(normalized), text)
     compare(`upstream's core has the same observation on both servers: ${what}`, alike(embedded!), alike(real!), checks)
     compare(`our core has the same observation as upstream's: ${what}`, alike(own!), alike(real!), checks)
-    for (const one of applied) if (one.alike(own!) !== own || one.alike(real!) !== real) reasons.add(one.reason)
+    for (const entry of applied) if (entry.alike(own!) !== own || entry.alike(real!) !== real) reasons.add(entry.reason)
   }
   for (const reason of reasons) console.log(`permitted difference: ${reason}`)
-  if (!whole) return
+  if (!areAllCases) return
   for (const { reason } of explained) checks.check(`the listed difference occurs: ${reason}`, reasons.has(reason))
 }
 
-function compare(what: string, ours: string, theirs: string, checks: Checks): void {
-  checks.check(what, ours === theirs)
-  if (ours !== theirs) console.log(`  - ${theirs}\n  + ${ours}`)
+function compare(what: string, actual: string, expected: string, checks: Checks): void {
+  checks.check(what, actual === expected)
+  if (actual !== expected) console.log(`  - ${expected}\n  + ${actual}`)
 }
 
 /** Ports and generated names differ from run to run. */

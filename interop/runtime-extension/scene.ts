@@ -46,8 +46,8 @@ export class Scene {
   }
 
   /** Objects are recorded with their fields in alphabetical order. */
-  record(what: string, seen: unknown): void {
-    this.#options.observed.set(`${this.name}: ${what}`, typeof seen === 'string' ? seen : JSON.stringify(sorted(seen)))
+  record(what: string, value: unknown): void {
+    this.#options.observed.set(`${this.name}: ${what}`, typeof value === 'string' ? value : JSON.stringify(sorted(value)))
   }
 
   get key(): { namespace: string; name: string } {
@@ -72,11 +72,18 @@ export class Scene {
   }
 
   async discovered(config: string, status: 'True' | 'False'): Promise<ExtensionConfig> {
-    const is = (one: ExtensionConfig) => one.metadata.name === config && getCondition(one, 'Discovered')?.status === status
-    const found = await until(this.client, ExtensionConfig, `Discovered of ${config} is ${status}`, (all) => all.some(is), {
-      seconds: Limit,
-    })
-    return found.find(is)!
+    const hasStatus = (candidate: ExtensionConfig) =>
+      candidate.metadata.name === config && getCondition(candidate, 'Discovered')?.status === status
+    const configs = await until(
+      this.client,
+      ExtensionConfig,
+      `Discovered of ${config} is ${status}`,
+      (all) => all.some(hasStatus),
+      {
+        seconds: Limit,
+      },
+    )
+    return configs.find(hasStatus)!
   }
 
   async createClass(more: Partial<ClassSpec> = {}): Promise<void> {
@@ -114,9 +121,10 @@ export class Scene {
 
   /** Waits until the message of the condition TopologyReconciled matches, and returns the condition. */
   async reconciled(message: RegExp | 'True'): Promise<string> {
-    const conditionOf = (one: Cluster | undefined) => (one ? getCondition(one, 'TopologyReconciled') : undefined)
-    const [cluster] = await this.seen(Cluster, `TopologyReconciled of ${this.name} says ${String(message)}`, ([one]) => {
-      const condition = conditionOf(one)
+    const conditionOf = (candidate: Cluster | undefined) =>
+      candidate ? getCondition(candidate, 'TopologyReconciled') : undefined
+    const [cluster] = await this.seen(Cluster, `TopologyReconciled of ${this.name} says ${String(message)}`, ([candidate]) => {
+      const condition = conditionOf(candidate)
       return message === 'True' ? condition?.status === 'True' : message.test(condition?.message ?? '')
     })
     return conditionText(conditionOf(cluster)!)

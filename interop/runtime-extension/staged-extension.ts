@@ -75,13 +75,13 @@ export async function servingCertificateOf(authority: CertifiedKey): Promise<{ c
   return { certificate, key }
 }
 
-function stageOf(url: string, announced: Omit<HandlerOptions, 'name'>): Stage & { server: FetchHandler } {
+function stageOf(url: string, handlerOptions: Omit<HandlerOptions, 'name'>): Stage & { server: FetchHandler } {
   const answers = new Map<string, (call: StagedCall) => StagedAnswer | Promise<StagedAnswer>>()
   const calls: StagedCall[] = []
   const handlers = hookCatalog
     .filter(({ singleton }) => !singleton)
-    .map((hook): Handler => ({ ...announced, hook, name: handlerName(hook), handle: () => nothingInTheWay(hook) }))
-  const ordinary = extensionServer(defineExtension({ name: 'staged', handlers }))
+    .map((hook): Handler => ({ ...handlerOptions, hook, name: handlerName(hook), handle: () => allowingAnswer(hook) }))
+  const defaultServer = extensionServer(defineExtension({ name: 'staged', handlers }))
   return {
     url,
     calls,
@@ -98,11 +98,14 @@ function stageOf(url: string, announced: Omit<HandlerOptions, 'name'>): Stage & 
       calls.push(call)
       const answer = await answers.get(hook.name)?.(call)
       if (answer instanceof Response) return answer
-      const again = new Request(request.url, { method: 'POST', body: text })
-      if (!answer) return ordinary(again)
+      const repeatedRequest = new Request(request.url, { method: 'POST', body: text })
+      if (!answer) return defaultServer(repeatedRequest)
       // Responses pass through the extension package, which is part of the test.
-      const only = defineExtension({ name: 'staged', handlers: [{ hook, name: handlerName(hook), handle: () => answer }] })
-      return extensionServer(only)(again)
+      const answeringExtension = defineExtension({
+        name: 'staged',
+        handlers: [{ hook, name: handlerName(hook), handle: () => answer }],
+      })
+      return extensionServer(answeringExtension)(repeatedRequest)
     },
   }
 }
@@ -110,7 +113,7 @@ function stageOf(url: string, announced: Omit<HandlerOptions, 'name'>): Stage & 
 /** Returns the name of a hook's handler: `before-cluster-create` for `BeforeClusterCreate`. */
 const handlerName = ({ name }: Pick<Hook, 'name'>): string => name.replaceAll(/(?!^)([A-Z])/g, '-$1').toLowerCase()
 
-function nothingInTheWay({ name }: Hook): Answer {
+function allowingAnswer({ name }: Hook): Answer {
   if (name === 'GeneratePatches') return proceedWith({ items: [] })
   if (name === 'DiscoverVariables') return proceedWith({ variables: [] })
   return proceedNow()

@@ -75,11 +75,11 @@ describe('changes', () => {
   })
 
   test('reports deleted and new objects', () => {
-    const found = changes(
+    const reported = changes(
       new Map([['Machine m', intentOf(machine())]]),
       new Map([['Machine n', intentOf(machine({ name: 'n' }))]]),
     )
-    expect(found.map((text) => text.split(':')[0])).toEqual(['Machine m', 'Machine n'])
+    expect(reported.map((text) => text.split(':')[0])).toEqual(['Machine m', 'Machine n'])
   })
 })
 
@@ -104,7 +104,7 @@ describe('hasExactly', () => {
     ['a label that is left over', { keep: 'ours', go: 'before' }, false],
     ['another value', { keep: 'before' }, false],
     ['no label', {}, false],
-  ])('with %s', (_, labels, holds) => {
+  ])('compares the labels of the take-over with %s', (_, labels, holds) => {
     expect(hasExactly({ keep: 'ours' }, machine({ labels }))).toBe(holds)
   })
 })

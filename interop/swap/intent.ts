@@ -19,7 +19,7 @@ export function intentOf(object: KubeObject): Intent {
 
 function* fieldsOf(value: unknown, path: string): Iterable<[string, string]> {
   const entries = isRecord(value) || Array.isArray(value) ? Object.entries(value) : []
-  for (const [name, one] of entries) yield* fieldsOf(one, path === '' ? name : `${path}.${name}`)
+  for (const [name, member] of entries) yield* fieldsOf(member, path === '' ? name : `${path}.${name}`)
   if (entries.length === 0) yield [path, JSON.stringify(value)]
 }
 
@@ -27,19 +27,19 @@ function* fieldsOf(value: unknown, path: string): Iterable<[string, string]> {
 export function changes(before: ReadonlyMap<string, Intent>, after: ReadonlyMap<string, Intent>): string[] {
   const none: Intent = new Map()
   return [...new Set([...before.keys(), ...after.keys()])].flatMap((name) => {
-    const [was, is] = [before.get(name) ?? none, after.get(name) ?? none]
-    const paths = [...new Set([...was.keys(), ...is.keys()])].filter((path) => was.get(path) !== is.get(path))
-    const sides = (path: string) => `${path}: ${was.get(path) ?? 'absent'} -> ${is.get(path) ?? 'absent'}`
+    const [previous, current] = [before.get(name) ?? none, after.get(name) ?? none]
+    const paths = [...new Set([...previous.keys(), ...current.keys()])].filter((path) => previous.get(path) !== current.get(path))
+    const sides = (path: string) => `${path}: ${previous.get(path) ?? 'absent'} -> ${current.get(path) ?? 'absent'}`
     return paths.length === 0 ? [] : [`${name}: ${paths.map(sides).join(', ')}`]
   })
 }
 
 /** Returns the objects of one list that are not in the other, by name and UID. */
 export function replaced(before: readonly KubeObject[], after: readonly KubeObject[]): string[] {
-  const [was, is] = [before, after].map((objects) => objects.map(identity)) as [string[], string[]]
+  const [previous, current] = [before, after].map((objects) => objects.map(identity)) as [string[], string[]]
   return [
-    ...was.filter((one) => !is.includes(one)).map((one) => `- ${one}`),
-    ...is.filter((one) => !was.includes(one)).map((one) => `+ ${one}`),
+    ...previous.filter((entry) => !current.includes(entry)).map((entry) => `- ${entry}`),
+    ...current.filter((entry) => !previous.includes(entry)).map((entry) => `+ ${entry}`),
   ]
 }
 

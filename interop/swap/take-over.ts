@@ -45,7 +45,7 @@ export async function liveThroughTakeOver(
   progress: (line: string) => void,
 ): Promise<void> {
   const client = apiServer.client()
-  const ours = (provider: 'core' | 'local') => {
+  const startOurs = (provider: 'core' | 'local') => {
     const flags = [
       '--kubeconfig',
       apiServer.kubeconfig,
@@ -61,11 +61,11 @@ export async function liveThroughTakeOver(
   }
   const running: { theirs?: Managers; core?: CapstanProcess; local?: CapstanProcess } = {}
   const toOurs = async (previous: 'stopped' | 'killed') => {
-    if (previous === 'killed') await Promise.all(running.theirs!.programs.map((one) => one.kill()))
+    if (previous === 'killed') await Promise.all(running.theirs!.programs.map((program) => program.kill()))
     await running.theirs!.removeWebhooks()
     await running.theirs![Symbol.asyncDispose]()
     delete running.theirs
-    running.core = await ours('core')
+    running.core = await startOurs('core')
     await until(client, ValidatingWebhookConfiguration, 'webhooks of our core', (all) =>
       all.some(({ metadata }) => metadata.name === 'capstan-core'),
     )
@@ -95,7 +95,7 @@ export async function liveThroughTakeOver(
   }
   try {
     running.theirs = await startManagers(apiServer, progress, { components: core, gates })
-    running.local = await ours('local')
+    running.local = await startOurs('local')
     const namespace = 'team'
     await client.create(Namespace, { metadata: { name: namespace } })
     const scene: Scene = { client, namespace, kit: localKit, checks, progress, limit: 300 }
@@ -107,42 +107,42 @@ export async function liveThroughTakeOver(
       createCluster(scene, 'plain', desired),
       createCluster(scene, 'classy', { ...larger, controlPlane: 1 }).then(() => scale(scene, 'classy', larger)),
     ])
-    await applyMetadata(scene, first)
-    await metadataArrived(scene, first, 'before')
+    await applyMetadata(scene, initialMetadata)
+    await metadataArrived(scene, initialMetadata, 'before')
     await atRest(scene, 'classy', larger)
     progress("upstream's core has created the Clusters")
 
-    for (const [who, next] of [
+    for (const [newCore, next] of [
       ['ours', toOurs],
       ['theirs', toTheirs],
     ] as const) {
-      const [machines, before] = [await machinesOf(scene), await resting(scene, checks, `before ${who}`)]
+      const [machines, before] = [await machinesOf(scene), await intentWhenIdle(scene, checks, `before ${newCore}`)]
       await next('stopped')
       await atRest(scene, 'classy', larger)
       await atRest(scene, 'plain', desired)
-      const changed = changes(before, await resting(scene, checks, `after ${who}`))
-      checks.check(`no field changes, and none changes its manager: ${who}`, changed.length === 0, changed)
+      const changed = changes(before, await intentWhenIdle(scene, checks, `after ${newCore}`))
+      checks.check(`no field changes, and none changes its manager: ${newCore}`, changed.length === 0, changed)
       // This core changes and removes fields that the other core has applied.
-      const second: Metadata = { labels: { keep: who }, taint: false }
-      await applyMetadata(scene, second)
-      await metadataArrived(scene, second, who)
+      const newMetadata: Metadata = { labels: { keep: newCore }, taint: false }
+      await applyMetadata(scene, newMetadata)
+      await metadataArrived(scene, newMetadata, newCore)
       await atRest(scene, 'classy', larger)
       await atRest(scene, 'plain', desired)
-      const others = replaced(machines, await machinesOf(scene))
-      checks.check(`no Machine is replaced: ${who}`, others.length === 0, others)
-      progress(`labels and taints changed and removed by ${who}`)
+      const replacedMachines = replaced(machines, await machinesOf(scene))
+      checks.check(`no Machine is replaced: ${newCore}`, replacedMachines.length === 0, replacedMachines)
+      progress(`labels and taints changed and removed by ${newCore}`)
       await scale(scene, 'classy', { ...larger, workers: 3 })
       await removeReplicas(scene)
       // Upstream's webhook sets one replica where neither the topology nor an autoscaler has set any.
       await atRest(scene, 'classy', { ...larger, workers: 1 })
-      await applyMetadata(scene, { labels: { keep: who, go: who }, taint: true })
-      await metadataArrived(scene, { labels: { keep: who, go: who }, taint: true }, who)
+      await applyMetadata(scene, { labels: { keep: newCore, go: newCore }, taint: true })
+      await metadataArrived(scene, { labels: { keep: newCore, go: newCore }, taint: true }, newCore)
       await atRest(scene, 'classy', larger)
-      progress(`replicas changed and removed by ${who}`)
+      progress(`replicas changed and removed by ${newCore}`)
     }
 
     // The other core takes over during a rollout of one Cluster and the deletion of the other.
-    for (const [who, next, nextVersion] of [
+    for (const [newCore, next, nextVersion] of [
       ['ours', toOurs, 'v1.34.0'],
       ['theirs', toTheirs, 'v1.35.0'],
     ] as const) {
@@ -150,23 +150,34 @@ export async function liveThroughTakeOver(
       await client.patch(Cluster, { namespace, name: 'classy' }, { type: 'merge', body })
       await delayDeletions(scene)
       await client.delete(Cluster, { namespace, name: 'plain' })
-      const between = await awaited(scene, Machine, `a Machine of ${nextVersion}`, (all) =>
+      const machinesDuringRollout = await awaited(scene, Machine, `a Machine of ${nextVersion}`, (all) =>
         all.some(({ spec }) => spec.version === nextVersion),
       )
-      const rolling = between.filter(({ spec }) => spec.clusterName === 'classy')
-      checks.check(`a rollout is in progress: ${who}`, new Set(rolling.map(({ spec }) => spec.version)).size === 2)
+      const rolling = machinesDuringRollout.filter(({ spec }) => spec.clusterName === 'classy')
+      checks.check(`a rollout is in progress: ${newCore}`, new Set(rolling.map(({ spec }) => spec.version)).size === 2)
       await next('killed')
       const names = (await client.list(Cluster, { namespace })).items.map(({ metadata }) => metadata.name)
-      checks.check(`a deletion is in progress: ${who}`, names.includes('plain'), names)
+      checks.check(`a deletion is in progress: ${newCore}`, names.includes('plain'), names)
       await atRest(scene, 'classy', { ...larger, version: nextVersion })
       const machines = (await machinesOf(scene)).map(identity)
-      const replacedAgain = rolling.filter((one) => one.spec.version === nextVersion && !machines.includes(identity(one)))
-      checks.check(`no Machine of the new version is replaced: ${who}`, replacedAgain.length === 0, replacedAgain.map(identity))
-      await awaited(scene, Cluster, `plain is deleted: ${who}`, (all) => !all.some((one) => one.metadata.name === 'plain'))
+      const replacedAgain = rolling.filter(
+        (machine) => machine.spec.version === nextVersion && !machines.includes(identity(machine)),
+      )
+      checks.check(
+        `no Machine of the new version is replaced: ${newCore}`,
+        replacedAgain.length === 0,
+        replacedAgain.map(identity),
+      )
+      await awaited(
+        scene,
+        Cluster,
+        `plain is deleted: ${newCore}`,
+        (all) => !all.some((cluster) => cluster.metadata.name === 'plain'),
+      )
       await allGone(scene)
-      checks.check(`the rollout and the deletion in progress are completed: ${who}`, true)
-      progress(`rollout and deletion completed by ${who}`)
-      if (who === 'ours') await createCluster(scene, 'plain', desired)
+      checks.check(`the rollout and the deletion in progress are completed: ${newCore}`, true)
+      progress(`rollout and deletion completed by ${newCore}`)
+      if (newCore === 'ours') await createCluster(scene, 'plain', desired)
     }
     await remove(scene, 'classy')
     const undeleted = await leftBehind(scene, before)
@@ -185,7 +196,7 @@ interface Metadata {
   readonly labels: { readonly [label: string]: string }
   readonly taint: boolean
 }
-const first: Metadata = { labels: { keep: 'before', go: 'before' }, taint: true }
+const initialMetadata: Metadata = { labels: { keep: 'before', go: 'before' }, taint: true }
 
 const taints = [{ key: 'interop', value: 'yes', effect: 'NoSchedule', propagation: 'Always' }]
 
@@ -208,8 +219,8 @@ async function metadataArrived(scene: Scene, { labels, taint }: Metadata, who: s
   for (const kind of [MachineSet, Machine, LocalMachine, LocalBootstrapConfig] as readonly Kind[])
     await awaited(scene, kind, `${who}: labels of ${kind.kind}s`, (all) =>
       all
-        .filter((one) => !isPlainControlPlane(one) && !isOfPool(one) && !isPoolBootstrap(one))
-        .every((one) => hasExactly(labels, one)),
+        .filter((object) => !isPlainControlPlane(object) && !isOfPool(object) && !isPoolBootstrap(object))
+        .every((object) => hasExactly(labels, object)),
     )
   await awaited(scene, Machine, `${who}: taints of Machines`, (all) =>
     all
@@ -247,7 +258,7 @@ async function allGone({ client, namespace, ...scene }: Scene): Promise<void> {
 }
 
 /** Waits until no object has been written for a while. @returns the fields and field managers by object */
-async function resting(scene: Scene, checks: Checks, when: string): Promise<Map<string, Intent>> {
+async function intentWhenIdle(scene: Scene, checks: Checks, when: string): Promise<Map<string, Intent>> {
   const revisions = async () =>
     new Map([...(await everything(scene))].map(([name, { metadata }]) => [name, metadata.resourceVersion!]))
   let [last, since] = [await revisions(), performance.now()]
@@ -255,9 +266,9 @@ async function resting(scene: Scene, checks: Checks, when: string): Promise<Map<
   let written: readonly string[] = []
   while (performance.now() - since < QuietMilliseconds && performance.now() < end) {
     await new Promise((resolve) => void setTimeout(resolve, 1000))
-    const now = await revisions()
-    written = [...now].filter(([name, revision]) => last.get(name) !== revision).map(([name]) => name)
-    if (written.length > 0 || now.size !== last.size) [last, since] = [now, performance.now()]
+    const current = await revisions()
+    written = [...current].filter(([name, revision]) => last.get(name) !== revision).map(([name]) => name)
+    if (written.length > 0 || current.size !== last.size) [last, since] = [current, performance.now()]
   }
   checks.check(`idle controllers write nothing: ${when}`, performance.now() - since >= QuietMilliseconds, written)
   return new Map([...(await everything(scene))].map(([name, object]) => [name, intentOf(object)]))

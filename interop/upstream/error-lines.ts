@@ -20,16 +20,16 @@ interface Line {
 }
 
 export function errorLines(programs: readonly Program[]): ErrorLine[] {
-  const found = new Map<string, ErrorLine>()
+  const errors = new Map<string, ErrorLine>()
   for (const { name: manager, log } of programs) {
     for (const sample of readFileSync(log, 'utf8').split('\n')) {
       const text = errorText(sample)
       if (text === undefined) continue
       const id = `${manager} ${text}`
-      found.set(id, { manager, text, sample, count: (found.get(id)?.count ?? 0) + 1 })
+      errors.set(id, { manager, text, sample, count: (errors.get(id)?.count ?? 0) + 1 })
     }
   }
-  return [...found.values()]
+  return [...errors.values()]
 }
 
 /** Returns the text of an error line; `undefined` for other lines. Lines that are not JSON are errors: panics, and messages of net/http. */

@@ -100,7 +100,7 @@ export async function liveUpstream({ apiServer, elsewhere, checks, progress }: L
   progress(`Available ${((performance.now() - created) / 1000).toFixed(1)} s after it was created`)
   await awaited(Cluster, 'its status reports its Machines', ([one]) => one !== undefined && isSettled(one) && isReported(one))
   const clusterctl = await clusterctlOn(apiServer)
-  const printed = await look(clusterctl, checks)
+  const printed = await clusterctlOutput(clusterctl, checks)
   last = performance.now()
 
   await topology([{ path: 'workers/machineDeployments/0/replicas', value: 2 }])
@@ -113,7 +113,8 @@ export async function liveUpstream({ apiServer, elsewhere, checks, progress }: L
     Machine,
     'upgraded to v1.36.0',
     (machines) =>
-      machines.length === 3 && machines.every((one) => one.spec.version === versions.second && isTrue(one, 'Available')),
+      machines.length === 3 &&
+      machines.every((machine) => machine.spec.version === versions.second && isTrue(machine, 'Available')),
   )
   const [upgraded] = await awaited(Cluster, 'upgraded to v1.36.0', ([one]) => one !== undefined && isSettled(one))
   done('upgraded to v1.36.0')
@@ -159,9 +160,15 @@ export async function liveUpstream({ apiServer, elsewhere, checks, progress }: L
   done('nothing left')
 
   await client.delete(Namespace, { name: namespace })
-  await until(client, Namespace, 'namespace gone', (found) => !found.some((one) => one.metadata.name === namespace), {
-    seconds: Limit,
-  })
+  await until(
+    client,
+    Namespace,
+    'namespace gone',
+    (namespaces) => !namespaces.some((object) => object.metadata.name === namespace),
+    {
+      seconds: Limit,
+    },
+  )
   done('namespace gone')
   return { times, printed }
 }
@@ -184,11 +191,11 @@ const cluster: Input<Cluster> = {
 }
 
 /** Objects created for the class, which are not deleted with the Cluster. */
-const kept =
+const classObjects =
   /^(ClusterClass|DevClusterTemplate|KubeadmControlPlaneTemplate|DevMachineTemplate|KubeadmConfigTemplate) memory(-worker|-control-plane)?$/
 
 /** Returns the output of clusterctl commands about the cluster. */
-async function look(clusterctl: Clusterctl, checks: Checks): Promise<Map<string, string>> {
+async function clusterctlOutput(clusterctl: Clusterctl, checks: Checks): Promise<Map<string, string>> {
   const described = [
     'describe',
     'cluster',
@@ -233,16 +240,16 @@ const nameOf = ({ kind, object }: Found): string => `${kind.kind} ${object.metad
 
 /** Returns all objects of Cluster API in the namespace, sorted by kind and name. */
 async function objects(client: Client, kinds: ReadonlyMap<string, Kind>): Promise<Found[]> {
-  const found: Found[] = []
+  const listed: Found[] = []
   for (const kind of [...kinds.values(), Secret as Kind].filter(({ scope }) => scope === 'Namespaced'))
-    for (const object of (await client.list(kind, { namespace })).items) found.push({ kind, object })
-  return found.sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
+    for (const object of (await client.list(kind, { namespace })).items) listed.push({ kind, object })
+  return listed.sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
 }
 
 async function nothingLeft(client: Client, kinds: ReadonlyMap<string, Kind>): Promise<string[]> {
   const end = performance.now() + 60_000
   for (;;) {
-    const undeleted = (await objects(client, kinds)).map(nameOf).filter((one) => !kept.test(one))
+    const undeleted = (await objects(client, kinds)).map(nameOf).filter((objectName) => !classObjects.test(objectName))
     if (undeleted.length === 0 || performance.now() > end) return undeleted
     await new Promise((resolve) => void setTimeout(resolve, 500))
   }

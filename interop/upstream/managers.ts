@@ -115,11 +115,11 @@ export async function startManagers(
   const client = apiServer.client()
   await allowManagers(client)
   const ports = await freePorts(chosen.length * 3)
-  const placed = chosen.map((component, i) => ({
+  const withPorts = chosen.map((component, i) => ({
     ...component,
     ports: { webhook: ports[i * 3]!, health: ports[i * 3 + 1]!, diagnostics: ports[i * 3 + 2]! },
   }))
-  const urlOf = new Map(placed.map(({ tool, ports: { webhook } }) => [tool, `https://127.0.0.1:${webhook}`]))
+  const urlOf = new Map(withPorts.map(({ tool, ports: { webhook } }) => [tool, `https://127.0.0.1:${webhook}`]))
   const manifests = await readManifests(chosen, { urlOf: (tool) => urlOf.get(tool)!, ca: apiServer.ca })
   await install(client, manifests.crds)
   progress(`${manifests.crds.length} CustomResourceDefinitions established`)
@@ -136,7 +136,7 @@ export async function startManagers(
     const certificates = await servingCertificate(apiServer, programs.folder)
     const env = { ...process.env, KUBECONFIG: kubeconfig, POD_IP: '127.0.0.1', DOCKER_HOST: engine.url }
     const run = async (tools: readonly string[]) => {
-      const started = placed.flatMap(({ tool, ports: { webhook, health, diagnostics } }, i) => {
+      const started = withPorts.flatMap(({ tool, ports: { webhook, health, diagnostics } }, i) => {
         if (!tools.includes(tool)) return []
         const args = [
           '--leader-elect=false',
@@ -155,8 +155,8 @@ export async function startManagers(
       })
       for (const { program, health } of started) await ready(program, () => answers(`http://127.0.0.1:${health}/readyz`), 90)
     }
-    await run(placed.map(({ tool }) => tool))
-    progress(`${placed.length} managers ready`)
+    await run(withPorts.map(({ tool }) => tool))
+    progress(`${withPorts.length} managers ready`)
     // Webhook configurations come last: while no webhook server responds, they block every write.
     for (const hook of manifests.mutating) await client.apply(MutatingWebhookConfiguration, hook, { fieldManager })
     for (const hook of manifests.validating) await client.apply(ValidatingWebhookConfiguration, hook, { fieldManager })
@@ -186,8 +186,10 @@ export async function install(client: Client, crds: Manifests['crds']): Promise<
     await replaceConversionService(client, crd)
     await client.apply(CustomResourceDefinition, crd, { fieldManager })
   }
-  await until(client, CustomResourceDefinition, 'all CustomResourceDefinitions Established', (found) =>
-    crds.every(({ metadata: { name } }) => found.some((one) => one.metadata.name === name && isTrue(one, 'Established'))),
+  await until(client, CustomResourceDefinition, 'all CustomResourceDefinitions Established', (installed) =>
+    crds.every(({ metadata: { name } }) =>
+      installed.some((definition) => definition.metadata.name === name && isTrue(definition, 'Established')),
+    ),
   )
 }
 

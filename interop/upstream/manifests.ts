@@ -40,7 +40,7 @@ export async function readManifests(components: readonly Component[], place: Pla
   return { crds, mutating, validating }
 }
 
-/** The labels that kustomize and `clusterctl init` add, and the conversion webhook of the manager that owns the kind. */
+/** Adds the labels that kustomize and `clusterctl init` add, and the conversion webhook of the manager that owns the kind. */
 function definition(
   { tool, provider, isProvider }: Component,
   place: Place,
@@ -68,9 +68,9 @@ function configuration({ tool, prefix, provider }: Component, { urlOf, ca }: Pla
   return {
     ...hook,
     metadata: { name: prefix + hook.metadata.name, labels: { 'cluster.x-k8s.io/provider': provider } },
-    webhooks: hook.webhooks!.map((one) => ({
-      ...one,
-      clientConfig: { url: urlOf(tool) + (one.clientConfig.service?.path ?? ''), caBundle },
+    webhooks: hook.webhooks!.map((webhook) => ({
+      ...webhook,
+      clientConfig: { url: urlOf(tool) + (webhook.clientConfig.service?.path ?? ''), caBundle },
     })),
   } as Configuration
 }

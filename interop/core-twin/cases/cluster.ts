@@ -6,7 +6,7 @@ import type { Report } from '../side.ts'
 import { oldStub, stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 
-/** Upstream looks for a missing object every 30 s. */
+/** Whether the provider object has an owner. Upstream looks for a missing object only every 30 s. */
 const adopted = (kind: string) => (objects: readonly KubeObject[]) =>
   objects.some((one) => one.kind === kind && (one.metadata.ownerReferences ?? []).length > 0)
 

@@ -29,7 +29,7 @@ const owned = (kind: string) => ({
   ownerReferences: [{ apiVersion: 'apps/v1', kind, name: 'x', uid: 'x', controller: true }],
 })
 
-const make = <T extends KubeObject>(twin: Twin, kind: Kind<T>, ...objects: readonly Input<T>[]) =>
+const createInWorkload = <T extends KubeObject>(twin: Twin, kind: Kind<T>, ...objects: readonly Input<T>[]) =>
   twin.inWorkload(clusterName, async (client) => {
     for (const object of objects) await client.create(kind, object)
   })
@@ -56,7 +56,7 @@ const drained =
   ({ pods, rules = [], annotations = {}, spec = {}, before }: DrainScenario): Case =>
   async (twin) => {
     await readyMachine(twin, { annotations }, spec)
-    await make(twin, Pod, ...pods)
+    await createInWorkload(twin, Pod, ...pods)
     await before?.(twin)
     for (const [index, rule] of rules.entries())
       await twin.create(MachineDrainRule, { metadata: { name: `rule-${index}` }, spec: rule } as never)
@@ -68,21 +68,21 @@ const drained =
   }
 
 const labelled = (labels: object) => ({ metadata: { labels } })
-const of = (behavior: string, more: object = {}, order?: number) => ({
+const drainRule = (behavior: string, more: object = {}, order?: number) => ({
   drain: { behavior, ...(order === undefined ? {} : { order }) },
   ...more,
 })
 const web = { pods: [{ selector: { matchLabels: { app: 'web' } } }] }
 
 const budget = (twin: Twin) =>
-  make(twin, PodDisruptionBudget, {
+  createInWorkload(twin, PodDisruptionBudget, {
     metadata: { name: 'pdb', namespace: 'default' },
     spec: { maxUnavailable: 0, selector: { matchLabels: { app: 'web' } } },
   } as never)
 
 const clusterDeleted: Case = async (twin) => {
   await readyMachine(twin)
-  await make(twin, Pod, pod('a'))
+  await createInWorkload(twin, Pod, pod('a'))
   await twin.delete(Cluster, clusterName)
   await twin.settle('the Cluster is deleted')
 }
@@ -120,7 +120,7 @@ const ofSkippedPod =
   async (twin) => {
     await readyMachine(twin)
     const claimRef = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace: 'default', name: 'data' }
-    await make(twin, PersistentVolume, {
+    await createInWorkload(twin, PersistentVolume, {
       metadata: { name: 'pv' },
       spec: {
         accessModes: ['ReadWriteOnce'],
@@ -168,7 +168,7 @@ const inUse =
 
 const unreachable: Case = async (twin) => {
   await readyMachine(twin)
-  await make(twin, Pod, pod('a'))
+  await createInWorkload(twin, Pod, pod('a'))
   await twin.inWorkload(clusterName, (client) =>
     client.patch(
       Node,
@@ -189,10 +189,13 @@ const terminating = (twin: Twin) =>
     await client.delete(Namespace, { name: 'going' })
   })
 
-const anOrder = [of('Drain', web, -5), of('Drain', { pods: [{ selector: { matchLabels: { app: 'late' } } }] }, 10)]
+const orderedRules = [
+  drainRule('Drain', web, -5),
+  drainRule('Drain', { pods: [{ selector: { matchLabels: { app: 'late' } } }] }, 10),
+]
 
 /** Rules that are applied by name: the first that matches decides. */
-const skipThenDrain = [of('Skip', web), of('Drain', web, 3)]
+const skipThenDrain = [drainRule('Skip', web), drainRule('Drain', web, 3)]
 
 /** A Pod with a long grace period that is being deleted. */
 const withGrace = (name: string, more: object = {}) => pod(name, { spec: { terminationGracePeriodSeconds: 3600, ...more } })
@@ -224,19 +227,19 @@ export const drainCases: Cases = {
   'drain-empty-dir': drained({ pods: [pod('a', { spec: { volumes: [{ name: 'v', emptyDir: {} }] } })] }),
   'drain-label-skip': drained({ pods: [pod('a', labelled({ 'cluster.x-k8s.io/drain': 'skip' })), pod('b')] }),
   'drain-label-wait': drained({ pods: [pod('a', labelled({ 'cluster.x-k8s.io/drain': 'Wait-Completed' })), pod('b')] }),
-  'drain-rule-skip': drained({ pods: [pod('a', labelled({ app: 'web' })), pod('b')], rules: [of('Skip', web)] }),
-  'drain-rule-wait': drained({ pods: [pod('a', labelled({ app: 'web' })), pod('b')], rules: [of('WaitCompleted', web)] }),
+  'drain-rule-skip': drained({ pods: [pod('a', labelled({ app: 'web' })), pod('b')], rules: [drainRule('Skip', web)] }),
+  'drain-rule-wait': drained({ pods: [pod('a', labelled({ app: 'web' })), pod('b')], rules: [drainRule('WaitCompleted', web)] }),
   'drain-rule-order': drained({
     pods: [pod('a', labelled({ app: 'web' })), pod('b'), pod('c', labelled({ app: 'late' }))],
-    rules: anOrder,
+    rules: orderedRules,
   }),
   'drain-rule-of-another-cluster': drained({
     pods: [pod('a', labelled({ app: 'web' }))],
-    rules: [of('Skip', { ...web, machines: [{ clusterSelector: { matchLabels: { no: 'such' } } }] })],
+    rules: [drainRule('Skip', { ...web, machines: [{ clusterSelector: { matchLabels: { no: 'such' } } }] })],
   }),
   'drain-rule-by-namespace': drained({
     pods: [pod('a')],
-    rules: [of('Skip', { pods: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'default' } } }] })],
+    rules: [drainRule('Skip', { pods: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'default' } } }] })],
   }),
   'drain-excluded': drained({ pods: [pod('a')], annotations: { 'machine.cluster.x-k8s.io/exclude-node-draining': '' } }),
   'drain-timeout': drained({ pods: [pod('a')], spec: { deletion: { nodeDrainTimeoutSeconds: 1 } } }),
@@ -248,7 +251,7 @@ export const drainCases: Cases = {
   'drain-volume-excluded': attached({ 'machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach': '' }),
   'drain-volume-of-daemonset': ofSkippedPod((twin) => ofDaemonSet(twin, withClaim)),
   'drain-volume-of-skipped-pod': ofSkippedPod((twin) =>
-    make(twin, Pod, pod('a', { ...labelled({ 'cluster.x-k8s.io/drain': 'skip' }), spec: withClaim })),
+    createInWorkload(twin, Pod, pod('a', { ...labelled({ 'cluster.x-k8s.io/drain': 'skip' }), spec: withClaim })),
   ),
   'drain-volume-in-use': inUse('kubernetes.io/csi/csi^handle'),
   'drain-volume-of-another-plugin': inUse('kubernetes.io/nfs/x'),
@@ -256,7 +259,7 @@ export const drainCases: Cases = {
   'drain-rule-of-this-cluster': drained({
     pods: [pod('a', labelled({ app: 'web' }))],
     rules: [
-      of('Skip', {
+      drainRule('Skip', {
         ...web,
         machines: [
           {
@@ -267,10 +270,13 @@ export const drainCases: Cases = {
       }),
     ],
   }),
-  'drain-rule-of-all-pods': drained({ pods: [pod('a'), pod('b', labelled({ app: 'web' }))], rules: [of('WaitCompleted')] }),
+  'drain-rule-of-all-pods': drained({
+    pods: [pod('a'), pod('b', labelled({ app: 'web' }))],
+    rules: [drainRule('WaitCompleted')],
+  }),
   'drain-label-before-rule': drained({
     pods: [pod('a', labelled({ app: 'web', 'cluster.x-k8s.io/drain': 'skip' }))],
-    rules: [of('WaitCompleted', web)],
+    rules: [drainRule('WaitCompleted', web)],
   }),
   'drain-label-unknown': drained({ pods: [pod('a', labelled({ 'cluster.x-k8s.io/drain': 'perhaps' }))] }),
   'drain-grace-period': drained({ pods: [withGrace('a'), withGrace('b')] }),

@@ -28,14 +28,14 @@ async function checked(twin: Twin, spec: object = {}, replicas = 2, metadata: ob
   await twin.settle('the Machines are checked')
 }
 
-const at = '2026-01-01T00:00:00Z'
+const timestamp = '2026-01-01T00:00:00Z'
 const condition = (type: string, status: string) => ({
   type,
   status,
   reason: 'Twin',
   message: '',
-  lastHeartbeatTime: at,
-  lastTransitionTime: at,
+  lastHeartbeatTime: timestamp,
+  lastTransitionTime: timestamp,
 })
 const reported = (ready: string) => ({
   status: {
@@ -88,8 +88,8 @@ const notRemediated =
   (annotation: string): Case =>
   async (twin) => {
     await checked(twin)
-    for (const place of [0, 1])
-      await twin.patch(Machine, (objects) => objects.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))[place], {
+    for (const index of [0, 1])
+      await twin.patch(Machine, (objects) => objects.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))[index], {
         metadata: { annotations: { [`cluster.x-k8s.io/${annotation}`]: '' } },
       })
     await nodesReport(twin, 'False', 2)
@@ -167,7 +167,7 @@ const matchesNothing: Case = async (twin) => {
   await twin.settle('deleted')
 }
 
-/** Machines without an owner that can replace them. */
+/** Remediation of Machines of a MachineDeployment, which limits the number of concurrent remediations. */
 const ofDeployment =
   (maxInFlight: number | string): Case =>
   async (twin) => {
@@ -245,7 +245,7 @@ const noInfrastructure: Case = async (twin) => {
   await twin.create(MachineHealthCheck, healthCheck() as never)
   await twin.settle('Machines are not checked')
 }
-const infrastructureFails = { type: 'Ready', status: 'False', reason: 'Broken', message: 'm', lastTransitionTime: at }
+const infrastructureFails = { type: 'Ready', status: 'False', reason: 'Broken', message: 'm', lastTransitionTime: timestamp }
 
 export const healthCheckCases: Cases = {
   'healthcheck-remediates': remediated(),

@@ -123,12 +123,12 @@ const regions = ({ request }: { request: object }): StagedAnswer => {
   return proceedWith({ items: items.map(({ uid }) => ({ uid, patchType: 'JSONPatch', patch: base64(region) })) } as never)
 }
 
-const external = (twin: Twin, more: object) => ({
+const external = (twin: Twin, handlers: object) => ({
   spec: {
     patches: [
       {
         name: 'p',
-        external: Object.fromEntries(Object.entries(more).map(([key, hook]) => [key, `${String(hook)}.${twin.namespace}`])),
+        external: Object.fromEntries(Object.entries(handlers).map(([key, hook]) => [key, `${String(hook)}.${twin.namespace}`])),
       },
     ],
   },
@@ -192,7 +192,7 @@ const unknownHandler: Case = async (twin) => {
 
 const upgradePlan: Case = async (twin) => {
   const stepsAfter = (from: unknown) =>
-    ['v1.35.0', 'v1.36.0'].filter((one) => one > String(from)).map((one) => ({ version: one }))
+    ['v1.35.0', 'v1.36.0'].filter((candidate) => candidate > String(from)).map((candidate) => ({ version: candidate }))
   await twin.extend()
   twin.answer('GenerateUpgradePlan', ({ request }) => {
     const controlPlaneUpgrades = stepsAfter(request['fromControlPlaneKubernetesVersion'])
@@ -291,7 +291,7 @@ const externalDisabled: Case = async (twin) => {
     generatePatchesExtension: 'generate-patches',
     validateTopologyExtension: 'validate-topology',
   })
-  await created(twin, { spec: { patches: spec.patches.map((one) => ({ ...one, enabledIf: 'false' })) } })
+  await created(twin, { spec: { patches: spec.patches.map((externalPatch) => ({ ...externalPatch, enabledIf: 'false' })) } })
   twin.answer('ValidateTopology', () => failed('ValidateTopology'))
   await twin.patch(Cluster, clusterName, topology({ controlPlane: { replicas: 3 } }))
   await twin.settle('the validation fails')

@@ -71,13 +71,13 @@ export class Gate {
   /** Names of the provisioned machines by Cluster; each side has its own Cluster object. */
   readonly #let = new Map<string, Set<string>>()
 
-  readonly behaviour: Behaviour = (object, seen) => {
-    const side = seen.find(({ kind }) => kind === 'Cluster')?.metadata.uid ?? ''
+  readonly behaviour: Behaviour = (object, objects) => {
+    const side = objects.find(({ kind }) => kind === 'Cluster')?.metadata.uid ?? ''
     const provisioned = this.#let.get(side) ?? new Set()
     this.#let.set(side, provisioned)
     const { uid } = object.metadata
     if (provisioned.size < this.#open) provisioned.add(uid)
-    return provisioned.has(uid) ? everythingReady.machine(object, seen) : undefined
+    return provisioned.has(uid) ? everythingReady.machine(object, objects) : undefined
   }
 
   async open(twin: Twin, count: number): Promise<void> {
@@ -129,9 +129,9 @@ const allAtOnce: Case = async (twin) => {
   })
   await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
   await twin.settle('the old Machines are being deleted')
-  for (let gone = 1; gone <= replicas; gone++) {
+  for (let deleted = 1; deleted <= replicas; deleted++) {
     await twin.patch(stub.machine, (machines) => machines.find(isDeleting), hold(null))
-    await twin.settle(`${gone} old Machines are deleted`)
+    await twin.settle(`${deleted} old Machines are deleted`)
   }
   await gate.open(twin, 2 * replicas)
   await twin.settle('the new Machines are available')

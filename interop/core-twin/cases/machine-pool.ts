@@ -123,8 +123,15 @@ const withNodes = (...names: readonly string[]) => reported(names.map(idOf))
 /** Registers Nodes, as the kubelets of the pool's machines would. */
 const join = (twin: Twin, ...names: readonly string[]) =>
   twin.inWorkload(clusterName, async (client) => {
-    const at = new Date().toISOString().replace(/\.\d+/, '')
-    const ready = { type: 'Ready', status: 'True', reason: 'Twin', message: '', lastHeartbeatTime: at, lastTransitionTime: at }
+    const timestamp = new Date().toISOString().replace(/\.\d+/, '')
+    const ready = {
+      type: 'Ready',
+      status: 'True',
+      reason: 'Twin',
+      message: '',
+      lastHeartbeatTime: timestamp,
+      lastTransitionTime: timestamp,
+    }
     for (const name of names) {
       await client.create(Node, { metadata: { name }, spec: { providerID: idOf(name) } }, { fieldManager: 'kubelet' })
       const body = { status: { conditions: [ready] } }
@@ -169,14 +176,14 @@ const ofClass: Case = async (twin) => {
     infrastructure: templateRef('StubMachineTemplate'),
   }
   const pools = (...machinePools: readonly object[]) => ({ workers: { machinePools } })
-  const one = (more: object = {}) => ({ class: 'pool', name: 'p', replicas: 0, ...more })
+  const poolTopology = (more: object = {}) => ({ class: 'pool', name: 'p', replicas: 0, ...more })
   await twin.behave({ machine: () => reported([]) })
-  await managed.created(twin, { workers: { machinePools: [poolClass] } }, { workers: [], topology: pools(one()) })
+  await managed.created(twin, { workers: { machinePools: [poolClass] } }, { workers: [], topology: pools(poolTopology()) })
   const steps: readonly (readonly [name: string, topology: object])[] = [
-    ['metadata is set', pools(one({ metadata: { labels: { tier: 'one' }, annotations: { note: 'two' } } }))],
+    ['metadata is set', pools(poolTopology({ metadata: { labels: { tier: 'one' }, annotations: { note: 'two' } } }))],
     ['the Cluster is upgraded', { version: 'v1.35.0' }],
-    ['a second pool', pools(one(), one({ name: 'q' }))],
-    ['the first pool is removed', pools(one({ name: 'q' }))],
+    ['a second pool', pools(poolTopology(), poolTopology({ name: 'q' }))],
+    ['the first pool is removed', pools(poolTopology({ name: 'q' }))],
   ]
   for (const [name, topology] of steps) {
     await twin.patch(Cluster, clusterName, managed.topology(topology))

@@ -7,7 +7,7 @@ import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 import { readyCluster } from './machine.ts'
 
-/** Templates of workers. */
+/** Creates the bootstrap and infrastructure templates of workers. */
 export async function workerTemplates(twin: Twin): Promise<void> {
   const spec = { template: { spec: { made: 'from the template' } } }
   await twin.create(stub.configTemplate, named('worker', { spec }))
@@ -27,7 +27,7 @@ const scale: Case = async (twin) => {
   await twin.settle('deleted')
 }
 
-/** A set with preflight checks against this control plane. */
+/** A MachineSet whose preflight checks compare its version with this control plane. */
 const preflight =
   (version: string, controlPlane: Report, metadata: object = {}): Case =>
   async (twin) => {
@@ -48,7 +48,7 @@ const controlPlane = (version: string, more: { spec?: object; status?: object } 
 
 const skip = (checks: string) => ({ annotations: { 'machineset.cluster.x-k8s.io/skip-preflight-checks': checks } })
 
-/** A Machine without controller. */
+/** Creates a Machine without a controller in its owner references, and its provider objects. */
 export async function orphan(twin: Twin, name: string, labels: { [key: string]: string }, more: object = {}): Promise<void> {
   await twin.create(stub.config, named(name, { spec: {} }))
   await twin.create(stub.machine, named(name, { spec: {} }))
@@ -88,7 +88,7 @@ interface Denied {
   readonly accepted?: string
 }
 
-/** The API server of the case rejects requests from now on. */
+/** Makes the API server reject such requests in the namespace of the case from now on. */
 export const deny = (twin: Twin, { group, resource, operation, accepted = 'false' }: Denied): Promise<void> =>
   twin.raw('a policy', async (client) => {
     const name = twin.namespace
@@ -187,7 +187,7 @@ const paused: Case = async (twin) => {
   await twin.settle('resumed')
 }
 
-/** Selects the Machine to delete when there is one too many. */
+/** The Machine that a MachineSet deletes when it is scaled down. */
 const deletes =
   (order: string, mark: boolean): Case =>
   async (twin) => {
@@ -245,7 +245,7 @@ const versionless: Case = async (twin) => {
   await twin.settle('a Machine without version')
 }
 
-/** A set that fails a check, and then passes it: the checks are repeated after 15 s. */
+/** A MachineSet that fails a preflight check, and then passes it: the checks are repeated after 15 s. */
 const preflightPasses: Case = async (twin) => {
   await twin.behave({ controlPlane: () => controlPlane('v1.35.0', { status: { version: 'v1.34.0' } }) })
   await readyCluster(twin)
@@ -268,7 +268,7 @@ const longName: Case = async (twin) => {
   await twin.settle('one Machine')
 }
 
-/** Users change what the set applies to its objects. */
+/** Users change fields that the MachineSet applies to its objects. */
 const drift: Case = async (twin) => {
   await readyCluster(twin)
   await workerTemplates(twin)
@@ -299,7 +299,7 @@ const newTemplate: Case = async (twin) => {
   await twin.settle('the second Machine differs')
 }
 
-/** A set whose Cluster is paused, deleted in that time. */
+/** A MachineSet is deleted while its Cluster is paused. */
 const clusterPaused: Case = async (twin) => {
   await readyCluster(twin)
   await workerTemplates(twin)
@@ -342,11 +342,11 @@ const noTemplateKinds: Case = async (twin) => {
   await twin.create(stub.machine, named('worker', { spec: {} }))
   const { metadata, spec } = machineSet('ms')
   const { bootstrap, infrastructureRef, ...rest } = spec.template.spec
-  const of = {
+  const references = {
     bootstrap: { configRef: { ...bootstrap.configRef!, kind: 'StubConfig' } },
     infrastructureRef: { ...infrastructureRef, kind: 'StubMachine' },
   }
-  await twin.create(MachineSet, { metadata, spec: { ...spec, template: { ...spec.template, spec: { ...rest, ...of } } } })
+  await twin.create(MachineSet, { metadata, spec: { ...spec, template: { ...spec.template, spec: { ...rest, ...references } } } })
   await twin.settle('no templates')
 }
 

@@ -6,7 +6,7 @@ import type { Report } from '../side.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 
-/** A Cluster whose providers are ready, with a workload API server. */
+/** Creates a Cluster whose providers are ready, and its workload API server. */
 export async function readyCluster(twin: Twin): Promise<void> {
   await twin.startWorkload(clusterName)
   await twin.create(stub.cluster, named(clusterName, { spec: {} }))
@@ -15,11 +15,11 @@ export async function readyCluster(twin: Twin): Promise<void> {
   await twin.settle('both are connected to the workload cluster', connected)
 }
 
-/** Upstream tries again after 30 s when the first attempt fails. */
+/** Whether core is connected to the workload cluster. Upstream retries a failed first attempt only after 30 s. */
 export const connected = (objects: readonly KubeObject[]) =>
   objects.some((one) => one.kind === 'Cluster' && isTrue(one as Cluster, 'RemoteConnectionProbe'))
 
-/** Upstream looks for missing objects every 30 s. */
+/** Whether both provider objects have an owner. Upstream looks for missing objects only every 30 s. */
 const adopted = (objects: readonly KubeObject[]) =>
   ['StubMachine', 'StubConfig'].every((kind) =>
     objects.some((one) => one.kind === kind && (one.metadata.ownerReferences ?? []).length > 0),
@@ -58,7 +58,7 @@ const lateProviders: Case = async (twin) => {
   await twin.settle('the infrastructure is deleted by another client')
 }
 
-/** A Machine on a ready Cluster, with its provider objects. */
+/** Creates a Machine of a ready Cluster, with its provider objects. */
 export async function readyMachine(twin: Twin, metadata: object = {}, spec: object = {}): Promise<void> {
   await readyCluster(twin)
   await twin.create(stub.config, named('m', { spec: {} }))
@@ -105,14 +105,14 @@ const nodeReports =
   (...reported: (readonly [type: string, status: string, message?: string])[]): Case =>
   async (twin) => {
     await readyMachine(twin)
-    const at = '2026-01-01T00:00:00Z'
+    const timestamp = '2026-01-01T00:00:00Z'
     const conditions = reported.map(([type, status, message = '']) => ({
       type,
       status,
       message,
       reason: 'Twin',
-      lastHeartbeatTime: at,
-      lastTransitionTime: at,
+      lastHeartbeatTime: timestamp,
+      lastTransitionTime: timestamp,
     }))
     await twin.inWorkload(clusterName, (client) =>
       client.patch(
@@ -125,7 +125,7 @@ const nodeReports =
     await twin.settle('the kubelet has reported')
   }
 
-const good = (type: string) => [type, 'False'] as const
+const noPressure = (type: string) => [type, 'False'] as const
 
 const nodeDeleted: Case = async (twin) => {
   await readyMachine(twin)
@@ -439,15 +439,15 @@ export const machineCases: Cases = {
   'machine-interruptible': reports(['interruptible', { status: { interruptible: true } }]),
   'machine-node-not-ready': nodeReports(
     ['Ready', 'False', 'kubelet stopped'],
-    good('MemoryPressure'),
-    good('DiskPressure'),
-    good('PIDPressure'),
+    noPressure('MemoryPressure'),
+    noPressure('DiskPressure'),
+    noPressure('PIDPressure'),
   ),
   'machine-node-ready-with-message': nodeReports(
     ['Ready', 'True', 'all good'],
-    good('MemoryPressure'),
-    good('DiskPressure'),
-    good('PIDPressure'),
+    noPressure('MemoryPressure'),
+    noPressure('DiskPressure'),
+    noPressure('PIDPressure'),
   ),
   'machine-node-unknown': nodeReports(
     ['Ready', 'Unknown', 'lost'],
@@ -458,8 +458,8 @@ export const machineCases: Cases = {
   'machine-node-pressure': nodeReports(
     ['Ready', 'True'],
     ['MemoryPressure', 'True', 'too much'],
-    good('DiskPressure'),
-    good('PIDPressure'),
+    noPressure('DiskPressure'),
+    noPressure('PIDPressure'),
   ),
   'machine-node-missing-conditions': nodeReports(['Ready', 'True']),
   'machine-node-no-conditions': nodeReports(),

@@ -8,8 +8,8 @@ import { readyCluster, readyMachine } from './machine.ts'
 import { orphan, workerTemplates } from './machine-set.ts'
 
 /** A controller that does not exist. */
-const stranger = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'x', controller: true }
-const strangers = { ownerReferences: [stranger] }
+const otherController = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'x', controller: true }
+const controlledByOther = { ownerReferences: [otherController] }
 
 const withMetadata = <T extends KubeObject>(object: Input<T>, metadata: object): Input<T> =>
   ({ ...object, metadata: { ...object.metadata, ...metadata } }) as Input<T>
@@ -30,18 +30,18 @@ const deploymentAdopts: Case = async (twin) => {
 }
 
 /** One Machine has another controller; other Machines are adopted nevertheless. */
-const someStrangers: Case = async (twin) => {
+const someControlled: Case = async (twin) => {
   await readyCluster(twin)
   await workerTemplates(twin)
   await orphan(twin, 'lone', { set: 'ms' })
-  await orphan(twin, 'controlled', { set: 'ms' }, strangers)
+  await orphan(twin, 'controlled', { set: 'ms' }, controlledByOther)
   await twin.settle('both run')
   await twin.create(MachineSet, machineSet('ms', { replicas: 2 }))
   await twin.settle('one is adopted, another created')
 }
 
 /** A deleted Machine is not adopted. */
-const goingMachine: Case = async (twin) => {
+const deletedMachine: Case = async (twin) => {
   await readyCluster(twin)
   await workerTemplates(twin)
   await orphan(twin, 'going', { set: 'ms' }, { annotations: { 'pre-terminate.delete.hook.machine.cluster.x-k8s.io/wait': '' } })
@@ -67,8 +67,11 @@ const controlledReference =
   (role: 'machine' | 'config'): Case =>
   async (twin) => {
     await readyCluster(twin)
-    for (const one of ['machine', 'config'] as const)
-      await twin.create(stub[one], { metadata: { name: 'm', ...(one === role ? strangers : {}) }, spec: {} } as never)
+    for (const createdRole of ['machine', 'config'] as const)
+      await twin.create(stub[createdRole], {
+        metadata: { name: 'm', ...(createdRole === role ? controlledByOther : {}) },
+        spec: {},
+      } as never)
     await twin.create(Machine, machine('m'))
     await twin.settle('rejected')
   }
@@ -105,7 +108,7 @@ const healthCheckOwner: Case = async (twin) => {
 }
 
 /** A Machine that does not match a MachineSet gets the matching label later, when the set has enough Machines. */
-const takenOut: Case = async (twin) => {
+const matchesLater: Case = async (twin) => {
   await readyCluster(twin)
   await workerTemplates(twin)
   await twin.create(MachineSet, machineSet('ms', { replicas: 0 }))
@@ -124,7 +127,10 @@ const oldReference: Case = async (twin) => {
   await readyMachine(twin)
   await twin.raw('owner of an older version', async (client) => {
     const config = await client.get(stub.config, { namespace: twin.namespace, name: 'm' })
-    const ownerReferences = config.metadata.ownerReferences!.map((one) => ({ ...one, apiVersion: 'cluster.x-k8s.io/v1beta1' }))
+    const ownerReferences = config.metadata.ownerReferences!.map((reference) => ({
+      ...reference,
+      apiVersion: 'cluster.x-k8s.io/v1beta1',
+    }))
     await client.patch(stub.config, keyOf(config), { type: 'merge', body: { metadata: { ownerReferences } } })
   })
   await twin.settle('renewed')
@@ -132,10 +138,10 @@ const oldReference: Case = async (twin) => {
 
 export const ownerCases: Cases = {
   'owners-machinedeployment-adopts': deploymentAdopts,
-  'owners-machineset-strangers': someStrangers,
-  'owners-machineset-deleted-machine': goingMachine,
+  'owners-machineset-strangers': someControlled,
+  'owners-machineset-deleted-machine': deletedMachine,
   'owners-machineset-other-cluster': otherCluster,
-  'owners-machineset-one-too-many': takenOut,
+  'owners-machineset-one-too-many': matchesLater,
   'owners-infrastructure-controlled': controlledReference('machine'),
   'owners-bootstrap-controlled': controlledReference('config'),
   'owners-machine-removed': removedOwners,

@@ -26,12 +26,12 @@ const secret = (name: string) => ({ kind: 'Secret', name })
 
 const source = (twin: Twin, name: string, data: { [key: string]: string }) => twin.create(ConfigMap, { metadata: { name }, data })
 
-/** Returns the objects that the set has created in the workload cluster. */
+/** Adds ConfigMaps of the workload cluster, which the ClusterResourceSet has applied, to the comparison. */
 const applied = (twin: Twin, ...names: readonly string[]) =>
   twin.inWorkload(clusterName, async (client, side) => {
     for (const name of names) {
-      const found = await client.get(ConfigMap, { namespace: 'default', name }).catch(() => undefined)
-      side.note(twin.namespace, `workload ${name}`, found)
+      const appliedObject = await client.get(ConfigMap, { namespace: 'default', name }).catch(() => undefined)
+      side.note(twin.namespace, `workload ${name}`, appliedObject)
     }
   })
 
@@ -206,7 +206,7 @@ const drift: Case = async (twin) => {
   await twin.settle('what is applied')
 }
 
-/** Deleted while its Cluster is unreachable, and with its Cluster. */
+/** A ClusterResourceSet is deleted while its Cluster is unreachable. */
 const deletedUnreachable: Case = async (twin) => {
   await labelledCluster(twin)
   await source(twin, 'a', { 'a.yaml': manifest('one') })
@@ -217,7 +217,7 @@ const deletedUnreachable: Case = async (twin) => {
   await twin.settle('deleted')
 }
 
-/** A Cluster that is paused gets resources all the same. */
+/** Resources are applied to a paused Cluster, too. */
 const pausedCluster: Case = async (twin) => {
   await labelledCluster(twin)
   await twin.patch(Cluster, clusterName, { spec: { paused: true } })
@@ -227,7 +227,7 @@ const pausedCluster: Case = async (twin) => {
   await twin.settle('applied')
 }
 
-/** The binding is deleted, and changed by a user. */
+/** A user deletes the binding. */
 const bindingDeleted: Case = async (twin) => {
   await labelledCluster(twin)
   await source(twin, 'a', { 'a.yaml': manifest('one') })

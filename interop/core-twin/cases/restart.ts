@@ -116,14 +116,14 @@ const upgrade: Case = async (twin) => {
   await twin.settle('upgraded', isUpgraded('v1.35.0'))
 }
 
-const at = '2026-01-01T00:00:00Z'
+const timestamp = '2026-01-01T00:00:00Z'
 const notReady = ['MemoryPressure', 'DiskPressure', 'PIDPressure', 'Ready'].map((type) => ({
   type,
   status: 'False',
   reason: 'Twin',
   message: '',
-  lastHeartbeatTime: at,
-  lastTransitionTime: at,
+  lastHeartbeatTime: timestamp,
+  lastTransitionTime: timestamp,
 }))
 
 const healthCheck: Case = async (twin) => {

@@ -86,24 +86,24 @@ export const aCluster = ({ topology, controlPlane, workers = [worker('a')], meta
 const connected = (objects: readonly KubeObject[]) =>
   objects.some((one) => one.kind === 'Cluster' && isTrue(one as Cluster, 'RemoteConnectionProbe'))
 
-/** Status reported by providers of contract v1beta1. */
+/** Makes the stub providers report the status fields of contract v1beta1. */
 async function speakOldContract(twin: Twin): Promise<void> {
   const { cluster, controlPlane, machine, config } = everythingReady
-  const also =
+  const withStatus =
     (behaviour: Behaviour, status: object): Behaviour =>
-    (object, seen) => {
-      const report = behaviour(object, seen)
+    (object, objects) => {
+      const report = behaviour(object, objects)
       return report && { ...report, status: { ...report.status, ...status } }
     }
   await twin.behave({
-    cluster: also(cluster, { ready: true }),
-    controlPlane: also(controlPlane, { initialized: true, ready: true, updatedReplicas: 1, unavailableReplicas: 0 }),
-    machine: also(machine, { ready: true }),
-    config: also(config, { ready: true }),
+    cluster: withStatus(cluster, { ready: true }),
+    controlPlane: withStatus(controlPlane, { initialized: true, ready: true, updatedReplicas: 1, unavailableReplicas: 0 }),
+    machine: withStatus(machine, { ready: true }),
+    config: withStatus(config, { ready: true }),
   })
 }
 
-/** A reconciled Cluster of a class. */
+/** Creates a ClusterClass and a Cluster of it, and waits until both are reconciled. */
 export async function created(twin: Twin, ofClass: ClassOptions = {}, options: TopologyOptions = {}): Promise<void> {
   if (ofClass.kinds === oldStub) await speakOldContract(twin)
   await templates(twin, 'quick', ofClass.kinds)
@@ -225,8 +225,8 @@ const incompatibleRebase: Case = async (twin) => {
 /** A patch that cannot be applied: nothing is created. */
 const patchFails: Case = async (twin) => {
   await templates(twin)
-  const nowhere = { op: 'replace', path: '/spec/template/spec/nothing/here', value: 1 }
-  await twin.create(ClusterClass, aClass(patched(patch('p', toControlPlane(nowhere)))))
+  const missingPath = { op: 'replace', path: '/spec/template/spec/nothing/here', value: 1 }
+  await twin.create(ClusterClass, aClass(patched(patch('p', toControlPlane(missingPath)))))
   await twin.settle('the class is reconciled')
   await twin.create(Cluster, aCluster(inZone('a')))
   await twin.settle('nothing is created')
@@ -333,7 +333,7 @@ const machineFields = {
 }
 const annotated = (name: string, annotation: string) =>
   worker(name, { metadata: { annotations: { [`topology.cluster.x-k8s.io/${annotation}`]: '' } } })
-const three = [worker('a'), worker('b'), worker('c')]
+const threeWorkers = [worker('a'), worker('b'), worker('c')]
 const to35 = ['upgraded', topology({ version: 'v1.35.0' })] as const
 
 /** The reference to the class has the namespace of the Cluster. */
@@ -393,7 +393,7 @@ const autoscaled: Case = async (twin) => {
   await twin.settle('the webhook is called')
 }
 
-/** A MachineDeployment is held while its topology is removed, and added again under the same name. */
+/** A finalizer blocks the deletion of a MachineDeployment while its topology is removed, and added again under the same name. */
 const heldDeployment: Case = async (twin) => {
   await created(twin, {}, { workers: [worker('a'), worker('b')] })
   await twin.raw('held', async (client) => {
@@ -412,15 +412,15 @@ const heldDeployment: Case = async (twin) => {
 /** The class changes its variables while Clusters use them. */
 const variablesChange: Case = async (twin) => {
   await created(twin, patched(patch('zones', everywhere)), inZone('a'))
-  const of = (list: readonly object[]) => ({
+  const withVariables = (list: readonly object[]) => ({
     spec: aClass({ spec: { variables: list, patches: [patch('zones', everywhere)] } }).spec,
   })
-  await twin.patch(ClusterClass, 'quick', of([variable('zone', { type: 'string', enum: ['x', 'y'] }, true)]))
+  await twin.patch(ClusterClass, 'quick', withVariables([variable('zone', { type: 'string', enum: ['x', 'y'] }, true)]))
   await twin.settle('the value is no longer valid')
   await twin.patch(
     ClusterClass,
     'quick',
-    of([variable('zone', { type: 'string' }, true), variable('added', { type: 'string', default: 'd' })]),
+    withVariables([variable('zone', { type: 'string' }, true), variable('added', { type: 'string', default: 'd' })]),
   )
   await twin.settle('a variable is added')
   await twin.patch(Cluster, clusterName, { metadata: { labels: { touched: 'yes' } } })
@@ -470,10 +470,10 @@ export const topologyCases: Cases = {
   'topology-workers-come-and-go': cluster({}, {}, ['two', workers(worker('a'), worker('b'))], ['one', workers(worker('b'))]),
   'topology-upgrade': upgrade({}, {}, 'v1.35.0'),
   'topology-upgrade-patch-version': upgrade({}, {}, 'v1.34.5'),
-  'topology-upgrade-three-workers': upgrade({}, { workers: three }, 'v1.35.0'),
+  'topology-upgrade-three-workers': upgrade({}, { workers: threeWorkers }, 'v1.35.0'),
   'topology-upgrade-concurrency': upgrade(
     {},
-    { workers: three, metadata: { annotations: { 'topology.cluster.x-k8s.io/upgrade-concurrency': '2' } } },
+    { workers: threeWorkers, metadata: { annotations: { 'topology.cluster.x-k8s.io/upgrade-concurrency': '2' } } },
     'v1.35.0',
   ),
   'topology-upgrade-chained': upgrade({ spec: { kubernetesVersions: ['v1.34.0', 'v1.35.0', 'v1.36.0'] } }, {}, 'v1.36.0'),
@@ -494,7 +494,7 @@ export const topologyCases: Cases = {
   ]),
   'topology-upgrade-hold': cluster({}, { workers: [worker('a'), annotated('b', 'hold-upgrade-sequence'), worker('c')] }, to35, [
     'the upgrade is no longer on hold',
-    workers(...three),
+    workers(...threeWorkers),
   ]),
   'topology-upgrade-held-by-annotation': heldByAnnotation,
   'topology-upgrade-stuck': stuckUpgrade,

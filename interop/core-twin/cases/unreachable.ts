@@ -8,7 +8,7 @@ import { connected, readyMachine } from './machine.ts'
 import { workerTemplates } from './machine-set.ts'
 
 /**
- * A Cluster whose providers are ready. Does not wait for the connection to its workload cluster. Conditions that core sets before the providers
+ * Creates a Cluster whose providers are ready. Does not wait for the connection to its workload cluster. Conditions that core sets before the providers
  * are ready do not change until there is a connection.
  */
 async function provisionedCluster(twin: Twin): Promise<void> {
@@ -52,15 +52,15 @@ const missingKubeconfig: Case = async (twin) => {
   await twin.settle('the kubeconfig Secret exists', connected)
 }
 
-/** The workload API server stops before core connects for the first time. */
-async function refusing(twin: Twin): Promise<void> {
+/** Creates a Cluster whose workload API server stops before core connects for the first time. */
+async function unreachableCluster(twin: Twin): Promise<void> {
   await twin.startWorkload(clusterName)
   await twin.stopWorkload(clusterName)
   await provisionedCluster(twin)
 }
 
 const machineDeleted: Case = async (twin) => {
-  await refusing(twin)
+  await unreachableCluster(twin)
   await provisionedMachine(twin)
   await twin.settle('the Machine is provisioned')
   await twin.delete(Machine, 'm')
@@ -68,7 +68,7 @@ const machineDeleted: Case = async (twin) => {
 }
 
 const machineWithTimeouts: Case = async (twin) => {
-  await refusing(twin)
+  await unreachableCluster(twin)
   const deletion = { nodeDrainTimeoutSeconds: 1, nodeVolumeDetachTimeoutSeconds: 1, nodeDeletionTimeoutSeconds: 1 }
   await provisionedMachine(twin, { deletion })
   await twin.settle('the Machine is provisioned')
@@ -77,7 +77,7 @@ const machineWithTimeouts: Case = async (twin) => {
 }
 
 const setScaled: Case = async (twin) => {
-  await refusing(twin)
+  await unreachableCluster(twin)
   await workerTemplates(twin)
   await twin.create(MachineSet, machineSet('ms', { replicas: 2 }))
   await twin.settle('two Machines')
@@ -86,7 +86,7 @@ const setScaled: Case = async (twin) => {
 }
 
 const healthCheck: Case = async (twin) => {
-  await refusing(twin)
+  await unreachableCluster(twin)
   await workerTemplates(twin)
   await twin.create(MachineSet, machineSet('ms'))
   const checks = {
@@ -103,12 +103,12 @@ const isLost = (objects: readonly KubeObject[]) =>
   objects.some((one) => one.kind === 'Cluster' && getCondition(one as Cluster, 'RemoteConnectionProbe')?.status === 'False')
 
 const lost =
-  (then: (twin: Twin) => Promise<void>): Case =>
+  (afterwards: (twin: Twin) => Promise<void>): Case =>
   async (twin) => {
     await readyMachine(twin, {}, { deletion: { nodeDrainTimeoutSeconds: 1, nodeDeletionTimeoutSeconds: 1 } })
     await twin.stopWorkload(clusterName)
     await twin.settle('the connection is lost', isLost)
-    await then(twin)
+    await afterwards(twin)
   }
 
 export const unreachableCases: Cases = {

@@ -7,11 +7,11 @@ import { greeter, Greeting } from './greeter.js'
 void test('greets for an hour of virtual time', async () => {
   const env: TestEnv = await testEnv({ kinds: [Greeting], controllers: [greeter] })
   const started = Date.now()
-  const made = await env.client.create(Greeting, {
+  const greeting = await env.client.create(Greeting, {
     metadata: { namespace: 'default', name: 'hello' },
     spec: { name: 'world', everySeconds: 60 },
   })
-  const plain: KubeObject = made
+  const plain: KubeObject = greeting
   assert.equal(plain.metadata.name, 'hello')
   await env.advance(hours(1))
   const { status } = await env.client.get(Greeting, { namespace: 'default', name: 'hello' })
