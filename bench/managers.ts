@@ -54,7 +54,7 @@ const capstan: Side = {
 /** Shards of the namespaces: divisible by the numbers of managers that are usually compared. */
 const Shards = 6
 
-/** So many core managers divide the namespaces, one of each shard. The local provider cannot be divided. */
+/** This number of core managers share the namespaces, one of each shard. The local provider cannot be divided. */
 const sharing = (managers: number): Side => ({
   ...capstan,
   name: `${managers} core manager${managers === 1 ? '' : 's'}`,
@@ -84,7 +84,7 @@ async function startCapstanManagers(
     processes.push(await startCapstan(['manager', '--providers', ...flags, ...common, '--log-level', 'error'], /Manager ready/))
   return {
     pids: processes.map(({ pid }) => pid),
-    stop: async () => void (await Promise.all(processes.map((one) => one.stop()))),
+    stop: async () => void (await Promise.all(processes.map((managerProcess) => managerProcess.stop()))),
   }
 }
 
@@ -116,9 +116,9 @@ export async function* managersBench({
   for (const side of measured) for (const count of clusters) yield* measure(side, { count, short, upgrades: !managers })
 }
 
-async function needTools(...more: readonly string[]): Promise<void> {
+async function needTools(...furtherTools: readonly string[]): Promise<void> {
   try {
-    await toolPaths('etcd', 'kube-apiserver', 'kube-controller-manager', ...more)
+    await toolPaths('etcd', 'kube-apiserver', 'kube-controller-manager', ...furtherTools)
   } catch (err) {
     throw new CannotRun(String(err))
   }
@@ -147,13 +147,17 @@ async function* measure(side: Side, { count, short, upgrades }: Scale): AsyncIte
       await createFile({ client, namespace }, side.classFile)
     }
     const areAccepted = (all: readonly ClusterClass[]) =>
-      all.length === side.namespaces.length && all.every((one) => isTrue(one, 'VariablesReady'))
+      all.length === side.namespaces.length && all.every((clusterClass) => isTrue(clusterClass, 'VariablesReady'))
     await until(client, ClusterClass, 'classes accepted', areAccepted)
     const keyOf = (index: number) => ({ namespace: side.namespaces[index % side.namespaces.length]!, name: `c-${index}` })
 
     let start = meter.read()
     await inParallel(count, 20, (index) => client.create(Cluster, aCluster(keyOf(index), side.className)))
-    await untilClusters(client, 'Available', (all) => all.length === count && all.every((one) => isTrue(one, 'Available')))
+    await untilClusters(
+      client,
+      'Available',
+      (all) => all.length === count && all.every((cluster) => isTrue(cluster, 'Available')),
+    )
     yield* meter.figures(`${what}: apply to Available`, start, count)
     yield { name: `${what}: resident memory of the managers`, value: megabytes(meter.residentBytes()), unit: 'MB' }
 
@@ -187,12 +191,16 @@ const untilClusters = (client: Client, what: string, holds: (all: readonly Clust
   until(client, Cluster, what, holds, { seconds: Limit })
 
 const isUpgraded = (count: number) => (machines: readonly Machine[]) =>
-  machines.length === count && machines.every((one) => one.spec.version === versions.second && isTrue(one, 'Available'))
+  machines.length === count &&
+  machines.every((machine) => machine.spec.version === versions.second && isTrue(machine, 'Available'))
 
-const isSettled = (one: Cluster): boolean =>
-  isTrue(one, 'Available') && isTrue(one, 'TopologyReconciled') && isFalse(one, 'RollingOut') && isFalse(one, 'ScalingDown')
+const isSettled = (cluster: Cluster): boolean =>
+  isTrue(cluster, 'Available') &&
+  isTrue(cluster, 'TopologyReconciled') &&
+  isFalse(cluster, 'RollingOut') &&
+  isFalse(cluster, 'ScalingDown')
 const isFalse = ({ status }: Cluster, type: string): boolean =>
-  status?.conditions?.some((one) => one.type === type && one.status === 'False') ?? false
+  status?.conditions?.some((condition) => condition.type === type && condition.status === 'False') ?? false
 
 const aCluster = (key: { readonly namespace: string; readonly name: string }, className: string) => ({
   metadata: key,
@@ -282,7 +290,7 @@ function counted(events: readonly AuditEvent[], nameOf: (event: AuditEvent) => s
   return [...counts].sort(([, a], [, b]) => b - a)
 }
 
-const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0)
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, value) => total + value, 0)
 const readProc = (pid: number, file: string): string => readFileSync(`/proc/${pid}/${file}`, 'utf8')
 /** User and system time; clock ticks are hundredths of a second on Linux. */
 const cpuSeconds = (pid: number): number => {

@@ -60,16 +60,16 @@ async function timeToAvailable({ count, others, kubeconfigs, pause }: Scale): Pr
       await client.create(Cluster, cluster)
     })
     const areProvisioned = (all: readonly Machine[]) =>
-      all.length === others * machinesOfCluster && all.every((one) => isTrue(one, 'InfrastructureReady'))
+      all.length === others * machinesOfCluster && all.every((machine) => isTrue(machine, 'InfrastructureReady'))
     await until(client, Machine, 'machines of the other clusters', areProvisioned, { seconds: Limit })
     await sleep(systemClock, pause)
 
     const started = now()
     await inParallel(count, 20, (index) => client.create(Cluster, aCluster(`measured-${index}`)))
     const areAvailable = (all: readonly Cluster[]) =>
-      all.filter((one) => one.metadata.name.startsWith('measured-') && isTrue(one, 'Available')).length === count
+      all.filter((cluster) => cluster.metadata.name.startsWith('measured-') && isTrue(cluster, 'Available')).length === count
     const all = await until(client, Cluster, 'measured clusters are Available', areAvailable, { seconds: Limit })
-    const connected = all.filter((one) => isTrue(one, 'RemoteConnectionProbe'))
+    const connected = all.filter((cluster) => isTrue(cluster, 'RemoteConnectionProbe'))
     if (kubeconfigs.length > 0 && connected.length > count) throw new Error('core has connected to an unreachable API server')
     return (now() - started) / 1000
   } finally {

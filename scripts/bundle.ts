@@ -43,7 +43,7 @@ export function bundleForPublication(folder: string, placeOf: (source: string) =
 
 async function writeBundle(folder: string, programs: Readonly<Record<string, string>>, places: Plugin): Promise<PublishedBundle> {
   const input = Object.fromEntries(Object.entries(programs).map(([name, source]) => [name, join(cli, source)]))
-  const made = await rolldown({
+  const build = await rolldown({
     input,
     platform: 'node',
     external: (id) => !isInside(id),
@@ -52,7 +52,7 @@ async function writeBundle(folder: string, programs: Readonly<Record<string, str
   })
   try {
     rmSync(folder, { recursive: true, force: true })
-    const { output } = await made.write({
+    const { output } = await build.write({
       dir: folder,
       format: 'esm',
       entryFileNames: '[name].js',
@@ -67,7 +67,7 @@ async function writeBundle(folder: string, programs: Readonly<Record<string, str
     const packages = ids.filter((id) => !id.startsWith('node:') && !id.endsWith('.js') && !id.endsWith('.ts')).map(packageOf)
     return { sources: chunks.flatMap(({ moduleIds }) => moduleIds.filter(isAbsolute)), packages: [...new Set(packages)].sort() }
   } finally {
-    await made.close()
+    await build.close()
   }
 }
 
@@ -95,11 +95,11 @@ const placesInPackage = (folder: string, placeOf: (source: string) => string): P
       this.emitFile({ type: 'chunk', id: program, fileName })
       return `new URL('./${fileName}', globalThis.bundleUrl)`
     })
-    const own = JSON.stringify(relative(folder, placeOf(id)).replaceAll(sep, '/'))
+    const sourcePath = JSON.stringify(relative(folder, placeOf(id)).replaceAll(sep, '/'))
     return withPrograms
       .replaceAll(/import\.meta(\.url\b)?/g, (_, url) => {
         if (!url) this.error(`${id} uses another member of import.meta than url, which a bundle does not support`)
-        return `new URL(${own}, import.meta.url).href`
+        return `new URL(${sourcePath}, import.meta.url).href`
       })
       .replaceAll('globalThis.bundleUrl', 'import.meta.url')
   },
@@ -110,10 +110,10 @@ const placesOfSources = (folder: string): Plugin => ({
   name: 'places of sources',
   transform(code, id) {
     if (id.includes('/node_modules/')) return null
-    const own = JSON.stringify(relative(folder, id).replaceAll(sep, '/'))
+    const sourcePath = JSON.stringify(relative(folder, id).replaceAll(sep, '/'))
     return code.replaceAll(/import\.meta(\.url\b)?/g, (_, url) => {
       if (!url) this.error(`${id} uses another member of import.meta than url, which a bundle does not support`)
-      return `new URL(${own}, import.meta.url).href`
+      return `new URL(${sourcePath}, import.meta.url).href`
     })
   },
 })

@@ -88,7 +88,7 @@ function entryOf(rule: Rule): string[] {
     `- Upstream: ${rule.pages.map((page) => `[${page}](${linkOf(rule, page)})`).join(', ')}, section "${section}".`,
     `- Applies to: ${applies}; contract ${versions.join(' and ')}.`,
     `- Otherwise: ${why}`,
-    ...(cases ? [`- Reports: ${cases.map((one) => issueLink(one)).join(', ')}.`] : []),
+    ...(cases ? [`- Reports: ${cases.map((issue) => issueLink(issue)).join(', ')}.`] : []),
     isChecked(rule) ? `- Lint checks: ${rule.check.looksAt}` : `- Lint does not check it: ${'none' in check ? check.none : ''}.`,
     ...(rule.live ?? []).map(({ looksAt, scenario }) => `- Conform checks, in scenario ${scenario}: ${looksAt}`),
     ...(rule.id in localProvider ? [`- The local provider: ${localProvider[rule.id]}`] : []),

@@ -9,13 +9,13 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 
 it('the folder contains exactly the generated files (if not: npm run gen)', async () => {
   const files = Object.fromEntries(await hookFixtures())
-  const found = globSync('packages/extension/fixtures/**/*.json', { cwd: root })
-  expect(Object.fromEntries(found.sort().map((path) => [path, readFileSync(`${root}${path}`, 'utf8')]))).toEqual(files)
+  const paths = globSync('packages/extension/fixtures/**/*.json', { cwd: root })
+  expect(Object.fromEntries(paths.sort().map((path) => [path, readFileSync(`${root}${path}`, 'utf8')]))).toEqual(files)
 })
 
 test('every hook has a request and a response, and names of responses are unique', () => {
   const answered = new Set([...acceptedAnswers, ...refusedAnswers].map(({ hook }) => hook.name))
-  const plain = [
+  const hooksWithSharedResponses = [
     'BeforeControlPlaneUpgrade',
     'AfterControlPlaneUpgrade',
     'BeforeWorkersUpgrade',
@@ -24,6 +24,6 @@ test('every hook has a request and a response, and names of responses are unique
     'BeforeClusterDelete',
   ]
   // These have the same responses as BeforeClusterCreate.
-  expect(hookCatalog.map(({ name }) => name).filter((name) => !answered.has(name))).toEqual(plain)
+  expect(hookCatalog.map(({ name }) => name).filter((name) => !answered.has(name))).toEqual(hooksWithSharedResponses)
   for (const list of [acceptedAnswers, refusedAnswers]) expect(new Set(list.map(({ name }) => name)).size).toBe(list.length)
 })

@@ -11,10 +11,10 @@ const json = (value: unknown): string => `${JSON.stringify(value, undefined, 2)}
 /** Returns the paths and texts of all files. */
 export async function hookFixtures(): Promise<[path: string, text: string][]> {
   const accepted = await Promise.all(
-    acceptedAnswers.map(async (one) => {
-      const verdict = await verdictOn(one)
-      if (verdict.kind === 'rejected') throw new Error(`${one.name} is rejected: ${verdict.error}`)
-      const { hook, name, about } = one
+    acceptedAnswers.map(async (answer) => {
+      const verdict = await verdictOn(answer)
+      if (verdict.kind === 'rejected') throw new Error(`${answer.name} is rejected: ${verdict.error}`)
+      const { hook, name, about } = answer
       return { hook: hook.name, file: `accepted/${name}.json`, about, core: verdict.effects }
     }),
   )
@@ -29,9 +29,9 @@ export async function hookFixtures(): Promise<[path: string, text: string][]> {
     [`${folder}/index.json`, json({ hooks, accepted, refused })],
     ...hookCatalog.map((hook): [string, string] => [`${folder}/requests/${hook.name}.json`, json(requestOf(hook))]),
     ...acceptedAnswers.map(({ name, body }): [string, string] => [`${folder}/accepted/${name}.json`, json(body)]),
-    ...refusedAnswers.map((one): [string, string] => [
-      `${folder}/refused/${one.name}.json`,
-      json({ status: one.status ?? 200, body: textOf(one) }),
+    ...refusedAnswers.map((answer): [string, string] => [
+      `${folder}/refused/${answer.name}.json`,
+      json({ status: answer.status ?? 200, body: textOf(answer) }),
     ]),
   ]
 }
@@ -39,10 +39,10 @@ export async function hookFixtures(): Promise<[path: string, text: string][]> {
 /** Responses that core rejects, with the error. */
 export const refusedByCore = () =>
   Promise.all(
-    refusedAnswers.map(async (one) => {
-      const verdict = await verdictOn(one)
-      if (verdict.kind === 'accepted') throw new Error(`${one.name} is accepted: core ${verdict.effects.join(', ')}`)
-      const { hook, name, about } = one
+    refusedAnswers.map(async (answer) => {
+      const verdict = await verdictOn(answer)
+      if (verdict.kind === 'accepted') throw new Error(`${answer.name} is accepted: core ${verdict.effects.join(', ')}`)
+      const { hook, name, about } = answer
       const { problem, error } = verdict
       return { hook: hook.name, file: `refused/${name}.json`, about, ...(problem ? { problem } : {}), error }
     }),

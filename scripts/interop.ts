@@ -197,9 +197,9 @@ async function start(name: string, suite: Suite, printed: Buffer[] | undefined):
 }
 
 /** Builds and downloads the tools of a suite, which takes minutes the first time on a machine. */
-async function prepare({ tools, prepare: more }: Suite): Promise<void> {
+async function prepare({ tools, prepare: prepareSuite }: Suite): Promise<void> {
   if (tools.length > 0) await toolPaths(...tools)
-  await more?.()
+  await prepareSuite?.()
 }
 
 async function run(suite: Suite): Promise<Ending> {

@@ -26,30 +26,30 @@ const isTest = (file: string): boolean => /\.(test|suite|test-d|e2e)\.ts$/.test(
 
 /** Returns a sentence for every import that the table does not allow. */
 export function violations(root: string): string[] {
-  const found: string[] = []
+  const problems: string[] = []
   for (const file of globSync('packages/*/src/**/*.ts', { cwd: root }).sort()) {
     if (isTest(file)) continue
     const from = file.split('/')[1]!
     const allowed = layers[from]
     if (!allowed) {
-      found.push(`${file}: package ${from} is not in the table of scripts/layers.ts`)
+      problems.push(`${file}: package ${from} is not in the table of scripts/layers.ts`)
       continue
     }
     for (const target of importsOf(readFileSync(`${root}/${file}`, 'utf8'))) {
       const importedPackage = /^@capstan\/([^/]+)/.exec(target)?.[1]
       if (importedPackage && importedPackage !== from && !allowed.includes(importedPackage)) {
-        found.push(`${file}: ${from} may not import ${target} (allowed: ${allowed.join(', ') || 'no other package'})`)
+        problems.push(`${file}: ${from} may not import ${target} (allowed: ${allowed.join(', ') || 'no other package'})`)
       }
-      if (importedPackage === from) found.push(`${file}: import files of the same package by relative path, not ${target}`)
+      if (importedPackage === from) problems.push(`${file}: import files of the same package by relative path, not ${target}`)
       if (/^\.\.?\//.test(target) && !`${new URL(target, `file:///${file}`).pathname}`.startsWith(`/packages/${from}/`)) {
-        found.push(`${file}: ${target} reaches into another package`)
+        problems.push(`${file}: ${target} reaches into another package`)
       }
       if (browserSafe(file) && (target.startsWith('node:') || target === '@capstan/kube/node')) {
-        found.push(`${file}: ${from} runs in browsers and may not import ${target}`)
+        problems.push(`${file}: ${from} runs in browsers and may not import ${target}`)
       }
     }
   }
-  return found
+  return problems
 }
 
 /** Packages without import cycles between folders. */
@@ -64,24 +64,24 @@ export function folderCycles(root: string): string[] {
 function folderImports(root: string, name: string): Map<string, Map<string, string>> {
   const src = `packages/${name}/src/`
   const folderOf = (path: string): string => (path.includes('/') ? path.slice(0, path.indexOf('/')) : '.')
-  const found = new Map<string, Map<string, string>>()
+  const imports = new Map<string, Map<string, string>>()
   for (const file of globSync('**/*.ts', { cwd: `${root}/${src}` }).sort()) {
     if (isTest(file)) continue
     const from = folderOf(file)
-    const targets = found.get(from) ?? new Map<string, string>()
-    found.set(from, targets)
+    const targets = imports.get(from) ?? new Map<string, string>()
+    imports.set(from, targets)
     for (const target of importsOf(readFileSync(`${root}/${src}${file}`, 'utf8'))) {
       if (!target.startsWith('.')) continue
       const to = folderOf(new URL(target, `file:///${file}`).pathname.slice(1))
       if (to !== from && !targets.has(to)) targets.set(to, `${file} imports ${target}`)
     }
   }
-  return found
+  return imports
 }
 
 /** Returns one cycle for each folder that is part of one, as text. */
 function cyclesOf(imports: ReadonlyMap<string, ReadonlyMap<string, string>>): string[] {
-  const done = new Set<string>()
+  const visited = new Set<string>()
   const cycles: string[] = []
   const visit = (folder: string, path: readonly string[]): void => {
     const start = path.indexOf(folder)
@@ -91,9 +91,9 @@ function cyclesOf(imports: ReadonlyMap<string, ReadonlyMap<string, string>>): st
       cycles.push(`${circle.join(' → ')} (${steps.join('; ')})`)
       return
     }
-    if (done.has(folder)) return
+    if (visited.has(folder)) return
     for (const to of imports.get(folder)?.keys() ?? []) visit(to, [...path, folder])
-    done.add(folder)
+    visited.add(folder)
   }
   for (const folder of [...imports.keys()].sort()) visit(folder, [])
   return cycles

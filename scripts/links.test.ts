@@ -23,9 +23,9 @@ function relativeLinks(markdown: string): string[] {
 
 function anchors(markdown: string): Set<string> {
   const headings = markdown.replace(/^(`{3,})[^]*?^\1`*$/gm, '').matchAll(/^#{1,6}\s+(.+?)\s*#*$/gm)
-  const found = new Set([...headings].map(([, heading]) => heading!).map(anchorNamer()))
-  for (const [, id] of markdown.matchAll(/<a (?:id|name)="([^"]+)"/g)) found.add(id!)
-  return found
+  const names = new Set([...headings].map(([, heading]) => heading!).map(anchorNamer()))
+  for (const [, id] of markdown.matchAll(/<a (?:id|name)="([^"]+)"/g)) names.add(id!)
+  return names
 }
 
 /** Returns why a link of a file does not resolve, or undefined. */

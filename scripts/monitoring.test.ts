@@ -55,13 +55,13 @@ test.each([
 })
 
 test('the text of an alert names only labels that its expression keeps', () => {
-  const kept = ({ expr }: (typeof rules)[number]) => {
+  const groupedLabels = ({ expr }: (typeof rules)[number]) => {
     const [, names] = /\bby \(([^)]*)\)/.exec(expr) ?? []
     return names?.split(/,\s*/)
   }
   for (const rule of rules)
     for (const [, label] of JSON.stringify(rule.annotations).matchAll(/\$labels\.(\w+)/g))
-      expect(kept(rule) ?? [label], rule.alert).toContain(label)
+      expect(groupedLabels(rule) ?? [label], rule.alert).toContain(label)
 })
 
 test('the guide for operators has the remedy for each alert', () => {

@@ -96,7 +96,7 @@ export function testsFor(mutant: Pick<FileMutant, 'file' | 'statement'>, { first
     .toSorted((a, b) => distance(a.test) - distance(b.test) || a.seconds - b.seconds)
   let seconds = 0
   return reaching
-    .filter(({ seconds: one }, index) => index < fewestTests || (seconds += one) <= secondsOfTests)
+    .filter(({ seconds: testSeconds }, index) => index < fewestTests || (seconds += testSeconds) <= secondsOfTests)
     .map(({ test }) => test)
 }
 
@@ -125,15 +125,15 @@ async function runTask(task: Task, onLine: () => void = () => {}): Promise<numbe
     detached: process.platform !== 'win32',
   })
   const stop = () => (process.platform === 'win32' ? child.kill('SIGKILL') : process.kill(-child.pid!, 'SIGKILL'))
-  let at = Date.now()
+  let lastResultAt = Date.now()
   let size = 0
   const timer = setInterval(() => {
-    const now = task.kind === 'mutants' && existsSync(task.results) ? statSync(task.results).size : 0
-    if (now !== size) {
-      ;[at, size] = [Date.now(), now]
+    const currentSize = task.kind === 'mutants' && existsSync(task.results) ? statSync(task.results).size : 0
+    if (currentSize !== size) {
+      ;[lastResultAt, size] = [Date.now(), currentSize]
       onLine()
     }
-    if (task.kind === 'mutants' && Date.now() - at > timeoutMs) stop()
+    if (task.kind === 'mutants' && Date.now() - lastResultAt > timeoutMs) stop()
   }, 500)
   const onSignal = () => {
     stop()
@@ -247,7 +247,7 @@ async function main(): Promise<void> {
   })
   mkdirSync(cache, { recursive: true })
   const files = git('ls-files', 'packages').filter((file) => isMutated(file) && existsSync(`${root}${file}`))
-  let chosen = positionals.length > 0 ? files.filter((file) => positionals.some((one) => file.startsWith(one))) : files
+  let chosen = positionals.length > 0 ? files.filter((file) => positionals.some((path) => file.startsWith(path))) : files
   let all: FileMutant[]
   if (values.since === undefined) all = chosen.flatMap(mutantsIn)
   else {

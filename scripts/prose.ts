@@ -11,7 +11,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 /** Commits after this one follow the rule for subjects. */
 const subjectsSince = '9ffc110'
 
-const replaced =
+const replacedWords =
   /\b(told|tells?|hears?|heard|whoever|nobody|somebody|nowhere|anew|gather(?:s|ed)?|mend(?:s|ed)?|holds? (?:back|up)|goes on|breathe|made up|is nothing)\b/gi
 
 /** A table cell longer than this is a paragraph. */
@@ -30,7 +30,7 @@ export function findingsIn(file: string, text: string): string[] {
   return prose
     .split('\n')
     .flatMap((line, index) => [
-      ...Array.from(line.matchAll(replaced), ([word]) => `${index + 1}: "${word}" is a word that the glossary replaces`),
+      ...Array.from(line.matchAll(replacedWords), ([word]) => `${index + 1}: "${word}" is a word that the glossary replaces`),
       ...(isMarkdown && line.startsWith('|') ? line.split(/(?<!\\)\|/) : [])
         .filter((cell) => cell.length > longestCell)
         .map((cell) => `${index + 1}: a table cell has ${cell.length} characters, at most ${longestCell} are allowed`),
@@ -65,8 +65,8 @@ function lines(...args: string[]): string[] {
 }
 
 function main(): void {
-  const files = lines('ls-files', '*.md', '*.ts').filter((file) => !exceptions.some((one) => one.file.test(file)))
-  const found = files.flatMap((file) =>
+  const files = lines('ls-files', '*.md', '*.ts').filter((file) => !exceptions.some((exception) => exception.file.test(file)))
+  const findings = files.flatMap((file) =>
     findingsIn(file, readFileSync(`${root}${file}`, 'utf8')).map((problem) => `${file}:${problem}`),
   )
   const subjects = lines('log', '--no-merges', '--format=%h %s', `${subjectsSince}..HEAD`).flatMap((line) => {
@@ -74,8 +74,8 @@ function main(): void {
     const problem = subjectProblem(subject!)
     return problem === undefined ? [] : [`commit ${commit} "${subject}" ${problem}`]
   })
-  for (const problem of [...found, ...subjects]) console.log(problem)
-  if (found.length + subjects.length > 0) process.exitCode = 1
+  for (const problem of [...findings, ...subjects]) console.log(problem)
+  if (findings.length + subjects.length > 0) process.exitCode = 1
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) main()

@@ -37,9 +37,10 @@ function record(struct: string, schema: JSONSchema): void {
     const field = schema.properties?.[name]
     if (!field) throw new Error(`${struct}.${name}: not in the CustomResourceDefinition`)
     const required = schema.required?.includes(name) ? 'r' : ''
-    const text = `${required} ${more(type, field)}`.trimEnd()
-    const known = facts.get(`${struct}.${name}`)
-    if (known !== undefined && known !== text) throw new Error(`${struct}.${name} differs by place: ${known} | ${text}`)
+    const text = `${required} ${keywordsText(type, field)}`.trimEnd()
+    const recordedText = facts.get(`${struct}.${name}`)
+    if (recordedText !== undefined && recordedText !== text)
+      throw new Error(`${struct}.${name} differs by place: ${recordedText} | ${text}`)
     facts.set(`${struct}.${name}`, text)
   }
 }
@@ -48,32 +49,32 @@ function record(struct: string, schema: JSONSchema): void {
  * Returns the schema keywords that do not follow from the type as JSON, those of items and values under `[]`. For a field whose schema does not
  * follow from its type at all, returns `=` and the whole schema.
  */
-function more(type: string, schema: JSONSchema): string {
-  const keywords = extra(type, schema)
+function keywordsText(type: string, schema: JSONSchema): string {
+  const keywords = extraKeywords(type, schema)
   if (keywords === undefined) return `=${JSON.stringify(withoutDescriptions(schema))}`
   return Object.keys(keywords).length === 0 ? '' : JSON.stringify(keywords)
 }
 
-function extra(type: string, schema: JSONSchema): object | undefined {
+function extraKeywords(type: string, schema: JSONSchema): object | undefined {
   const { description: _, properties: _p, items, additionalProperties, required: _r, ...keywords } = schema
   const base = baseSchema(type) as { [keyword: string]: unknown }
-  const own: { [keyword: string]: unknown } = {}
+  const result: { [keyword: string]: unknown } = {}
   for (const keyword of Object.keys(base)) {
     if (!equal(base[keyword], (keywords as typeof base)[keyword])) return undefined
   }
-  for (const [keyword, value] of Object.entries(keywords)) if (!(keyword in base)) own[keyword] = value
+  for (const [keyword, value] of Object.entries(keywords)) if (!(keyword in base)) result[keyword] = value
   const element = elementOf(type)
   if (element !== undefined) {
-    const inner = extra(element, (items ?? additionalProperties) as JSONSchema)
+    const inner = extraKeywords(element, (items ?? additionalProperties) as JSONSchema)
     if (inner === undefined) return undefined
-    if (Object.keys(inner).length > 0) own['[]'] = inner
+    if (Object.keys(inner).length > 0) result['[]'] = inner
   }
   const struct = structOf(type)
   if (struct !== undefined && element === undefined && struct !== 'metadata') {
     if (!schema.properties) return undefined
     record(struct, schema)
   }
-  return own
+  return result
 }
 
 function withoutDescriptions(schema: JSONSchema): JSONSchema {
@@ -81,7 +82,11 @@ function withoutDescriptions(schema: JSONSchema): JSONSchema {
   return {
     ...rest,
     ...(properties
-      ? { properties: Object.fromEntries(Object.entries(properties).map(([name, one]) => [name, withoutDescriptions(one)])) }
+      ? {
+          properties: Object.fromEntries(
+            Object.entries(properties).map(([name, property]) => [name, withoutDescriptions(property)]),
+          ),
+        }
       : {}),
     ...(items ? { items: withoutDescriptions(items) } : {}),
   }

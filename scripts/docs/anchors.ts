@@ -2,15 +2,15 @@
 
 /** Returns a function for one page, which maps a heading to its anchor. It must be called for all headings in their order. */
 export function anchorNamer(): (heading: string) => string {
-  const seen = new Map<string, number>()
+  const counts = new Map<string, number>()
   return (heading) => {
     const slug = heading
       .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
       .toLowerCase()
       .replace(/[^\p{L}\p{N}\p{M} _-]/gu, '')
       .replaceAll(' ', '-')
-    const count = seen.get(slug) ?? 0
-    seen.set(slug, count + 1)
+    const count = counts.get(slug) ?? 0
+    counts.set(slug, count + 1)
     return count === 0 ? slug : `${slug}-${count}`
   }
 }

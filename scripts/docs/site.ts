@@ -39,9 +39,9 @@ export const urlOf = (file: string): string =>
 export function sectionsOf(files: readonly string[], read: (file: string) => string): Section[] {
   const remainingFiles = new Set(files)
   return sections.map(([title, pattern]) => {
-    const own = [...remainingFiles].filter((file) => pattern.test(file))
-    for (const file of own) remainingFiles.delete(file)
-    const pages = own.map((file) => ({ file, url: urlOf(file), title: titleOf(file, read(file)) }))
+    const sectionFiles = [...remainingFiles].filter((file) => pattern.test(file))
+    for (const file of sectionFiles) remainingFiles.delete(file)
+    const pages = sectionFiles.map((file) => ({ file, url: urlOf(file), title: titleOf(file, read(file)) }))
     // README.md comes first.
     return { title, pages: pages.toSorted((a, b) => Number(b.url === '/index.html') - Number(a.url === '/index.html')) }
   })
@@ -59,7 +59,9 @@ export function siteLink(file: string, href: string, pages: ReadonlyMap<string, 
   const [path = '', anchor] = href.split('#', 2)
   const target = posix.normalize(posix.join(posix.dirname(file), decodeURIComponent(path))).replace(/\/$/, '')
   const page =
-    pages.get(target) ?? pages.get(`${target}/README.md`) ?? [...pages.values()].find((one) => one.file.startsWith(`${target}/`))
+    pages.get(target) ??
+    pages.get(`${target}/README.md`) ??
+    [...pages.values()].find((candidate) => candidate.file.startsWith(`${target}/`))
   if (!page) copies.add(target)
   const link = relativeTo(urlOf(file), page?.url ?? `/${target}`)
   return anchor === undefined ? link : `${link}#${anchor}`
@@ -70,10 +72,10 @@ export function siteProblems(built: ReadonlyMap<string, string>, exists: (url: s
   const idsOf = (html: string) => new Set([...html.matchAll(/ (?:id|name)="([^"]+)"/g)].map(([, id]) => id!))
   const ids = new Map([...built].map(([url, html]) => [url, idsOf(html)]))
   const problems: string[] = []
-  const next = new Map<string, Set<string>>()
+  const targetsOf = new Map<string, Set<string>>()
   for (const [url, html] of built) {
     const targets = new Set<string>()
-    next.set(url, targets)
+    targetsOf.set(url, targets)
     for (const [, href] of html.matchAll(/<a [^>]*href="([^"]+)"/g)) {
       if (/^[a-z][a-z+.-]*:|^\/\//i.test(href!)) continue
       const [path = '', anchor] = href!.split('#', 2)
@@ -85,6 +87,6 @@ export function siteProblems(built: ReadonlyMap<string, string>, exists: (url: s
     }
   }
   const reached = new Set(['/index.html'])
-  for (const url of reached) for (const target of next.get(url) ?? []) reached.add(target)
+  for (const url of reached) for (const target of targetsOf.get(url) ?? []) reached.add(target)
   return [...problems, ...[...built.keys()].filter((url) => !reached.has(url)).map((url) => `${url}: no page links to it`)]
 }

@@ -15,19 +15,20 @@ const functions: ReadonlySet<string> = new Set(['ArrowFunctionExpression', 'Func
 
 /** Whether the name is a rest parameter of a function around the node, as in `(...args) => f(...args)`. */
 function isRestParameter(node: Node, name: unknown): boolean {
-  for (let at = node.parent; at && at.type !== 'Program'; at = at.parent) {
-    if (!functions.has(at.type)) continue
-    const parameters = at['params'] as readonly Node[]
-    if (parameters.some((one) => one.type === 'RestElement' && (one['argument'] as Node)['name'] === name)) return true
+  for (let ancestor = node.parent; ancestor && ancestor.type !== 'Program'; ancestor = ancestor.parent) {
+    if (!functions.has(ancestor.type)) continue
+    const parameters = ancestor['params'] as readonly Node[]
+    if (parameters.some((parameter) => parameter.type === 'RestElement' && (parameter['argument'] as Node)['name'] === name))
+      return true
   }
   return false
 }
 
 /** Whether the name is a constant of this file with an array literal: `const names = ['a', 'b']`. */
 function isConstantArray(node: Node, name: unknown): boolean {
-  let at = node.parent
-  while (at.type !== 'Program') at = at.parent
-  for (const statement of at['body'] as readonly Node[]) {
+  let ancestor = node.parent
+  while (ancestor.type !== 'Program') ancestor = ancestor.parent
+  for (const statement of ancestor['body'] as readonly Node[]) {
     if (statement.type !== 'VariableDeclaration' || statement['kind'] !== 'const') continue
     for (const { id, init } of statement['declarations'] as readonly { id: Node; init: Node | null }[]) {
       if (id['name'] === name && init) return isBounded(init)
@@ -41,7 +42,7 @@ function isBounded(node: Node): boolean {
   switch (node.type) {
     case 'ArrayExpression':
       return (node['elements'] as readonly (Node | null)[]).every(
-        (one) => one?.type !== 'SpreadElement' || isBounded(one['argument'] as Node),
+        (element) => element?.type !== 'SpreadElement' || isBounded(element['argument'] as Node),
       )
     case 'ConditionalExpression':
       return isBounded(node['consequent'] as Node) && isBounded(node['alternate'] as Node)

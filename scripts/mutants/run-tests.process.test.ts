@@ -30,13 +30,13 @@ test('a mutant is killed by a failure of its own run only', () => {
     // The variable that makes this test run would also change the choice of tests for the mutants.
     env: { ...process.env, CAPSTAN_PROGRAMS: '' },
   })
-  const found = readFileSync(results, 'utf8')
+  const reported = readFileSync(results, 'utf8')
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line) as Result)
   rmSync(folder, { recursive: true, force: true })
   expect(status).toBe(0)
-  expect(found.filter(({ state }) => state !== 'started').map(({ id, state }) => `${id}: ${state}`)).toEqual([
+  expect(reported.filter(({ state }) => state !== 'started').map(({ id, state }) => `${id}: ${state}`)).toEqual([
     'none: survived',
     'broken: killed',
     'another file: survived',

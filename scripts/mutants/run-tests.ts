@@ -67,8 +67,8 @@ async function startVitest(
 }
 
 async function specificationsOf(vitest: Vitest): Promise<Map<string, TestSpecification>> {
-  const found = await vitest.globTestSpecifications()
-  return new Map(found.map((specification) => [relative(root, specification.moduleId), specification]))
+  const specifications = await vitest.globTestSpecifications()
+  return new Map(specifications.map((specification) => [relative(root, specification.moduleId), specification]))
 }
 
 async function recordCoverage({ files, tests, folder }: Extract<Task, { kind: 'coverage' }>): Promise<void> {

@@ -7,7 +7,7 @@ test.each([
   ['1.0.0', { heading: '[1.0.0] - 2026-11-22', isFinal: true, text: '- old\n- older\n' }],
   ['1.1.0', { heading: 'Unreleased', isFinal: false, text: '- new\n' }],
   ['1.0', { heading: 'Unreleased', isFinal: false, text: '- new\n' }],
-])('the notes of %s', (version, notes) => {
+])('returns the notes of version %s', (version, notes) => {
   expect(releaseNotes(changelog, version)).toEqual(notes)
 })
 

@@ -6,17 +6,19 @@ import { copyTexts, write } from './library.ts'
 import { publishedManifest, root, type SourcePackage, sourcePackages } from './manifests.ts'
 
 /** The folder of the published command with files of our other packages. */
-const others = 'packages'
+const otherPackages = 'packages'
 
 /** Writes the package to `target`. @throws Error for an import that is a dependency of none of our packages */
 export async function buildCommand(source: SourcePackage, target: string): Promise<void> {
   const { folder } = source
-  const own = join(root, 'packages', folder)
+  const packageFolder = join(root, 'packages', folder)
   mkdirSync(target, { recursive: true })
   const placeOf = (path: string): string => {
     const inCheckout = relative(root, path)
-    const inOwn = relative(own, path)
-    return inOwn.startsWith('..') ? join(target, others, inCheckout.replace(/^packages\//, '')) : join(target, inOwn)
+    const inPackage = relative(packageFolder, path)
+    return inPackage.startsWith('..')
+      ? join(target, otherPackages, inCheckout.replace(/^packages\//, ''))
+      : join(target, inPackage)
   }
   const { sources, packages } = await bundleForPublication(join(target, 'dist'), placeOf)
 
@@ -31,12 +33,12 @@ export async function buildCommand(source: SourcePackage, target: string): Promi
     }).filter((entry) => entry.isFile())
     for (const entry of files) {
       const path = join(entry.parentPath, entry.name)
-      const place = placeOf(path)
-      data.add(relative(target, place).split('/')[0]!)
-      cpSync(path, place)
+      const destination = placeOf(path)
+      data.add(relative(target, destination).split('/')[0]!)
+      cpSync(path, destination)
     }
   }
-  cpSync(join(own, 'bin'), join(target, 'bin'), { recursive: true })
+  cpSync(join(packageFolder, 'bin'), join(target, 'bin'), { recursive: true })
   chmodSync(join(target, 'bin/capstan.js'), 0o755)
   copyTexts(folder, target)
   write(join(target, 'THIRD_PARTY_LICENSES'), licencesOf(sources))
@@ -51,10 +53,13 @@ export async function buildCommand(source: SourcePackage, target: string): Promi
 
 /** Returns the versions of dependencies, as our packages name them. */
 function versionsOf(names: readonly string[]): Record<string, string> {
-  const known = Object.assign({}, ...sourcePackages().map(({ manifest }) => manifest.dependencies)) as Record<string, string>
+  const declaredVersions = Object.assign({}, ...sourcePackages().map(({ manifest }) => manifest.dependencies)) as Record<
+    string,
+    string
+  >
   return Object.fromEntries(
     names.map((name) => {
-      const version = known[name]
+      const version = declaredVersions[name]
       if (version === undefined) throw new Error(`The bundle of the command imports ${name}, which no package.json names`)
       return [name, version]
     }),
@@ -71,7 +76,7 @@ function licencesOf(sources: readonly string[]): string {
         name: string
         version: string
       }
-      const file = ['LICENSE', 'LICENSE.md', 'license'].map((one) => join(folder, one)).find((path) => existsSync(path))
+      const file = ['LICENSE', 'LICENSE.md', 'license'].map((fileName) => join(folder, fileName)).find((path) => existsSync(path))
       if (file === undefined) throw new Error(`${name} is in the bundle of the command and has no LICENSE`)
       return `${name} ${version}\n\n${readFileSync(file, 'utf8').trim()}\n`
     })

@@ -41,15 +41,15 @@ export async function imageContext(folder: string, platforms: readonly Architect
 
 /** Returns the paths of the packages and their dependencies, relative to the checkout, as installed by `npm ci`. */
 function closureOf(lock: Lock, names: readonly string[]): string[] {
-  const found = new Set<string>()
+  const paths = new Set<string>()
   const add = (name: string, from: string): void => {
     const path = placeOf(lock, name, from)
-    if (found.has(path)) return
-    found.add(path)
+    if (paths.has(path)) return
+    paths.add(path)
     for (const next of Object.keys(lock.packages[path]!.dependencies ?? {})) add(next, path)
   }
   for (const name of names) add(name, '')
-  return [...found].filter((path) => ![...found].some((other) => path.startsWith(`${other}/`))).sort()
+  return [...paths].filter((path) => ![...paths].some((other) => path.startsWith(`${other}/`))).sort()
 }
 
 /** Resolves a package as Node does: in the nearest node_modules folder above `from` that has it. */

@@ -24,22 +24,22 @@ export function buildLibrary(source: SourcePackage, target: string, compiled: st
     entries.push(module)
     exports[path] = { types: `./dist/${module}.d.ts`, default: `./dist/${module}.js` }
   }
-  const needed = new Set<string>()
+  const importedPackages = new Set<string>()
   for (const module of reachable(from, entries)) {
     const code = withJavaScriptNames(readFileSync(join(from, `${module}.js`), 'utf8'))
     const declaration = withJavaScriptNames(readFileSync(join(from, `${module}.d.ts`), 'utf8'))
-    for (const name of packagesIn(code)) needed.add(name)
+    for (const name of packagesIn(code)) importedPackages.add(name)
     for (const name of packagesIn(declaration)) {
-      needed.add(name)
-      const ofTypes = `@types/${name}`
-      if (types[ofTypes] !== undefined) needed.add(ofTypes)
+      importedPackages.add(name)
+      const typesPackage = `@types/${name}`
+      if (types[typesPackage] !== undefined) importedPackages.add(typesPackage)
     }
     const isForNode = /from ["']node:|import\(["']node:|\bNodeJS\.|\bBuffer\b/.test(declaration)
-    if (isForNode) needed.add('@types/node')
+    if (isForNode) importedPackages.add('@types/node')
     write(join(target, 'dist', `${module}.js`), code)
     write(join(target, 'dist', `${module}.d.ts`), isForNode ? `/// <reference types="node" />\n${declaration}` : declaration)
   }
-  for (const name of needed) {
+  for (const name of importedPackages) {
     if (dependencies[name] !== undefined || name === manifest.name) continue
     if (types[name] === undefined) throw new Error(`${manifest.name} imports ${name}, which its package.json does not name`)
     dependencies[name] = types[name]
@@ -72,16 +72,16 @@ const dataOf = (folder: string): string[] => ['demo'].filter((name) => existsSyn
 
 /** Returns the modules that the entries import, in code or in types, or start as programs. Names have no file extension. */
 function reachable(folder: string, entries: readonly string[]): Set<string> {
-  const found = new Set<string>()
+  const modules = new Set<string>()
   const queue = [...entries]
   for (let module = queue.pop(); module !== undefined; module = queue.pop()) {
-    if (found.has(module)) continue
-    found.add(module)
+    if (modules.has(module)) continue
+    modules.add(module)
     for (const ending of ['.js', '.d.ts'])
       for (const path of relativeIn(readFileSync(join(folder, `${module}${ending}`), 'utf8')))
         queue.push(posix.join(posix.dirname(module), path).replace(/\.[jt]s$/, ''))
   }
-  return found
+  return modules
 }
 
 /** Returns the programs and workers that modules start. They have side effects when they are loaded. */

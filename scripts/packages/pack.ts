@@ -26,16 +26,16 @@ export function packPackages(built: string, folder: string): Tarball[] {
 /** Returns the folders of packages, dependencies first, so that after an interrupted release every published package can be installed. */
 function inOrder(): string[] {
   const packages = sourcePackages()
-  const done: string[] = []
+  const ordered: string[] = []
   const add = (folder: string): void => {
-    if (done.includes(folder)) return
-    const { manifest } = packages.find((one) => one.folder === folder)!
+    if (ordered.includes(folder)) return
+    const { manifest } = packages.find((candidate) => candidate.folder === folder)!
     for (const name of Object.keys(manifest.dependencies ?? {})) {
-      const dependency = packages.find((one) => one.manifest.name === name)
+      const dependency = packages.find((candidate) => candidate.manifest.name === name)
       if (dependency) add(dependency.folder)
     }
-    done.push(folder)
+    ordered.push(folder)
   }
   for (const { folder } of packages) add(folder)
-  return done
+  return ordered
 }

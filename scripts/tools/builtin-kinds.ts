@@ -51,10 +51,10 @@ const resources = Object.fromEntries(
   [await fetchJSON('/api'), await fetchJSON('/apis')]
     .flatMap((document) => (document as Discovered).items)
     .flatMap(({ metadata: { name = '' }, versions }) =>
-      versions.map((one) => [name === '' ? one.version : `${name}/${one.version}`, one.resources] as const),
+      versions.map((served) => [name === '' ? served.version : `${name}/${served.version}`, served.resources] as const),
     )
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([version, list]) => [version, Object.fromEntries(list.map((one) => [one.resource, recordOf(one)]))]),
+    .map(([version, list]) => [version, Object.fromEntries(list.map((resource) => [resource.resource, recordOf(resource)]))]),
 )
 
 const files = Map.groupBy(
@@ -79,13 +79,13 @@ function oneLineEach(entries: readonly (readonly [string, unknown])[]): string {
   return `{\n${entries.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',\n')}\n}\n`
 }
 
-function recordOf(one: DiscoveredResource): ResourceRecord {
-  const { singularResource, shortNames, categories, subresources } = one
+function recordOf(resource: DiscoveredResource): ResourceRecord {
+  const { singularResource, shortNames, categories, subresources } = resource
   return {
-    kind: one.responseKind.kind,
+    kind: resource.responseKind.kind,
     singular: singularResource,
-    namespaced: one.scope === 'Namespaced',
-    verbs: one.verbs,
+    namespaced: resource.scope === 'Namespaced',
+    verbs: resource.verbs,
     ...(shortNames ? { shortNames } : {}),
     ...(categories ? { categories } : {}),
     ...(subresources
@@ -122,8 +122,8 @@ function typesText(): string {
   const names = new Map<string, string>()
   for (const name of components.keys()) {
     const [version = '', kind = ''] = name.split('.').slice(-2)
-    const taken = [...components.keys()].filter((other) => other.endsWith(`.${kind}`)).length > 1
-    const isPlain = !taken || /\.(core|meta|networking|apps)\.v1\./.test(name)
+    const isAmbiguous = [...components.keys()].filter((other) => other.endsWith(`.${kind}`)).length > 1
+    const isPlain = !isAmbiguous || /\.(core|meta|networking|apps)\.v1\./.test(name)
     const group = fileOf(name).replace(/\W/g, '')
     names.set(
       name,
@@ -156,8 +156,8 @@ function typesText(): string {
   const fieldsOf = ({ properties = {}, required = [] }: JSONSchema, go?: ReadonlyMap<string, string>): string =>
     `{\n${Object.entries(properties as { [name: string]: Component })
       .map(([name, field]) => {
-        const leftOut = go?.get(name) === 'left out' && isZero(field.default)
-        return `  ${JSON.stringify(name)}${isAlwaysPresent(name, field, required) && !leftOut ? '' : '?'}: ${typeOf(field)}`
+        const isOmitted = go?.get(name) === 'left out' && isZero(field.default)
+        return `  ${JSON.stringify(name)}${isAlwaysPresent(name, field, required) && !isOmitted ? '' : '?'}: ${typeOf(field)}`
       })
       .join('\n')}\n}`
   const declarations = [...components]
@@ -172,7 +172,7 @@ function typesText(): string {
 
 /** Returns the columns of each resource, without those common to all. */
 async function columns(): Promise<[string, object][]> {
-  const found: [string, object][] = []
+  const columnsByResource: [string, object][] = []
   for (const [version, list] of Object.entries(resources)) {
     for (const [plural, { verbs }] of Object.entries(list)) {
       if (!verbs.includes('list')) continue
@@ -180,16 +180,16 @@ async function columns(): Promise<[string, object][]> {
       const { columnDefinitions } = (await fetchJSON(path, 'application/json;as=Table;v=v1;g=meta.k8s.io')) as {
         columnDefinitions: readonly { readonly name: string; readonly format: string; readonly priority: number }[]
       }
-      const own = columnDefinitions.filter(({ name }) => !['Name', 'Age', 'Created At'].includes(name))
-      const columns = own.map(({ format, priority, ...column }) => ({
+      const specificColumns = columnDefinitions.filter(({ name }) => !['Name', 'Age', 'Created At'].includes(name))
+      const columns = specificColumns.map(({ format, priority, ...column }) => ({
         ...column,
         ...(format === '' ? {} : { format }),
         ...(priority === 0 ? {} : { priority }),
       }))
-      if (columns.length > 0) found.push([`${version}/${plural}`, columns])
+      if (columns.length > 0) columnsByResource.push([`${version}/${plural}`, columns])
     }
   }
-  return found
+  return columnsByResource
 }
 
 function fetchJSON(path: string, accept = discovery): Promise<unknown> {

@@ -80,7 +80,7 @@ const directory = (module: string): string =>
     .Dir
 
 const structs = new Map<string, Field[]>()
-const named = new Map<string, string>()
+const namedTypes = new Map<string, string>()
 for (const [name, { module, path }] of packages) {
   const folder = join(directory(module), path)
   for (const file of readdirSync(folder).filter((file) => /^types(_\w+)?\.go$/.test(file)))
@@ -89,7 +89,7 @@ for (const [name, { module, path }] of packages) {
 
 function read(from: string, source: string): void {
   for (const [, name, type] of source.matchAll(/^type (\w+) ((?:map\[|\[\])?[\w.\]]+)$/gm))
-    named.set(`${from}.${name}`, qualified(type!, from))
+    namedTypes.set(`${from}.${name}`, qualified(type!, from))
   for (const [, name, body] of source.matchAll(/^type (\w+) struct ?\{(?:\n(.*?)^)?\}/gms)) {
     const fields: Field[] = []
     for (const [, goName, goType, tags] of (body ?? '').matchAll(/^\t(\w[\w.]*)(?:\s+([^\s`]+))?\s+`(.*)`/gm)) {
@@ -124,9 +124,9 @@ function qualified(type: string, from: string): string {
 function tableType(type: string, pendingMessages: string[]): string {
   if (type.startsWith('{}') || type.startsWith('[]')) return type.slice(0, 2) + tableType(type.slice(2), pendingMessages)
   if (type === 'bytes') return type
-  const known = special[type] ?? scalars[type]
-  if (known) return known
-  const alias = named.get(type)
+  const scalarOrSpecial = special[type] ?? scalars[type]
+  if (scalarOrSpecial) return scalarOrSpecial
+  const alias = namedTypes.get(type)
   if (alias !== undefined) return tableType(alias, pendingMessages)
   if (!structs.has(type)) throw new Error(`unknown type ${type}`)
   pendingMessages.push(type)

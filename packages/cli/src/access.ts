@@ -88,8 +88,8 @@ async function loadOrCreate(
   make: () => Promise<CertifiedKey>,
   authority: string | undefined,
 ): Promise<CertifiedKey> {
-  const found = await read(path)
-  if (found && isUsable(found, clock.now(), Margin, authority)) return found
+  const existing = await read(path)
+  if (existing && isUsable(existing, clock.now(), Margin, authority)) return existing
   const created = await make()
   await makeFolder(dirname(path), 0o700)
   await writeGroup({ [`${path}.key`]: created.key, [`${path}.crt`]: created.certificate })

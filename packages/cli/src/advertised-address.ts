@@ -10,6 +10,6 @@ export function advertisedAddress(bindAddress: string, interfaces: ReturnType<ty
   const addresses = Object.values(interfaces)
     .flatMap((list) => list ?? [])
     .filter(({ internal, address }) => !internal && !/^(?:169\.254\.|fe80:)/i.test(address))
-  const found = addresses.find(({ family }) => family === 'IPv4') ?? addresses[0]
-  return found?.address ?? bindAddress
+  const preferred = addresses.find(({ family }) => family === 'IPv4') ?? addresses[0]
+  return preferred?.address ?? bindAddress
 }

@@ -39,7 +39,7 @@ describe('programs run unchanged', () => {
 
 /** Arguments of the line that runs `capstan NAME`, with folders and ports of this test. */
 function argvOf(name: string): string[] {
-  const line = blocks.flatMap(({ text }) => text.split('\n')).find((one) => one.startsWith(`capstan ${name} `))
+  const line = blocks.flatMap(({ text }) => text.split('\n')).find((candidate) => candidate.startsWith(`capstan ${name} `))
   const words = line?.replace(/ &$/, '').split(' ').slice(1) ?? []
   return words.map((word) => (/^(state|bin)\b/.test(word) ? join(folder, word) : word === '7443' ? '0' : word))
 }

@@ -32,7 +32,7 @@ export function flag(text: string): boolean {
 
 /** Upstream: --service-cluster-ip-range. Of two ranges, one for IPv4 and one for IPv6, the IPv4 range is used. */
 export function clusterRange(text: string): string {
-  const range = text.split(',').find((one) => !one.includes(':')) ?? text
+  const range = text.split(',').find((part) => !part.includes(':')) ?? text
   try {
     parseRange(range)
     return range
@@ -129,10 +129,10 @@ export function checkApiSwitches(switches: readonly ApiSwitch[], served: Readonl
 export function authorizationModes(text: string): AuthorizationMode[] {
   const modes = text.split(',')
   return modes.map((mode, index) => {
-    const known = AuthorizationModes.find((one) => one === mode)
+    const supported = AuthorizationModes.find((candidate) => candidate === mode)
     if (modes.indexOf(mode) !== index)
       throw new InvalidArgumentError(`authorization-mode ${JSON.stringify(mode)} has mode specified more than once.`)
-    if (known) return known
+    if (supported) return supported
     throw new InvalidArgumentError(
       ['ABAC', 'Webhook'].includes(mode)
         ? `${mode} is not supported; use ${AuthorizationModes.join(', ')}.`
@@ -172,9 +172,9 @@ function stateOf(flag: string, plugin: string): NonNullable<ReturnType<typeof ad
  * @throws Error when a plugin is to be on and off
  */
 export function pluginSwitches(enable: readonly AdmissionPlugin[] = [], disable: readonly AdmissionPlugin[] = []) {
-  const both = enable.filter((plugin) => disable.includes(plugin))
-  if (both.length > 0)
-    throw new UsageError(`[${both.join(' ')}] in enable-admission-plugins and disable-admission-plugins overlapped`)
+  const conflicting = enable.filter((plugin) => disable.includes(plugin))
+  if (conflicting.length > 0)
+    throw new UsageError(`[${conflicting.join(' ')}] in enable-admission-plugins and disable-admission-plugins overlapped`)
   return { enable: [...enable, ...controllerPlugins.filter((plugin) => !disable.includes(plugin))], disable }
 }
 

@@ -313,7 +313,7 @@ async function serve(flags: Options, io: Io): Promise<void> {
       },
       ...(tokens ? { tokens } : {}),
     })
-    const builtin = server.engine.resources.list().filter((one) => one.builtin)
+    const builtin = server.engine.resources.list().filter((resource) => resource.builtin)
     checkApiSwitches(options.runtimeConfig ?? [], new Set(builtin.map(apiVersionOf)))
     await server.ready
     const endpoint: Endpoint = {
@@ -380,12 +380,12 @@ function warningsOf({ bindAddress, authorizationMode }: Options): string[] {
 
 /** Reads the authorities of client certificates. Warns of each authority that is not valid now: certificates that it signed are rejected. */
 async function clientAuthorities(file: string, now: number, warn: (text: string) => void): Promise<string> {
-  const all = await readFlag('--client-ca-file', file, certificatePem)
-  for (const [one] of all.matchAll(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)) {
-    const invalid = invalidNow(one, now)
+  const bundle = await readFlag('--client-ca-file', file, certificatePem)
+  for (const [certificate] of bundle.matchAll(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)) {
+    const invalid = invalidNow(certificate, now)
     if (invalid !== undefined) warn(`--client-ca-file ${file}: ${invalid}: client certificates that it signed are rejected`)
   }
-  return all
+  return bundle
 }
 
 /** Returns the authority published in every namespace; undefined for a serving certificate from a file, whose authority is unknown. */

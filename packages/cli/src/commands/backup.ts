@@ -18,9 +18,9 @@ export const backupCommand = (io: Io): Command =>
     .action(async (path: string, { data, salvage = false }: { data?: string; salvage?: boolean }) => {
       const folder = dataFolder(io, data).database
       const file = resolve(path)
-      const made = await backUp({ folder, file, clock: systemClock, salvage }).catch(failed(`Cannot back up ${folder}`))
-      for (const damage of made.damage ?? []) io.err(`capstan: warning: ${damage}: acknowledged writes after it are lost`)
-      io.out(`Backed up to ${file}: ${summary(made)}`)
+      const backup = await backUp({ folder, file, clock: systemClock, salvage }).catch(failed(`Cannot back up ${folder}`))
+      for (const damage of backup.damage ?? []) io.err(`capstan: warning: ${damage}: acknowledged writes after it are lost`)
+      io.out(`Backed up to ${file}: ${summary(backup)}`)
     })
     .addCommand(
       new Command('check')
@@ -28,9 +28,9 @@ export const backupCommand = (io: Io): Command =>
         .argument('<file>', 'the backup')
         .action(async (path: string) => {
           const file = resolve(path)
-          const found = await checkBackup(file).catch(failed(`Cannot use backup ${file}`))
-          io.out(`${file} is intact: ${summary(found)}`)
-          for (const { name, revision, objects } of found.stores)
+          const backup = await checkBackup(file).catch(failed(`Cannot use backup ${file}`))
+          io.out(`${file} is intact: ${summary(backup)}`)
+          for (const { name, revision, objects } of backup.stores)
             io.out(`  store ${name}: ${objects} objects, revision ${revision}`)
         }),
     )

@@ -117,16 +117,16 @@ async function run(options: Options, io: Io): Promise<ConformReport> {
   const transport = httpsTransport(access, { clock, random, userAgent: 'capstan' })
   const client = createClient(transport)
   try {
-    const found = async <T>(kinds: Promise<T>): Promise<T> =>
+    const orUsageError = async <T>(kinds: Promise<T>): Promise<T> =>
       kinds.catch((err: unknown) => {
         if (err instanceof NoSuchTarget) throw new UsageError(err.message, err.hint)
         throw err
       })
-    const target = await found(findTarget(client, names, examples, signal))
+    const target = await orUsageError(findTarget(client, names, examples, signal))
     if (infrastructure !== undefined && !target.InfraMachine) {
       throw new UsageError(`no InfraMachine kind belongs to ${infrastructure}`, 'Name its kind with --machine.')
     }
-    const pool = ipam === undefined ? undefined : await found(findPool(client, ipam, examples, signal))
+    const pool = ipam === undefined ? undefined : await orUsageError(findPool(client, ipam, examples, signal))
     const log = createLogger(io, 'error', 'text')
     const stopCore = options.core === 'own' ? await startOwnCore({ client, clock, random, log, signal }) : async () => {}
     try {
@@ -167,15 +167,16 @@ const namesOf = (options: Options): TargetNames => {
 
 /** @throws UsageError for a name that is neither a rule nor a group */
 function chosenRules({ only, skip = [] }: Options): Rule[] {
-  const isOf =
+  const isNamed =
     (name: string) =>
     ({ id }: Rule): boolean =>
       id === name || id.startsWith(`${name}.`)
   for (const name of [...(only ?? []), ...skip]) {
-    if (!rules.some(isOf(name))) throw new UsageError(`there is no rule ${name}`, 'docs/reference/contracts.md lists the rules.')
+    if (!rules.some(isNamed(name)))
+      throw new UsageError(`there is no rule ${name}`, 'docs/reference/contracts.md lists the rules.')
   }
   return rules.filter(
-    (rule) => (only === undefined || only.some((name) => isOf(name)(rule))) && !skip.some((name) => isOf(name)(rule)),
+    (rule) => (only === undefined || only.some((name) => isNamed(name)(rule))) && !skip.some((name) => isNamed(name)(rule)),
   )
 }
 

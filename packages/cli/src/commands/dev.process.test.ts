@@ -190,8 +190,8 @@ test('the demo class names the handlers that a class must name, and they get the
 
 test('a new project with every hook runs the lifecycle of a cluster', patient, async () => {
   const hooks = hookCatalog.filter(({ singleton }) => !singleton).map(({ name }) => name)
-  const made = await runToEnd(['new', 'extension', 'every', '--dir', folder, '--hook', hooks.join(',')])
-  expect(made.code).toBe(0)
+  const created = await runToEnd(['new', 'extension', 'every', '--dir', folder, '--hook', hooks.join(',')])
+  expect(created.code).toBe(0)
   const command = dev()
   await command.line(/Cluster default\/demo: Available/)
   const transport = httpsTransport(await loadKubeconfig(join(folder, '.capstan/kubeconfig')), {

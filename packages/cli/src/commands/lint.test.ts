@@ -205,7 +205,7 @@ describe('a server', () => {
     '/page': (response) => response.end('<!doctype html>\n<title>Releases: all</title>'),
     '/broken': (response) => response.writeHead(200, { 'content-length': 100 }).write('a: b', () => response.destroy()),
     '/large': (response) => {
-      const send = (left: number): boolean => left > 0 && response.write(big, () => send(left - 1))
+      const send = (remaining: number): boolean => remaining > 0 && response.write(big, () => send(remaining - 1))
       send(40)
     },
   }

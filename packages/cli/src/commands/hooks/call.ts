@@ -63,10 +63,10 @@ export const callCommand = (io: Io, finish: (code: number) => void): Command =>
 
 /** Returns the hook with this name; the newest version if the name contains no version. */
 function hookNamed(text: string, hooks: readonly Hook[]): Hook {
-  const wanted = text.toLowerCase()
+  const lowerCaseName = text.toLowerCase()
   const catalog = createCatalog(hooks)
-  const exact = hooks.find((one) => `${hookApiVersion(one)}/${one.name}`.toLowerCase() === wanted)
-  const named = hooks.find((one) => one.name.toLowerCase() === wanted)
+  const exact = hooks.find((candidate) => `${hookApiVersion(candidate)}/${candidate.name}`.toLowerCase() === lowerCaseName)
+  const named = hooks.find((candidate) => candidate.name.toLowerCase() === lowerCaseName)
   const hook = exact ?? (named && catalog.versions(named)[0])
   if (hook) return hook
   const names = new Set(hooks.map(({ name }) => name))

@@ -29,12 +29,12 @@ export const catalogCommand = (io: Io, finish: (code: number) => void): Command 
       // With --provider-hooks, the catalog has only the hooks of these modules.
       const hooks = ofProviders.length > 0 ? ofProviders : hookCatalog
       const release = options.release ?? (ofProviders.length > 0 ? 'this release' : `${versions.clusterAPI}.0`)
-      const now = releasedCatalog(release, date, hooks)
-      if (since.length === 0) return io.out(catalogText(now))
+      const current = releasedCatalog(release, date, hooks)
+      if (since.length === 0) return io.out(catalogText(current))
       const before = since.map(catalogIn)
-      const problems = catalogProblems(createCatalog(hooks), now, before)
+      const problems = catalogProblems(createCatalog(hooks), current, before)
       for (const problem of problems) io.out(problem)
-      if (problems.length === 0) io.out(`${release} is compatible with ${before.map((one) => one.release).join(', ')}`)
+      if (problems.length === 0) io.out(`${release} is compatible with ${before.map((catalog) => catalog.release).join(', ')}`)
       finish(problems.length === 0 ? ExitCodes.done : ExitCodes.failed)
     })
 

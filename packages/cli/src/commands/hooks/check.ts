@@ -35,18 +35,18 @@ export const checkCommand = (io: Io, finish: (code: number) => void): Command =>
 /** Returns each request of the tape once. */
 function requestsOn(tape: string | undefined) {
   if (tape === undefined) return []
-  const seen = new Set<string>()
+  const sentRequests = new Set<string>()
   return readTapeFile(tape).calls.flatMap((call) => {
     const { hook, handler, request, line } = call
     const requestKey = JSON.stringify([hook, handler, request])
-    if (handler === undefined || seen.has(requestKey)) return []
-    seen.add(requestKey)
+    if (handler === undefined || sentRequests.has(requestKey)) return []
+    sentRequests.add(requestKey)
     return [{ hook, handler: shortHandler(call), request, from: `line ${line} of ${basename(tape)}` }]
   })
 }
 
 function setting(text: string, before: { [name: string]: string }): { [name: string]: string } {
-  const at = text.indexOf('=')
-  if (at < 1) throw new InvalidArgumentError('expected name=value.')
-  return { ...before, [text.slice(0, at)]: text.slice(at + 1) }
+  const separator = text.indexOf('=')
+  if (separator < 1) throw new InvalidArgumentError('expected name=value.')
+  return { ...before, [text.slice(0, separator)]: text.slice(separator + 1) }
 }

@@ -50,7 +50,7 @@ export const preflightCommand = (io: Io, finish: (code: number) => void): Comman
       else
         for (const line of table(
           ['HANDLER', 'PROBLEM', 'WHY'],
-          findings.map((one) => [one.handler, one.kind, one.message]),
+          findings.map((finding) => [finding.handler, finding.kind, finding.message]),
         ))
           io.out(line)
       if (options.output === 'text')
@@ -61,8 +61,8 @@ export const preflightCommand = (io: Io, finish: (code: number) => void): Comman
 
 function targetOf(name: string): Target {
   if (name === 'current') return releasedCatalog('this release', '', hookCatalog)
-  const known = Object.hasOwn(upstreamCatalogs, name) ? upstreamCatalogs[name] : undefined
-  if (known) return known
+  const upstreamCatalog = Object.hasOwn(upstreamCatalogs, name) ? upstreamCatalogs[name] : undefined
+  if (upstreamCatalog) return upstreamCatalog
   if (!existsSync(name)) {
     throw new UsageError(
       `there is no catalog ${name}`,

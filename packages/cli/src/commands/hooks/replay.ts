@@ -44,7 +44,7 @@ export const replayCommand = (io: Io, finish: (code: number) => void): Command =
           ...(hook === undefined ? {} : { hook }),
           ...(handler === undefined ? {} : { handler }),
         })
-        for await (const one of sending) resent.push(one)
+        for await (const result of sending) resent.push(result)
       } finally {
         transport.close()
       }

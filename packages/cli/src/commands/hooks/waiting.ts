@@ -30,15 +30,15 @@ export const waitingCommand = (io: Io): Command =>
       }
       if (waiting.length === 0) return io.out(noWaitingText(clusters))
       const now = systemClock.now()
-      const rows = waiting.map((one) => [
-        one.namespace || '<none>',
-        one.cluster || '<none>',
-        `${one.hook}${objectText(one)}`,
-        handlerOf(one),
-        durationText(now - Date.parse(one.since)),
-        nextCallText(one, now),
-        String(one.calls),
-        one.message,
+      const rows = waiting.map((entry) => [
+        entry.namespace || '<none>',
+        entry.cluster || '<none>',
+        `${entry.hook}${objectText(entry)}`,
+        handlerOf(entry),
+        durationText(now - Date.parse(entry.since)),
+        nextCallText(entry, now),
+        String(entry.calls),
+        entry.message,
       ])
       const heading = ['NAMESPACE', 'CLUSTER', 'HOOK', 'HANDLER', 'SINCE', 'NEXT CALL IN', 'CALLS', 'MESSAGE']
       for (const line of table(heading, rows)) io.out(line)
