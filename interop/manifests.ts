@@ -281,8 +281,8 @@ async function checkWebhooks({ client, namespace, checks }: Scene, ca: string): 
   await create('quota', { service: { name: 'quota', namespace } })
   const stored = await client.get(ExtensionConfig, { name: 'quota' })
   checks.check('a webhook behind a Service converts objects', stored.spec.clientConfig.service?.port === 443, stored.spec)
-  await until(client, ExtensionConfig, 'discovery of the extension was attempted', ([one]) =>
-    (one?.status?.conditions ?? []).some(({ type, status }) => type === 'Discovered' && status === 'False'),
+  await until(client, ExtensionConfig, 'discovery of the extension was attempted', ([extensionConfig]) =>
+    (extensionConfig?.status?.conditions ?? []).some(({ type, status }) => type === 'Discovered' && status === 'False'),
   )
   await client.delete(ExtensionConfig, { name: 'quota' })
 }

@@ -31,8 +31,8 @@ export const oldContractSuite: Suite = {
     const checks = new Checks()
     const chosen = files()
     // A test that installs its kinds without the harness would pass by contract v1beta2.
-    const own = chosen.filter((file) => readFileSync(`${root}${file}`, 'utf8').includes('createApiServer('))
-    checks.check('every file uses the harness of @capstan/testing', own.length === 0, own)
+    const filesWithOwnServer = chosen.filter((file) => readFileSync(`${root}${file}`, 'utf8').includes('createApiServer('))
+    checks.check('every file uses the harness of @capstan/testing', filesWithOwnServer.length === 0, filesWithOwnServer)
     const statuses = await runTests(chosen, { CAPSTAN_TEST_CONTRACT: 'v1beta1' })
     for (const [name, status] of statuses) checks.check(name, status === 'passed', status)
     checks.check('the folder has tests', statuses.size > 100, statuses.size)

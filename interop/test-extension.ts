@@ -86,7 +86,9 @@ async function live(client: Client, url: string, ca: string, checks: Checks): Pr
       settings: { extensionConfigName: name, defaultAllHandlersToBlocking: 'false', disableInPlaceUpdates: 'true' },
     },
   })
-  const [config] = await until(client, ExtensionConfig, 'the extension is discovered', ([one]) => isTrue(one!, 'Discovered'))
+  const [config] = await until(client, ExtensionConfig, 'the extension is discovered', ([extensionConfig]) =>
+    isTrue(extensionConfig!, 'Discovered'),
+  )
   const handlers = config!.status?.handlers ?? []
   checks.check(
     'all 16 handlers are discovered',
@@ -100,7 +102,7 @@ async function live(client: Client, url: string, ca: string, checks: Checks): Pr
 
 async function liveThroughHooks(client: Client, server: { url: string; caBundle: string }, checks: Checks): Promise<void> {
   await createFromDemo(client, 'cluster.yaml')
-  await until(client, Cluster, 'demo Available', ([one]) => one !== undefined && isTrue(one, 'Available'), inDefault)
+  await until(client, Cluster, 'demo Available', ([cluster]) => cluster !== undefined && isTrue(cluster, 'Available'), inDefault)
   console.log('cluster Available')
 
   const blockingResponse = { Status: 'Success', RetryAfterSeconds: 1, Message: 'held by the test' }
@@ -108,7 +110,7 @@ async function liveThroughHooks(client: Client, server: { url: string; caBundle:
   await client.patch(Cluster, key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.1' } } } })
   const message = (cluster: Cluster) => getCondition(cluster, 'TopologyReconciled')?.message ?? ''
   const isHeld = (cluster: Cluster) => message(cluster).includes('BeforeClusterUpgrade: held by the test')
-  await until(client, Cluster, 'the hook blocks the upgrade', ([one]) => one !== undefined && isHeld(one), inDefault)
+  await until(client, Cluster, 'the hook blocks the upgrade', ([cluster]) => cluster !== undefined && isHeld(cluster), inDefault)
   checks.check('a hook blocks an upgrade, and the Cluster reports it', true)
   console.log('upgrade held')
 

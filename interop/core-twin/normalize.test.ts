@@ -12,7 +12,7 @@ const seen = (kind: string, objects: readonly KubeObject[], updated: readonly st
 /** Returns the differences that no entry of `explained` covers. */
 const unexplained = (theirs: ReturnType<typeof seen>, ours: ReturnType<typeof seen>) =>
   differencesOf(pictureOf(theirs), pictureOf(ours))
-    .filter((one) => !isExplained(one, 'a-case'))
+    .filter((difference) => !isExplained(difference, 'a-case'))
     .map(textOf)
 
 const withFields = (manager: string, fields: object, kind = 'Machine'): KubeObject =>

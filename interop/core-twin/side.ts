@@ -171,7 +171,9 @@ export class Side implements AsyncDisposable {
   }
 
   objects<T extends KubeObject>(namespace: string, kind: Kind<T>): T[] {
-    return [...this.seen(namespace).objects.values()].filter((one) => one.kind === idOf(kind)).map(({ object }) => object as T)
+    return [...this.seen(namespace).objects.values()]
+      .filter((entry) => entry.kind === idOf(kind))
+      .map(({ object }) => object as T)
   }
 
   /** Changes the behavior of the stub providers and reconciles all objects of the namespace. */

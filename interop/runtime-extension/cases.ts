@@ -271,7 +271,7 @@ const anotherVersion: Case = async (options) => {
   const settled = async () => {
     const isDone = (cluster: Cluster | undefined) => cluster !== undefined && pendingHooks(cluster).size === 0
     for (;;) {
-      await scene.seen(Cluster, 'has no pending hook', ([one]) => isDone(one))
+      await scene.seen(Cluster, 'has no pending hook', ([cluster]) => isDone(cluster))
       await new Promise((resolve) => void setTimeout(resolve, 3000))
       if (isDone(await scene.client.get(Cluster, scene.key))) return scene.reconciled('True')
     }
@@ -601,7 +601,7 @@ const inPlace: Case = async (options) => {
   })
   const isMade = ({ status }: Machine) =>
     status?.initialization?.bootstrapDataSecretCreated === true && status.initialization.infrastructureProvisioned === true
-  const [machine] = await scene.seen(Machine, 'has a Machine', (found) => found.some(isMade))
+  const [machine] = await scene.seen(Machine, 'has a Machine', (machines) => machines.some(isMade))
   // No kubelet runs, so core finds no Node.
   await client.patch(
     Machine,
@@ -632,7 +632,7 @@ const inPlace: Case = async (options) => {
   scene.stage.answer('UpdateMachine', undefined)
   const updated = await updating('afterwards', /^False/)
   scene.record('the Machine', updated.metadata.uid === machine!.metadata.uid ? 'is the same' : 'is another')
-  const [grown] = await scene.seen(StubMachine, 'has grown', ([one]) => one?.spec?.['size'] === 2)
+  const [grown] = await scene.seen(StubMachine, 'has grown', ([machine]) => machine?.spec?.['size'] === 2)
   scene.record('the StubMachine', grown!.spec)
   for (const hook of ['CanUpdateMachineSet', 'UpdateMachine']) {
     const { request } = scene.stage.calls.find((call) => call.hook === hook)!

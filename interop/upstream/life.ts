@@ -88,24 +88,40 @@ export async function liveUpstream({ apiServer, elsewhere, checks, progress }: L
     const object = document.toJS() as Input<KubeObject> & { kind: string }
     await client.create(kinds.get(object.kind)!, { ...object, metadata: { ...object.metadata, namespace } })
   }
-  await awaited(ClusterClass, 'class accepted', ([one]) => one !== undefined && isTrue(one, 'VariablesReady'))
+  await awaited(
+    ClusterClass,
+    'class accepted',
+    ([clusterClass]) => clusterClass !== undefined && isTrue(clusterClass, 'VariablesReady'),
+  )
   done('class accepted')
 
   await client.create(Cluster, cluster)
   const created = performance.now()
-  await awaited(Cluster, 'control plane initialized', ([one]) => one !== undefined && isTrue(one, 'ControlPlaneInitialized'))
+  await awaited(
+    Cluster,
+    'control plane initialized',
+    ([cluster]) => cluster !== undefined && isTrue(cluster, 'ControlPlaneInitialized'),
+  )
   done('control plane initialized')
-  await awaited(Cluster, 'Available', ([one]) => one !== undefined && isTrue(one, 'Available'))
+  await awaited(Cluster, 'Available', ([cluster]) => cluster !== undefined && isTrue(cluster, 'Available'))
   done('Available')
   progress(`Available ${((performance.now() - created) / 1000).toFixed(1)} s after it was created`)
-  await awaited(Cluster, 'its status reports its Machines', ([one]) => one !== undefined && isSettled(one) && isReported(one))
+  await awaited(
+    Cluster,
+    'its status reports its Machines',
+    ([cluster]) => cluster !== undefined && isSettled(cluster) && isReported(cluster),
+  )
   const clusterctl = await clusterctlOn(apiServer)
   const printed = await clusterctlOutput(clusterctl, checks)
   last = performance.now()
 
   await topology([{ path: 'workers/machineDeployments/0/replicas', value: 2 }])
-  await awaited(MachineDeployment, 'scaled to 2 workers', ([one]) => one?.status?.availableReplicas === 2)
-  await awaited(Cluster, 'scaled to 2 workers', ([one]) => one !== undefined && isSettled(one))
+  await awaited(
+    MachineDeployment,
+    'scaled to 2 workers',
+    ([machineDeployment]) => machineDeployment?.status?.availableReplicas === 2,
+  )
+  await awaited(Cluster, 'scaled to 2 workers', ([cluster]) => cluster !== undefined && isSettled(cluster))
   done('scaled to 2 workers')
 
   await topology([{ path: 'version', value: versions.second }])
@@ -116,7 +132,7 @@ export async function liveUpstream({ apiServer, elsewhere, checks, progress }: L
       machines.length === 3 &&
       machines.every((machine) => machine.spec.version === versions.second && isTrue(machine, 'Available')),
   )
-  const [upgraded] = await awaited(Cluster, 'upgraded to v1.36.0', ([one]) => one !== undefined && isSettled(one))
+  const [upgraded] = await awaited(Cluster, 'upgraded to v1.36.0', ([cluster]) => cluster !== undefined && isSettled(cluster))
   done('upgraded to v1.36.0')
   for (const [type, status] of [
     ['Available', 'True'],
@@ -146,7 +162,7 @@ export async function liveUpstream({ apiServer, elsewhere, checks, progress }: L
       await target.patch(kind, keyOf(object), { type: 'merge', body: { status: object.status } }, { subresource: 'status' })
   await (await clusterctlOn(elsewhere)).run('move', '--namespace', namespace, '--to-kubeconfig', apiServer.kubeconfig)
   done('moved back')
-  await awaited(Cluster, 'Available again', ([one]) => one !== undefined && isSettled(one))
+  await awaited(Cluster, 'Available again', ([cluster]) => cluster !== undefined && isSettled(cluster))
   const back = (await objects(client, kinds)).map(nameOf)
   checks.check('the objects are unchanged after they were moved back', back.join() === names.join(), { names, back })
   done('Available again')
@@ -255,19 +271,19 @@ async function nothingLeft(client: Client, kinds: ReadonlyMap<string, Kind>): Pr
   }
 }
 
-const isSettled = (one: Cluster): boolean =>
-  isTrue(one, 'Available') &&
-  isTrue(one, 'TopologyReconciled') &&
-  getCondition(one, 'RollingOut')?.status === 'False' &&
-  getCondition(one, 'ScalingUp')?.status === 'False' &&
-  getCondition(one, 'ScalingDown')?.status === 'False'
+const isSettled = (cluster: Cluster): boolean =>
+  isTrue(cluster, 'Available') &&
+  isTrue(cluster, 'TopologyReconciled') &&
+  getCondition(cluster, 'RollingOut')?.status === 'False' &&
+  getCondition(cluster, 'ScalingUp')?.status === 'False' &&
+  getCondition(cluster, 'ScalingDown')?.status === 'False'
 
 /** Whether control plane and Cluster report the status of their Machines. */
-const isReported = (one: Cluster): boolean =>
-  isTrue(one, 'ControlPlaneMachinesReady') &&
-  isTrue(one, 'WorkerMachinesReady') &&
-  one.status?.controlPlane?.availableReplicas === 1 &&
-  one.status.workers?.availableReplicas === 1
+const isReported = (cluster: Cluster): boolean =>
+  isTrue(cluster, 'ControlPlaneMachinesReady') &&
+  isTrue(cluster, 'WorkerMachinesReady') &&
+  cluster.status?.controlPlane?.availableReplicas === 1 &&
+  cluster.status.workers?.availableReplicas === 1
 
 /** Returns the kinds of CustomResourceDefinitions in their storage version, by name. */
 async function customKinds(client: Client): Promise<Map<string, Kind>> {

@@ -8,7 +8,7 @@ import type { Case, Cases, Twin } from '../twin.ts'
 
 /** Whether the provider object has an owner. Upstream looks for a missing object only every 30 s. */
 const adopted = (kind: string) => (objects: readonly KubeObject[]) =>
-  objects.some((one) => one.kind === kind && (one.metadata.ownerReferences ?? []).length > 0)
+  objects.some((object) => object.kind === kind && (object.metadata.ownerReferences ?? []).length > 0)
 
 /** A Cluster whose providers report late. */
 const lateProviders: Case = async (twin) => {
@@ -227,7 +227,7 @@ const machinesAsControlPlane: Case = async (twin) => {
     await twin.create(Machine, { ...more, metadata: { ...own, labels: { 'cluster.x-k8s.io/control-plane': '' } } })
   }
   await twin.settle('control plane Machines', (objects) =>
-    objects.some((one) => one.kind === 'Cluster' && isTrue(one as Cluster, 'RemoteConnectionProbe')),
+    objects.some((object) => object.kind === 'Cluster' && isTrue(object as Cluster, 'RemoteConnectionProbe')),
   )
   await twin.delete(Cluster, clusterName)
   await twin.settle('deleted')
@@ -240,7 +240,7 @@ const deletedWithWorkers: Case = async (twin) => {
   await twin.startWorkload(clusterName)
   await withProviders(twin)
   await twin.settle('connected', (objects) =>
-    objects.some((one) => one.kind === 'Cluster' && isTrue(one as Cluster, 'RemoteConnectionProbe')),
+    objects.some((object) => object.kind === 'Cluster' && isTrue(object as Cluster, 'RemoteConnectionProbe')),
   )
   const spec = { template: { spec: {} } }
   await twin.create(stub.configTemplate, named('worker', { spec }))
@@ -275,7 +275,7 @@ const counted: Case = async (twin) => {
   await twin.startWorkload(clusterName)
   await withProviders(twin)
   await twin.settle('connected', (objects) =>
-    objects.some((one) => one.kind === 'Cluster' && isTrue(one as Cluster, 'RemoteConnectionProbe')),
+    objects.some((object) => object.kind === 'Cluster' && isTrue(object as Cluster, 'RemoteConnectionProbe')),
   )
   const spec = { template: { spec: {} } }
   await twin.create(stub.configTemplate, named('worker', { spec }))

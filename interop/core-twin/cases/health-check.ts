@@ -154,7 +154,8 @@ const noStartup: Case = async (twin) => {
   await twin.create(MachineHealthCheck, healthCheck({ remediation }) as never)
   await twin.settle('too late', (objects: readonly KubeObject[]) =>
     objects.some(
-      (one) => one.kind === 'Machine' && (one as Machine).status?.conditions?.some(({ type }) => type === 'HealthCheckSucceeded'),
+      (object) =>
+        object.kind === 'Machine' && (object as Machine).status?.conditions?.some(({ type }) => type === 'HealthCheckSucceeded'),
     ),
   )
 }

@@ -17,12 +17,12 @@ export async function readyCluster(twin: Twin): Promise<void> {
 
 /** Whether core is connected to the workload cluster. Upstream retries a failed first attempt only after 30 s. */
 export const connected = (objects: readonly KubeObject[]) =>
-  objects.some((one) => one.kind === 'Cluster' && isTrue(one as Cluster, 'RemoteConnectionProbe'))
+  objects.some((object) => object.kind === 'Cluster' && isTrue(object as Cluster, 'RemoteConnectionProbe'))
 
 /** Whether both provider objects have an owner. Upstream looks for missing objects only every 30 s. */
 const adopted = (objects: readonly KubeObject[]) =>
   ['StubMachine', 'StubConfig'].every((kind) =>
-    objects.some((one) => one.kind === kind && (one.metadata.ownerReferences ?? []).length > 0),
+    objects.some((object) => object.kind === kind && (object.metadata.ownerReferences ?? []).length > 0),
   )
 
 const life: Case = async (twin) => {
@@ -65,7 +65,7 @@ export async function readyMachine(twin: Twin, metadata: object = {}, spec: obje
   await twin.create(stub.machine, named('m', { spec: {} }))
   const { metadata: own, ...rest } = machine('m', spec)
   await twin.create(Machine, { ...rest, metadata: { ...own, ...metadata } })
-  await twin.settle('the Machine runs', (objects) => objects.some((one) => one.kind === 'Machine' && hasNode(one)))
+  await twin.settle('the Machine runs', (objects) => objects.some((object) => object.kind === 'Machine' && hasNode(object)))
 }
 
 const hasNode = (machine: object): boolean => (machine as Machine).status?.nodeRef !== undefined
@@ -183,7 +183,7 @@ const hostedControlPlane: Case = async (twin) => {
   await twin.create(stub.config, named('hosted', { spec: {} }))
   await twin.create(stub.machine, named('hosted', { spec: {} }))
   await twin.create(Machine, machine('hosted'))
-  await twin.settle('another Machine runs', (objects) => objects.some((one) => one.kind === 'Machine' && hasNode(one)))
+  await twin.settle('another Machine runs', (objects) => objects.some((object) => object.kind === 'Machine' && hasNode(object)))
   await twin.delete(Machine, 'hosted')
   await twin.settle('its Node is deleted')
 }
@@ -288,7 +288,10 @@ const controlPlaneMachines: Case = async (twin) => {
     const { metadata, ...rest } = machine(name)
     await twin.create(Machine, { ...rest, metadata: { ...metadata, labels: { 'cluster.x-k8s.io/control-plane': '' } } })
   }
-  await twin.settle('both run', (objects) => objects.filter((one) => one.kind === 'Machine' && hasNode(one)).length === 2)
+  await twin.settle(
+    'both run',
+    (objects) => objects.filter((object) => object.kind === 'Machine' && hasNode(object)).length === 2,
+  )
   await twin.delete(Machine, 'm')
   await twin.settle('one is deleted with its Node')
   await twin.delete(Machine, 'n')

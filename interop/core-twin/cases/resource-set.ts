@@ -185,7 +185,7 @@ const repaired: Case = async (twin) => {
 }
 
 const isApplied = (objects: readonly KubeObject[]) =>
-  objects.some((one) => one.kind === 'ClusterResourceSet' && isTrue(one as ClusterResourceSet, 'ResourcesApplied'))
+  objects.some((object) => object.kind === 'ClusterResourceSet' && isTrue(object as ClusterResourceSet, 'ResourcesApplied'))
 
 /** Users change and delete applied objects. */
 const drift: Case = async (twin) => {

@@ -11,7 +11,7 @@ import { workerTemplates } from './machine-set.ts'
 import { created, isUpgraded, topology } from './topology.ts'
 
 const nothing = async (): Promise<void> => {}
-const isGone = (kind: string) => (objects: readonly KubeObject[]) => !objects.some((one) => one.kind === kind)
+const isGone = (kind: string) => (objects: readonly KubeObject[]) => !objects.some((object) => object.kind === kind)
 
 const atRest: Case = async (twin) => {
   await readyCluster(twin)
@@ -57,7 +57,7 @@ const rollout: Case = async (twin) => {
 /** Upstream reconciles a Machine again some time after it has connected to the workload cluster. */
 const machinesObserved = (objects: readonly KubeObject[]) =>
   objects
-    .filter((one): one is Machine => one.kind === Machine.kind)
+    .filter((machine): machine is Machine => machine.kind === Machine.kind)
     .every(({ metadata, status }) => status?.observedGeneration === metadata.generation)
 
 const scaled: Case = async (twin) => {

@@ -84,7 +84,7 @@ export const aCluster = ({ topology, controlPlane, workers = [worker('a')], meta
   }) as unknown as Input<Cluster>
 
 const connected = (objects: readonly KubeObject[]) =>
-  objects.some((one) => one.kind === 'Cluster' && isTrue(one as Cluster, 'RemoteConnectionProbe'))
+  objects.some((object) => object.kind === 'Cluster' && isTrue(object as Cluster, 'RemoteConnectionProbe'))
 
 /** Makes the stub providers report the status fields of contract v1beta1. */
 async function speakOldContract(twin: Twin): Promise<void> {
@@ -150,7 +150,7 @@ const life: Case = async (twin) => {
 export const isUpgraded = (version: string) => (objects: readonly KubeObject[]) =>
   objects
     .filter(({ kind }) => kind === 'MachineDeployment')
-    .every((one) => (one as MachineDeployment).spec.template.spec.version === version)
+    .every((machineDeployment) => (machineDeployment as MachineDeployment).spec.template.spec.version === version)
 
 const upgrade =
   (from: ClassOptions, options: TopologyOptions, version: string): Case =>

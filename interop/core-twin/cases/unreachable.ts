@@ -16,7 +16,7 @@ async function provisionedCluster(twin: Twin): Promise<void> {
   await twin.create(stub.controlPlane, named(clusterName, { spec: {} }))
   await twin.create(Cluster, cluster())
   await twin.settle('the Cluster is provisioned', (objects) =>
-    objects.some((one) => one.kind === 'Cluster' && isTrue(one as Cluster, 'ControlPlaneInitialized')),
+    objects.some((object) => object.kind === 'Cluster' && isTrue(object as Cluster, 'ControlPlaneInitialized')),
   )
 }
 
@@ -100,7 +100,9 @@ const healthCheck: Case = async (twin) => {
 
 /** Upstream gives up after five failed probes, ten seconds apart. */
 const isLost = (objects: readonly KubeObject[]) =>
-  objects.some((one) => one.kind === 'Cluster' && getCondition(one as Cluster, 'RemoteConnectionProbe')?.status === 'False')
+  objects.some(
+    (object) => object.kind === 'Cluster' && getCondition(object as Cluster, 'RemoteConnectionProbe')?.status === 'False',
+  )
 
 const lost =
   (afterwards: (twin: Twin) => Promise<void>): Case =>

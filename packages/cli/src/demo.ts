@@ -71,16 +71,16 @@ export async function untilTrue(
   condition: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const found = new AbortController()
+  const watchAbort = new AbortController()
   const selection = {
     fieldSelector: `metadata.name=${key.name}`,
     ...(key.namespace === undefined ? {} : { namespace: key.namespace }),
   }
-  const events = await client.watch(kind, { ...selection, signal: AbortSignal.any([signal, found.signal]) })
+  const events = await client.watch(kind, { ...selection, signal: AbortSignal.any([signal, watchAbort.signal]) })
   for await (const { object } of events) {
     if (object.status?.conditions?.some(({ type, status }) => type === condition && status === 'True')) break
   }
-  found.abort()
+  watchAbort.abort()
 }
 
 type Manifest = Input<KubeObject> & { kind: string }

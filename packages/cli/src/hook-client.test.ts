@@ -92,13 +92,13 @@ test.each([
     [...flags.slice(0, 3), '/nowhere'],
     'cannot use the client certificate for runtime extensions: ENOENT: no such file or directory',
   ],
-])('%s is rejected', async (_, given, complaint) => {
+])('%s is rejected', async (_, clientFlags, complaint) => {
   write(await clientOf(authority))
   for (const command of [
     ['up', '--memory'],
     ['manager', '--kubeconfig', join(folder, 'none')],
   ]) {
-    const { code, err } = await runToEnd([...command, ...given])
+    const { code, err } = await runToEnd([...command, ...clientFlags])
     expect(code).toBe(2)
     expect(err).toContain(complaint)
   }

@@ -32,8 +32,8 @@ function kubernetesLogger(
   line: (record: LogRecord) => string,
   bound: LogFields = {},
 ): Logger {
-  const method = (own: Exclude<LogLevel, 'silent'>) =>
-    levels.indexOf(own) < levels.indexOf(level)
+  const method = (methodLevel: Exclude<LogLevel, 'silent'>) =>
+    levels.indexOf(methodLevel) < levels.indexOf(level)
       ? () => {}
       : (message: string, fields: LogFields & { err?: unknown } = {}) => {
           const { err, object, ...rest } = { ...bound, ...fields } as LogFields & { err?: unknown; object?: unknown }
@@ -42,7 +42,7 @@ function kubernetesLogger(
             ...(object === undefined ? {} : { object: withoutSecrets(object) }),
             ...(err === undefined ? {} : { err: messageOf(err) }),
           }
-          io.err(line({ at: systemClock.now(), level: own, message, fields: logged, pid: process.pid }))
+          io.err(line({ at: systemClock.now(), level: methodLevel, message, fields: logged, pid: process.pid }))
         }
   return {
     debug: method('debug'),
@@ -54,10 +54,10 @@ function kubernetesLogger(
 }
 
 function wrap(level: LogLevel, logger: () => pino.Logger): Logger {
-  const method = (own: Exclude<LogLevel, 'silent'>) =>
-    levels.indexOf(own) < levels.indexOf(level)
+  const method = (methodLevel: Exclude<LogLevel, 'silent'>) =>
+    levels.indexOf(methodLevel) < levels.indexOf(level)
       ? () => {}
-      : (message: string, fields?: LogFields) => logger()[own](fields ?? {}, message)
+      : (message: string, fields?: LogFields) => logger()[methodLevel](fields ?? {}, message)
   return {
     debug: method('debug'),
     info: method('info'),

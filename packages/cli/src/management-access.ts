@@ -45,8 +45,8 @@ export async function managementAccess(
     if (context !== undefined) throw new UsageError('--context needs a kubeconfig: in a pod there is only its own cluster')
     return { access: await inClusterAccess(env), isInCluster: true }
   }
-  const own = join(home, '.kube', 'config')
-  if (existsSync(own)) return fromFile(own)
+  const userFile = join(home, '.kube', 'config')
+  if (existsSync(userFile)) return fromFile(userFile)
   throw new UsageError(
     'no management cluster is named',
     'Use --kubeconfig or $KUBECONFIG; in a pod, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are set by the kubelet.',

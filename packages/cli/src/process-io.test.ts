@@ -62,7 +62,7 @@ test.runIf(process.platform !== 'win32')('a signal ends a command that waits for
   const command = spawn(process.execPath, ['packages/cli/bin/capstan.js', ...args], { stdio: 'ignore' })
   onTestFinished(() => void command.kill('SIGKILL'))
   const exited = once(command, 'exit')
-  // Opens when the command opens it. Nothing is written.
+  // `open` resolves when the command has opened the pipe. Nothing is written.
   await using _writer = await open(pipe, 'w')
   command.kill('SIGTERM')
   expect(await exited).toEqual([null, 'SIGTERM'])

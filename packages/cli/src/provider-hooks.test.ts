@@ -13,8 +13,8 @@ const text = async (...providerHooks: string[]) =>
   (await loadProviderHooks({ providerHooks })).map(({ group, version, name }) => `${group}/${version} ${name}`)
 
 test('loads each hook that a module exports once', async () => {
-  const found = await text(example)
-  expect(found.sort()).toEqual([
+  const hooks = await text(example)
+  expect(hooks.sort()).toEqual([
     'hooks.provider.example.com/v1 BeforeHostProvision',
     'hooks.provider.example.com/v1beta1 BeforeHostProvision',
   ])

@@ -22,21 +22,21 @@ export const withProviderHooks = (command: Command): Command =>
 
 /** Loads the hooks exported by the modules, in all versions. @throws UsageError naming the module that cannot be used */
 export async function loadProviderHooks({ providerHooks = [] }: ProviderHooksOptions): Promise<readonly Hook[]> {
-  const found: Hook[] = []
+  const loadedHooks: Hook[] = []
   for (const path of providerHooks) {
     if (!existsSync(path)) throw new UsageError(`--provider-hooks ${path}: there is no such file`)
     const exported = (await import(pathToFileURL(resolve(path)).href)) as { readonly [name: string]: unknown }
     // A hook may be exported alone and in a list.
     const hooks = new Set(Object.values(exported).flat().filter(isHook))
     if (hooks.size === 0) throw new UsageError(`--provider-hooks ${path}: it exports no hook`, 'Hooks are made by defineHook.')
-    appendAll(found, hooks)
+    appendAll(loadedHooks, hooks)
     try {
-      createCatalog([...hookCatalog, ...found])
+      createCatalog([...hookCatalog, ...loadedHooks])
     } catch (err) {
       throw new UsageError(`--provider-hooks ${path}: ${messageOf(err)}`)
     }
   }
-  return found
+  return loadedHooks
 }
 
 /** The hooks of core, and those of the modules. @throws UsageError naming the module that cannot be used */

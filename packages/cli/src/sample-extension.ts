@@ -119,9 +119,9 @@ function startProgram(
         async stop() {
           stopping = true
           child.kill('SIGTERM')
-          const late = clock.schedule(seconds(5), () => child.kill('SIGKILL'))
+          const killTimer = clock.schedule(seconds(5), () => child.kill('SIGKILL'))
           await exited
-          late.cancel()
+          killTimer.cancel()
         },
       })
     })

@@ -17,8 +17,8 @@ const NewSpace = 8 * 1024 * 1024
 /** Idle HTTP/1.1 parsers that are kept for later connections. */
 const IdleParsers = 16
 /**
- * Milliseconds without a garbage collection after which the process counts as idle: after the start, or when half of at least `Many`
- * connections were closed.
+ * Milliseconds without a garbage collection after which the process counts as idle: after the start, or when half of at least
+ * `ManyConnections` connections were closed.
  */
 const ShortIdleTime = 1000
 const ManyConnections = 64

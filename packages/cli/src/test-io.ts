@@ -46,8 +46,8 @@ export function start(argv: readonly string[], env: Io['env'] = {}): Started {
     done,
     async line(pattern) {
       for (;;) {
-        const found = out.find((line) => pattern.test(line))
-        if (found !== undefined) return found
+        const matchingLine = out.find((line) => pattern.test(line))
+        if (matchingLine !== undefined) return matchingLine
         const code = await Promise.race([printed.promise, done])
         if (code !== undefined && !out.some((line) => pattern.test(line)))
           throw new Error(`The command ended with ${code} before it printed ${String(pattern)}: ${[...out, ...err].join('\n')}`)

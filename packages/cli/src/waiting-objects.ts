@@ -47,10 +47,10 @@ export async function waitingObjects(
       return []
     }
   }
-  const ofProviders = client.list(CustomResourceDefinition, { labelSelector: ProviderNameLabel, signal })
+  const providerDefinitions = client.list(CustomResourceDefinition, { labelSelector: ProviderNameLabel, signal })
   const definitions = await orUnread(
     'Objects of providers',
-    ofProviders.then(({ items }) => items),
+    providerDefinitions.then(({ items }) => items),
   )
   const kinds = new Map<string, Kind>([Cluster, Machine].map((kind) => [resourceName(kind), kind]))
   for (const definition of definitions) {
@@ -90,8 +90,8 @@ const placeOf = ({ namespace, cluster, kind, name, hook }: Waiting): string =>
 
 /** Uses the storage version if it is served, which avoids conversion. */
 function kindOf({ spec: { group, names, scope, versions } }: CustomResourceDefinition): Kind {
-  const served = versions.filter((one) => one.served)
-  const version = (served.find((one) => one.storage) ?? served[0] ?? versions[0])!.name
+  const served = versions.filter((candidate) => candidate.served)
+  const version = (served.find((candidate) => candidate.storage) ?? served[0] ?? versions[0])!.name
   return unknownKind({
     apiVersion: apiVersionOf({ group, version }),
     kind: names.kind,

@@ -3,7 +3,7 @@ import type { Io } from '../io.ts'
 
 /** Completions of one command. */
 export interface CompletionNode {
-  /** The command words that lead condition, without the program: `['hooks', 'call']`. */
+  /** The words of the command, without the program: `['hooks', 'call']`. */
   readonly path: readonly string[]
   readonly subcommands: readonly { readonly name: string; readonly description: string }[]
   readonly flags: readonly { readonly long: string; readonly description: string; readonly takesValue: boolean }[]

@@ -236,9 +236,9 @@ async function manage(options: Options, io: Io): Promise<void> {
       () => providers.close(),
     )
     const stops = Promise.race([untilInterrupted(io), running.ended])
-    const own = options.installCrds ? kinds : []
+    const installedKinds = options.installCrds ? kinds : []
     const start = async () => {
-      await awaitKinds({ client, controllers, own, ...watchLimits(options), clock, log, signal: io.signal })
+      await awaitKinds({ client, controllers, own: installedKinds, ...watchLimits(options), clock, log, signal: io.signal })
       await running.start()
     }
     await Promise.race([start(), stops])

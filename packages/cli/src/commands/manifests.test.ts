@@ -40,7 +40,7 @@ describe.each(['core', 'local'])('the components of %s', (provider) => {
     const definitions = objects.filter(({ kind }) => kind === 'CustomResourceDefinition') as unknown as CustomResourceDefinition[]
     expect(definitions.length).toBeGreaterThan(0)
     for (const { metadata, spec } of definitions) {
-      const [kind] = providerKinds[provider as ProviderName].filter((one) => resourceName(one) === metadata.name)
+      const [kind] = providerKinds[provider as ProviderName].filter((candidate) => resourceName(candidate) === metadata.name)
       const versions = spec.versions.filter(({ served }) => served).map(({ name }) => name)
       expect(versions, metadata.name).toEqual([kind!.version, ...kind!.versions.map((other) => other.kind.version)])
       if (versions.length === 1) continue
@@ -52,7 +52,7 @@ describe.each(['core', 'local'])('the components of %s', (provider) => {
         },
       })
       // cert-manager finds the authority through its Certificate; otherwise the manager writes it.
-      const [certificate] = objects.filter((one) => one.kind === 'Certificate')
+      const [certificate] = objects.filter((object) => object.kind === 'Certificate')
       expect(metadata.annotations?.['cert-manager.io/inject-ca-from'], metadata.name).toBe(
         certificate && `${certificate.metadata.namespace}/${certificate.metadata.name}`,
       )
@@ -100,10 +100,10 @@ describe.each(['core', 'local'])('the components of %s', (provider) => {
 
   test('bind the ServiceAccount of the Deployment to roles that exist', async () => {
     const objects = await printedManifests(provider)
-    const names = (kind: string) => objects.filter((one) => one.kind === kind).map(({ metadata }) => metadata.name)
+    const names = (kind: string) => objects.filter((object) => object.kind === kind).map(({ metadata }) => metadata.name)
     const roles = [...names('Role'), ...names('ClusterRole')]
-    for (const one of objects.filter(({ kind }) => kind.endsWith('Binding'))) {
-      const { roleRef, subjects } = one as unknown as { roleRef: { name: string }; subjects: { name: string }[] }
+    for (const binding of objects.filter(({ kind }) => kind.endsWith('Binding'))) {
+      const { roleRef, subjects } = binding as unknown as { roleRef: { name: string }; subjects: { name: string }[] }
       expect(roles).toContain(roleRef.name)
       expect(names('ServiceAccount')).toEqual(subjects.map(({ name }) => name))
     }

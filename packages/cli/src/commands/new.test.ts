@@ -232,16 +232,16 @@ describe('manifests', () => {
     writeFileSync(file, (await runToEnd(['new', 'certificate', 'quota'])).out, { mode: 0o600 })
     const secret = () => manifestsIn(file)[0] as unknown as { data: { [name: string]: string } }
     const authorities = (name = 'ca.crt') => atob(secret().data[name]!).split(/(?<=-----END CERTIFICATE-----\n)/)
-    const seen: string[] = [...authorities()]
+    const createdAuthorities: string[] = [...authorities()]
     for (const _ of [1, 2]) {
       const { code, out } = await runToEnd(['new', 'certificate', 'quota', '--renew', file])
       expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(/renewed\.yaml: a new certificate, valid until 20/) })
-      const [fresh, ...before] = authorities()
-      expect(before).toEqual([seen.at(-1)])
-      expect(new X509Certificate(atob(secret().data['tls.crt']!)).verify(new X509Certificate(fresh!).publicKey)).toBe(true)
-      seen.push(fresh!)
+      const [newAuthority, ...previousAuthorities] = authorities()
+      expect(previousAuthorities).toEqual([createdAuthorities.at(-1)])
+      expect(new X509Certificate(atob(secret().data['tls.crt']!)).verify(new X509Certificate(newAuthority!).publicKey)).toBe(true)
+      createdAuthorities.push(newAuthority!)
     }
-    expect(new Set(seen).size).toBe(3)
+    expect(new Set(createdAuthorities).size).toBe(3)
     expect(statSync(file).mode & 0o777).toBe(0o600)
     for (const [name, path, expectedError] of [
       ['quota', join(root, 'absent.yaml'), 'there is no such file'],

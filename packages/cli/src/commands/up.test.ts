@@ -44,7 +44,8 @@ async function untilCondition(client: Client, kind: DeclaredKind, name: string, 
   for await (const { object } of await client.watch(kind, { signal: done.signal })) {
     const { conditions = [] } =
       (object as KubeObject & { status?: { conditions?: { type: string; status: string }[] } }).status ?? {}
-    if (object.metadata.name === name && conditions.some((one) => one.type === type && one.status === status)) break
+    if (object.metadata.name === name && conditions.some((condition) => condition.type === type && condition.status === status))
+      break
   }
   done.abort()
 }

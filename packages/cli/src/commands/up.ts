@@ -217,17 +217,17 @@ function suggest(
   story: Story,
   { output, memory }: Options,
   kubeconfig: string,
-  all: readonly Suggestion[],
+  suggestions: readonly Suggestion[],
   report: (line: Line) => void,
 ): void {
   if (output === 'json') {
-    for (const { command, what } of all) report({ subject: 'capstan', event: 'Suggestion', text: what, command })
+    for (const { command, what } of suggestions) report({ subject: 'capstan', event: 'Suggestion', text: what, command })
     report({ subject: 'capstan', event: 'Ready', text: `kubeconfig ${kubeconfig}` })
     return
   }
   const after = memory ? 'its state is lost then' : 'the next start continues where it stopped'
   story.note(`\nTry in another terminal (Ctrl-C here stops the management cluster; ${after}):\n`)
-  for (const { command, what } of all) story.note(`  # ${what}\n  ${command}`)
+  for (const { command, what } of suggestions) story.note(`  # ${what}\n  ${command}`)
   story.note('')
 }
 
@@ -236,7 +236,7 @@ async function reasonNotAvailable(client: Client): Promise<string> {
   const cluster = await orAbsent(client.get(Cluster, DemoCluster))
   if (!cluster) return 'it does not exist'
   for (const type of ['TopologyReconciled', 'Available']) {
-    const condition = cluster.status?.conditions?.find((one) => one.type === type)
+    const condition = cluster.status?.conditions?.find((item) => item.type === type)
     if (condition && condition.status !== 'True')
       return `${type} is ${condition.status}: ${condition.message || condition.reason}`
   }

@@ -52,10 +52,10 @@ const upstream = `
 
 test('every flag of kube-apiserver is supported, has no effect, or is rejected', () => {
   const command = apiserverCommand({} as never, () => {})
-  const known = command.options.map(({ long }) => long!.slice(2))
-  const supported = known.filter((name) => !flagsWithoutEffect.has(name) && !rejectedFlags.has(name))
-  expect(new Set(known).size).toBe(known.length)
-  expect(upstream.filter((name) => !known.includes(name))).toEqual([])
+  const flagNames = command.options.map(({ long }) => long!.slice(2))
+  const supported = flagNames.filter((name) => !flagsWithoutEffect.has(name) && !rejectedFlags.has(name))
+  expect(new Set(flagNames).size).toBe(flagNames.length)
+  expect(upstream.filter((name) => !flagNames.includes(name))).toEqual([])
   expect([...flagsWithoutEffect.keys(), ...rejectedFlags.keys()].filter((name) => !upstream.includes(name))).toEqual([])
   expect(supported.filter((name) => !upstream.includes(name)).sort()).toEqual([
     'controllers',

@@ -30,7 +30,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true })
 })
 
-const xray = (object: string, ...more: string[]) => runToEnd(['xray', object, '--kubeconfig', kubeconfig, ...more])
+const xray = (object: string, ...furtherArgs: string[]) => runToEnd(['xray', object, '--kubeconfig', kubeconfig, ...furtherArgs])
 
 test('prints the contract version, its reason, and a row for each field', async () => {
   const { code, out } = await xray('localmachine/m')

@@ -65,17 +65,17 @@ async function explain(client: Client, object: string, namespace: string, signal
 /** @throws UsageError when the kind does not exist or is not a provider's */
 async function providerKind(client: Client, name: string, signal: AbortSignal): Promise<ProviderKind> {
   const { items } = await client.list(CustomResourceDefinition, { signal })
-  const found = items.filter(({ metadata, spec: { group, names } }) =>
+  const definitions = items.filter(({ metadata, spec: { group, names } }) =>
     [names.kind, names.plural, names.singular, `${names.kind}.${group}`, metadata.name, ...(names.shortNames ?? [])]
-      .map((one) => one?.toLowerCase())
+      .map((alias) => alias?.toLowerCase())
       .includes(name.toLowerCase()),
   )
-  if (found.length === 0) throw new UsageError(`there is no kind ${name}`, 'kubectl api-resources lists the kinds.')
-  if (found.length > 1) {
-    throw new UsageError(`${name} is ambiguous: ${found.map(({ metadata }) => metadata.name).join(', ')}`, 'Add the group.')
+  if (definitions.length === 0) throw new UsageError(`there is no kind ${name}`, 'kubectl api-resources lists the kinds.')
+  if (definitions.length > 1) {
+    throw new UsageError(`${name} is ambiguous: ${definitions.map(({ metadata }) => metadata.name).join(', ')}`, 'Add the group.')
   }
-  const manifest = { object: found[0] as never, file: '', line: 1 }
-  const crd = { ...found[0]!, apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' }
+  const manifest = { object: definitions[0] as never, file: '', line: 1 }
+  const crd = { ...definitions[0]!, apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' }
   const [kind] = providerManifests([{ ...manifest, object: crd as never }], { isRendered: false }).kinds
   if (!kind || kind.isTemplate) {
     throw new UsageError(

@@ -44,10 +44,10 @@ export class Announcer {
 
   async #announce({ name, handlers }: RunningExtension, signal: AbortSignal): Promise<void> {
     const { client, url, demo, registration, ready } = this.#options
-    const found = registration()
-    this.#name ??= found.name ?? name
+    const projectRegistration = registration()
+    this.#name ??= projectRegistration.name ?? name
     const load = String(this.#loads++)
-    const registered = { name: this.#name, url, settings: found.settings ?? {}, handlers, load }
+    const registered = { name: this.#name, url, settings: projectRegistration.settings ?? {}, handlers, load }
     await register(client, registered, signal)
 
     const changes = demoChangesFor(this.#name, handlers)

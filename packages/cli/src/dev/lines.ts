@@ -15,8 +15,8 @@ export function lineOfReload(reload: Reload, place: string): Line {
       return { subject: `Extension ${name}`, event: reload.first ? 'ExtensionLoaded' : 'ExtensionReloaded', text: text }
     }
     case 'refused': {
-      const rest = reload.keepsOld ? ' (the previous version keeps running)' : ''
-      return { subject: place, event: 'ExtensionNotLoaded', text: `not loaded: ${reload.problem}${rest}` }
+      const suffix = reload.keepsOld ? ' (the previous version keeps running)' : ''
+      return { subject: place, event: 'ExtensionNotLoaded', text: `not loaded: ${reload.problem}${suffix}` }
     }
     case 'ended':
       return { subject: place, event: 'ExtensionStopped', text: `its process ended (${reload.why}): it is started again` }

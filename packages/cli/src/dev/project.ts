@@ -10,10 +10,10 @@ const names = ['extension.ts', 'extension.mts', 'extension.js', 'extension.mjs',
 /** Returns the module to load. @throws UsageError when there is none */
 export function extensionModule(target = '.'): string {
   const path = resolve(target)
-  const found = statSync(path, { throwIfNoEntry: false })
-  if (!found) throw new UsageError(`there is no ${target}`, '`capstan new extension NAME` writes an extension to begin with.')
-  if (!found.isDirectory()) return path
-  const name = names.find((one) => existsSync(join(path, one)))
+  const stats = statSync(path, { throwIfNoEntry: false })
+  if (!stats) throw new UsageError(`there is no ${target}`, '`capstan new extension NAME` writes an extension to begin with.')
+  if (!stats.isDirectory()) return path
+  const name = names.find((candidate) => existsSync(join(path, candidate)))
   if (name !== undefined) return join(path, name)
   throw new UsageError(
     `there is no extension in ${target}: expected extension.ts`,

@@ -39,13 +39,13 @@ export async function register(client: Client, served: Served, signal: AbortSign
     },
     { fieldManager, force: true, signal },
   )
-  const found = new AbortController()
-  const selection = { fieldSelector: `metadata.name=${name}`, signal: AbortSignal.any([signal, found.signal]) }
+  const watchAbort = new AbortController()
+  const selection = { fieldSelector: `metadata.name=${name}`, signal: AbortSignal.any([signal, watchAbort.signal]) }
   for await (const { object } of await client.watch(ExtensionConfig, selection)) {
     const discovered = object.status?.conditions?.some(({ type, status }) => type === 'Discovered' && status === 'True')
     if (discovered && fingerprint(shortNames(object)) === expectedHandlers) break
   }
-  found.abort()
+  watchAbort.abort()
 }
 
 /** Formats registered handlers, independent of their order. */
@@ -77,7 +77,7 @@ export async function repeatHooks(client: Client, why: string, signal: AbortSign
  * hooks, which are called only when Machines are deleted before their replacement is created.
  */
 export function demoChangesFor(extension: string, handlers: readonly AnnouncedHandler[]): DemoChanges {
-  const named = (hook: string) => handlers.filter((one) => one.hook === hook).map(({ name }) => `${name}.${extension}`)
+  const named = (hook: string) => handlers.filter((handler) => handler.hook === hook).map(({ name }) => `${name}.${extension}`)
   const [generate, validate, variables] = [named('GeneratePatches'), named('ValidateTopology'), named('DiscoverVariables')]
   // Handlers of variables alone are not a patch.
   const patches = Array.from({ length: Math.max(generate.length, validate.length) }, (_, index) => ({

@@ -236,7 +236,7 @@ describe('an extension whose process ends', () => {
 test('close waits for calls in progress, and prevents further loads', async () => {
   const { reloader, loads, advance, call } = setUp()
   reloader.start()
-  const one = await loads[0]!.succeeds('one', { holdsCalls: true })
+  const extension = await loads[0]!.succeeds('one', { holdsCalls: true })
   const underWay = call()
   await settled()
   reloader.changed()
@@ -247,7 +247,7 @@ test('close waits for calls in progress, and prevents further loads', async () =
   advance(10_000)
   await settled()
   expect({ closed, loads: loads.length }).toEqual({ closed: false, loads: 1 })
-  one.answerAll()
+  extension.answerAll()
   expect(await underWay).toBe('one')
   await closing
   reloader.changed()

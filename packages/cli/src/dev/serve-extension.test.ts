@@ -38,7 +38,7 @@ test('an extension under development is served with a certificate that is renewe
     expect(Date.parse(second.validTo)).toBeGreaterThan(Date.parse(first.validTo))
     const [authority, ...others] = trusted
     expect(others).toEqual([])
-    for (const one of [first, second]) expect(one.verify(new X509Certificate(authority!).publicKey)).toBe(true)
+    for (const certificate of [first, second]) expect(certificate.verify(new X509Certificate(authority!).publicKey)).toBe(true)
   } finally {
     await server.close(0)
   }

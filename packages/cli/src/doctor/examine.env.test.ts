@@ -258,9 +258,9 @@ test.each([
 test('authorities that have expired are errors, those about to expire warnings', async () => {
   const { certificate } = await makeAuthority(systemClock, { commonName: 'ca', validity: hours(24 * 90) })
   const caBundle = Buffer.from(certificate).toString('base64')
-  const made = certificateExpiry(certificate) - hours(24 * 90)
+  const createdAt = certificateExpiry(certificate) - hours(24 * 90)
   const after = (days: number) =>
-    authorityProblems('x', { caBundle }, made + hours(24 * days)).map(
+    authorityProblems('x', { caBundle }, createdAt + hours(24 * days)).map(
       ({ severity, problem }) => `${severity} ${problem.split(' at ')[0]}`,
     )
   expect(after(70)).toEqual([])

@@ -300,7 +300,7 @@ export function authorityProblems(subject: string, { caBundle }: WebhookClientCo
   if (!certificates) return problem('error', 'its caBundle contains no certificate')
   let latest: number
   try {
-    latest = certificates.reduce((last, one) => Math.max(last, Date.parse(new X509Certificate(one).validTo)), 0)
+    latest = certificates.reduce((last, certificate) => Math.max(last, Date.parse(new X509Certificate(certificate).validTo)), 0)
   } catch (err) {
     return problem('error', `its caBundle cannot be read: ${messageOf(err)}`)
   }

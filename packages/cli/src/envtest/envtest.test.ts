@@ -156,7 +156,7 @@ async function makeEnvironment() {
   writeFileSync(`${certDir}/sa-signer.key`, serving.key)
 
   return {
-    async run(use: (at: { etcd: string; url: string; admin: ReturnType<typeof createClient> }) => Promise<void>) {
+    async run(use: (environment: { etcd: string; url: string; admin: ReturnType<typeof createClient> }) => Promise<void>) {
       const stop = new AbortController()
       const [etcdPort, port] = [await freePort(), await freePort()]
       const etcd = `http://127.0.0.1:${etcdPort}`

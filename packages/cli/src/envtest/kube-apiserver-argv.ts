@@ -25,9 +25,9 @@ export function upstreamArgv(argv: readonly string[]): string[] {
     else if (!lists.has(flag)) out.push(joined === undefined ? `--${flag}` : `--${flag}=${joined}`)
     else {
       const value = joined ?? argv[++i] ?? ''
-      const at = pieces.get(flag)
-      if (at === undefined) pieces.set(flag, out.push(`--${flag}=${value}`) - 1)
-      else out[at] += `,${value}`
+      const index = pieces.get(flag)
+      if (index === undefined) pieces.set(flag, out.push(`--${flag}=${value}`) - 1)
+      else out[index] += `,${value}`
     }
   }
   return out

@@ -8,8 +8,8 @@ import { defaultVersion } from '@capstan/apiserver'
 import { missingFlags, upstreamArgv } from './kube-apiserver-argv.ts'
 
 /** Runs until it is stopped; resolves with the exit code. */
-export async function runKubeApiserver(given: readonly string[], io: Io): Promise<number> {
-  const argv = upstreamArgv(given)
+export async function runKubeApiserver(commandLine: readonly string[], io: Io): Promise<number> {
+  const argv = upstreamArgv(commandLine)
   if (argv.includes('--version')) {
     io.out(`Kubernetes ${defaultVersion}`)
     return ExitCodes.done
@@ -59,6 +59,6 @@ function usageError({ code, message }: CommanderError, args: readonly string[]):
 
 /** Upstream: klog's line for a server that fails to start. */
 function klogError(message: string): string {
-  const at = new Date(systemClock.now()).toISOString()
-  return `E${at.slice(5, 7)}${at.slice(8, 10)} ${at.slice(11, 23)}000       1 run.go:72] "command failed" err=${JSON.stringify(message)}`
+  const time = new Date(systemClock.now()).toISOString()
+  return `E${time.slice(5, 7)}${time.slice(8, 10)} ${time.slice(11, 23)}000       1 run.go:72] "command failed" err=${JSON.stringify(message)}`
 }

@@ -80,10 +80,10 @@ export interface RunningCommand {
 }
 
 /** Starts a command line in a shell, and collects its output. */
-export function startCommand(command: string, folder: string, more: NodeJS.ProcessEnv = {}): RunningCommand {
+export function startCommand(command: string, folder: string, furtherEnv: NodeJS.ProcessEnv = {}): RunningCommand {
   const child = spawn('sh', ['-c', command], {
     cwd: folder,
-    env: { ...env, ...more },
+    env: { ...env, ...furtherEnv },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })
@@ -96,16 +96,18 @@ export function startCommand(command: string, folder: string, more: NodeJS.Proce
   }
   for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on('line', printed)
   const ended = once(child, 'close').then(([code]) => code as number)
-  let seen = 0
+  let searchStart = 0
   return {
     child,
     lines,
     ended,
     async line(like) {
       for (;;) {
-        const index = lines.findIndex((line, at) => at >= seen && withoutNumbers(line) === withoutNumbers(like))
+        const index = lines.findIndex(
+          (line, position) => position >= searchStart && withoutNumbers(line) === withoutNumbers(like),
+        )
         if (index >= 0) {
-          seen = index + 1
+          searchStart = index + 1
           return lines[index]!
         }
         const code = await Promise.race([next.promise, ended])
@@ -211,10 +213,10 @@ export class GuideRun {
   #checkProse(page: string, inProse: readonly string[]): void {
     const { notRun = {} } = this.#options
     const ran = this.#ran.map(asCapstan)
-    const inNone = [...new Set(inProse)].filter((command) => !ran.some((one) => hasWords(one, asCapstan(command))))
-    for (const command of inNone) if (command in notRun) this.#left.add(command)
+    const notExecuted = [...new Set(inProse)].filter((command) => !ran.some((executed) => hasWords(executed, asCapstan(command))))
+    for (const command of notExecuted) if (command in notRun) this.#left.add(command)
     expect(
-      inNone.filter((command) => !(command in notRun)),
+      notExecuted.filter((command) => !(command in notRun)),
       `commands of ${page} that are not run`,
     ).toEqual([])
     expect(
@@ -236,8 +238,8 @@ export class GuideRun {
   }
 
   #forThisMachine(text: string): string {
-    const own = `${process.execPath} packages/cli/bin/capstan.js`
-    return (this.#options.fromRegistry ? text : text.replaceAll('npx @capstan/cli', own))
+    const checkoutProgram = `${process.execPath} packages/cli/bin/capstan.js`
+    return (this.#options.fromRegistry ? text : text.replaceAll('npx @capstan/cli', checkoutProgram))
       .replaceAll('/path/to', this.#folder)
       .replace(/\b(?:6443|8080|9443|9444)\b/g, (port) => this.#ports.get(port) ?? port)
   }
@@ -266,13 +268,13 @@ export class GuideRun {
     const anyPort = command.replace(/(-port) (\d+)/g, (_, flag: string, port: string) => `${flag} ${this.#ports.get(port) ?? 0}`)
     // A second start in the same data folder takes the port of the first one.
     const isFirst = !existsSync(join(this.#folder, '.capstan/port'))
-    const more = anyPort.includes(' apiserver ') ? ' --secure-port 0' : anyPort.includes(' up ') && isFirst ? ' --port 0' : ''
-    const started = startCommand(this.#forThisMachine(anyPort + more), this.#folder, this.#env)
+    const portFlag = anyPort.includes(' apiserver ') ? ' --secure-port 0' : anyPort.includes(' up ') && isFirst ? ' --port 0' : ''
+    const started = startCommand(this.#forThisMachine(anyPort + portFlag), this.#folder, this.#env)
     this.#running.push({ ...started, command })
   }
 
   async #stop(command: string): Promise<void> {
-    const index = this.#running.findIndex((one) => one.command.includes(command))
+    const index = this.#running.findIndex((started) => started.command.includes(command))
     if (index < 0) throw new Error(`Nothing runs that contains: ${command}`)
     const [stopped] = this.#running.splice(index, 1)
     process.kill(-stopped!.child.pid!, 'SIGINT')
@@ -281,8 +283,8 @@ export class GuideRun {
 
   async #awaitLine(like: string): Promise<void> {
     const line = await this.#running.at(-1)!.line(like)
-    const found = [...line.matchAll(/:(\d+)/g)]
-    for (const [index, [, port]] of [...like.matchAll(/:(\d+)/g)].entries()) this.#ports.set(port!, found[index]![1]!)
+    const actualPorts = [...line.matchAll(/:(\d+)/g)]
+    for (const [index, [, port]] of [...like.matchAll(/:(\d+)/g)].entries()) this.#ports.set(port!, actualPorts[index]![1]!)
   }
 }
 
@@ -294,9 +296,9 @@ const goCaches = (): { [name: string]: string } => ({
 
 /** Whether a command has these words in this order. */
 function hasWords(command: string, words: string): boolean {
-  const [...left] = words.split(' ')
-  for (const word of command.split(' ')) if (word === left[0]) left.shift()
-  return left.length === 0
+  const [...remaining] = words.split(' ')
+  for (const word of command.split(' ')) if (word === remaining[0]) remaining.shift()
+  return remaining.length === 0
 }
 
 const asCapstan = (command: string): string => command.replaceAll('npx @capstan/cli', 'capstan')

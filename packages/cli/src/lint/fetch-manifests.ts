@@ -19,16 +19,16 @@ export const releaseOf = (url: string): string | undefined => /\/releases\/(?:ta
 export async function fetchManifests(url: string): Promise<readonly Manifest[]> {
   if (!releaseUrl.test(url)) return (await fetchFile(url)) ?? failMissing(url)
   const folder = url.replace(releaseUrl, '/releases/download/$1')
-  const found = new Map<string, readonly Manifest[]>()
+  const manifestsByUrl = new Map<string, readonly Manifest[]>()
   for (const name of componentsFiles) {
     const manifests = await fetchFile(`${folder}/${name}`)
-    if (manifests) found.set(`${folder}/${name}`, manifests)
+    if (manifests) manifestsByUrl.set(`${folder}/${name}`, manifests)
   }
-  const [components, ...others] = found.values()
+  const [components, ...others] = manifestsByUrl.values()
   if (!components) throw new UsageError(`${url}: the release has none of the files ${componentsFiles.join(', ')}`)
   // Each components file is a provider.
   if (others.length > 0)
-    throw new UsageError(`${url}: the release has several providers`, `Lint one of ${[...found.keys()].join(', ')}.`)
+    throw new UsageError(`${url}: the release has several providers`, `Lint one of ${[...manifestsByUrl.keys()].join(', ')}.`)
   return [...components, ...((await fetchFile(`${folder}/metadata.yaml`)) ?? [])]
 }
 

@@ -38,8 +38,8 @@ export function readManifests(path: string): ReadManifests {
   }
   if (isFolder) for (const file of byFile.keys()) if (isKustomization(file)) applyKustomization(file, byFile)
   const patches = patchesOf(byFile)
-  const read = [...byFile].flatMap(([file, manifests]) => (isKustomization(file) || patches.has(file) ? [] : manifests))
-  return { manifests: withoutDuplicates(read), unread }
+  const objects = [...byFile].flatMap(([file, manifests]) => (isKustomization(file) || patches.has(file) ? [] : manifests))
+  return { manifests: withoutDuplicates(objects), unread }
 }
 
 function stat(path: string): ReturnType<typeof statSync> & object {
@@ -61,17 +61,17 @@ export function readDocumentation(folder: string): string | undefined {
 const isYAML = (name: string): boolean => /\.ya?ml$/.test(name) || kustomizationNames.has(name)
 
 function filesBelow(folder: string, format: string, isWanted: (name: string) => boolean): string[] {
-  const found: string[] = []
+  const paths: string[] = []
   const visit = (subfolder: string): void => {
     for (const entry of readdirSync(subfolder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))) {
       const path = join(subfolder, entry.name)
       if (entry.isDirectory() && !skipped.has(entry.name)) visit(path)
-      else if (entry.isFile() && isWanted(entry.name)) found.push(path)
-      if (found.length > MaxFiles) throw new UsageError(`${folder}: more than ${MaxFiles} ${format} files`)
+      else if (entry.isFile() && isWanted(entry.name)) paths.push(path)
+      if (paths.length > MaxFiles) throw new UsageError(`${folder}: more than ${MaxFiles} ${format} files`)
     }
   }
   visit(folder)
-  return found
+  return paths
 }
 
 /** Returns the objects of a file; `undefined` when it is not YAML. */
@@ -97,7 +97,7 @@ export function parseManifests(text: string, file: string): Manifest[] | undefin
 const isKustomization = (file: string): boolean => kustomizationNames.has(file.slice(dirname(file).length + 1))
 
 const strings = (value: unknown): string[] =>
-  Array.isArray(value) ? value.filter((one): one is string => typeof one === 'string') : []
+  Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : []
 
 /** Files that a kustomization names as patches. */
 function patchFiles(file: string, kustomization: Manifest['object']): string[] {
@@ -120,7 +120,7 @@ const patchesOf = (byFile: ReadonlyMap<string, readonly Manifest[]>): Set<string
  */
 function applyKustomization(file: string, byFile: Map<string, Manifest[]>): void {
   for (const { object: kustomization } of byFile.get(file) ?? []) {
-    const pairs = Array.isArray(kustomization.labels) ? kustomization.labels.map((one) => record(record(one).pairs)) : []
+    const pairs = Array.isArray(kustomization.labels) ? kustomization.labels.map((entry) => record(record(entry).pairs)) : []
     const labels = merged([record(kustomization.commonLabels), ...pairs])
     const patches = patchFiles(file, kustomization).flatMap((path) => byFile.get(path) ?? [])
     for (const resource of strings(kustomization.resources)) {
@@ -136,12 +136,12 @@ function applyKustomization(file: string, byFile: Map<string, Manifest[]>): void
 
 function applyPatches(manifest: Manifest, labels: Readonly<Record<string, unknown>>, patches: readonly Manifest[]): Manifest {
   const { name } = metadataOf(manifest)
-  const own = patches.filter((patch) => isCrd(patch) && metadataOf(patch).name === name)
-  const spec = own.reduce((spec, { object }) => {
+  const ownPatches = patches.filter((patch) => isCrd(patch) && metadataOf(patch).name === name)
+  const spec = ownPatches.reduce((spec, { object }) => {
     const { conversion } = record(object.spec)
     return conversion === undefined ? spec : { ...spec, conversion }
   }, record(manifest.object.spec))
-  const added = merged([labels, ...own.map((patch) => metadataOf(patch).labels)])
+  const added = merged([labels, ...ownPatches.map((patch) => metadataOf(patch).labels)])
   const metadata = { ...record(manifest.object.metadata), labels: { ...metadataOf(manifest).labels, ...added } }
   return { ...manifest, object: { ...manifest.object, metadata, spec } }
 }

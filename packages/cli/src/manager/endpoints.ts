@@ -72,9 +72,9 @@ export async function serveEndpoints(
   const { healthAddr, diagnosticsAddress } = flags
   const open: { readonly url: string; close(): Promise<void> }[] = []
   const texts: string[] = []
-  const add = (name: string, one: { readonly url: string; close(): Promise<void> }) => {
-    open.push(one)
-    texts.push(`${name} at ${one.url}`)
+  const add = (name: string, server: { readonly url: string; close(): Promise<void> }) => {
+    open.push(server)
+    texts.push(`${name} at ${server.url}`)
   }
   try {
     if (!healthAddr && !diagnosticsAddress) add('diagnostics', await serveDiagnostics(manager, flags.diagnosticsPort))
@@ -89,13 +89,13 @@ export async function serveEndpoints(
       )
     }
   } catch (err) {
-    for (const one of open) await one.close()
+    for (const server of open) await server.close()
     throw err
   }
   return {
     text: texts.join(', '),
     async close() {
-      for (const one of open) await one.close()
+      for (const server of open) await server.close()
     },
   }
 }

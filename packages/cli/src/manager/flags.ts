@@ -118,12 +118,16 @@ export function tunedControllers(controllers: readonly Controller[], flags: Tuni
   const concurrency = new Map<string, number>()
   for (const [name, tuned] of Object.entries(controllersOfFlag)) {
     const value = flags[`${name as Tuned}Concurrency`]
-    if (value !== undefined) for (const one of tuned) concurrency.set(one, value)
+    if (value !== undefined) for (const controllerName of tuned) concurrency.set(controllerName, value)
   }
-  const off = switchable.filter((gate) => flags.featureGates[gate] === false).flatMap((gate) => controllersOfGate[gate])
+  const disabledControllers = switchable
+    .filter((gate) => flags.featureGates[gate] === false)
+    .flatMap((gate) => controllersOfGate[gate])
   return controllers
-    .filter(({ name }) => !(off as readonly string[]).includes(name))
-    .map((one) => (concurrency.has(one.name) ? { ...one, concurrency: concurrency.get(one.name)! } : one))
+    .filter(({ name }) => !(disabledControllers as readonly string[]).includes(name))
+    .map((controller) =>
+      concurrency.has(controller.name) ? { ...controller, concurrency: concurrency.get(controller.name)! } : controller,
+    )
 }
 
 /** Upstream's flags of a rate limit: the burst alone has no effect. */
@@ -159,8 +163,8 @@ type Gates = { readonly [gate: string]: boolean }
 
 function featureGates(text: string, before: Gates = {}): Gates {
   const gates: { [gate: string]: boolean } = { ...before }
-  for (const part of text.split(',').filter((one) => one !== '')) {
-    const [name = '', value = ''] = part.split('=', 2).map((one) => one.trim())
+  for (const part of text.split(',').filter((gate) => gate !== '')) {
+    const [name = '', value = ''] = part.split('=', 2).map((piece) => piece.trim())
     if (value !== 'true' && value !== 'false') throw new InvalidArgumentError(`expected NAME=true or NAME=false, not ${part}.`)
     if (withoutEffect(name, value)) continue
     if (name === 'AllAlpha' || name === 'AllBeta')

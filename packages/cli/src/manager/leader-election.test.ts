@@ -33,7 +33,7 @@ beforeAll(async () => {
 })
 
 const flags = ['--no-webhooks', '--kubeconfig', kubeconfig, '--providers', 'core', '--diagnostics-port', '0']
-/** Long enough for a busy machine: tests wait only for the retries. */
+/** The durations are long enough for a busy machine: tests wait only for the retries. */
 const quick = [
   '--leader-elect-lease-duration',
   '30s',
@@ -73,8 +73,8 @@ test("a manager does not run beside upstream's, with or without leader election"
   const metadata = { name: key.name, namespace: 'default' }
   const holderIdentity = 'capi-controller-manager-7d9f_b1b5'
   await client.create(Lease, { metadata, spec: { holderIdentity, leaseDurationSeconds: 15, renewTime } })
-  for (const more of [[], ['--leader-elect'], ['--leader-elect=false', '--leader-elect-renew-deadline', '20s']]) {
-    const { code, err } = await runToEnd(['manager', ...flags, ...more])
+  for (const electionFlags of [[], ['--leader-elect'], ['--leader-elect=false', '--leader-elect-renew-deadline', '20s']]) {
+    const { code, err } = await runToEnd(['manager', ...flags, ...electionFlags])
     expect(code).toBe(2)
     expect(err).toContain(
       `Cannot run the core controllers beside upstream's core manager: ${holderIdentity} holds Lease default/${key.name}, renewed ${renewTime}\n` +

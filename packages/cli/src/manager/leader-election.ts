@@ -143,14 +143,14 @@ export async function rejectBesideUpstream(
   client: Client,
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
 ): Promise<void> {
-  const found = await heldByUpstream(client, signal)
-  let renewing = found.find((lease) => Math.abs(clock.now() - renewedAt(lease)) < durationOf(lease))
-  if (!renewing && found.length > 0) {
+  const leases = await heldByUpstream(client, signal)
+  let renewing = leases.find((lease) => Math.abs(clock.now() - renewedAt(lease)) < durationOf(lease))
+  if (!renewing && leases.length > 0) {
     // The clock of the other machine may be wrong, so renewals are observed instead of comparing times.
-    await sleep(clock, largest(found.map(durationOf)), signal)
-    const before = new Map(found.map((lease) => [lease.metadata.uid, lease.spec?.renewTime]))
-    const later = await heldByUpstream(client, signal)
-    renewing = later.find(({ metadata, spec }) => before.get(metadata.uid) !== spec?.renewTime)
+    await sleep(clock, largest(leases.map(durationOf)), signal)
+    const renewTimes = new Map(leases.map((lease) => [lease.metadata.uid, lease.spec?.renewTime]))
+    const leasesAfterWait = await heldByUpstream(client, signal)
+    renewing = leasesAfterWait.find(({ metadata, spec }) => renewTimes.get(metadata.uid) !== spec?.renewTime)
   }
   if (!renewing) return
   const { namespace } = renewing.metadata

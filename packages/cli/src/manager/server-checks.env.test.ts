@@ -27,7 +27,7 @@ async function aServer(checks: boolean): Promise<Client> {
 test.each([
   ['checks', true, []],
   ['does not check', false, ['core', 'local']],
-] as const)('a server that %s the objects of providers', async (_, checks, unchecked) => {
+] as const)('recognizes a server that %s the objects of providers', async (_, checks, unchecked) => {
   expect(await uncheckedProviders(await aServer(checks), ['core', 'local'], signal)).toEqual(unchecked)
 })
 

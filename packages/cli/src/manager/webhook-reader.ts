@@ -19,10 +19,10 @@ const cachedKinds: readonly { readonly kind: Kind; isUsable(object: KubeObject):
  */
 export const webhookReader = (client: Client, informers: () => readonly Informer[]): Reader => ({
   async get(kind, key, options) {
-    const cached = cachedKinds.find((one) => isSame(one.kind, kind))
+    const cached = cachedKinds.find((entry) => isSame(entry.kind, kind))
     if (cached) {
       const object = informers()
-        .find((one) => isSame(one.kind, kind))
+        .find((informer) => isSame(informer.kind, kind))
         ?.get(key)
       if (object && cached.isUsable(object)) return object as never
     }

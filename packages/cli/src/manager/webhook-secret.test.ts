@@ -22,19 +22,19 @@ async function manager(
   leads: boolean,
   names: { dnsNames: string[]; ipAddresses?: string[] } = { dnsNames: ['capi-webhook-service.capi-system.svc'] },
 ) {
-  const seen: string[] = []
-  const kept = await keepSharedCertificate({
+  const events: string[] = []
+  const sharedCertificate = await keepSharedCertificate({
     client: env.client,
     secret,
     ...names,
     clock: env.clock,
     log: silent,
     mayRenew: () => leads,
-    trust: (authorities) => Promise.resolve(void seen.push(`trusts ${authorities.match(/BEGIN/g)!.length}`)),
-    serve: ({ certificate }) => void seen.push(`serves ${new X509Certificate(certificate).serialNumber}`),
+    trust: (authorities) => Promise.resolve(void events.push(`trusts ${authorities.match(/BEGIN/g)!.length}`)),
+    serve: ({ certificate }) => void events.push(`serves ${new X509Certificate(certificate).serialNumber}`),
   })
-  closing.push(() => kept.close())
-  return seen
+  closing.push(() => sharedCertificate.close())
+  return events
 }
 
 test('managers that start together serve one certificate, trusted before it is served', async () => {
@@ -71,10 +71,10 @@ test('the leader renews the certificate after two thirds of its validity, and ot
 
 test('managers that do not lead never renew a valid certificate, but create a missing one', async () => {
   const env = await environment()
-  const seen = await manager(env, false)
+  const events = await manager(env, false)
   await env.advance(hours(24 * 89))
-  expect(seen).toHaveLength(2)
+  expect(events).toHaveLength(2)
   await env.client.delete(Secret, secret)
   await env.advance(hours(2))
-  expect(seen).toHaveLength(4)
+  expect(events).toHaveLength(4)
 })

@@ -40,7 +40,7 @@ export async function keepSharedCertificate(options: SharedCertificateOptions): 
   const step = async (): Promise<void> => {
     const current = await currentCertificate(options)
     if (current.certificate === served) return
-    // Published before it is served: API servers reject unknown certificates.
+    // The authority is published before the certificate is served: API servers reject certificates of unknown authorities.
     await options.trust(current.authorities)
     await options.serve({ certificate: current.certificate, key: current.key })
     served = current.certificate
@@ -71,18 +71,18 @@ export async function keepSharedCertificate(options: SharedCertificateOptions): 
 /** Returns the content of the Secret, created or renewed when due. Of two concurrent writes the first one wins. */
 async function currentCertificate(options: SharedCertificateOptions): Promise<SharedCertificate> {
   const { client, secret, clock } = options
-  const found = await orAbsent(client.get(Secret, secret))
-  const current = found && certificateIn(found)
+  const existingSecret = await orAbsent(client.get(Secret, secret))
+  const current = existingSecret && certificateIn(existingSecret)
   const expiry = current && certificateExpiry(current.certificate)
   const isUsable = expiry !== undefined && expiry > clock.now()
   if (isUsable && !(options.mayRenew() && clock.now() > expiry - renewBefore)) return current!
   const createdData = await newData(options, current)
   const type = 'kubernetes.io/tls'
   try {
-    const written = found
+    const written = existingSecret
       ? await client.patch(Secret, secret, {
           type: 'merge',
-          body: { metadata: { resourceVersion: found.metadata.resourceVersion }, data: createdData },
+          body: { metadata: { resourceVersion: existingSecret.metadata.resourceVersion }, data: createdData },
         })
       : await client.create(Secret, { metadata: { ...secret }, type, data: createdData })
     return certificateIn(written)!
@@ -127,7 +127,7 @@ function certificateIn({ data, metadata }: Secret): SharedCertificate | undefine
   try {
     certificateExpiry(certificate)
   } catch {
-    // Overwritten by another client: generated again.
+    // Another client has overwritten the certificate: a new one is generated.
     return undefined
   }
   return { authorities, certificate, key, resourceVersion: metadata.resourceVersion }

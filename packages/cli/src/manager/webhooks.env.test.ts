@@ -64,8 +64,8 @@ test('managers of two providers configure their own webhooks, and remove no othe
   const local = await serveFor(client, ['local'])
   await local.configure()
   expect(await configurationNames(client)).toEqual(['capstan-core', 'capstan-core', 'capstan-local', 'capstan-local'])
-  const ofCore = await client.get(ValidatingWebhookConfiguration, { name: 'capstan-core' })
-  const groups = ofCore.webhooks!.flatMap(({ rules }) => rules!.flatMap(({ apiGroups }) => apiGroups!))
+  const coreConfiguration = await client.get(ValidatingWebhookConfiguration, { name: 'capstan-core' })
+  const groups = coreConfiguration.webhooks!.flatMap(({ rules }) => rules!.flatMap(({ apiGroups }) => apiGroups!))
   expect(groups).toContain('cluster.x-k8s.io')
   expect(groups).not.toContain(localKinds[0]!.group)
   await local.close()
@@ -85,23 +85,23 @@ test.each([
   const webhooks = await serveFor(client, ['core'], minVersion)
   const { port } = new URL(webhooks.url)
   const socket = connect({ host: '127.0.0.1', port: Number(port), maxVersion: 'TLSv1.2', rejectUnauthorized: false })
-  const got = await new Promise((resolve) => {
+  const protocol = await new Promise((resolve) => {
     socket.once('secureConnect', () => resolve(socket.getProtocol()))
     socket.once('error', () => resolve('refused'))
   })
   socket.destroy()
   await webhooks.close()
   await server.close()
-  expect(got).toBe(answer)
+  expect(protocol).toBe(answer)
 })
 
 test('a manager with webhooks reuses the configurations of a killed one, a manager without webhooks removes them', async () => {
   const server = newServer()
   await server.ready
   const client = createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
-  const killed = [admission<ConfigMap>({ kind: ConfigMap, default() {}, validate: () => [] })]
+  const admissionsOfKilled = [admission<ConfigMap>({ kind: ConfigMap, default() {}, validate: () => [] })]
   const configureKilled = () =>
-    configureWebhooks(client, 'capstan-core', killed, (path) => ({ url: `https://127.0.0.1:1${path}` }))
+    configureWebhooks(client, 'capstan-core', admissionsOfKilled, (path) => ({ url: `https://127.0.0.1:1${path}` }))
   await configureKilled()
   const next = await serveFor(client, ['core'])
   await next.configure()
@@ -126,7 +126,9 @@ async function applyManifests(client: Client): Promise<void> {
 }
 const conversions = async (client: Client) => {
   const { items } = await client.list(CustomResourceDefinition)
-  const clientConfigs = items.map(({ spec }) => spec.conversion?.webhook?.clientConfig).filter((one) => one !== undefined)
+  const clientConfigs = items
+    .map(({ spec }) => spec.conversion?.webhook?.clientConfig)
+    .filter((clientConfig) => clientConfig !== undefined)
   return [
     ...new Set(clientConfigs.map(({ url, service, caBundle }) => url ?? `${service?.namespace}/${service?.name} ${caBundle}`)),
   ]
@@ -165,17 +167,17 @@ test('a manager stops in time when the API server does not finish the changes of
       return new Promise(() => {})
     },
   }
-  const own = new VirtualClock()
+  const webhookClock = new VirtualClock()
   const errors: string[] = []
   const log = { ...silent, error: (text: string) => void errors.push(text) }
-  const webhooks = await serveFor(createClient(slow), ['core'], 'TLSv1.2', { clock: own, log })
+  const webhooks = await serveFor(createClient(slow), ['core'], 'TLSv1.2', { clock: webhookClock, log })
   await installKinds(client, providerKinds.core, { clock, random: seededRandom(1), conversion: webhooks.conversion })
   await webhooks.configure()
   const closed = webhooks.close()
   await patched.promise
   expect(await configurationNames(client)).toEqual([])
-  const end = own.now() + seconds(1.5)
-  while (own.step(end));
+  const end = webhookClock.now() + seconds(1.5)
+  while (webhookClock.step(end));
   await closed
   expect(errors).toEqual([expect.stringContaining('run capstan manager --remove-webhooks')])
   await server.close()
@@ -198,9 +200,9 @@ test('removes only the two webhook configurations of a provider, and succeeds wh
   const server = newServer()
   await server.ready
   const client = createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
-  const all = [admission<ConfigMap>({ kind: ConfigMap, default() {}, validate: () => [] })]
+  const admissions = [admission<ConfigMap>({ kind: ConfigMap, default() {}, validate: () => [] })]
   for (const name of [webhookConfiguration('core'), 'other'])
-    await configureWebhooks(client, name, all, (path) => ({ url: `https://127.0.0.1:1${path}` }))
+    await configureWebhooks(client, name, admissions, (path) => ({ url: `https://127.0.0.1:1${path}` }))
   for (const times of [1, 2]) {
     await removeManagerWebhooks(client, ['core'])
     expect(await configurationNames(client), `time ${times}`).toEqual(['other', 'other'])

@@ -154,8 +154,8 @@ const RemovalTimeLimit = seconds(1)
 export async function removeStaleWebhooks(client: Client, providers: readonly ProviderName[], log: Logger): Promise<void> {
   for (const provider of providers) {
     const name = webhookConfiguration(provider)
-    const found = await orAbsent(client.get(ValidatingWebhookConfiguration, { name }))
-    const why = found?.webhooks?.[0] && (await whyUnanswered(found.webhooks[0].clientConfig))
+    const configuration = await orAbsent(client.get(ValidatingWebhookConfiguration, { name }))
+    const why = configuration?.webhooks?.[0] && (await whyUnanswered(configuration.webhooks[0].clientConfig))
     if (why === undefined) continue
     await removeManagerWebhooks(client, [provider])
     log.warn('Removed webhook configurations of a manager that no longer runs', { name, reason: why })
@@ -275,8 +275,8 @@ async function certificatesIn(folder: string, { trust, serve, log }: Certificate
     watched.push(servingCertificateFrom(files, (serving) => runInOrder(() => serve(serving)), log))
     await latest
   } catch (err) {
-    for (const one of watched) one.close()
+    for (const watchedFile of watched) watchedFile.close()
     throw new UsageError(`cannot serve webhooks with the certificates in ${folder}: ${messageOf(err)}`)
   }
-  return { close: () => watched.forEach((one) => one.close()) }
+  return { close: () => watched.forEach((watchedFile) => watchedFile.close()) }
 }

@@ -23,12 +23,12 @@ const rule = (apiGroups: string[], resources: string[], verbs: string[], resourc
 const subresources = (group: string, resources: string[]): PolicyRule[] => [
   rule(
     [group],
-    resources.map((one) => `${one}/status`),
+    resources.map((resource) => `${resource}/status`),
     ['patch'],
   ),
   rule(
     [group],
-    resources.map((one) => `${one}/finalizers`),
+    resources.map((resource) => `${resource}/finalizers`),
     ['update'],
   ),
 ]
@@ -61,7 +61,7 @@ function coreRules(): PolicyRule[] {
   const addons = 'addons.cluster.x-k8s.io'
   const workers = ['machinedeployments', 'machinehealthchecks', 'machinepools', 'machines', 'machinesets']
   return [
-    // Resources of ClusterResourceSets get an owner, which that plugin allows only with permission to delete them.
+    // Resources of ClusterResourceSets get an owner, which OwnerReferencesPermissionEnforcement allows only with permission to delete them.
     rule([''], ['configmaps'], ['delete', 'patch', ...watching]),
     rule([''], ['events'], ['create', 'patch']),
     rule([''], ['namespaces'], ['get', ...watching]),

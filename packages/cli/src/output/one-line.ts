@@ -3,4 +3,7 @@ export const oneLine = (text: string): string => text.replace(/[\s\p{Cc}\p{Bidi_
 
 /** JSON in one line, with escapes for the control characters that JSON allows in strings but terminals act on. */
 export const jsonLine = (value: unknown): string =>
-  JSON.stringify(value).replace(/[\p{Cc}\p{Bidi_Control}]/gu, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  JSON.stringify(value).replace(
+    /[\p{Cc}\p{Bidi_Control}]/gu,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )

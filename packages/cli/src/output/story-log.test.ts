@@ -5,11 +5,11 @@ import { storyLog } from './story-log.ts'
 test('prints a repeated error of an object once, and none that the conditions of the object contain', () => {
   const lines: string[] = []
   const log = storyLog(({ subject, text }) => void lines.push(`${subject}: ${text}`))
-  const ofCluster = log.child({ controller: 'topology/cluster' }).child({ Cluster: 'default/demo', reconcileID: '1' })
-  const rejected = () => ofCluster.error('Status rejected by the API server', { err: new StatusError('Invalid', 'too long') })
+  const clusterLog = log.child({ controller: 'topology/cluster' }).child({ Cluster: 'default/demo', reconcileID: '1' })
+  const rejected = () => clusterLog.error('Status rejected by the API server', { err: new StatusError('Invalid', 'too long') })
   rejected()
   rejected()
-  ofCluster.error('Reconciler error', { err: new Error('no') })
+  clusterLog.error('Reconciler error', { err: new Error('no') })
   log.error('The data folder takes no writes')
   expect(lines).toEqual([
     'Cluster default/demo: Status rejected by the API server: too long',

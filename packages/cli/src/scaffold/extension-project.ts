@@ -101,14 +101,14 @@ const settingsReadBy = (module: string): string[] =>
 
 /** Returns package.json with the sources of its dependencies. */
 export function withDependencies(manifest: string, { dependency }: Pick<NewExtension, 'dependency'>): string {
-  const all = JSON.parse(manifest) as { [field: string]: unknown }
+  const fields = JSON.parse(manifest) as { [field: string]: unknown }
   for (const field of ['dependencies', 'devDependencies', 'optionalDependencies']) {
-    const found = Object.entries(all[field] as { [name: string]: string }).flatMap(([name, version]) => {
-      const wanted = dependency(name, version)
-      return wanted === undefined ? [] : [[name, wanted] as const]
+    const entries = Object.entries(fields[field] as { [name: string]: string }).flatMap(([name, version]) => {
+      const source = dependency(name, version)
+      return source === undefined ? [] : [[name, source] as const]
     })
-    if (found.length === 0) delete all[field]
-    else all[field] = Object.fromEntries(found)
+    if (entries.length === 0) delete fields[field]
+    else fields[field] = Object.fromEntries(entries)
   }
-  return `${JSON.stringify(all, undefined, 2)}\n`
+  return `${JSON.stringify(fields, undefined, 2)}\n`
 }

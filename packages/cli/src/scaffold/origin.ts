@@ -20,8 +20,8 @@ export function checkout(): string | undefined {
 export function dependencyFrom(root: string | undefined): (name: string, version: string) => string | undefined {
   if (root === undefined) return (_name, version) => version
   return (name) => {
-    const [, own] = /^@capstan\/(.+)$/.exec(name) ?? []
-    const folder = own === undefined ? join(root, 'node_modules', name) : join(root, 'packages', own)
+    const [, packageOfCapstan] = /^@capstan\/(.+)$/.exec(name) ?? []
+    const folder = packageOfCapstan === undefined ? join(root, 'node_modules', name) : join(root, 'packages', packageOfCapstan)
     return existsSync(folder) ? `file:${folder}` : undefined
   }
 }
