@@ -2,7 +2,7 @@
 import { columnsOf, get, mergePatch, post, put, rejected, remove, type Scenario, strategicPatch } from './step.ts'
 
 const base = '/apis/networking.k8s.io/v1'
-const of = (kind: string, more: object, name = 'min') => ({
+const objectOf = (kind: string, more: object, name = 'min') => ({
   apiVersion: 'networking.k8s.io/v1',
   kind,
   metadata: { name },
@@ -11,26 +11,30 @@ const of = (kind: string, more: object, name = 'min') => ({
 const backend = { service: { name: 'web', port: { number: 80 } } }
 const path = { path: '/', pathType: 'Prefix', backend }
 const ingresses = `${base}/namespaces/default/ingresses`
-const ingress = of('Ingress', { spec: { rules: [{ host: 'a.example.com', http: { paths: [path] } }] } })
+const ingress = objectOf('Ingress', { spec: { rules: [{ host: 'a.example.com', http: { paths: [path] } }] } })
 const paths = (...list: object[]) => ({ spec: { rules: [{ http: { paths: list } }] } })
 const classes = `${base}/ingressclasses`
-const ingressClass = of('IngressClass', { spec: { controller: 'example.com/c' } })
+const ingressClass = objectOf('IngressClass', { spec: { controller: 'example.com/c' } })
 const policies = `${base}/namespaces/default/networkpolicies`
-const policy = of('NetworkPolicy', { spec: { podSelector: {} } })
+const policy = objectOf('NetworkPolicy', { spec: { podSelector: {} } })
 const addresses = `${base}/ipaddresses`
-const address = of('IPAddress', { spec: { parentRef: { resource: 'services', namespace: 'default', name: 'web' } } }, '10.9.0.1')
+const address = objectOf(
+  'IPAddress',
+  { spec: { parentRef: { resource: 'services', namespace: 'default', name: 'web' } } },
+  '10.9.0.1',
+)
 const cidrs = `${base}/servicecidrs`
-const cidr = of('ServiceCIDR', { spec: { cidrs: ['10.9.0.0/24'] } })
+const cidr = objectOf('ServiceCIDR', { spec: { cidrs: ['10.9.0.0/24'] } })
 
 export const scenarios: readonly Scenario[] = [
   {
     name: 'ingresses',
     steps: [
       post(ingresses, ingress),
-      post(ingresses, of('Ingress', { spec: { defaultBackend: backend } }, 'default-backend')),
+      post(ingresses, objectOf('Ingress', { spec: { defaultBackend: backend } }, 'default-backend')),
       post(
         ingresses,
-        of(
+        objectOf(
           'Ingress',
           {
             spec: {
@@ -105,7 +109,7 @@ export const scenarios: readonly Scenario[] = [
       post(classes, ingressClass),
       post(
         classes,
-        of(
+        objectOf(
           'IngressClass',
           {
             spec: {
@@ -118,13 +122,13 @@ export const scenarios: readonly Scenario[] = [
       ),
       post(
         classes,
-        of('IngressClass', { spec: { controller: 'example.com/c', parameters: { kind: 'P', name: 'p' } } }, 'cluster'),
+        objectOf('IngressClass', { spec: { controller: 'example.com/c', parameters: { kind: 'P', name: 'p' } } }, 'cluster'),
       ),
       post(classes, {
         ...ingressClass,
         metadata: { name: 'default', annotations: { 'ingressclass.kubernetes.io/is-default-class': 'true' } },
       }),
-      post(ingresses, of('Ingress', { spec: { defaultBackend: backend } }, 'defaulted')),
+      post(ingresses, objectOf('Ingress', { spec: { defaultBackend: backend } }, 'defaulted')),
       ...rejected(classes, ingressClass, [
         { spec: null },
         { spec: { controller: 'nope' } },
@@ -147,7 +151,7 @@ export const scenarios: readonly Scenario[] = [
       post(policies, policy),
       post(
         policies,
-        of(
+        objectOf(
           'NetworkPolicy',
           {
             spec: {
@@ -198,7 +202,7 @@ export const scenarios: readonly Scenario[] = [
       get(`${addresses}?fieldSelector=spec.parentRef.name%3Dnone`),
       remove(`${addresses}/10.9.0.1`),
       post(cidrs, cidr),
-      post(cidrs, of('ServiceCIDR', { spec: { cidrs: ['10.10.0.0/16', '2001:db8::/64'] } }, 'dual')),
+      post(cidrs, objectOf('ServiceCIDR', { spec: { cidrs: ['10.10.0.0/16', '2001:db8::/64'] } }, 'dual')),
       ...rejected(cidrs, cidr, [
         { spec: null },
         { spec: { cidrs: [] } },

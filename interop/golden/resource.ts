@@ -2,14 +2,19 @@
 import { apply, columnsOf, get, jsonPatch, mergePatch, post, put, rejected, remove, type Scenario, type Step } from './step.ts'
 
 const base = '/apis/resource.k8s.io/v1'
-const of = (kind: string, more: object, name = 'min') => ({ apiVersion: 'resource.k8s.io/v1', kind, metadata: { name }, ...more })
+const objectOf = (kind: string, more: object, name = 'min') => ({
+  apiVersion: 'resource.k8s.io/v1',
+  kind,
+  metadata: { name },
+  ...more,
+})
 const times = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, index) => make(index))
 const label = 'x'.repeat(64)
 const words = 'Not Valid'
 const uid = '0f3b7c52-6f0a-4d7b-8a53-2c1d4a6e9b10'
 
 const classes = `${base}/deviceclasses`
-const deviceClass = of('DeviceClass', { spec: {} })
+const deviceClass = objectOf('DeviceClass', { spec: {} })
 const select = (expression: string) => ({ cel: { expression } })
 const selectors = (...expressions: string[]) => ({ spec: { selectors: expressions.map(select) } })
 const opaque = (more: object = {}) => ({ opaque: { driver: 'gpu.example.com', parameters: { kind: 'Config' }, ...more } })
@@ -26,7 +31,7 @@ const first = (...more: object[]) => ({
   firstAvailable: more.map((one, index) => ({ name: `sub-${index}`, deviceClassName: 'gpu.example.com', ...one })),
 })
 const requests = (...more: object[]) => devices({ requests: more })
-const claim = of('ResourceClaim', requests(exactly()))
+const claim = objectOf('ResourceClaim', requests(exactly()))
 const tolerating = (toleration: object) => requests(exactly({ tolerations: [toleration] }))
 
 /** Errors common to claims and templates. */
@@ -123,13 +128,13 @@ const badResult = (more: object) => ({ allocation: allocation(result(more)) })
 const badDevice = (more: object) => ({ ...allocated(), devices: [{ ...device, ...more }] })
 
 const robot = 'system:serviceaccount:default:robot'
-/** The permissions of the user, and the objects that it writes. */
+/** Steps that grant the permissions of a rule to the user `robot`. */
 const grant = (name: string, rule: object): Step[] => {
   const rbac = '/apis/rbac.authorization.k8s.io/v1'
-  const of = (path: string, body: object): Step => ({ prepare: { method: 'POST', path: `${rbac}/${path}`, body } })
+  const creation = (path: string, body: object): Step => ({ prepare: { method: 'POST', path: `${rbac}/${path}`, body } })
   return [
-    of('clusterroles', { metadata: { name }, rules: [{ apiGroups: ['resource.k8s.io'], ...rule }] }),
-    of('clusterrolebindings', {
+    creation('clusterroles', { metadata: { name }, rules: [{ apiGroups: ['resource.k8s.io'], ...rule }] }),
+    creation('clusterrolebindings', {
       metadata: { name },
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
       subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: robot }],
@@ -151,12 +156,12 @@ const asRobot = (status: object, node?: string): Step => ({
 })
 
 const templates = `${base}/namespaces/default/resourceclaimtemplates`
-const template = of('ResourceClaimTemplate', { spec: { spec: requests(exactly()).spec } })
+const template = objectOf('ResourceClaimTemplate', { spec: { spec: requests(exactly()).spec } })
 
 const slices = `${base}/resourceslices`
 const pool = { name: 'pool', generation: 1, resourceSliceCount: 1 }
 const sliceSpec = { driver: 'gpu.example.com', nodeName: 'node-1', pool, devices: [{ name: 'gpu-0' }] }
-const slice = of('ResourceSlice', { spec: sliceSpec })
+const slice = objectOf('ResourceSlice', { spec: sliceSpec })
 const gpu = (more: object) => ({ spec: { devices: [{ name: 'gpu-0', ...more }] } })
 const attribute = (value: object, name = 'model') => gpu({ attributes: { [name]: value } })
 const capacity = (requestPolicy: object, value = '10', allowMultipleAllocations = true) =>
@@ -169,7 +174,7 @@ const perDevice = (more: object) => ({
 const nodes = (...values: string[]) => ({
   nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values }] }],
 })
-const wordy = (more: object) => Object.fromEntries(times(33, (index) => [`a${index}`, more]))
+const manyEntries = (more: object) => Object.fromEntries(times(33, (index) => [`a${index}`, more]))
 
 export const scenarios: readonly Scenario[] = [
   {
@@ -178,7 +183,7 @@ export const scenarios: readonly Scenario[] = [
       post(classes, deviceClass),
       post(
         classes,
-        of(
+        objectOf(
           'DeviceClass',
           {
             spec: {
@@ -207,8 +212,8 @@ export const scenarios: readonly Scenario[] = [
       mergePatch(`${classes}/min`, { metadata: { labels: { a: 'b' } } }),
       mergePatch(`${classes}/min`, { spec: { extendedResourceName: 'example.com/other' } }),
       mergePatch(`${classes}/min`, { spec: { selectors: [select('nonsense')] } }),
-      apply(`${classes}/applied`, of('DeviceClass', { spec: { selectors: [select('true')] } }, 'applied')),
-      put(`${classes}/min`, of('DeviceClass', { spec: { config: [] } })),
+      apply(`${classes}/applied`, objectOf('DeviceClass', { spec: { selectors: [select('true')] } }, 'applied')),
+      put(`${classes}/min`, objectOf('DeviceClass', { spec: { config: [] } })),
       columnsOf(classes),
       remove(`${classes}/min`),
       get(classes),
@@ -265,15 +270,15 @@ export const scenarios: readonly Scenario[] = [
     name: 'claims',
     steps: [
       post(claims, claim),
-      post(claims, of('ResourceClaim', { ...devices(fullDevices), status: allocated() }, 'max')),
-      post(claims, of('ResourceClaim', { spec: {} }, 'none')),
+      post(claims, objectOf('ResourceClaim', { ...devices(fullDevices), status: allocated() }, 'max')),
+      post(claims, objectOf('ResourceClaim', { spec: {} }, 'none')),
       ...rejected(claims, claim, [{ metadata: { name: words } }, ...badDevices]),
       mergePatch(`${claims}/min`, { metadata: { labels: { a: 'b' } } }),
       mergePatch(`${claims}/min`, requests(exactly({ count: 2 }))),
       mergePatch(`${claims}/max`, { spec: { devices: { config: null } } }),
       mergePatch(`${claims}/max`, requests(exactly({ selectors: [select('device.driver < "b" && true')] }))),
       mergePatch(`${claims}/min`, { status: allocated() }),
-      apply(`${claims}/applied`, of('ResourceClaim', requests(exactly()), 'applied')),
+      apply(`${claims}/applied`, objectOf('ResourceClaim', requests(exactly()), 'applied')),
       columnsOf(claims),
       get(`${claims}?fieldSelector=metadata.name%3Dmin`),
       get(`${claims}?fieldSelector=spec.devices%3Dmin`),
@@ -364,7 +369,7 @@ export const scenarios: readonly Scenario[] = [
       mergePatch(`${claims}/min/status`, { metadata: { labels: { c: 'd' } }, spec: { devices: { requests: [] } } }),
       statusOf('min', { allocation: null, reservedFor: null }),
       statusOf('min', { ...allocated(), devices: [device] }),
-      apply(`${claims}/min/status`, of('ResourceClaim', { status: { reservedFor: [consumer()] } })),
+      apply(`${claims}/min/status`, objectOf('ResourceClaim', { status: { reservedFor: [consumer()] } })),
       mergePatch(`${claims}/min`, { metadata: { finalizers: ['example.com/hold'] } }),
       remove(`${claims}/min`),
       statusOf('min', { reservedFor: [consumer(), consumer({ uid: 'u-4' })] }),
@@ -382,19 +387,19 @@ export const scenarios: readonly Scenario[] = [
           body: { metadata: { name: 'admin', labels: { 'resource.kubernetes.io/admin-access': 'true' } } },
         },
       },
-      post(`${base}/namespaces/admin/resourceclaims`, of('ResourceClaim', requests(exactly({ adminAccess: true })))),
+      post(`${base}/namespaces/admin/resourceclaims`, objectOf('ResourceClaim', requests(exactly({ adminAccess: true })))),
       mergePatch(`${base}/namespaces/admin/resourceclaims/min/status`, { status: badResult({ adminAccess: true }) }),
       post(
         `${base}/namespaces/admin/resourceclaimtemplates`,
-        of('ResourceClaimTemplate', { spec: requests(exactly({ adminAccess: true })) }),
+        objectOf('ResourceClaimTemplate', { spec: requests(exactly({ adminAccess: true })) }),
       ),
-      post(`${base}/namespaces/nowhere/resourceclaims`, of('ResourceClaim', requests(exactly({ adminAccess: true })))),
+      post(`${base}/namespaces/nowhere/resourceclaims`, objectOf('ResourceClaim', requests(exactly({ adminAccess: true })))),
     ],
   },
   {
     name: 'rights to states of claims',
     steps: [
-      { prepare: { method: 'POST', path: claims, body: of('ResourceClaim', requests(exactly()), 'shared') } },
+      { prepare: { method: 'POST', path: claims, body: objectOf('ResourceClaim', requests(exactly()), 'shared') } },
       ...grant('status', { resources: ['resourceclaims/status'], verbs: ['patch'] }),
       asRobot({ ...allocated(), devices: [device] }),
       ...grant('binding', { resources: ['resourceclaims/binding'], verbs: ['patch'] }),
@@ -418,7 +423,7 @@ export const scenarios: readonly Scenario[] = [
       post(templates, template),
       post(
         templates,
-        of(
+        objectOf(
           'ResourceClaimTemplate',
           { spec: { metadata: { labels: { a: 'b' }, annotations: { c: 'd' } }, spec: { devices: fullDevices } } },
           'max',
@@ -444,7 +449,7 @@ export const scenarios: readonly Scenario[] = [
       post(slices, slice),
       post(
         slices,
-        of(
+        objectOf(
           'ResourceSlice',
           {
             spec: {
@@ -486,7 +491,7 @@ export const scenarios: readonly Scenario[] = [
       ),
       post(
         slices,
-        of(
+        objectOf(
           'ResourceSlice',
           { spec: { driver: 'gpu.example.com', allNodes: true, pool, sharedCounters: [{ name: 'set', counters: counters(2) }] } },
           'counters',
@@ -494,7 +499,7 @@ export const scenarios: readonly Scenario[] = [
       ),
       post(
         slices,
-        of(
+        objectOf(
           'ResourceSlice',
           {
             spec: {
@@ -552,7 +557,7 @@ export const scenarios: readonly Scenario[] = [
         { spec: { devices: [{ name: 'a' }, { name: 'a' }] } },
         gpu({ name: words }),
         gpu({ name: '' }),
-        gpu({ attributes: wordy({ int: 1 }) }),
+        gpu({ attributes: manyEntries({ int: 1 }) }),
         attribute({}),
         attribute({ int: 1, bool: true }),
         attribute({ ints: [1, 2] }),

@@ -2,7 +2,7 @@
 import { columnsOf, get, mergePatch, post, rejected, remove, type Scenario } from './step.ts'
 
 const requests = '/apis/certificates.k8s.io/v1/certificatesigningrequests'
-// A request for CN=alice, O=devs.
+// A certificate request for CN=alice, O=devs.
 const pem =
   'LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIYk1JR0JBZ0VBTUI4eERUQUxCZ05WQkFvTUJHUmxkbk14RGpBTUJnTlZCQU1NQldGc2FXTmxNRmt3RXdZSApLb1pJemowQ0FRWUlLb1pJemowREFRY0RRZ0FFSUhqUHZBTFF3TWw4MXo0TGRETXdmQnZMOGJ3a1dmVDBORUh3CllVdG16ajliWUhLY1pPOHdOL01QbkFHb3d5YSt6anU4WjdoTTlORXdGaUMwM2dCcHI2QUFNQW9HQ0NxR1NNNDkKQkFNQ0Ewa0FNRVlDSVFDUzEvblFHWjcrTGFTcVphN2o2allvbmNJOEpjbE5SNEpPTTFaWDBIdWtEd0loQUxKeApPL0t3bnRvRVkrUzhOSTV5UUQzQUhBWWV0d2dEOEFIZUlSWml3d3U1Ci0tLS0tRU5EIENFUlRJRklDQVRFIFJFUVVFU1QtLS0tLQo='
 const signing = {

@@ -41,7 +41,7 @@ const sent = (method: string, path: string, body?: unknown, headers?: Sent['head
   request: { method, path, ...(headers ? { headers } : {}), ...(body === undefined ? {} : { body }) },
 })
 
-/** Returns objects that a server must reject: each is `good` with one change, and has the name of the change. A null removes a member. */
+/** Returns objects that a server must reject: each is `good` with one change and a name of its own. A null removes a member. */
 export const rejected = (path: string, good: object, changes: readonly object[]): Step[] =>
   changes.map((change, index) => post(path, merged(good, { metadata: { name: `bad-${index}` }, ...change })))
 

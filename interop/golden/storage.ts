@@ -2,21 +2,26 @@
 import { columnsOf, get, mergePatch, post, rejected, remove, type Scenario } from './step.ts'
 
 const base = '/apis/storage.k8s.io/v1'
-const of = (kind: string, more: object, name = 'min') => ({ apiVersion: 'storage.k8s.io/v1', kind, metadata: { name }, ...more })
+const objectOf = (kind: string, more: object, name = 'min') => ({
+  apiVersion: 'storage.k8s.io/v1',
+  kind,
+  metadata: { name },
+  ...more,
+})
 const classes = `${base}/storageclasses`
-const storageClass = of('StorageClass', { provisioner: 'example.com/p' })
+const storageClass = objectOf('StorageClass', { provisioner: 'example.com/p' })
 const drivers = `${base}/csidrivers`
-const driver = of('CSIDriver', { spec: {} })
+const driver = objectOf('CSIDriver', { spec: {} })
 const nodes = `${base}/csinodes`
-const node = of('CSINode', { spec: { drivers: [{ name: 'd.example.com', nodeID: 'n-1' }] } })
+const node = objectOf('CSINode', { spec: { drivers: [{ name: 'd.example.com', nodeID: 'n-1' }] } })
 const attachments = `${base}/volumeattachments`
-const attachment = of('VolumeAttachment', {
+const attachment = objectOf('VolumeAttachment', {
   spec: { attacher: 'd.example.com', nodeName: 'n', source: { persistentVolumeName: 'pv' } },
 })
 const capacities = `${base}/namespaces/default/csistoragecapacities`
-const capacity = of('CSIStorageCapacity', { storageClassName: 'fast' })
+const capacity = objectOf('CSIStorageCapacity', { storageClassName: 'fast' })
 const attributes = `${base}/volumeattributesclasses`
-const attribute = of('VolumeAttributesClass', { driverName: 'd.example.com', parameters: { iops: '100' } })
+const attribute = objectOf('VolumeAttributesClass', { driverName: 'd.example.com', parameters: { iops: '100' } })
 
 export const scenarios: readonly Scenario[] = [
   {
@@ -25,7 +30,7 @@ export const scenarios: readonly Scenario[] = [
       post(classes, storageClass),
       post(
         classes,
-        of(
+        objectOf(
           'StorageClass',
           {
             provisioner: 'example.com/p',
@@ -72,7 +77,7 @@ export const scenarios: readonly Scenario[] = [
       post(drivers, driver),
       post(
         drivers,
-        of(
+        objectOf(
           'CSIDriver',
           {
             spec: {
@@ -108,10 +113,10 @@ export const scenarios: readonly Scenario[] = [
     name: 'csi nodes',
     steps: [
       post(nodes, node),
-      post(nodes, of('CSINode', { spec: { drivers: [] } }, 'none')),
+      post(nodes, objectOf('CSINode', { spec: { drivers: [] } }, 'none')),
       post(
         nodes,
-        of(
+        objectOf(
           'CSINode',
           { spec: { drivers: [{ name: 'd.example.com', nodeID: 'n-2', topologyKeys: ['zone'], allocatable: { count: 10 } }] } },
           'max',
@@ -163,7 +168,7 @@ export const scenarios: readonly Scenario[] = [
       post(capacities, capacity),
       post(
         capacities,
-        of(
+        objectOf(
           'CSIStorageCapacity',
           { storageClassName: 'fast', capacity: '10Gi', maximumVolumeSize: '1Gi', nodeTopology: { matchLabels: { zone: 'a' } } },
           'max',

@@ -246,7 +246,7 @@ const naming = [
   '',
   '{{ .machineDeployment.topologyName }}',
 ]
-const ofClass = (machineDeployment: object, ...more: readonly object[]) => {
+const workerClass = (machineDeployment: object, ...more: readonly object[]) => {
   const [usual] = aClass().spec.workers!.machineDeployments!
   return spec({ workers: { machineDeployments: [{ ...usual, ...machineDeployment }, ...more] } })
 }
@@ -290,32 +290,32 @@ const schemas = [
 const variableNames = ['zone', '', 'builtin', 'a.b', 'a b', 'x'.repeat(257)]
 const zone = { name: 'zone', required: true, schema: { openAPIV3Schema: { type: 'string' } } }
 const add = (more: object = {}) => ({ op: 'add', path: '/spec/template/spec/x', value: 1, ...more })
-const on = (matchResources: object, more: object = {}) => ({
+const selectorOf = (matchResources: object, more: object = {}) => ({
   apiVersion: `${stub.group}/v1`,
   kind: 'StubControlPlaneTemplate',
   matchResources,
   ...more,
 })
-const cp = on({ controlPlane: true })
+const controlPlaneSelector = selectorOf({ controlPlane: true })
 const definition = (selector: object, ...jsonPatches: readonly object[]) => ({ selector, jsonPatches })
 const patchLists = [
   [],
-  [{ name: 'p', definitions: [definition(cp, add())] }],
-  [{ name: '', definitions: [definition(cp, add())] }],
-  [{ name: 'inline', definitions: [definition(cp, add())] }],
+  [{ name: 'p', definitions: [definition(controlPlaneSelector, add())] }],
+  [{ name: '', definitions: [definition(controlPlaneSelector, add())] }],
+  [{ name: 'inline', definitions: [definition(controlPlaneSelector, add())] }],
   [
-    { name: 'p', definitions: [definition(cp, add())] },
-    { name: 'p', definitions: [definition(cp, add())] },
+    { name: 'p', definitions: [definition(controlPlaneSelector, add())] },
+    { name: 'p', definitions: [definition(controlPlaneSelector, add())] },
   ],
   [{ name: 'p' }],
   [{ name: 'p', definitions: [] }],
-  [{ name: 'p', definitions: [definition(cp, add())], external: { generatePatchesExtension: 'a.b' } }],
+  [{ name: 'p', definitions: [definition(controlPlaneSelector, add())], external: { generatePatchesExtension: 'a.b' } }],
   [{ name: 'p', external: {} }],
   [{ name: 'p', external: { generatePatchesExtension: 'a.b' } }],
   [{ name: 'p', external: { validateTopologyExtension: 'a.b', settings: { a: 'b' } } }],
   [{ name: 'p', external: { discoverVariablesExtension: 'a.b' } }],
   ...['{{ true }}', '{{ .zone', '{{ nothing }}', 'true', ''].map((enabledIf) => [
-    { name: 'p', enabledIf, definitions: [definition(cp, add())] },
+    { name: 'p', enabledIf, definitions: [definition(controlPlaneSelector, add())] },
   ]),
   ...[
     {},
@@ -330,14 +330,14 @@ const patchLists = [
     { machineDeploymentClass: { names: [] } },
     { machinePoolClass: { names: ['pool'] } },
     { controlPlane: true, infrastructureCluster: true },
-  ].map((matchResources) => [{ name: 'p', definitions: [definition(on(matchResources), add())] }]),
+  ].map((matchResources) => [{ name: 'p', definitions: [definition(selectorOf(matchResources), add())] }]),
   ...[
     { apiVersion: 'other.example.com/v1' },
     { apiVersion: '' },
     { kind: 'Other' },
     { kind: '' },
     { kind: 'StubMachineTemplate' },
-  ].map((more) => [{ name: 'p', definitions: [definition(on({ controlPlane: true }, more), add())] }]),
+  ].map((more) => [{ name: 'p', definitions: [definition(selectorOf({ controlPlane: true }, more), add())] }]),
   ...[
     { op: 'replace' },
     { op: 'remove', value: null },
@@ -369,7 +369,7 @@ const patchLists = [
     { value: null, valueFrom: {} },
   ].map((more) => {
     const patch = Object.fromEntries(Object.entries(add(more)).filter(([, value]) => value !== null))
-    return [{ name: 'p', definitions: [definition(cp, patch)] }]
+    return [{ name: 'p', definitions: [definition(controlPlaneSelector, patch)] }]
   }),
 ]
 const knownVersions = [
@@ -395,19 +395,19 @@ const classChanges: readonly Change[] = [
     spec({ controlPlane: { machineInfrastructure: { templateRef: value } } }),
   ),
   ['no control plane machines', spec({ controlPlane: { machineInfrastructure: null } })],
-  ...each('worker bootstrap template', wrongRefs, (value) => ofClass({ bootstrap: { templateRef: value } })),
-  ...each('worker infrastructure template', wrongRefs, (value) => ofClass({ infrastructure: { templateRef: value } })),
-  ...each('worker class', ['', 'other', 'not valid!', null], (name) => ofClass({ class: name })),
-  ['two worker classes of one name', ofClass({}, aClass().spec.workers!.machineDeployments![0]!)],
+  ...each('worker bootstrap template', wrongRefs, (value) => workerClass({ bootstrap: { templateRef: value } })),
+  ...each('worker infrastructure template', wrongRefs, (value) => workerClass({ infrastructure: { templateRef: value } })),
+  ...each('worker class', ['', 'other', 'not valid!', null], (name) => workerClass({ class: name })),
+  ['two worker classes of one name', workerClass({}, aClass().spec.workers!.machineDeployments![0]!)],
   ['no workers', spec({ workers: null })],
-  ...each('worker metadata', metadataValues, (metadata) => ofClass({ metadata })),
+  ...each('worker metadata', metadataValues, (metadata) => workerClass({ metadata })),
   ...each('control plane metadata', metadataValues, (metadata) => spec({ controlPlane: { metadata } })),
-  ...each('worker taints', taintLists, (taints) => ofClass({ taints })),
+  ...each('worker taints', taintLists, (taints) => workerClass({ taints })),
   ...each('control plane taints', taintLists, (taints) => spec({ controlPlane: { taints } })),
-  ...each('worker strategy', strategies, (strategy) => ofClass({ rollout: { strategy } })),
-  ...each('worker health check', [...healthChecks, ...inFlight], (healthCheck) => ofClass({ healthCheck })),
+  ...each('worker strategy', strategies, (strategy) => workerClass({ rollout: { strategy } })),
+  ...each('worker health check', [...healthChecks, ...inFlight], (healthCheck) => workerClass({ healthCheck })),
   ...each('control plane health check', healthChecks, (healthCheck) => spec({ controlPlane: { healthCheck } })),
-  ...each('worker naming', naming, (template) => ofClass({ naming: { template } })),
+  ...each('worker naming', naming, (template) => workerClass({ naming: { template } })),
   ...each('control plane naming', naming, (template) => spec({ controlPlane: { naming: { template } } })),
   ...each('infrastructure naming', naming, (template) => spec({ infrastructure: { naming: { template } } })),
   ...each('variable name', variableNames, (name) => spec({ variables: [{ ...zone, name }] })),

@@ -34,7 +34,7 @@ const selectors: readonly unknown[] = [
 ]
 
 const intOrPercent = [0, 1, -1, '0%', '10%', '110%', 'ten', '10', '-5%', '']
-const at = (path: string) => (value: unknown) =>
+const patchAt = (path: string) => (value: unknown) =>
   path.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), value) as object
 const condition = (more: object = {}) => ({ type: 'Ready', status: 'False', timeoutSeconds: 30, ...more })
 const conditionLists = [
@@ -97,21 +97,21 @@ export const otherAdmissionCases: Cases = {
       ...each('cluster in the selector', [clusterName, 'other'], (name) => ({
         spec: { selector: { matchLabels: { 'cluster.x-k8s.io/cluster-name': name } } },
       })),
-      ...each('clusterName', ['other', '', null], at('spec.clusterName')),
-      ...each('checks', [null, {}], at('spec.checks')),
-      ...each('nodeStartupTimeoutSeconds', [null, 0, 1, 29, 30, 600, -1, '60'], at('spec.checks.nodeStartupTimeoutSeconds')),
-      ...each('node conditions', conditionLists, at('spec.checks.unhealthyNodeConditions')),
-      ...each('machine conditions', conditionLists, at('spec.checks.unhealthyMachineConditions')),
-      ...each('unhealthyLessThanOrEqualTo', intOrPercent, at('spec.remediation.triggerIf.unhealthyLessThanOrEqualTo')),
+      ...each('clusterName', ['other', '', null], patchAt('spec.clusterName')),
+      ...each('checks', [null, {}], patchAt('spec.checks')),
+      ...each('nodeStartupTimeoutSeconds', [null, 0, 1, 29, 30, 600, -1, '60'], patchAt('spec.checks.nodeStartupTimeoutSeconds')),
+      ...each('node conditions', conditionLists, patchAt('spec.checks.unhealthyNodeConditions')),
+      ...each('machine conditions', conditionLists, patchAt('spec.checks.unhealthyMachineConditions')),
+      ...each('unhealthyLessThanOrEqualTo', intOrPercent, patchAt('spec.remediation.triggerIf.unhealthyLessThanOrEqualTo')),
       ...each(
         'unhealthyInRange',
         ['[1-3]', '[3-1]', '(1-3)', '[1-]', '1-3', ''],
-        at('spec.remediation.triggerIf.unhealthyInRange'),
+        patchAt('spec.remediation.triggerIf.unhealthyInRange'),
       ),
       ...each(
         'remediation template',
         [remediationTemplate, { ...remediationTemplate, apiVersion: 'v1/v1/v1' }, { ...remediationTemplate, name: '' }, {}],
-        at('spec.remediation.templateRef'),
+        patchAt('spec.remediation.templateRef'),
       ),
     ],
   }),
@@ -141,11 +141,11 @@ export const otherAdmissionCases: Cases = {
     },
     changes: [
       ...metadataChanges,
-      ...each('clusterSelector', selectors, at('spec.clusterSelector')),
+      ...each('clusterSelector', selectors, patchAt('spec.clusterSelector')),
       ...each('clusterSelector of other labels', ['a', 'b', 'c'], (name) => ({
         spec: { clusterSelector: { matchLabels: { [String(name)]: 'x' } } },
       })),
-      ...each('strategy', ['ApplyOnce', 'Reconcile', 'Odd', '', null], at('spec.strategy')),
+      ...each('strategy', ['ApplyOnce', 'Reconcile', 'Odd', '', null], patchAt('spec.strategy')),
       ...each(
         'resources',
         [
@@ -162,7 +162,7 @@ export const otherAdmissionCases: Cases = {
           ],
           [{ kind: 'ConfigMap', name: 'x'.repeat(254) }],
         ],
-        at('spec.resources'),
+        patchAt('spec.resources'),
       ),
     ],
   }),
@@ -182,7 +182,7 @@ export const otherAdmissionCases: Cases = {
     },
     changes: [
       ...metadataChanges,
-      ...each('clusterName', ['other', '', null, clusterName, 'x'.repeat(64)], at('spec.clusterName')),
+      ...each('clusterName', ['other', '', null, clusterName, 'x'.repeat(64)], patchAt('spec.clusterName')),
       ...each(
         'bindings',
         [
@@ -193,7 +193,7 @@ export const otherAdmissionCases: Cases = {
           [{ clusterResourceSetName: 'x'.repeat(254) }],
           [{ clusterResourceSetName: 'crs' }, { clusterResourceSetName: 'crs' }],
         ],
-        at('spec.bindings'),
+        patchAt('spec.bindings'),
       ),
       ...each(
         'a resource',
@@ -222,12 +222,12 @@ export const otherAdmissionCases: Cases = {
     before: (twin) => twin.create(IPAddressClaim, { metadata: { name: 'claim' }, spec: { poolRef } }),
     changes: [
       ...metadataChanges,
-      ...each('address', addresses, at('spec.address')),
-      ...each('gateway', addresses, at('spec.gateway')),
-      ...each('prefix', [null, -1, 0, 1, 32, 33, 128, 129, '24'], at('spec.prefix')),
+      ...each('address', addresses, patchAt('spec.address')),
+      ...each('gateway', addresses, patchAt('spec.gateway')),
+      ...each('prefix', [null, -1, 0, 1, 32, 33, 128, 129, '24'], patchAt('spec.prefix')),
       ...each('prefix of IPv6', [0, 64, 128, 129], (prefix) => ({ spec: { address: 'fd00::1', gateway: 'fd00::2', prefix } })),
-      ...each('claim', [null, { name: '' }, { name: 'nobody' }], at('spec.claimRef')),
-      ...each('pool', poolRefs, at('spec.poolRef')),
+      ...each('claim', [null, { name: '' }, { name: 'nobody' }], patchAt('spec.claimRef')),
+      ...each('pool', poolRefs, patchAt('spec.poolRef')),
       ['another pool without a claim', { spec: { claimRef: { name: 'nobody' }, poolRef: { name: 'other' } } }],
     ],
   }),
@@ -236,11 +236,11 @@ export const otherAdmissionCases: Cases = {
     valid: { metadata: { name: 'claim' }, spec: { clusterName, poolRef } },
     changes: [
       ...metadataChanges,
-      ...each('pool', poolRefs, at('spec.poolRef')),
-      ...each('clusterName', ['other', '', null, 'x'.repeat(64), 'not valid!'], at('spec.clusterName')),
-      ...each('pool name', ['a', 'a.b', 'A', 'x'.repeat(254), 'a b'], at('spec.poolRef.name')),
-      ...each('pool group', ['a', 'a.b', 'A.b', 'x'.repeat(254), 'a b'], at('spec.poolRef.apiGroup')),
-      ...each('pool kind', ['A', 'a', 'A-b', 'x'.repeat(64), 'A b'], at('spec.poolRef.kind')),
+      ...each('pool', poolRefs, patchAt('spec.poolRef')),
+      ...each('clusterName', ['other', '', null, 'x'.repeat(64), 'not valid!'], patchAt('spec.clusterName')),
+      ...each('pool name', ['a', 'a.b', 'A', 'x'.repeat(254), 'a b'], patchAt('spec.poolRef.name')),
+      ...each('pool group', ['a', 'a.b', 'A.b', 'x'.repeat(254), 'a b'], patchAt('spec.poolRef.apiGroup')),
+      ...each('pool kind', ['A', 'a', 'A-b', 'x'.repeat(64), 'A b'], patchAt('spec.poolRef.kind')),
     ],
   }),
   'admission-extensionconfig': admission({
@@ -287,9 +287,9 @@ export const otherAdmissionCases: Cases = {
       ['url and service', { spec: { clientConfig: { service: { name: 'svc', namespace: 'default' } } } }],
       ['neither', { spec: { clientConfig: { url: null, caBundle: 'Q0E=' } } }],
       ['an empty clientConfig', { spec: { clientConfig: null } }],
-      ...each('caBundle', ['Q0E=', 'not base64!', ''], at('spec.clientConfig.caBundle')),
-      ...each('namespaceSelector', selectors, at('spec.namespaceSelector')),
-      ...each('settings', [{ a: 'b' }, {}, { a: 1 }], at('spec.settings')),
+      ...each('caBundle', ['Q0E=', 'not base64!', ''], patchAt('spec.clientConfig.caBundle')),
+      ...each('namespaceSelector', selectors, patchAt('spec.namespaceSelector')),
+      ...each('settings', [{ a: 'b' }, {}, { a: 1 }], patchAt('spec.settings')),
       ...each('name', ['a.b', `a${'b'.repeat(63)}`], (name) => ({ metadata: { name } })),
     ],
   }),

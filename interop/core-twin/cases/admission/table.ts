@@ -18,7 +18,7 @@ const paused = { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } }
 export function admission<T extends KubeObject>({ kind, valid, changes, before }: AdmissionTable<T>): Case {
   return async (twin) => {
     await before?.(twin)
-    // Paused, so that no controller changes it meanwhile.
+    // The object is paused, so that no controller changes it meanwhile.
     const existing = merged(valid, paused)
     await twin.create(kind, existing as Input<T>)
     await twin.settle('an object exists')
@@ -41,10 +41,10 @@ const merged = (object: object, patch: object): object => applyMergePatch(object
 export const each = (what: string, values: readonly unknown[], patch: (value: unknown) => object): Change[] =>
   values.map((value) => [`${what} ${JSON.stringify(value)}`, patch(value)])
 
-/** Changes of a MachineSpec, at the kind's path. */
-export const machineSpecChanges = (at: (spec: object) => object): Change[] => {
+/** Changes of a MachineSpec. `patchOf` returns a patch with the spec at the kind's path. */
+export const machineSpecChanges = (patchOf: (spec: object) => object): Change[] => {
   const specs = (what: string, values: readonly unknown[], spec: (value: unknown) => object) =>
-    each(what, values, (value) => at(spec(value)))
+    each(what, values, (value) => patchOf(spec(value)))
   const configRef = { apiGroup: 'twin.capstan.dev', kind: 'StubConfig', name: 'm' }
   const taint = (more: object = {}) => ({ key: 'k', value: 'v', effect: 'NoSchedule', propagation: 'Always', ...more })
   return [

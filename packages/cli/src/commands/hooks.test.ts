@@ -93,9 +93,9 @@ describe('capstan hooks call', () => {
     const strict = await listen(extensionServer(extension), { ...serving, clientCA: authority.certificate })
     closing.push(() => strict.close())
     strictURL = strict.url
-    const own = await issueCertificate(authority, systemClock, { commonName: 'author', usages: ['client'] })
-    writeFileSync(client[0], own.certificate)
-    writeFileSync(client[1], own.key)
+    const clientCertificate = await issueCertificate(authority, systemClock, { commonName: 'author', usages: ['client'] })
+    writeFileSync(client[0], clientCertificate.certificate)
+    writeFileSync(client[1], clientCertificate.key)
   })
 
   test('presents its certificate to a server that requires one', async () => {
@@ -602,11 +602,11 @@ describe('with a management cluster', () => {
 
   /** Resolves with the Cluster once it is as expected. */
   async function clusterOnce(namespace: string, isExpected: (cluster: Cluster) => boolean): Promise<Cluster> {
-    const found = new AbortController()
-    const signal = AbortSignal.any([AbortSignal.timeout(100_000), found.signal])
+    const watchAbort = new AbortController()
+    const signal = AbortSignal.any([AbortSignal.timeout(100_000), watchAbort.signal])
     for await (const { object } of await client.watch(Cluster, { namespace, signal })) {
       if (!isExpected(object)) continue
-      found.abort()
+      watchAbort.abort()
       return object
     }
     throw new Error(`The Clusters in ${namespace} were not as expected in time`)
