@@ -29,7 +29,10 @@ export const oldestNode = (): string => {
   return `${major}.${minor}.0`
 }
 
-/** Installs the npm packages that only the suites with a registry need. The cache of the machine contains them, because they bring four times as many packages as the checkout has. */
+/**
+ * Installs the npm packages that only the suites with a registry need. The cache of the machine contains them, because they bring four times
+ * as many packages as the checkout has.
+ */
 export async function installTools(): Promise<Tools> {
   const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     devDependencies: { typescript: string }

@@ -8,8 +8,8 @@ import { connected, readyMachine } from './machine.ts'
 import { workerTemplates } from './machine-set.ts'
 
 /**
- * Creates a Cluster whose providers are ready. Does not wait for the connection to its workload cluster. Conditions that core sets before the providers
- * are ready do not change until there is a connection.
+ * Creates a Cluster whose providers are ready. Does not wait for the connection to its workload cluster. Conditions that core sets before
+ * the providers are ready do not change until there is a connection.
  */
 async function provisionedCluster(twin: Twin): Promise<void> {
   await twin.create(stub.cluster, named(clusterName, { spec: {} }))
