@@ -18,7 +18,7 @@ import {
   localKit,
   remove,
   scale,
-  type Scene,
+  type LifeContext,
   type DesiredState,
 } from './life/life.ts'
 import { type AuditEvent, auditPolicy, readAudit } from './manifests/audit.ts'
@@ -88,11 +88,11 @@ async function live(apiServer: RunningApiServer, replicas: Replicas, checks: Che
   progress('three replicas of core and one of local are ready')
   const namespace = 'team'
   await client.create(Namespace, { metadata: { name: namespace } })
-  const scene: Scene = { client, namespace, kit: localKit, checks, progress, limit: 120 }
-  await createClass(scene)
-  const before = await inventory(scene)
+  const context: LifeContext = { client, namespace, kit: localKit, checks, progress, limit: 120 }
+  await createClass(context)
+  const before = await inventory(context)
   let desired: DesiredState = { version: 'v1.33.0', controlPlane: 1, workers: 2 }
-  await createCluster(scene, 'classy', desired)
+  await createCluster(context, 'classy', desired)
   progress('a cluster is Available')
 
   /** Disturbs the leader while it works. Another replica must complete the work. */
@@ -102,7 +102,7 @@ async function live(apiServer: RunningApiServer, replicas: Replicas, checks: Che
     // From now on only the other replicas serve the webhooks, so that the measured time does not include failing webhooks.
     await replicas.route(leader)
     desired = { ...desired, workers }
-    const scaled = scale(scene, 'classy', desired)
+    const scaled = scale(context, 'classy', desired)
     scaled.catch(() => {})
     await until(client, Cluster, 'the change is written', (all) =>
       all.some(({ spec }) => spec.topology?.workers?.machineDeployments?.[0]?.replicas === workers),
@@ -137,8 +137,8 @@ async function live(apiServer: RunningApiServer, replicas: Replicas, checks: Che
     cut.program.ending !== 'ended with code 0',
     cut.program.ending,
   )
-  await remove(scene, 'classy')
-  const undeleted = await leftBehind(scene, before)
+  await remove(context, 'classy')
+  const undeleted = await leftBehind(context, before)
   checks.check('all objects of a deleted Cluster are deleted', undeleted.length === 0, undeleted)
   progress('deleted')
 }
@@ -161,12 +161,12 @@ async function share(apiServer: RunningApiServer, replicas: Replicas, checks: Ch
   const untilShares = (what: string, ...shares: readonly number[]) =>
     until(client, Lease, what, (all) => sharesOf(all, lease.name, shards)?.join() === shares.join())
   const scenes = sharedNamespaces.map(
-    (namespace): Scene => ({ client, namespace, kit: localKit, checks, progress: () => {}, limit: 180 }),
+    (namespace): LifeContext => ({ client, namespace, kit: localKit, checks, progress: () => {}, limit: 180 }),
   )
-  const everywhere = (act: (scene: Scene) => Promise<unknown>) => Promise.all(scenes.map(act))
+  const everywhere = (act: (context: LifeContext) => Promise<unknown>) => Promise.all(scenes.map(act))
   /** Begins to scale in all namespaces. Resolves once the changes are written: later, when webhooks are stopped, they would be rejected. */
   const beginToScale = async (workers: number): Promise<{ readonly done: Promise<unknown> }> => {
-    const done = everywhere((scene) => scale(scene, 'classy', { version: 'v1.33.0', controlPlane: 1, workers }))
+    const done = everywhere((context) => scale(context, 'classy', { version: 'v1.33.0', controlPlane: 1, workers }))
     done.catch(() => {})
     await until(client, Cluster, 'the changes are written', (all) =>
       sharedNamespaces.every((namespace) =>
@@ -181,12 +181,12 @@ async function share(apiServer: RunningApiServer, replicas: Replicas, checks: Ch
 
   const [first] = await replicas.start(1, args)
   await untilShares('one manager has all shards', shards)
-  const before = new Map<Scene, string[]>()
-  await everywhere(async (scene) => {
-    await client.create(Namespace, { metadata: { name: scene.namespace } })
-    await createClass(scene)
-    before.set(scene, await inventory(scene))
-    await createCluster(scene, 'classy', { version: 'v1.33.0', controlPlane: 1, workers: 2 })
+  const before = new Map<LifeContext, string[]>()
+  await everywhere(async (context) => {
+    await client.create(Namespace, { metadata: { name: context.namespace } })
+    await createClass(context)
+    before.set(context, await inventory(context))
+    await createCluster(context, 'classy', { version: 'v1.33.0', controlPlane: 1, workers: 2 })
   })
   progress(`one manager of ${shards} shards: a cluster is Available in each namespace`)
 
@@ -217,10 +217,10 @@ async function share(apiServer: RunningApiServer, replicas: Replicas, checks: Ch
     `the second manager was stopped: after ${((performance.now() - interruptedAt) / 1000).toFixed(1)} s the third has all shards`,
   )
   await work.done
-  await everywhere(async (scene) => {
-    await remove(scene, 'classy')
-    const undeleted = await leftBehind(scene, before.get(scene)!)
-    checks.check(`${scene.namespace}: all objects of a deleted Cluster are deleted`, undeleted.length === 0, undeleted)
+  await everywhere(async (context) => {
+    await remove(context, 'classy')
+    const undeleted = await leftBehind(context, before.get(context)!)
+    checks.check(`${context.namespace}: all objects of a deleted Cluster are deleted`, undeleted.length === 0, undeleted)
   })
   progress('deleted')
 }

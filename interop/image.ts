@@ -26,7 +26,7 @@ import {
   localKit,
   remove,
   scale,
-  type Scene,
+  type LifeContext,
   type DesiredState,
 } from './life/life.ts'
 import { configured, install, providers, routeTo } from './manifests/install.ts'
@@ -157,11 +157,11 @@ async function live(
 
   const namespace = 'team'
   await client.create(Namespace, { metadata: { name: namespace } })
-  const scene: Scene = { client, namespace, kit: localKit, checks, progress, limit: 120 }
-  await createClass(scene)
-  const before = await inventory(scene)
+  const context: LifeContext = { client, namespace, kit: localKit, checks, progress, limit: 120 }
+  await createClass(context)
+  const before = await inventory(context)
   const first: DesiredState = { version: 'v1.33.0', controlPlane: 1, workers: 2 }
-  await createCluster(scene, 'classy', first)
+  await createCluster(context, 'classy', first)
   progress('a cluster is Available')
 
   const serials = [await serialAt(local.address)]
@@ -198,15 +198,15 @@ async function live(
       replicas[0]!.program.ending,
     )
   })
-  await scale(scene, 'classy', second)
+  await scale(context, 'classy', second)
   progress('scaled by the other replica')
   replicas[0] = await start(coreDeployment, { address: coreAddresses[0]!, replica: 2 })
   await routeTo(client, core, coreAddresses.slice(0, 1))
   await replaced('kill -9 of the leader', () => replicas[1]!.kill())
-  await scale(scene, 'classy', { ...second, workers: 1 })
+  await scale(context, 'classy', { ...second, workers: 1 })
   progress('scaled again')
-  await remove(scene, 'classy')
-  const undeleted = await leftBehind(scene, before)
+  await remove(context, 'classy')
+  const undeleted = await leftBehind(context, before)
   checks.check('all objects of a deleted Cluster are deleted', undeleted.length === 0, undeleted)
   checks.check('replicas that were not killed are running', replicas[0].program.ending === undefined, replicas[0].program.ending)
 }

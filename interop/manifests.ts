@@ -45,7 +45,7 @@ import {
   remediate,
   remove,
   scale,
-  type Scene,
+  type LifeContext,
   upgrade,
   type DesiredState,
 } from './life/life.ts'
@@ -146,11 +146,11 @@ async function liveWithManifests(
 
   const namespace = 'team'
   await client.create(Namespace, { metadata: { name: namespace } })
-  const scene: Scene = { client, namespace, kit: localKit, checks, progress, limit: 90 }
-  await createClass(scene)
-  await createResourceSet(scene)
-  await checkWebhooks(scene, apiServer.ca)
-  const before = await inventory(scene)
+  const context: LifeContext = { client, namespace, kit: localKit, checks, progress, limit: 90 }
+  await createClass(context)
+  await createResourceSet(context)
+  await checkWebhooks(context, apiServer.ca)
+  const before = await inventory(context)
 
   const restart = async () => {
     await pods.get('core')!.program.stop()
@@ -160,31 +160,31 @@ async function liveWithManifests(
   const live = async (name: ClusterName) => {
     const step = (line: string) => progress(`${name}: ${line}`)
     const first: DesiredState = { version: 'v1.33.0', controlPlane: 1, workers: 2 }
-    await createCluster(scene, name, first)
-    if (name === 'classy') await poolsAvailable(scene, name, 1)
-    else await liveWithPool(scene)
+    await createCluster(context, name, first)
+    if (name === 'classy') await poolsAvailable(context, name, 1)
+    else await liveWithPool(context)
     step('Available')
     let desired = first
     if (name === 'classy') {
       desired = { ...first, controlPlane: 3 }
-      await scale(scene, name, desired)
+      await scale(context, name, desired)
       step('scaled')
       desired = { ...desired, version: 'v1.34.0' }
-      await upgrade(scene, name, [desired.version], desired, restart)
+      await upgrade(context, name, [desired.version], desired, restart)
       step('upgraded')
     }
-    await remediate(scene, name, 'worker', desired)
+    await remediate(context, name, 'worker', desired)
     step('worker remediated')
     await until(client, ClusterResourceSetBinding, `${name}: resources applied`, (all) =>
       all.some(
         ({ metadata, spec }) => metadata.name === name && spec?.bindings?.some((binding) => binding.resources?.[0]?.applied),
       ),
     )
-    await remove(scene, name)
+    await remove(context, name)
     step('deleted')
   }
   await Promise.all([live('classy'), live('plain')])
-  const undeleted = await leftBehind(scene, before)
+  const undeleted = await leftBehind(context, before)
   checks.check('all objects of deleted Clusters are deleted', undeleted.length === 0, undeleted)
 }
 
@@ -246,26 +246,26 @@ async function checkDoctor(
 const strangerUser = { name: 'stranger' }
 
 /** A pool shrinks, then its autoscaler decides how many machines it has. Labels of the control plane are changed in place. */
-async function liveWithPool(scene: Scene): Promise<void> {
-  const { client, namespace } = scene
-  await createFile(scene, 'local-pool.yaml')
-  await poolsReady(scene, 'plain', 2)
+async function liveWithPool(context: LifeContext): Promise<void> {
+  const { client, namespace } = context
+  await createFile(context, 'local-pool.yaml')
+  await poolsReady(context, 'plain', 2)
   const key = { namespace, name: 'pool' }
   await client.patch(MachinePool, key, { type: 'merge', body: { spec: { replicas: 1 } } })
-  await poolsReady(scene, 'plain', 1)
+  await poolsReady(context, 'plain', 1)
   const annotations = { [ReplicasManagedByAnnotation]: 'the provider' }
   await client.patch(MachinePool, key, { type: 'merge', body: { metadata: { annotations } } })
   await client.patch(LocalMachinePool, key, { type: 'merge', body: { spec: { simulated: { replicas: 2 } } } })
-  await poolsReady(scene, 'plain', 2)
+  await poolsReady(context, 'plain', 2)
   const body = { spec: { machineTemplate: { metadata: { labels: { changed: 'in-place' } } } } }
   await client.patch(LocalControlPlane, { namespace, name: 'plain' }, { type: 'merge', body })
-  await awaited(scene, Machine, 'plain: label of the control plane Machine', (all) =>
+  await awaited(context, Machine, 'plain: label of the control plane Machine', (all) =>
     all.some(({ metadata, spec }) => spec.clusterName === 'plain' && metadata.labels?.changed === 'in-place'),
   )
 }
 
 /** Checks a validating webhook and a conversion webhook, both behind their Services. */
-async function checkWebhooks({ client, namespace, checks }: Scene, ca: string): Promise<void> {
+async function checkWebhooks({ client, namespace, checks }: LifeContext, ca: string): Promise<void> {
   const old = { ...ExtensionConfig, version: 'v1alpha1' } as unknown as Kind
   // Core writes the authority into the ExtensionConfig.
   const annotations = { 'runtime.cluster.x-k8s.io/inject-ca-from-secret': `${namespace}/authority` }
@@ -287,7 +287,7 @@ async function checkWebhooks({ client, namespace, checks }: Scene, ca: string): 
   await client.delete(ExtensionConfig, { name: 'quota' })
 }
 
-async function createResourceSet({ client, namespace }: Scene): Promise<void> {
+async function createResourceSet({ client, namespace }: LifeContext): Promise<void> {
   const applied = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'from-set', namespace: 'default' } }
   await client.create(ConfigMap, { metadata: { name: 'resources', namespace }, data: { 'one.yaml': JSON.stringify(applied) } })
   const type = 'addons.cluster.x-k8s.io/resource-set'

@@ -12,8 +12,8 @@ import { Checks, startCapstan } from './capstan-process.ts'
 import type { RunningApiServer } from './api-server.ts'
 import { startRealApiServer } from './real-api-server.ts'
 import { cases } from './runtime-extension/cases.ts'
-import { Scene, type SceneOptions, type Observations } from './runtime-extension/scene.ts'
-import { startStagedExtension } from './runtime-extension/staged-extension.ts'
+import { CaseContext, type ContextOptions, type Observations } from './runtime-extension/case-context.ts'
+import { startExtensionHost } from './runtime-extension/extension-host.ts'
 import { playProviders, stubDefinitions } from './runtime-extension/stub-providers.ts'
 import { compareObservations } from './runtime-extension/compare-observations.ts'
 import { namesWith, type Suite, type SuiteOptions } from './suite.ts'
@@ -101,7 +101,7 @@ async function observeAll(
   const ended = new AbortController()
   const providers = playProviders(client, ended.signal)
   const observed: Observations = new Map()
-  await using extension = await startStagedExtension(apiServer.authority)
+  await using extension = await startExtensionHost(apiServer.authority)
   const options = { client, extension, ca: apiServer.ca, observed, clients: apiServer.authority }
   await untilCalling(options)
   const results = await Promise.allSettled(names.map((name) => cases[name]!(options)))
@@ -121,9 +121,9 @@ async function observeAll(
 }
 
 /** Upstream calls no extension until it has discovered every ExtensionConfig. Some cases create ExtensionConfigs that cannot be discovered. */
-async function untilCalling(options: SceneOptions): Promise<void> {
-  const scene = await Scene.open('first', options)
-  await scene.createClass()
-  await scene.createCluster()
-  await scene.called('BeforeClusterCreate', 1)
+async function untilCalling(options: ContextOptions): Promise<void> {
+  const context = await CaseContext.open('first', options)
+  await context.createClass()
+  await context.createCluster()
+  await context.called('BeforeClusterCreate', 1)
 }

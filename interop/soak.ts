@@ -173,8 +173,8 @@ class Soak {
 
   async live(length: number): Promise<void> {
     await this.#client.create(Namespace, { metadata: { name: namespace } })
-    const scene = { client: this.#client, namespace, kit: localKit, checks: this.#checks, progress: this.#progress, limit: 60 }
-    await createClass(scene)
+    const context = { client: this.#client, namespace, kit: localKit, checks: this.#checks, progress: this.#progress, limit: 60 }
+    await createClass(context)
     await this.#startExtension()
     try {
       await this.#change(Clusters)

@@ -24,7 +24,7 @@ import {
   remediate,
   remove,
   scale,
-  type Scene,
+  type LifeContext,
   upgrade,
   type DesiredState,
 } from './life/life.ts'
@@ -184,9 +184,9 @@ async function live(cell: Cell, checks: Checks, progress: (line: string) => void
 
     const namespace = 'team'
     await client.create(Namespace, { metadata: { name: namespace } })
-    const scene: Scene = { client, namespace, kit, checks, progress, limit: 300 }
-    await createClass(scene)
-    const before = await inventory(scene)
+    const context: LifeContext = { client, namespace, kit, checks, progress, limit: 300 }
+    await createClass(context)
+    const before = await inventory(context)
     // Upstream's in-memory machines exist only in the memory of their manager, which therefore keeps running.
     const restart = async () => {
       await running.ours!.kill()
@@ -209,23 +209,23 @@ async function live(cell: Cell, checks: Checks, progress: (line: string) => void
       const scaled = desiredStateOf(name, large, 'v1.33.0')
       const second = desiredStateOf(name, large, 'v1.34.0')
       const last = desiredStateOf(name, large, 'v1.36.0')
-      await timed(name, 'Available', () => createCluster(scene, name, desiredStateOf(name, small, 'v1.33.0')))
-      await timed(name, 'scaled', () => scale(scene, name, scaled))
-      await timed(name, 'upgraded by one minor version', () => upgrade(scene, name, [second.version], second, during))
-      await timed(name, 'upgraded by two minor versions', () => upgrade(scene, name, ['v1.35.0', last.version], last))
-      await timed(name, 'worker remediated', () => remediate(scene, name, 'worker', last))
-      await timed(name, 'control plane Machine remediated', () => remediate(scene, name, 'control plane', last))
+      await timed(name, 'Available', () => createCluster(context, name, desiredStateOf(name, small, 'v1.33.0')))
+      await timed(name, 'scaled', () => scale(context, name, scaled))
+      await timed(name, 'upgraded by one minor version', () => upgrade(context, name, [second.version], second, during))
+      await timed(name, 'upgraded by two minor versions', () => upgrade(context, name, ['v1.35.0', last.version], last))
+      await timed(name, 'worker remediated', () => remediate(context, name, 'worker', last))
+      await timed(name, 'control plane Machine remediated', () => remediate(context, name, 'control plane', last))
       checks.check(`${name} is running`, true)
     }
     const results = await Promise.allSettled([grow('classy', restart), grow('plain')])
     for (const result of results) if (result.status === 'rejected') throw result.reason
-    await describe(apiServer, scene)
-    await moveThereAndBack(scene, apiServer, elsewhere)
+    await describe(apiServer, context)
+    await moveThereAndBack(context, apiServer, elsewhere)
     const names = ['classy', 'plain'] as const
-    for (const name of names) await atRest(scene, name, desiredStateOf(name, large, 'v1.36.0'))
+    for (const name of names) await atRest(context, name, desiredStateOf(name, large, 'v1.36.0'))
     progress('moved away and back')
-    await Promise.all(names.map((name) => timed(name, 'deleted', () => remove(scene, name))))
-    const undeleted = await leftBehind(scene, before)
+    await Promise.all(names.map((name) => timed(name, 'deleted', () => remove(context, name))))
+    const undeleted = await leftBehind(context, before)
     checks.check('all objects of deleted Clusters are deleted', undeleted.length === 0, undeleted)
     const stopped = await running.ours!.stop()
     checks.check('our manager stops cleanly', stopped.code === 0, stopped)
@@ -256,7 +256,7 @@ async function installElsewhere(elsewhere: RunningApiServer, { ours }: Cell, the
   await install(client, stored)
 }
 
-async function describe(apiServer: RunningApiServer, { namespace, checks, client, kit }: Scene): Promise<void> {
+async function describe(apiServer: RunningApiServer, { namespace, checks, client, kit }: LifeContext): Promise<void> {
   const clusterctl = await clusterctlOn(apiServer)
   for (const { metadata } of (await client.list(Cluster, { namespace })).items) {
     const { out } = await clusterctl.run('describe', 'cluster', metadata.name, '-n', namespace, '--show-conditions', 'all')

@@ -34,7 +34,7 @@ import {
 } from '@capstan/kube/node'
 import { createWorkloads, serverNameOf, type Workloads } from '@capstan/local'
 import type { RunningApiServer } from '../api-server.ts'
-import { type Stage, type StagedExtension, startStagedExtension } from '../runtime-extension/staged-extension.ts'
+import { type CaseExtension, type ExtensionHost, startExtensionHost } from '../runtime-extension/extension-host.ts'
 import { kindList, oldStub, type Role, stub, type StubKinds, type StubObject } from './stub-kinds.ts'
 
 const coreKind = (kind: string, plural: string, group = 'cluster.x-k8s.io'): Kind => ({
@@ -84,8 +84,8 @@ export interface Report {
 export type Behaviour = (object: StubObject, objects: readonly KubeObject[]) => Report | undefined
 export type Behaviours = { readonly [role in Role]: Behaviour }
 
-export interface Theatre {
-  readonly behaviours: Behaviours
+export interface StubBehavior {
+  readonly byRole: Behaviours
   /** Creates Nodes for provisioned machines, where the case has a workload API server. */
   readonly registersNodes: boolean
 }
@@ -109,7 +109,7 @@ export class Side implements AsyncDisposable {
   readonly name: 'theirs' | 'ours'
   readonly client: Client
   readonly #seen = new Map<string, Seen>()
-  readonly #theatres = new Map<string, Theatre>()
+  readonly #behaviors = new Map<string, StubBehavior>()
   readonly #ended = new AbortController()
   readonly #watches: Promise<void>[] = []
   readonly #workloads: Workloads
@@ -117,8 +117,8 @@ export class Side implements AsyncDisposable {
   readonly #workloadPort: number
   readonly #close: () => Promise<void>
   readonly #apiServer: RunningApiServer
-  readonly #extension: StagedExtension
-  readonly #stages = new Map<string, Stage>()
+  readonly #extension: ExtensionHost
+  readonly #caseExtensions = new Map<string, CaseExtension>()
   /** UIDs of stub machines whose Node was registered: a Node that a case deletes does not come back. */
   readonly #registered = new Set<string>()
 
@@ -127,7 +127,7 @@ export class Side implements AsyncDisposable {
     apiServer: RunningApiServer,
     client: Client,
     workload: { workloads: Workloads; authority: CertifiedKey; port: number; close: () => Promise<void> },
-    extension: StagedExtension,
+    extension: ExtensionHost,
   ) {
     this.name = name
     this.#apiServer = apiServer
@@ -150,7 +150,7 @@ export class Side implements AsyncDisposable {
       endpointFor: (server) => (server === undefined ? undefined : workloads.endpointFor(server)),
       clock: systemClock,
     })
-    const extension = await startStagedExtension(apiServer.authority)
+    const extension = await startExtensionHost(apiServer.authority)
     const close = async () => {
       await extension[Symbol.asyncDispose]()
       await listener.close(0)
@@ -177,8 +177,8 @@ export class Side implements AsyncDisposable {
   }
 
   /** Changes the behavior of the stub providers and reconciles all objects of the namespace. */
-  async play(namespace: string, theatre: Theatre): Promise<void> {
-    this.#theatres.set(namespace, theatre)
+  async setBehavior(namespace: string, behavior: StubBehavior): Promise<void> {
+    this.#behaviors.set(namespace, behavior)
     for (const kinds of [stub, oldStub])
       for (const role of roles) for (const object of this.objects(namespace, kinds[role])) await this.#report(kinds, role, object)
   }
@@ -208,10 +208,10 @@ export class Side implements AsyncDisposable {
   }
 
   /** Returns the extension of a case, which has a handler for every hook. Creates it at the first call. */
-  stage(namespace: string): Stage {
-    let stage = this.#stages.get(namespace)
-    if (!stage) this.#stages.set(namespace, (stage = this.#extension.stage(namespace)))
-    return stage
+  extensionFor(namespace: string): CaseExtension {
+    let caseExtension = this.#caseExtensions.get(namespace)
+    if (!caseExtension) this.#caseExtensions.set(namespace, (caseExtension = this.#extension.extensionFor(namespace)))
+    return caseExtension
   }
 
   /** Registers the extension of a case. */
@@ -220,7 +220,7 @@ export class Side implements AsyncDisposable {
       metadata: { name: namespace },
       spec: {
         clientConfig: {
-          url: this.stage(namespace).url,
+          url: this.extensionFor(namespace).url,
           caBundle: Buffer.from(this.#apiServer.authority.certificate).toString('base64'),
         },
         namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
@@ -330,10 +330,10 @@ export class Side implements AsyncDisposable {
 
   async #report(kinds: StubKinds, role: Role, object: StubObject): Promise<void> {
     const { namespace = '' } = object.metadata
-    const theatre = this.#theatres.get(namespace)
-    if (!theatre || object.metadata.deletionTimestamp !== undefined) return
+    const behavior = this.#behaviors.get(namespace)
+    if (!behavior || object.metadata.deletionTimestamp !== undefined) return
     const objects = [...this.seen(namespace).objects.values()].map((entry) => entry.object)
-    const report = theatre.behaviours[role](object, objects)
+    const report = behavior.byRole[role](object, objects)
     if (!report) return
     const write = async (part: 'spec' | 'status') => {
       if (report[part] === undefined || contains(object[part], report[part])) return
@@ -345,7 +345,7 @@ export class Side implements AsyncDisposable {
     await write('spec')
     await write('status')
     const providerID = report.spec?.providerID
-    if (role === 'machine' && theatre.registersNodes && typeof providerID === 'string') await this.#register(object, providerID)
+    if (role === 'machine' && behavior.registersNodes && typeof providerID === 'string') await this.#register(object, providerID)
   }
 
   /** Registers the Node, as a kubelet on the machine would. */

@@ -14,7 +14,7 @@ import {
   systemClock,
 } from '@capstan/kube'
 import { Cluster, ExtensionConfig, Machine, MachineHealthCheck, MachinePool, MachineSet } from '@capstan/api'
-import type { StagedAnswer, StagedCall } from '../runtime-extension/staged-extension.ts'
+import type { ScriptedResponse, RecordedCall } from '../runtime-extension/extension-host.ts'
 import { isExplained, isExplainedAnswer, type Explained } from './explained.ts'
 import { type Difference, differencesOf, normalText, pictureOf, pictureOfAnswer, textOf } from './normalize.ts'
 import type { Behaviour, Behaviours, RawAnswer, Side } from './side.ts'
@@ -121,13 +121,13 @@ export class Twin {
   }
 
   /** Sets the response of the case's extension to a hook; `undefined`: it allows the next step. */
-  answer(hook: string, answer: ((call: StagedCall) => StagedAnswer) | undefined): void {
-    for (const side of this.#sides) side.stage(this.namespace).answer(hook, answer)
+  answer(hook: string, answer: ((call: RecordedCall) => ScriptedResponse) | undefined): void {
+    for (const side of this.#sides) side.extensionFor(this.namespace).answer(hook, answer)
   }
 
   async open(): Promise<void> {
     await this.#both((side) => side.client.create(Namespace, { metadata: { name: this.namespace } }))
-    await this.#play()
+    await this.#setBehavior()
   }
 
   /** Creates an object and compares the responses. */
@@ -161,7 +161,7 @@ export class Twin {
   /** Changes the status that stub providers of some roles report. */
   async behave(behaviours: { readonly [R in Role]?: Behaviour }): Promise<void> {
     this.#behaviours = { ...this.#behaviours, ...behaviours }
-    await this.#play()
+    await this.#setBehavior()
   }
 
   /** Starts the workload API server of a cluster and creates its kubeconfig Secret. Provisioned stub machines become Nodes of it. */
@@ -176,7 +176,7 @@ export class Twin {
       })
     })
     this.#registersNodes = true
-    await this.#play()
+    await this.#setBehavior()
   }
 
   /** Stops the workload API server, so that connections are refused. */
@@ -329,9 +329,9 @@ export class Twin {
     return keyOf(object)
   }
 
-  async #play(): Promise<void> {
-    const theatre = { behaviours: this.#behaviours, registersNodes: this.#registersNodes }
-    await this.#both((side) => side.play(this.namespace, theatre))
+  async #setBehavior(): Promise<void> {
+    const behavior = { byRole: this.#behaviours, registersNodes: this.#registersNodes }
+    await this.#both((side) => side.setBehavior(this.namespace, behavior))
   }
 
   async #both<T>(act: (side: Side) => Promise<T>): Promise<[T, T]> {

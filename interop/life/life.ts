@@ -56,7 +56,7 @@ export const memoryKit: Kit = {
   controlPlane: controlPlaneKind('controlplane.cluster.x-k8s.io', 'v1beta2', 'KubeadmControlPlane', 'kubeadmcontrolplanes'),
 }
 
-export interface Scene {
+export interface LifeContext {
   readonly client: Client
   readonly namespace: string
   readonly kit: Kit
@@ -81,7 +81,7 @@ export interface DesiredState {
   readonly pool?: number
 }
 
-export async function createFile({ client, namespace }: Pick<Scene, 'client' | 'namespace'>, file: string): Promise<void> {
+export async function createFile({ client, namespace }: Pick<LifeContext, 'client' | 'namespace'>, file: string): Promise<void> {
   const kinds = await customKinds(client)
   for (const document of parseAllDocuments(readFileSync(new URL(file, import.meta.url), 'utf8'))) {
     const object = document.toJS() as Input<KubeObject> & { kind: string }
@@ -89,39 +89,39 @@ export async function createFile({ client, namespace }: Pick<Scene, 'client' | '
   }
 }
 
-export async function createClass(scene: Scene): Promise<void> {
-  await createFile(scene, `${scene.kit.name}.yaml`)
+export async function createClass(context: LifeContext): Promise<void> {
+  await createFile(context, `${context.kit.name}.yaml`)
   await awaited(
-    scene,
+    context,
     ClusterClass,
     'class accepted',
     ([clusterClass]) => clusterClass !== undefined && isTrue(clusterClass, 'VariablesReady'),
   )
 }
 
-export async function createCluster(scene: Scene, name: ClusterName, desired: DesiredState): Promise<void> {
-  await createFile(scene, `${scene.kit.name}-${name === 'classy' ? 'cluster' : 'plain'}.yaml`)
-  if (name === 'plain' && desired.pool !== undefined) await createFile(scene, `${scene.kit.name}-pool.yaml`)
-  await atRest(scene, name, desired)
+export async function createCluster(context: LifeContext, name: ClusterName, desired: DesiredState): Promise<void> {
+  await createFile(context, `${context.kit.name}-${name === 'classy' ? 'cluster' : 'plain'}.yaml`)
+  if (name === 'plain' && desired.pool !== undefined) await createFile(context, `${context.kit.name}-pool.yaml`)
+  await atRest(context, name, desired)
 }
 
 /** Sets replicas of the control plane, of the first workers and of the pool. */
-export async function scale(scene: Scene, name: ClusterName, desired: DesiredState): Promise<void> {
+export async function scale(context: LifeContext, name: ClusterName, desired: DesiredState): Promise<void> {
   if (name === 'classy') {
-    await patchTopology(scene, [
+    await patchTopology(context, [
       { path: 'controlPlane/replicas', value: desired.controlPlane },
       { path: 'workers/machineDeployments/0/replicas', value: desired.workers },
       ...(desired.pool === undefined ? [] : [{ path: 'workers/machinePools/0/replicas', value: desired.pool }]),
     ])
   } else {
-    const { client, namespace, kit } = scene
+    const { client, namespace, kit } = context
     const patch = (kind: Kind, replicas: number, objectName: string = name) =>
       client.patch(kind, { namespace, name: objectName }, { type: 'merge', body: { spec: { replicas } } })
     await patch(kit.controlPlane, desired.controlPlane)
     await patch(MachineDeployment as unknown as Kind, desired.workers)
     if (desired.pool !== undefined) await patch(MachinePool as unknown as Kind, desired.pool, poolName)
   }
-  await atRest(scene, name, desired)
+  await atRest(context, name, desired)
 }
 
 /**
@@ -129,19 +129,19 @@ export async function scale(scene: Scene, name: ClusterName, desired: DesiredSta
  * once, when the first Machine has a new version.
  */
 export async function upgrade(
-  scene: Scene,
+  context: LifeContext,
   name: ClusterName,
   versions: readonly string[],
   desired: DesiredState,
   during?: () => Promise<void>,
 ): Promise<void> {
-  const { client, namespace, kit } = scene
+  const { client, namespace, kit } = context
   const started = (version: string) =>
-    awaited(scene, Machine, `${name}: a Machine of ${version}`, (all) =>
+    awaited(context, Machine, `${name}: a Machine of ${version}`, (all) =>
       ofCluster(all, name).some((machine) => machine.spec.version === version),
     )
   if (name === 'classy') {
-    await patchTopology(scene, [{ path: 'version', value: desired.version }])
+    await patchTopology(context, [{ path: 'version', value: desired.version }])
     await started(versions[0]!)
     await during?.()
   } else {
@@ -149,7 +149,7 @@ export async function upgrade(
       await client.patch(kit.controlPlane, { namespace, name }, { type: 'merge', body: { spec: { version } } })
       await started(version)
       if (index === 0) await during?.()
-      await awaited(scene, Machine, `${name}: control plane of ${version}`, (all) => {
+      await awaited(context, Machine, `${name}: control plane of ${version}`, (all) => {
         const controlPlaneMachines = ofCluster(all, name).filter(isControlPlane)
         return (
           controlPlaneMachines.length === desired.controlPlane &&
@@ -160,35 +160,40 @@ export async function upgrade(
       const body = { spec: { template: { spec: { version } } } }
       await client.patch(MachineDeployment, { namespace, name }, { type: 'merge', body })
       if (desired.pool !== undefined) await client.patch(MachinePool, { namespace, name: poolName }, { type: 'merge', body })
-      if (index < versions.length - 1) await atRest(scene, name, { ...desired, version })
+      if (index < versions.length - 1) await atRest(context, name, { ...desired, version })
     }
   }
-  await atRest(scene, name, desired)
+  await atRest(context, name, desired)
 }
 
 /** Marks a Machine as unhealthy, as a user does, and waits until it is replaced. */
-export async function remediate(scene: Scene, name: ClusterName, which: 'worker' | 'control plane', desired: DesiredState) {
-  const { client, namespace } = scene
+export async function remediate(
+  context: LifeContext,
+  name: ClusterName,
+  which: 'worker' | 'control plane',
+  desired: DesiredState,
+) {
+  const { client, namespace } = context
   const isSelected = (machine: Machine) => isControlPlane(machine) === (which === 'control plane') && !isOfPool(machine)
   const unhealthy = ofCluster((await client.list(Machine, { namespace })).items, name).find(isSelected)!
   const body = { metadata: { annotations: { [RemediateMachineAnnotation]: '' } } }
   await client.patch(Machine, keyOf(unhealthy), { type: 'merge', body })
   await awaited(
-    scene,
+    context,
     Machine,
     `${name}: ${which} Machine ${unhealthy.metadata.name} is replaced`,
     (all) => !all.some(({ metadata }) => metadata.uid === unhealthy.metadata.uid),
   )
-  await atRest(scene, name, desired)
+  await atRest(context, name, desired)
 }
 
-export async function remove(scene: Scene, name: ClusterName): Promise<void> {
-  await scene.client.delete(Cluster, { namespace: scene.namespace, name })
-  await awaited(scene, Cluster, `${name} is deleted`, (all) => !all.some(({ metadata }) => metadata.name === name))
+export async function remove(context: LifeContext, name: ClusterName): Promise<void> {
+  await context.client.delete(Cluster, { namespace: context.namespace, name })
+  await awaited(context, Cluster, `${name} is deleted`, (all) => !all.some(({ metadata }) => metadata.name === name))
 }
 
 /** Waits until all objects have the desired state and all conditions report it. */
-export async function atRest(scene: Scene, name: ClusterName, desired: DesiredState): Promise<void> {
+export async function atRest(context: LifeContext, name: ClusterName, desired: DesiredState): Promise<void> {
   const { version, controlPlane, workers, pool } = desired
   const isAtRest = (cluster: Cluster | undefined) =>
     cluster !== undefined &&
@@ -198,10 +203,10 @@ export async function atRest(scene: Scene, name: ClusterName, desired: DesiredSt
   const what = `${name}: ${controlPlane} + ${workers} Machines of ${version}`
   // While this waits for one kind, another one that was ready may change. So it waits for all kinds again until none has changed.
   for (;;) {
-    if (pool !== undefined) await poolAtRest(scene, name, { version, pool })
-    await awaited(scene, Machine, what, (all) => haveDesiredState(ofCluster(all, name)))
-    await awaited(scene, Cluster, `${what}: Cluster at rest`, (all) => isAtRest(byName(all, name)))
-    const { items } = await scene.client.list(Machine, { namespace: scene.namespace })
+    if (pool !== undefined) await poolAtRest(context, name, { version, pool })
+    await awaited(context, Machine, what, (all) => haveDesiredState(ofCluster(all, name)))
+    await awaited(context, Cluster, `${what}: Cluster at rest`, (all) => isAtRest(byName(all, name)))
+    const { items } = await context.client.list(Machine, { namespace: context.namespace })
     if (haveDesiredState(ofCluster(items, name))) return
   }
 
@@ -221,11 +226,14 @@ export async function atRest(scene: Scene, name: ClusterName, desired: DesiredSt
 }
 
 /** Returns the names of all objects of Cluster API and Secrets in the namespace, as `Kind name`. */
-export const inventory = async (scene: Pick<Scene, 'client' | 'namespace'>): Promise<string[]> =>
-  [...(await everything(scene)).keys()].sort()
+export const inventory = async (context: Pick<LifeContext, 'client' | 'namespace'>): Promise<string[]> =>
+  [...(await everything(context)).keys()].sort()
 
 /** Returns all objects of Cluster API and Secrets in the namespace, by `Kind name`. */
-export async function everything({ client, namespace }: Pick<Scene, 'client' | 'namespace'>): Promise<Map<string, KubeObject>> {
+export async function everything({
+  client,
+  namespace,
+}: Pick<LifeContext, 'client' | 'namespace'>): Promise<Map<string, KubeObject>> {
   const objects = new Map<string, KubeObject>()
   const kinds = [...(await customKinds(client)).values(), Secret as Kind].filter(({ scope }) => scope === 'Namespaced')
   for (const kind of kinds)
@@ -235,11 +243,11 @@ export async function everything({ client, namespace }: Pick<Scene, 'client' | '
 }
 
 /** Waits until only the objects of `before` exist. Returns the other objects that the garbage collector has not deleted in time. */
-export async function leftBehind(scene: Scene, before: readonly string[]): Promise<string[]> {
+export async function leftBehind(context: LifeContext, before: readonly string[]): Promise<string[]> {
   // The garbage collector of kube-controller-manager looks for new kinds every 30 s, and pauses meanwhile.
   const end = performance.now() + 150_000
   for (;;) {
-    const undeleted = [...(await everything(scene))].filter(([name]) => !before.includes(name))
+    const undeleted = [...(await everything(context))].filter(([name]) => !before.includes(name))
     if (undeleted.length === 0) return []
     if (performance.now() > end)
       return undeleted.map(([name, { metadata }]) => {
@@ -264,30 +272,34 @@ export async function customKinds(client: Client): Promise<Map<string, Kind>> {
 }
 
 export const awaited = <T extends KubeObject>(
-  { client, namespace, limit }: Pick<Scene, 'client' | 'namespace' | 'limit'>,
+  { client, namespace, limit }: Pick<LifeContext, 'client' | 'namespace' | 'limit'>,
   kind: Kind<T>,
   what: string,
   holds: (objects: T[]) => boolean,
 ) => until(client, kind, what, holds, { namespace, seconds: limit })
 
 /** Waits for the number of available Machines of a Cluster's pools. */
-export const poolsAvailable = (scene: Scene, name: ClusterName, replicas: number) =>
-  awaited(scene, MachinePool, `${name}: ${replicas} Machines of pools`, (all) => {
+export const poolsAvailable = (context: LifeContext, name: ClusterName, replicas: number) =>
+  awaited(context, MachinePool, `${name}: ${replicas} Machines of pools`, (all) => {
     const ownPools = all.filter(({ spec }) => spec.clusterName === name)
     return ownPools.reduce((sum, { status }) => sum + (status?.availableReplicas ?? 0), 0) === replicas
   })
 
 /** Waits for the number of Nodes of a Cluster's pools. */
-export const poolsReady = (scene: Scene, name: ClusterName, replicas: number) =>
-  awaited(scene, MachinePool, `${name}: ${replicas} Nodes of pools`, (all) => {
+export const poolsReady = (context: LifeContext, name: ClusterName, replicas: number) =>
+  awaited(context, MachinePool, `${name}: ${replicas} Nodes of pools`, (all) => {
     const ownPools = all.filter(({ spec }) => spec.clusterName === name)
     return ownPools.length > 0 && ownPools.reduce((sum, { status }) => sum + (status?.nodeRefs?.length ?? 0), 0) === replicas
   })
 
 /** Waits until every machine of a Cluster's pool has this version and a Node, and the provider reports no other machine. */
-async function poolAtRest(scene: Scene, name: ClusterName, { version, pool }: { version: string; pool: number }): Promise<void> {
+async function poolAtRest(
+  context: LifeContext,
+  name: ClusterName,
+  { version, pool }: { version: string; pool: number },
+): Promise<void> {
   const what = `${name}: ${pool} machines of ${version} in its pool`
-  await awaited(scene, scene.kit.pool!, what, (all) =>
+  await awaited(context, context.kit.pool!, what, (all) =>
     all
       .filter(({ metadata }) => metadata.labels?.[ClusterNameLabel] === name)
       .some(
@@ -295,10 +307,10 @@ async function poolAtRest(scene: Scene, name: ClusterName, { version, pool }: { 
           instances.length === pool && instances.every((instance) => instance.ready && instance.version === version),
       ),
   )
-  await poolsReady(scene, name, pool)
+  await poolsReady(context, name, pool)
 }
 
-const patchTopology = ({ client, namespace }: Scene, operations: readonly { path: string; value: string | number }[]) =>
+const patchTopology = ({ client, namespace }: LifeContext, operations: readonly { path: string; value: string | number }[]) =>
   client.patch(
     Cluster,
     { namespace, name: 'classy' },

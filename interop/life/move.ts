@@ -2,14 +2,18 @@
 import { type Client, keyOf, type Kind, type KubeObject, type Json, Namespace, orAbsent } from '@capstan/kube'
 import type { RunningApiServer } from '../api-server.ts'
 import { clusterctlOn } from '../upstream/clusterctl.ts'
-import { customKinds, inventory, type Scene } from './life.ts'
+import { customKinds, inventory, type LifeContext } from './life.ts'
 
 /** Moves the objects there and back, and checks them. No manager runs at the other server. */
-export async function moveThereAndBack(scene: Scene, apiServer: RunningApiServer, elsewhere: RunningApiServer): Promise<void> {
-  const { client, namespace, checks } = scene
+export async function moveThereAndBack(
+  context: LifeContext,
+  apiServer: RunningApiServer,
+  elsewhere: RunningApiServer,
+): Promise<void> {
+  const { client, namespace, checks } = context
   const target = elsewhere.client()
   // Secrets that no Cluster owns, such as bootstrap tokens, are not moved.
-  const listMovable = async () => (await inventory(scene)).filter((name) => !name.startsWith('Secret '))
+  const listMovable = async () => (await inventory(context)).filter((name) => !name.startsWith('Secret '))
   const before = await listMovable()
   const objects = await statuses(client, namespace)
   await (await clusterctlOn(apiServer)).run('move', '--namespace', namespace, '--to-kubeconfig', elsewhere.kubeconfig)

@@ -10,11 +10,11 @@ import { type Clock, getCondition, hours, isRecord, keyOf, messageOf, Secret, sy
 import { type CertifiedKey, issueCertificate, makeAuthority } from '@capstan/kube/node'
 import { freePorts } from '../programs.ts'
 import { until } from '../until.ts'
-import { conditionText, Scene, type SceneOptions } from './scene.ts'
-import { servingCertificateOf, type StagedAnswer, type StagedCall, startStagedExtension } from './staged-extension.ts'
+import { conditionText, CaseContext, type ContextOptions } from './case-context.ts'
+import { servingCertificateOf, type ScriptedResponse, type RecordedCall, startExtensionHost } from './extension-host.ts'
 import { StubCluster, StubControlPlane, stubGroup, StubMachine, StubMachineTemplate, templates } from './stub-providers.ts'
 
-export interface CaseOptions extends SceneOptions {
+export interface CaseOptions extends ContextOptions {
   /** Authority that signed the client certificate of the core under test. */
   readonly clients: CertifiedKey
 }
@@ -28,36 +28,36 @@ const page =
 
 /** Records the condition of a Cluster after this response to BeforeClusterCreate, the first hook that core calls. */
 const rejected =
-  (name: string, answer: () => StagedAnswer | Promise<StagedAnswer>, text: RegExp, timeoutSeconds?: number): Case =>
+  (name: string, answer: () => ScriptedResponse | Promise<ScriptedResponse>, text: RegExp, timeoutSeconds?: number): Case =>
   async (options) => {
-    const scene = await Scene.open(name, options, timeoutSeconds === undefined ? {} : { timeoutSeconds })
-    scene.stage.answer('BeforeClusterCreate', answer)
-    await scene.createClass()
-    await scene.createCluster()
-    scene.record('condition', await scene.reconciled(text))
+    const context = await CaseContext.open(name, options, timeoutSeconds === undefined ? {} : { timeoutSeconds })
+    context.extension.answer('BeforeClusterCreate', answer)
+    await context.createClass()
+    await context.createCluster()
+    context.record('condition', await context.reconciled(text))
   }
 
 /** As `rejected`, for a response that core ignores. */
 const ignored =
-  (name: string, answer: () => StagedAnswer, failurePolicy: 'Ignore' | 'Fail' = 'Ignore'): Case =>
+  (name: string, answer: () => ScriptedResponse, failurePolicy: 'Ignore' | 'Fail' = 'Ignore'): Case =>
   async (options) => {
-    const scene = await Scene.open(name, options, { failurePolicy })
-    scene.stage.answer('BeforeClusterCreate', answer)
-    await scene.createClass()
-    await scene.createCluster()
-    scene.record('condition', await scene.reconciled('True'))
-    scene.record('objects', String((await scene.seen(StubCluster, 'goes on', (objects) => objects.length > 0)).length))
+    const context = await CaseContext.open(name, options, { failurePolicy })
+    context.extension.answer('BeforeClusterCreate', answer)
+    await context.createClass()
+    await context.createCluster()
+    context.record('condition', await context.reconciled('True'))
+    context.record('objects', String((await context.seen(StubCluster, 'goes on', (objects) => objects.length > 0)).length))
   }
 
 /** A negative retryAfterSeconds, which is a bug of the extension: the Cluster does not continue. */
 const negative: Case = async (options) => {
-  const scene = await Scene.open('negative', options)
-  scene.stage.answer('BeforeClusterCreate', text('{"status":"Success","retryAfterSeconds":-5,"message":"below zero"}'))
-  await scene.createClass()
-  await scene.createCluster()
-  scene.record('condition', await scene.reconciled(/BeforeClusterCreate: below zero|Invalid value: -5/))
-  const { items } = await scene.client.list(StubCluster, { namespace: scene.name })
-  scene.record('objects', String(items.length))
+  const context = await CaseContext.open('negative', options)
+  context.extension.answer('BeforeClusterCreate', text('{"status":"Success","retryAfterSeconds":-5,"message":"below zero"}'))
+  await context.createClass()
+  await context.createCluster()
+  context.record('condition', await context.reconciled(/BeforeClusterCreate: below zero|Invalid value: -5/))
+  const { items } = await context.client.list(StubCluster, { namespace: context.name })
+  context.record('objects', String(items.length))
 }
 
 /**
@@ -65,10 +65,10 @@ const negative: Case = async (options) => {
  * must not send the request again within the call.
  */
 const closedAfterReading: Case = async (options) => {
-  const scene = await Scene.open('closed-after-reading', options)
-  await options.client.delete(ExtensionConfig, { name: scene.name })
+  const context = await CaseContext.open('closed-after-reading', options)
+  await options.client.delete(ExtensionConfig, { name: context.name })
   const isFailureShown = Promise.withResolvers<void>()
-  scene.stage.answer('BeforeClusterCreate', () => holdFor(60, 'held'))
+  context.extension.answer('BeforeClusterCreate', () => holdFor(60, 'held'))
   let requests = 0
   const { certificate: cert, key } = await servingCertificateOf(options.clients)
   const server = createServer({ cert, key })
@@ -88,13 +88,13 @@ const closedAfterReading: Case = async (options) => {
   await once(server, 'listening')
   try {
     const { port } = server.address() as AddressInfo
-    await scene.announce('closing', { ...scene.stage, url: `https://127.0.0.1:${port}/${scene.name}` })
-    await scene.discovered('closing', 'True')
-    await scene.createClass()
-    await scene.createCluster()
-    scene.record('condition after the first request', (await scene.reconciled(callFailed)).replaceAll(String(port), 'PORT'))
+    await context.announce('closing', { ...context.extension, url: `https://127.0.0.1:${port}/${context.name}` })
+    await context.discovered('closing', 'True')
+    await context.createClass()
+    await context.createCluster()
+    context.record('condition after the first request', (await context.reconciled(callFailed)).replaceAll(String(port), 'PORT'))
     isFailureShown.resolve()
-    scene.record('condition after the next call', await scene.reconciled(/held/))
+    context.record('condition after the next call', await context.reconciled(/held/))
     await options.client.delete(ExtensionConfig, { name: 'closing' })
   } finally {
     isFailureShown.resolve()
@@ -107,19 +107,21 @@ const closedAfterReading: Case = async (options) => {
 const patched =
   (name: string, items: (request: PatchRequest) => object[], result: { readonly fails: RegExp } | 'objects'): Case =>
   async (options) => {
-    const scene = await Scene.open(name, options)
-    scene.stage.answer('GeneratePatches', ({ request }) => proceedWith({ items: items(request as unknown as PatchRequest) }))
+    const context = await CaseContext.open(name, options)
+    context.extension.answer('GeneratePatches', ({ request }) =>
+      proceedWith({ items: items(request as unknown as PatchRequest) }),
+    )
     const settings = { said: 'by the class', patch: 'p' }
     const external = { generatePatchesExtension: `generate-patches.${name}`, settings }
-    await scene.createClass({ patches: [{ name: 'p', external }] })
-    await scene.createCluster()
-    if (result !== 'objects') return scene.record('condition', await scene.reconciled(result.fails))
-    scene.record('condition', await scene.reconciled('True'))
-    scene.record('request', withoutIdentity(scene.stage.calls.find(({ hook }) => hook === 'GeneratePatches')!.request))
+    await context.createClass({ patches: [{ name: 'p', external }] })
+    await context.createCluster()
+    if (result !== 'objects') return context.record('condition', await context.reconciled(result.fails))
+    context.record('condition', await context.reconciled('True'))
+    context.record('request', withoutIdentity(context.extension.calls.find(({ hook }) => hook === 'GeneratePatches')!.request))
     for (const kind of [StubCluster, StubControlPlane]) {
-      const [object] = await scene.seen(kind, 'is there', (objects) => objects.length > 0)
+      const [object] = await context.seen(kind, 'is there', (objects) => objects.length > 0)
       const { labels, annotations } = object!.metadata
-      scene.record(kind.kind, [object!.spec, labels, annotations])
+      context.record(kind.kind, [object!.spec, labels, annotations])
     }
   }
 
@@ -136,67 +138,67 @@ const controlPlane = 'StubControlPlaneTemplate'
 
 /** Every hook blocks until the Cluster reports it, and then proceeds. */
 const life: Case = async (options) => {
-  const scene = await Scene.open('life', options)
+  const context = await CaseContext.open('life', options)
   const hasHandlers = (config: ExtensionConfig) => config.metadata.name === 'life' && config.status?.handlers !== undefined
   // Upstream writes conditions and handlers one after the other.
-  const configs = await until(scene.client, ExtensionConfig, 'life has handlers', (all) => all.some(hasHandlers))
-  scene.record('handlers', configs.find(hasHandlers)!.status!.handlers)
-  scene.record('discovered', conditionText(getCondition(await scene.discovered('life', 'True'), 'Discovered')!))
+  const configs = await until(context.client, ExtensionConfig, 'life has handlers', (all) => all.some(hasHandlers))
+  context.record('handlers', configs.find(hasHandlers)!.status!.handlers)
+  context.record('discovered', conditionText(getCondition(await context.discovered('life', 'True'), 'Discovered')!))
 
-  const hold = (hook: string, seconds = 1) => scene.stage.answer(hook, () => holdFor(seconds, `held by ${hook}`))
+  const hold = (hook: string, seconds = 1) => context.extension.answer(hook, () => holdFor(seconds, `held by ${hook}`))
   const unblock = async (hook: string) => {
-    scene.record(hook, await scene.reconciled(new RegExp(`${hook}: held by`)))
-    scene.stage.answer(hook, undefined)
+    context.record(hook, await context.reconciled(new RegExp(`${hook}: held by`)))
+    context.extension.answer(hook, undefined)
   }
-  await scene.createClass()
+  await context.createClass()
   hold('BeforeClusterCreate', 3)
-  await scene.createCluster('v1.35.0', { workers: oneDeployment })
-  const [first = 0, second = 0] = await scene.called('BeforeClusterCreate', 2)
-  scene.record('BeforeClusterCreate is called again', second - first >= 2500 ? 'after its time' : `${second - first} ms`)
-  scene.record(
+  await context.createCluster('v1.35.0', { workers: oneDeployment })
+  const [first = 0, second = 0] = await context.called('BeforeClusterCreate', 2)
+  context.record('BeforeClusterCreate is called again', second - first >= 2500 ? 'after its time' : `${second - first} ms`)
+  context.record(
     'before BeforeClusterCreate',
-    String((await scene.client.list(StubCluster, { namespace: scene.name })).items.length),
+    String((await context.client.list(StubCluster, { namespace: context.name })).items.length),
   )
   await unblock('BeforeClusterCreate')
-  await scene.called('AfterControlPlaneInitialized', 1)
-  await scene.seen(Cluster, 'has no marks', (clusters) => clusters.every((cluster) => [...pendingHooks(cluster)].length === 0))
-  await scene.reconciled('True')
+  await context.called('AfterControlPlaneInitialized', 1)
+  await context.seen(Cluster, 'has no marks', (clusters) => clusters.every((cluster) => [...pendingHooks(cluster)].length === 0))
+  await context.reconciled('True')
 
   for (const hook of upgradeHooks) hold(hook)
-  await scene.client.patch(Cluster, scene.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
+  await context.client.patch(Cluster, context.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
   for (const hook of upgradeHooks) await unblock(hook)
-  scene.record('upgraded', await scene.reconciled('True'))
+  context.record('upgraded', await context.reconciled('True'))
 
   hold('BeforeClusterDelete')
-  await scene.client.delete(Cluster, scene.key)
+  await context.client.delete(Cluster, context.key)
   await unblock('BeforeClusterDelete')
-  await scene.seen(Cluster, 'is gone', (clusters) => clusters.length === 0)
-  const firsts = scene.stage.calls.filter(({ hook }, index, all) => all.findIndex((call) => call.hook === hook) === index)
+  await context.seen(Cluster, 'is gone', (clusters) => clusters.length === 0)
+  const firsts = context.extension.calls.filter(({ hook }, index, all) => all.findIndex((call) => call.hook === hook) === index)
   for (const { hook, request } of firsts) {
-    scene.record(`request of ${hook}`, withoutIdentity(request))
+    context.record(`request of ${hook}`, withoutIdentity(request))
     // Upstream can write the mark of AfterClusterUpgrade again after it has removed it, so later requests may contain it.
     if (isRecord(request['cluster']) && hook !== 'BeforeClusterDelete')
-      scene.record(`marks in the request of ${hook}`, [...pendingHooks(request['cluster'] as unknown as Cluster)].sort())
+      context.record(`marks in the request of ${hook}`, [...pendingHooks(request['cluster'] as unknown as Cluster)].sort())
   }
-  scene.record('order', firsts.map(({ hook }) => hook).join(' '))
+  context.record('order', firsts.map(({ hook }) => hook).join(' '))
 }
 
 /** Every hook fails until the Cluster reports it. */
 const failing: Case = async (options) => {
-  const scene = await Scene.open('failing', options)
+  const context = await CaseContext.open('failing', options)
   const failed = async (hook: string) => {
-    scene.record(hook, await scene.reconciled(new RegExp(`failed by ${hook}$`)))
-    scene.stage.answer(hook, undefined)
+    context.record(hook, await context.reconciled(new RegExp(`failed by ${hook}$`)))
+    context.extension.answer(hook, undefined)
   }
-  for (const hook of lifeHooks) scene.stage.answer(hook, () => fail(`failed by ${hook}`))
-  await scene.createClass()
-  await scene.createCluster('v1.35.0', { workers: oneDeployment })
+  for (const hook of lifeHooks) context.extension.answer(hook, () => fail(`failed by ${hook}`))
+  await context.createClass()
+  await context.createCluster('v1.35.0', { workers: oneDeployment })
   for (const hook of ['BeforeClusterCreate', 'AfterControlPlaneInitialized']) await failed(hook)
-  await scene.reconciled('True')
-  await scene.client.patch(Cluster, scene.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
+  await context.reconciled('True')
+  await context.client.patch(Cluster, context.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
   for (const hook of upgradeHooks) await failed(hook)
-  await scene.reconciled('True')
-  await scene.client.delete(Cluster, scene.key)
+  await context.reconciled('True')
+  await context.client.delete(Cluster, context.key)
   await failed('BeforeClusterDelete')
 }
 
@@ -214,45 +216,45 @@ const oneDeployment = { machineDeployments: [{ class: 'worker', name: 'md-0', re
 
 /** Two extensions block the same hook. */
 const joined: Case = async (options) => {
-  const scene = await Scene.open('joined', options)
-  const other = options.extension.stage('joined-too')
-  await scene.announce('joined-too', other)
-  await scene.discovered('joined-too', 'True')
-  scene.stage.answer('BeforeClusterCreate', () => holdFor(90, 'one waits'))
+  const context = await CaseContext.open('joined', options)
+  const other = options.extension.extensionFor('joined-too')
+  await context.announce('joined-too', other)
+  await context.discovered('joined-too', 'True')
+  context.extension.answer('BeforeClusterCreate', () => holdFor(90, 'one waits'))
   other.answer('BeforeClusterCreate', () => holdFor(3, 'two waits'))
-  await scene.createClass()
-  await scene.createCluster()
-  const text = await scene.reconciled(/one waits/)
+  await context.createClass()
+  await context.createCluster()
+  const text = await context.reconciled(/one waits/)
   // Upstream calls the handlers in random order.
-  scene.record('condition', text.replace('two waits, one waits', 'one waits, two waits'))
-  const [first = 0, second = 0] = await scene.called('BeforeClusterCreate', 2)
+  context.record('condition', text.replace('two waits, one waits', 'one waits, two waits'))
+  const [first = 0, second = 0] = await context.called('BeforeClusterCreate', 2)
   const waited = second - first
-  scene.record('asked again', waited >= 2500 && waited < 60_000 ? 'when the first of them says' : `after ${waited} ms`)
+  context.record('asked again', waited >= 2500 && waited < 60_000 ? 'when the first of them says' : `after ${waited} ms`)
 }
 
 /** A Cluster that waits for an extension continues when the extension is removed. */
 const removed: Case = async (options) => {
-  const scene = await Scene.open('removed', options)
-  scene.stage.answer('BeforeClusterCreate', () => holdFor(600, 'for long'))
-  await scene.createClass()
-  await scene.createCluster()
-  scene.record('condition', await scene.reconciled(/for long/))
-  await scene.client.delete(ExtensionConfig, { name: scene.name })
+  const context = await CaseContext.open('removed', options)
+  context.extension.answer('BeforeClusterCreate', () => holdFor(600, 'for long'))
+  await context.createClass()
+  await context.createCluster()
+  context.record('condition', await context.reconciled(/for long/))
+  await context.client.delete(ExtensionConfig, { name: context.name })
   // No event reaches the Cluster: its next reconcile finds no blocking extension.
   const end = performance.now() + 120_000
-  while ((await scene.client.list(StubCluster, { namespace: scene.name })).items.length === 0 && performance.now() < end) {
-    await scene.touch(Cluster, scene.key)
+  while ((await context.client.list(StubCluster, { namespace: context.name })).items.length === 0 && performance.now() < end) {
+    await context.touch(Cluster, context.key)
     await new Promise((resolve) => void setTimeout(resolve, 1000))
   }
-  scene.record('then', await scene.reconciled('True'))
+  context.record('then', await context.reconciled('True'))
 }
 
 /** Another version while hooks of an upgrade block: which versions are rejected, and the calls after a version that is not checked. */
 const anotherVersion: Case = async (options) => {
-  const scene = await Scene.open('another-version', options)
+  const context = await CaseContext.open('another-version', options)
   const setVersion = (version: string, { unchecked = false } = {}) => {
     const annotations = { 'unsafe.topology.cluster.x-k8s.io/disable-update-version-check': unchecked ? '' : null }
-    return scene.client.patch(Cluster, scene.key, {
+    return context.client.patch(Cluster, context.key, {
       type: 'merge',
       body: { metadata: { annotations }, spec: { topology: { version } } },
     })
@@ -260,24 +262,24 @@ const anotherVersion: Case = async (options) => {
   const rejected = async (hook: string, ...versions: string[]) => {
     for (const version of versions) {
       const text = await setVersion(version).then(() => 'accepted', messageOf)
-      scene.record(`while ${hook} blocks: to ${version}`, text.replace(/^.* denied the request: /, ''))
+      context.record(`while ${hook} blocks: to ${version}`, text.replace(/^.* denied the request: /, ''))
     }
   }
-  const hold = (hook: string) => scene.stage.answer(hook, () => holdFor(2, `held by ${hook}`))
-  const unblock = (hook: string) => scene.stage.answer(hook, undefined)
+  const hold = (hook: string) => context.extension.answer(hook, () => holdFor(2, `held by ${hook}`))
+  const unblock = (hook: string) => context.extension.answer(hook, undefined)
   const heldBy = (hook: string, version: string) =>
-    scene.reconciled(new RegExp(`is upgrading to ${version.replaceAll('.', String.raw`\.`)}[^]*${hook}: held`))
+    context.reconciled(new RegExp(`is upgrading to ${version.replaceAll('.', String.raw`\.`)}[^]*${hook}: held`))
   /** Upstream can write the mark of AfterClusterUpgrade again after it has removed it, and then calls the hook once more. */
   const settled = async () => {
     const isDone = (cluster: Cluster | undefined) => cluster !== undefined && pendingHooks(cluster).size === 0
     for (;;) {
-      await scene.seen(Cluster, 'has no pending hook', ([cluster]) => isDone(cluster))
+      await context.seen(Cluster, 'has no pending hook', ([cluster]) => isDone(cluster))
       await new Promise((resolve) => void setTimeout(resolve, 3000))
-      if (isDone(await scene.client.get(Cluster, scene.key))) return scene.reconciled('True')
+      if (isDone(await context.client.get(Cluster, context.key))) return context.reconciled('True')
     }
   }
   const calls = () =>
-    scene.stage.calls
+    context.extension.calls
       .filter(({ hook }) => upgradeHooks.includes(hook))
       .map(({ hook, request }) => `${hook} ${JSON.stringify(versionsOf({ request }))}`)
   /** Waits for a call. A core may call later, because an earlier response is still valid. */
@@ -290,11 +292,11 @@ const anotherVersion: Case = async (options) => {
     }
   }
   const recordCalls = (what: string) => {
-    scene.record(`calls ${what}`, [...new Set(calls())])
-    scene.stage.calls.length = 0
+    context.record(`calls ${what}`, [...new Set(calls())])
+    context.extension.calls.length = 0
   }
-  await scene.createClass()
-  await scene.createCluster('v1.35.0', { workers: oneDeployment })
+  await context.createClass()
+  await context.createCluster('v1.35.0', { workers: oneDeployment })
   await settled()
 
   hold('BeforeClusterUpgrade')
@@ -303,9 +305,9 @@ const anotherVersion: Case = async (options) => {
   await rejected('BeforeClusterUpgrade', 'v1.37.0', 'v1.35.0')
   await setVersion('v1.36.1', { unchecked: true })
   await called('BeforeClusterUpgrade', 'v1.36.1')
-  scene.record('BeforeClusterUpgrade for another version', await heldBy('BeforeClusterUpgrade', 'v1.36.1'))
+  context.record('BeforeClusterUpgrade for another version', await heldBy('BeforeClusterUpgrade', 'v1.36.1'))
   await setVersion('v1.35.0', { unchecked: true })
-  scene.record('back before BeforeClusterUpgrade', await settled())
+  context.record('back before BeforeClusterUpgrade', await settled())
   unblock('BeforeClusterUpgrade')
   recordCalls('of BeforeClusterUpgrade')
 
@@ -315,9 +317,9 @@ const anotherVersion: Case = async (options) => {
   await rejected('BeforeControlPlaneUpgrade', 'v1.37.0', 'v1.35.0')
   await setVersion('v1.36.1', { unchecked: true })
   await called('BeforeControlPlaneUpgrade', 'v1.36.1')
-  scene.record('BeforeControlPlaneUpgrade for another version', await heldBy('BeforeControlPlaneUpgrade', 'v1.36.1'))
+  context.record('BeforeControlPlaneUpgrade for another version', await heldBy('BeforeControlPlaneUpgrade', 'v1.36.1'))
   await setVersion('v1.35.0', { unchecked: true })
-  scene.record('back before BeforeControlPlaneUpgrade', await settled())
+  context.record('back before BeforeControlPlaneUpgrade', await settled())
   unblock('BeforeControlPlaneUpgrade')
   recordCalls('of BeforeControlPlaneUpgrade')
 
@@ -328,46 +330,46 @@ const anotherVersion: Case = async (options) => {
   await rejected('AfterControlPlaneUpgrade', 'v1.37.0', 'v1.35.0')
   await setVersion('v1.37.0', { unchecked: true })
   unblock('AfterControlPlaneUpgrade')
-  scene.record('at the other version', await heldBy('AfterClusterUpgrade', 'v1.37.0'))
+  context.record('at the other version', await heldBy('AfterClusterUpgrade', 'v1.37.0'))
   await rejected('AfterClusterUpgrade', 'v1.38.0', 'v1.36.0')
   await setVersion('v1.36.0', { unchecked: true })
-  scene.record('a lower version', await scene.reconciled(/must be greater/))
+  context.record('a lower version', await context.reconciled(/must be greater/))
   await setVersion('v1.37.0', { unchecked: true })
   await heldBy('AfterClusterUpgrade', 'v1.37.0')
   unblock('AfterClusterUpgrade')
-  scene.record('then', await settled())
+  context.record('then', await settled())
   recordCalls('of the upgrade')
 }
 
 /** One hook that core does not know fails the whole discovery; the handlers discovered before stay. */
 const unknownHook: Case = async (options) => {
-  const scene = await Scene.open('unknown-hook', options)
+  const context = await CaseContext.open('unknown-hook', options)
   const requestHook = { apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1', hook: 'BeforeLunch' }
   const handlers = [
     { name: 'before-lunch', requestHook },
     { name: 'Bad Name', requestHook, timeoutSeconds: 31 },
   ]
-  scene.stage.answer('Discovery', () => Response.json({ status: 'Success', handlers }))
-  await scene.touch(ExtensionConfig, { name: scene.name })
-  const config = await scene.discovered(scene.name, 'False')
-  scene.record('discovered', conditionText(getCondition(config, 'Discovered')!))
-  scene.record('handlers', String(config.status?.handlers?.length))
-  scene.stage.answer('BeforeClusterCreate', () => holdFor(600, 'still there'))
-  await scene.createClass()
-  await scene.createCluster()
-  scene.record('condition', await scene.reconciled(/still there/))
+  context.extension.answer('Discovery', () => Response.json({ status: 'Success', handlers }))
+  await context.touch(ExtensionConfig, { name: context.name })
+  const config = await context.discovered(context.name, 'False')
+  context.record('discovered', conditionText(getCondition(config, 'Discovered')!))
+  context.record('handlers', String(config.status?.handlers?.length))
+  context.extension.answer('BeforeClusterCreate', () => holdFor(600, 'still there'))
+  await context.createClass()
+  await context.createCluster()
+  context.record('condition', await context.reconciled(/still there/))
 }
 
 /** Records the Discovered condition for an invalid discovery response. */
 const undiscovered =
-  (name: string, answer: () => StagedAnswer): Case =>
+  (name: string, answer: () => ScriptedResponse): Case =>
   async (options) => {
-    const stage = options.extension.stage(name)
-    stage.answer('Discovery', answer)
-    await recordUndiscovered(options, name, stage.url, options.ca)
+    const caseExtension = options.extension.extensionFor(name)
+    caseExtension.answer('Discovery', answer)
+    await recordUndiscovered(options, name, caseExtension.url, options.ca)
   }
 
-async function recordUndiscovered(options: SceneOptions, name: string, url: string, ca: string): Promise<void> {
+async function recordUndiscovered(options: ContextOptions, name: string, url: string, ca: string): Promise<void> {
   const caBundle = Buffer.from(ca).toString('base64')
   await options.client.create(ExtensionConfig, {
     metadata: { name },
@@ -382,8 +384,8 @@ async function recordUndiscovered(options: SceneOptions, name: string, url: stri
 const undiscoveredServers: Case = async (options) => {
   const authority = await makeAuthority(systemClock, { commonName: 'trusted' })
   const otherAuthority = await makeAuthority(systemClock, { commonName: 'other' })
-  await using extension = await startStagedExtension(authority)
-  const { url } = extension.stage('undiscovered')
+  await using extension = await startExtensionHost(authority)
+  const { url } = extension.extensionFor('undiscovered')
   await recordUndiscovered(options, 'unknown-authority', url, otherAuthority.certificate)
   const elsewhere = await issueCertificate(authority, systemClock, {
     commonName: 'elsewhere',
@@ -407,40 +409,40 @@ const undiscoveredServers: Case = async (options) => {
     await issueCertificate(authority, longAgo, { commonName: 'past', usages: ['server'], ipAddresses: ['127.0.0.1'] }),
   )
   await recordUndiscovered(options, 'expired', url, authority.certificate)
-  await using mutualExtension = await startStagedExtension(authority, otherAuthority.certificate)
-  await recordUndiscovered(options, 'stranger', mutualExtension.stage('stranger').url, authority.certificate)
+  await using mutualExtension = await startExtensionHost(authority, otherAuthority.certificate)
+  await recordUndiscovered(options, 'stranger', mutualExtension.extensionFor('stranger').url, authority.certificate)
   const [port] = await freePorts(1)
   await recordUndiscovered(options, 'nobody', `https://127.0.0.1:${port}`, authority.certificate)
 }
 
 /** A class that names a handler of an extension that does not exist. */
 const unregistered: Case = async (options) => {
-  const scene = await Scene.open('unregistered', options)
+  const context = await CaseContext.open('unregistered', options)
   const external = { generatePatchesExtension: 'generate-patches.nobody' }
-  await scene.createClass({ patches: [{ name: 'p', external }] })
-  await scene.createCluster()
-  scene.record('condition', await scene.reconciled(/nobody/))
+  await context.createClass({ patches: [{ name: 'p', external }] })
+  await context.createCluster()
+  context.record('condition', await context.reconciled(/nobody/))
 }
 
 /** A class that names a handler of an extension for another namespace, and then a handler of another hook. */
 const elsewhere: Case = async (options) => {
-  const scene = await Scene.open('elsewhere', options)
-  await scene.announce('of-others', options.extension.stage('of-others'), { namespace: 'default' })
-  await scene.discovered('of-others', 'True')
+  const context = await CaseContext.open('elsewhere', options)
+  await context.announce('of-others', options.extension.extensionFor('of-others'), { namespace: 'default' })
+  await context.discovered('of-others', 'True')
   const external = { generatePatchesExtension: 'generate-patches.of-others' }
-  await scene.createClass({ patches: [{ name: 'p', external }] })
-  await scene.createCluster()
-  scene.record('another namespace', await scene.reconciled(/of-others/))
-  await scene.client.patch(ClusterClass, scene.key, {
+  await context.createClass({ patches: [{ name: 'p', external }] })
+  await context.createCluster()
+  context.record('another namespace', await context.reconciled(/of-others/))
+  await context.client.patch(ClusterClass, context.key, {
     type: 'json',
     operations: [
       { op: 'replace', path: '/spec/patches/0/external/generatePatchesExtension', value: 'validate-topology.elsewhere' },
     ],
   })
-  scene.record('another hook', await scene.reconciled(/GroupHook/))
+  context.record('another hook', await context.reconciled(/GroupHook/))
 }
 
-const discoveredText = async ({ client }: SceneOptions, name: string): Promise<string> => {
+const discoveredText = async ({ client }: ContextOptions, name: string): Promise<string> => {
   const end = performance.now() + 120_000
   for (;;) {
     const condition = getCondition(await client.get(ExtensionConfig, { name }), 'Discovered')
@@ -454,32 +456,36 @@ const discoveredText = async ({ client }: SceneOptions, name: string): Promise<s
 const rotated: Case = async (options) => {
   const before = await makeAuthority(systemClock, { commonName: 'before' })
   const after = await makeAuthority(systemClock, { commonName: 'after' })
-  await using extension = await startStagedExtension(before)
+  await using extension = await startExtensionHost(before)
   const secret = { namespace: 'default', name: 'extension-ca' }
   const stringData = (authority: CertifiedKey) => ({ data: { 'ca.crt': Buffer.from(authority.certificate).toString('base64') } })
   await options.client.create(Secret, { metadata: secret, ...stringData(before) })
-  const scene = await Scene.open('rotated', options)
-  await options.client.delete(ExtensionConfig, { name: scene.name })
-  const stage = extension.stage('rotated')
+  const context = await CaseContext.open('rotated', options)
+  await options.client.delete(ExtensionConfig, { name: context.name })
+  const caseExtension = extension.extensionFor('rotated')
   const annotations = { 'runtime.cluster.x-k8s.io/inject-ca-from-secret': 'default/extension-ca' }
-  await scene.announce('rotated-ca', stage, { annotations })
-  await scene.discovered('rotated-ca', 'True')
-  stage.answer('BeforeClusterCreate', () => holdFor(1, 'held'))
-  await scene.createClass()
-  await scene.createCluster()
-  scene.record('held', await scene.reconciled(/BeforeClusterCreate: held/))
+  await context.announce('rotated-ca', caseExtension, { annotations })
+  await context.discovered('rotated-ca', 'True')
+  caseExtension.answer('BeforeClusterCreate', () => holdFor(1, 'held'))
+  await context.createClass()
+  await context.createCluster()
+  context.record('held', await context.reconciled(/BeforeClusterCreate: held/))
   extension.listening.renew(await servingCertificateOf(after))
   await options.client.patch(Secret, secret, { type: 'merge', body: stringData(after) })
   const bundle = Buffer.from(after.certificate).toString('base64')
   await untilBundle(options, bundle)
-  const calls = stage.calls.length
-  await scene.called('BeforeClusterCreate', stage.calls.filter(({ hook }) => hook === 'BeforeClusterCreate').length + 1, stage)
-  scene.record('calls continue', String(stage.calls.length > calls))
-  stage.answer('BeforeClusterCreate', undefined)
-  scene.record('then', await scene.reconciled('True'))
+  const calls = caseExtension.calls.length
+  await context.called(
+    'BeforeClusterCreate',
+    caseExtension.calls.filter(({ hook }) => hook === 'BeforeClusterCreate').length + 1,
+    caseExtension,
+  )
+  context.record('calls continue', String(caseExtension.calls.length > calls))
+  caseExtension.answer('BeforeClusterCreate', undefined)
+  context.record('then', await context.reconciled('True'))
 }
 
-async function untilBundle({ client }: SceneOptions, bundle: string): Promise<void> {
+async function untilBundle({ client }: ContextOptions, bundle: string): Promise<void> {
   const end = performance.now() + 120_000
   while ((await client.get(ExtensionConfig, { name: 'rotated-ca' })).spec.clientConfig.caBundle !== bundle) {
     if (performance.now() > end) throw new Error('the ExtensionConfig has not got the new authority')
@@ -490,14 +496,14 @@ async function untilBundle({ client }: SceneOptions, bundle: string): Promise<vo
 /** Calls extensions whose server has stopped. */
 const unreachable: Case = async (options) => {
   const authority = await makeAuthority(systemClock, { commonName: 'leaving' })
-  const extension = await startStagedExtension(authority)
+  const extension = await startExtensionHost(authority)
   const sceneOptions = { ...options, extension, ca: authority.certificate }
-  const failingScene = await Scene.open('unreachable', sceneOptions)
-  const ignoringScene = await Scene.open('unreachable-ignored', sceneOptions, { failurePolicy: 'Ignore' })
+  const failingScene = await CaseContext.open('unreachable', sceneOptions)
+  const ignoringScene = await CaseContext.open('unreachable-ignored', sceneOptions, { failurePolicy: 'Ignore' })
   await extension[Symbol.asyncDispose]()
-  for (const scene of [failingScene, ignoringScene]) {
-    await scene.createClass()
-    await scene.createCluster()
+  for (const context of [failingScene, ignoringScene]) {
+    await context.createClass()
+    await context.createCluster()
   }
   failingScene.record('condition', await failingScene.reconciled(/failed to call/))
   ignoringScene.record('condition', await ignoringScene.reconciled('True'))
@@ -506,65 +512,65 @@ const unreachable: Case = async (options) => {
 /** An extension that requires client certificates. */
 const mutual: Case = async (options) => {
   const authority = await makeAuthority(systemClock, { commonName: 'mutual' })
-  await using extension = await startStagedExtension(authority, options.clients.certificate)
-  await Scene.open('mutual', { ...options, extension, ca: authority.certificate })
+  await using extension = await startExtensionHost(authority, options.clients.certificate)
+  await CaseContext.open('mutual', { ...options, extension, ca: authority.certificate })
   options.observed.set('mutual: discovered', 'True')
 }
 
 /** A plan for an upgrade over several versions. */
 const planned: Case = async (options) => {
-  const scene = await Scene.open('planned', options)
-  await scene.createClass({ upgrade: { external: { generateUpgradePlanExtension: 'generate-upgrade-plan.planned' } } })
-  await scene.createCluster('v1.34.0')
-  await scene.reconciled('True')
-  scene.stage.answer('GenerateUpgradePlan', () => proceedWith({ controlPlaneUpgrades: [{ version: 'v1.36.0' }] }))
-  await scene.client.patch(Cluster, scene.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
-  scene.record('a plan that skips a version', await scene.reconciled(/plan: item 0/))
-  scene.record('request', versionsOf(scene.stage.calls.find(({ hook }) => hook === 'GenerateUpgradePlan')!))
+  const context = await CaseContext.open('planned', options)
+  await context.createClass({ upgrade: { external: { generateUpgradePlanExtension: 'generate-upgrade-plan.planned' } } })
+  await context.createCluster('v1.34.0')
+  await context.reconciled('True')
+  context.extension.answer('GenerateUpgradePlan', () => proceedWith({ controlPlaneUpgrades: [{ version: 'v1.36.0' }] }))
+  await context.client.patch(Cluster, context.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
+  context.record('a plan that skips a version', await context.reconciled(/plan: item 0/))
+  context.record('request', versionsOf(context.extension.calls.find(({ hook }) => hook === 'GenerateUpgradePlan')!))
 }
 
 const plannedFail: Case = async (options) => {
-  const scene = await Scene.open('planned-fail', options)
-  await scene.createClass({ upgrade: { external: { generateUpgradePlanExtension: 'generate-upgrade-plan.planned-fail' } } })
-  await scene.createCluster('v1.34.0')
-  await scene.reconciled('True')
-  scene.stage.answer('GenerateUpgradePlan', () => fail('no plan today'))
-  await scene.client.patch(Cluster, scene.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
-  scene.record('condition', await scene.reconciled(/no plan today/))
+  const context = await CaseContext.open('planned-fail', options)
+  await context.createClass({ upgrade: { external: { generateUpgradePlanExtension: 'generate-upgrade-plan.planned-fail' } } })
+  await context.createCluster('v1.34.0')
+  await context.reconciled('True')
+  context.extension.answer('GenerateUpgradePlan', () => fail('no plan today'))
+  await context.client.patch(Cluster, context.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
+  context.record('condition', await context.reconciled(/no plan today/))
 }
 
 /** A plan of two steps is followed. */
 const stepped: Case = async (options) => {
-  const scene = await Scene.open('stepped', options)
-  await scene.createClass({ upgrade: { external: { generateUpgradePlanExtension: 'generate-upgrade-plan.stepped' } } })
-  await scene.createCluster('v1.34.0')
-  await scene.reconciled('True')
-  scene.stage.answer('GenerateUpgradePlan', ({ request }) => {
+  const context = await CaseContext.open('stepped', options)
+  await context.createClass({ upgrade: { external: { generateUpgradePlanExtension: 'generate-upgrade-plan.stepped' } } })
+  await context.createCluster('v1.34.0')
+  await context.reconciled('True')
+  context.extension.answer('GenerateUpgradePlan', ({ request }) => {
     const steps = ['v1.35.7', 'v1.36.0'].filter((version) => version > String(request['fromControlPlaneKubernetesVersion']))
     return proceedWith({ controlPlaneUpgrades: steps.map((version) => ({ version })) })
   })
-  await scene.client.patch(Cluster, scene.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
-  await scene.called('AfterClusterUpgrade', 1)
-  scene.record('then', await scene.reconciled('True'))
-  const calls = scene.stage.calls.filter(({ hook }) => upgradeHooks.includes(hook))
+  await context.client.patch(Cluster, context.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
+  await context.called('AfterClusterUpgrade', 1)
+  context.record('then', await context.reconciled('True'))
+  const calls = context.extension.calls.filter(({ hook }) => upgradeHooks.includes(hook))
   // A core with a stale copy of the Cluster repeats the call.
   const order = calls.map(({ hook, request }) => `${hook} ${JSON.stringify(versionsOf({ request }))}`)
-  scene.record(
+  context.record(
     'order',
     order.filter((call, index) => call !== order[index - 1]),
   )
 }
 
 /** Returns the versions in a request, sorted by field name. */
-function versionsOf({ request }: Pick<StagedCall, 'request'>): object {
+function versionsOf({ request }: Pick<RecordedCall, 'request'>): object {
   const { cluster: _, apiVersion: _version, kind: _kind, settings: _settings, ...versions } = request
   return Object.fromEntries(Object.entries(versions).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 /** An in-place update: CanUpdateMachine is called, then UpdateMachine until it is done. */
 const inPlace: Case = async (options) => {
-  const scene = await Scene.open('in-place', options)
-  const { client, key } = scene
+  const context = await CaseContext.open('in-place', options)
+  const { client, key } = context
   for (const kind of templates) await client.create(kind, { metadata: key, spec: { template: { spec: { size: 1 } } } })
   const machineTemplate = { providerID: 'stub://one', size: 1 }
   for (const [name, size] of [
@@ -601,7 +607,7 @@ const inPlace: Case = async (options) => {
   })
   const isMade = ({ status }: Machine) =>
     status?.initialization?.bootstrapDataSecretCreated === true && status.initialization.infrastructureProvisioned === true
-  const [machine] = await scene.seen(Machine, 'has a Machine', (machines) => machines.some(isMade))
+  const [machine] = await context.seen(Machine, 'has a Machine', (machines) => machines.some(isMade))
   // No kubelet runs, so core finds no Node.
   await client.patch(
     Machine,
@@ -610,33 +616,33 @@ const inPlace: Case = async (options) => {
     { subresource: 'status' },
   )
 
-  scene.stage.answer('CanUpdateMachineSet', ({ request }) => {
+  context.extension.answer('CanUpdateMachineSet', ({ request }) => {
     const { desired } = request as unknown as { desired: { infrastructureMachineTemplate: { spec: object } } }
     const patch = base64({ spec: desired.infrastructureMachineTemplate.spec })
     return proceedWith({ infrastructureMachineTemplatePatch: { patchType: 'JSONMergePatch', patch } })
   })
-  scene.stage.answer('UpdateMachine', () => holdFor(1, 'growing'))
+  context.extension.answer('UpdateMachine', () => holdFor(1, 'growing'))
   const large = { spec: { template: { spec: { infrastructureRef: ref('StubMachineTemplate', 'large') } } } }
   await client.patch(MachineDeployment, key, { type: 'merge', body: large })
   const updating = async (what: string, holds: RegExp) => {
     const updatingOf = (candidate: Machine | undefined) => (candidate ? getCondition(candidate, 'Updating') : undefined)
-    const [updatingMachine] = await scene.seen(Machine, `is updated: ${what}`, ([candidate]) =>
+    const [updatingMachine] = await context.seen(Machine, `is updated: ${what}`, ([candidate]) =>
       holds.test(conditionText(updatingOf(candidate) ?? { status: '' })),
     )
-    scene.record(what, conditionText(updatingOf(updatingMachine)!))
+    context.record(what, conditionText(updatingOf(updatingMachine)!))
     return updatingMachine!
   }
   await updating('while it is updated', /growing/)
-  scene.stage.answer('UpdateMachine', () => fail('too large'))
+  context.extension.answer('UpdateMachine', () => fail('too large'))
   await updating('when it fails', /Failed/)
-  scene.stage.answer('UpdateMachine', undefined)
+  context.extension.answer('UpdateMachine', undefined)
   const updated = await updating('afterwards', /^False/)
-  scene.record('the Machine', updated.metadata.uid === machine!.metadata.uid ? 'is the same' : 'is another')
-  const [grown] = await scene.seen(StubMachine, 'has grown', ([machine]) => machine?.spec?.['size'] === 2)
-  scene.record('the StubMachine', grown!.spec)
+  context.record('the Machine', updated.metadata.uid === machine!.metadata.uid ? 'is the same' : 'is another')
+  const [grown] = await context.seen(StubMachine, 'has grown', ([machine]) => machine?.spec?.['size'] === 2)
+  context.record('the StubMachine', grown!.spec)
   for (const hook of ['CanUpdateMachineSet', 'UpdateMachine']) {
-    const { request } = scene.stage.calls.find((call) => call.hook === hook)!
-    scene.record(`request of ${hook}`, withoutIdentity(request))
+    const { request } = context.extension.calls.find((call) => call.hook === hook)!
+    context.record(`request of ${hook}`, withoutIdentity(request))
   }
 }
 
@@ -654,28 +660,28 @@ const progressRecords =
   /^(finalizers|runtime\.cluster\.x-k8s\.io\/pending-hooks|topology\.internal\.cluster\.x-k8s\.io\/upgrade-step)$/
 
 const variables: Case = async (options) => {
-  const scene = await Scene.open('variables', options)
+  const context = await CaseContext.open('variables', options)
   const nested = { type: 'object', properties: { name: { type: 'string', maxLength: 9 } }, required: ['name'] }
   const declared = [
     { name: 'region', required: true, schema: { openAPIV3Schema: { type: 'string', enum: ['eu', 'us'] } } },
     { name: 'nested', required: false, schema: { openAPIV3Schema: nested } },
   ]
-  scene.stage.answer('DiscoverVariables', () => proceedWith({ variables: declared }))
-  scene.stage.answer('ValidateTopology', () => fail('the region is full'))
+  context.extension.answer('DiscoverVariables', () => proceedWith({ variables: declared }))
+  context.extension.answer('ValidateTopology', () => fail('the region is full'))
   const external = {
-    generatePatchesExtension: `generate-patches.${scene.name}`,
-    validateTopologyExtension: `validate-topology.${scene.name}`,
-    discoverVariablesExtension: `discover-variables.${scene.name}`,
+    generatePatchesExtension: `generate-patches.${context.name}`,
+    validateTopologyExtension: `validate-topology.${context.name}`,
+    discoverVariablesExtension: `discover-variables.${context.name}`,
   }
-  await scene.createClass({ patches: [{ name: 'p', external }] })
-  const [clusterClass] = await scene.seen(ClusterClass, 'has variables', ([item]) => item?.status?.variables !== undefined)
-  scene.record('variables', clusterClass!.status!.variables)
-  await scene.createCluster('v1.35.0', { variables: [{ name: 'region', value: 'eu' }] })
-  scene.record('condition', await scene.reconciled(/region is full/))
-  const { request } = scene.stage.calls.find(({ hook }) => hook === 'ValidateTopology')!
+  await context.createClass({ patches: [{ name: 'p', external }] })
+  const [clusterClass] = await context.seen(ClusterClass, 'has variables', ([item]) => item?.status?.variables !== undefined)
+  context.record('variables', clusterClass!.status!.variables)
+  await context.createCluster('v1.35.0', { variables: [{ name: 'region', value: 'eu' }] })
+  context.record('condition', await context.reconciled(/region is full/))
+  const { request } = context.extension.calls.find(({ hook }) => hook === 'ValidateTopology')!
   const { variables: sentVariables, items } = request as { variables: { name: string }[]; items: { object: { kind: string } }[] }
   const byText = (a: string, b: string) => (a < b ? -1 : 1)
-  scene.record(
+  context.record(
     'request',
     withoutIdentity({
       ...request,
@@ -686,16 +692,16 @@ const variables: Case = async (options) => {
 }
 
 const variablesFail: Case = async (options) => {
-  const scene = await Scene.open('variables-fail', options)
-  scene.stage.answer('DiscoverVariables', () => fail('no variables today'))
+  const context = await CaseContext.open('variables-fail', options)
+  context.extension.answer('DiscoverVariables', () => fail('no variables today'))
   const external = {
-    generatePatchesExtension: `generate-patches.${scene.name}`,
-    discoverVariablesExtension: `discover-variables.${scene.name}`,
+    generatePatchesExtension: `generate-patches.${context.name}`,
+    discoverVariablesExtension: `discover-variables.${context.name}`,
   }
-  await scene.createClass({ patches: [{ name: 'p', external }] })
+  await context.createClass({ patches: [{ name: 'p', external }] })
   const variablesReadyOf = (item: ClusterClass | undefined) => (item ? getCondition(item, 'VariablesReady') : undefined)
-  const [clusterClass] = await scene.seen(ClusterClass, 'has failed', ([item]) => variablesReadyOf(item)?.status === 'False')
-  scene.record('condition', conditionText(variablesReadyOf(clusterClass)!))
+  const [clusterClass] = await context.seen(ClusterClass, 'has failed', ([item]) => variablesReadyOf(item)?.status === 'False')
+  context.record('condition', conditionText(variablesReadyOf(clusterClass)!))
 }
 
 const text = (body: string) => page(body)
@@ -741,11 +747,11 @@ export const cases: { readonly [name: string]: Case } = {
   ignoredStatus: ignored('ignored-status', page('it broke\n', 500)),
   ignoredGarbage: ignored('ignored-garbage', text('<html>')),
   failureIsNotIgnored: async (options) => {
-    const scene = await Scene.open('ignored-failure', options, { failurePolicy: 'Ignore' })
-    scene.stage.answer('BeforeClusterCreate', () => fail('not even so'))
-    await scene.createClass()
-    await scene.createCluster()
-    scene.record('condition', await scene.reconciled(/not even so/))
+    const context = await CaseContext.open('ignored-failure', options, { failurePolicy: 'Ignore' })
+    context.extension.answer('BeforeClusterCreate', () => fail('not even so'))
+    await context.createClass()
+    await context.createCluster()
+    context.record('condition', await context.reconciled(/not even so/))
   },
   jsonPatch: patched(
     'json-patch',

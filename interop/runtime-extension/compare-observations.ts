@@ -1,6 +1,6 @@
 /** Compares what the cases observed: upstream's core on both servers, and our core with upstream's. */
 import type { Checks } from '../capstan-process.ts'
-import type { Observations } from './scene.ts'
+import type { Observations } from './case-context.ts'
 
 interface Difference {
   /** Applies to these records; to all when absent. */

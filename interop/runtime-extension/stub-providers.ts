@@ -75,7 +75,7 @@ export const stubDefinitions = kinds.map(
 
 /** Reports every stub object as ready, with the version of its spec, as soon as it exists. */
 export async function playProviders(client: Client, signal: AbortSignal): Promise<void> {
-  const play = async (kind: Kind<StubObject>, statusOf: (object: StubObject) => { [field: string]: unknown }) => {
+  const reportStatus = async (kind: Kind<StubObject>, statusOf: (object: StubObject) => { [field: string]: unknown }) => {
     for await (const event of watchObjects(client, kind, { clock: systemClock, random: systemRandom, signal })) {
       const objects = event.kind === 'replaced' ? event.objects : event.kind === 'applied' ? [event.object] : []
       for (const object of objects) {
@@ -90,12 +90,12 @@ export async function playProviders(client: Client, signal: AbortSignal): Promis
   }
   const ended = () => undefined
   await Promise.all([
-    play(StubCluster, () => ({ initialization: { provisioned: true } })).catch(ended),
-    play(StubControlPlane, ({ spec }) => ({
+    reportStatus(StubCluster, () => ({ initialization: { provisioned: true } })).catch(ended),
+    reportStatus(StubControlPlane, ({ spec }) => ({
       initialization: { controlPlaneInitialized: true },
       ...(spec?.version === undefined ? {} : { version: spec.version }),
     })).catch(ended),
-    play(StubMachine, () => ({ initialization: { provisioned: true } })).catch(ended),
-    play(StubConfig, () => ({ initialization: { dataSecretCreated: true }, dataSecretName: 'none' })).catch(ended),
+    reportStatus(StubMachine, () => ({ initialization: { provisioned: true } })).catch(ended),
+    reportStatus(StubConfig, () => ({ initialization: { dataSecretCreated: true }, dataSecretName: 'none' })).catch(ended),
   ])
 }

@@ -28,7 +28,7 @@ import {
   localKit,
   remove,
   scale,
-  type Scene,
+  type LifeContext,
   type DesiredState,
 } from '../life/life.ts'
 import type { RunningApiServer } from '../api-server.ts'
@@ -98,46 +98,46 @@ export async function liveThroughTakeOver(
     running.local = await startOurs('local')
     const namespace = 'team'
     await client.create(Namespace, { metadata: { name: namespace } })
-    const scene: Scene = { client, namespace, kit: localKit, checks, progress, limit: 300 }
-    await createClass(scene)
-    const before = await inventory(scene)
+    const context: LifeContext = { client, namespace, kit: localKit, checks, progress, limit: 300 }
+    await createClass(context)
+    const before = await inventory(context)
     const desired: DesiredState = { version: 'v1.33.0', controlPlane: 1, workers: 2, pool: 2 }
     const larger: DesiredState = { ...desired, controlPlane: 3, pool: 1 }
     await Promise.all([
-      createCluster(scene, 'plain', desired),
-      createCluster(scene, 'classy', { ...larger, controlPlane: 1 }).then(() => scale(scene, 'classy', larger)),
+      createCluster(context, 'plain', desired),
+      createCluster(context, 'classy', { ...larger, controlPlane: 1 }).then(() => scale(context, 'classy', larger)),
     ])
-    await applyMetadata(scene, initialMetadata)
-    await metadataArrived(scene, initialMetadata, 'before')
-    await atRest(scene, 'classy', larger)
+    await applyMetadata(context, initialMetadata)
+    await metadataArrived(context, initialMetadata, 'before')
+    await atRest(context, 'classy', larger)
     progress("upstream's core has created the Clusters")
 
     for (const [newCore, next] of [
       ['ours', toOurs],
       ['theirs', toTheirs],
     ] as const) {
-      const [machines, before] = [await machinesOf(scene), await intentWhenIdle(scene, checks, `before ${newCore}`)]
+      const [machines, before] = [await machinesOf(context), await intentWhenIdle(context, checks, `before ${newCore}`)]
       await next('stopped')
-      await atRest(scene, 'classy', larger)
-      await atRest(scene, 'plain', desired)
-      const changed = changes(before, await intentWhenIdle(scene, checks, `after ${newCore}`))
+      await atRest(context, 'classy', larger)
+      await atRest(context, 'plain', desired)
+      const changed = changes(before, await intentWhenIdle(context, checks, `after ${newCore}`))
       checks.check(`no field changes, and none changes its manager: ${newCore}`, changed.length === 0, changed)
       // This core changes and removes fields that the other core has applied.
       const newMetadata: Metadata = { labels: { keep: newCore }, taint: false }
-      await applyMetadata(scene, newMetadata)
-      await metadataArrived(scene, newMetadata, newCore)
-      await atRest(scene, 'classy', larger)
-      await atRest(scene, 'plain', desired)
-      const replacedMachines = replaced(machines, await machinesOf(scene))
+      await applyMetadata(context, newMetadata)
+      await metadataArrived(context, newMetadata, newCore)
+      await atRest(context, 'classy', larger)
+      await atRest(context, 'plain', desired)
+      const replacedMachines = replaced(machines, await machinesOf(context))
       checks.check(`no Machine is replaced: ${newCore}`, replacedMachines.length === 0, replacedMachines)
       progress(`labels and taints changed and removed by ${newCore}`)
-      await scale(scene, 'classy', { ...larger, workers: 3 })
-      await removeReplicas(scene)
+      await scale(context, 'classy', { ...larger, workers: 3 })
+      await removeReplicas(context)
       // Upstream's webhook sets one replica where neither the topology nor an autoscaler has set any.
-      await atRest(scene, 'classy', { ...larger, workers: 1 })
-      await applyMetadata(scene, { labels: { keep: newCore, go: newCore }, taint: true })
-      await metadataArrived(scene, { labels: { keep: newCore, go: newCore }, taint: true }, newCore)
-      await atRest(scene, 'classy', larger)
+      await atRest(context, 'classy', { ...larger, workers: 1 })
+      await applyMetadata(context, { labels: { keep: newCore, go: newCore }, taint: true })
+      await metadataArrived(context, { labels: { keep: newCore, go: newCore }, taint: true }, newCore)
+      await atRest(context, 'classy', larger)
       progress(`replicas changed and removed by ${newCore}`)
     }
 
@@ -148,9 +148,9 @@ export async function liveThroughTakeOver(
     ] as const) {
       const body = { spec: { topology: { version: nextVersion } } }
       await client.patch(Cluster, { namespace, name: 'classy' }, { type: 'merge', body })
-      await delayDeletions(scene)
+      await delayDeletions(context)
       await client.delete(Cluster, { namespace, name: 'plain' })
-      const machinesDuringRollout = await awaited(scene, Machine, `a Machine of ${nextVersion}`, (all) =>
+      const machinesDuringRollout = await awaited(context, Machine, `a Machine of ${nextVersion}`, (all) =>
         all.some(({ spec }) => spec.version === nextVersion),
       )
       const rolling = machinesDuringRollout.filter(({ spec }) => spec.clusterName === 'classy')
@@ -158,8 +158,8 @@ export async function liveThroughTakeOver(
       await next('killed')
       const names = (await client.list(Cluster, { namespace })).items.map(({ metadata }) => metadata.name)
       checks.check(`a deletion is in progress: ${newCore}`, names.includes('plain'), names)
-      await atRest(scene, 'classy', { ...larger, version: nextVersion })
-      const machines = (await machinesOf(scene)).map(identity)
+      await atRest(context, 'classy', { ...larger, version: nextVersion })
+      const machines = (await machinesOf(context)).map(identity)
       const replacedAgain = rolling.filter(
         (machine) => machine.spec.version === nextVersion && !machines.includes(identity(machine)),
       )
@@ -169,18 +169,18 @@ export async function liveThroughTakeOver(
         replacedAgain.map(identity),
       )
       await awaited(
-        scene,
+        context,
         Cluster,
         `plain is deleted: ${newCore}`,
         (all) => !all.some((cluster) => cluster.metadata.name === 'plain'),
       )
-      await allGone(scene)
+      await allGone(context)
       checks.check(`the rollout and the deletion in progress are completed: ${newCore}`, true)
       progress(`rollout and deletion completed by ${newCore}`)
-      if (newCore === 'ours') await createCluster(scene, 'plain', desired)
+      if (newCore === 'ours') await createCluster(context, 'plain', desired)
     }
-    await remove(scene, 'classy')
-    const undeleted = await leftBehind(scene, before)
+    await remove(context, 'classy')
+    const undeleted = await leftBehind(context, before)
     checks.check('all objects are deleted', undeleted.length === 0, undeleted)
   } catch (err) {
     for (const program of running.theirs?.programs ?? []) console.log(`--- ${program.name}\n${program.tail(12)}`)
@@ -201,7 +201,7 @@ const initialMetadata: Metadata = { labels: { keep: 'before', go: 'before' }, ta
 const taints = [{ key: 'interop', value: 'yes', effect: 'NoSchedule', propagation: 'Always' }]
 
 /** Sets exactly these labels and taints on the workers of both Clusters, and on the control plane of the one with a class. */
-async function applyMetadata({ client, namespace }: Scene, { labels, taint }: Metadata): Promise<void> {
+async function applyMetadata({ client, namespace }: LifeContext, { labels, taint }: Metadata): Promise<void> {
   const changed = { keep: null, go: null, ...labels }
   const deployment = { class: 'worker', name: 'md', replicas: 2, metadata: { labels }, ...(taint ? { taints } : {}) }
   const topology = { controlPlane: { metadata: { labels: changed } }, workers: { machineDeployments: [deployment] } }
@@ -211,18 +211,18 @@ async function applyMetadata({ client, namespace }: Scene, { labels, taint }: Me
 }
 
 /** Resolves when the labels and taints are on all objects of the workers and of the control plane. */
-async function metadataArrived(scene: Scene, { labels, taint }: Metadata, who: string): Promise<void> {
+async function metadataArrived(context: LifeContext, { labels, taint }: Metadata, who: string): Promise<void> {
   const isPlainControlPlane = ({ metadata }: KubeObject) =>
     metadata.labels?.['cluster.x-k8s.io/control-plane'] !== undefined &&
     metadata.labels['cluster.x-k8s.io/cluster-name'] === 'plain'
   const isOfPool = ({ metadata }: KubeObject) => metadata.labels?.['cluster.x-k8s.io/pool-name'] !== undefined
   for (const kind of [MachineSet, Machine, LocalMachine, LocalBootstrapConfig] as readonly Kind[])
-    await awaited(scene, kind, `${who}: labels of ${kind.kind}s`, (all) =>
+    await awaited(context, kind, `${who}: labels of ${kind.kind}s`, (all) =>
       all
         .filter((object) => !isPlainControlPlane(object) && !isOfPool(object) && !isPoolBootstrap(object))
         .every((object) => hasExactly(labels, object)),
     )
-  await awaited(scene, Machine, `${who}: taints of Machines`, (all) =>
+  await awaited(context, Machine, `${who}: taints of Machines`, (all) =>
     all
       .filter(({ metadata }) => metadata.labels?.['cluster.x-k8s.io/deployment-name'] !== undefined)
       .every(({ spec }) => (spec.taints ?? []).some(({ key }) => key === 'interop') === taint),
@@ -234,7 +234,7 @@ const isPoolBootstrap = ({ metadata }: KubeObject) =>
   metadata.ownerReferences?.some(({ kind }) => kind === 'MachinePool') ?? false
 
 /** Removes the replicas of the workers from the topology. */
-const removeReplicas = ({ client, namespace }: Scene) =>
+const removeReplicas = ({ client, namespace }: LifeContext) =>
   client.patch(
     Cluster,
     { namespace, name: 'classy' },
@@ -242,7 +242,7 @@ const removeReplicas = ({ client, namespace }: Scene) =>
   )
 
 /** Makes the deletion of the Cluster without a class take longer than a hand-over. */
-async function delayDeletions({ client, namespace }: Scene): Promise<void> {
+async function delayDeletions({ client, namespace }: LifeContext): Promise<void> {
   const body = { spec: { simulated: { deletionDelay: '20s' } } }
   for (const { metadata } of (await client.list(LocalMachine, { namespace })).items)
     if (metadata.labels?.['cluster.x-k8s.io/cluster-name'] === 'plain')
@@ -250,17 +250,17 @@ async function delayDeletions({ client, namespace }: Scene): Promise<void> {
 }
 
 /** Waits until all objects of the deleted Cluster are deleted; some are left to the garbage collector. */
-async function allGone({ client, namespace, ...scene }: Scene): Promise<void> {
+async function allGone({ client, namespace, ...context }: LifeContext): Promise<void> {
   for (const kind of [Machine, MachineSet, LocalMachine, LocalBootstrapConfig] as readonly Kind[])
-    await awaited({ client, namespace, ...scene }, kind, `every ${kind.kind} of plain is deleted`, (all) =>
+    await awaited({ client, namespace, ...context }, kind, `every ${kind.kind} of plain is deleted`, (all) =>
       all.every(({ metadata }) => metadata.labels?.['cluster.x-k8s.io/cluster-name'] !== 'plain'),
     )
 }
 
 /** Waits until no object has been written for a while. @returns the fields and field managers by object */
-async function intentWhenIdle(scene: Scene, checks: Checks, when: string): Promise<Map<string, Intent>> {
+async function intentWhenIdle(context: LifeContext, checks: Checks, when: string): Promise<Map<string, Intent>> {
   const revisions = async () =>
-    new Map([...(await everything(scene))].map(([name, { metadata }]) => [name, metadata.resourceVersion!]))
+    new Map([...(await everything(context))].map(([name, { metadata }]) => [name, metadata.resourceVersion!]))
   let [last, since] = [await revisions(), performance.now()]
   const end = performance.now() + 60_000
   let written: readonly string[] = []
@@ -271,13 +271,14 @@ async function intentWhenIdle(scene: Scene, checks: Checks, when: string): Promi
     if (written.length > 0 || current.size !== last.size) [last, since] = [current, performance.now()]
   }
   checks.check(`idle controllers write nothing: ${when}`, performance.now() - since >= QuietMilliseconds, written)
-  return new Map([...(await everything(scene))].map(([name, object]) => [name, intentOf(object)]))
+  return new Map([...(await everything(context))].map(([name, object]) => [name, intentOf(object)]))
 }
 
 /** Milliseconds without a write after which controllers count as idle. */
 const QuietMilliseconds = 6000
 
-const machinesOf = async ({ client, namespace }: Scene): Promise<Machine[]> => (await client.list(Machine, { namespace })).items
+const machinesOf = async ({ client, namespace }: LifeContext): Promise<Machine[]> =>
+  (await client.list(Machine, { namespace })).items
 
 async function configurations(client: Client): Promise<string[]> {
   const { items: mutating } = await client.list(MutatingWebhookConfiguration)

@@ -10,7 +10,7 @@ import {
 } from '@capstan/api'
 import { fail, holdFor, proceedWith } from '@capstan/extension'
 import { clusterName, machineDeployment } from '../objects.ts'
-import type { StagedAnswer } from '../../runtime-extension/staged-extension.ts'
+import type { ScriptedResponse } from '../../runtime-extension/extension-host.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 import { version } from './machine-deployment.ts'
 import { stub } from '../stub-kinds.ts'
@@ -23,7 +23,7 @@ const failed = (hook: string) => fail(`failed by ${hook}`)
 
 /** A new Cluster whose hook blocks or fails. */
 const beforeCreate =
-  (answer: (hook: string) => StagedAnswer): Case =>
+  (answer: (hook: string) => ScriptedResponse): Case =>
   async (twin) => {
     await twin.extend()
     twin.answer('BeforeClusterCreate', () => answer('BeforeClusterCreate'))
@@ -38,7 +38,7 @@ const beforeCreate =
   }
 
 const afterInitialized =
-  (answer: (hook: string) => StagedAnswer): Case =>
+  (answer: (hook: string) => ScriptedResponse): Case =>
   async (twin) => {
     await twin.extend()
     twin.answer('AfterControlPlaneInitialized', () => answer('AfterControlPlaneInitialized'))
@@ -50,7 +50,7 @@ const afterInitialized =
 
 /** An upgrade in which one hook blocks or fails. */
 const upgrade =
-  (hook: string, answer: (hook: string) => StagedAnswer): Case =>
+  (hook: string, answer: (hook: string) => ScriptedResponse): Case =>
   async (twin) => {
     await twin.extend()
     await created(twin)
@@ -86,7 +86,7 @@ const secondUpgrade: Case = async (twin) => {
 }
 
 const beforeDelete =
-  (answer: (hook: string) => StagedAnswer): Case =>
+  (answer: (hook: string) => ScriptedResponse): Case =>
   async (twin) => {
     await twin.extend()
     await created(twin)
@@ -118,7 +118,7 @@ const base64 = (value: unknown): string => Buffer.from(JSON.stringify(value)).to
 const region = [{ op: 'add', path: '/spec/template/spec/region', value: 'eu' }]
 
 /** Puts a region into every template. */
-const regions = ({ request }: { request: object }): StagedAnswer => {
+const regions = ({ request }: { request: object }): ScriptedResponse => {
   const { items } = request as PatchRequest
   return proceedWith({ items: items.map(({ uid }) => ({ uid, patchType: 'JSONPatch', patch: base64(region) })) } as never)
 }
@@ -297,7 +297,7 @@ const externalDisabled: Case = async (twin) => {
   await twin.settle('the validation fails')
 }
 
-const mergePatch = ({ request }: { request: object }): StagedAnswer => {
+const mergePatch = ({ request }: { request: object }): ScriptedResponse => {
   const { items } = request as PatchRequest
   const patch = base64({
     metadata: { labels: { merged: 'yes' } },

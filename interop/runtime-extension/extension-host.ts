@@ -1,5 +1,5 @@
 /**
- * An extension in TypeScript that serves many stages, each with a handler for every hook: the first segment of the path selects the stage,
+ * An extension in TypeScript that serves many test cases, each with a handler for every hook: the first segment of the path selects the case,
  * which defines the responses and records every call.
  */
 import { type Hook, hookCatalog } from '@capstan/api'
@@ -18,7 +18,7 @@ import {
 import { systemClock } from '@capstan/kube'
 import { type CertifiedKey, issueCertificate } from '@capstan/kube/node'
 
-export interface StagedCall {
+export interface RecordedCall {
   readonly hook: string
   /** Milliseconds of a monotonic clock. */
   readonly at: number
@@ -26,40 +26,40 @@ export interface StagedCall {
 }
 
 /** A response of the extension, or an HTTP response that is sent unchanged. */
-export type StagedAnswer = Answer | Response
+export type ScriptedResponse = Answer | Response
 
-export interface Stage {
+export interface CaseExtension {
   /** URL for `clientConfig`. */
   readonly url: string
-  readonly calls: StagedCall[]
+  readonly calls: RecordedCall[]
   /** Sets the response to a hook; `undefined`: allows the next step. */
-  answer(hook: string, answer: ((call: StagedCall) => StagedAnswer | Promise<StagedAnswer>) | undefined): void
+  answer(hook: string, answer: ((call: RecordedCall) => ScriptedResponse | Promise<ScriptedResponse>) | undefined): void
 }
 
-export interface StagedExtension extends AsyncDisposable {
+export interface ExtensionHost extends AsyncDisposable {
   readonly listening: Listening
-  /** Handles requests for all stages, for cases that run a separate server. */
+  /** Handles requests for all cases, for those that run a separate server. */
   readonly handle: FetchHandler
-  /** Adds a stage. `handlers`: options of all handlers in the discovery response. */
-  stage(name: string, handlers?: Omit<HandlerOptions, 'name'>): Stage
+  /** Adds the extension of a case. `handlers`: options of all handlers in the discovery response. */
+  extensionFor(name: string, handlers?: Omit<HandlerOptions, 'name'>): CaseExtension
 }
 
 /** Serves on loopback with a certificate of the authority. With `clientCA`, clients need a certificate that it has signed. */
-export async function startStagedExtension(authority: CertifiedKey, clientCA?: string): Promise<StagedExtension> {
+export async function startExtensionHost(authority: CertifiedKey, clientCA?: string): Promise<ExtensionHost> {
   const servers = new Map<string, FetchHandler>()
   const route: FetchHandler = async (request) => {
-    const [, stage = ''] = new URL(request.url).pathname.split('/')
-    return (await servers.get(stage)?.(request)) ?? new Response('no such stage\n', { status: 404 })
+    const [, caseName = ''] = new URL(request.url).pathname.split('/')
+    return (await servers.get(caseName)?.(request)) ?? new Response('no such case\n', { status: 404 })
   }
   const certified = await servingCertificateOf(authority)
   const listening = await listen(route, { ...certified, ...(clientCA === undefined ? {} : { clientCA }) })
   return {
     listening,
     handle: route,
-    stage(name, handlers = {}) {
-      const { server, ...stage } = stageOf(`${listening.url}/${name}`, handlers)
+    extensionFor(name, handlers = {}) {
+      const { server, ...caseExtension } = caseExtensionAt(`${listening.url}/${name}`, handlers)
       servers.set(name, server)
-      return stage
+      return caseExtension
     },
     [Symbol.asyncDispose]: () => listening.close(),
   }
@@ -75,9 +75,9 @@ export async function servingCertificateOf(authority: CertifiedKey): Promise<{ c
   return { certificate, key }
 }
 
-function stageOf(url: string, handlerOptions: Omit<HandlerOptions, 'name'>): Stage & { server: FetchHandler } {
-  const answers = new Map<string, (call: StagedCall) => StagedAnswer | Promise<StagedAnswer>>()
-  const calls: StagedCall[] = []
+function caseExtensionAt(url: string, handlerOptions: Omit<HandlerOptions, 'name'>): CaseExtension & { server: FetchHandler } {
+  const answers = new Map<string, (call: RecordedCall) => ScriptedResponse | Promise<ScriptedResponse>>()
+  const calls: RecordedCall[] = []
   const handlers = hookCatalog
     .filter(({ singleton }) => !singleton)
     .map((hook): Handler => ({ ...handlerOptions, hook, name: handlerName(hook), handle: () => allowingAnswer(hook) }))
@@ -94,7 +94,7 @@ function stageOf(url: string, handlerOptions: Omit<HandlerOptions, 'name'>): Sta
       const hook = hookCatalog.find(({ name }) => name.toLowerCase() === segment)
       const text = await request.text()
       if (!hook) return new Response('no such hook\n', { status: 404 })
-      const call: StagedCall = { hook: hook.name, at: performance.now(), request: JSON.parse(text) as StagedCall['request'] }
+      const call: RecordedCall = { hook: hook.name, at: performance.now(), request: JSON.parse(text) as RecordedCall['request'] }
       calls.push(call)
       const answer = await answers.get(hook.name)?.(call)
       if (answer instanceof Response) return answer

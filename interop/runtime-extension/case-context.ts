@@ -3,7 +3,7 @@ import { Cluster, ClusterClass, ExtensionConfig } from '@capstan/api'
 import type { HandlerOptions } from '@capstan/extension'
 import { type Client, getCondition, type Input, isRecord, type KubeObject, Namespace } from '@capstan/kube'
 import { until } from '../until.ts'
-import type { Stage, StagedExtension } from './staged-extension.ts'
+import type { CaseExtension, ExtensionHost } from './extension-host.ts'
 import { stubVersion, templates } from './stub-providers.ts'
 
 /** The observations of one core by name. Every core must have the same. */
@@ -12,9 +12,9 @@ export type Observations = Map<string, string>
 /** Time limit of a single step in seconds, for a busy machine. */
 const Limit = 180
 
-export interface SceneOptions {
+export interface ContextOptions {
   readonly client: Client
-  readonly extension: StagedExtension
+  readonly extension: ExtensionHost
   /** Certificate authority of the extension in PEM. */
   readonly ca: string
   readonly observed: Observations
@@ -23,26 +23,26 @@ export interface SceneOptions {
 export type Topology = NonNullable<Cluster['spec']['topology']>
 export type ClassSpec = Input<ClusterClass>['spec']
 
-export class Scene {
+export class CaseContext {
   readonly name: string
   readonly client: Client
-  readonly stage: Stage
-  readonly #options: SceneOptions
+  readonly extension: CaseExtension
+  readonly #options: ContextOptions
 
-  private constructor(name: string, stage: Stage, options: SceneOptions) {
+  private constructor(name: string, caseExtension: CaseExtension, options: ContextOptions) {
     this.name = name
     this.client = options.client
-    this.stage = stage
+    this.extension = caseExtension
     this.#options = options
   }
 
   /** Creates a namespace with a discovered extension. `handlers`: options of all handlers in the discovery response. */
-  static async open(name: string, options: SceneOptions, handlers: Omit<HandlerOptions, 'name'> = {}): Promise<Scene> {
-    const scene = new Scene(name, options.extension.stage(name, handlers), options)
+  static async open(name: string, options: ContextOptions, handlers: Omit<HandlerOptions, 'name'> = {}): Promise<CaseContext> {
+    const context = new CaseContext(name, options.extension.extensionFor(name, handlers), options)
     await options.client.create(Namespace, { metadata: { name } })
-    await scene.announce(name, scene.stage)
-    await scene.discovered(name, 'True')
-    return scene
+    await context.announce(name, context.extension)
+    await context.discovered(name, 'True')
+    return context
   }
 
   /** Objects are recorded with their fields in alphabetical order. */
@@ -57,7 +57,7 @@ export class Scene {
   /** Creates an ExtensionConfig for this namespace, or for `namespace`. */
   async announce(
     config: string,
-    { url }: Stage,
+    { url }: CaseExtension,
     { annotations, namespace = this.name }: { annotations?: { [key: string]: string }; namespace?: string } = {},
   ): Promise<void> {
     const caBundle = Buffer.from(this.#options.ca).toString('base64')
@@ -135,10 +135,10 @@ export class Scene {
   }
 
   /** Waits until the extension was called that often for a hook. @returns the time of the last call in milliseconds */
-  async called(hook: string, times: number, stage = this.stage): Promise<number[]> {
+  async called(hook: string, times: number, caseExtension = this.extension): Promise<number[]> {
     const end = performance.now() + Limit * 1000
     for (;;) {
-      const calls = stage.calls.filter((call) => call.hook === hook)
+      const calls = caseExtension.calls.filter((call) => call.hook === hook)
       if (calls.length >= times) return calls.map(({ at }) => at)
       if (performance.now() > end) throw new Error(`${this.name}: ${hook} was called ${calls.length} times, not ${times}`)
       await new Promise((resolve) => void setTimeout(resolve, 50))
