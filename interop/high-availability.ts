@@ -160,10 +160,10 @@ async function share(apiServer: RunningApiServer, replicas: Replicas, checks: Ch
   /** Resolves when managers hold these numbers of shard Leases, largest first. */
   const untilShares = (what: string, ...shares: readonly number[]) =>
     until(client, Lease, what, (all) => sharesOf(all, lease.name, shards)?.join() === shares.join())
-  const scenes = sharedNamespaces.map(
+  const contexts = sharedNamespaces.map(
     (namespace): LifeContext => ({ client, namespace, kit: localKit, checks, progress: () => {}, limit: 180 }),
   )
-  const everywhere = (act: (context: LifeContext) => Promise<unknown>) => Promise.all(scenes.map(act))
+  const everywhere = (act: (context: LifeContext) => Promise<unknown>) => Promise.all(contexts.map(act))
   /** Begins to scale in all namespaces. Resolves once the changes are written: later, when webhooks are stopped, they would be rejected. */
   const beginToScale = async (workers: number): Promise<{ readonly done: Promise<unknown> }> => {
     const done = everywhere((context) => scale(context, 'classy', { version: 'v1.33.0', controlPlane: 1, workers }))
