@@ -80,11 +80,13 @@ async function applyManifest(manifest: Manifest, { client, findKind, strategy, s
 }
 
 /**
- * Returns the merge patch from the current object to its manifest. As upstream, it removes fields that the manifest lacks, except
- * server-set ones.
+ * Returns the merge patch from the current object to its manifest, if they differ in more than fields that the server sets. As upstream, it
+ * removes all fields that the manifest lacks; the server keeps those that it sets.
  */
 export function changesTo(current: UnknownObject, manifest: Manifest): object | undefined {
-  return diffMerge(writablePart(current), writablePart(manifest))
+  if (!diffMerge(writablePart(current), writablePart(manifest))) return undefined
+  const { resourceVersion: _, ...metadata } = current.metadata
+  return diffMerge({ ...current, metadata }, manifest)
 }
 
 /** Fields of metadata that clients cannot set. */

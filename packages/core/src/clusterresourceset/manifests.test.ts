@@ -92,7 +92,7 @@ test('resources are applied once, and with Reconcile again when their content ch
   expect(needsApply(entry, { ...ref, kind: 'Secret' as const }, 'h1', 'Reconcile')).toBe(true)
 })
 
-test('a patch removes fields that the manifest does not have, except for server-set ones', () => {
+test('a patch removes all fields that the manifest lacks, and is left out when only fields set by the server differ', () => {
   const current = {
     apiVersion: 'v1',
     kind: 'ConfigMap',
@@ -106,7 +106,12 @@ test('a patch removes fields that the manifest does not have, except for server-
     metadata: { name: 'x', labels: { a: '1' } },
     data: { a: '1', b: '3' },
   }
-  expect(changesTo(current, desiredManifest)).toEqual({ metadata: { labels: { b: null } }, data: { b: '3' } })
+  // Upstream: client.MergeFrom, which compares whole objects. The server keeps the fields that it sets.
+  expect(changesTo(current, desiredManifest)).toEqual({
+    metadata: { uid: null, creationTimestamp: null, generation: null, labels: { b: null } },
+    data: { b: '3' },
+    status: null,
+  })
   expect(
     changesTo(current, { ...desiredManifest, metadata: { name: 'x', labels: { a: '1', b: '2' } }, data: { a: '1', b: '2' } }),
   ).toBeUndefined()
