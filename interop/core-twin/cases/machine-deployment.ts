@@ -221,43 +221,6 @@ const setDeleted: Case = async (twin) => {
   await twin.settle('the MachineSet is deleted')
 }
 
-/** A Machine is deleted in the middle of a rollout. */
-const machineDeleted: Case = async (twin) => {
-  const gate = new Gate()
-  await readyCluster(twin)
-  await workerTemplates(twin)
-  await gate.open(twin, 2)
-  await twin.create(MachineDeployment, machineDeployment('md', { replicas: 2 }))
-  await twin.settle('created')
-  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
-  await twin.settle('no new Machine is available')
-  await twin.delete(Machine, (machines) => machines.find(({ spec }) => spec.version === 'v1.35.0'))
-  await twin.settle('an old Machine is deleted')
-  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.2') })
-  await twin.settle('a third version')
-  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.0') })
-  await twin.settle('back to the first')
-  await gate.open(twin, 9)
-  await twin.settle('rolled out')
-}
-
-const scaledInRollout: Case = async (twin) => {
-  const gate = new Gate()
-  await readyCluster(twin)
-  await workerTemplates(twin)
-  await gate.open(twin, 3)
-  await twin.create(MachineDeployment, machineDeployment('md', { replicas: 3 }))
-  await twin.settle('created')
-  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
-  await twin.settle('no new Machine is available')
-  await twin.patch(MachineDeployment, 'md', { spec: { replicas: 5 } })
-  await twin.settle('scaled up')
-  await twin.patch(MachineDeployment, 'md', { spec: { replicas: 1 } })
-  await twin.settle('scaled down')
-  await twin.patch(MachineDeployment, 'md', { spec: { replicas: 0 } })
-  await twin.settle('scaled to none')
-}
-
 const pausedByAnnotation: Case = async (twin) => {
   await readyCluster(twin)
   await workerTemplates(twin)
@@ -361,8 +324,6 @@ export const machineDeploymentCases: Cases = {
   'machinedeployment-metadata': metadata,
   'machinedeployment-machineset-changed': setChanged,
   'machinedeployment-machineset-deleted': setDeleted,
-  'machinedeployment-machine-deleted': machineDeleted,
-  'machinedeployment-scaled-in-rollout': scaledInRollout,
   'machinedeployment-paused-by-annotation': pausedByAnnotation,
   'machinedeployment-selector-changed': selectorChanged,
   'machinedeployment-template-deleted': templateDeleted,
