@@ -1,4 +1,4 @@
-import { Machine, MachineDeployment, MachineSet } from '@capstan/api'
+import { MachineDeployment, MachineSet } from '@capstan/api'
 import { isDeleting, keyOf } from '@capstan/kube'
 import { machineDeployment } from '../objects.ts'
 import { everythingReady, silent } from '../providers.ts'

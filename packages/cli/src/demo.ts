@@ -22,9 +22,11 @@ export interface DemoChanges {
   readonly upgrade?: NonNullable<ClusterClass['spec']['upgrade']>
   /** Whether maxSurge is 0, so that no Machine is created before another one is deleted or updated in place. */
   readonly noSurge: { readonly workers: boolean; readonly controlPlane: boolean }
+  /** Handlers of ValidateTopology for which the extension has no handler of GeneratePatches, so that no patch can name them. */
+  readonly uncalled: readonly string[]
 }
 
-const noChanges: DemoChanges = { patches: [], noSurge: { workers: false, controlPlane: false } }
+const noChanges: DemoChanges = { patches: [], noSurge: { workers: false, controlPlane: false }, uncalled: [] }
 
 /** Creates class, templates and Cluster if they are missing; existing objects keep the user's changes. */
 export async function bringUpDemo(client: Client, signal: AbortSignal, changes = noChanges): Promise<void> {

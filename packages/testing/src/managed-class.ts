@@ -76,7 +76,11 @@ function patches(managedClass: ManagedClass): Pick<ClusterClassSpec, 'patches'> 
   const generate = handlersOf(managedClass, 'GeneratePatches')
   const validate = handlersOf(managedClass, 'ValidateTopology')
   const discover = handlersOf(managedClass, 'DiscoverVariables')
-  const count = Math.max(generate.length, validate.length, discover.length)
+  if (validate.length > generate.length) {
+    const names = validate.slice(generate.length).join(', ')
+    throw new Error(`core calls ${names} only for a patch that also names a handler of GeneratePatches: add one to the extension`)
+  }
+  const count = Math.max(generate.length, discover.length)
   const classPatches = Array.from({ length: count }, (_, index): ClusterClassPatch => {
     const [patch, validation, variables] = [generate[index], validate[index], discover[index]]
     const external = {

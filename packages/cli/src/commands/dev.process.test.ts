@@ -179,8 +179,17 @@ test('the demo class names the handlers that a class must name, and they get the
     'kind: ConfigMap\n---\nkind: ExtensionConfig\nmetadata: { name: from-manifest }\nspec: { settings: { why: quota } }\n',
     'manifests/all.yaml',
   )
-  save(extension({ hook: 'ValidateTopology', answer: "({ kind: 'fail', message: `refused: ${settings.why}` })" }))
+  const validation = extension({ hook: 'ValidateTopology', answer: "({ kind: 'fail', message: `refused: ${settings.why}` })" })
+  save(validation)
   const command = dev('--output', 'json')
+  await command.line(/ExtensionNotRegistered.*ValidateTopology handlers are not called: gate\.from-manifest\. /)
+  const generation = "on(GeneratePatches, { name: 'patch' }, () => proceedWith({ items: [] }))"
+  save(
+    validation
+      .replace('{ ValidateTopology }', '{ GeneratePatches, ValidateTopology }')
+      .replace('proceedNow }', 'proceedNow, proceedWith }')
+      .replace('handlers: [', `handlers: [${generation}, `),
+  )
   const line = await command.line(/"HookFailed"/)
   expect(JSON.parse(line)).toMatchObject({
     cluster: 'default/demo',

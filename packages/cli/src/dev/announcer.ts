@@ -43,7 +43,7 @@ export class Announcer {
   }
 
   async #announce({ name, handlers }: RunningExtension, signal: AbortSignal): Promise<void> {
-    const { client, url, demo, registration, ready } = this.#options
+    const { client, url, demo, registration, ready, failed } = this.#options
     const projectRegistration = registration()
     this.#name ??= projectRegistration.name ?? name
     const load = String(this.#loads++)
@@ -51,6 +51,12 @@ export class Announcer {
     await register(client, registered, signal)
 
     const changes = demoChangesFor(this.#name, handlers)
+    if (demo && changes.uncalled.length > 0) {
+      const names = changes.uncalled.join(', ')
+      failed(
+        `ValidateTopology handlers are not called: ${names}. A patch of a class needs a handler of GeneratePatches, too: add one.`,
+      )
+    }
     if (demo && !this.#ready) await bringUpDemo(client, signal, changes)
     else {
       if (demo) await applyDemoClass(client, changes)

@@ -9,13 +9,17 @@ const changes = (...handlers: string[]) =>
       return { name, hook, apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1' }
     }),
   )
-const nothing = { patches: [], noSurge: { workers: false, controlPlane: false } }
+const nothing = { patches: [], noSurge: { workers: false, controlPlane: false }, uncalled: [] }
 
 test('hooks that are called for every Cluster need no change of the class', () => {
   expect(changes('wait BeforeClusterCreate', 'keep BeforeClusterDelete')).toEqual(nothing)
 })
 
 test('variables without a patch add no patch', () => expect(changes('vars DiscoverVariables')).toEqual(nothing))
+
+test('handlers that validate are not called without a handler that generates patches', () => {
+  expect(changes('check ValidateTopology')).toEqual({ ...nothing, uncalled: ['check.quota'] })
+})
 
 test('a patch names each handler of topology mutation, and the class names the handler of upgrade plans', () => {
   const handlers = [

@@ -74,16 +74,16 @@ export async function repeatHooks(client: Client, why: string, signal: AbortSign
 
 /**
  * Returns the changes of the demo's class for handlers that a class must name (topology mutation, upgrade plans), and for in-place update
- * hooks, which are called only when Machines are deleted before their replacement is created.
+ * hooks, which are called only when Machines are deleted before their replacement is created. Core fails a topology whose patch names no handler
+ * of GeneratePatches, so that other handlers cannot be called without one.
  */
 export function demoChangesFor(extension: string, handlers: readonly AnnouncedHandler[]): DemoChanges {
   const named = (hook: string) => handlers.filter((handler) => handler.hook === hook).map(({ name }) => `${name}.${extension}`)
   const [generate, validate, variables] = [named('GeneratePatches'), named('ValidateTopology'), named('DiscoverVariables')]
-  // Handlers of variables alone are not a patch.
-  const patches = Array.from({ length: Math.max(generate.length, validate.length) }, (_, index) => ({
+  const patches = generate.map((handler, index) => ({
     name: index === 0 ? extension : `${extension}-${index + 1}`,
     external: {
-      ...(generate[index] ? { generatePatchesExtension: generate[index] } : {}),
+      generatePatchesExtension: handler,
       ...(validate[index] ? { validateTopologyExtension: validate[index] } : {}),
       ...(variables[index] ? { discoverVariablesExtension: variables[index] } : {}),
     },
@@ -93,5 +93,6 @@ export function demoChangesFor(extension: string, handlers: readonly AnnouncedHa
     patches,
     ...(plan === undefined ? {} : { upgrade: { external: { generateUpgradePlanExtension: plan } } }),
     noSurge: { workers: named('CanUpdateMachineSet').length > 0, controlPlane: named('CanUpdateMachine').length > 0 },
+    uncalled: validate.slice(generate.length),
   }
 }
