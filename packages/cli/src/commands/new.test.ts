@@ -178,6 +178,10 @@ describe('the command', () => {
       expectedError: "'BeforeLunch' is invalid. there is no hook beforelunch: expected BeforeClusterCreate, After",
     },
     { argv: ['quota', '--hook', 'Discovery'], expectedError: 'there is no hook discovery' },
+    {
+      argv: ['quota', '--hook', 'ValidateTopology'],
+      expectedError: 'ValidateTopology is called only for a patch that has a handler of GeneratePatches: add GeneratePatches.',
+    },
     { argv: ['quota', '--certificates', 'vault'], expectedError: 'Allowed choices are cert-manager, self-made' },
     { argv: [], expectedError: "missing required argument 'name'" },
   ])('$argv is a usage error', async ({ argv, expectedError }) => {

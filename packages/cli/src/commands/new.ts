@@ -170,7 +170,13 @@ function hooksNamed(text: string): Hook[] {
     const all = hooksToHandle.map((hook) => hook.name).join(', ')
     throw new InvalidArgumentError(`there is no hook ${unknown.join(', ')}: expected ${all}.`)
   }
-  return hooksToHandle.filter((hook) => names.has(hook.name.toLowerCase()))
+  const hooks = hooksToHandle.filter((hook) => names.has(hook.name.toLowerCase()))
+  const ofPatches = hooks.filter(({ name }) => name === 'ValidateTopology' || name === 'DiscoverVariables')
+  if (ofPatches.length > 0 && !hooks.some(({ name }) => name === 'GeneratePatches'))
+    throw new InvalidArgumentError(
+      `${ofPatches[0]!.name} is called only for a patch that has a handler of GeneratePatches: add GeneratePatches.`,
+    )
+  return hooks
 }
 
 function kindsNamed(text: string): Set<ProviderKindName> {
