@@ -34,14 +34,14 @@ export interface OpenFile {
  * Writes up to this size are synchronous, because they only copy into the page cache: a commit takes 130 µs instead of the
  * 340 µs that it takes when a thread pool does all writes. Only `sync` waits for the disk.
  */
-const MaxSynchronousWrite = 64 * 1024
+const SynchronousWriteLimit = 64 * 1024
 
 export const nodeFiles: Files = {
   async open(path, mode) {
     const handle = await open(path, mode === 'create' ? 'w' : 'r+', 0o600)
     return {
       async write(bytes, position) {
-        const isSmall = bytes.length <= MaxSynchronousWrite
+        const isSmall = bytes.length <= SynchronousWriteLimit
         for (let written = 0; written < bytes.length; ) {
           const [length, at] = [bytes.length - written, position + written]
           written += isSmall

@@ -1,7 +1,7 @@
 import type { KubeObject } from '@capstan/kube'
 
 /** Up to this many changes are inserted one by one; more are merged. */
-const MaxInsertions = 8
+const InsertionLimit = 8
 /** Maximum number of changes that are not sorted yet. */
 const MostUnsettled = 4096
 
@@ -63,7 +63,7 @@ export class Table {
 
   #sortChanges(): void {
     if (this.#unsettled.size === 0) return
-    if (this.#unsettled.size <= MaxInsertions) for (const key of this.#unsettled) this.#insertOrRemove(key)
+    if (this.#unsettled.size <= InsertionLimit) for (const key of this.#unsettled) this.#insertOrRemove(key)
     else this.#merge([...this.#unsettled].sort())
     this.#unsettled.clear()
   }
