@@ -10,7 +10,7 @@ export interface Io {
   /** The working directory: where the default data folder is. */
   readonly cwd: string
   readonly env: { readonly [name: string]: string | undefined }
-  /** Aborts on the first Ctrl-C or SIGTERM. These end the process without an abort until the command reads this property. */
+  /** Aborts with the reason `Interrupted` on the first Ctrl-C or SIGTERM. These end the process without an abort until the command reads this property. */
   readonly signal: AbortSignal
 }
 
@@ -29,6 +29,16 @@ export class UsageError extends Error {
   constructor(message: string, hint?: string, options?: ErrorOptions) {
     super(message, options)
     this.hint = hint
+  }
+}
+
+/** The reason of the signal of a command that was interrupted. */
+export class Interrupted extends Error {
+  override readonly name = 'Interrupted'
+
+  /** @param by name of the signal, or what ended the command */
+  constructor(by: string) {
+    super(`interrupted by ${by}`)
   }
 }
 

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { VirtualClock } from '@capstan/kube'
 import { expect, onTestFinished, test } from 'vitest'
+import { Interrupted } from './io.ts'
 import { processIo } from './process-io.ts'
 
 /** A fake process with signals that records how it ends. */
@@ -29,6 +30,7 @@ test.each(['SIGTERM', 'SIGINT', 'SIGHUP'])('a command that does not stop is ende
   const { signal: interrupted } = io
   running.emit(signal)
   expect([interrupted.aborted, killed]).toEqual([true, []])
+  expect(interrupted.reason).toEqual(new Interrupted(signal))
   clock.step(clock.now() + 1499)
   expect(killed).toEqual([])
   clock.step(clock.now() + 1)

@@ -1,5 +1,5 @@
 import { type Clock, seconds } from '@capstan/kube'
-import type { Io } from './io.ts'
+import { Interrupted, type Io } from './io.ts'
 
 /** Time that a command has to stop after a signal. */
 const StopTimeLimit = seconds(1.5)
@@ -26,13 +26,13 @@ export function processIo(running: NodeJS.Process, clock: Pick<Clock, 'schedule'
         // A second Ctrl-C ends the command at once.
         if (interrupted.signal.aborted) return end()
         clock.schedule(StopTimeLimit, end)
-        interrupted.abort(signal)
+        interrupted.abort(new Interrupted(signal))
       })
     }
   }
   // A closed pipe (`capstan up | head`) stops the command without an error.
   stdout.on('error', (err: NodeJS.ErrnoException) => {
-    if (err.code === 'EPIPE') interrupted.abort('EPIPE')
+    if (err.code === 'EPIPE') interrupted.abort(new Interrupted('a closed pipe'))
     else throw err
   })
   return {

@@ -3,7 +3,7 @@ import type { Command as CommandType } from 'commander'
 import { messageOf } from '@capstan/kube'
 import { Command, CommanderError } from 'commander'
 import type { Io } from './io.ts'
-import { ExitCodes, UsageError } from './io.ts'
+import { ExitCodes, Interrupted, UsageError } from './io.ts'
 import { versions } from './versions.ts'
 
 type MakeCommand = (io: Io, finish: (code: number) => void) => CommandType
@@ -65,7 +65,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
       return ExitCodes.usage
     }
     io.err(`capstan: ${messageChain(err)}`)
-    return ExitCodes.failed
+    return causesOf(err).some((cause) => cause instanceof Interrupted) ? ExitCodes.interrupted : ExitCodes.failed
   }
 }
 
@@ -80,9 +80,10 @@ function withInheritance(command: CommandType, parent: CommandType, path = `${pa
 /** An error with its causes, in one line. */
 function messageChain(err: unknown): string {
   const parts: string[] = []
-  for (let cause: unknown = err; cause !== undefined; cause = cause instanceof Error ? cause.cause : undefined) {
-    const text = messageOf(cause)
-    if (!parts.some((part) => part.includes(text))) parts.push(text)
-  }
+  for (const text of causesOf(err).map(messageOf)) if (!parts.some((part) => part.includes(text))) parts.push(text)
   return parts.join(': ')
 }
+
+/** The error and its causes. */
+const causesOf = (err: unknown): unknown[] =>
+  err === undefined ? [] : [err, ...causesOf(err instanceof Error ? err.cause : undefined)]

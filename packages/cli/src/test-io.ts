@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Io } from './io.ts'
+import { Interrupted, type Io } from './io.ts'
 import { run } from './program.ts'
 
 /** Working directory without a `.capstan` folder, so that tests do not read the state of the checkout. */
@@ -54,7 +54,7 @@ export function start(argv: readonly string[], env: Io['env'] = {}): Started {
       }
     },
     interrupt() {
-      interrupted.abort()
+      interrupted.abort(new Interrupted('SIGINT'))
       return done
     },
   }

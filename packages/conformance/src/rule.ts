@@ -1,6 +1,6 @@
 /** Declaration of a rule of the provider contracts, used by lint and for the reference page. */
 import type { ContractVersion } from '@capstan/api/contract'
-import type { LiveCheck } from './live/checks.ts'
+import type { LiveCheck } from './live/checks/check.ts'
 import type { ContractName, Manifest, ProviderManifests } from './manifests.ts'
 
 export type Level = 'MUST' | 'SHOULD' | 'MAY'

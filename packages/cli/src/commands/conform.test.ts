@@ -1,8 +1,10 @@
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
-import { runToEnd } from '../test-io.ts'
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { runToEnd, start } from '../test-io.ts'
 
 let folder = ''
 beforeEach(() => {
@@ -46,4 +48,26 @@ test('rejects examples that are not objects, and names the document', async () =
   const { code, err } = await runToEnd(['conform', '--infrastructure', 'LocalCluster', '--examples', examples])
   expect(err).toContain(`--examples ${examples}: document 2: expected an object with apiVersion and kind`)
   expect(code).toBe(2)
+})
+
+test('says that it was interrupted, exit code 130', async () => {
+  const silent = createServer().listen(0, '127.0.0.1')
+  onTestFinished(() => void silent.close())
+  await once(silent, 'listening')
+  const server = `https://127.0.0.1:${(silent.address() as AddressInfo).port}`
+  const kubeconfig = write(
+    JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [{ name: 'a', cluster: { server } }],
+      contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
+      users: [{ name: 'a', user: {} }],
+      'current-context': 'a',
+    }),
+  )
+  const command = start(['conform', ...local, '--kubeconfig', kubeconfig])
+  const [socket] = (await once(silent, 'connection')) as [Socket]
+  expect(await command.interrupt()).toBe(130)
+  expect(command.err).toEqual(['capstan: interrupted by SIGINT'])
+  socket.destroy()
 })

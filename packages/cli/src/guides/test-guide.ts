@@ -2,7 +2,7 @@
  * Runs guides. The blocks of a page are executed in order: `sh` runs each line; `sh refused` does too, and each line must fail; `sh
  * background` starts a command that keeps running; `sh stop` presses Ctrl-C in the terminal of the command with that beginning; a language
  * followed by a file name saves the block as that file; `text` is the expected output, of the running program if the step before saved a
- * file or started a program, otherwise of the last command. Numbers may differ. A block of any other form is an error.
+ * file or started a program, otherwise of the last command. Numbers may differ, except in summaries of `conform` and `lint`. A block of any other form is an error.
  *
  * A page may also contain commands in its prose. Each of them must be part of a command that was executed, or be listed in `notRun` of the
  * page's test, with the reason.
@@ -56,8 +56,13 @@ export function guideSteps(path: string): GuideStep[] {
   return steps
 }
 
+/** The summaries of `capstan conform` and `capstan lint`, whose counts are the same in each run. */
+const summaries = /^\d+ pass, |^No findings: /
+
 /** Removes the parts of an output line that differ from run to run: numbers, column alignment, and the leading time. */
-export const withoutNumbers = (line: string): string =>
+export const comparable = (line: string): string => (summaries.test(line) ? line : withoutNumbers(line))
+
+const withoutNumbers = (line: string): string =>
   line
     .replace(/^\s*\d+\.\ds {2}/, '')
     .replace(/\d+/g, 'N')
@@ -103,9 +108,7 @@ export function startCommand(command: string, folder: string, furtherEnv: NodeJS
     ended,
     async line(like) {
       for (;;) {
-        const index = lines.findIndex(
-          (line, position) => position >= searchStart && withoutNumbers(line) === withoutNumbers(like),
-        )
+        const index = lines.findIndex((line, position) => position >= searchStart && comparable(line) === comparable(like))
         if (index >= 0) {
           searchStart = index + 1
           return lines[index]!
@@ -197,8 +200,8 @@ export class GuideRun {
       else if (step.kind === 'stop') await this.#stop(step.command)
       else if (step.printedBy === 'background') for (const like of step.lines) await this.#awaitLine(like)
       else {
-        const printed = last.map(withoutNumbers)
-        for (const like of step.lines) expect(printed).toContain(withoutNumbers(like))
+        const printed = last.map(comparable)
+        for (const like of step.lines) expect(printed).toContain(comparable(like))
       }
     }
     // Stops programs with Ctrl-C, the last one first, because it may need the others.

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
-import { guideSteps, type RunningCommand, startCommand, withoutNumbers } from './test-guide.ts'
+import { comparable, guideSteps, type RunningCommand, startCommand } from './test-guide.ts'
 import { manifestJudge } from '../test-manifests.ts'
 
 const root = fileURLToPath(new URL('../../../..', import.meta.url))
@@ -50,7 +50,7 @@ test('runs the guide for authors of providers', { timeout: 300_000 }, async () =
     } else if (step.kind === 'expect') {
       for (const like of step.lines) {
         if (background) await background.line(like)
-        else expect(last.map(withoutNumbers)).toContain(withoutNumbers(like))
+        else expect(last.map(comparable)).toContain(comparable(like))
       }
     }
   }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
-import { guideSteps, type RunningCommand, startCommand, withoutNumbers } from './test-guide.ts'
+import { guideSteps, type RunningCommand, startCommand, comparable } from './test-guide.ts'
 import { manifestJudge } from '../test-manifests.ts'
 
 const root = fileURLToPath(new URL('../../../..', import.meta.url))
@@ -58,8 +58,8 @@ test('runs the guide for authors of extensions', { timeout: 180_000 }, async () 
         port = /Extension: served at https:.*:(\d+)/.exec(line)?.[1] ?? port
       }
     } else {
-      const printed = last.map(withoutNumbers)
-      for (const like of step.lines) expect(printed).toContain(withoutNumbers(like))
+      const printed = last.map(comparable)
+      for (const like of step.lines) expect(printed).toContain(comparable(like))
     }
   }
 

@@ -190,10 +190,15 @@ test('pauses are not tested with a provider that never starts', async () => {
 test('an interrupted run deletes its objects', async () => {
   env = await providerEnv(localProvider())
   const interrupted = new AbortController()
+  const lines: string[] = []
   const progress = (line: string) => {
+    lines.push(line)
     if (line.includes('worker Machines have infrastructure')) interrupted.abort(new Error('interrupted'))
   }
   await expect(run(local, { signal: interrupted.signal, progress })).rejects.toThrow('interrupted')
+  const announced = lines.find((line) => line.startsWith('interrupted: '))
+  expect(announced).toMatch(/^interrupted: deleting the objects of namespaces conform-\S+/)
+  expect(announced).toContain('conform-life')
   await env.advance(seconds(60))
   expect(await namespaces()).toEqual([])
 })

@@ -16,7 +16,7 @@ import {
 import { type ContractName, type Manifest, providerManifests, type ProviderManifests } from '../manifests.ts'
 import { isChecked, type Problem, type Rule } from '../rule.ts'
 import { Bench, type Limits, type BenchOptions } from './bench.ts'
-import type { LiveCheck } from './checks.ts'
+import type { LiveCheck } from './checks/check.ts'
 import { type ScenarioName, scenarioNames, scenarios } from './scenarios/index.ts'
 import { stubs } from './stubs.ts'
 import { type LiveResult, type Observation, type Verdict, Verdicts, verdictOf } from './verdict.ts'
@@ -75,12 +75,14 @@ export async function conform(options: ConformOptions): Promise<ConformReport> {
       (name !== 'restarted' || options.restart !== undefined),
   )
   const benches = new Map<ScenarioName, Bench>()
+  const openNamespaces = new Set<string>()
   const results: ScenarioResult[] = []
   const leftovers: string[] = []
 
   const runScenario = async (name: ScenarioName): Promise<void> => {
     const bench = new Bench(options, `${prefix}-${name}`)
     const scenarioStart = clock.now()
+    openNamespaces.add(bench.namespace)
     try {
       await bench.run(scenarios[name])
       benches.set(name, bench)
@@ -89,9 +91,13 @@ export async function conform(options: ConformOptions): Promise<ConformReport> {
       progress(`${bench.namespace}: ${ending} after ${((clock.now() - scenarioStart) / 1000).toFixed(0)} s`)
     } finally {
       for (const leftover of await bench.close()) leftovers.push(leftover)
+      openNamespaces.delete(bench.namespace)
     }
   }
 
+  // The process may be killed before all objects are deleted: the user learns where they are.
+  const announceInterrupt = () => progress(`interrupted: deleting the objects of namespaces ${[...openNamespaces].join(', ')}`)
+  signal.addEventListener('abort', announceInterrupt, { once: true })
   const removeStubs = needed.length > 0 ? await installStubs(options) : undefined
   try {
     const queue = needed.filter((name) => !exclusiveScenarios.has(name))
@@ -102,6 +108,7 @@ export async function conform(options: ConformOptions): Promise<ConformReport> {
     for (const name of needed.filter((each) => exclusiveScenarios.has(each))) await runScenario(name)
   } finally {
     await removeStubs?.()
+    signal.removeEventListener('abort', announceInterrupt)
   }
   signal.throwIfAborted()
 

@@ -15,7 +15,7 @@ import {
   type ProviderKind,
   record,
 } from '../manifests.ts'
-import { typeAndObjectMeta } from '../live/checks.ts'
+import { typeAndObjectMeta } from '../live/checks/all-resources.ts'
 import type { Problem, Rule } from '../rule.ts'
 import { hasField } from '../schema-fields.ts'
 import { ofEachKind } from './checks.ts'

@@ -1,7 +1,7 @@
 /** Rules of clusterctl's contract: the metadata and components files of a release. */
 import { ContractVersions } from '@capstan/api/contract'
 import { ContractNames, claimedVersions, list, type Manifest, metadataOf, type ProviderManifests, record } from '../manifests.ts'
-import { ownerChain } from '../live/checks.ts'
+import { ownerChain } from '../live/checks/all-resources.ts'
 import type { Problem, Rule } from '../rule.ts'
 
 const bothVersions = ContractVersions

@@ -1,9 +1,8 @@
 /** Rules of ControlPlane and BootstrapConfig, except those that all contracts share. */
 import { BootstrapConfigContract, ContractVersions, ControlPlaneContract, type ContractVersion } from '@capstan/api/contract'
+import { bootstrapDataSecret, bootstrapSentinelFile, bootstrapTaint } from '../live/checks/bootstrap-config.ts'
+import { type LiveCheck } from '../live/checks/check.ts'
 import {
-  bootstrapDataSecret,
-  bootstrapSentinelFile,
-  bootstrapTaint,
   controlPlaneCertificates,
   controlPlaneEndpoint,
   controlPlaneKubeconfig,
@@ -14,8 +13,7 @@ import {
   controlPlaneReplicas,
   controlPlaneScale,
   controlPlaneVersion,
-  type LiveCheck,
-} from '../live/checks.ts'
+} from '../live/checks/control-plane.ts'
 import { type Claim, claimsOf, type ContractName } from '../manifests.ts'
 import type { Problem, Rule } from '../rule.ts'
 import { hasField } from '../schema-fields.ts'

@@ -1,19 +1,14 @@
 /** Rules of InfraCluster, InfraMachine and InfraMachinePool, except those that all contracts share. */
 import { ContractVersions, InfraClusterContract, InfraMachineContract, InfraMachinePoolContract } from '@capstan/api/contract'
+import { dryRunAccepted } from '../live/checks/all-resources.ts'
+import { externallyManaged, infraClusterEndpoint, infraClusterFailureDomains } from '../live/checks/infra-cluster.ts'
+import { poolBothReady, poolMachineKind, poolProviderIDList, poolReplicas } from '../live/checks/infra-machine-pool.ts'
 import {
-  dryRunAccepted,
-  externallyManaged,
-  infraClusterEndpoint,
-  infraClusterFailureDomains,
   infraMachineAddresses,
   infraMachineFailureDomain,
   infraMachineProviderID,
-  poolBothReady,
-  poolMachineKind,
-  poolProviderIDList,
-  poolReplicas,
   waitsFor,
-} from '../live/checks.ts'
+} from '../live/checks/infra-machine.ts'
 import type { Claim, ContractName } from '../manifests.ts'
 import type { Problem, Rule } from '../rule.ts'
 import { fieldAt, hasField } from '../schema-fields.ts'

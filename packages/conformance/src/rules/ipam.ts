@@ -14,8 +14,8 @@ import {
   foreignClaimsLeft,
   poolReady,
   released,
-} from '../live/address-checks.ts'
-import type { LiveCheck } from '../live/checks.ts'
+} from '../live/checks/addresses.ts'
+import type { LiveCheck } from '../live/checks/check.ts'
 import type { Level, Problem, Rule, StaticCheck } from '../rule.ts'
 import { fieldAt } from '../schema-fields.ts'
 

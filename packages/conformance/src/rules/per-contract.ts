@@ -12,7 +12,7 @@ import {
 import { type ContractName, ContractNames, type ProviderKind } from '../manifests.ts'
 import type { Problem, Rule } from '../rule.ts'
 import { fieldAt, hasField } from '../schema-fields.ts'
-import { conditions, initialization, ownerFirst, pausing, released, survivesRestart } from '../live/checks.ts'
+import { conditions, initialization, ownerFirst, pausing, released, survivesRestart } from '../live/checks/all-resources.ts'
 import { ofEachClaim, ofEachKind, optionalField, requiredField, schemaProblem } from './checks.ts'
 
 const bothVersions = ContractVersions

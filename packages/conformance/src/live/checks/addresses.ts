@@ -1,10 +1,10 @@
 /** Live checks of IPAM providers: what the scenario `addresses` recorded. */
 import { IPAddress, IPAddressClaim } from '@capstan/api'
 import { isDeleting, type KubeObject, type OwnerReference } from '@capstan/kube'
-import { list, record } from '../manifests.ts'
-import type { ScenarioRecord } from './bench.ts'
-import { type LiveCheck, orStopped, orWhenStopped } from './checks.ts'
-import { type History, type State, stateAt } from './recording.ts'
+import { list, record } from '../../manifests.ts'
+import type { ScenarioRecord } from '../bench.ts'
+import { type LiveCheck, noFinalizers, orStopped, orWhenStopped } from './check.ts'
+import { type History, type State, stateAt } from '../recording.ts'
 import {
   addressOf,
   blockedClaims,
@@ -12,8 +12,8 @@ import {
   foreignClaims,
   normalClaims,
   resumedClaims,
-} from './scenarios/addresses.ts'
-import { type LiveResult, type Observation, observation } from './verdict.ts'
+} from '../scenarios/addresses.ts'
+import { type LiveResult, type Observation, observation } from '../verdict.ts'
 
 type ClaimState = State<IPAddressClaim>
 
@@ -101,19 +101,7 @@ export const foreignClaimsLeft = addressCheck('Claims of a pool in another group
     recorded,
     'claims',
     claims.flatMap((claim) => {
-      const { object, at } = claim
-      const finalizers = object.metadata.finalizers ?? []
-      return [
-        unfulfilled(claim, addresses, 'for a pool of another provider'),
-        observation({
-          object,
-          field: 'metadata.finalizers',
-          at,
-          expected: 'none',
-          found: finalizers,
-          holds: finalizers.length === 0,
-        }),
-      ]
+      return [unfulfilled(claim, addresses, 'for a pool of another provider'), noFinalizers(claim)]
     }),
   )
 })

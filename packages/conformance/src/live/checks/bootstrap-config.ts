@@ -1,0 +1,90 @@
+/** Live checks of the contract BootstrapConfig. */
+import { ClusterNameLabel, MachineControlPlaneLabel } from '@capstan/api'
+import { BootstrapConfigContract } from '@capstan/api/contract'
+import { Secret, type UnknownObject } from '@capstan/kube'
+import { record } from '../../manifests.ts'
+import type { ScenarioRecord } from '../bench.ts'
+import { read } from '../read.ts'
+import { type History, stateAt } from '../recording.ts'
+import { type Observation, observation } from '../verdict.ts'
+import { type LiveCheck, orStopped, statesAt } from './check.ts'
+
+/** The Secret of each BootstrapConfig at a moment. */
+function dataSecrets(recorded: ScenarioRecord, mark: string) {
+  const time = recorded.marks.get(mark)
+  if (time === undefined) return []
+  const secrets = recorded.recording.histories(Secret).flatMap((history) => stateAt(history as unknown as History, time) ?? [])
+  return statesAt(recorded, 'BootstrapConfig', mark).map(({ state: { object, at } }) => {
+    const name: unknown = read(recorded, 'BootstrapConfig', object, BootstrapConfigContract.dataSecretName)
+    return { config: object, at, name, secret: secrets.find(({ object: one }) => one.metadata.name === name)?.object }
+  })
+}
+
+export const bootstrapDataSecret: LiveCheck = {
+  looksAt:
+    'The Secret that status.dataSecretName names: its label, its controller and its key value. Its content is not printed.',
+  scenario: 'life',
+  contract: 'BootstrapConfig',
+  run(recorded) {
+    const observations = dataSecrets(recorded, 'ready').flatMap(({ config, at, name, secret }) => {
+      const owner = secret?.metadata.ownerReferences?.find(({ controller }) => controller)
+      const compare = (field: string, expected: string, value: unknown, holds: boolean): Observation =>
+        observation({ object: secret ?? config, field, at, expected, found: value, holds })
+      if (!secret) return [compare('status.dataSecretName', 'the name of a Secret', name, false)]
+      return [
+        compare('status.dataSecretName', 'the name of a Secret', name, true),
+        compare(
+          `metadata.labels[${ClusterNameLabel}]`,
+          'life',
+          secret.metadata.labels?.[ClusterNameLabel],
+          secret.metadata.labels?.[ClusterNameLabel] === 'life',
+        ),
+        compare(
+          'metadata.ownerReferences',
+          `${config.kind} ${config.metadata.name} as controller`,
+          owner && `${owner.kind} ${owner.name}`,
+          owner?.uid === config.metadata.uid,
+        ),
+        compare('data.value', 'bootstrap data', Object.keys(record(secret.data)), Boolean(record(secret.data).value)),
+      ]
+    })
+    return orStopped(recorded, 'ready', observations)
+  },
+}
+
+const readableFormats = ['cloud-config', 'ignition', undefined]
+
+/** Whether bootstrap data contain a text; formats that only their provider can read are not checked. */
+const bootstrapContains = (text: RegExp, expected: string, isMeant: (config: UnknownObject) => boolean): LiveCheck => ({
+  looksAt: `Bootstrap data in the formats cloud-config and ignition: ${expected}.`,
+  scenario: 'life',
+  contract: 'BootstrapConfig',
+  run(recorded) {
+    const secrets = dataSecrets(recorded, 'ready').filter(({ config, secret }) => secret !== undefined && isMeant(config))
+    const observations = secrets.flatMap(({ secret, at }) => {
+      const { value, format } = record(secret!.data)
+      const name = typeof format === 'string' ? atob(format) : undefined
+      if (!readableFormats.includes(name)) return []
+      // Ignition has files as percent-encoded URLs.
+      const holds = typeof value === 'string' && text.test(atob(value).replaceAll('%2F', '/'))
+      return [
+        observation({ object: secret!, field: 'data.value', at, expected, found: holds ? 'contained' : 'not contained', holds }),
+      ]
+    })
+    if (secrets.length > 0 && observations.length === 0)
+      return { notTestable: 'the format of the bootstrap data is of the provider' }
+    return orStopped(recorded, 'ready', observations)
+  },
+})
+
+export const bootstrapSentinelFile = bootstrapContains(
+  /bootstrap-success\.complete/,
+  'the data create bootstrap-success.complete',
+  () => true,
+)
+
+export const bootstrapTaint = bootstrapContains(
+  /node\.cluster\.x-k8s\.io\/uninitialized/,
+  'the data taint Nodes of workers with node.cluster.x-k8s.io/uninitialized',
+  ({ metadata }) => metadata.labels?.[MachineControlPlaneLabel] === undefined,
+)

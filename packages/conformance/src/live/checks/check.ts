@@ -1,0 +1,114 @@
+/** The form of a live check, and what several of them read from the record of a scenario. */
+import {
+  BootstrapConfigContract,
+  type ContractField,
+  type ContractVersion,
+  ControlPlaneContract,
+  InfraClusterContract,
+  InfraMachineContract,
+  InfraMachinePoolContract,
+  isPoolProvisioned,
+  readField,
+} from '@capstan/api/contract'
+import { isDeleting, type KubeObject, type UnknownObject } from '@capstan/kube'
+import type { ContractName } from '../../manifests.ts'
+import type { ScenarioRecord } from '../bench.ts'
+import { type History, type State, stateAt } from '../recording.ts'
+import type { ScenarioName } from '../scenarios/index.ts'
+import { type LiveResult, type Observation, observation } from '../verdict.ts'
+
+export interface LiveCheck {
+  /** The checked behavior, in a sentence for the reference page. */
+  readonly looksAt: string
+  /** The scenario whose record the check reads. */
+  readonly scenario: ScenarioName
+  /** The contract of the checked kind: without that kind the check is not applicable. `IPAM`: a kind of address pools. */
+  readonly contract?: ContractName | 'IPAM'
+  run(recorded: ScenarioRecord): LiveResult
+}
+
+/** The field that reports the completed initialization. */
+export const initializedFields = {
+  InfraCluster: InfraClusterContract.provisioned,
+  InfraMachine: InfraMachineContract.provisioned,
+  InfraMachinePool: InfraMachinePoolContract.provisioned,
+  BootstrapConfig: BootstrapConfigContract.dataSecretCreated,
+  ControlPlane: ControlPlaneContract.initialized,
+} satisfies Record<ContractName, ContractField<boolean>>
+
+/** Whether an object reports that initialization is completed. */
+export function isInitialized(contract: ContractName, object: KubeObject, version: ContractVersion): boolean {
+  try {
+    return contract === 'InfraMachinePool'
+      ? isPoolProvisioned(object, version)
+      : readField(object, initializedFields[contract], version) === true
+  } catch {
+    return false
+  }
+}
+
+export const historiesOf = ({ target, recording }: ScenarioRecord, contract: ContractName): readonly History[] => {
+  const kindUnderTest = target[contract]
+  return kindUnderTest ? recording.histories(kindUnderTest.kind) : []
+}
+
+export const versionOf = ({ target }: ScenarioRecord, contract: ContractName): ContractVersion =>
+  target[contract]!.contractVersion
+
+/** Objects of a contract that existed at a moment, and were not being deleted. */
+export function statesAt(
+  recorded: ScenarioRecord,
+  contract: ContractName,
+  mark: string,
+): readonly { history: History; state: State }[] {
+  const time = recorded.marks.get(mark)
+  if (time === undefined) return []
+  return historiesOf(recorded, contract).flatMap((history) => {
+    const state = stateAt(history, time)
+    return state && !isDeleting(state.object) ? [{ history, state }] : []
+  })
+}
+
+/** Returns the mark. When the scenario stopped before this mark, but after the mark `precedingMark`, returns the mark of the stop. */
+export const orWhenStopped = ({ marks }: ScenarioRecord, mark: string, precedingMark: string): string =>
+  !marks.has(mark) && marks.has(precedingMark) ? 'stopped' : mark
+
+/** Reason for a check without observations: the scenario stopped earlier. */
+export const stoppedBefore = ({ stopped }: ScenarioRecord, step: string): LiveResult => ({
+  notTestable: stopped === undefined ? `there was no object to check: ${step}` : `the scenario stopped: ${stopped}`,
+})
+
+/** Returns the observations, or the reason when there are none. */
+export const orStopped = (recorded: ScenarioRecord, step: string, observations: readonly Observation[]): LiveResult =>
+  observations.length > 0 ? observations : stoppedBefore(recorded, step)
+
+/** A check of each object that exists when the cluster of the scenario `life` is ready, and after it was scaled. */
+export const whenReady = (
+  contract: ContractName,
+  looksAt: string,
+  observe: (object: UnknownObject, at: number, recorded: ScenarioRecord, history: History) => readonly Observation[],
+  marks: readonly string[] = ['ready', 'scaled'],
+): LiveCheck => ({
+  looksAt,
+  scenario: 'life',
+  contract,
+  run(recorded) {
+    const states = marks.flatMap((mark) => statesAt(recorded, contract, mark))
+    const observations = states.flatMap(({ history, state }) => observe(state.object, state.at, recorded, history))
+    if (states.length > 0 && observations.length === 0) return { notApplicable: 'no object has the field' }
+    return orStopped(recorded, 'ready', observations)
+  },
+})
+
+/** Checks that the provider added no finalizer. */
+export const noFinalizers = ({ object, at }: State<KubeObject>): Observation => {
+  const finalizers = object.metadata.finalizers ?? []
+  return observation({
+    object,
+    field: 'metadata.finalizers',
+    at,
+    expected: 'none',
+    found: finalizers,
+    holds: finalizers.length === 0,
+  })
+}

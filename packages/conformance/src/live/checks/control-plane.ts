@@ -1,0 +1,234 @@
+/** Live checks of the contract ControlPlane. */
+import { Cluster, ClusterNameLabel, Machine, MachineControlPlaneLabel } from '@capstan/api'
+import { ControlPlaneContract, isValidEndpoint } from '@capstan/api/contract'
+import { Secret, type UnknownObject } from '@capstan/kube'
+import { record } from '../../manifests.ts'
+import type { ScenarioRecord } from '../bench.ts'
+import { hasReplicas, hasVersion, read } from '../read.ts'
+import { type History, type State, stateAt } from '../recording.ts'
+import { PropagatedLabel } from '../scenarios/life.ts'
+import { type LiveResult, type Observation, observation } from '../verdict.ts'
+import { historiesOf, type LiveCheck, orStopped, orWhenStopped, statesAt, stoppedBefore, versionOf } from './check.ts'
+
+const controlPlaneCheck = (
+  looksAt: string,
+  observe: (object: UnknownObject, at: number, recorded: ScenarioRecord) => LiveResult,
+  mark = 'ready',
+): LiveCheck => ({
+  looksAt,
+  scenario: 'life',
+  contract: 'ControlPlane',
+  run(recorded) {
+    const [first] = statesAt(
+      recorded,
+      'ControlPlane',
+      orWhenStopped(recorded, mark, mark === 'ready' ? mark : 'control plane scales'),
+    )
+    return first ? observe(first.state.object, first.state.at, recorded) : stoppedBefore(recorded, mark)
+  },
+})
+
+const noReplicas = { notApplicable: 'the kind has no spec.replicas' }
+
+export const controlPlaneEndpoint = controlPlaneCheck('spec.controlPlaneEndpoint, when it is set.', (object, at, recorded) => {
+  const endpoint = read(recorded, 'ControlPlane', object, ControlPlaneContract.controlPlaneEndpoint)
+  if (endpoint === undefined) return { notApplicable: 'the infrastructure provides the endpoint' }
+  const holds = isValidEndpoint(endpoint)
+  return [observation({ object, field: 'spec.controlPlaneEndpoint', at, expected: 'host and port', found: endpoint, holds })]
+})
+
+export const controlPlaneReplicas = controlPlaneCheck(
+  'The counts and the selector in the status after scaling to 3.',
+  (object, at, recorded) => {
+    if (!hasReplicas(recorded)) return noReplicas
+    const version = versionOf(recorded, 'ControlPlane')
+    const counts = [ControlPlaneContract.replicas, ControlPlaneContract.upToDateReplicas].map((contractField) => {
+      const value: unknown = read(recorded, 'ControlPlane', object, contractField)
+      return observation({ object, field: contractField.paths[version], at, expected: '3', found: value, holds: value === 3 })
+    })
+    const selector: unknown = read(recorded, 'ControlPlane', object, ControlPlaneContract.selector)
+    const holds = typeof selector === 'string' && selector !== ''
+    return [...counts, observation({ object, field: 'status.selector', at, expected: 'a selector', found: selector, holds })]
+  },
+  'scaled',
+)
+
+export const controlPlaneScale: LiveCheck = {
+  looksAt: 'The answer to a GET of the scale subresource.',
+  scenario: 'life',
+  contract: 'ControlPlane',
+  run(recorded) {
+    if (!hasReplicas(recorded)) return noReplicas
+    const answer = recorded.answers.get('scale')
+    if (!answer) return stoppedBefore(recorded, 'ready')
+    const { object, at, error } = answer
+    const expected = 'spec.replicas and status.selector'
+    return [observation({ object, field: 'scale', at, expected, found: error ?? 'both', holds: error === undefined })]
+  },
+}
+
+export const controlPlaneVersion: LiveCheck = {
+  looksAt: 'status.versions or status.version when ready, during an upgrade (from old to new), and after it.',
+  scenario: 'life',
+  contract: 'ControlPlane',
+  run(recorded) {
+    if (!hasVersion(recorded)) return { notApplicable: 'the kind has no spec.version' }
+    const { kubernetes, upgradeTo } = recorded.versions
+    const versionChanges = historiesOf(recorded, 'ControlPlane').flatMap(({ states }) =>
+      states.flatMap(({ object, at }) => {
+        const versions = read(recorded, 'ControlPlane', object, ControlPlaneContract.statusVersions)?.map((one) => one.version)
+        if (!versions || versions.length < 2) return []
+        const expected = `${kubernetes} before ${upgradeTo}`
+        const holds = versions.join() === [kubernetes, upgradeTo].join()
+        return [observation({ object, field: 'status.versions', at, expected, found: versions, holds })]
+      }),
+    )
+    const reported = (mark: string, expected: string) =>
+      statesAt(recorded, 'ControlPlane', mark).map(({ state: { object, at } }) => {
+        const versions = read(recorded, 'ControlPlane', object, ControlPlaneContract.statusVersions)?.map((one) => one.version)
+        const running = versions ?? [read(recorded, 'ControlPlane', object, ControlPlaneContract.statusVersion)]
+        const field = versions ? 'status.versions' : 'status.version'
+        return observation({ object, field, at, expected, found: running, holds: running.join() === expected })
+      })
+    const stopped = recorded.marks.has('upgrade begins') && !recorded.marks.has('upgraded') ? reported('stopped', upgradeTo) : []
+    const ready = orWhenStopped(recorded, 'ready', 'initialized')
+    return orStopped(recorded, 'ready', [
+      ...reported(ready, kubernetes),
+      ...versionChanges,
+      ...reported('upgraded', upgradeTo),
+      ...stopped,
+    ])
+  },
+}
+
+/** Control plane Machines at a moment. */
+function membersAt(recorded: ScenarioRecord, mark: string): readonly State<Machine>[] {
+  const time = recorded.marks.get(mark)
+  if (time === undefined) return []
+  return recorded.recording.histories(Machine).flatMap((history) => {
+    const state = stateAt(history, time)
+    const owner = state?.object.metadata.ownerReferences?.find(({ controller }) => controller)
+    return state && owner?.kind === recorded.target.ControlPlane?.kind.kind ? [state] : []
+  })
+}
+
+/** A check of the Machines that a control plane owns. */
+const membersCheck = (
+  looksAt: string,
+  mark: string,
+  observe: (machine: Machine, at: number, recorded: ScenarioRecord, members: readonly State<Machine>[]) => readonly Observation[],
+): LiveCheck => ({
+  looksAt,
+  scenario: 'life',
+  contract: 'ControlPlane',
+  run(recorded) {
+    if (!hasReplicas(recorded)) return noReplicas
+    const members = membersAt(recorded, mark)
+    const observed = members.flatMap(({ object, at }) => observe(object, at, recorded, members))
+    if (members.length > 0 && observed.length === 0)
+      return { notApplicable: 'the Cluster has no failure domains for control planes' }
+    return orStopped(recorded, mark, observed)
+  },
+})
+
+export const controlPlaneMachineLabel = membersCheck(
+  'The label of each Machine of the control plane.',
+  'initialized',
+  (object, at) => {
+    const value = object.metadata.labels?.[MachineControlPlaneLabel]
+    const field = `metadata.labels[${MachineControlPlaneLabel}]`
+    return [observation({ object, field, at, expected: 'an empty value', found: value, holds: value === '' })]
+  },
+)
+
+export const controlPlaneMinReady = membersCheck('The condition UpToDate of each Machine.', 'ready', (object, at) => {
+  const condition = object.status?.conditions?.find(({ type }) => type === 'UpToDate')
+  const holds = condition?.status === 'True'
+  return [observation({ object, field: 'status.conditions[UpToDate]', at, expected: 'True', found: condition?.status, holds })]
+})
+
+export const controlPlanePlacement = membersCheck(
+  'spec.failureDomain of three Machines, when the Cluster has failure domains for control planes.',
+  'scaled',
+  (object, at, recorded, members) => {
+    const cluster = recorded.recording.histories(Cluster)[0]?.states.findLast((state) => state.at <= at)?.object
+    const domains = (cluster?.status?.failureDomains ?? []).filter(({ controlPlane }) => controlPlane).map(({ name }) => name)
+    if (domains.length < 2) return []
+    const used = new Set(members.map((one) => one.object.spec.failureDomain))
+    const { failureDomain } = object.spec
+    const expected = `one of ${domains.join(', ')}, spread over ${Math.min(domains.length, members.length)} of them`
+    const holds =
+      failureDomain !== undefined && domains.includes(failureDomain) && used.size === Math.min(domains.length, members.length)
+    return [observation({ object, field: 'spec.failureDomain', at, expected, found: failureDomain, holds })]
+  },
+)
+
+export const controlPlaneMetadata: LiveCheck = {
+  looksAt: 'Machines before and after a label is added to spec.machineTemplate.metadata.',
+  scenario: 'life',
+  contract: 'ControlPlane',
+  run(recorded) {
+    if (!hasReplicas(recorded)) return noReplicas
+    const membersBefore = membersAt(recorded, 'metadata changes')
+    const membersAfter = membersAt(recorded, 'metadata changed')
+    const observations = membersAfter.flatMap(({ object, at }) => [
+      observation({
+        object,
+        field: `metadata.labels[${PropagatedLabel}]`,
+        at,
+        expected: 'yes',
+        found: object.metadata.labels?.[PropagatedLabel],
+        holds: object.metadata.labels?.[PropagatedLabel] === 'yes',
+      }),
+      observation({
+        object,
+        field: 'metadata.uid',
+        at,
+        expected: 'a Machine that was there before the change',
+        found: object.metadata.uid,
+        holds: membersBefore.some((one) => one.object.metadata.uid === object.metadata.uid),
+      }),
+    ])
+    return orStopped(recorded, 'change of metadata', observations)
+  },
+}
+
+/** Secrets of a Cluster by the end of their names. */
+const clusterSecrets = (recorded: ScenarioRecord, names: readonly string[]): LiveResult => {
+  const mark = orWhenStopped(recorded, 'ready', 'infrastructure provisioned')
+  const time = recorded.marks.get(mark)
+  const [controlPlane] = statesAt(recorded, 'ControlPlane', mark)
+  if (time === undefined || !controlPlane) return stoppedBefore(recorded, 'ready')
+  return names.flatMap((name) => {
+    const secret = recorded.recording
+      .histories(Secret)
+      .flatMap((history) => stateAt(history as unknown as History, time) ?? [])
+      .find(({ object }) => object.metadata.name === `life-${name}`)
+    const { object, at } = secret ?? controlPlane.state
+    const compare = (field: string, expected: string, found: unknown, holds: boolean) =>
+      observation({ object, field, at, expected, found, holds })
+    if (!secret) return [compare('Secrets', `a Secret life-${name}`, undefined, false)]
+    const label = object.metadata.labels?.[ClusterNameLabel]
+    return [
+      compare('type', 'cluster.x-k8s.io/secret', object.type, object.type === 'cluster.x-k8s.io/secret'),
+      compare(`metadata.labels[${ClusterNameLabel}]`, 'life', label, label === 'life'),
+      ...(name === 'kubeconfig'
+        ? [compare('data.value', 'a kubeconfig', Object.keys(record(object.data)), Boolean(record(object.data).value))]
+        : []),
+    ]
+  })
+}
+
+export const controlPlaneKubeconfig: LiveCheck = {
+  looksAt: 'The Secret <cluster>-kubeconfig: its type, its label and its key value. Its content is not printed.',
+  scenario: 'life',
+  contract: 'ControlPlane',
+  run: (recorded) => clusterSecrets(recorded, ['kubeconfig']),
+}
+
+export const controlPlaneCertificates: LiveCheck = {
+  looksAt: 'The Secret <cluster>-ca: its type and its label.',
+  scenario: 'life',
+  contract: 'ControlPlane',
+  run: (recorded) => clusterSecrets(recorded, ['ca']),
+}

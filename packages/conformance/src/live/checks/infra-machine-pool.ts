@@ -1,0 +1,128 @@
+/** Live checks of the contract InfraMachinePool. */
+import { ClusterNameLabel, MachinePool, MachinePoolNameLabel } from '@capstan/api'
+import { InfraMachinePoolContract } from '@capstan/api/contract'
+import { list } from '../../manifests.ts'
+import type { ScenarioRecord } from '../bench.ts'
+import { read } from '../read.ts'
+import { type LiveResult, type Observation, observation } from '../verdict.ts'
+import { type LiveCheck, orStopped, statesAt, stoppedBefore, versionOf, whenReady } from './check.ts'
+
+export const poolProviderIDList: LiveCheck = {
+  looksAt: 'spec.providerIDList of each pool, when ready, after scaling up and after scaling down.',
+  scenario: 'life',
+  contract: 'InfraMachinePool',
+  run(recorded) {
+    const expected: readonly [string, number][] = [
+      ['ready', 1],
+      ['pool scaled up', 2],
+      ['scaled', 1],
+    ]
+    const observations = expected.flatMap(([mark, count]) =>
+      statesAt(recorded, 'InfraMachinePool', mark).map(({ state: { object, at } }) => {
+        const ids: unknown = read(recorded, 'InfraMachinePool', object, InfraMachinePoolContract.providerIDList)
+        const idList = list(ids)
+        const holds =
+          idList.length === count && new Set(idList).size === count && idList.every((id) => typeof id === 'string' && id !== '')
+        const field = 'spec.providerIDList'
+        return observation({ object, field, at, expected: `${count} different strings`, found: ids, holds })
+      }),
+    )
+    return observations.length > 0 && !recorded.marks.has('scaled')
+      ? [...observations, ...poolStuck(recorded)]
+      : orStuckPool(recorded, observations)
+  },
+}
+
+export const poolReplicas: LiveCheck = {
+  looksAt: 'status.replicas of each pool, when ready, after scaling up and after scaling down.',
+  scenario: 'life',
+  contract: 'InfraMachinePool',
+  run(recorded) {
+    const observations = (
+      [
+        ['ready', 1],
+        ['pool scaled up', 2],
+        ['scaled', 1],
+      ] as const
+    ).flatMap(([mark, count]) =>
+      statesAt(recorded, 'InfraMachinePool', mark).map(({ state: { object, at } }) => {
+        const replicas: unknown = read(recorded, 'InfraMachinePool', object, InfraMachinePoolContract.replicas)
+        const holds = replicas === count
+        return observation({ object, field: 'status.replicas', at, expected: String(count), found: replicas, holds })
+      }),
+    )
+    return observations.length > 0 && !recorded.marks.has('scaled')
+      ? [...observations, ...poolStuck(recorded)]
+      : orStuckPool(recorded, observations)
+  },
+}
+
+/** For a scenario that stopped while it waited for the pool: the last state shows the missing fields. */
+function poolStuck(recorded: ScenarioRecord): Observation[] {
+  const stopped = recorded.marks.get('stopped')
+  const pool = recorded.recording.histories(MachinePool)[0]?.states.at(-1)?.object
+  if (stopped === undefined || pool?.spec.replicas === undefined) return []
+  return statesAt(recorded, 'InfraMachinePool', 'stopped').flatMap(({ state: { object, at } }) => {
+    const ids = list(read(recorded, 'InfraMachinePool', object, InfraMachinePoolContract.providerIDList))
+    const replicas: unknown = read(recorded, 'InfraMachinePool', object, InfraMachinePoolContract.replicas)
+    const holds = ids.length === pool.spec.replicas && replicas === pool.spec.replicas
+    const expected = `${pool.spec.replicas} IDs and replicas, as spec.replicas of the MachinePool`
+    const field = 'spec.providerIDList and status.replicas'
+    return holds ? [] : [observation({ object, field, at, expected, found: { ids: ids.length, replicas }, holds })]
+  })
+}
+
+const orStuckPool = (recorded: ScenarioRecord, observations: readonly Observation[]): LiveResult =>
+  orStopped(recorded, 'ready', observations.length > 0 ? observations : poolStuck(recorded))
+
+export const poolBothReady = whenReady(
+  'InfraMachinePool',
+  'Both fields of each pool.',
+  (object, at, recorded) => {
+    if (versionOf(recorded, 'InfraMachinePool') !== 'v1beta2') return []
+    return [InfraMachinePoolContract.provisioned, InfraMachinePoolContract.ready].map((contractField) => {
+      const value: unknown = read(recorded, 'InfraMachinePool', object, contractField)
+      return observation({
+        object,
+        field: contractField.paths.v1beta2,
+        at,
+        expected: 'true',
+        found: value,
+        holds: value === true,
+      })
+    })
+  },
+  ['ready'],
+)
+
+export const poolMachineKind: LiveCheck = {
+  looksAt: 'Objects of status.infrastructureMachineKind with the labels of the pool, as many as there are replicas.',
+  scenario: 'life',
+  contract: 'InfraMachinePool',
+  run(recorded) {
+    const states = statesAt(recorded, 'InfraMachinePool', 'pool scaled up')
+    if (states.length === 0) return stoppedBefore(recorded, 'scaled')
+    const kinds = states.flatMap(({ state: { object, at } }) => {
+      const kind: unknown = read(recorded, 'InfraMachinePool', object, InfraMachinePoolContract.infrastructureMachineKind)
+      return kind === undefined ? [] : [{ object, at, kind }]
+    })
+    if (kinds.length === 0) return { notApplicable: 'the pool has no status.infrastructureMachineKind' }
+    if (kinds.some(({ kind }) => kind !== recorded.target.InfraMachine?.kind.kind)) {
+      return { notTestable: 'the machines of the pool are of a kind that is not under test' }
+    }
+    return kinds.map(({ object, at }) => {
+      const machines = statesAt(recorded, 'InfraMachine', 'pool scaled up').filter(({ state }) => {
+        const labels = state.object.metadata.labels ?? {}
+        return labels[ClusterNameLabel] === 'life' && labels[MachinePoolNameLabel] !== undefined
+      })
+      return observation({
+        object,
+        field: 'status.infrastructureMachineKind',
+        at,
+        expected: '2 objects with the labels of Cluster and pool',
+        found: machines.length,
+        holds: machines.length === 2,
+      })
+    })
+  },
+}
