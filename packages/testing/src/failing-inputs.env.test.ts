@@ -1,7 +1,6 @@
 /**
  * Failing inputs: mistakes in classes, templates and topologies, name clashes, denied writes, providers and extensions that misbehave. Once
- * ten minutes have passed, the controllers write nothing, create no further objects, and no condition changes its text. Not in the table:
- * GeneratePatches with other patches in each call, which replaces Machines in each reconcile, as upstream's topology controller does.
+ * ten minutes have passed, the controllers write nothing, create no further objects, and no condition changes its text.
  */
 import {
   BeforeClusterCreate,
@@ -437,6 +436,14 @@ const inputs: readonly FailingInput[] = [
     name: 'GeneratePatches that fails',
     change: externalPatch,
     runtime: { [GeneratePatches.name]: ({ nth }) => ({ response: { status: 'Failure', message: `failure ${nth}` } }) },
+  },
+  {
+    name: 'GeneratePatches with other patches in each call',
+    change: externalPatch,
+    runtime: {
+      [GeneratePatches.name]: ({ request, nth }) => ({ response: { items: patched(request, `${nth}s`) } }),
+      [ValidateTopology.name]: () => ({ response: {} }),
+    },
   },
   {
     name: 'GeneratePatches with a patch that cannot be applied',

@@ -1,11 +1,12 @@
 import type { Cluster, ClusterClass, ClusterClassPatch } from '@capstan/api'
 import { pluralOf } from '@capstan/api'
-import { type KubeObject, type UnknownObject, unknownKind } from '@capstan/kube'
+import { type KubeObject, type UnknownObject, unknownKind, VirtualClock } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
 import type { External } from '../external/get.ts'
 import type { Blueprint } from './blueprint.ts'
 import type { CurrentState } from './current-state.ts'
 import { type DesiredState, desiredState, removeEmptyEndpoints } from './desired-state.ts'
+import { PatchResponses } from './patch-responses.ts'
 import { applyPatches } from './patches.ts'
 
 function aTemplate(kind: string, spec: object, contract: External['contract'] = 'v1beta2', metadata: object = {}): External {
@@ -118,6 +119,7 @@ const versions = {
 const noExtensions = {
   runtime: { call: () => Promise.reject(new Error('no extension is called')) },
   context: { signal: new AbortController().signal, outside: <T>(work: () => Promise<T>) => work() },
+  responses: new PatchResponses(new VirtualClock()),
 }
 
 async function desire(cluster: Cluster, options: Parameters<typeof aBlueprint>[1] = {}): Promise<DesiredState> {

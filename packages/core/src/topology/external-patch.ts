@@ -31,8 +31,8 @@ export async function applyExternalPatch(
   }
   const response = await withErrorContext(
     `failed to apply patches: failed to generate patches for patch ${JSON.stringify(name)}`,
-    () =>
-      extensions.context.outside(() =>
+    async () => {
+      const answer = await extensions.context.outside(() =>
         extensions.runtime.call(
           GeneratePatches,
           cluster,
@@ -40,7 +40,10 @@ export async function applyExternalPatch(
           request,
           optionsOf(external, extensions),
         ),
-      ),
+      )
+      extensions.responses.record(name, { external, request }, answer.items ?? [])
+      return answer
+    },
   )
   return withErrorContext(`failed to apply patches: failed to apply patches for patch ${JSON.stringify(name)}`, async () =>
     (response.items ?? []).flatMap((answer) =>

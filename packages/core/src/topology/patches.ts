@@ -26,11 +26,13 @@ import { applyExternalPatch, copyPatchedParts, validateTopology } from './extern
 import type { CallContext } from './lifecycle-hooks.ts'
 import { patchOperations } from './inline-patch.ts'
 import { type PatchItem, patchItems, Template } from './patch-items.ts'
+import type { PatchResponses } from './patch-responses.ts'
 import { patchVariables } from './patch-variables.ts'
 
 export interface PatchExtensions {
   readonly runtime: Pick<RuntimeClient, 'call'>
   readonly context: CallContext
+  readonly responses: PatchResponses
 }
 
 /**

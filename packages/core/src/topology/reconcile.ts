@@ -136,7 +136,7 @@ async function patchedState(
 ): Promise<DesiredState> {
   const { context, memory } = scope
   const desired = withTerminalErrors(() => desiredState(cluster, blueprint, current, versions))
-  const extensions = { runtime: memory.runtime, context }
+  const extensions = { runtime: memory.runtime, context, responses: memory.stateOf(cluster).responses }
   reportIgnored(scope, await applyPatches(cluster, blueprint, desired, extensions))
   removeEmptyEndpoints(desired)
   return desired

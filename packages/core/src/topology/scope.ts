@@ -4,6 +4,7 @@ import type { RuntimeClient } from '@capstan/extension'
 import { type Clock, keyOf, keyText, type ObjectKey } from '@capstan/kube'
 import { AppliedObjects } from './differences.ts'
 import { type BlockingHook, type FailedHook, type HookAnswer, LifecycleHooks } from './lifecycle-hooks.ts'
+import { PatchResponses } from './patch-responses.ts'
 import { changeCluster, type ClusterChange } from './pending-hooks.ts'
 import type { UpgradeReport } from './topology-reconciled.ts'
 import type { UpgradePlan } from './upgrade-plan.ts'
@@ -12,10 +13,12 @@ import type { UpgradePlan } from './upgrade-plan.ts'
 export class TopologyMemory {
   readonly hooks: LifecycleHooks
   readonly runtime: RuntimeClient
+  readonly #clock: Clock
   readonly #clusters = new Map<string, ClusterMemory>()
 
   constructor(runtime: RuntimeClient, clock: Clock) {
     this.runtime = runtime
+    this.#clock = clock
     this.hooks = new LifecycleHooks(runtime, clock)
   }
 
@@ -25,7 +28,13 @@ export class TopologyMemory {
     const name = keyText(keyOf(cluster))
     const existing = this.#clusters.get(name)
     if (existing?.uid === uid) return existing
-    const fresh = { uid, applied: new AppliedObjects(), initializedCalled: false, ignored: '' }
+    const fresh = {
+      uid,
+      applied: new AppliedObjects(),
+      responses: new PatchResponses(this.#clock),
+      initializedCalled: false,
+      ignored: '',
+    }
     this.#clusters.set(name, fresh)
     return fresh
   }
@@ -39,6 +48,7 @@ export class TopologyMemory {
 interface ClusterMemory {
   readonly uid: string
   readonly applied: AppliedObjects
+  readonly responses: PatchResponses
   /** AfterControlPlaneInitialized was called, but could not be removed from the pending hooks yet. */
   initializedCalled: boolean
   /** Ignored parts of patches, as last reported. */

@@ -1,0 +1,58 @@
+import { minutes, seconds } from '@capstan/kube'
+import { expect, test } from 'vitest'
+import { PatchResponses } from './patch-responses.ts'
+
+/** Responses with a clock that shows the time of the last record. */
+function someResponses() {
+  let now = 0
+  const responses = new PatchResponses({ now: () => now })
+  const record = (at: number, response: unknown, request: object = {}, patch = 'net') => {
+    now = at
+    responses.record(patch, request, response)
+  }
+  /** Whether the response was accepted. */
+  const accepts = (...call: Parameters<typeof record>): boolean => {
+    try {
+      record(...call)
+      return true
+    } catch {
+      return false
+    }
+  }
+  return { record, accepts }
+}
+
+test('five changed responses to the same request are accepted in ten minutes, a sixth is not', () => {
+  const { record, accepts } = someResponses()
+  expect([0, 1, 2, 3, 4, 5, 6, 7].map((n) => accepts(seconds(n), n))).toEqual([true, true, true, true, true, true, false, false])
+  expect(() => record(seconds(8), 8)).toThrow(
+    'the extension responded to the same request with other patches more than 5 times in 10 minutes; nothing is changed until two responses in sequence are equal',
+  )
+})
+
+test('after too many changes, the first response that equals the one before it is accepted, however late', () => {
+  const { accepts } = someResponses()
+  for (const n of [0, 1, 2, 3, 4, 5, 6]) accepts(seconds(n), n)
+  expect(['a', 'b', 'b', 'c'].map((response, n) => accepts(minutes(60 + 20 * n), response))).toEqual([false, false, true, true])
+})
+
+test('responses that change less often are accepted without end', () => {
+  const { accepts } = someResponses()
+  expect(Array.from({ length: 50 }, (_, n) => accepts(minutes(2 * n), n))).not.toContain(false)
+})
+
+test('responses to different requests may differ, but not because of the names of generated templates', () => {
+  const request = (replicas: number, template: string) => ({
+    variables: [{ name: 'builtin', value: { replicas, infrastructureRef: { name: template } } }],
+  })
+  const calls = [0, 1, 2, 3, 4, 5, 6]
+  const { accepts } = someResponses()
+  expect(calls.map((n) => accepts(seconds(n), n, request(n, 'a')))).not.toContain(false)
+  expect(calls.map((n) => accepts(seconds(n), n, request(1, `template-${n}`), 'other'))).toContain(false)
+})
+
+test('each patch is counted on its own', () => {
+  const { accepts } = someResponses()
+  const accepted = [0, 1, 2, 3, 4, 5, 6].map((n) => [accepts(seconds(n), n, {}, 'a'), accepts(seconds(n), 'same', {}, 'b')])
+  expect(accepted.at(-1)).toEqual([false, true])
+})
