@@ -51,4 +51,7 @@ test('an object in its Go form is unchanged by another conversion', () => {
 
 test('invalid quantities and times are rejected', () => {
   expect(() => formed('io.k8s.api.core.v1.ResourceQuota', { spec: { hard: { pods: 'many' } } })).toThrow('quantities must match')
+  expect(() => formed('io.k8s.api.core.v1.Node', { status: { conditions: [{ lastHeartbeatTime: 'yesterday' }] } })).toThrow(
+    'Invalid time value',
+  )
 })
