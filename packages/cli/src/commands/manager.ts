@@ -143,7 +143,10 @@ async function manage(options: Options, io: Io): Promise<void> {
   const { access, isInCluster } = await managementAccess(options, io.env)
   if (isInCluster) log.info('Using the service account of this pod', { server: access.server })
   const requests = requestCounter(access.server)
-  const transport = httpsTransport(access, { clock, random, userAgent: 'capstan', onResponse: requests.count })
+  const newTransport = () => httpsTransport(access, { clock, random, userAgent: 'capstan', onResponse: requests.count })
+  const transport = newTransport()
+  // Writes of controllers wait for webhooks. Reads of webhooks that waited for these writes would wait until the time limit.
+  const webhookTransport = newTransport()
   const rate = rateOf(options)
   const client = createClient(rate ? limitRate(transport, rate, clock) : transport)
   const stores: Stores =
@@ -191,7 +194,7 @@ async function manage(options: Options, io: Io): Promise<void> {
           providers: options.providers,
           minVersion: tlsVersion(options.tlsMinVersion),
           admissions,
-          reader: webhookReader(client, () => manager?.informers() ?? []),
+          reader: webhookReader(createClient(webhookTransport), () => manager?.informers() ?? []),
           clock,
           log,
           isAlone: election === undefined,
@@ -249,5 +252,6 @@ async function manage(options: Options, io: Io): Promise<void> {
   } finally {
     for (const close of closing) await close()
     transport.close()
+    webhookTransport.close()
   }
 }

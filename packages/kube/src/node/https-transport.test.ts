@@ -98,6 +98,26 @@ test('sends requests with method, path, token and body over shared connections, 
   expect(connections.size).toBe(1)
 })
 
+test('sends at most 16 requests at once, and those for Leases without waiting', async () => {
+  const waiting: ServerResponse[] = []
+  const sixteen = Promise.withResolvers<void>()
+  const { url } = await serve((req, res) => {
+    if (req.url?.includes('/leases/')) return json(res, 200, { metadata: { name: 'l' } })
+    waiting.push(res)
+    if (waiting.length === 16) sixteen.resolve()
+  })
+  const transport = connect(url)
+  const requests = Array.from({ length: 20 }, () => transport.send(configMap))
+  await sixteen.promise
+  const lease: ApiRequest = { ...configMap, group: 'coordination.k8s.io', plural: 'leases', name: 'l' }
+  expect(await transport.send(lease)).toMatchObject({ metadata: { name: 'l' } })
+  expect(waiting).toHaveLength(16)
+  for (const res of waiting.splice(0)) json(res, 200, { metadata: { name: 'a' } })
+  while (waiting.length < 4) await new Promise((resolve) => setImmediate(resolve))
+  for (const res of waiting) json(res, 200, { metadata: { name: 'a' } })
+  expect(await Promise.all(requests)).toHaveLength(20)
+})
+
 test('integers beyond the precision of doubles are sent and received with all their digits', async () => {
   const { url } = await serve((_req, res, body) => {
     res.writeHead(200, { 'content-type': 'application/json' }).end(`{"kind":"Any","sent":${body},"exact":9223372036854775807}`)

@@ -1,6 +1,6 @@
 /**
- * Transport to an API server over HTTPS (HTTP/1.1) with keep-alive and JSON. All requests to one server share its connections; each watch
- * has its own connection, so that watches never delay requests.
+ * Transport to an API server over HTTPS (HTTP/1.1) with keep-alive and JSON. At most 16 requests share the connections to a server.
+ * Each watch, and requests for Leases, have connections of their own, so that watches delay no request, and requests no Lease.
  */
 import { readFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
@@ -10,6 +10,7 @@ import type { Clock } from '../clock.ts'
 import { minutes, seconds, sleep } from '../clock.ts'
 import { StatusError } from '../errors.ts'
 import { freeze } from '../json.ts'
+import { Lease } from '../kinds/lease.ts'
 import { readJSON, writeJSON } from '../json-text.ts'
 import type { ObjectList } from '../object.ts'
 import type { Random } from '../random.ts'
@@ -42,8 +43,11 @@ export function httpsTransport(access: ClusterAccess, options: HttpsTransportOpt
 const metadataForm = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1'
 /** Size limit of one watch event. */
 const maxEventBytes = 32 << 20
-/** Limit of concurrent requests; further ones wait. */
-const maxSockets = 64
+/**
+ * Limit of concurrent requests; further ones wait in this process. More do not make a server faster whose CPU is busy: they wait there,
+ * together with the requests of others and with the webhook calls of each write, which have a time limit.
+ */
+const MaxConcurrent = 16
 /** Limit of retries when the server sends Retry-After. Upstream: client-go's rest.Request. */
 const maxRetries = 10
 
@@ -52,6 +56,8 @@ class HttpsTransport implements Transport {
   readonly #options: Required<HttpsTransportOptions>
   readonly #url: URL
   readonly #agent: Agent
+  /** For Leases: a Lease that is renewed late is lost. */
+  readonly #leaseAgent: Agent
   readonly #watchAgent: Agent
   #token: { value: string; readAt: number } | undefined
 
@@ -77,12 +83,14 @@ class HttpsTransport implements Transport {
       ...(access.key === undefined ? {} : { key: access.key }),
       ...(access.servername === undefined ? {} : { servername: access.servername }),
     }
-    this.#agent = new Agent({ ...connection, maxSockets })
+    this.#agent = new Agent({ ...connection, maxSockets: MaxConcurrent })
+    this.#leaseAgent = new Agent(connection)
     this.#watchAgent = new Agent(connection)
   }
 
   async send(request: ApiRequest, signal?: AbortSignal): Promise<unknown> {
     const { clock, timeout, maxResponseBytes } = this.#options
+    const agent = request.group === Lease.group ? this.#leaseAgent : this.#agent
     const lost = new AbortController()
     const timer = clock.schedule(timeout, () => {
       lost.abort(this.#unreachable('Timeout', request, `timed out after ${timeout / 1000} s`))
@@ -90,7 +98,7 @@ class HttpsTransport implements Transport {
     const anySignal = signal ? AbortSignal.any([signal, lost.signal]) : lost.signal
     try {
       for (let retries = 0; ; retries++) {
-        const response = await this.#open(request, this.#agent, anySignal)
+        const response = await this.#open(request, agent, anySignal)
         const body = await this.#read(response, request, maxResponseBytes, anySignal)
         const code = response.statusCode ?? 500
         if (code < 300) return withItemTypes(request, this.#parse(body, request))
@@ -130,6 +138,7 @@ class HttpsTransport implements Transport {
 
   close(): void {
     this.#agent.destroy()
+    this.#leaseAgent.destroy()
     this.#watchAgent.destroy()
   }
 
