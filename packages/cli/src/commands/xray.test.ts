@@ -50,7 +50,7 @@ test('prints JSON', async () => {
 
 test.each([
   ['LocalMachine', 'LocalMachine: expected KIND/NAME'],
-  ['Nothing/m', 'there is no kind Nothing'],
+  ['Nothing/m', 'no CustomResourceDefinition has the kind Nothing'],
   ['LocalMachineTemplate/m', 'LocalMachineTemplate is no kind of a provider contract'],
 ])('rejects %s', async (object, message) => {
   const { code, err } = await xray(object)

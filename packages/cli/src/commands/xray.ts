@@ -70,7 +70,8 @@ async function providerKind(client: Client, name: string, signal: AbortSignal): 
       .map((alias) => alias?.toLowerCase())
       .includes(name.toLowerCase()),
   )
-  if (definitions.length === 0) throw new UsageError(`there is no kind ${name}`, 'kubectl api-resources lists the kinds.')
+  if (definitions.length === 0)
+    throw new UsageError(`no CustomResourceDefinition has the kind ${name}`, 'kubectl get crds lists them.')
   if (definitions.length > 1) {
     throw new UsageError(`${name} is ambiguous: ${definitions.map(({ metadata }) => metadata.name).join(', ')}`, 'Add the group.')
   }
