@@ -15,6 +15,10 @@ const reasons: readonly { readonly why: string; is(input: HostileInput, ours: nu
     is: ({ name }, ours, real) => name.includes('aliases') && ours === 400 && real === 422,
   },
   {
+    why: 'Reading YAML is limited to 10 seconds and 512 MB, see docs/reference/limits.md; 3 MB of pairs need more.',
+    is: ({ name }, ours, real) => name.includes('equal keys as application/yaml') && ours === 400 && real === 422,
+  },
+  {
     why: 'The real server does not finish the request in time, so its answer says nothing about the input.',
     is: (_, ours, real) => ours > 0 && ours < 500 && real === 504,
   },
