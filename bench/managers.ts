@@ -153,11 +153,7 @@ async function* measure(side: Side, { count, short, upgrades }: Scale): AsyncIte
 
     let start = meter.read()
     await inParallel(count, 20, (index) => client.create(Cluster, aCluster(keyOf(index), side.className)))
-    await untilClusters(
-      client,
-      'Available',
-      (all) => all.length === count && all.every((cluster) => isTrue(cluster, 'Available')),
-    )
+    await untilAll(client, count, 'Available', (cluster) => isTrue(cluster, 'Available'))
     yield* meter.figures(`${what}: apply to Available`, start, count)
     yield { name: `${what}: resident memory of the managers`, value: megabytes(meter.residentBytes()), unit: 'MB' }
 
@@ -166,7 +162,7 @@ async function* measure(side: Side, { count, short, upgrades }: Scale): AsyncIte
       const operations = [{ op: 'replace' as const, path: '/spec/topology/version', value: versions.second }]
       await inParallel(count, 20, (index) => client.patch(Cluster, keyOf(index), { type: 'json', operations }))
       await until(client, Machine, 'upgraded', isUpgraded(count * machinesOfCluster), { seconds: Limit })
-      await untilClusters(client, 'settled', (all) => all.every(isSettled))
+      await untilAll(client, count, 'settled', isSettled)
       yield* meter.figures(`${what}: upgrade of all`, start, count)
     }
 
@@ -179,7 +175,7 @@ async function* measure(side: Side, { count, short, upgrades }: Scale): AsyncIte
 
     start = meter.read()
     await inParallel(count, 20, (index) => client.delete(Cluster, keyOf(index)))
-    await untilClusters(client, 'deleted', (all) => all.length === 0)
+    await until(client, Cluster, 'deleted', (all) => all.length === 0, { seconds: Limit })
     yield* meter.figures(`${what}: deletion of all`, start, count)
   } finally {
     await running.stop()
@@ -187,8 +183,24 @@ async function* measure(side: Side, { count, short, upgrades }: Scale): AsyncIte
   }
 }
 
-const untilClusters = (client: Client, what: string, holds: (all: readonly Cluster[]) => boolean) =>
-  until(client, Cluster, what, holds, { seconds: Limit })
+/** Waits until this number of Clusters fulfil a condition. Reports how many do, every 15 seconds. */
+async function untilAll(client: Client, count: number, what: string, holds: (cluster: Cluster) => boolean): Promise<void> {
+  let reportedAt = now()
+  await until(
+    client,
+    Cluster,
+    what,
+    (all) => {
+      const done = all.filter(holds).length
+      if (now() - reportedAt > seconds(15)) {
+        console.error(`  ${done} of ${count} Clusters ${what}`)
+        reportedAt = now()
+      }
+      return done === count
+    },
+    { seconds: Limit },
+  )
+}
 
 const isUpgraded = (count: number) => (machines: readonly Machine[]) =>
   machines.length === count &&
