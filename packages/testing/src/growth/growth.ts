@@ -7,10 +7,10 @@ export const MostPerDoubling = 2.3
 const Sizes = [120, 240, 480, 960]
 
 /**
- * Work that seems to grow too much is also measured at this size. Thresholds of caches and pieces raise the steps of each element by up to a
- * third at some size, and so one or two ratios, but not the mean of all doublings.
+ * Work that seems to grow too much is measured again at these sizes. Objects of 500 to 2,000 elements exceed the limits of caches, so that the
+ * steps of each element rise up to twofold there; larger objects are in no cache.
  */
-export const LargerSize = 1920
+const LargerSizes = [1920, 3840, 7680, 15_360]
 
 /** Work with fewer added steps per element counts as constant: the differences are noise. */
 const FewSteps = 2
@@ -21,42 +21,52 @@ const MostRepeated = 3
 export interface Grown {
   readonly name: string
   readonly steps: readonly number[]
-  /** The smallest ratio of added steps between one doubling and the next, or the mean of these ratios if that is smaller. */
+  /** The smaller ratio of added steps between one doubling and the next. */
   readonly perDoubling: number
 }
 
 /**
  * Counts the steps of the work at each size, a doubling apart. A limit that is reached between two sizes changes one ratio; only work that
  * grows too much at both doublings is reported.
+ *
+ * @param prepare called for each of the larger sizes; returns whether the work accepts this size
  */
-export async function measureGrowth(name: string, work: (size: number) => unknown): Promise<Grown> {
+export async function measureGrowth(
+  name: string,
+  work: (size: number) => unknown,
+  prepare: (size: number) => Promise<boolean> = async () => true,
+): Promise<Grown> {
+  const grown = await measureSizes(name, work, Sizes)
+  if (grown.perDoubling <= MostPerDoubling) return grown
+  for (const size of LargerSizes) if (!(await prepare(size))) return grown
+  return measureSizes(name, work, LargerSizes)
+}
+
+async function measureSizes(name: string, work: (size: number) => unknown, sizes: readonly number[]): Promise<Grown> {
   // The first use, with compilation and caching, is discarded. It is counted, too: V8 does not count code that ran before it counts.
-  await countSteps(() => work(Sizes[0]! / 2))
-  let grown = grownBy(name, await stepsOf(work))
+  await countSteps(() => work(sizes[0]! / 2))
+  let grown = grownBy(name, sizes, await stepsOf(work, sizes))
   // Other work in the process can only add steps: a ratio that is too large is measured again, and the smaller counts are kept.
   for (let again = 0; again < MostRepeated && grown.perDoubling > MostPerDoubling; again++) {
-    const stepsAgain = await stepsOf(work)
+    const stepsAgain = await stepsOf(work, sizes)
     grown = grownBy(
       name,
+      sizes,
       grown.steps.map((count, index) => Math.min(count, stepsAgain[index]!)),
     )
   }
-  if (grown.perDoubling <= MostPerDoubling) return grown
-  const steps = [...grown.steps, await countSteps(() => work(LargerSize))]
-  const [a = 0, b = 0, , d = 0, e = 0] = steps
-  const mean = Math.cbrt(ratio(b - a, e - d))
-  return { name, steps, perDoubling: Math.min(grownBy(name, steps.slice(1)).perDoubling, mean) }
+  return grown
 }
 
-async function stepsOf(work: (size: number) => unknown): Promise<number[]> {
+async function stepsOf(work: (size: number) => unknown, sizes: readonly number[]): Promise<number[]> {
   const steps: number[] = []
-  for (const size of Sizes) steps.push(await countSteps(() => work(size)))
+  for (const size of sizes) steps.push(await countSteps(() => work(size)))
   return steps
 }
 
-function grownBy(name: string, steps: readonly number[]): Grown {
+function grownBy(name: string, sizes: readonly number[], steps: readonly number[]): Grown {
   const [a = 0, b = 0, c = 0, d = 0] = steps
-  const isConstant = d - c < FewSteps * (Sizes[3]! - Sizes[2]!)
+  const isConstant = d - c < FewSteps * (sizes[3]! - sizes[2]!)
   const [first, second] = [ratio(b - a, c - b), ratio(c - b, d - c)]
   // Falling ratios occur for work with an upper bound per element, such as a filling cache.
   const isBounded = second < 0.9 * first && second < 3

@@ -2,7 +2,7 @@
 import type { ApiRequest, PatchType } from '@capstan/kube'
 import type { ApiServer } from '@capstan/kubernetes-kinds'
 import type { GrowthCase } from './cases.ts'
-import { type Grown, LargerSize, measureGrowth } from './growth.ts'
+import { type Grown, measureGrowth } from './growth.ts'
 
 const caller = { name: 'admin', groups: ['system:masters'], agent: 'growth' }
 
@@ -10,23 +10,30 @@ const caller = { name: 'admin', groups: ['system:masters'], agent: 'growth' }
 export async function growOverVerbs(server: ApiServer, one: GrowthCase, verbs: 'create' | 'all'): Promise<Grown[]> {
   const { group, version, plural, namespaced } = one.resource
   const target = { group, version, plural, ...(namespaced ? { namespace: 'default' } : {}) }
-  let accepted = false
-  const send = async (request: Partial<ApiRequest> & Pick<ApiRequest, 'verb'>): Promise<void> => {
-    accepted = await server.engine.execute({ ...target, options: {}, ...request } as ApiRequest, caller).then(
+  /** Sends a request. Returns whether the server accepts it. */
+  const send = (request: Partial<ApiRequest> & Pick<ApiRequest, 'verb'>): Promise<boolean> =>
+    server.engine.execute({ ...target, options: {}, ...request } as ApiRequest, caller).then(
       () => true,
       () => false,
     )
+  const options = { fieldValidation: 'Strict' as const, fieldManager: 'growth' }
+  const created = new Set<number>()
+  let furtherObjects = 0
+  const create = async (size: number): Promise<void> => {
+    const name = created.has(size) ? `${nameOf(size)}-${++furtherObjects}` : nameOf(size)
+    if (await send({ verb: 'create', body: one.object(name, size), options })) created.add(size)
+  }
+  const existsAfterCreate = async (size: number): Promise<boolean> => {
+    if (!created.has(size)) await create(size)
+    return created.has(size)
   }
   const measurements: Grown[] = []
-  const measure = async (verb: string, work: (size: number) => Promise<void>): Promise<void> => {
-    measurements.push(await measureGrowth(`${verb} ${one.name}`, work))
+  const measure = async (verb: string, work: (size: number) => Promise<unknown>): Promise<void> => {
+    measurements.push(await measureGrowth(`${verb} ${one.name}`, work, existsAfterCreate))
   }
-  const options = { fieldValidation: 'Strict' as const, fieldManager: 'growth' }
-  const create = (size: number) => send({ verb: 'create', body: one.object(nameOf(size), size), options })
 
   await measure('create', create)
-  if (!accepted || verbs === 'create') return measurements
-  await create(LargerSize)
+  if (created.size === 0 || verbs === 'create') return measurements
   const changed = (size: number, extra: object = {}): object => {
     const object = one.object(nameOf(size), size) as { metadata: object }
     return { ...object, ...extra, metadata: { ...object.metadata, annotations: { growth: 'changed' } } }
