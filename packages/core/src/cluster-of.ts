@@ -4,7 +4,7 @@ import { keyText, type KubeObject, orAbsent } from '@capstan/kube'
 
 /**
  * Returns the Cluster that `spec.clusterName` of an object names.
- * @throws Error when it does not exist: without it the object cannot be reconciled
+ * @throws Error when the Cluster does not exist, since the object cannot be reconciled without it
  */
 export async function clusterOf(
   { kind, metadata, spec }: KubeObject & { spec: { clusterName: string } },

@@ -47,15 +47,15 @@ export interface Health {
 }
 
 /**
- * Returns whether probes have failed continuously for longer than `than` milliseconds, counted from the last success, or from `since` if
+ * Returns whether probes have failed continuously for longer than `period` milliseconds, counted from the last success, or from `since` if
  * that is later and not in the future. Upstream compares the time alone; here at least one probe must have failed, because without one this
  * process itself may have been suspended or overloaded.
  */
 export const failsForLonger = (
   { lastProbeSuccess = 0, consecutiveFailures }: Health,
-  than: number,
+  period: number,
   { now, since = 0 }: { readonly now: number; readonly since?: number },
-): boolean => consecutiveFailures > 0 && now - Math.max(lastProbeSuccess, since > now ? 0 : since) > than
+): boolean => consecutiveFailures > 0 && now - Math.max(lastProbeSuccess, since > now ? 0 : since) > period
 
 /** A connected workload cluster. Nodes come from one watch that all controllers share. */
 export interface WorkloadCluster {
@@ -136,20 +136,20 @@ export class ClusterAccessor {
     this.setKubeconfig(undefined)
   }
 
-  #restart(why: string): void {
-    this.#disconnect(why)
+  #restart(reason: string): void {
+    this.#disconnect(reason)
     if (this.#kubeconfig !== undefined) void this.#connect(this.#kubeconfig, this.#session.signal)
   }
 
-  #disconnect(why: string): void {
+  #disconnect(reason: string): void {
     this.#timer?.cancel()
     this.#timer = undefined
-    this.#session.abort(new StatusError('ServiceUnavailable', `the connection was closed because ${why}`))
+    this.#session.abort(new StatusError('ServiceUnavailable', `the connection was closed because ${reason}`))
     this.#session = new AbortController()
     if (!this.#connection) return
     this.#connection.client.transport.close()
     this.#connection = undefined
-    this.#options.log.info('Disconnected from workload cluster', { reason: why })
+    this.#options.log.info('Disconnected from workload cluster', { reason })
     this.#report({ kind: 'disconnected' })
   }
 
@@ -183,7 +183,7 @@ export class ClusterAccessor {
       if (signal.aborted) return
       if (this.#attempts === 0) log.info('Waiting for workload cluster', { err })
       else log.debug('Cannot connect to workload cluster', { err, attempts: this.#attempts })
-      // Also ends what the attempt has started, such as the watch of Nodes.
+      // Also ends the watch of Nodes, if the attempt has started it.
       this.#disconnect('it could not be completed')
       this.#recordFailedAttempt()
       this.#timer = clock.schedule(this.#backoff(), () => this.#restart('another attempt begins'))
@@ -210,7 +210,7 @@ export class ClusterAccessor {
     return informer
   }
 
-  /** Counts watch events as signs of life, equal to probes. */
+  /** Counts watch events as signs of life, like successful probes. */
   async *#countEvents<Event extends WatcherEvent>(events: AsyncIterable<Event>): AsyncIterable<Event> {
     for await (const event of events) {
       if (this.#connection) this.#recordSuccess()
@@ -273,8 +273,8 @@ export class ClusterAccessor {
   }
 
   /**
-   * Returns the recorded time of the moment, so that rounding does not change it. When the clock was set since, computes the time by the
-   * clock as it is now.
+   * Returns the recorded time of the moment, so that rounding does not change it. If the clock was set since then, converts the moment to the
+   * new clock time.
    */
   #timeOf(moment: Moment | undefined): number | undefined {
     if (!moment) return undefined

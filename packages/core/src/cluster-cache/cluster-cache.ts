@@ -25,7 +25,7 @@ export interface SourceOptions {
 }
 
 export interface ClusterCache {
-  /** Returns the cluster's connection; `undefined` while there is none: "connection to the workload cluster is down". */
+  /** Returns the cluster's connection; `undefined` while the process is not connected to the cluster. */
   connection(cluster: ObjectKey): WorkloadCluster | undefined
   health(cluster: ObjectKey): Health
   /** Makes a controller source from connection events. */

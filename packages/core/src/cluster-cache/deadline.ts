@@ -1,39 +1,39 @@
 import { type Clock, StatusError } from '@capstan/kube'
 
 /**
- * Returns the result of `act`, or rejects with a Timeout after `ms`. A later result is passed to `discard`. The signal of `act` aborts at
- * the timeout, and when `outer` aborts.
+ * Returns the result of `act`, or rejects with a Timeout after `ms`, with `operation` as the subject of the error text. A later result is
+ * passed to `discard`. The signal of `act` aborts at the timeout, and when `outer` aborts.
  */
 export function deadline<T>(
   clock: Clock,
   ms: number,
-  what: string,
+  operation: string,
   outer: AbortSignal,
   act: (signal: AbortSignal) => Promise<T>,
   discard: (late: T) => void = () => {},
 ): Promise<T> {
   const inner = new AbortController()
   return new Promise<T>((resolve, reject) => {
-    let over = false
+    let settled = false
     const end = () => {
-      over = true
+      settled = true
       timer.cancel()
       outer.removeEventListener('abort', aborted)
     }
     const fail = (err: unknown) => {
-      if (over) return
+      if (settled) return
       end()
       inner.abort(err)
       reject(err)
     }
     const aborted = () => fail(outer.reason)
-    const timer = clock.schedule(ms, () => fail(new StatusError('Timeout', `${what} took longer than ${ms / 1000} s`)))
+    const timer = clock.schedule(ms, () => fail(new StatusError('Timeout', `${operation} took longer than ${ms / 1000} s`)))
     if (outer.aborted) return aborted()
     outer.addEventListener('abort', aborted, { once: true })
-    act(inner.signal).then((answer) => {
-      if (over) return discard(answer)
+    act(inner.signal).then((result) => {
+      if (settled) return discard(result)
       end()
-      resolve(answer)
+      resolve(result)
     }, fail)
   })
 }

@@ -89,11 +89,11 @@ test('copied versions of the control plane are removed when the provider removes
     await env.patch(DevControlPlane, 'demo', { status: { versions } } as never)
     return (await env.get(Cluster, 'demo')).status?.controlPlane?.versions
   }
-  const one = { version: 'v1.34.0', replicas: 3 }
-  expect(await versionsAfter([one])).toEqual([one])
-  expect(await versionsAfter([{ version: 'v1.35.0', replicas: 1 }, one])).toEqual([one])
+  const valid = { version: 'v1.34.0', replicas: 3 }
+  expect(await versionsAfter([valid])).toEqual([valid])
+  expect(await versionsAfter([{ version: 'v1.35.0', replicas: 1 }, valid])).toEqual([valid])
   expect(await versionsAfter(null)).toBeUndefined()
-  expect(await versionsAfter([one])).toEqual([one])
+  expect(await versionsAfter([valid])).toEqual([valid])
   expect(await versionsAfter([])).toBeUndefined()
 })
 

@@ -28,7 +28,7 @@ const infra = (status: object) => foundObject(aProviderObject('DevCluster', { st
 const controlPlane = (status: object, spec: object = {}) =>
   foundObject(aProviderObject('DevControlPlane', { group: 'controlplane.example.com', spec, status }))
 
-const nothing: Descendants = {
+const noDescendants: Descendants = {
   machineDeployments: [],
   machinePools: [],
   machineSets: [],
@@ -39,11 +39,11 @@ const aScope = (overrides: Partial<ClusterScope> = {}): ClusterScope => ({
   cluster: aCluster(),
   infrastructure: infra({ initialization: { provisioned: true } }),
   controlPlane: controlPlane({ initialization: { controlPlaneInitialized: true } }),
-  descendants: nothing,
+  descendants: noDescendants,
   deletion: { reason: 'InternalError', message: '' },
   ...overrides,
 })
-const withDescendants = (overrides: Partial<Descendants>) => ({ descendants: { ...nothing, ...overrides } })
+const withDescendants = (overrides: Partial<Descendants>) => ({ descendants: { ...noDescendants, ...overrides } })
 
 /** Records the milestones that earlier phases of the reconcile would record from the provider objects. */
 function recordMilestones({ cluster, infrastructure, controlPlane: provider }: ClusterScope): void {
@@ -116,9 +116,11 @@ describe('RemoteConnectionProbe', () => {
     ['not connected yet',                     health(undefined, 1),  undefined, 'False ProbeFailed: Remote connection not established yet'],
     ['not connected after a restart of core', health(undefined, 1),  'True',    undefined],
     ['never reachable',                       health(undefined, 5),  'True',    'False ProbeFailed: Remote connection probe failed'],
-  ])('%s', (_, is, was, expected) => {
-    const cluster = aCluster(was ? { status: { conditions: [aCondition('RemoteConnectionProbe', was as 'True')] } } : {})
-    expect(remoteConnectionProbe(cluster, is, { now, gracePeriod: 50_000 }).map(stateText)[0]).toBe(expected)
+  ])('%s', (_, currentHealth, previousStatus, expected) => {
+    const cluster = aCluster(
+      previousStatus ? { status: { conditions: [aCondition('RemoteConnectionProbe', previousStatus as 'True')] } } : {},
+    )
+    expect(remoteConnectionProbe(cluster, currentHealth, { now, gracePeriod: 50_000 }).map(stateText)[0]).toBe(expected)
   })
 })
 
@@ -156,7 +158,7 @@ describe('the conditions RollingOut, ScalingUp and ScalingDown', () => {
   }
   // biome-ignore format: a table
   test.each<[string, string, Partial<ClusterScope>, string]>([
-    ['RollingOut', 'nothing',                   {}, 'False NotRollingOut'],
+    ['RollingOut', 'no object',                 {}, 'False NotRollingOut'],
     ['RollingOut', 'a MachineDeployment',       withDescendants({ machineDeployments: [aMachineDeployment({ status: statusWith('RollingOut', 'Rolling out 1') })] }), 'True RollingOut: * MachineDeployment md: Rolling out 1'],
     ['RollingOut', 'the control plane',         { controlPlane: controlPlane(statusWith('RollingOut', 'Rolling out 3')) }, 'True RollingOut: * DevControlPlane demo: Rolling out 3'],
     ['RollingOut', 'an unread control plane',   { controlPlane: { state: 'unread' } }, 'Unknown InternalError: Please check controller logs for errors'],

@@ -51,8 +51,8 @@ export function machinesReadyCondition({ descendants }: ClusterScope, role: 'Con
 }
 
 /**
- * New Machines get their UpToDate condition a moment later; within this time a missing condition does not make the Cluster's condition
- * Unknown.
+ * Time after the creation of a Machine during which its missing UpToDate condition does not make the Cluster's condition Unknown: the
+ * controller of Machines sets the condition a moment later.
  */
 const UpToDateDelay = seconds(10)
 
@@ -111,7 +111,7 @@ export function remediatingCondition({ descendants }: ClusterScope): NewConditio
   return remediatingOf(machines)
 }
 
-/** Returns no condition while the existing condition may still be correct. */
+/** Returns the RemoteConnectionProbe condition; none while the existing condition may still be correct. */
 export function remoteConnectionProbe(
   cluster: Cluster,
   health: Health,

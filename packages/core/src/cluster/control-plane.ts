@@ -8,7 +8,7 @@ import { SeeLogs } from '../see-logs.ts'
 import { WaitingForTopology, awaitsTopology, deletedText, observeReference } from './reference.ts'
 import type { ClusterIO, ClusterPhase, ClusterScope } from './scope.ts'
 
-/** Adopts the control plane and records when it was initialized, which is never reset. */
+/** Adopts the control plane and records, once and for all, that it is initialized. */
 export const controlPlane: ClusterPhase = async (scope, io) => {
   const { cluster } = scope
   const ref = cluster.spec.controlPlaneRef
@@ -41,7 +41,7 @@ export const controlPlane: ClusterPhase = async (scope, io) => {
   return proceed()
 }
 
-/** Without a control plane provider, the first control plane Machine with a Node shows that the API server responds. */
+/** Records a control plane without provider as initialized once one of its Machines has a Node, since its API server then responds. */
 export const standAloneControlPlane: ClusterPhase = async (scope, io) => {
   const { cluster, descendants } = scope
   if (cluster.spec.controlPlaneRef || cluster.spec.topology || !descendants) return proceed()

@@ -23,7 +23,7 @@ export interface ClusterControllerOptions extends Partial<ClusterSettings> {
   readonly concurrency?: number
 }
 
-/** Reconciles Clusters: see README.md for what is watched and why. */
+/** Creates the controller of Clusters. README.md lists the watched kinds. */
 export function createClusterController({
   clusters,
   concurrency = 10,
@@ -63,7 +63,7 @@ const clusterOfLabel: MapFunction = ({ metadata }: KubeObject) => {
   return name === undefined ? [] : [{ namespace: metadata.namespace!, name }]
 }
 
-/** Machine fields that a Cluster's status aggregates. */
+/** Accepts changes of Machine fields that a Cluster's status aggregates. */
 const machineMatters = whenChanged((machine: Machine) => ({
   labels: machine.metadata.labels,
   owners: machine.metadata.ownerReferences,
@@ -73,7 +73,7 @@ const machineMatters = whenChanged((machine: Machine) => ({
   conditions: conditionFacts(machine, ['Ready', 'Available', 'UpToDate', 'HealthCheckSucceeded', 'OwnerRemediated']),
 }))
 
-/** Fields of MachineDeployments, MachineSets and MachinePools that a Cluster's status aggregates. */
+/** Accepts changes of fields of MachineDeployments, MachineSets and MachinePools that a Cluster's status aggregates. */
 const setMatters = whenChanged((set: MachineDeployment | MachineSet | MachinePool) => {
   const { replicas, readyReplicas, availableReplicas, upToDateReplicas, versions } = set.status ?? {}
   return {

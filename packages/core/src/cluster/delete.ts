@@ -38,7 +38,7 @@ export const remove: ClusterPhase = async (scope, io) => {
   return proceed()
 }
 
-/** Deletes the objects that the Cluster owns directly; their owners' controllers and garbage collection delete the rest. */
+/** Deletes the objects that the Cluster owns directly. The controllers of these objects and garbage collection delete their dependents. */
 async function deleteChildren({ cluster, descendants }: ClusterScope, io: ClusterIO): Promise<void> {
   if (!descendants) throw new Error('Cannot delete the objects of the Cluster: they could not be listed')
   const children = [
@@ -74,10 +74,10 @@ function childrenLeft({ cluster, descendants }: ClusterScope): string {
   ].join('\n')
 }
 
-function line(what: string, objects: readonly KubeObject[]): string[] {
+function line(title: string, objects: readonly KubeObject[]): string[] {
   if (objects.length === 0) return []
   const names = objects.map(({ metadata }) => metadata.name).sort()
-  return [`* ${what}: ${shortList(names, 5)}`]
+  return [`* ${title}: ${shortList(names, 5)}`]
 }
 
 function waitInStage(scope: ClusterScope, reason: DeletionStage['reason'], message: string): Outcome {
@@ -85,5 +85,5 @@ function waitInStage(scope: ClusterScope, reason: DeletionStage['reason'], messa
   return wait(message)
 }
 
-/** The stage until a step sets a more specific one. */
+/** The stage before a deletion step sets a more specific one. */
 export const internalError: DeletionStage = { reason: 'InternalError', message: SeeLogs }

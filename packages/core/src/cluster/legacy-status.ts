@@ -22,7 +22,7 @@ function infrastructureReady({ cluster, infrastructure, deletion }: ClusterScope
     case 'unread':
       return []
     case 'none':
-      // Managed externally, unless the topology will create it.
+      // The infrastructure is managed externally, unless the topology will create it.
       return isDeleting(cluster) || cluster.spec.topology ? [] : [legacyTrue(type)]
     case 'missing':
       return deletion.reason === 'DeletionCompleted' ? [legacyFalse(type, 'Deleted', 'Info')] : []
@@ -52,13 +52,16 @@ function controlPlaneReady({ cluster, controlPlane, deletion }: ClusterScope): N
   }
 }
 
-/** Upstream: while a Cluster is being deleted, a provider object without a Ready condition counts as being deleted as well. */
+/**
+ * Condition for a provider object without a Ready condition. As upstream, the object counts as being deleted while the Cluster is being
+ * deleted.
+ */
 function fallback(type: string, reason: string, isDone: boolean, cluster: ClusterScope['cluster']): NewLegacyCondition {
   if (isDeleting(cluster)) return legacyFalse(type, 'Deleting', 'Info')
   return isDone ? legacyTrue(type) : legacyFalse(type, reason, 'Info')
 }
 
-/** Stays True once it was True. */
+/** The condition stays True once the control plane was initialized. */
 function controlPlaneInitialized({ cluster, controlPlane, descendants }: ClusterScope): NewLegacyCondition[] {
   const type = 'ControlPlaneInitialized'
   if (cluster.status?.initialization?.controlPlaneInitialized) return [legacyTrue(type)]

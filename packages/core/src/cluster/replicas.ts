@@ -26,11 +26,11 @@ export function reportReplicas(scope: ClusterScope): void {
   putCounts(status, 'workers', workerCounts(scope) ?? { ...status.workers })
 }
 
-function putCounts(status: NonNullable<Cluster['status']>, part: 'controlPlane' | 'workers', counts: Counts): void {
-  const { upgradePlan } = status[part] ?? {}
-  const next = { ...counts, ...(upgradePlan ? { upgradePlan } : {}) }
-  // Upstream: the field is present even when nothing in it is known.
-  status[part] = next
+function putCounts(status: NonNullable<Cluster['status']>, field: 'controlPlane' | 'workers', counts: Counts): void {
+  const { upgradePlan } = status[field] ?? {}
+  const replicas = { ...counts, ...(upgradePlan ? { upgradePlan } : {}) }
+  // Upstream: the field is present even when it has no counts.
+  status[field] = replicas
 }
 
 /** Returns `undefined` when the control plane or the Machines could not be read; the draft then keeps its earlier counts. */
@@ -94,7 +94,7 @@ function workerCounts({ cluster, descendants }: ClusterScope): Counts | undefine
   if (!descendants) return undefined
   const ownedByCluster = isStandAlone(cluster)
   const sets = [...descendants.machinePools, ...descendants.machineDeployments, ...descendants.machineSets.filter(ownedByCluster)]
-  const parts: Counts[] = sets.map(({ spec, status }) =>
+  const countsPerObject: Counts[] = sets.map(({ spec, status }) =>
     withoutUndefined({
       desiredReplicas: spec.replicas,
       replicas: status?.replicas,
@@ -105,13 +105,13 @@ function workerCounts({ cluster, descendants }: ClusterScope): Counts | undefine
     }),
   )
   const machines = descendants.workerMachines.filter(ownedByCluster)
-  if (machines.length > 0) parts.push(machineCounts(machines))
+  if (machines.length > 0) countsPerObject.push(machineCounts(machines))
 
   const total: Counts = {}
-  for (const { versions: _, ...part } of parts) {
-    for (const [name, count] of Object.entries(part)) total[name as 'replicas'] = (total[name as 'replicas'] ?? 0) + count
+  for (const { versions: _, ...counts } of countsPerObject) {
+    for (const [name, count] of Object.entries(counts)) total[name as 'replicas'] = (total[name as 'replicas'] ?? 0) + count
   }
-  const versions = mergeVersions(parts.flatMap((part) => part.versions ?? []))
+  const versions = mergeVersions(countsPerObject.flatMap((counts) => counts.versions ?? []))
   return { ...total, ...(versions ? { versions } : {}) }
 }
 

@@ -92,7 +92,7 @@ export function reportStatus(scope: ClusterScope, facts: StatusFacts): Outcome {
   return nextRequeue(scope, now)
 }
 
-/** Parts of the status on which controllers and users act, or that are recorded only there. */
+/** Fields of the status on which controllers and users act, or whose value is recorded only in the status. */
 export function significant(cluster: Cluster): unknown {
   const { conditions: _c, deprecated: _d, controlPlane: _p, workers: _w, ...facts } = cluster.status ?? {}
   return {
@@ -101,7 +101,7 @@ export function significant(cluster: Cluster): unknown {
   }
 }
 
-/** Returns the phase by the first rule that applies. Without one, the earlier phase stays. */
+/** Returns the phase by the first rule that applies. If no rule applies, the earlier phase stays. */
 export function phaseOf({ metadata, spec, status }: Cluster): NonNullable<NonNullable<Cluster['status']>['phase']> {
   if (isDeleting({ metadata })) return 'Deleting'
   if (status?.initialization?.infrastructureProvisioned && isValidEndpoint(spec.controlPlaneEndpoint)) return 'Provisioned'

@@ -28,8 +28,8 @@ export const clusterClassAdmission: Admission = admission<ClusterClass>({
 
   async validate(clusterClass, { operation, oldObject, reader }) {
     if (operation === 'DELETE') {
-      const used = await clustersOf(clusterClass, reader)
-      if (used.length > 0) throw inUseError(clusterClass, used)
+      const clusters = await clustersOf(clusterClass, reader)
+      if (clusters.length > 0) throw inUseError(clusterClass, clusters)
       return []
     }
     return [
@@ -49,8 +49,8 @@ async function clustersOf(clusterClass: ClusterClass, reader: Reader): Promise<C
 
 function inUseError({ metadata }: ClusterClass, clusters: readonly Cluster[]): StatusError {
   const names = clusters.map((cluster) => keyText(keyOf(cluster))).sort()
-  const why = `ClusterClass cannot be deleted because it is used by Cluster(s): ${shortList(names, 3)}`
-  return new StatusError('Forbidden', `ClusterClass.cluster.x-k8s.io "${metadata.name}" is forbidden: ${why}`, {
+  const reason = `ClusterClass cannot be deleted because it is used by Cluster(s): ${shortList(names, 3)}`
+  return new StatusError('Forbidden', `ClusterClass.cluster.x-k8s.io "${metadata.name}" is forbidden: ${reason}`, {
     details: { name: metadata.name, group: 'cluster.x-k8s.io', kind: 'clusterclasses' },
   })
 }
@@ -60,7 +60,7 @@ function namingErrors({ spec }: ClusterClass): FieldError[] {
   const cluster = { name: 'cluster' }
   const errorsOf = (kind: string, path: string, template: string | undefined, data: Record<string, Record<string, string>>) => {
     if (template === undefined) return []
-    const rejected = (why: string) => [invalid(`${path}.naming.template`, template, why)]
+    const rejected = (problem: string) => [invalid(`${path}.naming.template`, template, problem)]
     try {
       const name = nameFromTemplate(template, data, stableRandom(path))
       const problems = subdomainProblems(name)

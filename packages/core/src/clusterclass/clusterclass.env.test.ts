@@ -208,7 +208,7 @@ describe('admission', () => {
       'jsonPatch path must start with "/spec"',
     ],
     [
-      'a patch of a list item by number',
+      'a patch of a list item by index',
       patch({ selector, jsonPatches: [{ ...add, path: '/spec/template/spec/l/3' }] }),
       'arrays can only be accessed using "0" (prepend) or "-" (append)',
     ],
@@ -218,12 +218,12 @@ describe('admission', () => {
       'jsonPatch must define one of value or valueFrom',
     ],
     [
-      'a patch by an unknown variable',
+      'a patch with the value of an unknown variable',
       patch({ selector, jsonPatches: [{ op: 'add', path: add.path, valueFrom: { variable: 'none.x' } }] }),
       'variable with name none cannot be found',
     ],
     [
-      'a patch by an unknown built-in variable',
+      'a patch with the value of an unknown built-in variable',
       patch({ selector, jsonPatches: [{ op: 'add', path: add.path, valueFrom: { variable: 'builtin.cluster.age' } }] }),
       'not a defined builtin variable',
     ],
@@ -247,7 +247,7 @@ describe('admission', () => {
     await expect(world.create(ClusterClass, 'quick', { spec })).rejects.toThrow(message)
   })
 
-  test('accepts valid classes', async () => {
+  test('accepts a valid class', async () => {
     const world = await aWorld()
     const { spec } = {
       spec: patch(
@@ -336,7 +336,7 @@ describe('variables of extensions', () => {
     )
   })
 
-  test('that are invalid are rejected, and the earlier ones stay', async () => {
+  test('that are invalid are reported and not published', async () => {
     let schema: object = text()
     const world = await aWorld({ DiscoverVariables: () => ({ response: { variables: [{ name: 'a.b', schema }] } }) })
     await world.templates(DevClusterTemplate, DevControlPlaneTemplate, DevConfigTemplate, DevMachineTemplate)

@@ -56,7 +56,7 @@ function templateErrors(template: string, path: string, name: string): FieldErro
   }
 }
 
-/** A selector must select something, and each selected part must exist in the class. */
+/** Requires that a selector selects something, and that the class refers to the selected templates. */
 function selectorErrors(selector: PatchSelector, path: string, spec: ClusterClassSpec): FieldError[] {
   const { infrastructureCluster, controlPlane, machineDeploymentClass, machinePoolClass } = selector.matchResources
   const matchPath = `${path}.matchResources`
@@ -76,11 +76,11 @@ function selectorErrors(selector: PatchSelector, path: string, spec: ClusterClas
     const problem = 'selector is enabled but matches neither the controlPlane ref nor the controlPlane machineInfrastructure ref'
     errors.push(invalid(`${matchPath}.controlPlane`, true, problem))
   }
-  const ofWorkers = [
+  const workerSelectors = [
     ['machineDeploymentClass', 'MachineDeployment', machineDeploymentClass?.names, spec.workers?.machineDeployments],
     ['machinePoolClass', 'MachinePool', machinePoolClass?.names, spec.workers?.machinePools],
   ] as const
-  for (const [field, what, patterns, classes] of ofWorkers) {
+  for (const [field, kind, patterns, classes] of workerSelectors) {
     for (const [index, pattern] of (patterns ?? []).entries()) {
       const name = `${matchPath}.${field}.names[${index}]`
       const problem = patternProblem(pattern)
@@ -90,7 +90,7 @@ function selectorErrors(selector: PatchSelector, path: string, spec: ClusterClas
       }
       const matched = (classes ?? []).filter((workerClass) => matchesName(pattern, workerClass.class))
       if (!matched.some((workerClass) => refersTo(workerClass.bootstrap.templateRef, workerClass.infrastructure.templateRef))) {
-        const problem = `selector is enabled but matches neither the bootstrap ref nor the infrastructure ref of a ${what} class`
+        const problem = `selector is enabled but matches neither the bootstrap ref nor the infrastructure ref of a ${kind} class`
         errors.push(invalid(name, pattern, problem))
       }
     }
@@ -166,13 +166,13 @@ function isKnownVariable(path: string, { variables = [] }: ClusterClassSpec): bo
   return name === 'builtin' ? isBuiltin(path) : variables.some((variable) => variable.name === name)
 }
 
-const metadata = ['metadata', 'metadata.labels', 'metadata.annotations']
-const ofWorker = [
+const metadataPaths = ['metadata', 'metadata.labels', 'metadata.annotations']
+const workerPaths = [
   'version',
   'class',
   'name',
   'topologyName',
-  ...metadata,
+  ...metadataPaths,
   'replicas',
   'bootstrap',
   'bootstrap.configRef',
@@ -182,11 +182,11 @@ const ofWorker = [
 ]
 const Builtins: ReadonlySet<string> = new Set([
   'builtin',
-  ...tree('builtin.cluster', [
+  ...pathsUnder('builtin.cluster', [
     'name',
     'namespace',
     'uid',
-    ...metadata,
+    ...metadataPaths,
     'topology',
     'topology.version',
     'topology.class',
@@ -199,23 +199,23 @@ const Builtins: ReadonlySet<string> = new Set([
     'network.services',
     'network.pods',
   ]),
-  ...tree('builtin.controlPlane', [
+  ...pathsUnder('builtin.controlPlane', [
     'version',
     'name',
-    ...metadata,
+    ...metadataPaths,
     'replicas',
     'machineTemplate',
     'machineTemplate.infrastructureRef',
     'machineTemplate.infrastructureRef.name',
   ]),
-  ...tree('builtin.machineDeployment', ofWorker),
-  ...tree('builtin.machinePool', ofWorker),
+  ...pathsUnder('builtin.machineDeployment', workerPaths),
+  ...pathsUnder('builtin.machinePool', workerPaths),
 ])
 
-function tree(root: string, paths: readonly string[]): string[] {
+function pathsUnder(root: string, paths: readonly string[]): string[] {
   return [root, ...paths.map((path) => `${root}.${path}`)]
 }
 
-/** Returns whether a path is that of a builtin variable. Labels, annotations and list items have no fixed names. */
+/** Returns whether a path names a builtin variable. Names of labels and annotations, and indexes of list items, are not checked. */
 const isBuiltin = (path: string): boolean =>
   Builtins.has(path.replace(/\[\d+\]$/, '')) || /^builtin\.\w+\.metadata\.(labels|annotations)\../.test(path)

@@ -78,7 +78,7 @@ interface TemplateRefs {
   readonly errors: readonly Error[]
 }
 
-/** The template may be created later. Its kind is watched, so no retry is needed. */
+/** Error for a template that does not exist. Its kind is watched, so no retry is needed when it is created later. */
 class MissingTemplate extends Error {
   override readonly name = 'MissingTemplate'
 }
@@ -144,7 +144,7 @@ function refVersionsUpToDateCondition(refs: TemplateRefs | undefined): NewCondit
 
 const versionOf = (apiVersion: string): string => apiVersion.slice(apiVersion.indexOf('/') + 1)
 
-/** Writes the variables into the status; keeps earlier ones when discovery fails. */
+/** Writes the variables of the class into its status. When discovery fails, the earlier variables stay. */
 async function reconcileVariables(scope: Scope, discovered: DiscoveredVariables, context: ReconcileContext): Promise<Outcome> {
   try {
     const status = (scope.clusterClass.status ??= {})

@@ -84,9 +84,9 @@ function patternErrors(pattern: string, path: string): FieldError[] {
 
 /** Upstream validates examples without a field path: its texts contain only the path inside the example. */
 function withPathOfExample({ type, field, text }: FieldError, examplePath: string): FieldError {
-  const inside = field.slice('value'.length)
-  const separator = inside.startsWith('[') ? '.' : ''
-  return { type, field: `${examplePath}${separator}${inside}`, text: text.replace(/value([.[][^ ]*)? in body/, '$1 in body') }
+  const innerPath = field.slice('value'.length)
+  const separator = innerPath.startsWith('[') ? '.' : ''
+  return { type, field: `${examplePath}${separator}${innerPath}`, text: text.replace(/value([.[][^ ]*)? in body/, '$1 in body') }
 }
 
 /** Validates defaults, examples and enum values at every level of the schema. */
@@ -102,9 +102,9 @@ function exampleErrors(schema: Record<string, unknown>, path: string): FieldErro
     if (unknown.length > 0)
       errors.push(invalid(valuePath, value, `field(s) ${unknown.join(', ')} are not specified in the schema`))
   }
-  const { default: fallback, example, enum: values, ...baseSchema } = schema
-  if (fallback !== undefined)
-    check(fallback, `${path}.default`, { ...baseSchema, ...(values === undefined ? {} : { enum: values }) })
+  const { default: defaultValue, example, enum: values, ...baseSchema } = schema
+  if (defaultValue !== undefined)
+    check(defaultValue, `${path}.default`, { ...baseSchema, ...(values === undefined ? {} : { enum: values }) })
   if (example !== undefined) check(example, `${path}.example`, baseSchema)
   for (const [index, value] of (Array.isArray(values) ? values : []).entries()) check(value, `${path}.enum[${index}]`, baseSchema)
   const { properties, additionalProperties, items } = schema

@@ -15,7 +15,7 @@ type Definition = ClusterClassStatusVariable['definitions'][number]
 /** Caches variables discovered from extensions, shared by all classes: extensions are few and their variables rarely change. */
 export class DiscoveredVariables {
   readonly #runtime: RuntimeClient
-  readonly #answers = new Map<string, { readonly expires: number; readonly variables: Discovered }>()
+  readonly #cache = new Map<string, { readonly expires: number; readonly variables: Discovered }>()
 
   constructor(runtime: RuntimeClient) {
     this.#runtime = runtime
@@ -36,12 +36,12 @@ export class DiscoveredVariables {
     const config = cache.peek(ExtensionConfig, { name: configOf(handler) })
     const cacheKey = stableText([handler, config?.metadata.resourceVersion, settings ?? {}, clusterClass.metadata.namespace])
     const now = clock.elapsed()
-    const cached = this.#answers.get(cacheKey)
+    const cached = this.#cache.get(cacheKey)
     if (cached && cached.expires > now) return cached.variables
     const options = { ...(settings ? { settings } : {}), signal }
     const { variables = [] } = await outside(() => this.#runtime.call(DiscoverVariables, clusterClass, handler, {}, options))
-    for (const [old, { expires }] of this.#answers) if (expires <= now) this.#answers.delete(old)
-    this.#answers.set(cacheKey, { expires: now + minutes(10), variables })
+    for (const [expiredKey, { expires }] of this.#cache) if (expires <= now) this.#cache.delete(expiredKey)
+    this.#cache.set(cacheKey, { expires: now + minutes(10), variables })
     return variables
   }
 }
@@ -93,10 +93,10 @@ export async function classVariables(
   }
   return [...definitions]
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, [first, ...others]]) => ({
+    .map(([name, [first, ...further]]) => ({
       name,
-      definitionsConflict: others.some((other) => !isSameDefinition(first!, other)),
-      definitions: [first!, ...others],
+      definitionsConflict: further.some((definition) => !isSameDefinition(first!, definition)),
+      definitions: [first!, ...further],
     }))
 }
 
@@ -126,7 +126,7 @@ function withoutFalse(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withoutFalse)
   if (!isRecord(schema)) return schema
   const keywords = Object.entries(schema).filter(([name, value]) => value !== false || !booleanKeywords.has(name))
-  return Object.fromEntries(keywords.map(([name, value]) => [name, values.has(name) ? value : withoutFalse(value)]))
+  return Object.fromEntries(keywords.map(([name, value]) => [name, dataKeywords.has(name) ? value : withoutFalse(value)]))
 }
 
 const booleanKeywords = new Set([
@@ -137,4 +137,4 @@ const booleanKeywords = new Set([
   'x-kubernetes-int-or-string',
 ])
 /** Keywords whose values are data, not schemas. */
-const values = new Set(['default', 'example', 'enum'])
+const dataKeywords = new Set(['default', 'example', 'enum'])
