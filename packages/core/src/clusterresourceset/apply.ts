@@ -84,7 +84,7 @@ async function applyManifest(manifest: Manifest, { client, findKind, strategy, s
  * removes all fields that the manifest lacks; the server keeps those that it sets.
  */
 export function changesTo(current: UnknownObject, manifest: Manifest): object | undefined {
-  if (!diffMerge(writablePart(current), writablePart(manifest))) return undefined
+  if (!diffMerge(writableFields(current), writableFields(manifest))) return undefined
   const { resourceVersion: _, ...metadata } = current.metadata
   return diffMerge({ ...current, metadata }, manifest)
 }
@@ -92,9 +92,9 @@ export function changesTo(current: UnknownObject, manifest: Manifest): object | 
 /** Fields of metadata that clients cannot set. */
 const ServerMetadata = ['uid', 'resourceVersion', 'generation', 'creationTimestamp', 'managedFields']
 
-function writablePart({ metadata = {}, status: _status, ...rest }: Manifest | UnknownObject): object {
+function writableFields({ metadata = {}, status: _status, ...otherFields }: Manifest | UnknownObject): object {
   const writable = Object.entries(metadata).filter(([name]) => !ServerMetadata.includes(name))
-  return { ...rest, metadata: Object.fromEntries(writable) }
+  return { ...otherFields, metadata: Object.fromEntries(writable) }
 }
 
 /** Formats a kind as Go's GroupVersionKind: `apps/v1, Kind=Deployment`. */

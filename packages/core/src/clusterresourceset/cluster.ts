@@ -76,8 +76,7 @@ async function readSources(resourceSet: ClusterResourceSet, io: ResourceSetIO): 
   for (const ref of resourceSet.spec.resources) {
     const kind = (ref.kind === 'Secret' ? Secret : ConfigMap) as unknown as Kind<Source>
     const source = io.cache.peek(kind, { namespace: resourceSet.metadata.namespace!, name: ref.name })
-    // When the resource is created, a watch event triggers the next reconcile. As upstream, this one reports the other resources as
-    // applied.
+    // When the resource is created, a watch event triggers the next reconcile. As upstream, a missing resource is not reported.
     if (!source) continue
     if (ref.kind === 'Secret' && (source as Secret).type !== ClusterResourceSetSecretType) {
       report = wrongSecretType(ref.name)
@@ -116,8 +115,8 @@ async function applySources(
   const entry = entryOf(bindings, resourceSet.metadata.name)
   const connection = io.clusters.connection(keyOf(cluster))
   if (!connection) {
-    const why = 'error getting client: connection to the workload cluster is down'
-    return { report: internalError('RemoteClusterClientFailed', why, 'Error'), errors: [], wait: why }
+    const problem = 'error getting client: connection to the workload cluster is down'
+    return { report: internalError('RemoteClusterClientFailed', problem, 'Error'), errors: [], wait: problem }
   }
   const { strategy } = resourceSet.spec
   const target = { client: connection.client, findKind: kindFinder(connection.client), strategy, signal: io.signal }

@@ -34,7 +34,7 @@ const appliedValue = async (name: string) => (await orAbsent(env.workload.get(Co
 const condition = async (name: string) => conditionText(await env.get(ClusterResourceSet, name), 'ResourcesApplied')
 const legacyConditions = async (name: string) =>
   (await env.get(ClusterResourceSet, name)).status?.deprecated?.v1beta1?.conditions?.map(
-    ({ lastTransitionTime: _time, ...rest }) => rest,
+    ({ lastTransitionTime: _time, ...condition }) => condition,
   )
 const binding = () => orAbsent(env.get(ClusterResourceSetBinding, 'demo'))
 
@@ -170,7 +170,7 @@ test('reports the message of upstream for a manifest of kind List', async () => 
   ])
 })
 
-test('objects that the workload cluster rejects are reported, others are applied, and an idle controller writes nothing', async () => {
+test('objects that the workload cluster rejects are reported, the other objects are applied, and an idle controller writes nothing', async () => {
   await openCluster()
   const unknown = 'apiVersion: example.com/v1\nkind: Foo\nmetadata:\n  name: x\n'
   await env.create(ConfigMap, 'mixed', { data: { a: `${unknown}---\n${manifest('mixed', '1')}` } })
@@ -200,7 +200,7 @@ test('a deleted ClusterResourceSet is removed from the binding, and the applied 
   await aConfigMap('one', '1')
   await aResourceSet('a', [configMapRef('one')])
   await aResourceSet('b', [configMapRef('one')])
-  const entries = async () => (await binding())?.spec.bindings?.map((one) => one.clusterResourceSetName)
+  const entries = async () => (await binding())?.spec.bindings?.map((entry) => entry.clusterResourceSetName)
   expect(await entries()).toEqual(['a', 'b'])
   await env.client.delete(ClusterResourceSet, inDefault('a'))
   await env.settle()

@@ -26,7 +26,7 @@ export const createClusterResourceSetController = ({
     when: changedByOthers(OwnedConditions),
     watches: [
       watches(Cluster, resourceSetsOfCluster, clusterMatters),
-      // Its events trigger no reconcile: it is watched only to fill the cache.
+      // The watch of bindings only fills the cache: their events trigger no reconcile.
       watches(ClusterResourceSetBinding, () => []),
     ],
     indexes: [ByNamespace] as never,
@@ -35,7 +35,7 @@ export const createClusterResourceSetController = ({
     reconcile: (key, context) => reconcileClusterResourceSet(key, { ...context, clusters }),
   })
 
-/** Fields of a Cluster that matter to ClusterResourceSets. */
+/** Accepts changes of a Cluster's labels, and the start of its deletion. */
 const clusterMatters = whenChanged((cluster: Cluster) => ({ labels: cluster.metadata.labels, isDeleting: isDeleting(cluster) }))
 
 function resourceSetsOfConnection({ kind, cluster: key }: ClusterCacheEvent, cache: Cache): ObjectKey[] {

@@ -36,7 +36,7 @@ test('objects are sorted by kind within a value, and values by key', () => {
   ])
 })
 
-test('values are YAML documents, one JSON object or a list of them', () => {
+test('reads values that are YAML documents, a JSON object or a JSON list of objects', () => {
   expect(names(configMap({ a: `---\n# nothing\n---\n${manifest('Pod')}---\n${manifest('Pod', 'z')}---\n` }))).toEqual([
     'Pod x',
     'Pod z',

@@ -73,7 +73,7 @@ function objectsInDocuments(text: string): Manifest[] {
 function readDocument(text: string): Manifest | undefined {
   let value: unknown
   try {
-    // Parsed as by sigs.k8s.io/yaml: `yes` is a boolean, and the last of equal keys wins.
+    // As in sigs.k8s.io/yaml, `yes` is a boolean, and the last of equal keys wins.
     value = parseYaml(text, { version: '1.1', uniqueKeys: false, logLevel: 'error' })
   } catch (err) {
     // The parser's message would quote the text.

@@ -1,4 +1,4 @@
-/** The condition ResourcesApplied in both forms. Pure. Upstream: clusterresourceset_controller.go, v1.14. */
+/** The condition ResourcesApplied in the forms of v1beta2 and v1beta1. Pure. Upstream: clusterresourceset_controller.go, v1.14. */
 import { ClusterResourceSetConditions } from '@capstan/api'
 import { legacyFalse, legacyTrue, type Severity } from '@capstan/kube'
 import { SeeLogs } from '../see-logs.ts'

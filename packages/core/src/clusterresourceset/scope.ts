@@ -18,7 +18,7 @@ export interface ResourceSetScope {
   isConnected: boolean
 }
 
-/** ResourcesApplied in both forms. */
+/** The condition ResourcesApplied in the forms of v1beta2 and v1beta1. */
 export interface AppliedReport {
   readonly condition: NewCondition
   readonly legacy: NewLegacyCondition

@@ -17,7 +17,7 @@ export const createClusterResourceSetBindingController = ({
     reconcile: reconcileClusterResourceSetBinding,
   })
 
-/** Fields of a Cluster that matter to its binding. */
+/** Accepts the start of a Cluster's deletion, and changes of its annotations that permit deletion or pause it. */
 const clusterMatters = whenChanged((cluster: Cluster) => ({
   isDeleting: isDeleting(cluster),
   mayBeDeleted: cluster.metadata.annotations?.[OkToDeleteAnnotation] !== undefined,

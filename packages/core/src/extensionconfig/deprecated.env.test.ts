@@ -42,7 +42,7 @@ test('a handler of a deprecated version is reported in a condition and in warnin
       oldObject: config,
       dryRun: false,
       reader: env.client,
-      warn: (one: string) => warnings.push(one),
+      warn: (warning: string) => warnings.push(warning),
     }
     await extensionConfigAdmission(catalog).validate?.(config, request as never)
     expect(warnings).toEqual([text])

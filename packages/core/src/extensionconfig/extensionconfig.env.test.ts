@@ -162,7 +162,7 @@ describe('an ExtensionConfig', () => {
     expect(hosts).toEqual(['127.0.0.1:9443'])
   })
 
-  it('keeps its handlers as they are while it is paused', async () => {
+  it('is called at its earlier address while it is paused', async () => {
     await create()
     await world.settle()
     const body = {
@@ -210,8 +210,8 @@ describe('an ExtensionConfig', () => {
         Response.json({ status: 'Success', handlers: [{ name: 'x', requestHook: { apiVersion: 'a/v1', hook: 'BeforeLunch' } }] }),
       'failed to validate discovery response: handler x requestHook a/v1/BeforeLunch is not in the Runtime SDK catalog',
     ],
-  ])('reports that its server responds with %s', async (_, code, answer, problem) => {
-    server = answer
+  ])('reports that its server responds with %s', async (_, code, handle, problem) => {
+    server = handle
     await create()
     await world.settle()
     expect(await discovered()).toEqual({
@@ -275,16 +275,16 @@ describe('an ExtensionConfig', () => {
 
   it('is awaited when it is new, so that no request bypasses its hooks', async () => {
     const called = Promise.withResolvers<void>()
-    const answers = Promise.withResolvers<void>()
+    const response = Promise.withResolvers<void>()
     server = async (request) => {
       called.resolve()
-      await answers.promise
+      await response.promise
       return gate('slow')(request)
     }
     await create()
     await called.promise
     expect(world.extensions.ready).toBe(false)
-    answers.resolve()
+    response.resolve()
     await world.settle()
     expect(world.extensions.ready).toBe(true)
     expect(await world.handlers()).toEqual(['slow.sample'])
@@ -422,7 +422,7 @@ describe('overrides of handlers', () => {
     expect(warnings).toEqual([])
   })
 
-  it('for a handler that the extension does not have are reported', async () => {
+  it('for a handler that the extension does not have are reported as an Event', async () => {
     world = await start()
     await overridden({ gaet: { timeoutSeconds: 3 } })
     await world.settle()

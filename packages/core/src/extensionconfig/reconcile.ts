@@ -65,8 +65,8 @@ export async function reconcileExtensionConfig(key: ObjectKey, io: ExtensionConf
     io.warmup.recordTried(reported)
     return retryDiscovery(reported, discovery.problem, io)
   }
-  const unknown = unknownOverrides(reported, discovery.handlers)
-  if (unknown !== undefined) io.events.event(reported, 'Warning', 'UnknownHandlerOverride', unknown)
+  const problem = unknownOverrides(reported, discovery.handlers)
+  if (problem !== undefined) io.events.event(reported, 'Warning', 'UnknownHandlerOverride', problem)
   register(reported, io)
   return requeue(RediscoveryInterval, 'handlers are discovered again')
 }
@@ -119,7 +119,7 @@ function retryDiscovery({ status }: ExtensionConfig, problem: string, { clock, l
   return requeue(Math.min(Math.max(elapsed, seconds(1)), seconds(30)), problem)
 }
 
-/** Writes the result of discovery; after a failure, known handlers stay in the status. */
+/** Writes the result of discovery. After a failure, the handlers of the last discovery stay in the status. */
 async function report(discovery: Discovery, { client, clock, extensions, signal }: ExtensionConfigIO): Promise<ExtensionConfig> {
   const { Discovered, DeprecatedHooks } = ExtensionConfigConditions
   const before = discovery.config
@@ -157,6 +157,7 @@ function deprecatedHooksCondition(config: ExtensionConfig, catalog: Catalog): Ne
 const wasDiscovered = ({ metadata, status }: ExtensionConfig): boolean =>
   status?.handlers !== undefined || metadata.annotations?.[LastDiscoveredAnnotation] !== undefined
 
+/** Registers the handlers of the status. During the warm-up, only records them: its end registers all of them. */
 function register(config: ExtensionConfig, { extensions, warmup }: ExtensionConfigIO): void {
   if (warmup.isOver) extensions.register(config)
   warmup.recordTried(config)

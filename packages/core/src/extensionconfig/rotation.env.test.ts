@@ -19,12 +19,12 @@ import { createExtensionConfigController } from './controller.ts'
 
 const cluster = { apiVersion: 'v1', kind: 'Cluster', metadata: { name: 'c', namespace: 'default' } } as Cluster
 
-test('a certificate and its authority are renewed while calls are made, and none of them fails', async () => {
+test('no call fails while the certificate of an extension and its authority are renewed', async () => {
   // TLS uses the system clock: certificates issued on the virtual clock must be valid at that time.
   const clock = new VirtualClock(systemClock.now() - minutes(110))
   const extension = defineExtension({ name: 'x', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => proceedNow())] })
   const serve = extensionServer(extension)
-  /** Every second call needs a new connection, and so the current certificate. */
+  /** Number of calls. Every second response closes its connection, so that the next call uses the current certificate. */
   let calls = 0
   const handle: FetchHandler = async (request) => {
     const response = await serve(request)
@@ -44,9 +44,9 @@ test('a certificate and its authority are renewed while calls are made, and none
   const env = await testEnv({ clock, kinds: [ExtensionConfig], controllers: [createExtensionConfigController({ extensions })] })
 
   let server: Listening | undefined
-  const shown = new Set<string>()
+  const servedCertificates = new Set<string>()
   const bundles: number[] = []
-  const own = await keepOwnCertificate({
+  const certificates = await keepOwnCertificate({
     commonName: 'x',
     ipAddresses: ['127.0.0.1'],
     clock,
@@ -59,7 +59,7 @@ test('a certificate and its authority are renewed while calls are made, and none
       await env.client.apply(Secret, { metadata, data }, { fieldManager: 'test', force: true })
     },
     async serve(certified: CertifiedKey) {
-      shown.add(certified.certificate)
+      servedCertificates.add(certified.certificate)
       if (server) server.renew(certified)
       else server = await listen(handle, certified)
     },
@@ -67,11 +67,11 @@ test('a certificate and its authority are renewed while calls are made, and none
 
   const failures: string[] = []
   let stopped = false
-  let answered = 0
+  let succeeded = 0
   const load = async () => {
     while (!stopped) {
       await extensions.callAll(BeforeClusterCreate, cluster, { cluster }).then(
-        () => answered++,
+        () => succeeded++,
         (err) => failures.push(messageOf(err)),
       )
     }
@@ -89,20 +89,20 @@ test('a certificate and its authority are renewed while calls are made, and none
     await env.advance(minutes(75))
     for (let step = 0; step < 12; step++) {
       await env.advance(minutes(3))
-      const until = answered + 16
-      while (answered < until && failures.length === 0) await new Promise((resolve) => setImmediate(resolve))
+      const until = succeeded + 16
+      while (succeeded < until && failures.length === 0) await new Promise((resolve) => setImmediate(resolve))
     }
     stopped = true
     await Promise.all(loads)
     expect(failures).toEqual([])
-    expect(answered).toBeGreaterThan(200)
+    expect(succeeded).toBeGreaterThan(200)
     // The authority and its certificate are renewed before they expire, in three steps.
     expect(bundles).toEqual([1, 2, 1])
-    expect(shown.size).toBeGreaterThanOrEqual(3)
+    expect(servedCertificates.size).toBeGreaterThanOrEqual(3)
     expect(await discovered()).toBe('True')
   } finally {
     stopped = true
-    own.close()
+    certificates.close()
     await env.close()
     await server?.close(0)
     transport.close()

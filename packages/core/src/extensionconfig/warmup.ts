@@ -1,17 +1,18 @@
 import type { ExtensionConfig } from '@capstan/api'
 
 /**
- * Warm-up: the first discovery of every ExtensionConfig. Until each one that existed at the start was tried, "no handler" is not reliable
- * and no hook can be called. An unreachable extension is registered with the handlers of its status, so that Clusters that it selects fail
- * closed and all others continue. Later ExtensionConfigs are also awaited: a Cluster created right after one must not bypass its hooks.
- * Upstream: the warm-up of core/reconcilers/extensionconfig, which ends the process instead and does not wait for later ones.
+ * Warm-up: the first discovery of every ExtensionConfig that exists at the start. Until all of them were tried, the registry may lack
+ * handlers, so no hook can be called. An unreachable extension is registered with the handlers of its status, so that Clusters that it
+ * selects fail closed and all others continue. ExtensionConfigs that are created later are also awaited: a Cluster created right after an
+ * ExtensionConfig must not bypass its hooks. Upstream: the warm-up of core/reconcilers/extensionconfig, which ends the process when an
+ * extension is unreachable, and does not wait for ExtensionConfigs that are created later.
  */
 export class Warmup {
   readonly #onEnd: (configs: readonly ExtensionConfig[]) => void
   /** Uids by name: an ExtensionConfig that was deleted and recreated has not been tried. */
   readonly #tried = new Map<string, string>()
   readonly #discovered = new Map<string, ExtensionConfig>()
-  #all: readonly ExtensionConfig[] | undefined
+  #configs: readonly ExtensionConfig[] | undefined
   #isOver = false
 
   constructor(onEnd: (configs: readonly ExtensionConfig[]) => void) {
@@ -24,7 +25,7 @@ export class Warmup {
 
   /** Sets the ExtensionConfigs that exist at the start. */
   begin(configs: readonly ExtensionConfig[]): void {
-    this.#all = configs
+    this.#configs = configs
     this.#endIfAllTried()
   }
 
@@ -32,7 +33,7 @@ export class Warmup {
     return this.#tried.get(metadata.name) === metadata.uid
   }
 
-  /** Records that an ExtensionConfig was tried; `config` has the handlers to start with. */
+  /** Records that discovery of an ExtensionConfig was tried. The end of the warm-up registers the handlers of its status. */
   recordTried(config: ExtensionConfig): void {
     this.#tried.set(config.metadata.name, config.metadata.uid)
     if (this.#isOver) return
@@ -43,13 +44,13 @@ export class Warmup {
   forget(name: string): void {
     this.#tried.delete(name)
     this.#discovered.delete(name)
-    if (this.#isOver || !this.#all) return
-    this.#all = this.#all.filter(({ metadata }) => metadata.name !== name)
+    if (this.#isOver || !this.#configs) return
+    this.#configs = this.#configs.filter(({ metadata }) => metadata.name !== name)
     this.#endIfAllTried()
   }
 
   #endIfAllTried(): void {
-    if (this.#isOver || !this.#all?.every((config) => this.hasTried(config))) return
+    if (this.#isOver || !this.#configs?.every((config) => this.hasTried(config))) return
     this.#isOver = true
     this.#onEnd([...this.#discovered.values()])
     this.#discovered.clear()

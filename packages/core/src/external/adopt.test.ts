@@ -29,7 +29,7 @@ describe('adoption', () => {
   const user = anOwner('Backup', 'b', { apiVersion: 'example.com/v1' })
   const release = ({ kind }: OwnerReference) => kind === 'MachineSet'
 
-  test('patches nothing when all is in place', () => {
+  test('patches nothing when owner and label are set', () => {
     expect(adoptionPatch(anObject([user, machine], 'demo'), { owner: machine, clusterName: 'demo', release })).toBeUndefined()
   })
 
@@ -40,7 +40,7 @@ describe('adoption', () => {
     })
   })
 
-  test('labels without touching owners', () => {
+  test('sets the label without changing the owners', () => {
     expect(adoptionPatch(anObject([machine], 'other'), { owner: machine, clusterName: 'demo' })).toEqual({
       labels: { 'cluster.x-k8s.io/cluster-name': 'demo' },
     })

@@ -14,7 +14,7 @@ import {
 export interface Adoption {
   readonly owner: OwnerReference
   readonly clusterName: string
-  /** Owners that are replaced by the new one. */
+  /** Returns whether the new owner replaces an existing one. */
   readonly release?: (owner: OwnerReference) => boolean
 }
 
@@ -35,20 +35,20 @@ export function adopt<T extends KubeObject>(
 /** Returns the metadata to patch; `undefined` when there is no difference. Pure. */
 export function adoptionPatch(object: KubeObject, { owner, clusterName, release }: Adoption): object | undefined {
   const currentOwners = object.metadata.ownerReferences ?? []
-  const retainedOwners = release ? currentOwners.filter((other) => !release(other)) : currentOwners
+  const retainedOwners = release ? currentOwners.filter((reference) => !release(reference)) : currentOwners
   const adopted = { ...object, metadata: { ...object.metadata, ownerReferences: retainedOwners } }
-  const other = controllerOf(adopted)
-  if (owner.controller && other && !sameOwner(other, owner)) {
+  const controller = controllerOf(adopted)
+  if (owner.controller && controller && !sameOwner(controller, owner)) {
     const { namespace, name } = object.metadata
-    throw new Error(`Object ${namespace}/${name} is already owned by another ${other.kind} controller ${other.name}`)
+    throw new Error(`Object ${namespace}/${name} is already owned by another ${controller.kind} controller ${controller.name}`)
   }
   ensureOwnerReference(adopted, owner)
   const { ownerReferences } = adopted.metadata
   const ownersChange = !equal(currentOwners, ownerReferences)
-  const labelled = object.metadata.labels?.[ClusterNameLabel] === clusterName
-  if (!ownersChange && labelled) return undefined
+  const isLabelled = object.metadata.labels?.[ClusterNameLabel] === clusterName
+  if (!ownersChange && isLabelled) return undefined
   return {
     ...(ownersChange ? { ownerReferences, resourceVersion: object.metadata.resourceVersion } : {}),
-    ...(labelled ? {} : { labels: { [ClusterNameLabel]: clusterName } }),
+    ...(isLabelled ? {} : { labels: { [ClusterNameLabel]: clusterName } }),
   }
 }

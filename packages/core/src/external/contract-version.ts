@@ -48,7 +48,7 @@ export const referenceVersions =
   async ({ group, kind }: { group: string; kind: string }): Promise<string> =>
     apiVersionOf((await externalKind(reader, { apiGroup: group, kind })).kind)
 
-/** Returns the contract version for one given apiVersion, for references that contain one. @see externalKind */
+/** Returns the contract version of a kind in the apiVersion that a reference contains. @see externalKind */
 export async function externalKindOf(
   reader: Reader,
   { apiVersion, kind }: { apiVersion: string; kind: string },

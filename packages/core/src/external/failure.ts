@@ -31,7 +31,7 @@ export function failureOf(
 /** Maximum number of characters of a failure message: a longer message would make the API server reject the whole status. */
 const LongestMessage = 10_240
 
-/** Writes a failure on the draft of an object, truncated; without one, the existing value stays. */
+/** Writes a failure, with a truncated message, into the draft of an object. Without a failure, the existing value stays. */
 export function setFailure(
   object: { status?: { deprecated?: { v1beta1?: TerminalFailure } } },
   failure: TerminalFailure | undefined,

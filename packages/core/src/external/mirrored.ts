@@ -19,7 +19,7 @@ export interface Mirrored<Source extends 'Ready' | 'Available'> {
 /** Reasons that every mirroring condition has. It may have others. */
 type Reason<Source extends string> = Source | `Not${Source}` | 'ObjectDoesNotExist' | 'ObjectDeleted' | 'InternalError'
 
-/** Returns the condition that mirrors a provider's object; its message names a field that breaks the contract. Pure. */
+/** Returns the condition that mirrors a provider's object. If a field breaks the contract, the message names this field. Pure. */
 export function mirroredCondition<Source extends 'Ready' | 'Available'>(
   observed: Observed,
   { kind, as, source, milestone, reached, deleted }: Mirrored<Source>,

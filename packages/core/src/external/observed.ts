@@ -47,7 +47,7 @@ export function readTyped<T extends string | boolean>(
 const maxHostLength = 512
 const isPort = (port: number): boolean => Number.isInteger(port) && port >= 1 && port <= 65_535
 
-/** Reads an endpoint. @throws TypeError when it, its host or its port has the wrong type, or does not fit into a Cluster */
+/** Reads an endpoint. @throws TypeError when the endpoint, its host or its port has the wrong type or exceeds the limits of a Cluster */
 export function readEndpoint(external: External, field: ContractField<ContractEndpoint>): ContractEndpoint | undefined {
   const endpoint = read(external, field)
   if (endpoint === undefined) return undefined

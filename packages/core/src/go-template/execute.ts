@@ -24,6 +24,7 @@ const MostSteps = 1_000_000
 const Nothing = Symbol('nothing')
 type Piped = Value | typeof Nothing
 
+/** How execution continues after a statement; `on` means with the next statement. */
 type Flow = 'on' | 'break' | 'continue'
 
 interface Variable {
@@ -133,7 +134,7 @@ class Executor {
       const [first, second] = pipe.variables
       if (first !== undefined) {
         const values = second === undefined ? [item] : [item, key]
-        // Declared variables are on top of the stack, the element's last; assigned ones are found by name.
+        // Declared variables are on top of the stack, with the variable of the element last. Assigned variables are found by name.
         if (pipe.assigns) {
           this.#assign(first, second === undefined ? item : key)
           if (second !== undefined) this.#assign(second, item)
@@ -160,15 +161,15 @@ class Executor {
     return this.#fail(`range can't iterate over ${text(iterated)}`)
   }
 
-  #call(called: string, data: Value, node: Node): void {
+  #call(templateName: string, data: Value, node: Node): void {
     this.#current = node
-    const statements = this.#execution.definitions.get(called)
-    if (!statements) return this.#fail(`template ${quote(called)} not defined`)
+    const statements = this.#execution.definitions.get(templateName)
+    if (!statements) return this.#fail(`template ${quote(templateName)} not defined`)
     if (this.#depth === DeepestCall) this.#fail(`exceeded maximum template depth (${DeepestCall})`)
     const outer = { variables: this.#variables, templateName: this.#templateName }
     this.#depth++
     this.#variables = [{ name: '$', value: data }]
-    this.#templateName = called
+    this.#templateName = templateName
     this.#walk(statements, data)
     this.#depth--
     this.#variables = outer.variables
@@ -315,9 +316,9 @@ class Executor {
     this.#current = callee
     const { name } = callee
     if (name === 'and' || name === 'or') return this.#shortCircuit(name, dot, args, piped)
-    const called = this.#execution.functions.get(name)
-    if (!called) return this.#fail(`${quote(name)} is not a defined function`)
-    return this.#invoke(name, called, dot, command, args, piped)
+    const templateFunction = this.#execution.functions.get(name)
+    if (!templateFunction) return this.#fail(`${quote(name)} is not a defined function`)
+    return this.#invoke(name, templateFunction, dot, command, args, piped)
   }
 
   /** `and` and `or` evaluate their arguments lazily, so they cannot be ordinary functions. */
@@ -332,8 +333,15 @@ class Executor {
     return piped === Nothing ? value : piped
   }
 
-  #invoke(name: string, called: TemplateFunction, dot: Value, node: Node, args: readonly Operand[], piped: Piped): Value {
-    const { parameters, rest } = called
+  #invoke(
+    name: string,
+    templateFunction: TemplateFunction,
+    dot: Value,
+    node: Node,
+    args: readonly Operand[],
+    piped: Piped,
+  ): Value {
+    const { parameters, rest } = templateFunction
     const argumentCount = args.length + (piped === Nothing ? 0 : 1)
     if (rest !== undefined && argumentCount < parameters.length) {
       this.#fail(`wrong number of args for ${name}: want at least ${parameters.length} got ${argumentCount}`)
@@ -346,8 +354,8 @@ class Executor {
     if (piped !== Nothing) values.push(this.#checkType(piped, typeAt(values.length)))
     try {
       // oxlint-disable-next-line capstan/no-spread-arguments -- too many arguments fail the template, as any other error of the call does
-      const answer = called.call(...values)
-      return typeof answer === 'string' ? limited(answer) : answer
+      const result = templateFunction.call(...values)
+      return typeof result === 'string' ? limited(result) : result
     } catch (err) {
       this.#current = node
       return this.#fail(`error calling ${name}: ${err instanceof Error ? err.message : String(err)}`)

@@ -133,10 +133,10 @@ const withSign = (digits: string, { flags }: Directive): string => {
 function formatByVerb(value: Value, directive: Directive): string | undefined {
   const { verb, precision, flags } = directive
   if (typeof value === 'string') {
-    const cut = precision === undefined ? value : Array.from(value).slice(0, precision).join('')
-    if (verb === 's') return cut
-    if (verb === 'q') return flags.includes('#') && !cut.includes('`') ? `\`${cut}\`` : quote(cut)
-    if (verb === 'x' || verb === 'X') return withCase(Buffer.from(cut).toString('hex'), verb)
+    const truncated = precision === undefined ? value : Array.from(value).slice(0, precision).join('')
+    if (verb === 's') return truncated
+    if (verb === 'q') return flags.includes('#') && !truncated.includes('`') ? `\`${truncated}\`` : quote(truncated)
+    if (verb === 'x' || verb === 'X') return withCase(Buffer.from(truncated).toString('hex'), verb)
     return undefined
   }
   if (typeof value === 'boolean') return verb === 't' ? String(value) : undefined

@@ -37,7 +37,7 @@ const Keywords = new Set(['block', 'break', 'continue', 'define', 'else', 'end',
 
 /** Returns all tokens of `source`. The last one is `end` or `error`. */
 export function tokens(source: string): Token[] {
-  const found: Token[] = []
+  const tokenList: Token[] = []
   let pos = 0
   let trimNext = false
 
@@ -52,28 +52,28 @@ export function tokens(source: string): Token[] {
       content = content.replace(LeadingSpace, '')
     }
     if (trimLeft) content = content.replace(TrailingSpace, '')
-    if (content !== '') found.push({ kind: 'text', text: content, pos: start })
+    if (content !== '') tokenList.push({ kind: 'text', text: content, pos: start })
     trimNext = false
     if (open < 0) break
 
-    const inside = open + 2 + (trimLeft ? 2 : 0)
-    if (source.startsWith('/*', inside)) {
-      const close = source.indexOf('*/', inside + 2)
-      if (close < 0) return [...found, { kind: 'error', text: 'unclosed comment', pos: open }]
+    const contentStart = open + 2 + (trimLeft ? 2 : 0)
+    if (source.startsWith('/*', contentStart)) {
+      const close = source.indexOf('*/', contentStart + 2)
+      if (close < 0) return [...tokenList, { kind: 'error', text: 'unclosed comment', pos: open }]
       const end = closeAt(source, close + 2)
-      if (!end) return [...found, { kind: 'error', text: 'comment ends before closing delimiter', pos: open }]
+      if (!end) return [...tokenList, { kind: 'error', text: 'comment ends before closing delimiter', pos: open }]
       trimNext = end.trims
       pos = end.after
       continue
     }
-    found.push({ kind: 'open', text: '{{', pos: open })
-    const action = actionTokens(source, inside, found)
-    if (!action) return found
+    tokenList.push({ kind: 'open', text: '{{', pos: open })
+    const action = actionTokens(source, contentStart, tokenList)
+    if (!action) return tokenList
     trimNext = action.trims
     pos = action.after
   }
-  found.push({ kind: 'end', text: '', pos: source.length })
-  return found
+  tokenList.push({ kind: 'end', text: '', pos: source.length })
+  return tokenList
 }
 
 const LeadingSpace = /^[ \t\r\n]+/
@@ -87,16 +87,16 @@ function closeAt(source: string, pos: number): { trims: boolean; after: number }
   return source.startsWith('}}', pos) ? { trims: false, after: pos + 2 } : undefined
 }
 
-/** Adds the tokens of one action to `found`; returns `undefined` after an error, which is then the last token. */
-function actionTokens(source: string, from: number, found: Token[]): { trims: boolean; after: number } | undefined {
+/** Adds the tokens of one action to `tokenList`; returns `undefined` after an error, which is then the last token. */
+function actionTokens(source: string, from: number, tokenList: Token[]): { trims: boolean; after: number } | undefined {
   let pos = from
   let parens = 0
   const add = (kind: TokenKind, end: number): void => {
-    found.push({ kind, text: source.slice(pos, end), pos })
+    tokenList.push({ kind, text: source.slice(pos, end), pos })
     pos = end
   }
   const fail = (message: string, at = pos): undefined => {
-    found.push({ kind: 'error', text: message, pos: at })
+    tokenList.push({ kind: 'error', text: message, pos: at })
   }
   /** A word must be followed by a character that can end it. */
   const endsWord = (end: number): boolean => {
@@ -109,7 +109,7 @@ function actionTokens(source: string, from: number, found: Token[]): { trims: bo
     const close = closeAt(source, pos)
     if (close) {
       if (parens > 0) return fail('unclosed left paren')
-      found.push({ kind: 'close', text: '}}', pos })
+      tokenList.push({ kind: 'close', text: '}}', pos })
       return close
     }
     const char = source[pos]

@@ -79,7 +79,7 @@ class Parser {
 
   // Statements
 
-  /** Statements up to `{{end}}` or `{{else}}`, or to the end of the text at the top. */
+  /** Parses statements up to `{{end}}` or `{{else}}`; at the top level, up to the end of the text. */
   #statements(isTop: boolean): { body: Statement[]; closedBy: 'end' | 'else' | 'text end' } {
     const body: Statement[] = []
     for (;;) {
@@ -257,8 +257,8 @@ class Parser {
     const operands: Operand[] = []
     for (;;) {
       this.#peekAfterSpace()
-      const part = this.#operand()
-      if (part) operands.push(part)
+      const operand = this.#operand()
+      if (operand) operands.push(operand)
       const next = this.#next()
       if (next.kind === 'space') continue
       if (next.kind === 'close' || next.kind === 'rightParen') this.#index--

@@ -59,7 +59,7 @@ describe('an error contains its position', () => {
   })
 })
 
-describe('resources of a template are bounded', () => {
+describe('rendering is limited for', () => {
   test.each([
     ['a text repeated', '{{ repeat 100000000 "abc" }}', 'text is larger than 1048576 bytes'],
     [

@@ -35,7 +35,7 @@ export const ipAddressClaimAdmission: Admission = admission<IPAddressClaim>({
   },
 })
 
-/** Upstream returns these errors without the object's name, and with code 403. */
+/** Throws the errors as upstream: without the object's name, and with code 403. */
 function rejectIfAny(errors: readonly FieldError[]): void {
   if (errors.length === 0) return
   throw new StatusError('Forbidden', aggregateText(errors.map(({ field, text }) => `${field}: ${text}`)))
@@ -50,7 +50,7 @@ function addressErrors({ spec: { address, gateway, prefix } }: IPAddress): Field
   ]
 }
 
-/** The address must come from the pool of its claim, if the claim exists. */
+/** Requires that the address comes from the pool of its claim, if the claim exists. */
 async function poolErrors({ metadata, spec: { claimRef, poolRef } }: IPAddress, reader: Reader): Promise<FieldError[]> {
   let claim: IPAddressClaim | undefined
   try {
@@ -60,8 +60,8 @@ async function poolErrors({ metadata, spec: { claimRef, poolRef } }: IPAddress, 
     return [{ type: 'InternalError', field: 'spec.claimRef', text }]
   }
   if (!claim || equal(poolOf(claim.spec.poolRef), poolOf(poolRef))) return []
-  const why = 'the referenced pool is different from the pool referenced by the claim this address should fulfill'
-  return [invalid('spec.poolRef', poolOf(poolRef), why)]
+  const problem = 'the referenced pool is different from the pool referenced by the claim this address should fulfill'
+  return [invalid('spec.poolRef', poolOf(poolRef), problem)]
 }
 
 const poolOf = ({ name, kind, apiGroup }: IPAddress['spec']['poolRef']) => ({ name, kind, apiGroup })

@@ -29,7 +29,7 @@ function structDiff(before: Value, after: Value, type: GoStruct, indent: string)
   })
   const rows: (Row | string)[] = []
   const isShown = fields.map((_, index) =>
-    fields.some((other, otherIndex) => !other.isSame && Math.abs(otherIndex - index) <= ContextFields),
+    fields.some((field, fieldIndex) => !field.isSame && Math.abs(fieldIndex - index) <= ContextFields),
   )
   let hidden = 0
   const flush = () => {
@@ -54,10 +54,10 @@ function structDiff(before: Value, after: Value, type: GoStruct, indent: string)
   return [`${type.name}{`, ...alignRows(rows, indent), `${indent}}`].join('\n')
 }
 
-/** Equal fields that go-cmp prints before and after a difference. */
+/** Number of equal fields that go-cmp prints before and after a difference. */
 const ContextFields = 2
 
-/** Returns whether an equal field is hidden. A single one is printed, because the line with its count would be as long. */
+/** Returns whether an equal field is hidden. A single field is printed, because the line with the count would be as long. */
 function isWorthHiding(isShown: readonly boolean[], index: number): boolean {
   return isShown[index - 1] === false || isShown[index + 1] === false
 }

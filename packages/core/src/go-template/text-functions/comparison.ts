@@ -47,24 +47,24 @@ function parseVersion(original: string): Version {
 }
 
 function versionStruct({ original, semver: version }: Version): GoStruct {
-  const comparison = (answer: (order: number) => Value): TemplateFunction =>
+  const comparison = (resultOf: (order: number) => Value): TemplateFunction =>
     goFunction(['any'], (other) => {
       if (!(other instanceof GoStruct)) throw new Error(`wrong type for value; expected *semver.Version; got ${typeName(other)}`)
-      return answer(semver.compare(version, other.text))
+      return resultOf(semver.compare(version, other.text))
     })
-  const answer = (value: Value): TemplateFunction => goFunction([], () => value)
+  const constant = (value: Value): TemplateFunction => goFunction([], () => value)
   const text = version.build.length > 0 ? `${version.version}+${version.build.join('.')}` : version.version
   return new GoStruct({
     typeName: '*semver.Version',
     text,
     methods: [
-      ['Major', answer(BigInt(version.major))],
-      ['Minor', answer(BigInt(version.minor))],
-      ['Patch', answer(BigInt(version.patch))],
-      ['Prerelease', answer(version.prerelease.join('.'))],
-      ['Metadata', answer(version.build.join('.'))],
-      ['Original', answer(original)],
-      ['String', answer(text)],
+      ['Major', constant(BigInt(version.major))],
+      ['Minor', constant(BigInt(version.minor))],
+      ['Patch', constant(BigInt(version.patch))],
+      ['Prerelease', constant(version.prerelease.join('.'))],
+      ['Metadata', constant(version.build.join('.'))],
+      ['Original', constant(original)],
+      ['String', constant(text)],
       ['Compare', comparison((order) => BigInt(order))],
       ['Equal', comparison((order) => order === 0)],
       ['LessThan', comparison((order) => order < 0)],

@@ -22,7 +22,7 @@ export const jsonFunctions: Readonly<Record<string, TemplateFunction>> = {
   mustToPrettyJson: goFunction(['any'], (value) => escapeHtml(JSON.stringify(toJsonValue(value), null, 2))),
 }
 
-// Missing in the types of the standard library.
+// `JSON.rawJSON` is missing in the types of the standard library.
 const { rawJSON } = JSON as unknown as { rawJSON: (text: string) => unknown }
 
 const escapeHtml = (json: string): string =>

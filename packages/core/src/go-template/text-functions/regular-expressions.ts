@@ -43,9 +43,9 @@ export const regexFunctions: Readonly<Record<string, TemplateFunction>> = Object
   Object.entries(functions).flatMap(([name, regexFunction]) => {
     const plain: TemplateFunction = {
       ...regexFunction,
-      call(pattern, ...rest) {
+      call(pattern, ...otherArguments) {
         try {
-          return regexFunction.call(pattern, ...rest)
+          return regexFunction.call(pattern, ...otherArguments)
         } catch (err) {
           if (name === 'regexMatch') return false
           throw new Error(`regexp: Compile(${quote(stringOf(pattern))}): ${(err as Error).message}`, {

@@ -34,7 +34,7 @@ export const stringFunctions: Readonly<Record<string, TemplateFunction>> = {
   ),
   hasPrefix: goFunction(['string', 'string'], (prefix, value) => value.startsWith(prefix)),
   hasSuffix: goFunction(['string', 'string'], (suffix, value) => value.endsWith(suffix)),
-  contains: goFunction(['string', 'string'], (part, value) => value.includes(part)),
+  contains: goFunction(['string', 'string'], (substring, value) => value.includes(substring)),
   replace: goFunction(['string', 'string', 'string'], (from, to, value) => value.replaceAll(from, () => to)),
   repeat: goFunction(['int', 'string'], (count, value) => {
     if (count < 0n) throw new Error('strings: negative Repeat count')
@@ -75,7 +75,7 @@ export const stringFunctions: Readonly<Record<string, TemplateFunction>> = {
       .map(text)
       .join(' '),
   ),
-  plural: goFunction(['string', 'string', 'int'], (one, many, count) => (count === 1n ? one : many)),
+  plural: goFunction(['string', 'string', 'int'], (singular, pluralForm, count) => (count === 1n ? singular : pluralForm)),
   toString: goFunction(['any'], stringOf),
   toStrings: goFunction(['any'], stringsOf),
   join: goFunction(['string', 'any'], (separator, values) => limited(stringsOf(values).join(separator))),
@@ -111,7 +111,7 @@ function indentLines(width: number, value: string): string {
   return pad + value.replaceAll('\n', `\n${pad}`)
 }
 
-/** At most `count` parts, the last of which contains the rest; a negative count means all. */
+/** Splits a text into at most `count` parts; the last part contains the remaining text. A negative count means no limit. */
 function splitText(value: string, separator: string, count = -1): string[] {
   const parts = separator === '' ? Array.from(value) : value.split(separator)
   if (count < 0 || parts.length <= count) return parts
