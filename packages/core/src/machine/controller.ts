@@ -21,13 +21,13 @@ import { UpdateCalls } from './update-calls.ts'
 
 export interface MachineControllerOptions extends Partial<MachineSettings> {
   readonly clusters: ClusterCache
-  /** Handlers of in-place updates; absent: no extension can update Machines in place. */
+  /** Calls the handlers of in-place updates. Without it, Machines are not updated in place. */
   readonly runtime?: RuntimeClient
   /** Machines reconciled concurrently. */
   readonly concurrency?: number
 }
 
-/** Reconciles Machines: see README.md for what is watched and why. */
+/** Creates the controller of Machines. README.md lists the watched kinds. */
 export function createMachineController({
   clusters,
   runtime,
@@ -46,7 +46,7 @@ export function createMachineController({
       watches(Cluster, objectsOfCluster(MachinesByClusterName), updates.retries.or(clusterMatters)),
       watches(MachineSet, (set, cache) => cache.byIndex(byMachineSet, keyText(keyOf(set))).map(keyOf), rolloutMatters),
       watches(MachineDeployment, machinesOfDeployment, rolloutMatters),
-      // Its events trigger no reconcile: every step of a drain reads the rules from the cache.
+      // Events of rules trigger no reconcile: every step of a drain reads the rules from the cache.
       watches(MachineDrainRule, () => []),
     ],
     sources: [
@@ -58,7 +58,7 @@ export function createMachineController({
   }
 }
 
-/** Fields of a Cluster that matter to Machines. */
+/** Accepts changes of the Cluster fields on which Machines depend. */
 const clusterMatters = whenChanged((cluster: Cluster) => ({
   paused: cluster.spec.paused ?? false,
   isDeleting: isDeleting(cluster),
@@ -66,7 +66,7 @@ const clusterMatters = whenChanged((cluster: Cluster) => ({
   controlPlaneInitialized: getCondition(cluster, 'ControlPlaneInitialized')?.status === 'True',
 }))
 
-/** Fields that determine whether a Machine is up to date, and whether its Node is marked for replacement. */
+/** Accepts changes of the fields that determine whether a Machine is up to date, and whether its Node is marked for replacement. */
 const rolloutMatters = whenChanged((set: MachineSet | MachineDeployment) => ({
   template: set.spec.template.spec,
   rolloutAfter: (set as MachineDeployment).spec.rollout?.after,
@@ -81,11 +81,11 @@ function machinesOfEvent(event: ClusterCacheEvent, cache: Cache): ObjectKey[] {
   if (event.kind !== 'node') return cache.byIndex(MachinesByClusterName, keyText(event.cluster)).map(keyOf)
   const { node, previous, cluster } = event
   if (previous && previous !== node && equal(nodeFacts(previous), nodeFacts(node))) return []
-  const texts = nodeTexts(cluster, { name: node.metadata.name, providerID: node.spec?.providerID })
-  return texts.flatMap((text) => cache.byIndex(byNode, text).map(keyOf))
+  const indexValues = nodeTexts(cluster, { name: node.metadata.name, providerID: node.spec?.providerID })
+  return indexValues.flatMap((indexValue) => cache.byIndex(byNode, indexValue).map(keyOf))
 }
 
-/** Fields of a Node that matter to its Machine; heartbeats do not. */
+/** Fields of a Node on which its Machine depends; the times of heartbeats are excluded. */
 const nodeFacts = ({ metadata, spec, status }: Node) => ({
   uid: metadata.uid,
   labels: metadata.labels,

@@ -215,7 +215,7 @@ const deleteBootstrap: Step = async (scope, io) => {
   return waitInStage(scope, 'WaitingForBootstrapDeletion', `Waiting for ${kind} to be deleted`)
 }
 
-/** The stage until the step sets a more specific one. */
+/** The deletion stage before the step sets a more specific one. */
 const failureToDelete = (kind: string): DeletionStage => ({
   reason: 'InternalError',
   message: `Failed to delete ${kind}, please check controller logs for errors`,

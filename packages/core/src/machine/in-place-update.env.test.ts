@@ -15,12 +15,12 @@ const pendingPatch = { metadata: { annotations: { [pendingHooks]: 'UpdateMachine
 type Script = Parameters<typeof scriptedRuntime>[0]['UpdateMachine']
 
 /** A running Machine, and an extension with scripted responses that records its requests. */
-async function provisionMachine(answer: Script, options: Parameters<typeof coreEnv>[0] = {}) {
+async function provisionMachine(respond: Script, options: Parameters<typeof coreEnv>[0] = {}) {
   const requests: Record<string, unknown>[] = []
   const runtime = scriptedRuntime({
     UpdateMachine: (call) => {
       requests.push(call.request)
-      return answer!(call)
+      return respond!(call)
     },
   })
   env = await coreEnv({ runtime, ...options })
@@ -29,7 +29,7 @@ async function provisionMachine(answer: Script, options: Parameters<typeof coreE
   return { requests }
 }
 
-/** The writes of an owner that starts an update, in their order. */
+/** Starts an update with the writes of an owner, in their order. */
 async function startUpdate(version = 'v1.35.0') {
   await env.patch(Machine, 'm1', inProgressPatch)
   await env.patch(DevMachine, 'm1', { ...inProgressPatch, spec: { size: version } })
@@ -40,7 +40,7 @@ async function startUpdate(version = 'v1.35.0') {
 const machine = () => env.get(Machine, 'm1')
 const updating = async () => conditionText(await machine(), 'Updating')
 /** Names of the objects that still have an update annotation. */
-async function leftAnnotations(): Promise<string[]> {
+async function remainingAnnotations(): Promise<string[]> {
   const objects = [await machine(), await env.get(DevMachine, 'm1'), await env.get(DevConfig, 'm1')]
   return objects.flatMap(({ kind, metadata: { annotations = {} } }) =>
     [inProgress, pendingHooks].filter((name) => annotations[name] !== undefined).map((name) => `${kind} ${name.split('/')[1]}`),
@@ -66,7 +66,7 @@ test('sends the desired state to the extension, and removes all annotations when
       expect.not.arrayContaining(['uid', 'resourceVersion', 'ownerReferences', 'managedFields', 'creationTimestamp']),
     )
   }
-  expect(await leftAnnotations()).toEqual([])
+  expect(await remainingAnnotations()).toEqual([])
   expect(await updating()).toBe('False NotUpdating')
   expect((await machine()).status?.phase).toBe('Running')
 })
@@ -90,7 +90,7 @@ test('calls a busy extension again after its retry time, not earlier, and report
   await env.advance(seconds(21))
   expect(requests).toHaveLength(3)
   expect(waitingHooks(await machine())).toEqual([])
-  expect(await leftAnnotations()).toEqual([])
+  expect(await remainingAnnotations()).toEqual([])
   expect(conditionText(await machine(), 'Ready')).toBe('True Ready')
 })
 
@@ -138,7 +138,7 @@ test('a failure is reported without the message of the extension, and retried', 
   isFull = false
   await env.advance(seconds(60))
   expect(await updating()).toBe('False NotUpdating')
-  expect(await leftAnnotations()).toEqual([])
+  expect(await remainingAnnotations()).toEqual([])
 })
 
 test.each([
@@ -215,7 +215,7 @@ test('a changed extension is called at once, and a removed one is reported at on
   expect(await updating()).toMatch(/^True InPlaceUpdating/)
 })
 
-test('calls nothing before the registered extensions are known', async () => {
+test('calls no extension before the registered extensions are known', async () => {
   let ready = false
   const scripted = scriptedRuntime({ UpdateMachine: () => undefined })
   const runtime: RuntimeClient = {
@@ -269,7 +269,7 @@ test.each([
   expect(await updating()).toBe('True InPlaceUpdating: In-place update in progress')
   await writeLast()
   expect(requests).toHaveLength(1)
-  expect(await leftAnnotations()).toEqual([])
+  expect(await remainingAnnotations()).toEqual([])
 })
 
 test('an annotation removed by a user ends the update without a call', async () => {
@@ -278,7 +278,7 @@ test('an annotation removed by a user ends the update without a call', async () 
   await env.patch(Machine, 'm1', { metadata: { annotations: { [inProgress]: null } } })
   await env.settle()
   expect(requests).toHaveLength(1)
-  expect(await leftAnnotations()).toEqual([])
+  expect(await remainingAnnotations()).toEqual([])
   expect(await updating()).toBe('False NotUpdating')
 })
 
@@ -303,7 +303,7 @@ test('a Machine without infrastructure cannot be updated', async () => {
   expect(requests).toHaveLength(calls)
 })
 
-test('a Machine deleted meanwhile is removed without further calls', async () => {
+test('a Machine that is deleted during an update is removed without further calls', async () => {
   const { requests } = await provisionMachine(() => ({ wait: 5 }))
   await env.patch(Machine, 'm1', { metadata: { annotations: { 'pre-terminate.delete.hook.machine.cluster.x-k8s.io/x': '' } } })
   await startUpdate()
@@ -321,7 +321,7 @@ test('a Machine deleted meanwhile is removed without further calls', async () =>
 })
 
 test('annotations are removed in their order, and a failed write is retried without another call', async () => {
-  for (let failing = 1; failing <= 4; failing++) {
+  for (let failingWrite = 1; failingWrite <= 4; failingWrite++) {
     const writes: string[] = []
     let isFailing = false
     const between = (transport: Transport): Transport => ({
@@ -332,7 +332,7 @@ test('annotations are removed in their order, and a failed write is retried with
         if (isFailing && request.verb === 'patch' && annotations) {
           const removed = Object.keys(annotations).filter((name) => annotations[name] === null)
           if (removed.length > 0) writes.push(`${request.plural} ${removed.map((name) => name.split('/')[1]).join(' ')}`)
-          if (writes.length === failing && removed.length > 0) {
+          if (writes.length === failingWrite && removed.length > 0) {
             isFailing = false
             throw new StatusError('ServiceUnavailable', 'lost on the way')
           }
@@ -350,11 +350,11 @@ test('annotations are removed in their order, and a failed write is retried with
         'devmachines update-in-progress',
         'devconfigs update-in-progress',
         'machines update-in-progress pending-hooks',
-      ].slice(0, failing),
+      ].slice(0, failingWrite),
     )
-    expect(await leftAnnotations()).toEqual([])
+    expect(await remainingAnnotations()).toEqual([])
     // The extension is called once more only before the first annotation is removed.
-    expect(requests).toHaveLength(failing === 1 ? 2 : 1)
-    if (failing < 4) await env.close()
+    expect(requests).toHaveLength(failingWrite === 1 ? 2 : 1)
+    if (failingWrite < 4) await env.close()
   }
 })

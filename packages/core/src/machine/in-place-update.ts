@@ -1,6 +1,6 @@
 /**
  * Updates a Machine in place to the state that its owner has written: an extension does the work and is called until it is done. The owner
- * starts it with two annotations, which this controller removes. Upstream: core/reconcilers/machine/machine_controller_inplace_update.go,
+ * starts the update with two annotations, which this controller removes. Upstream: core/reconcilers/machine/machine_controller_inplace_update.go,
  * v1.14.
  */
 import {
@@ -50,13 +50,13 @@ export const inPlaceUpdate: MachinePhase = async (scope, io) => {
 
   const desired = await desiredObjects(machine, scope.infrastructure.external, externalOf(scope.bootstrap), io)
   if (!desired) return wait('infrastructure machine and bootstrap config to be marked for the update in place')
-  const answer = await callUpdateMachine(scope, desired, io)
-  if (answer.kind === 'blocked') {
-    const { message } = answer.waiting
+  const result = await callUpdateMachine(scope, desired, io)
+  if (result.kind === 'blocked') {
+    const { message } = result.waiting
     const suffix = message === '' ? '' : `: ${message}`
-    machine.metadata.annotations = withWaiting(machine, [answer.waiting], io.clock.now())!
+    machine.metadata.annotations = withWaiting(machine, [result.waiting], io.clock.now())!
     scope.update = { reason: 'InPlaceUpdating', message: `In-place update in progress${suffix}` }
-    return requeue(answer.retryAfter, 'the update in place to be done')
+    return requeue(result.retryAfter, 'the update in place to be done')
   }
   await withErrorContext('failed to complete in-place update', () => complete(scope, io))
   return proceed()
@@ -119,9 +119,9 @@ async function complete(scope: MachineScope, { client, clock, log, signal, updat
   }
   const pending = pendingHooksText(machine, { remove: [UpdateMachine.name] })
   const annotations = withWaiting(machine, [], clock.now())
-  const { [UpdateInProgressAnnotation]: _, [PendingHooksAnnotation]: _pending, ...others } = annotations ?? {}
+  const { [UpdateInProgressAnnotation]: _, [PendingHooksAnnotation]: _pending, ...otherAnnotations } = annotations ?? {}
   // Sets an empty map rather than none, so that annotations added by other writers stay.
-  machine.metadata.annotations = { ...others, ...(pending !== null && { [PendingHooksAnnotation]: pending }) }
+  machine.metadata.annotations = { ...otherAnnotations, ...(pending !== null && { [PendingHooksAnnotation]: pending }) }
   updates.forget(machine.metadata.uid)
   log.info('Completed in-place update')
 }

@@ -31,7 +31,7 @@ const aScope = (overrides: Partial<MachineScope> = {}): MachineScope => ({
 /** Formats a condition as `False/Info Reason: message`; `-` when it is absent. */
 function reported(scope: MachineScope, type: string): string {
   reportLegacyStatus(scope, now)
-  const condition = legacyConditionsOf(scope.machine).find((one) => one.type === type)
+  const condition = legacyConditionsOf(scope.machine).find((candidate) => candidate.type === type)
   if (!condition) return '-'
   const { status, severity, reason, message } = condition
   return `${status}${severity ? `/${severity}` : ''}${reason ? ` ${reason}` : ''}${message ? `: ${message}` : ''}`

@@ -95,7 +95,7 @@ const Healthy: { readonly [type: string]: string } = {
   PIDPressure: 'False',
 }
 
-/** Upstream: as long as one of the four is healthy, unknown ones are ignored. */
+/** As upstream, ignores unknown conditions as long as one of the four conditions is healthy. */
 function healthOfNode(type: string, { status }: Node): NewLegacyCondition {
   const reported = status?.conditions ?? []
   const unhealthy = reported.filter(

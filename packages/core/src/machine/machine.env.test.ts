@@ -99,7 +99,7 @@ test('a Machine reports what it waits for', async () => {
   ])
 })
 
-test('a Machine reports that its infrastructure machine is missing, and recovers when it exists again', async () => {
+test('a Machine reports a terminal failure when its infrastructure machine was deleted', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('m1')
@@ -164,13 +164,13 @@ test('changes of the Node are reported at once', async () => {
 })
 
 test('keeps conditions that a control plane writes during a reconcile', async () => {
-  let meanwhile: (() => Promise<unknown>) | undefined
+  let concurrentWrite: (() => Promise<unknown>) | undefined
   const between = (transport: Transport): Transport => ({
     close: () => transport.close(),
     watch: (request, signal) => transport.watch(request, signal),
     async send(request, signal) {
-      const act = request.plural === 'machines' && request.subresource === 'status' ? meanwhile : undefined
-      if (act) meanwhile = undefined
+      const act = request.plural === 'machines' && request.subresource === 'status' ? concurrentWrite : undefined
+      if (act) concurrentWrite = undefined
       await act?.()
       return transport.send(request, signal)
     },
@@ -178,7 +178,7 @@ test('keeps conditions that a control plane writes during a reconcile', async ()
   env = await coreEnv({ between })
   await env.provisionCluster()
   await env.provisionMachine('cp', { labels: { 'cluster.x-k8s.io/control-plane': '' } })
-  meanwhile = async () => {
+  concurrentWrite = async () => {
     const { status } = await env.get(Machine, 'cp')
     const conditions = [...status!.conditions!, aCondition('UpToDate', 'True', { reason: 'UpToDate' })]
     const key = { namespace: 'default', name: 'cp' }
@@ -403,14 +403,14 @@ test('Machines of a paused Cluster only report that they are paused', async () =
 })
 
 test('any failed write is retried', async () => {
-  for (let failing = 1; failing <= 12; failing++) {
+  for (let failingWrite = 1; failingWrite <= 12; failingWrite++) {
     let writes = 0
     const between = (transport: Transport): Transport => ({
       close: () => transport.close(),
       watch: (request, signal) => transport.watch(request, signal),
       async send(request, signal) {
         const isWrite = ['create', 'patch', 'delete'].includes(request.verb) && request.plural !== 'events'
-        if (isWrite && ++writes === failing) throw new StatusError('ServiceUnavailable', 'lost on the way')
+        if (isWrite && ++writes === failingWrite) throw new StatusError('ServiceUnavailable', 'lost on the way')
         return transport.send(request, signal)
       },
     })
@@ -419,9 +419,11 @@ test('any failed write is retried', async () => {
     await env.provisionMachine('m1')
     await env.advance(seconds(60))
     const { status } = await env.get(Machine, 'm1').catch((err: unknown) => {
-      throw new Error(`write ${failing}`, { cause: isReason(err, 'NotFound') ? undefined : err })
+      throw new Error(`write ${failingWrite}`, { cause: isReason(err, 'NotFound') ? undefined : err })
     })
-    expect(`${failing}: ${status?.phase} ${conditionText({ status }, 'Available')}`).toBe(`${failing}: Running True Available`)
+    expect(`${failingWrite}: ${status?.phase} ${conditionText({ status }, 'Available')}`).toBe(
+      `${failingWrite}: Running True Available`,
+    )
     await env.close()
   }
   env = await coreEnv()

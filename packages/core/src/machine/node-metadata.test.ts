@@ -14,12 +14,12 @@ const input = (machine: Machine, overrides: Partial<NodePatchInput> = {}): NodeP
   ...overrides,
 })
 
-/** The Node after the patch. */
+/** Returns the Node after the patch. */
 function applyPatch(node: Node, input: NodePatchInput): Node {
   const patch = nodePatch(node, input)
   if (!patch) return node
-  const merge = (has: Record<string, string> = {}, changes: Record<string, string | null> = {}) =>
-    Object.fromEntries(Object.entries({ ...has, ...changes }).filter(([, value]) => value !== null)) as Record<string, string>
+  const merge = (current: Record<string, string> = {}, changes: Record<string, string | null> = {}) =>
+    Object.fromEntries(Object.entries({ ...current, ...changes }).filter(([, value]) => value !== null)) as Record<string, string>
   const { labels, annotations } = patch.body.metadata as { labels?: Record<string, string>; annotations?: Record<string, string> }
   return {
     ...node,

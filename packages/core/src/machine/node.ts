@@ -106,8 +106,8 @@ export interface NodeReport extends Pick<MachineScope, 'machine' | 'cluster' | '
 export function nodeConditions(report: NodeReport): NewCondition[] {
   const { machine, cluster, node, health, gracePeriod, now } = report
   const { NodeReady, NodeHealthy } = MachineConditions
-  type Shared = 'InspectionFailed' | 'ConnectionDown' | 'InternalError' | 'NodeDeleted' | 'NodeDoesNotExist'
-  const bothConditions = (status: 'unknown' | 'false', reason: Shared, message: string) => [
+  type SharedReason = 'InspectionFailed' | 'ConnectionDown' | 'InternalError' | 'NodeDeleted' | 'NodeDoesNotExist'
+  const bothConditions = (status: 'unknown' | 'false', reason: SharedReason, message: string) => [
     NodeReady[status](reason, message),
     NodeHealthy[status](reason, message),
   ]
@@ -184,7 +184,7 @@ function nodeHealthyCondition(node: Node): NewCondition {
   const lines: { type: string; message: string; isReported: boolean }[] = []
   let isWrong = false
   for (const [type, healthyStatus] of Object.entries(healthy)) {
-    const condition = node.status?.conditions?.find((one) => one.type === type)
+    const condition = node.status?.conditions?.find((candidate) => candidate.type === type)
     if (condition?.status === healthyStatus) continue
     isWrong ||= condition !== undefined && condition.status !== 'Unknown'
     const message = condition ? condition.message || `Condition is ${condition.status}` : 'Condition not yet reported'
@@ -200,7 +200,7 @@ function nodeHealthyCondition(node: Node): NewCondition {
   return isWrong ? NodeHealthy.false('NodeNotHealthy', text) : NodeHealthy.unknown('NodeHealthyUnknown', text)
 }
 
-/** Index values that relate Machines and Nodes. */
+/** Returns the index values of a Machine or a Node; both have the same values for the same Node name or provider ID. */
 export const nodeTexts = (
   cluster: ObjectKey,
   { name, providerID }: { name?: string | undefined; providerID?: string | undefined },

@@ -52,7 +52,7 @@ const aScope = (overrides: Partial<MachineScope> = {}): MachineScope =>
     ...overrides,
   })
 
-/** Milestones that earlier phases of the reconcile would record from the provider objects. */
+/** Records the milestones that earlier phases of the reconcile would record from the provider objects. */
 function withMilestones(scope: MachineScope): MachineScope {
   const reported = (observed: MachineScope['bootstrap'], field: string) =>
     observed.state === 'found' &&
@@ -68,19 +68,19 @@ function withMilestones(scope: MachineScope): MachineScope {
 }
 
 describe('BootstrapConfigReady', () => {
-  const secretWasMade = { initialization: { bootstrapDataSecretCreated: true } }
+  const secretWasCreated = { initialization: { bootstrapDataSecretCreated: true } }
   // biome-ignore format: a table
   test.each<[string, Partial<MachineScope>, string]>([
     ['no reference',                  { machine: aMachine({ spec: { bootstrap: { dataSecretName: 'x' } } }), bootstrap: { state: 'none' } }, 'True DataSecretProvided'],
     ['never read',                    { bootstrap: { state: 'unread' } },                                    'Unknown InternalError: Please check controller logs for errors'],
     ['missing',                       { bootstrap: { state: 'missing' } },                                   'False ObjectDoesNotExist: DevConfig does not exist'],
     ['without status',                { bootstrap: config() },                                               'False NotReady: DevConfig status.initialization.dataSecretCreated is false'],
-    ['false after it was true',       { bootstrap: config({ status: { initialization: { dataSecretCreated: false } } }), machine: aMachine({ status: secretWasMade }) }, 'True Ready'],
+    ['false after it was true',       { bootstrap: config({ status: { initialization: { dataSecretCreated: false } } }), machine: aMachine({ status: secretWasCreated }) }, 'True Ready'],
     ['secret created',                { bootstrap: config({ status: { initialization: { dataSecretCreated: true } } }) }, 'True Ready'],
     ['False with a reason',           { bootstrap: config({ status: ready('False', { reason: 'NoCA', message: 'no authority' }) }) }, 'False NoCA: no authority'],
     ['True without a reason',         { bootstrap: config({ status: ready('True') }) },                      'True Ready'],
     ['invalid status',                { bootstrap: config({ status: ready('Maybe') }) },                     'Unknown InvalidConditionReported: failed to convert status.conditions from DevConfig to []metav1.Condition: status for the Ready condition must be one of True, False, Unknown'],
-    ['deleted with the Machine',      { bootstrap: { state: 'missing' }, machine: aMachine({ ...deleting, status: secretWasMade }) }, 'False ObjectDeleted: DevConfig has been deleted'],
+    ['deleted with the Machine',      { bootstrap: { state: 'missing' }, machine: aMachine({ ...deleting, status: secretWasCreated }) }, 'False ObjectDeleted: DevConfig has been deleted'],
     ['deleted, secret never created', { bootstrap: { state: 'missing' }, machine: aMachine(deleting) },      'False ObjectDoesNotExist: DevConfig does not exist'],
   ])('%s', (_, scope, expected) => {
     expect(stateText(bootstrapConfigReadyCondition(aScope(scope)))).toBe(expected)
@@ -160,7 +160,7 @@ describe('NodeHealthy', () => {
   })
 })
 
-/** A condition after the whole status was computed. */
+/** Computes the whole status, and returns one condition as text. */
 function reported(scope: MachineScope, type: string): string | undefined {
   reportStatus(scope, { now, health: healthy, gracePeriod: 300_000 })
   return conditionText(scope.machine, type)
@@ -228,9 +228,9 @@ describe('UpToDate', () => {
     ['fields that change in place',      { minReadySeconds: 5 }, {}, {}, 'True UpToDate'],
     ['the kubelet has an older version', {}, {}, { machine: aMachine({ status: { nodeInfo: { kubeletVersion: 'v1.33.1' } as never } }) }, 'False Updating: * Node.status.nodeInfo.kubeletVersion v1.33.1, v1.34.0 required'],
     ['the kubelet has the version',      {}, {}, { machine: running }, 'True UpToDate'],
-  ])('%s', (_, has, wants, scope, expected) => {
-    const machineSet = aMachineSet(template(has) as never)
-    const machineDeployment = aMachineDeployment(template(wants) as never)
+  ])('%s', (_, current, desired, scope, expected) => {
+    const machineSet = aMachineSet(template(current) as never)
+    const machineDeployment = aMachineDeployment(template(desired) as never)
     expect(reported(aScope({ machineSet, machineDeployment, ...scope }), 'UpToDate')).toBe(expected)
   })
 

@@ -84,7 +84,7 @@ export function reportStatus(scope: MachineScope, facts: StatusFacts): Outcome {
   return availability.outcome
 }
 
-/** Parts of the status on which controllers act, or that are recorded only there. */
+/** Fields of the status on which controllers act, or whose value is recorded only in the status. */
 export function significant(machine: Machine): unknown {
   const { conditions: _c, deprecated: _d, phase: _p, lastUpdated: _l, observedGeneration: _o, ...reported } = machine.status ?? {}
   const { initialization, ...facts } = reported
@@ -96,7 +96,7 @@ export function significant(machine: Machine): unknown {
   }
 }
 
-/** Returns the phase by the first rule that applies. Without one, the earlier phase stays. */
+/** Returns the phase by the first rule that applies. If no rule applies, the earlier phase stays. */
 function phaseOf({ metadata, spec, status }: Machine): NonNullable<NonNullable<Machine['status']>['phase']> {
   const initialization = status?.initialization
   if (isDeleting({ metadata })) return 'Deleting'

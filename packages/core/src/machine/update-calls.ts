@@ -17,7 +17,7 @@ export interface UpdateRequest {
 }
 
 /** A blocking response, or a failed call. */
-interface Answer {
+interface PendingCall {
   readonly machine: ObjectKey
   /** Absent when the call failed: then a change of any extension triggers a retry. */
   readonly handler?: string
@@ -39,7 +39,7 @@ export class UpdateCalls {
   /** The retry requests of Clusters, which this controller's watch counts. */
   readonly retries = new RetryRequests()
   /** By uid of the Machine. */
-  readonly #answers = new Map<string, Answer>()
+  readonly #pendingCalls = new Map<string, PendingCall>()
 
   /** Without a runtime client there are no handlers. */
   constructor(runtime: RuntimeClient | undefined) {
@@ -54,9 +54,9 @@ export class UpdateCalls {
   /** Calls `enqueue` for each blocked Machine when its extension was changed or removed, and for Machines whose call failed. */
   whenExtensionsChange(enqueue: (machine: ObjectKey) => void): void {
     this.#runtime?.onChanged?.((extensionConfig) => {
-      for (const [uid, { machine, handler }] of this.#answers) {
+      for (const [uid, { machine, handler }] of this.#pendingCalls) {
         if (handler !== undefined && !handler.endsWith(`.${extensionConfig}`)) continue
-        this.#answers.delete(uid)
+        this.#pendingCalls.delete(uid)
         enqueue(machine)
       }
     })
@@ -69,24 +69,26 @@ export class UpdateCalls {
     const specs = Object.values(desired).map((object) => (object as { readonly spec?: unknown }).spec)
     const cacheKey = stableText([retries, ...specs])
     const identity = { machine: keyOf(machine), cacheKey }
-    const earlier = this.#answers.get(uid)
-    const openRequest: Answer = { ...identity, expires: 0, until: 0, message: '' }
-    this.#answers.set(uid, openRequest)
+    const earlier = this.#pendingCalls.get(uid)
+    const openRequest: PendingCall = { ...identity, expires: 0, until: 0, message: '' }
+    this.#pendingCalls.set(uid, openRequest)
     const handlers = (await this.#runtime?.handlersFor(UpdateMachine, machine)) ?? []
     const handler = onlyHandler(UpdateMachine, handlers)
     if (handler === undefined) throw new Error('no extensions registered for UpdateMachine hook')
 
     const calledAt = clock.elapsed()
     const isCached = earlier?.cacheKey === cacheKey && earlier.expires > calledAt
-    const answer = isCached ? earlier : await this.#callExtension(machine, { desired }, { ...identity, handler }, clock, signal)
-    if (!answer) {
-      this.#answers.delete(uid)
+    const pendingCall = isCached
+      ? earlier
+      : await this.#callExtension(machine, { desired }, { ...identity, handler }, clock, signal)
+    if (!pendingCall) {
+      this.#pendingCalls.delete(uid)
       return { kind: 'done' }
     }
-    const { expires, until, message } = answer
+    const { expires, until, message } = pendingCall
     // If the extension has changed during the call, its response expires at once, and the Machine is queued again.
-    const isOutdated = this.#answers.get(uid) !== openRequest
-    this.#answers.set(uid, isOutdated ? { ...answer, expires: calledAt } : answer)
+    const isOutdated = this.#pendingCalls.get(uid) !== openRequest
+    this.#pendingCalls.set(uid, isOutdated ? { ...pendingCall, expires: calledAt } : pendingCall)
     const waiting = { hook: UpdateMachine.name, handlers: [handler], until, message, called: !isCached }
     return { kind: 'blocked', waiting, retryAfter: expires - calledAt }
   }
@@ -94,21 +96,21 @@ export class UpdateCalls {
   async #callExtension(
     machine: Machine,
     request: CallInput<typeof UpdateMachine>,
-    identity: Pick<Answer, 'machine' | 'handler' | 'cacheKey'>,
+    identity: Pick<PendingCall, 'machine' | 'handler' | 'cacheKey'>,
     clock: Clock,
     signal: AbortSignal,
-  ): Promise<Answer | undefined> {
+  ): Promise<PendingCall | undefined> {
     const calledAt = clock.elapsed()
     const now = clock.now()
     const { retryAfterSeconds, message = '' } = await this.#runtime!.callAll(UpdateMachine, machine, request, { signal })
     if (retryAfterSeconds <= 0) return undefined
-    forgetOldAnswers(this.#answers, calledAt)
+    forgetOldAnswers(this.#pendingCalls, calledAt)
     const retryAfter = seconds(retryAfterSeconds)
     return { ...identity, expires: calledAt + retryAfter, until: now + retryAfter, message }
   }
 
   /** Drops the response for a Machine that is no longer updated. */
   forget(uid: string): void {
-    this.#answers.delete(uid)
+    this.#pendingCalls.delete(uid)
   }
 }

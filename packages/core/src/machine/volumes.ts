@@ -39,7 +39,7 @@ export async function volumesToDetach(target: DrainTarget): Promise<string[]> {
   return describeVolumes(attached, volumes, new Set(skipped))
 }
 
-/** Volumes attached to a Node, from both places where that is recorded. */
+/** Volumes attached to a Node, from the status of the Node and from VolumeAttachments. */
 export interface AttachedVolumes {
   /** Names in status.volumesAttached of the Node. */
   readonly onNode: readonly string[]
@@ -116,11 +116,12 @@ function claimOf({ spec }: UnknownObject): string | undefined {
   return claim?.['kind'] === 'PersistentVolumeClaim' ? `${String(claim['namespace'])}/${String(claim['name'])}` : undefined
 }
 
-const without = (all: ReadonlySet<string>, some: ReadonlySet<string>): string[] => [...all].filter((name) => !some.has(name))
+const without = (names: ReadonlySet<string>, excluded: ReadonlySet<string>): string[] =>
+  [...names].filter((name) => !excluded.has(name))
 
 const MaxNames = 5
 
-const line = (what: string, names: Iterable<string>): string[] => {
+const line = (title: string, names: Iterable<string>): string[] => {
   const sorted = [...names].sort()
-  return sorted.length === 0 ? [] : [`* ${what}: ${shortList(sorted, MaxNames)}`]
+  return sorted.length === 0 ? [] : [`* ${title}: ${shortList(sorted, MaxNames)}`]
 }

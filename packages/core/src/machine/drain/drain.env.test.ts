@@ -17,7 +17,7 @@ async function startEnv(): Promise<void> {
 interface PodOptions {
   namespace?: string
   labels?: { [key: string]: string }
-  /** Has a finalizer: exists after its deletion until `removeFinalizer`. */
+  /** Has a finalizer, so that the deleted Pod exists until `removeFinalizer`. */
   sticky?: boolean
   daemonSet?: DaemonSet
   claims?: string[]
@@ -171,7 +171,7 @@ test('evictions are retried while a PodDisruptionBudget rejects them', async () 
   expect(await machineExists()).toBe(false)
 })
 
-test('volumes are waited for until they are detached, but not those of Pods that are skipped', async () => {
+test('the deletion waits until volumes are detached, except volumes of skipped Pods', async () => {
   await startEnv()
   const { workload } = env
   const daemonSet = await workload.create(DaemonSet, {

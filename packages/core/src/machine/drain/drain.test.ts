@@ -26,7 +26,7 @@ interface Scenario {
 async function drain({ pods, node, rules = [], evict }: Scenario) {
   const clock = new VirtualClock()
   const requests: ApiRequest[] = []
-  const answers: { [plural: string]: object[] } = {
+  const objects: { [plural: string]: object[] } = {
     pods: pods.map((name): Pod => ({ apiVersion: 'v1', kind: 'Pod', metadata: meta(name, { namespace: 'default' }) as never })),
     namespaces: [{ apiVersion: 'v1', kind: Namespace.kind, metadata: meta('default') }],
   }
@@ -38,7 +38,7 @@ async function drain({ pods, node, rules = [], evict }: Scenario) {
       if (request.subresource === 'eviction') return evict(request.name!, request, clock)
       if (request.verb === 'patch') return {}
       const { limit = 100, continue: from = '0' } = request.options ?? {}
-      const items = answers[request.plural]!
+      const items = objects[request.plural]!
       const end = Number(from) + limit
       return { metadata: end < items.length ? { continue: String(end) } : {}, items: items.slice(Number(from), end) }
     },
@@ -115,7 +115,7 @@ test('all pages of Pods are read, and the Node is cordoned once', async () => {
   expect(requests.filter(({ verb }) => verb === 'patch').map(({ body }) => body)).toEqual([{ spec: { unschedulable: true } }])
 })
 
-test('Pods of an unreachable Node get one second, those of others their own grace period', async () => {
+test('Pods of an unreachable Node get a grace period of one second, other Pods keep their own', async () => {
   const graceOf = async (status: string) => {
     const conditions = [{ type: 'Ready', status }]
     const { requests } = await drain({

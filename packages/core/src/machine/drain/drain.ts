@@ -33,7 +33,7 @@ export interface DrainTarget {
   readonly signal: AbortSignal
 }
 
-/** Time for sending evictions in one reconcile; the next one continues. */
+/** Time for sending evictions in one reconcile; the next reconcile continues. */
 const EvictionTimeout = seconds(10)
 
 /**
@@ -70,12 +70,12 @@ export function podsToDrain(
     const namespaces = await withErrorContext('failed to list Namespaces', () =>
       listPages(client, Namespace, { metadataOnly: true, signal }),
     )
-    const labels = new Map(namespaces.map(({ metadata }) => [metadata.name, metadata.labels ?? {}]))
+    const labelsByNamespace = new Map(namespaces.map(({ metadata }) => [metadata.name, metadata.labels ?? {}]))
     const daemonSets = await existingDaemonSets(client, pods, signal)
     return classifyPods({
       pods,
       rules: applicable,
-      namespaceLabels: (name) => labels.get(name),
+      namespaceLabels: (name) => labelsByNamespace.get(name),
       daemonSetExists: (key) => daemonSets.has(key),
       isNodeUnreachable,
       now: clock.now(),
@@ -148,7 +148,7 @@ const isNamespaceTerminating = (err: unknown): boolean =>
 const TerminatingNamespace =
   'Cannot evict pod from terminating namespace: unable to create eviction (kube-controller-manager should set deletionTimestamp)'
 
-/** Existing DaemonSets of these Pods, as `namespace/name`. */
+/** Returns the existing DaemonSets that control the Pods, as `namespace/name`. */
 async function existingDaemonSets(client: Client, pods: readonly Pod[], signal: AbortSignal): Promise<Set<string>> {
   const keys = new Map<string, { namespace: string; name: string }>()
   for (const { metadata } of pods) {

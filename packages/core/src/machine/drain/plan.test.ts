@@ -44,7 +44,7 @@ const aRule = (name: string, spec: MachineDrainRuleSpec): MachineDrainRule => ({
   spec,
 })
 
-/** Behavior and order of the one Pod, as text. */
+/** Returns the behavior and order of a Pod, as text. */
 function decision(pod: Pod, overrides: Partial<PodsInput> = {}): string {
   const [podDrain] = classifyPods(input([pod], overrides))
   return podDrain!.behavior === 'Drain' ? `Drain ${podDrain!.order}` : podDrain!.behavior
@@ -105,12 +105,12 @@ describe('MachineDrainRules', () => {
     const first = aRule('first', { ...skip, machines: [{ selector: { matchExpressions: [invalid] } }] })
     const second = aRule('second', { ...skip, pods: [{ namespaceSelector: { matchExpressions: [invalid] } }] })
     const value = '{"matchExpressions":[{"key":"os","operator":"Like","values":["linux"]}]}'
-    const why = '"Like" is not a valid label selector operator'
+    const problem = '"Like" is not a valid label selector operator'
     expect(() => applies(first)).toThrow(
-      `failed to get matching MachineDrainRules: invalid selectors in MachineDrainRule first: spec.machines[0].selector: Invalid value: ${value}: ${why}`,
+      `failed to get matching MachineDrainRules: invalid selectors in MachineDrainRule first: spec.machines[0].selector: Invalid value: ${value}: ${problem}`,
     )
     expect(() => applies(first, second)).toThrow(
-      `failed to get matching MachineDrainRules: [invalid selectors in MachineDrainRule first: spec.machines[0].selector: Invalid value: ${value}: ${why}, invalid selectors in MachineDrainRule second: spec.pods[0].namespaceSelector: Invalid value: ${value}: ${why}]`,
+      `failed to get matching MachineDrainRules: [invalid selectors in MachineDrainRule first: spec.machines[0].selector: Invalid value: ${value}: ${problem}, invalid selectors in MachineDrainRule second: spec.pods[0].namespaceSelector: Invalid value: ${value}: ${problem}]`,
     )
   })
 
@@ -167,7 +167,7 @@ describe('a plan', () => {
     expect(plan(labelled('a', 'first', deletedAt('00:59:00')), aPod('m'))).toEqual({ deleting: ['a'], evictLater: ['m'] })
   })
 
-  test('counts Pods that are waited for as order 0', () => {
+  test('counts Pods with the behavior WaitCompleted as order 0', () => {
     const job = aPod('job', drainLabel('wait-completed'))
     expect(plan(job, aPod('m'), labelled('x', 'last'))).toEqual({ completing: ['job'], evict: ['m'], evictLater: ['x'] })
     expect(plan(job, labelled('a', 'first'))).toEqual({ completeLater: ['job'], evict: ['a'] })

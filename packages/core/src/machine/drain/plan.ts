@@ -11,7 +11,7 @@ export interface PodsInput {
   readonly namespaceLabels: (namespace: string) => Labels | undefined
   /** Whether a DaemonSet, `namespace/name`, exists. Pods of a missing DaemonSet are evicted. */
   readonly daemonSetExists: (name: string) => boolean
-  /** The kubelet stopped reporting: Pods that it should have ended long ago are skipped. */
+  /** Whether the kubelet stopped reporting. Pods that it should have ended by now are then skipped. */
   readonly isNodeUnreachable: boolean
   readonly now: number
 }
@@ -54,21 +54,21 @@ function classify(pod: Pod, input: PodsInput): PodDrain | undefined {
   if (label === 'skip') return skip(pod)
   if (label?.replace('-', '') === 'waitcompleted') return { pod, behavior: 'WaitCompleted', order: 0 }
 
-  const namespace = namespaceLabels(pod.metadata.namespace!)
-  if (!namespace) return undefined
-  const { behavior = 'Drain', order = 0 } = ruleForPod(rules, pod, namespace)?.spec.drain ?? {}
+  const labelsOfNamespace = namespaceLabels(pod.metadata.namespace!)
+  if (!labelsOfNamespace) return undefined
+  const { behavior = 'Drain', order = 0 } = ruleForPod(rules, pod, labelsOfNamespace)?.spec.drain ?? {}
   return behavior === 'Skip' ? skip(pod) : { pod, behavior, order: behavior === 'Drain' ? order : 0 }
 }
 
 const skip = (pod: Pod): PodDrain => ({ pod, behavior: 'Skip' })
 const wholeSeconds = (ms: number): number => Math.trunc(ms / seconds(1))
 
-/** Static Pods, which the kubelet runs from its own files. */
+/** Annotation of static Pods, which the kubelet runs from its own files. */
 const MirrorPodAnnotation = 'kubernetes.io/config.mirror'
 
 export interface DrainPlan {
   readonly evict: readonly Pod[]
-  /** Evicted once all Pods of a lower order are gone. */
+  /** Pods that are evicted once all Pods of a lower order are gone. */
   readonly evictLater: readonly Pod[]
   /** Pods that have a deletionTimestamp and still exist. */
   readonly deleting: readonly Pod[]
@@ -78,7 +78,7 @@ export interface DrainPlan {
   readonly completeLater: readonly Pod[]
 }
 
-/** Selects Pods of the lowest order present to be evicted or awaited. */
+/** Selects the Pods of the lowest order to be evicted or awaited now, and all other Pods for later. */
 export function planDrain(podDrains: readonly PodDrain[]): DrainPlan {
   const waitedFor = podDrains.filter((podDrain) => podDrain.behavior !== 'Skip')
   const lowest = smallest(waitedFor.map(({ order }) => order))

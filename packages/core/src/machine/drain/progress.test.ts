@@ -8,7 +8,7 @@ const aPod = (name: string): Pod => ({
   metadata: { name, namespace: 'default', uid: name, resourceVersion: '1', creationTimestamp: '' },
 })
 const pods = (...names: string[]) => names.map(aPod)
-const nothing: DrainResult = { deleting: [], failed: [], completing: [], evictLater: [], completeLater: [] }
+const emptyResult: DrainResult = { deleting: [], failed: [], completing: [], evictLater: [], completeLater: [] }
 const fails = (message: string, ...names: string[]) => pods(...names).map((pod) => ({ pod, message }))
 const violated =
   "evict pod as it would violate the pod's disruption budget. The disruption budget pdb needs 20 healthy pods and has 20 currently"
@@ -47,10 +47,10 @@ test('shows five messages, and counts the Pods with other messages', () => {
   const failed = ['1', '2', '3', '4', '5', '6', '7'].flatMap((error) =>
     error === '6' ? fails(error, 'a', 'b', 'c') : fails(error, error),
   )
-  const lines = drainProgress({ ...nothing, failed }, 'x')?.split('\n')
+  const lines = drainProgress({ ...emptyResult, failed }, 'x')?.split('\n')
   expect([lines?.length, lines?.at(-1)]).toEqual([7, '* 4 Pods with other issues'])
 })
 
 test('is undefined when the drain waits for no Pod', () => {
-  expect(drainProgress(nothing, 'x')).toBeUndefined()
+  expect(drainProgress(emptyResult, 'x')).toBeUndefined()
 })

@@ -37,8 +37,8 @@ function failureLines(failed: readonly FailedEviction[]): string[] {
   const lines = byMessage
     .slice(0, MaxMessages)
     .map(([message, evictions]) => `* ${podsText(evictions.map(({ pod }) => pod))}: ${failureText(message)}`)
-  const others = byMessage.slice(MaxMessages).reduce((count, [, evictions]) => count + evictions.length, 0)
-  return others === 0 ? lines : [...lines, `* ${others} ${others === 1 ? 'Pod' : 'Pods'} with other issues`]
+  const otherPods = byMessage.slice(MaxMessages).reduce((count, [, evictions]) => count + evictions.length, 0)
+  return otherPods === 0 ? lines : [...lines, `* ${otherPods} ${otherPods === 1 ? 'Pod' : 'Pods'} with other issues`]
 }
 
 /** Formats one failure. `drainDelayText` recognizes both forms of the text. */

@@ -4,8 +4,8 @@ import { compareText, type KubeObject, labelSelector, type LabelSelector, type L
 import { aggregateText } from '../../aggregate-text.ts'
 
 /**
- * Returns the rules of the namespace that apply to the Machine, sorted by name: the first one that selects a Pod applies to it.
- * @throws Error when any rule of the namespace has an invalid selector, even one for other Machines
+ * Returns the rules of the namespace that apply to the Machine, sorted by name: the first rule that selects a Pod applies to it.
+ * @throws Error when any rule of the namespace has an invalid selector, even a rule for other Machines
  */
 export function rulesForMachine(rules: readonly MachineDrainRule[], machine: Machine, cluster: Cluster): MachineDrainRule[] {
   const problems = rules.flatMap((rule) => {
@@ -23,7 +23,7 @@ export function rulesForMachine(rules: readonly MachineDrainRule[], machine: Mac
     .sort((a, b) => compareText(a.metadata.name, b.metadata.name))
 }
 
-/** The first of these rules that selects the Pod. */
+/** Returns the first rule that selects the Pod. */
 export const ruleForPod = (rules: readonly MachineDrainRule[], pod: Pod, namespaceLabels: Labels): MachineDrainRule | undefined =>
   rules.find(({ spec: { pods } }) => {
     if (!pods || pods.length === 0) return true
