@@ -19,7 +19,7 @@ import { observeExternal } from '../external/observe.ts'
 import { externalOf, type Observed, toObserved } from '../external/observed.ts'
 import type { MachineDeploymentIO, MachineDeploymentScope } from './scope.ts'
 
-interface Answer {
+interface Decision {
   readonly handler: string
   /** Differences that no extension covers, a sentence for each object; empty when the Machines can be updated in place. */
   readonly uncovered: readonly string[]
@@ -35,9 +35,9 @@ export class InPlaceDecisions {
   readonly runtime: RuntimeClient
   /** The retry requests of Clusters, which this controller's watch counts. */
   readonly retries = new RetryRequests()
-  /** Number of changes of extensions: a response from before the last one is not cached. */
+  /** Number of changes of extensions. The response to a call that began before the last change is not cached. */
   changes = 0
-  readonly #byDeployment = new Map<string, Map<string, Answer>>()
+  readonly #byDeployment = new Map<string, Map<string, Decision>>()
   /** Deployments with open requests. */
   readonly #openRequests = new Map<string, ObjectKey>()
 
@@ -52,8 +52,9 @@ export class InPlaceDecisions {
   whenExtensionsChange(enqueue: (deployment: ObjectKey) => void): void {
     this.runtime.onChanged?.((extensionConfig) => {
       this.changes++
-      for (const answers of this.#byDeployment.values()) {
-        for (const [requestKey, { handler }] of answers) if (handler.endsWith(`.${extensionConfig}`)) answers.delete(requestKey)
+      for (const decisions of this.#byDeployment.values()) {
+        for (const [requestKey, { handler }] of decisions)
+          if (handler.endsWith(`.${extensionConfig}`)) decisions.delete(requestKey)
       }
       for (const deployment of this.#openRequests.values()) enqueue(deployment)
     })
@@ -68,19 +69,19 @@ export class InPlaceDecisions {
     this.#openRequests.delete(keyText(deployment))
   }
 
-  findAnswer(deployment: ObjectKey, requestKey: string, now: number): Answer | undefined {
-    const answer = this.#byDeployment.get(keyText(deployment))?.get(requestKey)
-    return answer && now < answer.receivedAt + AnswerLifetime ? answer : undefined
+  findAnswer(deployment: ObjectKey, requestKey: string, now: number): Decision | undefined {
+    const decision = this.#byDeployment.get(keyText(deployment))?.get(requestKey)
+    return decision && now < decision.receivedAt + AnswerLifetime ? decision : undefined
   }
 
-  addAnswer(deployment: ObjectKey, requestKey: string, answer: Answer): void {
+  addAnswer(deployment: ObjectKey, requestKey: string, decision: Decision): void {
     const key = keyText(deployment)
-    const answers = this.#byDeployment.get(key) ?? new Map<string, Answer>()
-    answers.set(requestKey, answer)
-    this.#byDeployment.set(key, answers)
+    const decisions = this.#byDeployment.get(key) ?? new Map<string, Decision>()
+    decisions.set(requestKey, decision)
+    this.#byDeployment.set(key, decisions)
   }
 
-  /** Called when the rollout is over or the deployment is gone. */
+  /** Drops the responses for a deployment whose rollout is complete or that was deleted. */
   forget(deployment: ObjectKey): void {
     this.#byDeployment.delete(keyText(deployment))
     this.end(deployment)
@@ -133,8 +134,8 @@ async function isMovable(set: MachineSet, target: MachineSet, scope: MachineDepl
   const specs = [set, target].map(({ spec }) => spec.template.spec)
   // Independent of member order, which the server may change.
   const requestKey = stableText([name, handler, retries, specs, relevantParts(templates)])
-  const earlierAnswer = inPlace.findAnswer(key, requestKey, clock.elapsed())
-  if (earlierAnswer) return earlierAnswer.uncovered.length === 0
+  const earlierDecision = inPlace.findAnswer(key, requestKey, clock.elapsed())
+  if (earlierDecision) return earlierDecision.uncovered.length === 0
 
   const { changes } = inPlace
   const uncovered = templates.kind === 'obstacle' ? [templates.text] : await callExtension(handler, set, target, templates, io)
@@ -161,8 +162,8 @@ async function callExtension(
     desired: { machineSet: withoutState(target) as MachineSet, ...templates.desired },
   }
   const { runtime } = io.inPlace
-  const answer = await io.outside(() => runtime.call(CanUpdateMachineSet, set, handler, request, { signal: io.signal }))
-  return uncoveredOfMachineSet(request, answer, handler)
+  const response = await io.outside(() => runtime.call(CanUpdateMachineSet, set, handler, request, { signal: io.signal }))
+  return uncoveredOfMachineSet(request, response, handler)
 }
 
 interface Templates {

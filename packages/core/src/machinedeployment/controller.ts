@@ -13,7 +13,7 @@ export interface MachineDeploymentControllerOptions {
   readonly concurrency?: number
 }
 
-/** Reconciles MachineDeployments: rolls out their template with one MachineSet per template. */
+/** Creates the controller of MachineDeployments, which rolls out changes of their template with one MachineSet per template. */
 export function createMachineDeploymentController({
   runtime,
   concurrency = 10,
@@ -26,7 +26,7 @@ export function createMachineDeploymentController({
     aggregates: [MachineSet],
     watches: [
       watches(MachineSet, machineDeploymentsOfOrphan),
-      // Only read for conditions; changes of Machines arrive through their MachineSets.
+      // The watch only fills the cache, for conditions: changes of Machines arrive through their MachineSets.
       watches(Machine, () => []),
       watches(
         Cluster,
@@ -40,7 +40,7 @@ export function createMachineDeploymentController({
   }
 }
 
-/** Deployments that may adopt a set without controller. */
+/** Maps a set without controller to the deployments that may adopt it. */
 function machineDeploymentsOfOrphan(set: MachineSet, cache: Cache): ObjectKey[] {
   if (controllerOf(set)) return []
   const { namespace, labels } = set.metadata
@@ -48,7 +48,7 @@ function machineDeploymentsOfOrphan(set: MachineSet, cache: Cache): ObjectKey[] 
   return deployments.filter(({ spec }) => labelSelector(spec.selector).matches(labels)).map(keyOf)
 }
 
-/** Whether the Cluster is paused or being deleted. */
+/** Accepts the start of a Cluster's deletion, and changes of `spec.paused`. */
 const clusterMatters = whenChanged((cluster: Cluster) => ({
   paused: cluster.spec.paused ?? false,
   isDeleting: isDeleting(cluster),

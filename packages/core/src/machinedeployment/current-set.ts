@@ -3,7 +3,7 @@ import type { MachineDeployment, MachineSet } from '@capstan/api'
 import { templateDifferences } from '../machine/template-differences.ts'
 
 export interface SetsByRole {
-  /** Absent when no set has the deployment's template, or all that do are older than `rollout.after`. */
+  /** Absent when no set has the deployment's template, or all sets that have it are older than `rollout.after`. */
   readonly current: MachineSet | undefined
   /** All other sets, the oldest first. */
   readonly old: readonly MachineSet[]

@@ -91,7 +91,7 @@ export function newMachineSet(deployment: MachineDeployment, name: string, role:
   }) as Input<MachineSet>
 }
 
-/** Returns the set as it will be: the existing one with its patch applied, or a new one with this name. */
+/** Returns the desired set: the existing set with its patch applied, or a new set with the given name. */
 export function desiredMachineSet(
   deployment: MachineDeployment,
   set: MachineSet | undefined,
@@ -106,7 +106,7 @@ export function desiredMachineSet(
   return patch ? (applyMergePatch(set as unknown as Json, patch as Json) as unknown as MachineSet) : set
 }
 
-/** Returns the deployment's apply intent for an existing set. @throws Error when the set has lost its hash */
+/** Returns the deployment's apply intent for an existing set. @throws Error when the set lacks the label with its hash */
 export function machineSetIntent(deployment: MachineDeployment, set: MachineSet, role: SetRole): Input<MachineSet> {
   const hash = hashOf(set)
   const { namespace, name, finalizers = [] } = set.metadata
@@ -135,7 +135,10 @@ function hashOf({ metadata }: MachineSet): string {
   return hash
 }
 
-/** Returns the merge patch for an existing set; `undefined` when there is no difference. @throws Error when the set has lost its hash */
+/**
+ * Returns the merge patch for an existing set; `undefined` when there is no difference.
+ * @throws Error when the set lacks the label with its hash
+ */
 function machineSetPatch(deployment: MachineDeployment, set: MachineSet, role: SetRole): object | undefined {
   const hash = hashOf(set)
   const metadata = metadataPatch(set, MachineDeploymentManager, wantedMetadata(deployment, hash, role))
@@ -189,7 +192,7 @@ const machineLabels = ({ spec }: MachineDeployment, hash: string) => ({
   [MachineDeploymentUniqueLabel]: hash,
 })
 
-/** Fields that all sets take from the deployment. Version, references and failure domain stay as the set was created. */
+/** Fields that all sets take from the deployment. Version, references and failure domain of a set never change. */
 function inPlaceFields(deployment: MachineDeployment, createdSpec: MachineSpec, hash: string, replicas: number) {
   const { clusterName, deletion, machineNaming, selector, template } = deployment.spec
   const { minReadySeconds, readinessGates, taints, deletion: nodeDeletion } = template.spec

@@ -62,7 +62,7 @@ export interface InPlaceEnv extends SetsEnv {
   sets(): Promise<MachineSet[]>
   /** Messages of events for this reason. */
   events(reason: string): Promise<(string | undefined)[]>
-  /** Counts of all sets after each change, until nothing changes any more. */
+  /** Counts of all sets after each change, until they are stable. */
   countsUntilStable(): Promise<string>
   /** Expects all Machines to match `largerAndNewer`, without leftover annotations. */
   expectUpdated(): Promise<void>
@@ -87,15 +87,15 @@ export async function inPlaceEnv(
   const names = async () => (await machines()).map(({ metadata }) => metadata.name)
   const sets = async () => (await env.client.list(MachineSet, { namespace })).items
   const events = async (reason: string) =>
-    (await env.client.list(Event, { namespace })).items.filter((one) => one.reason === reason).map(({ message }) => message)
+    (await env.client.list(Event, { namespace })).items.filter((event) => event.reason === reason).map(({ message }) => message)
 
   async function countsUntilStable(): Promise<string> {
     const lines: string[] = []
-    for (let still = 0; still < 30; ) {
+    for (let stableSeconds = 0; stableSeconds < 30; ) {
       await env.advance(seconds(1))
       const counts = await env.counts()
-      still = counts === lines.at(-1) ? still + 1 : 0
-      if (still === 0) lines.push(counts)
+      stableSeconds = counts === lines.at(-1) ? stableSeconds + 1 : 0
+      if (stableSeconds === 0) lines.push(counts)
     }
     return lines.join('\n')
   }

@@ -67,7 +67,7 @@ const aWorld = (replicas: number, maxSurge: number, maxUnavailable: number, over
 const number = ({ name }: { name: string }): number => Number(name.replace(/\D/g, ''))
 const byNumber = (a: { name: string }, b: { name: string }): number => number(a) - number(b)
 
-/** Reconciles the MachineDeployment once; returns what it read and decided. */
+/** Reconciles the MachineDeployment once; returns a line with the counts that it read and the changes that it decided. */
 function reconcileDeployment(world: World): string {
   const existing = world.sets.find(({ template }) => template === world.template)
   const created = existing ? undefined : aSet(`ms${world.sets.length + 1}`, world.template, [])
@@ -153,10 +153,10 @@ const isOver = ({ sets, template, replicas }: World): boolean =>
 
 function simulate(world: World): string {
   const lines: string[] = []
-  for (let round = 1; round < 60; round++) {
-    lines.push(`${round}. ${reconcileDeployment(world)}`)
+  for (let reconcile = 1; reconcile < 60; reconcile++) {
+    lines.push(`${reconcile}. ${reconcileDeployment(world)}`)
     for (const set of world.sets) reconcileSet(world, set)
-    if (isOver(world)) return [...lines, `${round + 1}. ${reconcileDeployment(world)}`].join('\n')
+    if (isOver(world)) return [...lines, `${reconcile + 1}. ${reconcileDeployment(world)}`].join('\n')
   }
   throw new Error(`the rollout does not end:\n${lines.join('\n')}`)
 }
@@ -410,10 +410,10 @@ test('a rollout ends with the desired Machines despite changes by users and exte
         const machineNames = world.sets.flatMap((set) => set.machines.map(({ name }) => name))
         expect(new Set(machineNames).size).toBe(machineNames.length)
         if (step < 200) {
-          const what = draw()
-          if (what < 3) world.replicas = 1 + (draw() % 6)
-          else if (what < 5) world.template = `v${1 + (draw() % 3)}`
-          else if (what < 7) world.isMovable = !world.isMovable
+          const action = draw()
+          if (action < 3) world.replicas = 1 + (draw() % 6)
+          else if (action < 5) world.template = `v${1 + (draw() % 3)}`
+          else if (action < 7) world.isMovable = !world.isMovable
         } else if (isOver(world)) return
       }
       throw new Error(`the rollout does not end: ${reconcileDeployment(world)}`)

@@ -14,9 +14,9 @@ import { isControlledBy } from '@capstan/kube'
 import { isPendingAcknowledge, namesIn } from '../machineset/plan-moves.ts'
 import type { Rollout, Scale, ScalePlan, SetCounts } from './rollout-plan.ts'
 
-/** Machines that moved to the current set from others. */
+/** Names of Machines that moved to the current set from other sets. */
 export interface Arrivals {
-  /** Machines that still have the annotation, sorted: written to the set. */
+  /** Machines that still have the annotation, sorted. The list is written to the set. */
   readonly all: readonly string[]
   /** Machines that `spec.replicas` of the set does not include yet. */
   readonly unseen: readonly string[]
@@ -51,7 +51,7 @@ export function moveCandidates(rollout: Rollout): readonly SetCounts[] {
 
 /**
  * Creates no surge Machine while Machines can be moved instead; creates one when the rollout is stuck otherwise. Machines that are missing
- * anyway are created as usual.
+ * without surge are created as usual.
  */
 export function preferMoves(rollout: Rollout, plan: ScalePlan): void {
   const { maxSurge, current, inPlace } = rollout

@@ -82,7 +82,7 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
     await env.expectUpdated()
   })
 
-  test('a rollback moves Machines back by another update', async () => {
+  test('moves Machines back by another update after a rollback', async () => {
     env = await inPlaceEnv(scriptedRuntime(ableExtension().script))
     const namesBefore = await env.names()
     await env.patch(largerAndNewer)
@@ -139,7 +139,7 @@ test('a blocked rollout continues when an extension changes', async () => {
   await env.expectUpdated()
 })
 
-test('with a stale cache no Machine is moved twice, and none is created', async () => {
+test('no Machine is moved twice, and none is created, with a stale cache', async () => {
   let isBehind = false
   let caughtUp = Promise.withResolvers<void>()
   /** Delays watch events of Machines until the test releases them. */

@@ -13,7 +13,10 @@ import type { MachineDeploymentScope } from './scope.ts'
 /** Legacy conditions that this controller owns. */
 export const OwnedLegacyConditions = ['Ready', 'Available', 'MachineSetReady']
 
-/** Upstream: nothing is updated while the deployment is being deleted, before its sets were listed, nor when its rollout fails. */
+/**
+ * Writes the v1beta1 status on the draft. As upstream, changes nothing while the deployment is being deleted, before its sets were listed,
+ * or when its rollout has failed.
+ */
 export function reportLegacyStatus({ machineDeployment, machineSets, rolloutFailed }: MachineDeploymentScope, now: number): void {
   if (!machineSets || rolloutFailed || isDeleting(machineDeployment) || machineDeployment.spec.replicas === undefined) return
   const least = leastAvailable(machineDeployment)

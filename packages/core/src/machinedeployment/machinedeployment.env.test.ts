@@ -18,15 +18,15 @@ const key = { namespace: 'default', name: 'workers' }
 const patch = (body: object) => env.client.patch(MachineDeployment, key, { type: 'merge', body })
 const setVersion = (version: string) => patch({ spec: { template: { spec: { version } } } })
 
-/** Counts of all sets after each change, until nothing changes any more. */
+/** Returns the counts of all sets after each change, until they are stable. */
 async function countsUntilStable(): Promise<string> {
   const lines: string[] = []
-  let still = 0
-  while (still < 30) {
+  let stableSeconds = 0
+  while (stableSeconds < 30) {
     await env.advance(seconds(1))
     const counts = await env.counts()
-    still = counts === lines.at(-1) ? still + 1 : 0
-    if (still === 0) lines.push(counts)
+    stableSeconds = counts === lines.at(-1) ? stableSeconds + 1 : 0
+    if (stableSeconds === 0) lines.push(counts)
   }
   return lines.join('\n')
 }
@@ -144,7 +144,7 @@ describe('a MachineDeployment', () => {
     expect((await env.client.list(DevMachine, { namespace: 'default' })).items).toHaveLength(3)
   })
 
-  test('writes no old set while the current one cannot be written, and reports that', async () => {
+  test('writes no old set while the current set cannot be written, and records an Event', async () => {
     let rejected = ''
     const rejecting = (transport: Transport): Transport => ({
       close: () => transport.close(),

@@ -1,5 +1,5 @@
 /**
- * Scales while the rollout is paused: no set is created or retired, and a change of replicas is spread over the existing sets in proportion
+ * Scales while the rollout is paused: no set is created or deleted, and a change of replicas is spread over the existing sets in proportion
  * to their size. Upstream: machinedeployment_sync.go, after the Deployment controller of Kubernetes.
  */
 import type { Rollout, Scale, SetCounts } from './rollout-plan.ts'
@@ -28,9 +28,9 @@ export function planProportionalScale(rollout: PausedRollout): readonly Scale[] 
   const plan = new ScalePlan()
   const sets = current ? [...old, current] : old
   const active = sets.filter((set) => set.desired > 0)
-  const only = active.length === 0 ? (current ?? old.at(-1)) : active.length === 1 ? active[0] : undefined
-  if (only) {
-    if (only.desired !== replicas) plan.scale(only, replicas, 'it is the only active MachineSet')
+  const onlySet = active.length === 0 ? (current ?? old.at(-1)) : active.length === 1 ? active[0] : undefined
+  if (onlySet) {
+    if (onlySet.desired !== replicas) plan.scale(onlySet, replicas, 'it is the only active MachineSet')
   } else if (current && isSaturated(current, replicas)) {
     for (const set of old) if (set.desired > 0) plan.scale(set, 0, 'the current MachineSet has all replicas')
   } else if (rollout.isRollingUpdate) spreadChange(rollout, active, plan)
@@ -65,6 +65,6 @@ function spreadChange({ replicas, maxSurge, existing }: PausedRollout, active: r
   }
 }
 
-/** Share of a set when all sets together grow from `previousTotal` to `newTotal` Machines. */
+/** Returns the change of a set's replicas when all sets together change from `previousTotal` to `newTotal` Machines. */
 const proportion = ({ desired }: ScaledSet, newTotal: number, previousTotal: number): number =>
   previousTotal > 0 ? Math.round((desired * newTotal) / previousTotal) - desired : 0

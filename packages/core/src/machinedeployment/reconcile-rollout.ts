@@ -111,7 +111,7 @@ async function obstacleToCreate(
 
 /**
  * Returns the outcome of the reconcile if a set that receives Machines must not create Machines now, because a Machine has arrived that the
- * cache does not show yet. An old set's status may change before the Machine cache does.
+ * cache does not show yet. The cached status of an old set may be newer than the cached Machines.
  */
 async function obstacleToGrow(
   current: MachineSet,
@@ -165,10 +165,10 @@ async function update(
   const isScaled = currentReplicas !== replicas
   try {
     const intent = machineSetIntent(machineDeployment, set, role)
-    const answer = await applyIntent(io, MachineSet, set, intent, MachineDeploymentManager)
+    const written = await applyIntent(io, MachineSet, set, intent, MachineDeploymentManager)
     const change = `Scaled ${replicas > currentReplicas ? 'up' : 'down'} MachineSet ${name}: ${currentReplicas} -> ${replicas}`
     if (isScaled) events.event(machineDeployment, 'Normal', 'SuccessfulScale', change)
-    return answer
+    return written
   } catch (err) {
     const text = `Failed to update MachineSet ${namespace}/${name}: ${messageOf(err)}`
     events.event(machineDeployment, 'Warning', 'FailedUpdate', text)
@@ -218,10 +218,10 @@ async function scalePausedSet(
 ): Promise<MachineSet> {
   const { namespace, name } = set.metadata
   try {
-    const answer = await client.patch(MachineSet, keyOf(set), { type: 'merge', body: { spec: { replicas } } }, { signal })
+    const written = await client.patch(MachineSet, keyOf(set), { type: 'merge', body: { spec: { replicas } } }, { signal })
     const change = `Scaled MachineSet ${namespace}/${name}: ${set.spec.replicas ?? 0} -> ${replicas}`
     events.event(machineDeployment, 'Normal', 'SuccessfulScale', change)
-    return answer
+    return written
   } catch (err) {
     const text = `Failed to scale MachineSet ${namespace}/${name}: ${messageOf(err)}`
     events.event(machineDeployment, 'Warning', 'FailedScale', text)

@@ -13,7 +13,7 @@ export interface SetCounts {
   readonly upToDate: number
 }
 
-/** The state of a rollout. */
+/** Inputs of a planner: limits of the rollout, and counts of all sets. */
 export interface Rollout {
   /** `spec.replicas` of the MachineDeployment. */
   readonly replicas: number
@@ -49,12 +49,12 @@ export interface Scale {
 export class ScalePlan {
   readonly #scales = new Map<string, Scale>()
 
-  /** The planned replicas of a set, or its current ones. */
+  /** Returns the planned replicas of a set; without a decision, its current replicas. */
   target({ name, desired }: SetCounts): number {
     return this.#scales.get(name)?.to ?? desired
   }
 
-  /** Scaling a set to its current replicas cancels an earlier decision, but keeps its reasons. */
+  /** Plans the replicas of a set. Scaling it to its current replicas cancels an earlier decision, but keeps the reasons. */
   scale(set: SetCounts, to: number, reason: string): void {
     const reasons = [...this.reasons(set), reason]
     this.#scales.set(set.name, { set: set.name, from: set.desired, to, reasons })

@@ -61,7 +61,7 @@ export type DevMachine = ObjectOf<typeof DevMachine>
 
 const allMachines: Index<Machine> = { name: 'all machines', kind: Machine, values: () => [''] }
 
-/** Machines become available, disappear and finish in-place updates `delay` after the request. */
+/** Creates a stand-in for the Machine controller: Machines become available, disappear and finish in-place updates after `delay`. */
 function createMachineStandIn(delay: number): Controller<Machine> {
   const updatingSince = new Map<string, number>()
   return {
@@ -143,7 +143,7 @@ export interface SetsEnvOptions extends Partial<TestEnvOptions> {
 }
 
 export async function setsEnv(options: SetsEnvOptions = {}): Promise<SetsEnv> {
-  const { machineDelay = seconds(10), runtime, between = (same) => same, ...envOptions } = options
+  const { machineDelay = seconds(10), runtime, between = (transport) => transport, ...envOptions } = options
   const env = await testEnv({
     kinds: [Cluster, MachineDeployment, MachineSet, Machine, DevMachine, DevMachineTemplate, DevConfig, DevConfigTemplate],
     controllers: [

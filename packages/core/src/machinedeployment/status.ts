@@ -76,7 +76,7 @@ export function reportStatus(scope: MachineDeploymentScope, now: number): Outcom
   return next === undefined ? proceed() : requeue(next - now, 'to report Machines that take long')
 }
 
-/** Parts of the status on which controllers and users act. */
+/** Fields of the status on which controllers and users act. */
 export function significant(deployment: MachineDeployment): unknown {
   const { replicas, observedGeneration, selector } = deployment.status ?? {}
   return {
@@ -113,11 +113,11 @@ export function availableCondition(deployment: MachineDeployment, sets: readonly
   if (availableReplicas >= least) return Available.true('Available')
   if (isDeleting(deployment)) return Available.false('NotAvailable', 'Deletion in progress')
   const strategy = spec.rollout?.strategy
-  const why =
+  const suffix =
     strategy?.type === 'RollingUpdate'
       ? ` (spec.strategy.rollout.maxUnavailable is ${strategy.rollingUpdate?.maxUnavailable ?? 0}, spec.replicas is ${spec.replicas})`
       : ''
-  return Available.false('NotAvailable', `${availableReplicas} available replicas, at least ${least} required${why}`)
+  return Available.false('NotAvailable', `${availableReplicas} available replicas, at least ${least} required${suffix}`)
 }
 
 export function rollingOutCondition({ machines }: MachineDeploymentScope): NewCondition {
@@ -141,8 +141,8 @@ export function scalingUpCondition(scope: MachineDeploymentScope): NewCondition 
   if (desired === undefined) return ScalingUp.unknown('WaitingForReplicasSet', 'Waiting for spec.replicas set')
   const missing = missingTemplates(missingKinds(scope.machineDeployment, scope))
   if (current >= desired) return ScalingUp.false('NotScalingUp', missing && `Scaling up would be blocked because ${missing}`)
-  const why = missing && ` is blocked because ${missing}`
-  return ScalingUp.true('ScalingUp', `Scaling up from ${current} to ${desired} replicas${why}`)
+  const suffix = missing && ` is blocked because ${missing}`
+  return ScalingUp.true('ScalingUp', `Scaling up from ${current} to ${desired} replicas${suffix}`)
 }
 
 export function deletingCondition(

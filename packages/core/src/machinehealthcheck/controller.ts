@@ -21,7 +21,7 @@ export interface MachineHealthCheckControllerOptions {
   readonly concurrency?: number
 }
 
-/** Reconciles MachineHealthChecks: reports unhealthy Machines and requests their remediation. */
+/** Creates the controller of MachineHealthChecks, which reports unhealthy Machines and requests their remediation. */
 export function createMachineHealthCheckController({
   clusters,
   concurrency = 10,
@@ -43,7 +43,7 @@ export function createMachineHealthCheckController({
   }
 }
 
-/** Fields that determine the health of a Machine, and whether it is checked. */
+/** Accepts changes of the fields that determine the health of a Machine, and whether it is checked. */
 const machineMatters = whenChanged((machine: Machine) => ({
   labels: machine.metadata.labels,
   annotations: machine.metadata.annotations,
@@ -83,7 +83,7 @@ function healthChecksOfEvent(event: ClusterCacheEvent, cache: Cache): readonly O
     .flatMap((machine) => healthChecksOfMachine(machine, cache))
 }
 
-/** Heartbeats of conditions do not change the health of a Node. */
+/** Fields of a Node that determine its health; the times of heartbeats are excluded. */
 const healthFacts = ({ metadata, status }: Node) => [
   metadata.uid,
   status?.conditions?.map(({ type, status, reason, lastTransitionTime }) => [type, status, reason, lastTransitionTime]),

@@ -56,14 +56,15 @@ export function healthOf(target: Target, healthCheck: MachineHealthCheck, cluste
   // Upstream: a Machine whose health is not evaluated counts as healthy when it has a Node.
   if (!isEvaluated(machine, cluster)) return healthyWithNode(target)
 
-  const ofMachine = conditionProblems('Machine', healthCheck.spec.checks?.unhealthyMachineConditions, now, (type) =>
+  const problemsOfMachine = conditionProblems('Machine', healthCheck.spec.checks?.unhealthyMachineConditions, now, (type) =>
     getCondition(machine, type),
   )
-  const ofNode = nodeProblems(target, healthCheck, cluster, now)
-  const messages = [...ofMachine.messages, ...ofNode.messages]
-  if (messages.length > 0) return unhealthy(ofMachine.messages.length > 0 ? 'UnhealthyMachine' : ofNode.reason, messages)
+  const problemsOfNode = nodeProblems(target, healthCheck, cluster, now)
+  const messages = [...problemsOfMachine.messages, ...problemsOfNode.messages]
+  if (messages.length > 0)
+    return unhealthy(problemsOfMachine.messages.length > 0 ? 'UnhealthyMachine' : problemsOfNode.reason, messages)
 
-  const recheckAfter = Math.min(ofMachine.after, ofNode.after)
+  const recheckAfter = Math.min(problemsOfMachine.after, problemsOfNode.after)
   if (recheckAfter !== Infinity) return { kind: 'pending', after: recheckAfter }
   return healthyWithNode(target)
 }
@@ -73,7 +74,10 @@ function healthyWithNode({ machine, node }: Target): Health {
   return { kind: 'healthy', condition: HealthCheckSucceeded.true('HealthCheckSucceeded'), legacy: legacyTrue(legacyType) }
 }
 
-/** Workers cannot be healthy before the control plane is initialized. The first control plane Machine can be remediated. */
+/**
+ * Returns whether the health of a Machine is evaluated: of no Machine before the infrastructure is ready, and of workers only after the
+ * control plane is initialized. Before that, control plane Machines can be remediated.
+ */
 function isEvaluated({ metadata }: Machine, cluster: Cluster): boolean {
   const isControlPlane = metadata.labels?.[MachineControlPlaneLabel] !== undefined
   const isInitialized = isTrue(cluster, ClusterConditions.ControlPlaneInitialized.type)
@@ -169,8 +173,8 @@ function conditionProblems(
     if (condition?.status !== status) continue
     const deadline = (Date.parse(condition.lastTransitionTime ?? '') || 0) + seconds(timeoutSeconds)
     if (deadline < now) {
-      const state = `reporting status ${status} with reason ${condition.reason ?? ''}`
-      messages.push(`Condition ${type} on ${on} is ${state} for more than ${durationText(seconds(timeoutSeconds))}`)
+      const reportedText = `reporting status ${status} with reason ${condition.reason ?? ''}`
+      messages.push(`Condition ${type} on ${on} is ${reportedText} for more than ${durationText(seconds(timeoutSeconds))}`)
     } else {
       recheckAfter = Math.min(recheckAfter, Math.min(deadline - now, seconds(timeoutSeconds)) + seconds(1))
     }

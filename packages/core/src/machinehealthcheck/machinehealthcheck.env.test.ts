@@ -101,7 +101,7 @@ describe('a MachineHealthCheck', () => {
     expect(await health('a')).toMatch('False UnhealthyNode')
   })
 
-  test('remediates a Machine whose Node was deleted', async () => {
+  test('reports a Machine whose Node was deleted as unhealthy', async () => {
     await startEnv()
     await env.workload.delete(Node, { name: 'node-b' })
     await env.advance(seconds(1))
@@ -110,7 +110,7 @@ describe('a MachineHealthCheck', () => {
     expect(legacy).toMatchObject({ status: 'False', reason: 'NodeNotFound', severity: 'Warning' })
   })
 
-  test('remediates a Machine without Node after nodeStartupTimeout', async () => {
+  test('reports a Machine without Node as unhealthy after nodeStartupTimeout', async () => {
     await startEnv({ checks: { nodeStartupTimeoutSeconds: 60 } }, ['a'])
     await env.create(DevMachine, 'late')
     const { spec } = await env.get(Machine, 'a')
@@ -123,7 +123,7 @@ describe('a MachineHealthCheck', () => {
     expect(await health('late')).toBe('False NodeStartupTimeout: Health check failed:\n  * Node failed to report startup in 1m0s')
   })
 
-  test('remediates a Machine that a user marks, but no excluded or paused Machine', async () => {
+  test('reports a Machine that a user marks as unhealthy, and checks no excluded or paused Machine', async () => {
     await startEnv({}, ['a', 'b', 'c'])
     await env.patch(Machine, 'a', { metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': '' } } })
     await env.patch(Machine, 'b', { metadata: { annotations: { 'cluster.x-k8s.io/skip-remediation': '' } } })
@@ -135,7 +135,7 @@ describe('a MachineHealthCheck', () => {
     expect(await status()).toMatchObject({ expectedMachines: 1, currentHealthy: 0, targets: ['a'] })
   })
 
-  test('remediates nothing while too many Machines are unhealthy, and records one event', async () => {
+  test('allows no remediation while too many Machines are unhealthy, and records one event', async () => {
     await startEnv({ remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 1 } } })
     for (const name of ['a', 'b']) await env.workload.delete(Node, { name: `node-${name}` })
     await env.advance(seconds(5))

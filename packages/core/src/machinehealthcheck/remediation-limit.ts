@@ -15,11 +15,11 @@ export type RemediationLimit =
   | { readonly allowed: true /** Number of further Machines that may become unhealthy. */; readonly remaining: number }
   | { readonly allowed: false; readonly message: string }
 
-const Everything = '100%'
+const AllMachines = '100%'
 
 /** @throws TerminalError when spec.remediation.triggerIf cannot be evaluated */
 export function remediationLimit({ spec }: MachineHealthCheck, totals: MachineTotals): RemediationLimit {
-  const { unhealthyInRange, unhealthyLessThanOrEqualTo = Everything } = spec.remediation?.triggerIf ?? {}
+  const { unhealthyInRange, unhealthyLessThanOrEqualTo = AllMachines } = spec.remediation?.triggerIf ?? {}
   const notHealthy = totals.expected - totals.healthy
   const subject = 'Remediation is not allowed, the number of not started or unhealthy machines'
   const counts = `total: ${totals.expected}, unhealthy: ${totals.unhealthy}`

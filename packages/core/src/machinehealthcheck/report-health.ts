@@ -22,7 +22,7 @@ export interface MachineChange {
   readonly legacy: NewLegacyCondition[]
   /** Requests remediation by the Machine's owner, unless it was requested already. */
   remediateByOwner?: boolean
-  /** Unhealthy Machines are only reported: remediation is not allowed. */
+  /** Whether remediation is not allowed. An unhealthy Machine is then only reported. */
   readonly isRestricted: boolean
 }
 
@@ -63,7 +63,10 @@ export async function reportHealth(
   )
 }
 
-/** A remediation in progress belongs to the owner: only a missing condition, or one from an earlier success, is replaced. */
+/**
+ * Returns the conditions that request remediation by the owner. A remediation in progress belongs to the owner, so only a missing
+ * condition, or the condition of an earlier success, is replaced.
+ */
 function remediationRequest(machine: Machine): Pick<MachineChange, 'conditions' | 'legacy'> {
   const { type } = OwnerRemediated
   const isDue = (status: string | undefined) => status === undefined || status === 'True'

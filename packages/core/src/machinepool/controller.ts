@@ -14,7 +14,7 @@ export interface MachinePoolControllerOptions {
   readonly concurrency?: number
 }
 
-/** Reconciles MachinePools: see README.md for what is watched and why. */
+/** Creates the controller of MachinePools. README.md lists the watched kinds. */
 export function createMachinePoolController({
   clusters,
   concurrency = 10,
@@ -33,10 +33,10 @@ export function createMachinePoolController({
   }
 }
 
-/** Fields of a Cluster that matter to its MachinePools. */
+/** Accepts changes of `spec.paused` of a Cluster. */
 const clusterMatters = whenChanged((cluster: Cluster) => ({ paused: cluster.spec.paused ?? false }))
 
-/** Fields of Machines that MachinePools aggregate or correct. */
+/** Accepts changes of the fields of Machines that MachinePools aggregate or correct. */
 const machineMatters = whenChanged((machine: Machine) => ({
   labels: machine.metadata.labels,
   annotations: machine.metadata.annotations,
@@ -50,11 +50,11 @@ function poolsOfEvent(event: ClusterCacheEvent, cache: Cache): ObjectKey[] {
   if (event.kind !== 'node') return cache.byIndex(byCluster, keyText(event.cluster)).map(keyOf)
   const { node, previous, cluster } = event
   if (previous && previous !== node && equal(nodeFacts(previous), nodeFacts(node))) return []
-  const texts = nodeTexts(cluster, { name: node.metadata.name, providerID: node.spec?.providerID })
-  return texts.flatMap((text) => cache.byIndex(byNode, text).map(keyOf))
+  const indexValues = nodeTexts(cluster, { name: node.metadata.name, providerID: node.spec?.providerID })
+  return indexValues.flatMap((indexValue) => cache.byIndex(byNode, indexValue).map(keyOf))
 }
 
-/** Fields of a Node that matter to its MachinePool; heartbeats do not. */
+/** Fields of a Node on which its MachinePool depends; the times of heartbeats are excluded. */
 const nodeFacts = ({ metadata, spec, status }: Node) => ({
   uid: metadata.uid,
   annotations: metadata.annotations,

@@ -19,7 +19,7 @@ export const remove: MachinePoolPhase = async ({ machinePool, cluster }, io) => 
     const observed: Observed = toObserved(
       await observeExternal(io, ref, machinePool.metadata.namespace!, machinePoolsOfReference),
     )
-    // Upstream: waits until the object no longer exists.
+    // As upstream, waits until the object no longer exists.
     if (!isGone(await deleteExternal(observed, io))) undeleted.push(`${ref.kind} ${ref.name}`)
   }
   if (undeleted.length > 0) return wait(`${undeleted.join(', ')} to be deleted`)
@@ -28,8 +28,8 @@ export const remove: MachinePoolPhase = async ({ machinePool, cluster }, io) => 
   if (remaining > 0 && (machinePool.status?.nodeRefs ?? []).length > 0) {
     const workload = io.clusters.connection(keyOf(cluster))
     if (!workload) {
-      const why = 'connection to the workload cluster is down: its Nodes cannot be deleted'
-      return remaining === Infinity ? wait(why) : requeue(remaining, why)
+      const reason = 'connection to the workload cluster is down: its Nodes cannot be deleted'
+      return remaining === Infinity ? wait(reason) : requeue(remaining, reason)
     }
     await deleteRetiredNodes(machinePool, workload, io.signal)
   }

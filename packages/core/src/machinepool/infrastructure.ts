@@ -48,7 +48,7 @@ export const providerIDs: MachinePoolPhase = async (scope) => {
     return wait(`${kind} ${metadata.name} to report spec.providerIDList of its ${total} replicas`)
   if (equal(ids, machinePool.spec.providerIDList ?? [])) return proceed()
   machinePool.spec.providerIDList = [...ids]
-  // Nodes are counted again for the list; until then the count is 0.
+  // The phase `nodes` counts the Nodes of the new list; until then the counts are 0.
   reportNodeCounts(machinePool, { readyReplicas: 0, availableReplicas: 0, unavailableReplicas: total })
   return proceed()
 }

@@ -27,15 +27,15 @@ interface NodeCounts {
 
 /** Writes counts of Nodes on the draft; omits a count of 0, as upstream. */
 export function reportNodeCounts(machinePool: MachinePool, counts: NodeCounts): void {
-  const present = Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0))
+  const nonZeroCounts = Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0))
   const {
     readyReplicas: _ready,
     availableReplicas: _available,
     unavailableReplicas: _unavailable,
-    ...others
+    ...otherFields
   } = machinePool.status?.deprecated?.v1beta1 ?? {}
   const status = (machinePool.status ??= {})
-  status.deprecated = { ...status.deprecated, v1beta1: { ...others, ...present } }
+  status.deprecated = { ...status.deprecated, v1beta1: { ...otherFields, ...nonZeroCounts } }
 }
 
 function bootstrapReady({ machinePool, bootstrap }: MachinePoolScope): NewLegacyCondition[] {

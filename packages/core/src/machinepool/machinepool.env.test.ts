@@ -61,7 +61,7 @@ async function aPool(kind: Providers, spec: Partial<MachinePool['spec']> = {}, m
 
 const pool = () => env.get(MachinePool, 'mp')
 const legacy = async (type: string) => {
-  const condition = legacyConditionsOf(await pool()).find((one) => one.type === type)
+  const condition = legacyConditionsOf(await pool()).find((candidate) => candidate.type === type)
   return condition && stateText(condition)
 }
 const legacyCounts = async () => {
@@ -125,7 +125,7 @@ describe.each(providers)('a MachinePool whose infrastructure has contract %s', (
       observedGeneration: machinePool.metadata.generation,
     })
     expect(conditionText(machinePool, 'Paused')).toBe('False NotPaused')
-    expect(legacyConditionsOf(machinePool).map((one) => `${one.type} ${one.status}`)).toEqual([
+    expect(legacyConditionsOf(machinePool).map((condition) => `${condition.type} ${condition.status}`)).toEqual([
       'Ready True',
       'BootstrapReady True',
       'InfrastructureReady True',
@@ -238,7 +238,7 @@ describe.each(providers)('a MachinePool whose infrastructure has contract %s', (
   })
 })
 
-/** Runs `act`, and counts how much was written to the management cluster meanwhile. */
+/** Runs `act`, and returns the number of writes to the management cluster during this time. */
 async function countWrites(act: () => Promise<void>): Promise<number> {
   const revisionBefore = Number((await env.client.list(MachinePool, {})).metadata.resourceVersion)
   await act()
@@ -251,7 +251,7 @@ describe('a MachinePool', () => {
   test.each([DevConfig, kind])('keeps its observedGeneration while its $kind is missing', async (missing) => {
     env = await coreEnv()
     await env.provisionCluster()
-    for (const one of [DevConfig, kind]) if (one !== missing) await env.create(one, 'mp')
+    for (const providerKind of [DevConfig, kind]) if (providerKind !== missing) await env.create(providerKind, 'mp')
     await env.create(MachinePool, 'mp', { spec: aMachinePool().spec })
     await env.advance(minutes(5))
     expect((await pool()).status?.observedGeneration).toBeUndefined()

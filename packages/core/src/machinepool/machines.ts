@@ -175,7 +175,7 @@ function desiredMachine({ object, kind, contract }: External, { machinePool, wor
 }
 
 async function createMachine(infraMachine: External, scope: MachinePoolScope, io: MachinePoolIO): Promise<boolean> {
-  // Its Machine may have been deleted already: a new one would wait for infrastructure that is being deleted.
+  // Its Machine may have been deleted already: a new Machine would wait for infrastructure that is being deleted.
   if (isDeleting(infraMachine.object)) return false
   const { machinePool } = scope
   const { labels, annotations, infrastructureRef, version } = desiredMachine(infraMachine, scope)
@@ -188,7 +188,7 @@ async function createMachine(infraMachine: External, scope: MachinePoolScope, io
         namespace: namespace!,
         labels,
         annotations,
-        // The owner is set at creation, so that the Machine controller does not treat the Machine as a stand-alone one.
+        // The owner is set at creation, so that the Machine controller does not treat the Machine as stand-alone.
         ownerReferences: [controllerReference(machinePool, MachinePool)],
       },
       spec: {
@@ -214,8 +214,9 @@ async function updateMachine(
   const metadata: MetadataPatch & { ownerReferences?: unknown; resourceVersion?: string } =
     metadataPatch(machine, MachinePoolManager, { labels, annotations }) ?? {}
   if (!isControlledBy(machine, machinePool, MachinePool)) {
-    const other = controllerOf(machine)
-    if (other) throw new Error(`Machine ${machine.metadata.name} is already controlled by ${other.kind} ${other.name}`)
+    const controller = controllerOf(machine)
+    if (controller)
+      throw new Error(`Machine ${machine.metadata.name} is already controlled by ${controller.kind} ${controller.name}`)
     const adopted = draft(machine)
     ensureOwnerReference(adopted, controllerReference(machinePool, MachinePool))
     metadata.ownerReferences = adopted.metadata.ownerReferences
