@@ -4,9 +4,9 @@ import { hours } from '@capstan/kube'
 export const AnswerLifetime = hours(24)
 
 /**
- * Drops responses that expired more than a day ago: their objects are gone, or the requests are not made any more. Times are by
- * `Clock.elapsed`.
+ * Drops responses that expired more than a day ago: their objects are gone, or the requests are not made any more. Times are
+ * those of `Clock.elapsed`.
  */
-export function forgetOldAnswers(answers: Map<string, { readonly expires: number }>, now: number): void {
-  for (const [key, { expires }] of answers) if (expires > 0 && expires + AnswerLifetime < now) answers.delete(key)
+export function forgetOldAnswers(responses: Map<string, { readonly expires: number }>, now: number): void {
+  for (const [key, { expires }] of responses) if (expires > 0 && expires + AnswerLifetime < now) responses.delete(key)
 }

@@ -27,8 +27,8 @@ describe('isApplied', () => {
     ['a value differs',                 anObject([entry('us', 'Apply', labelled)], { metadata: { labels: { a: '0' } } }), intent({ labels: { a: '1' } }), false],
     ['a field is not owned',            anObject([entry('us', 'Apply', labelled)], { metadata: { labels: { a: '1', b: '2' } } }), intent({ labels: { a: '1', b: '2' } }), false],
     ['a field is owned and not wanted', anObject([entry('us', 'Apply', labelled)], { metadata: { labels: { a: '1' } } }), intent({ annotations: {} }), false],
-    ['another manager owns it',         anObject([entry('other', 'Apply', labelled)], { metadata: { labels: { a: '1' } } }), intent({ labels: { a: '1' } }), false],
-    ['it was written by an update',     anObject([entry('us', 'Update', labelled)], { metadata: { labels: { a: '1' } } }), intent({ labels: { a: '1' } }), false],
+    ['another manager owns the field',  anObject([entry('other', 'Apply', labelled)], { metadata: { labels: { a: '1' } } }), intent({ labels: { a: '1' } }), false],
+    ['the field was written by an update', anObject([entry('us', 'Update', labelled)], { metadata: { labels: { a: '1' } } }), intent({ labels: { a: '1' } }), false],
     ['the manager also has an update entry', anObject([entry('us', 'Apply', labelled), entry('us', 'Update', { 'f:spec': {} })], { metadata: { labels: { a: '1' } } }), intent({ labels: { a: '1' } }), false],
     ['the manager also updated the status', anObject([entry('us', 'Apply', labelled), entry('us', 'Update', { 'f:status': {} }, 'status')], { metadata: { labels: { a: '1' } } }), intent({ labels: { a: '1' } }), true],
     ['a keyed list has the wanted item', anObject([entry('us', 'Apply', keyed)], { spec: { taints: [{ key: 'z', effect: 'E' }, taint] } }), intent({}, { taints: [taint] }), true],
@@ -72,7 +72,7 @@ describe('the intent for a provider object', () => {
     return anObject([entry('us', 'Apply', owned)], { metadata: { labels: { a: '1' }, uid: 'u' } })
   }
 
-  test('is sent with empty annotations, which its manager then owns', async () => {
+  test('is sent with its empty annotations', async () => {
     const sent: unknown[] = []
     const client = { apply: (_: Kind, object: KubeObject) => Promise.resolve(sent.push(object)) }
     const io = { client, clock: new VirtualClock(), signal: AbortSignal.any([]) } as never
@@ -80,9 +80,12 @@ describe('the intent for a provider object', () => {
     expect(sent).toEqual([{ metadata: { name: 'x', labels: { a: '1' }, annotations: {}, uid: 'u' } }])
   })
 
-  test.each([[{ 'f:annotations': {} }], [{}]])('is applied when the manager owns %j of empty annotations', (annotations) => {
-    expect(isApplied(owning(annotations), intended, 'us', { ownsEmpty: true })).toBe(true)
-  })
+  test.each([[{ 'f:annotations': {} }], [{}]])(
+    'counts as applied when managedFields have %j for its empty annotations',
+    (annotations) => {
+      expect(isApplied(owning(annotations), intended, 'us', { ownsEmpty: true })).toBe(true)
+    },
+  )
 })
 
 describe('repairedEntries', () => {
@@ -115,7 +118,7 @@ describe('handOverMetadata', () => {
     metadata: { resourceVersion: '2' },
   })
 
-  /** A server on which the first `conflicts` writes fail, because a provider has changed the object. */
+  /** Transfers the metadata on a server that rejects the first `conflicts` writes, because a provider has changed the object. */
   const handOver = async (conflicts: number) => {
     const sent: { op: string; path: string; value: unknown }[][] = []
     const client = {

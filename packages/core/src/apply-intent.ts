@@ -88,7 +88,7 @@ function withoutEmptyMaps(fieldsV1: { readonly [field: string]: unknown }, inten
   return { ...fieldsV1, 'f:metadata': nonEmpty }
 }
 
-/** Whether every value of `intended` is in `object`. Atomic lists must be equal; in keyed lists only the intended items are compared. */
+/** Returns whether `object` has every value of `intended`. Its maps and lists may have further members. */
 function contains(object: unknown, intended: unknown): boolean {
   if (isRecord(intended)) {
     return isRecord(object) && Object.entries(intended).every(([name, value]) => contains(object[name], value))
@@ -111,7 +111,7 @@ function ownsExactly(value: unknown, fields: unknown): boolean {
   return names.length === owned.length && names.every((name) => ownsExactly(value[name], fields[`f:${name}`]))
 }
 
-/** An item of a keyed list may be owned as a whole or field by field. */
+/** Returns whether an item of a list is owned: an item of a set as a whole, an item of a keyed list with exactly its fields. */
 const ownsItem = (item: unknown, fields: unknown): boolean =>
   isRecord(fields) && (isRecord(item) ? ownsExactly(item, fields) : true)
 
@@ -224,15 +224,17 @@ function handedOverEntries(
   const metadata = entry?.fieldsV1['f:metadata']
   if (!entry || !isRecord(metadata) || !('f:labels' in metadata || 'f:annotations' in metadata)) return undefined
   const { 'f:labels': _labels, 'f:annotations': _annotations, ...remaining } = metadata
-  const { 'f:metadata': _metadata, ...others } = entry.fieldsV1
-  const fields = { ...(isEmpty(remaining) ? {} : { 'f:metadata': remaining }), ...others }
-  const elements = (map: object) => Object.fromEntries(Object.keys(map).map((name) => [`f:${name}`, {}]))
-  const own = { 'f:labels': elements(wanted.labels), 'f:annotations': elements(wanted.annotations) }
-  const otherEntries = entries.filter((one) => one !== entry && !(one.manager === managers.to && one.operation === 'Apply'))
+  const { 'f:metadata': _metadata, ...otherFields } = entry.fieldsV1
+  const keptFields = { ...(isEmpty(remaining) ? {} : { 'f:metadata': remaining }), ...otherFields }
+  const fieldsOf = (map: object) => Object.fromEntries(Object.keys(map).map((name) => [`f:${name}`, {}]))
+  const transferred = { 'f:labels': fieldsOf(wanted.labels), 'f:annotations': fieldsOf(wanted.annotations) }
+  const otherEntries = entries.filter(
+    (candidate) => candidate !== entry && !(candidate.manager === managers.to && candidate.operation === 'Apply'),
+  )
   return [
     ...otherEntries,
-    { ...entry, fieldsV1: fields },
-    { ...entry, manager: managers.to, fieldsV1: { 'f:metadata': own } },
+    { ...entry, fieldsV1: keptFields },
+    { ...entry, manager: managers.to, fieldsV1: { 'f:metadata': transferred } },
   ] as ManagedFieldsEntry[]
 }
 

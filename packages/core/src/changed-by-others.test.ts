@@ -14,7 +14,7 @@ const conditions = (ready: 'True' | 'False', health: 'True' | 'False') => [
 
 // biome-ignore format: a table
 test.each<[string, Machine | undefined, boolean]>([
-  ['ignores its own status',                aMachine({ metadata: { resourceVersion: '2' }, status: { phase: 'Running', conditions: conditions('True', 'True') } }), false],
+  ['ignores a status of the controller itself', aMachine({ metadata: { resourceVersion: '2' }, status: { phase: 'Running', conditions: conditions('True', 'True') } }), false],
   ['accepts a condition of another writer', aMachine({ status: { conditions: conditions('False', 'False') } }), true],
   ['accepts a new spec',                    aMachine({ metadata: { generation: 2 }, status: stored.status! }), true],
   ['accepts a label',                       aMachine({ metadata: { labels: { a: 'b' } }, status: stored.status! }), true],
@@ -25,6 +25,6 @@ test.each<[string, Machine | undefined, boolean]>([
   expect(when({ previous: stored, object })).toBe(matters)
 })
 
-test('the first event of an object always matters', () => {
+test('accepts the first event of an object', () => {
   expect(when({ previous: undefined, object: stored })).toBe(true)
 })

@@ -6,9 +6,9 @@ import { conditionsOf, type KubeObject } from '@capstan/kube'
  * no-op reconciles, which count against the key's rate limit.
  */
 export const changedByOthers = <T extends KubeObject>(owned: readonly string[]): Predicate<T> =>
-  whenChanged((object) => partOfOthers(object, owned))
+  whenChanged((object) => fieldsOfOtherWriters(object, owned))
 
-function partOfOthers(object: KubeObject & { readonly status?: unknown }, owned: readonly string[]) {
+function fieldsOfOtherWriters(object: KubeObject & { readonly status?: unknown }, owned: readonly string[]) {
   const { uid, generation, labels, annotations, finalizers, ownerReferences, deletionTimestamp } = object.metadata
   return {
     metadata: { uid, generation, labels, annotations, finalizers, ownerReferences, deletionTimestamp },

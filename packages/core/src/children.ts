@@ -5,7 +5,7 @@ import { isDeleting, isReason, type Kind, keyOf, type KubeObject, messageOf, typ
 type ChildrenIO = Pick<ReconcileContext, 'client' | 'events' | 'log' | 'signal'>
 
 /**
- * Writes the owner references of the child. They include the new owner. Returns `undefined` when the owner is being deleted, or when the
+ * Writes `ownerReferences`, which include the new owner, to the child. Returns `undefined` when the owner is being deleted, or when the
  * write failed: as upstream, the failure is recorded as an Event and the reconcile continues without the child.
  */
 export async function adoptChild<T extends KubeObject>(

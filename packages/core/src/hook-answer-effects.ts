@@ -72,9 +72,9 @@ function discoveryEffects({ handlers = [] }: ResponseOf<typeof Discovery>, hooks
   return handlers.map(({ name, requestHook }) => `registers ${name} for ${requestHook.hook}`)
 }
 
-const patchEffects: Effects<typeof GeneratePatches> = ({ items }, { items: answers = [] }) => {
+const patchEffects: Effects<typeof GeneratePatches> = ({ items }, { items: patches = [] }) => {
   const templates = items.map(({ uid, holderReference, object }) => ({ uid, holder: holderReference, document: object }))
-  const rejections = answers.flatMap((answer) => applyAnswer(templates, answer))
+  const rejections = patches.flatMap((patch) => applyAnswer(templates, patch))
   const changes = templates.flatMap((template, index) => {
     const operations = diffJson(items[index]!.object as unknown as Json, template.document as unknown as Json)
     return operations.length === 0 ? [] : [`${itemText(template)}: ${operations.map(operationText).join(', ')}`]

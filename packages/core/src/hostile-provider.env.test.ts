@@ -139,10 +139,10 @@ describe('an infrastructure machine', () => {
   }
 
   const address = (text: string, type = 'InternalIP') => ({ type, address: text })
-  const many = repeated(10_000, (i) => address(`10.0.0.${i}`))
+  const manyAddresses = repeated(10_000, (i) => address(`10.0.0.${i}`))
 
   test.each([
-    ['10,000 addresses', many, ': expected at most 256 entries, got 10000'],
+    ['10,000 addresses', manyAddresses, ': expected at most 256 entries, got 10000'],
     ['an address of an unknown type', [address('a'), address('b', 'Pigeon')], '[1].type: expected one of Hostname, '],
     ['a long address', [address('x'.repeat(257))], '[0].address: expected a string of 1 to 256 characters, got 257 characters'],
     [
@@ -195,7 +195,7 @@ describe('an infrastructure machine', () => {
     await env.provisionMachine('m')
     await env.patch(DevMachine, 'm', { status: { addresses: [address('10.0.0.1')] } })
     const work = await writesOf(async () => {
-      await env.patch(DevMachine, 'm', { status: { addresses: many } })
+      await env.patch(DevMachine, 'm', { status: { addresses: manyAddresses } })
       expect(conditionText(await machine(), 'InfrastructureReady')).toBe(
         'True Ready: DevMachine default/m breaks the contract: status.addresses: expected at most 256 entries, got 10000',
       )
@@ -377,14 +377,14 @@ test.each([
   expect(work.writes).toBeLessThan(10)
 })
 
-test('versions of a control plane are copied even if one is listed twice', async () => {
+test('versions of a control plane are copied even if a version is listed twice', async () => {
   await aCluster()
   const versions = repeated(2, () => ({ version: 'v1.34.0', replicas: 1 }))
   await env.patch(DevControlPlane, 'demo', { status: { ...initialized, versions } })
   expect((await env.get(Cluster, 'demo')).status?.controlPlane).toEqual({ versions })
 })
 
-test('a running Cluster keeps its failure domains and reports changes while its infrastructure has too many', async () => {
+test('a running Cluster keeps its failure domains and reports changes while its infrastructure has too manyAddresses', async () => {
   await env.provisionCluster()
   await env.patch(DevCluster, 'demo', { status: { failureDomains: [{ name: 'a' }] } })
   const work = await writesOf(async () => {
@@ -463,7 +463,7 @@ describe('an infrastructure machine pool', () => {
       'expected a 32-bit integer',
     ],
     ['provisioned is a string', { status: { initialization: { provisioned: 'yes' } } }, 'expected a boolean'],
-  ])('whose %s: a condition names field and type', async (_, body, message) => {
+  ])('whose %s leads to a condition with the reason', async (_, body, message) => {
     await aPool()
     const work = await writesOf(() => env.patch(DevMachinePool, 'mp', body))
     expect(JSON.stringify((await pool()).status)).toContain(message)

@@ -18,9 +18,9 @@ export function reportLegacyConditions(
   { now, ready }: { readonly now: number; readonly ready?: LegacySummaryOptions },
 ): void {
   const current = object.status?.deprecated?.v1beta1?.conditions
-  const settled = setLegacyConditions(current, computed, now)
-  const summary = ready && legacySummary(settled, ready)
-  const conditions = summary ? setLegacyConditions(settled, [summary], now) : settled
+  const updated = setLegacyConditions(current, computed, now)
+  const summary = ready && legacySummary(updated, ready)
+  const conditions = summary ? setLegacyConditions(updated, [summary], now) : updated
   if (conditions.length > 0) reportLegacy(object, { conditions })
 }
 
