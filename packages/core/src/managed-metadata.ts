@@ -21,11 +21,11 @@ export interface MetadataPatch {
 export function metadataPatch(object: KubeObject, manager: string, desired: WantedMetadata): MetadataPatch | undefined {
   const patch: MetadataPatch = {}
   for (const field of ['labels', 'annotations'] as const) {
-    const present = object.metadata[field] ?? {}
+    const current = object.metadata[field] ?? {}
     const changes: MapPatch = {}
-    for (const [key, value] of Object.entries(desired[field])) if (present[key] !== value) changes[key] = value
+    for (const [key, value] of Object.entries(desired[field])) if (current[key] !== value) changes[key] = value
     for (const key of keysOf(object, field, (entry) => entry.manager === manager)) {
-      if (Object.hasOwn(desired[field], key) || !Object.hasOwn(present, key)) continue
+      if (Object.hasOwn(desired[field], key) || !Object.hasOwn(current, key)) continue
       const isShared = keysOf(object, field, (entry) => entry.manager !== manager).includes(key)
       if (!isShared) changes[key] = null
     }

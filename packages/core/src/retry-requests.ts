@@ -31,10 +31,10 @@ export class RetryRequests {
 
   #isRequest({ previous, object }: Parameters<Predicate<Cluster>>[0]): boolean {
     const { uid } = object?.metadata ?? {}
-    const known = previous?.metadata.uid === uid ? previous : undefined
-    if (previous && !known) this.#counts.delete(previous.metadata.uid)
+    const earlier = previous?.metadata.uid === uid ? previous : undefined
+    if (previous && !earlier) this.#counts.delete(previous.metadata.uid)
     const request = retryRequestOf(object)
-    if (uid === undefined || request === undefined || request === retryRequestOf(known)) return false
+    if (uid === undefined || request === undefined || request === retryRequestOf(earlier)) return false
     this.#counts.set(uid, (this.#counts.get(uid) ?? 0) + 1)
     return true
   }

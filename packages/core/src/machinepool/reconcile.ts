@@ -46,7 +46,7 @@ export const reconcileMachinePool = (key: ObjectKey, io: MachinePoolIO): Promise
       reportStatus(scope, clock.now())
       return proceed()
     },
-    // Upstream: a reconcile without a referenced object or a connection fails.
+    // As upstream, a reconcile counts as failed without a referenced object or a connection.
     observesGeneration: ({ bootstrap, infrastructure, workload, machinePool }) =>
       bootstrap.state !== 'missing' &&
       infrastructure.state !== 'missing' &&

@@ -30,7 +30,7 @@ export function reportStatus(scope: MachinePoolScope, now: number): void {
   reportLegacyStatus(scope, now)
 }
 
-/** Writes the counts; earlier ones stay when the infrastructure is missing or breaks the contract. */
+/** Writes the counts; earlier counts stay when the infrastructure is missing or breaks the contract. */
 function reportCounts(scope: MachinePoolScope, status: MachinePoolStatus): void {
   if (invalidOf(scope.infrastructure) !== undefined) return
   const external = externalOf(scope.infrastructure)
@@ -59,8 +59,8 @@ function reportCounts(scope: MachinePoolScope, status: MachinePoolStatus): void 
   )
 }
 
-function reportVersions(status: MachinePoolStatus, parts: readonly ReplicasOfVersion[]): void {
-  const versions = mergeVersions(parts)
+function reportVersions(status: MachinePoolStatus, counts: readonly ReplicasOfVersion[]): void {
+  const versions = mergeVersions(counts)
   if (versions) status.versions = versions
   else delete status.versions
 }

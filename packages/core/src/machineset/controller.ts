@@ -17,7 +17,7 @@ export interface MachineSetControllerOptions extends Partial<MachineSetSettings>
   readonly concurrency?: number
 }
 
-/** Reconciles MachineSets: keeps the wanted number of Machines, created from the set's templates. */
+/** Creates the controller of MachineSets, which keeps the wanted number of Machines, created from the set's templates. */
 export function createMachineSetController({
   concurrency = 10,
   preflightChecks = PreflightChecks,
@@ -37,7 +37,7 @@ export function createMachineSetController({
   }
 }
 
-/** Sets that may adopt a Machine without controller. */
+/** Maps a Machine without controller to the sets that may adopt it. */
 function machineSetsOfOrphan(machine: Machine, cache: Cache): ObjectKey[] {
   if (controllerOf(machine)) return []
   const { namespace, labels } = machine.metadata
@@ -57,7 +57,7 @@ const byDeployment: Index<MachineSet> = {
   },
 }
 
-/** Fields of a MachineDeployment that its MachineSets read. The MachineDeployment controller writes all other inputs on the set itself. */
+/** Accepts changes of the fields of a MachineDeployment that its MachineSets read. The MachineDeployment controller writes all other inputs on the set itself. */
 const deploymentMatters: Predicate<MachineDeployment> = ({ previous, object }) => !equal(factsOf(previous), factsOf(object))
 
 const factsOf = (deployment: MachineDeployment | undefined) => [
@@ -65,7 +65,7 @@ const factsOf = (deployment: MachineDeployment | undefined) => [
   deployment?.spec.remediation?.maxInFlight,
 ]
 
-/** Fields of a Cluster that matter to MachineSets: pausing, and the inputs of preflight checks. */
+/** Accepts changes of the Cluster fields on which MachineSets depend: pausing, deletion, and the inputs of preflight checks. */
 const clusterMatters = whenChanged((cluster: Cluster) => ({
   paused: cluster.spec.paused ?? false,
   isDeleting: isDeleting(cluster),

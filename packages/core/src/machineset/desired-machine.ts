@@ -53,7 +53,7 @@ export function newMachine(
   }
 }
 
-/** Returns the set's apply intent for an existing Machine. References, version and failure domain stay as the Machine was created. */
+/** Returns the set's apply intent for an existing Machine. References, version and failure domain of the Machine stay. */
 export function machineIntent(machineSet: MachineSet, machine: Machine): Input<Machine> {
   const { bootstrap, infrastructureRef, version, failureDomain } = machine.spec
   const { name, finalizers = [] } = machine.metadata
@@ -73,7 +73,7 @@ export function machineIntent(machineSet: MachineSet, machine: Machine): Input<M
 export const inPlaceChange = (machineSet: MachineSet, machine: Machine): JsonObject | undefined =>
   diffMerge(machine.spec, { ...machine.spec, ...inPlaceFields(machineSet.spec.template.spec) })
 
-/** Fields that propagate to existing Machines. All others need a new Machine. */
+/** Fields that propagate to existing Machines. A change of any other field requires a new Machine. */
 function inPlaceFields({ readinessGates, minReadySeconds, taints, deletion }: MachineSpec) {
   // Admission sets this default on Machines: without it here, every reconcile would see a difference.
   const { nodeDeletionTimeoutSeconds = 10 } = deletion ?? {}

@@ -23,7 +23,7 @@ import type { MachineSetScope } from './scope.ts'
 /** Legacy conditions that this controller owns. */
 export const OwnedLegacyConditions = ['Ready', 'MachinesCreated', 'Resized', 'MachinesReady']
 
-/** Writes counts and conditions on the draft. Keeps earlier ones when Machines could not be listed. */
+/** Writes counts and conditions on the draft. Keeps earlier counts when Machines could not be listed. */
 export function reportLegacyStatus(scope: MachineSetScope, now: number): void {
   const { machineSet, machines, created = 0 } = scope
   const { replicas, template } = machineSet.spec
@@ -37,7 +37,7 @@ export function reportLegacyStatus(scope: MachineSetScope, now: number): void {
     }
     reportLegacy(machineSet, counts)
     const desired = isDeleting(machineSet) ? 0 : replicas
-    // Upstream: counts Machines from before this reconcile created some.
+    // As upstream, does not count Machines that this reconcile has created.
     appendAll(computed, sizeOf(machines.length - created, desired, counts.readyReplicas), machinesReady(machines))
   }
   reportLegacyConditions(machineSet, computed, { now, ready: { of: ['MachinesCreated', 'Resized', 'MachinesReady'] } })

@@ -42,8 +42,8 @@ export interface MachineCounts {
 
 /** Machines in an in-place update are counted in `replicas` only. */
 export function machineCounts(machines: readonly Machine[]): MachineCounts {
-  const settled = machines.filter((machine) => !isUpdateInProgress(machine))
-  const count = (type: string) => settled.filter((machine) => isTrue(machine, type)).length
+  const notUpdating = machines.filter((machine) => !isUpdateInProgress(machine))
+  const count = (type: string) => notUpdating.filter((machine) => isTrue(machine, type)).length
   return {
     replicas: machines.length,
     readyReplicas: count('Ready'),
@@ -108,7 +108,7 @@ export interface Scaling {
   readonly desired: number | undefined
 }
 
-/** Whether there are more Machines than wanted. Machines being deleted count until they are gone. */
+/** Returns the ScalingDown condition: True while there are more Machines than wanted, including those being deleted. */
 export function scalingDownCondition(
   { current, desired }: Scaling,
   machines: readonly Machine[] | undefined,

@@ -5,7 +5,7 @@ import { adoptChild } from '../children.ts'
 import { MachinesByClusterName } from '../indexes.ts'
 import type { MachineSetIO, MachineSetPhase } from './scope.ts'
 
-/** Lists the Machines of the set by its selector, and adopts those without controller. */
+/** Lists the Machines of the set by its selector, and adopts Machines without controller. */
 export const machines: MachineSetPhase = async (scope, io) => {
   const { machineSet } = scope
   const selector = plainSelector(machineSet)
@@ -36,8 +36,8 @@ export async function liveMachines(machineSet: MachineSet, { client, signal }: M
 
 /** @throws TerminalError when the selector has more than label equalities. Upstream: metav1.LabelSelectorAsMap */
 function plainSelector({ metadata, spec }: MachineSet): Selector {
-  const fail = (why: string): never => {
-    throw new TerminalError(`failed to convert MachineSet "${metadata.name}" label selector to a map: ${why}`)
+  const fail = (problem: string): never => {
+    throw new TerminalError(`failed to convert MachineSet "${metadata.name}" label selector to a map: ${problem}`)
   }
   for (const { operator, values = [] } of spec.selector.matchExpressions ?? []) {
     if (operator === 'In') {

@@ -308,7 +308,7 @@ describe('a MachineSet', () => {
     await env.client.create(MachineSet, { ...aMachineSet(), spec: { ...aMachineSet().spec, replicas: 1 } })
     await env.settle()
     const { items } = await env.client.list(Machine, { namespace: 'default' })
-    expect(items.map((onlyName) => [onlyName.metadata.name, controllerOf(onlyName)?.kind])).toEqual([['lone', 'MachineSet']])
+    expect(items.map((machine) => [machine.metadata.name, controllerOf(machine)?.kind])).toEqual([['lone', 'MachineSet']])
   })
 
   test('adopts a Machine without controller', async () => {
@@ -340,7 +340,7 @@ describe('a MachineSet', () => {
     expect(await names(env.client, DevMachine)).toEqual([])
   })
 
-  test('reports only its pause while it is paused', async () => {
+  test('reports only the condition Paused while it is paused', async () => {
     env = await setsEnv()
     await createClusterWithTemplates(env)
     const paused = aMachineSet()
@@ -405,13 +405,13 @@ describe('remediation', () => {
     await createClusterWithTemplates(env)
     await env.client.create(MachineSet, aMachineSet())
     await env.advance(seconds(30))
-    const [onlyName] = (await names(env.client, Machine)) as [string]
-    await writeConditions(onlyName, [
+    const [recoveredName] = (await names(env.client, Machine)) as [string]
+    await writeConditions(recoveredName, [
       { ...unhealthy[0], status: 'True', reason: 'HealthCheckSucceeded', message: '' },
       unhealthy[1]!,
     ])
-    expect(await remediated(onlyName)).toBeUndefined()
-    expect(await names(env.client, Machine)).toContain(onlyName)
+    expect(await remediated(recoveredName)).toBeUndefined()
+    expect(await names(env.client, Machine)).toContain(recoveredName)
   })
 
   test('of a MachineDeployment keeps within maxInFlight', async () => {

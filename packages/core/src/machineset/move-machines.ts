@@ -45,7 +45,7 @@ export async function moveMachines(scope: MachineSetScope, targetName: string, c
       errors.push(new Error(`${problem}: ${messageOf(err)}`, { cause: err }))
     }
   }
-  // Moved Machines count in this set until the cache shows them in the other one. Otherwise the MachineDeployment would see too few
+  // Moved Machines count in this set until the cache shows them in the other set. Otherwise the MachineDeployment would see too few
   // Machines.
   scope.machines = machines.map((machine) => moved.get(machine) ?? machine)
   await deleteChildren(Machine, remove, machineSet, io).catch((err: unknown) => errors.push(err))

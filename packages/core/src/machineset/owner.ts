@@ -28,6 +28,6 @@ const withClusterLabel = (
   labels: { ...metadata?.labels, [ClusterNameLabel]: clusterName },
 })
 
-/** Upstream: also checks the label, because references are temporarily missing after a move between clusters. */
+/** As upstream, also checks the label, because references are temporarily missing after a move between clusters. */
 const isStandAlone = (machineSet: MachineSet): boolean =>
   machineSet.metadata.labels?.[MachineDeploymentNameLabel] === undefined && !ownerOfKind(machineSet, MachineDeployment)

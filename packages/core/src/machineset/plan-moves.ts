@@ -27,7 +27,7 @@ export const namesIn = ({ metadata }: MachineSet, annotation: string): ReadonlyS
 export const sourcesOf = (machineSet: MachineSet): ReadonlySet<string> =>
   namesIn(machineSet, MachineSetReceiveMachinesFromMachineSetsAnnotation)
 
-/** Returns how many Machines the set has beyond its wanted replicas, without those that its deployment has not counted yet. */
+/** Returns how many Machines the set has beyond its wanted replicas, without Machines that its deployment has not counted yet. */
 export function surplus(machineSet: MachineSet, machines: readonly Machine[], replicas: number): number {
   const pending = sourcesOf(machineSet).size === 0 ? 0 : machines.filter(isPendingAcknowledge).length
   return Math.max(machines.length - pending - replicas, 0)
@@ -49,7 +49,7 @@ export interface SelectedMoves {
 }
 
 /**
- * Selects Machines to move, in deletion order. Machines being deleted are part of `count`; those in an update or without a Node stay for
+ * Selects Machines to move, in deletion order. Machines being deleted are part of `count`. Machines in an update or without a Node stay for
  * now, so fewer may be returned.
  */
 export function selectMoves(

@@ -1,4 +1,4 @@
-/** Checks before Machines are created, so that none joins an incompatible control plane. Upstream: machineset_preflight.go, v1.14. */
+/** Checks before Machines are created, so that no Machine joins an incompatible control plane. Upstream: machineset_preflight.go, v1.14. */
 import {
   type Cluster,
   ClusterNameLabel,
@@ -60,11 +60,11 @@ export function preflightProblems({ checks, cluster, machineSet, controlPlane }:
   const version = read(controlPlane, ControlPlaneContract.version)
   // A control plane without version manages compatibility itself.
   if (!version) return []
-  const has = (check: PreflightCheck): boolean => checks.includes(check)
+  const runs = (check: PreflightCheck): boolean => checks.includes(check)
   const name = `${object.kind} ${object.metadata.namespace}/${object.metadata.name}`
   const problems: string[] = []
 
-  if (has('ControlPlaneIsStable')) {
+  if (runs('ControlPlaneIsStable')) {
     const desiredVersion = cluster.spec.topology?.version
     const step = cluster.metadata.annotations?.[ClusterTopologyUpgradeStepAnnotation]
     const instability =
@@ -82,7 +82,7 @@ export function preflightProblems({ checks, cluster, machineSet, controlPlane }:
   if (!setVersion) return problems
   const [parsedSetVersion, parsedControlPlaneVersion] = [parseVersion(setVersion), parseVersion(version)]
   const versions = `MachineSet version (${withoutV(setVersion)}) and ControlPlane version (${withoutV(version)})`
-  if (has('KubernetesVersionSkew')) {
+  if (runs('KubernetesVersionSkew')) {
     const skew =
       parsedSetVersion.minor > parsedControlPlaneVersion.minor
         ? 'MachineSet version is higher than ControlPlane version'
@@ -96,11 +96,11 @@ export function preflightProblems({ checks, cluster, machineSet, controlPlane }:
   }
   const { configRef } = machineSet.spec.template.spec.bootstrap
   const usesKubeadm = configRef?.kind === 'KubeadmConfigTemplate' && configRef.apiGroup === 'bootstrap.cluster.x-k8s.io'
-  if (has('KubeadmVersionSkew') && usesKubeadm && parsedSetVersion.minor !== parsedControlPlaneVersion.minor) {
+  if (runs('KubeadmVersionSkew') && usesKubeadm && parsedSetVersion.minor !== parsedControlPlaneVersion.minor) {
     const text = `${versions} do not conform to kubeadm version skew policy as kubeadm only supports joining with the same major+minor version as the control plane`
     problems.push(problemText(text, 'KubeadmVersionSkew'))
   }
-  if (has('ControlPlaneVersionSkew') && cluster.spec.topology && setVersion !== version) {
+  if (runs('ControlPlaneVersionSkew') && cluster.spec.topology && setVersion !== version) {
     const text = `MachineSet version (${setVersion}) is not yet the same as the ControlPlane version (${version}), waiting for version to be propagated to the MachineSet`
     problems.push(problemText(text, 'ControlPlaneVersionSkew'))
   }

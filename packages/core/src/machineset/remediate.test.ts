@@ -12,8 +12,8 @@ const deleting = (name: string, reason: string): Machine =>
     metadata: { name, deletionTimestamp: timeOf(1), deletionGracePeriodSeconds: 0 },
     status: { conditions: [{ type: 'OwnerRemediated', status: 'False', reason, message: '', lastTransitionTime: timeOf(0) }] },
   })
-const plan = (machines: readonly Machine[], requested: readonly Machine[], most: number) => {
-  const { now, later } = planRemediation(machines, requested, most)
+const plan = (machines: readonly Machine[], requested: readonly Machine[], maxInFlight: number) => {
+  const { now, later } = planRemediation(machines, requested, maxInFlight)
   return [now, later].map((list) => list.map(({ metadata }) => metadata.name).join(' '))
 }
 
@@ -23,7 +23,7 @@ const candidates = [old, young, twin, chosen] as readonly Machine[]
 
 test.each<[string, readonly Machine[], number, string[]]>([
   [
-    'all at once without a limit: marked ones first, then the newest, then by name',
+    'all at once without a limit: marked Machines first, then the newest, then by name',
     candidates,
     Infinity,
     ['chosen a-twin young old', ''],
@@ -42,4 +42,4 @@ test.each<[string, readonly Machine[], number, string[]]>([
     ['chosen', 'a-twin young old'],
   ],
   ['none with a limit of zero', candidates, 0, ['', 'chosen a-twin young old']],
-])('remediates %s', (_, machines, most, expected) => expect(plan(machines, candidates, most)).toEqual(expected))
+])('remediates %s', (_, machines, maxInFlight, expected) => expect(plan(machines, candidates, maxInFlight)).toEqual(expected))

@@ -31,7 +31,7 @@ const { HealthCheckSucceeded, OwnerRemediated } = MachineConditions
 const type = OwnerRemediated.type
 
 /**
- * Deletes Machines whose remediation a MachineHealthCheck has requested; `replicas.ts` then creates others. The condition is written before
+ * Deletes Machines whose remediation a MachineHealthCheck has requested; `replicas.ts` then creates new Machines. The condition is written before
  * the deletion, because a Machine that is being deleted is not processed here again.
  */
 export const remediate: MachineSetPhase = async (scope, io) => {
@@ -49,8 +49,8 @@ export const remediate: MachineSetPhase = async (scope, io) => {
   const limit = scope.machineDeployment?.spec.remediation?.maxInFlight
   const { now, later } = planRemediation(scope.machines, requested, maxRemediations(scope.machineDeployment))
   if (later.length > 0) {
-    const why = 'Waiting because there are already too many remediations in progress'
-    const message = `${why} (spec.strategy.remediation.maxInFlight is ${limit})`
+    const reason = 'Waiting because there are already too many remediations in progress'
+    const message = `${reason} (spec.strategy.remediation.maxInFlight is ${limit})`
     await report(scope, later, { condition: OwnerRemediated.false('RemediationDeferred', message) }, io)
   }
   return now.length === 0 ? proceed() : deleteUnhealthy(scope, now, io)
@@ -174,7 +174,8 @@ async function writeConditions(
 ): Promise<void> {
   const options = { conditions: [type], legacyConditions: [type], cache, signal }
   const written = await orAbsent(commitChanges(client, Machine, before, after, options))
-  if (written) scope.machines = scope.machines!.map((other) => (other.metadata.uid === written.metadata.uid ? written : other))
+  if (written)
+    scope.machines = scope.machines!.map((machine) => (machine.metadata.uid === written.metadata.uid ? written : machine))
 }
 
 /** Calls `act` for every Machine, then throws one error with all failures. */

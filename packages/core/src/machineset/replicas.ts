@@ -17,7 +17,7 @@ import { preflight } from './preflight.ts'
 import { missingText } from './templates.ts'
 import type { CreationFailure, MachineSetIO, MachineSetPhase, MachineSetScope } from './scope.ts'
 
-/** Creates missing Machines; deletes surplus ones, or moves them to the set that updates them in place. */
+/** Creates missing Machines; deletes surplus Machines, or moves them to the set that updates them in place. */
 export const syncReplicas: MachineSetPhase = async (scope, io) => {
   const { machineSet, machines } = scope
   const { replicas } = machineSet.spec
@@ -65,8 +65,7 @@ async function scaleUp(scope: MachineSetScope, replicas: number, io: MachineSetI
     )
   }
 
-  // The framework waits for this process's own writes, but after a change of leader those of the previous leader may be missing in the
-  // cache.
+  // The framework waits for the writes of this process. After a change of leader, the cache may lack writes of the previous leader.
   const live = await liveMachines(machineSet, io)
   if (live.length !== machines.length) return requeue(seconds(1), 'the cache to contain all Machines')
   const { log } = io
@@ -85,7 +84,7 @@ async function scaleUp(scope: MachineSetScope, replicas: number, io: MachineSetI
 
 /**
  * Returns an error when the bootstrap template is missing and the set has no annotation that skips preflight checks: the template may have
- * one.
+ * this annotation.
  */
 function missingTemplateError({ machineSet, bootstrapTemplate }: MachineSetScope): Error | undefined {
   const annotation = MachineSetSkipPreflightChecksAnnotation

@@ -65,7 +65,7 @@ export function reportStatus(scope: MachineSetScope, now: number): Outcome {
     : requeue(next - now, 'to report Machines that take long, or have been ready for long enough')
 }
 
-/** Parts of the status on which controllers act. Counts of up-to-date Machines matter when they are complete. */
+/** Fields of the status on which controllers act. Counts of up-to-date Machines matter when they are complete. */
 export function significant(machineSet: MachineSet): unknown {
   const { replicas, availableReplicas, upToDateReplicas, observedGeneration, selector } = machineSet.status ?? {}
   return {
@@ -98,8 +98,8 @@ export function scalingUpCondition(scope: MachineSetScope): NewCondition {
   const missing = missingTemplates(missingKinds(scope.machineSet, scope))
   if (current >= desired) return ScalingUp.false('NotScalingUp', missing && `Scaling up would be blocked because ${missing}`)
   const obstacles = [...preflightProblems, ...(missing ? [missing] : [])]
-  const why = obstacles.length === 0 ? '' : ` is blocked because:\n${obstacles.map((line) => `* ${line}`).join('\n')}`
-  return ScalingUp.true('ScalingUp', `Scaling up from ${current} to ${desired} replicas${why}`)
+  const suffix = obstacles.length === 0 ? '' : ` is blocked because:\n${obstacles.map((line) => `* ${line}`).join('\n')}`
+  return ScalingUp.true('ScalingUp', `Scaling up from ${current} to ${desired} replicas${suffix}`)
 }
 
 export function deletingCondition({ machineSet, machines }: MachineSetScope, now: number): NewCondition {

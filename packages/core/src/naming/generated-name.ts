@@ -9,7 +9,7 @@ const LongestName = 63
 const SuffixLength = 5
 const LongestBase = LongestName - SuffixLength
 
-/** `base` plus five random characters, with the base truncated so that the name fits in 63. */
+/** Returns `base` plus five random characters. The base is truncated so that the name has at most 63 characters. */
 export const simpleName = (base: string, random: Random): string =>
   base.slice(0, LongestBase) + randomSuffix(random, SuffixLength)
 

@@ -15,7 +15,7 @@ export const machineNamingAdmission: readonly Admission[] = [
 export function machineNamingErrors(template: string | undefined): FieldError[] {
   // The kind's own validation requires `.random` in the template.
   if (template === undefined) return []
-  const rejected = (why: string) => [invalid('spec.machineNaming.template', template, `invalid template${why}`)]
+  const rejected = (problem: string) => [invalid('spec.machineNaming.template', template, `invalid template${problem}`)]
   try {
     const name = nameFromTemplate(template, { cluster: { name: 'cluster' }, machineSet: { name: 'machineset' } }, seededRandom(1))
     const problems = subdomainProblems(name)
