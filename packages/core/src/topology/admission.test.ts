@@ -38,9 +38,9 @@ const aCluster = (topology: object | undefined = {}, metadata: object = {}): Clu
     },
   }) as unknown as Cluster
 const withoutTopology = (): Cluster => {
-  const { spec, ...rest } = aCluster()
-  const { topology: _, ...others } = spec
-  return { ...rest, spec: others }
+  const { spec, ...cluster } = aCluster()
+  const { topology: _, ...specFields } = spec
+  return { ...cluster, spec: specFields }
 }
 
 const CRD = {
@@ -69,11 +69,11 @@ function aReader(objects: readonly object[]): Reader {
   const storedObjects = objects as KubeObject[]
   return {
     get: async (kind: Kind, { name }: { name: string }) => {
-      const object = storedObjects.find((one) => one.kind === kind.kind && one.metadata.name === name)
+      const object = storedObjects.find((stored) => stored.kind === kind.kind && stored.metadata.name === name)
       if (!object) throw notFound(kind, name)
       return object as never
     },
-    list: async (kind: Kind) => ({ items: storedObjects.filter((one) => one.kind === kind.kind) }) as never,
+    list: async (kind: Kind) => ({ items: storedObjects.filter((stored) => stored.kind === kind.kind) }) as never,
   } as Reader
 }
 
@@ -157,8 +157,8 @@ describe('a Cluster with a class', () => {
           `${inTopology}.remediation.maxInFlight: Invalid value: "some": must be either an int or a percentage: invalid value for IntOrString: invalid type: string is not a percentage`,
         ],
       ],
-    ])('%s', async (_, topology, ofClass, expected) => {
-      expect(await admit(aCluster(topology), [aClass('quick', ofClass)])).toEqual(expected)
+    ])('%s', async (_, topology, classOptions, expected) => {
+      expect(await admit(aCluster(topology), [aClass('quick', classOptions)])).toEqual(expected)
     })
   })
 })
@@ -202,7 +202,7 @@ describe('a change of class', () => {
 
 describe('a change of version', () => {
   const settled = [CRD, aControlPlane('v1.34.0'), aMachineDeployment('md-a', 'v1.34.0')]
-  const rejected = (why: string) => [`spec.topology.version: Invalid value: "v1.35.0": ${why}`]
+  const rejected = (problem: string) => [`spec.topology.version: Invalid value: "v1.35.0": ${problem}`]
 
   test.each([
     ['when all parts have their version', settled, {}, []],
@@ -271,10 +271,10 @@ describe('a change of version', () => {
     ['a version without patch number, two minors up', 'v1.36', 'version cannot be increased from "1.34.0" to "1.36.0"'],
     ['a pre-release two minors up', 'v1.36.0-rc.1', 'version cannot be increased from "1.34.0" to "1.36.0-rc.1"'],
     ['a lower version without patch number', 'v1.33', 'version cannot be decreased from "1.34.0" to "1.33.0"'],
-  ])('to %s is rejected', async (_, version, why) => {
+  ])('to %s is rejected', async (_, version, problem) => {
     const objects = [aClass('quick'), CRD, aControlPlane('v1.34.0', {})]
     expect(await admit(aCluster({ version }), objects, aCluster())).toEqual([
-      `spec.topology.version: Invalid value: "${version}": ${why}`,
+      `spec.topology.version: Invalid value: "${version}": ${problem}`,
     ])
   })
 })

@@ -73,7 +73,7 @@ export const clusterTopologyAdmission: Admission = admission<Cluster>({
 const readClass = (cluster: Cluster, reader: Reader): Promise<ClusterClass | undefined> =>
   orAbsent(reader.get(ClusterClass, classKeyOf(cluster)))
 
-/** A missing or unready class only leads to a warning: it may be created after its Clusters. */
+/** A missing or unready class only leads to a warning: the class may be created after its Clusters. */
 function classErrors(cluster: Cluster, clusterClass: ClusterClass | undefined, request: Request): FieldError[] {
   const key = keyText(classKeyOf(cluster))
   const unchecked = `Cluster refers to ClusterClass ${key}, but this ClusterClass`
@@ -109,7 +109,7 @@ function versionErrors({ spec: { topology } }: Cluster, { spec }: ClusterClass):
 
 function workerErrors({ metadata, spec: { topology } }: Cluster, clusterClass: ClusterClass): FieldError[] {
   const { machineDeployments = [], machinePools = [] } = topology!.workers ?? {}
-  const ofDeployments = machineDeployments.flatMap((deployment, index) => {
+  const deploymentErrors = machineDeployments.flatMap((deployment, index) => {
     const listPath = 'spec.topology.workers.machineDeployments'
     const deploymentClass = clusterClass.spec.workers?.machineDeployments?.find(
       (candidate) => candidate.class === deployment.class,
@@ -128,10 +128,10 @@ function workerErrors({ metadata, spec: { topology } }: Cluster, clusterClass: C
     )
     if (deployment.replicas === undefined || !isAutoscaled) return []
     const cluster = `cluster ${JSON.stringify(metadata.name)} in namespace ${JSON.stringify(metadata.namespace)}`
-    const why = `if the source class ${JSON.stringify(deployment.class)} of this MachineDeploymentTopology has autoscaler annotations`
-    return [invalid(`${listPath}[${deployment.name}].replicas`, deployment.replicas, `cannot be set for ${cluster} ${why}`)]
+    const reason = `if the source class ${JSON.stringify(deployment.class)} of this MachineDeploymentTopology has autoscaler annotations`
+    return [invalid(`${listPath}[${deployment.name}].replicas`, deployment.replicas, `cannot be set for ${cluster} ${reason}`)]
   })
-  const ofPools = machinePools.flatMap((pool, index) =>
+  const poolErrors = machinePools.flatMap((pool, index) =>
     clusterClass.spec.workers?.machinePools?.some((candidate) => candidate.class === pool.class)
       ? []
       : [
@@ -142,7 +142,7 @@ function workerErrors({ metadata, spec: { topology } }: Cluster, clusterClass: C
           ),
         ],
   )
-  return [...ofDeployments, ...ofPools]
+  return [...deploymentErrors, ...poolErrors]
 }
 
 function healthCheckErrors({ spec: { topology } }: Cluster, { spec: classSpec }: ClusterClass): FieldError[] {
@@ -167,15 +167,15 @@ function healthCheckErrors({ spec: { topology } }: Cluster, { spec: classSpec }:
 
 type HealthCheck = Parameters<typeof isDefined>[0] & { readonly enabled?: boolean }
 
-/** An enabled health check must be defined. As upstream, the path ends in the field's v1beta1 name. */
+/** Requires that an enabled health check is defined. As upstream, the path ends in the field's v1beta1 name. */
 function undefinedCheckErrors(
   fieldPath: string,
   healthCheck: HealthCheck | undefined,
   healthCheckOfClass: Parameters<typeof isDefined>[0],
 ): FieldError[] {
   if (!healthCheck?.enabled || isDefined(healthCheck) || isDefined(healthCheckOfClass)) return []
-  const why = 'cannot be set to true as healthCheck definition is not available in the Cluster topology or the ClusterClass'
-  return [forbidden(`${fieldPath}.enable`, why)]
+  const reason = 'cannot be set to true as healthCheck definition is not available in the Cluster topology or the ClusterClass'
+  return [forbidden(`${fieldPath}.enable`, reason)]
 }
 
 async function changeErrors(cluster: Cluster, clusterClass: ClusterClass | undefined, request: Request): Promise<FieldError[]> {
@@ -214,7 +214,7 @@ async function classChangeErrors(
   return classIncompatibilities(oldClass.spec, clusterClass.spec)
 }
 
-/** Upstream: an upgrade may begin only after the previous one is complete. */
+/** As upstream, an upgrade may begin only after the previous upgrade is complete. */
 async function versionChangeErrors(
   cluster: Cluster,
   old: Cluster,
@@ -232,7 +232,7 @@ async function versionChangeErrors(
   // Validation of the Cluster alone reports an invalid version. Here, as upstream, such a version counts as neither lower nor too high.
   const [from, to] = [tolerantVersion(oldVersion), tolerantVersion(version)]
   if (!from || (to && versionText(from) === versionText(to))) return []
-  const rejected = (why: string) => [invalid('spec.topology.version', version, why)]
+  const rejected = (reason: string) => [invalid('spec.topology.version', version, reason)]
   if (to) {
     const change = `from ${JSON.stringify(withoutV(versionText(from)))} to ${JSON.stringify(withoutV(versionText(to)))}`
     if (to.compareMain(from) < 0) return rejected(`version cannot be decreased ${change}`)
@@ -263,14 +263,14 @@ function tolerantVersion(text: string): ReturnType<typeof parseVersion> | undefi
 
 const withoutV = (version: string): string => version.replace(/^v/, '')
 
-/** Returns why the control plane has not reached the Cluster's previous version. */
+/** Returns the reason why the control plane has not reached the Cluster's previous version; empty when it has. */
 async function controlPlaneProblems(old: Cluster, reader: Reader): Promise<string[]> {
   const ref = old.spec.controlPlaneRef
   const { version } = old.spec.topology!
   const controlPlane = ref && (await getExternal(reader, ref, old.metadata.namespace!))
   if (!controlPlane) {
-    const why = ref ? `${ref.kind} ${ref.name} does not exist` : 'cannot get object - object reference not set'
-    return [`failed to check if control plane is upgrading: failed to get control plane object: ${why}`]
+    const reason = ref ? `${ref.kind} ${ref.name} does not exist` : 'cannot get object - object reference not set'
+    return [`failed to check if control plane is upgrading: failed to get control plane object: ${reason}`]
   }
   const { object, contract } = controlPlane
   const current = readField(object, ControlPlaneContract.version, contract)

@@ -26,8 +26,8 @@ export async function callAfterHooks(
     failure = err
   }
   if (facts.pending.has('AfterClusterUpgrade') && upgradeIsOver(facts, controlPlane, [...workers, ...pools])) {
-    const answer = await callUpgradeHook(scope, 'AfterClusterUpgrade', facts)
-    if (scope.recordAnswer(answer)) {
+    const result = await callUpgradeHook(scope, 'AfterClusterUpgrade', facts)
+    if (scope.recordAnswer(result)) {
       await scope.change({ remove: ['AfterClusterUpgrade'], annotations: { [ClusterTopologyUpgradeStepAnnotation]: null } })
     }
   }

@@ -1,8 +1,8 @@
 /**
  * Applies the desired state in an order that makes a crash between any two writes harmless: referenced objects are written before their
  * references, provider objects and templates are owned by the Cluster from their creation, and names are computed from the purpose of the
- * object, so that the next reconcile finds the objects of this one. Upstream: core/reconcilers/topology/cluster/reconcile_state.go, v1.14;
- * docs/adr describes the differences.
+ * object, so that the next reconcile finds the objects of an interrupted one.
+ * Upstream: core/reconcilers/topology/cluster/reconcile_state.go, v1.14; docs/adr describes the differences.
  */
 import type { Cluster } from '@capstan/api'
 import {
@@ -81,7 +81,7 @@ export async function applyControlPlane(applier: Applier, desired: DesiredState,
   if (template && existing) await removeFormerTemplates(applier, template.object)
 }
 
-/** Deletes earlier machine templates of the control plane, including those of an interrupted reconcile. Upstream: without an event. */
+/** Deletes earlier machine templates of the control plane, including those of an interrupted reconcile. As upstream, without an event. */
 async function removeFormerTemplates(applier: Applier, { kind, object }: DesiredObject): Promise<void> {
   const { cluster, context } = applier
   const labelSelector = `${ClusterNameLabel}=${cluster.metadata.name},${ClusterTopologyOwnedLabel}=,!${ClusterTopologyMachineDeploymentNameLabel},!${ClusterTopologyMachinePoolNameLabel}`
@@ -99,16 +99,16 @@ export async function applyMachineDeployments(
   current: CurrentState,
   versions: readonly WorkerVersion[],
 ): Promise<void> {
-  for (const one of desired.machineDeployments) {
-    const existing = current.machineDeployments.get(one.topology.name)
-    const { state } = versions.find((version) => version.name === one.topology.name)!
-    if (existing) await applyHealthCheck(applier, one.healthCheck, existing.healthCheck)
+  for (const deployment of desired.machineDeployments) {
+    const existing = current.machineDeployments.get(deployment.topology.name)
+    const { state } = versions.find((version) => version.name === deployment.topology.name)!
+    if (existing) await applyHealthCheck(applier, deployment.healthCheck, existing.healthCheck)
     if (state === 'pendingCreate' || state === 'pending' || state === 'deferred') continue
     if (existing && isDeleting(existing.object)) continue
-    await applyMachineDeployment(applier, one, existing)
-    if (!existing) await applyHealthCheck(applier, one.healthCheck, undefined)
+    await applyMachineDeployment(applier, deployment, existing)
+    if (!existing) await applyHealthCheck(applier, deployment.healthCheck, undefined)
   }
-  const desiredNames = new Set(desired.machineDeployments.map((one) => one.topology.name))
+  const desiredNames = new Set(desired.machineDeployments.map((deployment) => deployment.topology.name))
   for (const [name, { object, healthCheck }] of current.machineDeployments) {
     if (desiredNames.has(name)) continue
     await applyHealthCheck(applier, undefined, healthCheck)
@@ -123,14 +123,14 @@ export async function applyMachinePools(
   current: CurrentState,
   versions: readonly WorkerVersion[],
 ): Promise<void> {
-  for (const one of desired.machinePools) {
-    const existing = current.machinePools.get(one.topology.name)
-    const { state } = versions.find((version) => version.name === one.topology.name)!
+  for (const pool of desired.machinePools) {
+    const existing = current.machinePools.get(pool.topology.name)
+    const { state } = versions.find((version) => version.name === pool.topology.name)!
     if (state === 'pendingCreate' || state === 'pending' || state === 'deferred') continue
     if (existing && isDeleting(existing.object)) continue
-    await applyMachinePool(applier, one, existing)
+    await applyMachinePool(applier, pool, existing)
   }
-  const desiredNames = new Set(desired.machinePools.map((one) => one.topology.name))
+  const desiredNames = new Set(desired.machinePools.map((pool) => pool.topology.name))
   for (const [name, { object }] of current.machinePools) {
     if (!desiredNames.has(name) && !isDeleting(object)) await remove(applier, MachinePool, object)
   }
@@ -149,8 +149,9 @@ async function applyMachinePool(
     await applyObject(applier, bootstrap, current?.bootstrap)
     await applyObject(applier, asDesiredObject(MachinePool, object), current, versionOfWorkers)
   } catch (err) {
-    // Unless the request was rejected, the MachinePool may exist and need them.
-    if (!current && wasRejected(err)) for (const part of [infrastructure, bootstrap]) await deleteUnused(applier, part)
+    // Unless the request was rejected, the MachinePool may exist and need these objects.
+    if (!current && wasRejected(err))
+      for (const providerObject of [infrastructure, bootstrap]) await deleteUnused(applier, providerObject)
     throw err
   }
 }
@@ -184,7 +185,7 @@ async function applyMachineDeployment(
     spec.infrastructureRef = await apply('infrastructure')
     await applyObject(applier, asDesiredObject(MachineDeployment, desired.object), current, versionOfWorkers)
   } catch (err) {
-    // Unless the request was rejected, the MachineDeployment may exist and need them.
+    // Unless the request was rejected, the MachineDeployment may exist and need its templates.
     for (const template of wasRejected(err) ? newTemplates : []) await deleteUnused(applier, template)
     throw err
   }
@@ -217,7 +218,7 @@ async function existsAlready<T extends KubeObject>(
 interface AppliedTemplate {
   /** The desired object with its current name. */
   readonly object: DesiredObject
-  /** A new object that nothing refers to yet. */
+  /** Whether the object is new, so that nothing refers to it yet. */
   readonly isNew: boolean
 }
 
@@ -255,12 +256,12 @@ async function applyTemplate(
 async function isSameSpec({ context }: Applier, { kind, object }: DesiredObject, current: External): Promise<boolean> {
   const { name } = current.object.metadata
   const annotations = { ...object.metadata.annotations, [TopologyDryRunAnnotation]: '' }
-  const tried = await context.client.apply(
+  const dryRunResult = await context.client.apply(
     kind,
     { ...object, metadata: { ...object.metadata, name, annotations } },
     { fieldManager: TopologyManager, force: true, dryRun: true, signal: context.signal },
   )
-  return equal(tried['spec'], current.object['spec'])
+  return equal(dryRunResult['spec'], current.object['spec'])
 }
 
 /** Creates an object or updates it when there is a difference. */
@@ -278,8 +279,8 @@ async function applyObject(
     )
   }
   if (difference(desired.object, object) === 'none' || applier.applied.isCurrent(desired.object, object)) return
-  const answer = await write(applier, desired)
-  if (answer.metadata.resourceVersion !== object.metadata.resourceVersion) {
+  const written = await write(applier, desired)
+  if (written.metadata.resourceVersion !== object.metadata.resourceVersion) {
     recordEvent(
       applier,
       'TopologyUpdate',
@@ -289,7 +290,7 @@ async function applyObject(
 }
 
 /** Creates an object. Adopts an object that an earlier reconcile created under this name, but fails for an object of another creator. */
-async function create(applier: Applier, desired: DesiredObject, why = ''): Promise<void> {
+async function create(applier: Applier, desired: DesiredObject, suffix = ''): Promise<void> {
   const { kind, object } = desired
   const { cluster, context } = applier
   const existing = await find(context, kind, object.metadata)
@@ -303,7 +304,7 @@ async function create(applier: Applier, desired: DesiredObject, why = ''): Promi
   } catch (err) {
     throw new Error(creationFailure(kind, err as Error), { cause: err })
   }
-  if (!existing) recordEvent(applier, 'TopologyCreate', `Created ${objectText(object, kind)}${why}`)
+  if (!existing) recordEvent(applier, 'TopologyCreate', `Created ${objectText(object, kind)}${suffix}`)
 }
 
 /** Reads an object from the cache, which has all objects of earlier reconciles, because a reconcile waits for its own writes. */
@@ -328,9 +329,9 @@ const isOwnedByCluster = (cluster: Cluster, { metadata }: KubeObject): boolean =
   metadata.ownerReferences?.some(({ uid }) => uid === cluster.metadata.uid) ?? false
 
 async function write({ context, applied }: Applier, { kind, object }: DesiredObject): Promise<UnknownObject> {
-  const answer = await context.client.apply(kind, object, { fieldManager: TopologyManager, force: true, signal: context.signal })
-  applied.remember(object, answer)
-  return answer
+  const written = await context.client.apply(kind, object, { fieldManager: TopologyManager, force: true, signal: context.signal })
+  applied.remember(object, written)
+  return written
 }
 
 async function removeSilently(applier: Applier, kind: Kind, object: KubeObject): Promise<void> {

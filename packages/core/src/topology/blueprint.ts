@@ -25,7 +25,7 @@ export interface Blueprint {
     /** Present when the class runs the control plane on Machines. */
     readonly machineTemplate: External | undefined
   }
-  /** Worker classes, by name. */
+  /** MachineDeployment classes, by name. */
   readonly machineDeployments: ReadonlyMap<string, MachineDeploymentBlueprint>
   /** MachinePool classes, by name. */
   readonly machinePools: ReadonlyMap<string, MachinePoolBlueprint>
@@ -80,14 +80,14 @@ export async function observeBlueprint(
   context: ReconcileContext,
 ): Promise<Blueprint> {
   const className = keyText({ namespace: clusterClass.metadata.namespace!, name: clusterClass.metadata.name })
-  const read = async (what: string, ref: TemplateRef, suffix = ''): Promise<External> => {
+  const read = async (description: string, ref: TemplateRef, suffix = ''): Promise<External> => {
     try {
       return await observeTemplate(ref, clusterClass.metadata.namespace!, context)
     } catch (err) {
       const Wrapped = err instanceof NotReadyYet ? NotReadyYet : Error
       const reason = err instanceof Error ? err.message : String(err)
       throw new Wrapped(
-        `error reading the ClusterClass: failed to get ${what} for ClusterClass ${className}${suffix}: ${reason}`,
+        `error reading the ClusterClass: failed to get ${description} for ClusterClass ${className}${suffix}: ${reason}`,
         {
           cause: err,
         },
@@ -160,7 +160,7 @@ async function observeTemplate(ref: TemplateRef, namespace: string, context: Rec
   throw new NotReadyYet(cannotRetrieve(external.kind, key))
 }
 
-/** Error text for a referenced object that does not exist. Upstream: getReference and external.Get both add where they failed. */
+/** Error text for a referenced object that does not exist. As upstream, the prefix occurs twice. */
 export function cannotRetrieve({ kind, group }: Pick<Kind, 'kind' | 'group'>, key: ObjectKey): string {
   const problem = `failed to retrieve ${kind} ${keyText(key)}`
   return `${problem}: ${problem}: ${kind}.${group} "${key.name}" not found`

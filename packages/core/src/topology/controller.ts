@@ -54,7 +54,7 @@ const changesVersion: Predicate<Machine> = ({ previous, object }) =>
   previous?.spec.version !== object?.spec.version ||
   previous?.status?.nodeInfo?.kubeletVersion !== object?.status?.nodeInfo?.kubeletVersion
 
-/** Creates the controller of managed topologies: creates a Cluster's objects from its class, updates and upgrades them. */
+/** Creates the controller of managed topologies, which creates a Cluster's objects from its class, updates and upgrades them. */
 export function createTopologyController({ runtime, clock, concurrency = 10 }: TopologyOptions): Controller {
   const memory = new TopologyMemory(runtime, clock)
   return controller({

@@ -225,7 +225,7 @@ async function isUpgradingMachines({ metadata, spec }: MachineDeployment, { cach
 
 const kindOfClone = (template: External): ExternalKind => ({ contract: template.contract, kind: clonedKind(template.kind) })
 
-/** Where a reference stands, for errors. */
+/** The place of a reference, for error texts. */
 interface Reference {
   readonly namespace: string
   /** The object that has the reference. */

@@ -32,8 +32,8 @@ const webhook: SeparateWebhook = {
 }
 
 /**
- * Rejects deletions of objects of these kinds by the collectors while their Cluster has a managed topology, it or its namespace is being
- * deleted, and BeforeClusterDelete has not allowed it. Deletions by any other user are allowed.
+ * Rejects deletions of objects of these kinds by the collectors while their Cluster has a managed topology, the Cluster or its namespace is
+ * being deleted, and BeforeClusterDelete has not allowed it. Deletions by any other user are allowed.
  */
 export const deletionAdmission = (kinds: readonly Kind[]): Admission[] =>
   kinds
@@ -50,8 +50,8 @@ export const deletionAdmission = (kinds: readonly Kind[]): Admission[] =>
         const cluster = await orAbsent(reader.get(Cluster, { namespace, name }))
         if (!cluster?.spec.topology || cluster.metadata.annotations?.[OkToDeleteAnnotation] !== undefined) return []
         if (!isDeleting(cluster)) {
-          const space = await orAbsent(reader.get(Namespace, { name: namespace }))
-          if (!space || !isDeleting(space)) return []
+          const namespaceObject = await orAbsent(reader.get(Namespace, { name: namespace }))
+          if (!namespaceObject || !isDeleting(namespaceObject)) return []
         }
         throw new StatusError(
           'Forbidden',

@@ -57,13 +57,13 @@ export function clone(
   { labels = {}, owner }: CloneOptions = {},
 ): DesiredObject {
   const isControlled = existing !== undefined && isControlledBy(existing, cluster, Cluster)
-  const fresh = owner ?? (isControlled ? undefined : ownerReference(cluster, Cluster))
+  const newOwner = owner ?? (isControlled ? undefined : ownerReference(cluster, Cluster))
   const object = fromTemplate(template.object, {
     name,
     namespace: cluster.metadata.namespace!,
     clusterName: cluster.metadata.name,
     labels: { ...ownedLabels(cluster), ...labels },
-    ...(fresh ? { owner: existingOwnerOr(cluster, existing, fresh) } : {}),
+    ...(newOwner ? { owner: existingOwnerOr(cluster, existing, newOwner) } : {}),
   })
   return { contract: template.contract, kind: clonedKind(template.kind), object: object as NamedInput }
 }
@@ -76,10 +76,10 @@ export function copyTemplate(
   labels: Record<string, string>,
   existing: KubeObject | undefined,
 ): DesiredObject {
-  const { metadata, apiVersion: _v, kind: _k, status: _s, ...rest } = draft(object)
+  const { metadata, apiVersion: _v, kind: _k, status: _s, ...otherFields } = draft(object)
   const { [LastApplied]: _, ...annotations } = metadata.annotations ?? {}
   const copy = {
-    ...rest,
+    ...otherFields,
     ...typeMeta(kind),
     metadata: {
       name,
@@ -107,15 +107,15 @@ export const clonedFrom = ({ object, kind }: External): Record<string, string> =
 })
 
 /**
- * Returns the existing owner reference to the Cluster, which other controllers may have changed; `fresh` when there is none.
+ * Returns the existing owner reference to the Cluster, which other controllers may have changed; `newOwner` when there is none.
  * Objects are owned from their creation, so that they are deleted with the Cluster even if it never referred to them.
  */
-export const existingOwnerOr = (cluster: Cluster, existing: KubeObject | undefined, fresh: OwnerReference): OwnerReference => {
-  const existingOwner = existing?.metadata.ownerReferences?.find((reference) => sameOwner(reference, fresh))
-  return existingOwner?.uid === cluster.metadata.uid ? { ...existingOwner } : fresh
+export const existingOwnerOr = (cluster: Cluster, existing: KubeObject | undefined, newOwner: OwnerReference): OwnerReference => {
+  const existingOwner = existing?.metadata.ownerReferences?.find((reference) => sameOwner(reference, newOwner))
+  return existingOwner?.uid === cluster.metadata.uid ? { ...existingOwner } : newOwner
 }
 
-/** Returns a name from a naming template, which for workers can use the topology's name. */
+/** Returns a name from a naming template. Templates of workers can use the topology's name. */
 export function generatedName(cluster: Cluster, template: string, ...purpose: readonly string[]): string {
   const [part, topologyName] = purpose
   const data = {

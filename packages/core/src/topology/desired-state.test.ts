@@ -104,7 +104,7 @@ function aBlueprint(
   }
 }
 
-const nothing: CurrentState = {
+const noObjects: CurrentState = {
   infrastructureCluster: undefined,
   controlPlane: undefined,
   machineDeployments: new Map(),
@@ -124,7 +124,7 @@ const noExtensions = {
 
 async function desire(cluster: Cluster, options: Parameters<typeof aBlueprint>[1] = {}): Promise<DesiredState> {
   const blueprint = aBlueprint(cluster, options)
-  const desired = desiredState(cluster, blueprint, nothing, versions)
+  const desired = desiredState(cluster, blueprint, noObjects, versions)
   await applyPatches(cluster, blueprint, desired, noExtensions)
   removeEmptyEndpoints(desired)
   return desired
@@ -289,11 +289,11 @@ describe('patches', () => {
     ['{{ if eq .zone "b" }}true{{ end }}', true],
     ['{{ if eq .zone "c" }}true{{ end }}', false],
     ['{{ .zone }}', false],
-  ])('whether a patch with enabledIf %s is applied: %s', async (enabledIf, on) => {
+  ])('whether a patch with enabledIf %s is applied: %s', async (enabledIf, isApplied) => {
     const patches = [aPatch('TestControlPlaneTemplate', cp, set({ value: 1 }), { enabledIf })]
     const variables = [{ name: 'zone', value: 'b' }]
     expect(specOf((await desire(aCluster({ variables }), { patches, variables: ['zone'] })).controlPlane)['set']).toBe(
-      on ? 1 : undefined,
+      isApplied ? 1 : undefined,
     )
   })
 
@@ -369,7 +369,7 @@ describe('the owner reference of the infrastructure cluster', () => {
       ...aTemplate('TestCluster', {}),
       object: { metadata: { name: 'x', ownerReferences: [reference] } } as unknown as UnknownObject & KubeObject,
     }
-    const desired = desiredState(cluster, aBlueprint(cluster), { ...nothing, infrastructureCluster: existing }, versions)
+    const desired = desiredState(cluster, aBlueprint(cluster), { ...noObjects, infrastructureCluster: existing }, versions)
     return desired.infrastructureCluster.object.metadata.ownerReferences
   }
   const reference = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', name: 'demo', uid: 'demo-uid' }

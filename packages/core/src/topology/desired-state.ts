@@ -123,10 +123,10 @@ function assertDistinctNames(kind: string, workers: readonly (DesiredMachineDepl
   const topologyOf = new Map<string, string>()
   for (const { topology, object } of workers) {
     const { name } = object.metadata
-    const other = topologyOf.get(name)
-    if (other !== undefined)
+    const duplicate = topologyOf.get(name)
+    if (duplicate !== undefined)
       throw new Error(
-        `${kind} topologies ${JSON.stringify(other)} and ${JSON.stringify(topology.name)} have the same name ${JSON.stringify(name)}: ` +
+        `${kind} topologies ${JSON.stringify(duplicate)} and ${JSON.stringify(topology.name)} have the same name ${JSON.stringify(name)}: ` +
           'the naming template of their class must contain .random or the name of the topology',
       )
     topologyOf.set(name, topology.name)
@@ -134,16 +134,17 @@ function assertDistinctNames(kind: string, workers: readonly (DesiredMachineDepl
 }
 
 /**
- * Removes the fields that other controllers set: templates contain an empty endpoint, and applying it would remove the provider's value.
- * Call it after patches.
+ * Removes empty fields of endpoints, which other controllers set: templates contain an empty endpoint, and applying it would remove the
+ * provider's value. Must be called after patches.
  */
 export function removeEmptyEndpoints({ infrastructureCluster, controlPlane }: DesiredState): void {
   for (const { object, contract } of [infrastructureCluster, controlPlane]) {
     const endpoint = readField(object, InfraClusterContract.controlPlaneEndpoint, contract)
     if (!endpoint) continue
     const { host, port, ...otherFields } = endpoint
-    const set = { ...otherFields, ...(host ? { host } : {}), ...(port ? { port } : {}) }
-    if (Object.keys(set).length > 0) writeField(object, InfraClusterContract.controlPlaneEndpoint, contract, set)
+    const nonEmptyFields = { ...otherFields, ...(host ? { host } : {}), ...(port ? { port } : {}) }
+    if (Object.keys(nonEmptyFields).length > 0)
+      writeField(object, InfraClusterContract.controlPlaneEndpoint, contract, nonEmptyFields)
     else removeField(object, InfraClusterContract.controlPlaneEndpoint, contract)
   }
 }
@@ -197,10 +198,10 @@ function controlPlane(
 
   removeField(object, fields.machineInfrastructureRef, contract)
   if (machineTemplate) {
-    const ofTemplate = readField(object, fields.machineTemplateMetadata, contract)
+    const templateMetadata = readField(object, fields.machineTemplateMetadata, contract)
     writeField(object, fields.machineTemplateMetadata, contract, {
-      ...nonEmpty('labels', { ...ofTemplate?.labels, ...labels, ...owned }),
-      ...nonEmpty('annotations', { ...ofTemplate?.annotations, ...annotations }),
+      ...nonEmpty('labels', { ...templateMetadata?.labels, ...labels, ...owned }),
+      ...nonEmpty('annotations', { ...templateMetadata?.annotations, ...annotations }),
     })
     writeMachineInfrastructureRef(desired, machineTemplate, current.controlPlane?.object)
   }

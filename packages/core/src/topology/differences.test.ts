@@ -82,8 +82,8 @@ describe('the difference that applying would make', () => {
       ),
       'spec',
     ],
-  ] as const)('%s', (_, desiredObject, now, expected) => {
-    expect(difference(desiredObject, now)).toBe(expected)
+  ] as const)('%s', (_, desiredObject, currentObject, expected) => {
+    expect(difference(desiredObject, currentObject)).toBe(expected)
   })
 })
 

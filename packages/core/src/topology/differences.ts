@@ -49,7 +49,7 @@ function splitMetadata({ 'f:metadata': metadata, ...body }: Fields): { metadata:
 }
 const fieldsOf = (value: unknown): Fields => (isRecord(value) ? value : {})
 
-/** Whether a member of `desired` differs in `current`, or a previously applied one is no longer desired. */
+/** Whether a member of `desired` differs in `current`, or a previously applied member is no longer desired. */
 function changes(desired: unknown, current: unknown, owned: Fields): boolean {
   if (Array.isArray(desired)) return listChanges(desired, current, owned)
   if (!isRecord(desired)) return !equal(desired, current)
@@ -64,7 +64,7 @@ function listChanges(desired: readonly unknown[], current: unknown, owned: Field
   if (equal(desired, current)) return false
   if (!Array.isArray(current)) return true
   const keyed = Object.keys(owned).filter((field) => field.startsWith('k:'))
-  // Only this manager has written an atomic list or a set: then it must be equal.
+  // Without keyed items, the list is atomic or a set, which only this manager writes: it must be equal.
   if (keyed.length === 0) return true
   const keys = Object.keys(readJSON(keyed[0]!.slice(2)) as object)
   const sameItem = (a: unknown, b: unknown) => isRecord(a) && isRecord(b) && keys.every((key) => equal(a[key], b[key]))
@@ -73,7 +73,7 @@ function listChanges(desired: readonly unknown[], current: unknown, owned: Field
     const field = ownedOf(item)
     return changes(
       item,
-      current.find((other) => sameItem(other, item)),
+      current.find((candidate) => sameItem(candidate, item)),
       field === undefined ? {} : fieldsOf(owned[field]),
     )
   })
@@ -87,12 +87,12 @@ function listChanges(desired: readonly unknown[], current: unknown, owned: Field
 export class AppliedObjects {
   readonly #applied = new Map<string, { readonly desired: string; readonly fields: string }>()
 
-  /** Call after every apply, with the server's response. */
-  remember(desired: Input<UnknownObject>, answer: KubeObject): void {
-    this.#applied.set(answer.metadata.uid, { desired: hashOf(desired), fields: this.#fields(desired, answer) })
+  /** Records an applied object with the server's response. Must be called after every apply. */
+  remember(desired: Input<UnknownObject>, response: KubeObject): void {
+    this.#applied.set(response.metadata.uid, { desired: hashOf(desired), fields: this.#fields(desired, response) })
   }
 
-  /** Whether `desired` is what was applied last, and `current` still has all of it. */
+  /** Whether `desired` was applied last, and `current` still has all its fields. */
   isCurrent(desired: Input<UnknownObject>, current: KubeObject): boolean {
     const applied = this.#applied.get(current.metadata.uid)
     return applied !== undefined && applied.desired === hashOf(desired) && applied.fields === this.#fields(desired, current)

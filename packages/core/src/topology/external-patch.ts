@@ -11,7 +11,7 @@ import type { PatchVariables } from './patch-variables.ts'
 import { wireVariablesOf } from './patch-variables.ts'
 import type { PatchExtensions } from './patches.ts'
 
-type AnswerItem = NonNullable<ResponseOf<typeof GeneratePatches>['items']>[number]
+type ResponseItem = NonNullable<ResponseOf<typeof GeneratePatches>['items']>[number]
 
 /** Changes the documents of the items. Returns the ignored parts of the response, a sentence for each template. */
 export async function applyExternalPatch(
@@ -22,7 +22,7 @@ export async function applyExternalPatch(
   variables: PatchVariables,
   extensions: PatchExtensions,
 ): Promise<string[]> {
-  // Upstream: its webhook admits a patch that only validates, but its topology controller does not.
+  // As upstream, the webhook admits a patch that only validates, but the topology controller rejects it.
   if (!external.generatePatchesExtension)
     throw new TerminalError(`failed to apply patches: failed to create patch generator for patch ${JSON.stringify(name)}`)
   const request = {
@@ -32,7 +32,7 @@ export async function applyExternalPatch(
   const response = await withErrorContext(
     `failed to apply patches: failed to generate patches for patch ${JSON.stringify(name)}`,
     async () => {
-      const answer = await extensions.context.outside(() =>
+      const result = await extensions.context.outside(() =>
         extensions.runtime.call(
           GeneratePatches,
           cluster,
@@ -41,13 +41,13 @@ export async function applyExternalPatch(
           optionsOf(external, extensions),
         ),
       )
-      extensions.responses.record(name, { external, request }, answer.items ?? [])
-      return answer
+      extensions.responses.record(name, { external, request }, result.items ?? [])
+      return result
     },
   )
   return withErrorContext(`failed to apply patches: failed to apply patches for patch ${JSON.stringify(name)}`, async () =>
-    (response.items ?? []).flatMap((answer) =>
-      applyAnswer(items, answer).map((ignoredPart) => `patch ${JSON.stringify(name)} of ${ignoredPart}`),
+    (response.items ?? []).flatMap((responseItem) =>
+      applyAnswer(items, responseItem).map((ignoredPart) => `patch ${JSON.stringify(name)} of ${ignoredPart}`),
     ),
   )
 }
@@ -90,11 +90,11 @@ function itemOf(item: PatchItem, variables: PatchVariables) {
 
 /**
  * Applies one item of the response to its document. Returns the ignored parts, in a sentence.
- * @throws Error with upstream's text when there is no such item, or the patch does not apply
+ * @throws Error with upstream's text when no item has this uid, or the patch does not apply
  */
 export function applyAnswer(
   items: readonly Pick<PatchItem, 'uid' | 'holder' | 'document'>[],
-  { uid, patchType, patch }: AnswerItem,
+  { uid, patchType, patch }: ResponseItem,
 ): string[] {
   const item = items.find((candidate) => candidate.uid === uid)
   if (!item) throw new Error('unable to find corresponding request item for patch')
@@ -108,7 +108,7 @@ export function applyAnswer(
   ]
 }
 
-/** `LocalMachineTemplate for MachineDeployment md-0 (spec.template.spec.infrastructureRef)`. */
+/** Formats an item: `LocalMachineTemplate for MachineDeployment md-0 (spec.template.spec.infrastructureRef)`. */
 export const itemText = ({ document, holder }: Pick<PatchItem, 'holder' | 'document'>): string =>
   `${document.kind} for ${holder.kind} ${holder.name} (${holder.fieldPath})`
 

@@ -35,7 +35,7 @@ interface HealthCheckParts {
 export const isDefined = (parts: HealthCheckParts | undefined): parts is HealthCheckParts =>
   parts?.checks !== undefined || parts?.remediation !== undefined
 
-/** Returns the topology's health check as a whole, or else the class's; `undefined` when there is none or it is disabled. */
+/** Returns the topology's health check as a whole, or else that of the class; `undefined` when there is none or it is disabled. */
 function effectiveHealthCheck(
   checkOfTopology: (HealthCheckParts & { readonly enabled?: boolean }) | undefined,
   checkOfClass: HealthCheckParts | undefined,
@@ -44,7 +44,7 @@ function effectiveHealthCheck(
   return [checkOfTopology, checkOfClass].find(isDefined)
 }
 
-/** The MachineHealthCheck of a control plane that runs on Machines. It has the name of the control plane object. */
+/** Returns the MachineHealthCheck of a control plane that runs on Machines. It has the name of the control plane object. */
 export function controlPlaneHealthCheck(
   cluster: Cluster,
   { class: controlPlaneClass, topology }: { readonly class: ControlPlaneClass; readonly topology: ControlPlaneTopology },
@@ -56,7 +56,7 @@ export function controlPlaneHealthCheck(
   return parts && healthCheck(cluster, name, { [MachineControlPlaneLabel]: '' }, parts, current)
 }
 
-/** The MachineHealthCheck of a MachineDeployment. It has the name of the MachineDeployment. */
+/** Returns the MachineHealthCheck of a MachineDeployment. It has the name of the MachineDeployment. */
 export function machineDeploymentHealthCheck(
   cluster: Cluster,
   topology: MachineDeploymentTopology,
@@ -123,8 +123,8 @@ export async function applyHealthCheck(
   const intent = desired as unknown as Parameters<typeof difference>[0]
   if (current && (difference(intent, current) === 'none' || applied.isCurrent(intent, current))) return
   const kind: Kind<MachineHealthCheck> = MachineHealthCheck
-  const answer = await client.apply(kind, desired, { fieldManager: TopologyManager, force: true, signal })
-  applied.remember(intent, answer)
-  if (!current) record(answer, 'TopologyCreate', 'Created')
-  else if (answer.metadata.resourceVersion !== current.metadata.resourceVersion) record(answer, 'TopologyUpdate', 'Updated')
+  const written = await client.apply(kind, desired, { fieldManager: TopologyManager, force: true, signal })
+  applied.remember(intent, written)
+  if (!current) record(written, 'TopologyCreate', 'Created')
+  else if (written.metadata.resourceVersion !== current.metadata.resourceVersion) record(written, 'TopologyUpdate', 'Updated')
 }

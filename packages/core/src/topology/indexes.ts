@@ -22,7 +22,7 @@ export const clustersOfClass = (cache: Cache, clusterClass: KubeObject): ObjectK
   cache.byIndex(ClustersByClass, keyText(keyOf(clusterClass))).map(keyOf)
 
 /**
- * Maps a provider's object to Clusters: its owner, and those whose class refers to it. One function for all kinds, because a kind is
+ * Maps a provider's object to Clusters: its owner, and Clusters whose class refers to it. One function for all kinds, because a kind is
  * watched once and may have both uses.
  */
 export const concernedClusters: MapFunction = (object, cache) => {

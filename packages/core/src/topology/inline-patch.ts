@@ -11,7 +11,7 @@ export type TemplateRole =
   | { readonly kind: 'controlPlane' }
   | { readonly kind: 'machineDeployment' | 'machinePool'; readonly class: string }
 
-/** Returns the operations of a patch for one template; none when it does not match. */
+/** Returns the operations of a patch for one template; none when the patch does not match the template, or is not enabled. */
 export function patchOperations(
   patch: ClusterClassPatch,
   template: UnknownObject,

@@ -14,19 +14,19 @@ const aCluster = (annotations: Record<string, string> = {}): Cluster =>
     status: { phase: 'Provisioned' },
   }) as unknown as Cluster
 
-function aRuntime(answers: { retryAfterSeconds?: number; message?: string }[]) {
+function aRuntime(responses: { retryAfterSeconds?: number; message?: string }[]) {
   const state = { calls: 0, handlers: ['h.ext'], requests: [] as unknown[], fails: undefined as Error | undefined }
   let changed: (extensionConfig: string) => void = () => {}
-  const answer = (request: unknown) => {
+  const respond = (request: unknown) => {
     state.requests.push(request)
-    return { status: 'Success', ...answers[Math.min(state.calls++, answers.length - 1)] } as never
+    return { status: 'Success', ...responses[Math.min(state.calls++, responses.length - 1)] } as never
   }
   const client: RuntimeClient = {
     ready: true,
     handlersFor: async () => state.handlers,
     callAll: async (_hook, _for, request, { onCall, onAnswer } = {}) => {
       for (const handler of state.handlers) onCall?.(handler)
-      const response = answer(request)
+      const response = respond(request)
       if (state.fails) throw state.fails
       onAnswer?.(state.handlers[0]!, response)
       return response
@@ -34,7 +34,7 @@ function aRuntime(answers: { retryAfterSeconds?: number; message?: string }[]) {
     onChanged(listener) {
       changed = listener
     },
-    call: async (_hook, _for, _handler, request) => answer(request),
+    call: async (_hook, _for, _handler, request) => respond(request),
   }
   return { client, state, changed: (extensionConfig: string) => changed(extensionConfig) }
 }
@@ -152,9 +152,9 @@ describe('a blocking response', () => {
     expect([await calls(requested('again')), await calls(aCluster())]).toEqual([1, 0])
 
     // The record of an earlier process is valid, unless the retry request is still on the Cluster.
-    const answer = await hooks.call(BeforeClusterCreate, aCluster(), {}, context)
-    if (answer.kind !== 'blocked') throw new Error('expected the hook to block')
-    const recorded = (cluster: Cluster) => annotated(cluster, withWaiting(cluster, [answer], clock.now())!)
+    const result = await hooks.call(BeforeClusterCreate, aCluster(), {}, context)
+    if (result.kind !== 'blocked') throw new Error('expected the hook to block')
+    const recorded = (cluster: Cluster) => annotated(cluster, withWaiting(cluster, [result], clock.now())!)
     expect(await calls(recorded(aCluster()), new LifecycleHooks(client, clock))).toBe(0)
     const next = new LifecycleHooks(client, clock)
     expect([await calls(recorded(requested('x')), next), await calls(recorded(aCluster()), next)]).toEqual([1, 0])
@@ -276,12 +276,12 @@ describe('a blocking response', () => {
   test('is not cached when one of its extensions changes during the call', async () => {
     const { client, state, changed } = aRuntime([{ retryAfterSeconds: 600 }])
     state.handlers = ['h.first', 'h.ext']
-    const [called, answers] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const [called, responses] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const slow: RuntimeClient = {
       ...client,
       callAll: async (...args) => {
         called.resolve()
-        await answers.promise
+        await responses.promise
         return client.callAll(...args)
       },
     }
@@ -298,7 +298,7 @@ describe('a blocking response', () => {
     expect(enqueued).toEqual([])
     changed('ext')
     expect(enqueued).toEqual(['demo'])
-    answers.resolve()
+    responses.resolve()
     expect(await first).toMatchObject({ kind: 'blocked', called: true })
     expect(await call()).toMatchObject({ called: true })
     expect(await call()).toMatchObject({ called: false })
