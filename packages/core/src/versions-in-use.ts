@@ -5,16 +5,16 @@ import { compareText } from '@capstan/kube'
  * Merges versions with their replicas for status: each version once, in ascending order, invalid versions last. `undefined` when there are
  * none. Upstream: internal/util/version, v1.14.
  */
-export function mergeVersions(parts: readonly ReplicasOfVersion[]): ReplicasOfVersion[] | undefined {
+export function mergeVersions(entries: readonly ReplicasOfVersion[]): ReplicasOfVersion[] | undefined {
   const replicas = new Map<string, number>()
-  for (const part of parts) replicas.set(part.version, (replicas.get(part.version) ?? 0) + (part.replicas ?? 0))
+  for (const entry of entries) replicas.set(entry.version, (replicas.get(entry.version) ?? 0) + (entry.replicas ?? 0))
   if (replicas.size === 0) return undefined
   return [...replicas]
     .map(([version, count]) => ({ version, ...(count > 0 ? { replicas: count } : {}) }))
-    .sort((a, b) => order(a.version, b.version))
+    .sort((a, b) => compare(a.version, b.version))
 }
 
-function order(a: string, b: string): number {
+function compare(a: string, b: string): number {
   const [isA, isB] = [isKubernetesVersion(a), isKubernetesVersion(b)]
   if (!isA || !isB) return isA ? -1 : isB ? 1 : compareText(a, b)
   const order = compareWithBuild(a, b)

@@ -23,7 +23,7 @@ export interface WaitingFor {
 const LongestMessage = 1024
 
 /**
- * Returns the object's annotations with updated records. A record of a hook that meanwhile did not block starts again, with a new time and
+ * Returns the object's annotations with updated records. When a hook blocks again after it did not block, its record has a new time and
  * count.
  * @param isKept whether a hook without response in this reconcile may still block; by default it does not
  */
@@ -52,8 +52,8 @@ export function withWaiting(
     })
     .concat(retained)
     .sort((a, b) => (a.hook < b.hook ? -1 : 1))
-  const { [WaitingHooksAnnotation]: _, ...others } = object.metadata.annotations ?? {}
+  const { [WaitingHooksAnnotation]: _, ...otherAnnotations } = object.metadata.annotations ?? {}
   if (records.length === 0)
-    return object.metadata.annotations?.[WaitingHooksAnnotation] === undefined ? object.metadata.annotations : others
-  return { ...others, [WaitingHooksAnnotation]: JSON.stringify(records) }
+    return object.metadata.annotations?.[WaitingHooksAnnotation] === undefined ? object.metadata.annotations : otherAnnotations
+  return { ...otherAnnotations, [WaitingHooksAnnotation]: JSON.stringify(records) }
 }

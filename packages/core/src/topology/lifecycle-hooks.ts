@@ -33,13 +33,13 @@ export type HookAnswer =
   | ({ readonly kind: 'failed'; readonly error: unknown } & FailedHook)
 
 /** Result of GenerateUpgradePlan: `go` with the plan, or `failed`. */
-type PlanAnswer = (Extract<HookAnswer, { kind: 'go' }> & { readonly plan: UpgradePlan }) | Extract<HookAnswer, { kind: 'failed' }>
+type PlanResult = (Extract<HookAnswer, { kind: 'go' }> & { readonly plan: UpgradePlan }) | Extract<HookAnswer, { kind: 'failed' }>
 
 /** Members of the reconcile context that calling a hook needs. */
 export type CallContext = Pick<ReconcileContext, 'signal' | 'outside'>
 
 /** A blocking response, with its request. */
-interface Answer {
+interface CachedResponse {
   /** Parts of the request on which the response may depend. */
   readonly question: string
   /** By `Clock.elapsed`. */
@@ -63,20 +63,20 @@ interface CachedPlan {
   readonly plan: UpgradePlan
 }
 
-/** State of one Cluster, until it is deleted. */
+/** State of one Cluster, kept until the Cluster is deleted. */
 interface ClusterState {
   readonly key: ObjectKey
   readonly uid: string
   /** By hook. */
-  readonly answers: Map<string, Answer>
+  readonly answers: Map<string, CachedResponse>
   /** Hooks already looked up in the records of an earlier process, found or not. */
   readonly lookedUp: Set<string>
   /** Whether the handlers of a hook are being determined, or could not be determined. */
   handlersUnknown: boolean
-  /** The call in progress: its response is not cached when an extension changes meanwhile. */
+  /** The call in progress: its response is not cached when an extension changes during the call. */
   call?: { readonly handlers: readonly string[]; isOutdated: boolean }
   plan?: CachedPlan
-  /** The retry request that was last handled; absent once its annotation is removed. */
+  /** The retry request that was lastHandler handled; absent once its annotation is removed. */
   retried?: string
   /** Whether records of an earlier process are ignored, because they are older than a retry request. */
   ignoresRecords: boolean
@@ -99,7 +99,7 @@ export class LifecycleHooks {
     this.#clock = clock
   }
 
-  /** False until the registered extensions are known: nothing should be decided before. */
+  /** False until the registered extensions are known: no decision should be made before. */
   get ready(): boolean {
     return this.#runtime.ready
   }
@@ -109,21 +109,21 @@ export class LifecycleHooks {
     return this.#clusters.size
   }
 
-  /** Calls `enqueue` for each Cluster that an extension blocks or fails, when that extension was changed or removed. */
+  /** Calls `enqueue` for each Cluster that an extension blocks, or whose hook call it failed, when that extension was changed or removed. */
   whenExtensionsChange(enqueue: (cluster: ObjectKey) => void): void {
     this.#runtime.onChanged?.((extensionConfig) => {
-      const isOf = (handler: string) => handler.endsWith(`.${extensionConfig}`)
+      const isHandlerOf = (handler: string) => handler.endsWith(`.${extensionConfig}`)
       for (const state of this.#clusters.values()) {
-        if (state.plan && isOf(state.plan.handler)) delete state.plan
+        if (state.plan && isHandlerOf(state.plan.handler)) delete state.plan
         // The handlers of this Cluster may be determined now.
         if (state.handlersUnknown) enqueue(state.key)
         state.handlersUnknown = false
-        if (state.call?.handlers.some(isOf)) {
+        if (state.call?.handlers.some(isHandlerOf)) {
           state.call.isOutdated = true
           enqueue(state.key)
         }
         for (const [hook, { handlers }] of state.answers) {
-          if (!handlers.some(isOf)) continue
+          if (!handlers.some(isHandlerOf)) continue
           state.answers.delete(hook)
           enqueue(state.key)
         }
@@ -132,8 +132,8 @@ export class LifecycleHooks {
   }
 
   /**
-   * Clusters of the namespace that wait for a hook, or whose handlers could not be determined. When labels of the namespace change, other
-   * extensions may select it.
+   * Returns the Clusters of the namespace that wait for a hook, or whose handlers could not be determined. When labels of the namespace
+   * change, other extensions may select it.
    */
   waitingIn(namespace: string): ObjectKey[] {
     const isWaiting = ({ handlersUnknown, call, answers }: ClusterState) =>
@@ -156,7 +156,7 @@ export class LifecycleHooks {
     delete state.plan
   }
 
-  /** Called when the retry annotation was removed: from now on, an equal value is a new request. */
+  /** Records that the retry annotation was removed: from then on, an equal value is a new request. */
   retryRequestRemoved(cluster: Cluster): void {
     delete this.#stateOf(cluster).retried
   }
@@ -177,7 +177,7 @@ export class LifecycleHooks {
   ): Promise<HookAnswer> {
     const { name } = hook
     const state = this.#stateOf(cluster)
-    // Set before the handlers are determined, because an extension may change meanwhile.
+    // Set before the handlers are determined, because an extension may change at the same time.
     state.handlersUnknown = true
     const lookup = await this.#runtime.handlersFor(hook, cluster).catch((error: unknown) => ({ error }))
     if ('error' in lookup) {
@@ -197,31 +197,31 @@ export class LifecycleHooks {
     const question = digest([input, handlers, relevantParts(cluster)])
     const calledAt = this.#clock.elapsed()
     const now = this.#clock.now()
-    const earlierAnswer = state.answers.get(name) ?? this.#restored(state, name, cluster, question)
-    const wait = earlierAnswer ? expiryFor(earlierAnswer, question) - calledAt : 0
-    if (earlierAnswer && wait > 0) {
-      const { message, until } = earlierAnswer
+    const earlierResponse = state.answers.get(name) ?? this.#restored(state, name, cluster, question)
+    const wait = earlierResponse ? expiryFor(earlierResponse, question) - calledAt : 0
+    if (earlierResponse && wait > 0) {
+      const { message, until } = earlierResponse
       const retryAfter = Math.max(seconds(1), Math.round(wait / 1000) * 1000)
-      const answer = { message, handlers: earlierAnswer.handlers, until, question: earlierAnswer.question }
-      return { kind: 'blocked', hook: name, ...answer, retryAfter, called: false }
+      const cached = { message, handlers: earlierResponse.handlers, until, question: earlierResponse.question }
+      return { kind: 'blocked', hook: name, ...cached, retryAfter, called: false }
     }
 
-    const isEarly = earlierAnswer !== undefined && earlierAnswer.expires > calledAt
-    const remember = (retryAfter: number, answer: Pick<Answer, 'message' | 'handlers'>) => {
-      const changes = isEarly ? earlierAnswer.changes + 1 : 0
+    const isEarly = earlierResponse !== undefined && earlierResponse.expires > calledAt
+    const remember = (retryAfter: number, outcome: Pick<CachedResponse, 'message' | 'handlers'>) => {
+      const changes = isEarly ? earlierResponse.changes + 1 : 0
       const validity = { expires: calledAt + retryAfter, until: now + retryAfter }
-      state.answers.set(name, { question, calledAt, ...validity, changes, ...answer })
+      state.answers.set(name, { question, calledAt, ...validity, changes, ...outcome })
     }
     const request = { ...input, cluster: clusterOnTheWire(cluster) } as unknown as CallInput<H>
     const blocking: string[] = []
-    let last: string | undefined
+    let lastHandler: string | undefined
     const call: ClusterState['call'] = { handlers, isOutdated: false }
     state.call = call
     try {
       const options: CallAllOptions = {
         signal,
         onCall(handler) {
-          last = handler
+          lastHandler = handler
         },
         onAnswer(handler, { retryAfterSeconds = 0 }) {
           if (retryAfterSeconds > 0) blocking.push(handler)
@@ -234,12 +234,12 @@ export class LifecycleHooks {
       const retryAfter = hook.blocking ? seconds(response.retryAfterSeconds ?? 0) : 0
       state.answers.delete(name)
       if (retryAfter <= 0) return { kind: 'go', hook: name, called: true }
-      const answer = { message: response.message ?? '', handlers: blocking }
-      if (!call.isOutdated) remember(retryAfter, answer)
-      return { kind: 'blocked', hook: name, ...answer, until: now + retryAfter, question, retryAfter, called: true }
+      const blocked = { message: response.message ?? '', handlers: blocking }
+      if (!call.isOutdated) remember(retryAfter, blocked)
+      return { kind: 'blocked', hook: name, ...blocked, until: now + retryAfter, question, retryAfter, called: true }
     } catch (error) {
       if (signal.aborted) throw error
-      const failed = { message: messageOf(error), handlers: last === undefined ? handlers : [last] }
+      const failed = { message: messageOf(error), handlers: lastHandler === undefined ? handlers : [lastHandler] }
       remember(0, failed)
       return { kind: 'failed', hook: name, ...failed, error, called: wasCalled(error) }
     } finally {
@@ -256,7 +256,7 @@ export class LifecycleHooks {
     handler: string,
     { desired, controlPlane, workers }: UpgradeDue,
     { signal, outside }: CallContext,
-  ): Promise<PlanAnswer> {
+  ): Promise<PlanResult> {
     const { name } = GenerateUpgradePlan
     const state = this.#stateOf(cluster)
     const lowest = lowestVersion(workers, controlPlane)
@@ -298,7 +298,7 @@ export class LifecycleHooks {
    * Returns the response that an earlier process recorded on the Cluster, if it is still valid for this request. Looked up once for each
    * hook: afterwards this process has newer information, such as a change of the extension.
    */
-  #restored(state: ClusterState, hook: string, cluster: Cluster, question: string): Answer | undefined {
+  #restored(state: ClusterState, hook: string, cluster: Cluster, question: string): CachedResponse | undefined {
     if (state.ignoresRecords || state.lookedUp.has(hook)) return undefined
     state.lookedUp.add(hook)
     const record = waitingHooks(cluster).find((waitingHook) => waitingHook.hook === hook)
@@ -309,20 +309,20 @@ export class LifecycleHooks {
     const { message, handlers } = record
     const until = Date.parse(record.until)
     const calledAt = this.#clock.elapsed()
-    const answer = { question, calledAt, expires: calledAt + until - now, until, changes: 0, message, handlers }
-    state.answers.set(hook, answer)
-    return answer
+    const response = { question, calledAt, expires: calledAt + until - now, until, changes: 0, message, handlers }
+    state.answers.set(hook, response)
+    return response
   }
 
-  /** Returns the state of the Cluster with this uid, not of an earlier one with the same name. */
+  /** Returns the state of the Cluster with this uid, not that of an earlier Cluster with the same name. */
   #stateOf(cluster: Cluster): ClusterState {
     const { uid } = cluster.metadata
     const key = keyOf(cluster)
     const existing = this.#clusters.get(keyText(key))
     if (existing?.uid === uid) return existing
-    const fresh = { key, uid, answers: new Map(), lookedUp: new Set<string>(), handlersUnknown: false, ignoresRecords: false }
-    this.#clusters.set(keyText(key), fresh)
-    return fresh
+    const newState = { key, uid, answers: new Map(), lookedUp: new Set<string>(), handlersUnknown: false, ignoresRecords: false }
+    this.#clusters.set(keyText(key), newState)
+    return newState
   }
 }
 
@@ -330,8 +330,8 @@ export class LifecycleHooks {
  * Returns when the hook may be called again. A changed request is sent at once. When each call leads to another change, as with an
  * extension that writes the Cluster, the delays grow.
  */
-function expiryFor({ calledAt, expires, changes, ...answer }: Answer, question: string): number {
-  if (answer.question === question) return expires
+function expiryFor({ calledAt, expires, changes, ...response }: CachedResponse, question: string): number {
+  if (response.question === question) return expires
   return Math.min(expires, changes === 0 ? calledAt : calledAt + seconds(2 ** (changes - 1)))
 }
 
@@ -351,7 +351,7 @@ const wasCalled = (error: unknown): boolean => !(error instanceof HookFailed && 
 
 const digest = (value: unknown): string => createHash('sha256').update(stableText(value)).digest('base64url')
 
-/** Annotations that block an upgrade as a hook would, without any extension. */
+/** Returns the annotations that block an upgrade, in the form of a blocking hook; `undefined` when there are none. */
 export function blockedByAnnotation({ metadata }: Cluster): BlockingHook | undefined {
   const names = Object.keys(metadata.annotations ?? {}).filter((name) =>
     name.startsWith(BeforeClusterUpgradeHookAnnotationPrefix),

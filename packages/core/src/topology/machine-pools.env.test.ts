@@ -220,8 +220,8 @@ test('pools upgrade after the control plane, one after the other, between the ho
   const texts = new Set<string>()
   for (let second = 0; second < 120; second++) {
     await env.advance(seconds(1))
-    const [first, other] = [await poolOf('mp0'), await poolOf('mp1')]
-    versionsSeen.add(`${first.spec.template.spec.version} ${other.spec.template.spec.version} ${calls.at(-1)}`)
+    const [first, second] = [await poolOf('mp0'), await poolOf('mp1')]
+    versionsSeen.add(`${first.spec.template.spec.version} ${second.spec.template.spec.version} ${calls.at(-1)}`)
     texts.add(await topologyReconciled())
   }
   expect([...versionsSeen]).toEqual([
@@ -244,7 +244,7 @@ test('pools upgrade after the control plane, one after the other, between the ho
   expect(await nodeVersions()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
 })
 
-test('a pool with defer-upgrade is upgraded after the annotation is removed; meanwhile no other upgrade may begin', async () => {
+test('a pool with defer-upgrade is upgraded after the annotation is removed; until then no other upgrade may begin', async () => {
   env = await managementEnv({ runtime: noHooks(), shows: () => false })
   await aClass()
   const deferred = { annotations: { 'topology.cluster.x-k8s.io/defer-upgrade': '' } }

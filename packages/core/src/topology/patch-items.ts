@@ -19,7 +19,7 @@ import type { DesiredState } from './desired-state.ts'
 import type { TemplateRole } from './inline-patch.ts'
 import { stableUid } from './stable-random.ts'
 
-/** Contract fields for metadata and spec of the templated object: the same in all templates. */
+/** Contract fields for metadata and spec of the templated object. These are the same in all templates. */
 export const Template = { metadata: InfraMachineTemplateContract.metadata, spec: InfraMachineTemplateContract.spec }
 
 /** One template to patch. */
@@ -67,10 +67,10 @@ export function patchItems(cluster: Cluster, blueprint: Blueprint, desired: Desi
     name,
     fieldPath,
   })
-  const ofCluster = (fieldPath: string) =>
+  const holderInCluster = (fieldPath: string) =>
     holder({ apiVersion: apiVersionOf(Cluster), kind: Cluster.kind }, cluster.metadata.name, fieldPath)
 
-  const ofControlPlane = {
+  const controlPlaneFields = {
     role: { kind: 'controlPlane' },
     overrides: topology.controlPlane?.variables?.overrides,
     builtin: controlPlaneBuiltins(desired),
@@ -78,14 +78,14 @@ export function patchItems(cluster: Cluster, blueprint: Blueprint, desired: Desi
   const items = [
     item(blueprint.infrastructureCluster, desired.infrastructureCluster, {
       role: { kind: 'infrastructureCluster' },
-      holder: ofCluster('spec.infrastructureRef'),
+      holder: holderInCluster('spec.infrastructureRef'),
       isTemplate: false,
       overrides: undefined,
       builtin: {},
     }),
     item(controlPlane.template, desired.controlPlane, {
-      ...ofControlPlane,
-      holder: ofCluster('spec.controlPlaneRef'),
+      ...controlPlaneFields,
+      holder: holderInCluster('spec.controlPlaneRef'),
       isTemplate: false,
     }),
   ]
@@ -93,7 +93,7 @@ export function patchItems(cluster: Cluster, blueprint: Blueprint, desired: Desi
     const { object, kind, contract } = desired.controlPlane
     items.push(
       item(controlPlane.machineTemplate, desired.controlPlaneMachineTemplate, {
-        ...ofControlPlane,
+        ...controlPlaneFields,
         holder: holder(
           { apiVersion: apiVersionOf(kind), kind: kind.kind },
           object.metadata.name,
@@ -138,11 +138,11 @@ export function patchItems(cluster: Cluster, blueprint: Blueprint, desired: Desi
   return items
 }
 
-/** Returns the template for patches: with the desired object's labels and annotations. */
+/** Returns the template to patch: the template of the class with the labels and annotations of the desired object. */
 function documentOf({ object, contract }: External, { object: desired }: DesiredObject, isTemplate: boolean): UnknownObject {
   const document = draft(object)
   const { labels, annotations = {} } = desired.metadata
-  // Never empty: desired objects have annotations with the template from which they are created.
+  // The annotations are never empty: a desired object has annotations with the template from which it is created.
   const visible = Object.entries(annotations).filter(([name]) => !hiddenAnnotationNames.includes(name))
   const metadata = { ...(labels ? { labels: { ...labels } } : {}), annotations: Object.fromEntries(visible) }
   delete document.metadata.managedFields

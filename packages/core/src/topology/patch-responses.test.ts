@@ -22,7 +22,7 @@ function someResponses() {
   return { record, accepts }
 }
 
-test('five changed responses to the same request are accepted in ten minutes, a sixth is not', () => {
+test('five changed responses to the same request are accepted in ten minutes, a sixth is rejected', () => {
   const { record, accepts } = someResponses()
   expect([0, 1, 2, 3, 4, 5, 6, 7].map((n) => accepts(seconds(n), n))).toEqual([true, true, true, true, true, true, false, false])
   expect(() => record(seconds(8), 8)).toThrow(

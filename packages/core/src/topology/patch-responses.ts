@@ -1,11 +1,15 @@
 /**
- * Detects an extension whose GeneratePatches responds differently to the same request. Each other response replaces templates and Machines,
- * and the replaced templates cause the next reconcile: without a limit Machines would be replaced without end, as with upstream's core.
+ * Detects an extension whose GeneratePatches responds differently to the same request. Each changed response replaces templates and
+ * Machines, and the replaced templates cause the next reconcile: without a limit Machines would be replaced without end, as with upstream's
+ * core.
  */
 import { createHash } from 'node:crypto'
 import { type Clock, minutes } from '@capstan/kube'
 
-/** So many changed responses are used in ten minutes: extensions are also updated, or run in two versions during an update. */
+/**
+ * Maximum number of changed responses that are used in ten minutes. Some are expected: extensions are updated, and run in two versions during
+ * an update.
+ */
 const MaxChanges = 5
 const Window = minutes(10)
 

@@ -10,11 +10,11 @@ export interface PatchVariables {
   readonly global: JsonObject
   /** Variables that one template adds or overrides. */
   ownFor(item: PatchItem): JsonObject
-  /** Global and own variables; built-in ones are merged. */
+  /** Global and own variables; the built-in variables of both are merged. */
   allFor(item: PatchItem): JsonObject
 }
 
-/** Inline patches see the variables defined by the class, external patches those defined by their extension. */
+/** Returns the variables of a patch. Inline patches see variables that the class defines, external patches those of their extension. */
 export function patchVariables(
   patch: ClusterClassPatch,
   { class: { status }, topology }: Blueprint,

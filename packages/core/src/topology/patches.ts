@@ -78,13 +78,13 @@ export async function applyPatches(
   return ignored
 }
 
-/** Runs `act`. Its error is terminal, because the same objects always lead to it. */
-const attempt = <T>(what: string, act: () => T): T =>
+/** Runs `act`. Its error is terminal, because the same objects always lead to the same error. */
+const attempt = <T>(errorContext: string, act: () => T): T =>
   withTerminalErrors(() => {
     try {
       return act()
     } catch (err) {
-      throw new Error(`failed to apply patches: ${what}: ${(err as Error).message}`, { cause: err })
+      throw new Error(`failed to apply patches: ${errorContext}: ${(err as Error).message}`, { cause: err })
     }
   })
 
@@ -126,8 +126,8 @@ const pick = (map: Record<string, string> = {}, names: readonly string[]): Recor
   Object.fromEntries(names.filter((name) => map[name] !== undefined).map((name) => [name, map[name]!]))
 
 /**
- * Fields of a control plane that core sets, in each contract version: patches cannot change them. Each function restores one, and returns
- * its path when a patch has changed it.
+ * Returns a function for each field of a control plane that core sets, in each contract version: patches cannot change these fields. The
+ * function restores the field, and returns the field's path when a patch has changed it.
  */
 function coreFieldRestorers(object: DesiredObject['object']): ((before: object) => string | undefined)[] {
   return ContractVersions.flatMap((contract) =>

@@ -34,7 +34,7 @@ test('pending hooks are a sorted list; the annotation is removed with the last o
   expect(clusterPatch(unmarked, { remove: ['A'] })).toBeUndefined()
 })
 
-test('a pending hook that was removed meanwhile is not restored from a stale copy', async () => {
+test('a pending hook that another writer has removed is not restored from a stale copy', async () => {
   const { io, cluster: old } = await aCluster('A,B')
   await changeCluster(io, old, { remove: ['A'] })
   const changed = await changeCluster(io, old, { remove: ['B'], add: ['C'] })

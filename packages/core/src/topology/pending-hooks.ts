@@ -39,7 +39,7 @@ function changedEntries<V>(current: object = {}, desired: Readonly<Record<string
   return different.length === 0 ? undefined : Object.fromEntries(different)
 }
 
-/** Attempts to merge a change again after a conflict. */
+/** Maximum number of attempts to write a change when there are conflicts. */
 const Attempts = 5
 
 /**

@@ -59,7 +59,7 @@ import { withWaiting } from '../waiting-records.ts'
 import { checkedVariables } from './variables.ts'
 import { decideVersions, type VersionDecision } from './versions.ts'
 
-/** Reconciles one topology. Safe to call at any time, any number of times. */
+/** Reconciles one topology. May be called at any time, and any number of times. */
 export async function reconcileTopology(key: ObjectKey, context: ReconcileContext, memory: TopologyMemory): Promise<Outcome> {
   const cluster = context.cache.peek(Cluster, key)
   if (!cluster) memory.forget(key)
@@ -119,9 +119,9 @@ async function applyTopology(scope: TopologyScope): Promise<void> {
 async function mayBeCreated(scope: TopologyScope, cluster: Cluster): Promise<boolean> {
   const { name } = AfterControlPlaneInitialized
   if (isCreated(cluster) || pendingHooks(cluster).has(name)) return true
-  const answer = await scope.memory.hooks.call(BeforeClusterCreate, cluster, {}, scope.context)
-  if (!scope.recordAnswer(answer)) return false
-  if (answer.kind === 'go' && answer.called) await scope.change({ add: [name] })
+  const response = await scope.memory.hooks.call(BeforeClusterCreate, cluster, {}, scope.context)
+  if (!scope.recordAnswer(response)) return false
+  if (response.kind === 'go' && response.called) await scope.change({ add: [name] })
   return true
 }
 
@@ -229,8 +229,8 @@ async function report(scope: TopologyScope, paused: boolean, error: unknown, req
   const status = (after.status ??= {})
   if (annotations) {
     const records = annotations[WaitingHooksAnnotation]
-    const { [WaitingHooksAnnotation]: _, ...others } = before.metadata.annotations ?? {}
-    after.metadata.annotations = { ...others, ...(records === undefined ? {} : { [WaitingHooksAnnotation]: records }) }
+    const { [WaitingHooksAnnotation]: _, ...otherAnnotations } = before.metadata.annotations ?? {}
+    after.metadata.annotations = { ...otherAnnotations, ...(records === undefined ? {} : { [WaitingHooksAnnotation]: records }) }
   }
   const condition = topologyReconciledCondition({
     cluster: before,
@@ -240,7 +240,7 @@ async function report(scope: TopologyScope, paused: boolean, error: unknown, req
     upgradePending: pendingHooks(before).has('AfterClusterUpgrade'),
     upgrade,
   })
-  // Upstream reports a conflict as any failure, until the next reconcile.
+  // A conflict is not reported. Upstream reports it as any other failure, until the next reconcile.
   if (!onlyConflicts(error)) {
     const now = context.clock.now()
     const { generation } = before.metadata
@@ -266,7 +266,7 @@ function isRetryHandled({ cluster, failed, notBlocking, blocking }: TopologyScop
   return failed !== undefined && waitingHooks(cluster).every(({ hook }) => reached.includes(hook) || notBlocking.has(hook))
 }
 
-function setPlan(status: NonNullable<Cluster['status']>, part: 'controlPlane' | 'workers', plan: readonly string[]): void {
-  if (plan.length > 0) status[part] = { ...status[part], upgradePlan: plan.map((version) => ({ version })) }
-  else delete status[part]?.upgradePlan
+function setPlan(status: NonNullable<Cluster['status']>, field: 'controlPlane' | 'workers', plan: readonly string[]): void {
+  if (plan.length > 0) status[field] = { ...status[field], upgradePlan: plan.map((version) => ({ version })) }
+  else delete status[field]?.upgradePlan
 }

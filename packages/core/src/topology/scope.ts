@@ -22,21 +22,21 @@ export class TopologyMemory {
     this.hooks = new LifecycleHooks(runtime, clock)
   }
 
-  /** Returns the state of the Cluster with this uid, not of an earlier one with the same name. */
+  /** Returns the state of the Cluster with this uid, not that of an earlier Cluster with the same name. */
   stateOf(cluster: Cluster): ClusterMemory {
     const { uid } = cluster.metadata
     const name = keyText(keyOf(cluster))
     const existing = this.#clusters.get(name)
     if (existing?.uid === uid) return existing
-    const fresh = {
+    const newMemory = {
       uid,
       applied: new AppliedObjects(),
       responses: new PatchResponses(this.#clock),
       initializedCalled: false,
       ignored: '',
     }
-    this.#clusters.set(name, fresh)
-    return fresh
+    this.#clusters.set(name, newMemory)
+    return newMemory
   }
 
   forget(key: ObjectKey): void {
@@ -49,7 +49,7 @@ interface ClusterMemory {
   readonly uid: string
   readonly applied: AppliedObjects
   readonly responses: PatchResponses
-  /** AfterControlPlaneInitialized was called, but could not be removed from the pending hooks yet. */
+  /** Whether AfterControlPlaneInitialized was called, but could not be removed from the pending hooks yet. */
   initializedCalled: boolean
   /** Ignored parts of patches, as last reported. */
   ignored: string
@@ -57,7 +57,7 @@ interface ClusterMemory {
 
 /** Inputs of one reconcile, and its results so far. */
 export class TopologyScope {
-  /** As last read or returned by a write. */
+  /** The Cluster as last read, or as returned by the last write. */
   cluster: Cluster
   readonly context: ReconcileContext
   readonly memory: TopologyMemory
@@ -66,7 +66,7 @@ export class TopologyScope {
   failed: FailedHook | undefined
   /** Hooks that do not block, called or not. */
   readonly notBlocking = new Set<string>()
-  /** The steps of the upgrade, once they are known: also when a hook fails. */
+  /** The steps of the upgrade, once they are known. Also set when a hook fails. */
   plan: UpgradePlan | undefined
   upgrade: UpgradeReport | undefined
 
@@ -80,7 +80,7 @@ export class TopologyScope {
     this.cluster = await changeCluster(this.context, this.cluster, change)
   }
 
-  /** Records a response. Returns whether the hook allows to proceed. @throws the error of the call */
+  /** Records the result of a hook. Returns whether the reconcile may proceed. @throws the error of a failed call */
   recordAnswer(answer: HookAnswer): boolean {
     switch (answer.kind) {
       case 'go':

@@ -38,11 +38,11 @@ import type { ContractRef } from '../external/get.ts'
 
 type Owner = MachineDeployment | MachineSet
 
-/** For MachineDeployments: deletes the templates that no MachineSet uses. */
+/** Creates the controller that deletes the templates of a deleted MachineDeployment, except for those that a MachineSet uses. */
 export const createTopologyMachineDeploymentController = (): Controller =>
   cleanupController('topology/machinedeployment', MachineDeployment, MachineDeploymentTopologyFinalizer)
 
-/** For MachineSets: deletes a template with its last MachineSet, unless the MachineDeployment uses it. */
+/** Creates the controller that deletes a template with its last MachineSet, unless the MachineDeployment uses the template. */
 export const createTopologyMachineSetController = (): Controller =>
   cleanupController('topology/machineset', MachineSet, MachineSetTopologyFinalizer)
 
@@ -52,10 +52,10 @@ const cleanupController = <T extends Owner>(name: string, kind: Kind<T>, finaliz
     for: kind,
     when: ({ object, previous }) => isOfTopology(object ?? previous),
     watches: [
-      // Reconciles all parts of a Cluster that is no longer paused.
+      // Reconciles all MachineDeployments or MachineSets of a Cluster that is no longer paused.
       watches(
         Cluster,
-        ({ metadata }, cache) => partsOf(metadata, kind, cache),
+        ({ metadata }, cache) => ownersOf(metadata, kind, cache),
         ({ previous, object }) => previous?.spec.paused === true && object?.spec.paused !== true,
       ),
       // Read to determine whether a template is in use.
@@ -68,8 +68,8 @@ const cleanupController = <T extends Owner>(name: string, kind: Kind<T>, finaliz
 const isOfTopology = (object: KubeObject | undefined): boolean =>
   object?.metadata.labels?.[ClusterTopologyOwnedLabel] !== undefined
 
-/** Lists objects of a kind in a Cluster by its label. */
-function partsOf(
+/** Returns the objects of a kind that have the label of the Cluster. */
+function ownersOf(
   { name, namespace }: { name: string; namespace?: string },
   kind: Kind<Owner>,
   cache: ReconcileContext['cache'],
@@ -99,25 +99,25 @@ async function reconcileTemplates<T extends Owner>(
   const cluster = context.cache.peek(Cluster, { namespace: key.namespace!, name: object.spec.clusterName })
   if (isPaused(cluster, object)) return proceed()
 
-  const used = await templatesInUse(object, context)
-  for (const ref of templatesOf(object)) if (!used.has(refText(ref))) await deleteTemplate(ref, key.namespace!, context)
+  const usedTemplates = await templatesInUse(object, context)
+  for (const ref of templatesOf(object)) if (!usedTemplates.has(refText(ref))) await deleteTemplate(ref, key.namespace!, context)
   const withoutFinalizer = ({ metadata: { finalizers = [], resourceVersion } }: T) =>
     finalizers.includes(finalizer)
-      ? { finalizers: finalizers.filter((other) => other !== finalizer), resourceVersion }
+      ? { finalizers: finalizers.filter((existing) => existing !== finalizer), resourceVersion }
       : undefined
   await orAbsent(patchMetadata(context, kind, object, withoutFinalizer))
   return proceed()
 }
 
-/** Lists templates used by other objects of the same MachineDeployment. Read live: a template deleted by mistake cannot be restored. */
+/** Lists templates usedTemplates by other objects of the same MachineDeployment. Read live: a template deleted by mistake cannot be restored. */
 async function templatesInUse(object: Owner, { client, signal }: ReconcileContext): Promise<ReadonlySet<string>> {
   const { namespace, labels, uid } = object.metadata
   const topologyName = labels?.[ClusterTopologyMachineDeploymentNameLabel] ?? ''
   const labelSelector = `${ClusterNameLabel}=${object.spec.clusterName},${ClusterTopologyMachineDeploymentNameLabel}=${topologyName}`
   const options = { namespace: namespace!, labelSelector, signal }
   const [deployments, sets] = await Promise.all([client.list(MachineDeployment, options), client.list(MachineSet, options)])
-  const others = [...deployments.items, ...sets.items].filter((other) => other.metadata.uid !== uid && !isDeleting(other))
-  return new Set(others.flatMap((other) => templatesOf(other).map(refText)))
+  const otherOwners = [...deployments.items, ...sets.items].filter((owner) => owner.metadata.uid !== uid && !isDeleting(owner))
+  return new Set(otherOwners.flatMap((owner) => templatesOf(owner).map(refText)))
 }
 
 function templatesOf({ spec }: Owner): ContractRef[] {

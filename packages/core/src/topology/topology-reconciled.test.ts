@@ -168,7 +168,7 @@ describe('the message of an upgrade', () => {
     )
   })
 
-  test('an upgrade lasts until its last hook was called', () => {
+  test('an upgrade is reported until its last hook was called', () => {
     expect(conditionTextOf({ upgrade: upgrade({}), upgradePending: true })).toBe(
       'False ClusterUpgrading: Cluster is upgrading to v1.35.0',
     )

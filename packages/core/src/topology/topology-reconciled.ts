@@ -129,11 +129,11 @@ const deferAnnotations = {
 const namesOf = (workers: readonly { readonly objectName: string }[]): string[] => workers.map((worker) => worker.objectName)
 
 function pendingStepsText(plan: readonly string[], version: string): string {
-  const ahead = plan.filter((step) => step !== version)
-  return ahead.length === 0 ? '' : ` (${ahead.join(', ')} pending)`
+  const pendingSteps = plan.filter((step) => step !== version)
+  return pendingSteps.length === 0 ? '' : ` (${pendingSteps.join(', ')} pending)`
 }
 
-/** `MachineDeployment a`, `MachineDeployments a, b, c, ... (2 more)`. */
+/** Formats `MachineDeployment a`, or `MachineDeployments a, b, c, ... (2 more)`. */
 function nameList(kind: string, names: readonly string[]): string {
   const sorted = [...names].sort()
   if (sorted.length === 1) return `${kind} ${sorted[0]}`

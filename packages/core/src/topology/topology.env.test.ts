@@ -49,7 +49,7 @@ import { TopologyMemory } from './scope.ts'
 import { reconcileTopology } from './reconcile.ts'
 import { createTopologyMachineDeploymentController, createTopologyMachineSetController } from './template-cleanup.ts'
 
-type Answer = { readonly retryAfterSeconds?: number; readonly message?: string; readonly [asked: string]: unknown }
+type HookResponse = { readonly retryAfterSeconds?: number; readonly message?: string; readonly [asked: string]: unknown }
 
 const versionFields = [
   'fromKubernetesVersion',
@@ -62,13 +62,13 @@ const versionFields = [
 /** A runtime client with functions as handlers, which records calls. */
 function aRuntime() {
   const trace: string[] = []
-  const handlers = new Map<string, (request: Record<string, unknown>) => Answer>()
+  const handlers = new Map<string, (request: Record<string, unknown>) => HookResponse>()
   const respond = (hook: Hook, request: object) => {
     const fields = request as Record<string, unknown>
     const versions = versionFields.map((name) => fields[name] as string | undefined)
     trace.push([hook.name, ...versions.filter(Boolean)].join(' '))
-    const answer = handlers.get(hook.name)?.(fields) ?? {}
-    return { apiVersion: 'v1', kind: `${hook.name}Response`, status: 'Success', ...answer } as never
+    const response = handlers.get(hook.name)?.(fields) ?? {}
+    return { apiVersion: 'v1', kind: `${hook.name}Response`, status: 'Success', ...response } as never
   }
   const client: RuntimeClient = {
     ready: true,
@@ -308,14 +308,14 @@ describe('creation', () => {
     ['a blocking message', (message: string) => ({ retryAfterSeconds: 60, message }), 'ClusterCreating'],
     [
       'a failure',
-      (message: string): Answer => {
+      (message: string): HookResponse => {
         throw new Error(message)
       },
       'ReconcileFailed',
     ],
-  ])('%s that is longer than a condition allows is truncated', async (_, answer, reason) => {
+  ])('%s that is longer than a condition allows is truncated', async (_, respond, reason) => {
     const world = await aWorld()
-    world.runtime.on('BeforeClusterCreate', () => answer('😀'.repeat(33_000)))
+    world.runtime.on('BeforeClusterCreate', () => respond('😀'.repeat(33_000)))
     await createClass(world)
     await createCluster(world)
     const { status, metadata } = await world.cluster()
@@ -328,7 +328,7 @@ describe('creation', () => {
     expect(record!.message).toMatch(/😀\.\.\. \(truncated\)$/)
   })
 
-  test('a handler that fails with another message each time is called with growing delays, although its message is recorded', async () => {
+  test('a handler that fails with a different message each time is called with growing delays, although each message is recorded', async () => {
     const world = await aWorld()
     let calls = 0
     world.runtime.on('BeforeClusterCreate', () => {
@@ -350,7 +350,7 @@ describe('creation', () => {
     expect(await world.reconciled()).toBe('False ReconcileFailed: request 14 failed')
   })
 
-  test('keeps the record of a hook that fails meanwhile, and of one that a reconcile did not reach', async () => {
+  test('keeps the record of a blocking hook that then fails, and of a hook that a reconcile did not reach', async () => {
     const world = await aWorld()
     let fails = false
     world.runtime.on('BeforeClusterCreate', () => {
@@ -386,7 +386,7 @@ describe('creation', () => {
     expect((await world.cluster()).metadata.annotations?.['runtime.cluster.x-k8s.io/pending-hooks']).toBeUndefined()
   })
 
-  test('AfterControlPlaneInitialized is called once, even when its pending hook cannot be removed at once', async () => {
+  test('AfterControlPlaneInitialized is called once, even when removing it from the pending hooks fails at first', async () => {
     const runtime = aRuntime()
     runtime.proceedAll('AfterControlPlaneInitialized')
     let failures = 0
@@ -394,8 +394,8 @@ describe('creation', () => {
       watch: (request, signal) => transport.watch(request, signal),
       close: () => transport.close(),
       async send(request, signal) {
-        const isMark = request.verb === 'patch' && request.plural === 'clusters' && request.subresource === undefined
-        if (isMark && runtime.trace.length > 0 && failures++ < 2) throw new Error('the server is busy')
+        const isMetadataPatch = request.verb === 'patch' && request.plural === 'clusters' && request.subresource === undefined
+        if (isMetadataPatch && runtime.trace.length > 0 && failures++ < 2) throw new Error('the server is busy')
         return transport.send(request, signal)
       },
     })
@@ -574,7 +574,7 @@ describe('an upgrade', () => {
     return state
   }
 
-  test('reports its steps also when the first hook fails', async () => {
+  test('has its steps in the status even when the first hook fails', async () => {
     const world = await aWorld()
     await createClass(world)
     await createCluster(world)
@@ -649,7 +649,7 @@ describe('an upgrade', () => {
     )
   })
 
-  test('names the version of the control plane as the step while BeforeControlPlaneUpgrade blocks, so that its Machines can be replaced', async () => {
+  test('has the version of the control plane as its step while BeforeControlPlaneUpgrade blocks, so that Machines can be replaced', async () => {
     const world = await aWorld()
     await createClass(world)
     await createCluster(world)
@@ -674,7 +674,7 @@ describe('an upgrade', () => {
       'version cannot be changed: [Cluster.spec.topology.version 1.35.0 was not propagated to control plane yet (control plane version 1.34.0), there are still MachineDeployments completing a previous upgrade'
     const stillBlocking = 'version cannot be changed when the "AfterClusterUpgrade" hook is still blocking'
 
-    /** A Cluster whose upgrade from v1.34.0 to v1.35.0 waits for this hook. */
+    /** Creates a Cluster whose upgrade from v1.34.0 to v1.35.0 waits for this hook. */
     async function waitingFor(name: string) {
       const world = await aWorld()
       await createClass(world)
@@ -698,14 +698,14 @@ describe('an upgrade', () => {
       ['BeforeControlPlaneUpgrade', stillBlocking],
       ['AfterControlPlaneUpgrade', stillBlocking],
       ['AfterClusterUpgrade', stillBlocking],
-    ])('is rejected, as by upstream: %s', async (name, why) => {
+    ])('is rejected, as by upstream: %s', async (name, message) => {
       const { world, setVersion } = await waitingFor(name)
-      await expect(setVersion('v1.36.0')).rejects.toThrow(why)
+      await expect(setVersion('v1.36.0')).rejects.toThrow(message)
       await expect(setVersion('v1.34.0')).rejects.toThrow('version cannot be decreased from "1.35.0" to "1.34.0"')
       expect((await world.cluster()).spec.topology!.version).toBe('v1.35.0')
     })
 
-    test('without the check, BeforeClusterUpgrade is called for it at once, but not for the current version', async () => {
+    test('without the check, BeforeClusterUpgrade is called for the new version at once, but not for the current version', async () => {
       const { world, setVersion } = await waitingFor('BeforeClusterUpgrade')
       await setVersion('v1.35.1', unchecked)
       expect(world.runtime.trace).toEqual(['BeforeClusterUpgrade v1.34.0 v1.35.1'])
@@ -718,7 +718,7 @@ describe('an upgrade', () => {
       expect(world.runtime.trace).toEqual(Array(2).fill('BeforeClusterUpgrade v1.34.0 v1.35.1'))
     })
 
-    test('without the check, BeforeControlPlaneUpgrade is called for it at once, and the current version ends the upgrade', async () => {
+    test('without the check, BeforeControlPlaneUpgrade is called for the new version at once, and the current version ends the upgrade', async () => {
       const { world, setVersion } = await waitingFor('BeforeControlPlaneUpgrade')
       await setVersion('v1.35.1', unchecked)
       expect(world.runtime.trace).toEqual(['BeforeControlPlaneUpgrade v1.34.0 v1.35.1'])
@@ -741,7 +741,7 @@ describe('an upgrade', () => {
       expect(await world.reconciled()).toBe('True ReconcileSucceeded')
     })
 
-    test('without the check, a running upgrade continues to it after its step, with one BeforeClusterUpgrade and one AfterClusterUpgrade', async () => {
+    test('without the check, a running upgrade continues to the new version after its step, with one BeforeClusterUpgrade and one AfterClusterUpgrade', async () => {
       const { world, state, setVersion } = await waitingFor('AfterControlPlaneUpgrade')
       await setVersion('v1.36.0', unchecked)
       state.blocks = false
@@ -782,7 +782,7 @@ describe('an upgrade', () => {
     ])
   })
 
-  test('over several minors has the versions of the class as steps, and one step for workers', async () => {
+  test('over several minor versions has the versions of the class as steps, and one step for workers', async () => {
     const world = await aWorld()
     world.runtime.proceedAll(...SixHooks)
     await createClass(world, { ...classSpec, kubernetesVersions: ['v1.34.0', 'v1.35.1', 'v1.36.2'] })
@@ -898,7 +898,7 @@ describe('an upgrade', () => {
 })
 
 describe('changes', () => {
-  test('another size creates new templates, and the old one of the control plane is deleted', async () => {
+  test('another size creates new templates, and the old template of the control plane is deleted', async () => {
     const world = await aWorld()
     await createClass(world)
     await createCluster(world)
@@ -1075,14 +1075,14 @@ test('does not report repeated conflicts', async () => {
 })
 
 describe('a stale copy of the Cluster', () => {
-  /** Reconciles once more, in a process whose cache is as old as `stale`. */
+  /** Reconciles once, in a new process whose cache contains the Cluster `stale`. */
   async function reconcileWith(world: World, stale: Cluster) {
     const { client, clock } = world
-    const listed = <T extends KubeObject>(kind: Kind<T>) => client.list(kind, { namespace: stale.metadata.namespace! })
+    const list = <T extends KubeObject>(kind: Kind<T>) => client.list(kind, { namespace: stale.metadata.namespace! })
     const objects = new Map<string, KubeObject>()
     const crds = (await client.list(CustomResourceDefinition)).items
     for (const kind of [ClusterClass, ...devKinds, ...devTemplateKinds] as Kind[]) {
-      for (const object of (await listed(kind)).items) objects.set(`${kind.kind}/${object.metadata.name}`, object)
+      for (const object of (await list(kind)).items) objects.set(`${kind.kind}/${object.metadata.name}`, object)
     }
     const peek = (kind: Kind, key: { name: string }) =>
       kind === (Cluster as Kind) ? stale : objects.get(`${kind.kind}/${key.name}`)
@@ -1109,7 +1109,7 @@ describe('a stale copy of the Cluster', () => {
     await reconcileTopology({ namespace: 'default', name: 'demo' }, context as unknown as ReconcileContext, memory)
   }
 
-  test('from before its references were written: no object is created twice', async () => {
+  test('read before its references were written: no object is created twice', async () => {
     const world = await aWorld()
     await createClass(world)
     await world.manager.stop()
@@ -1128,7 +1128,7 @@ describe('a stale copy of the Cluster', () => {
     expect(namesAfter).toEqual(namesBefore)
   })
 
-  test('from before its pending hook was removed: AfterControlPlaneInitialized is not called again', async () => {
+  test('read before its pending hook was removed: AfterControlPlaneInitialized is not called again', async () => {
     const world = await aWorld()
     world.runtime.proceedAll('AfterControlPlaneInitialized')
     await createClass(world)
@@ -1151,17 +1151,17 @@ describe('a stop between any two writes leads to the same result', () => {
   const inventory = async (world: World) =>
     Promise.all(kinds.map(async (kind) => `${kind.kind} ${(await world.names(kind)).length}`))
 
-  /** Parts that would not be deleted with the Cluster. MachineDeployments get their owner from their own controller. */
-  const unownedParts = async (world: World) => {
+  /** Returns the objects that would not be deleted with the Cluster. MachineDeployments get their owner from their own controller. */
+  const unownedObjects = async (world: World) => {
     const { metadata } = await world.cluster().catch(() => ({ metadata: { uid: '' } }))
     const lists = await Promise.all(
       kinds.filter((kind) => kind.kind !== 'MachineDeployment').map((kind) => world.client.list(kind)),
     )
     return lists
       .flatMap(({ items }) => items)
-      .filter((one) => one.metadata.labels?.['topology.cluster.x-k8s.io/owned'] !== undefined)
-      .filter((one) => !one.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid))
-      .map((one) => `${one.kind} ${one.metadata.name}`)
+      .filter((object) => object.metadata.labels?.['topology.cluster.x-k8s.io/owned'] !== undefined)
+      .filter((object) => !object.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid))
+      .map((object) => `${object.kind} ${object.metadata.name}`)
   }
 
   /** Creates, starts, resizes and upgrades a cluster; continues in a second process when the first was stopped. */
@@ -1177,7 +1177,7 @@ describe('a stop between any two writes leads to the same result', () => {
       if (!state.stopped) return
       state.stopped = false
       await world.manager.stop()
-      unowned.push(...(await unownedParts(world)))
+      unowned.push(...(await unownedObjects(world)))
       world = await aWorld({ store, clock, runtime })
       await world.advance(seconds(1))
     }
@@ -1199,7 +1199,7 @@ describe('a stop between any two writes leads to the same result', () => {
       inventory: await inventory(world),
       reconciled: await world.reconciled(),
       trace: runtime.trace,
-      unowned: [...unowned, ...(await unownedParts(world))],
+      unowned: [...unowned, ...(await unownedObjects(world))],
       wasStopped: state.wasStopped,
     }
     for (const close of closers.splice(0).reverse()) await close()
@@ -1219,7 +1219,7 @@ describe('a stop between any two writes leads to the same result', () => {
       expect(`${stop}: ${reconciled}`).toBe(`${stop}: True ReconcileSucceeded`)
       expect([stop, new Set(trace.map((line) => line.split(' ')[0]))]).toEqual([stop, new Set(hooks)])
       expect([stop, ...finalInventory]).toEqual([stop, ...undisturbed.inventory])
-      // Otherwise a template that nothing refers to yet would outlive its Cluster.
+      // A template without an owner and without references to it would remain after its Cluster is deleted.
       expect([stop, ...unowned]).toEqual([stop])
     }
   })
@@ -1243,7 +1243,7 @@ describe('patches of extensions', () => {
       ({ object, holderReference }) => object.kind === kind && holderReference.fieldPath.includes(field),
     )!
 
-  async function aPatchedCluster(generate: (request: Request) => Answer, patch: object = external) {
+  async function aPatchedCluster(generate: (request: Request) => HookResponse, patch: object = external) {
     const world = await aWorld()
     const requests: Request[] = []
     world.runtime.on('GeneratePatches', (request) => {
@@ -1304,7 +1304,7 @@ describe('patches of extensions', () => {
     expect(await world.only(DevControlPlane)).toMatchObject({ spec: { config: { audit: true }, version: 'v1.34.0' } })
   })
 
-  test('cannot change fields of core, which is reported once', async () => {
+  test('cannot change fields that core sets, and the attempt is reported once', async () => {
     const { world } = await aPatchedCluster((request) => ({
       items: [
         merge(itemOf(request, 'DevControlPlaneTemplate'), {
@@ -1327,22 +1327,24 @@ describe('patches of extensions', () => {
   test.each([
     [
       'is for an unknown template',
-      (): Answer => ({ items: [{ uid: 'nobody', patchType: 'JSONPatch', patch: base64([{}]) }] }),
+      (): HookResponse => ({ items: [{ uid: 'nobody', patchType: 'JSONPatch', patch: base64([{}]) }] }),
       'unable to find corresponding request item for patch',
     ],
     [
       'does not apply',
-      (request: Request): Answer => ({ items: [json(request.items[0]!, { op: 'remove', path: '/spec/nothing' })] }),
+      (request: Request): HookResponse => ({ items: [json(request.items[0]!, { op: 'remove', path: '/spec/nothing' })] }),
       'failed to apply patch: error applying json patch (RFC6902): ',
     ],
     [
       'is not a list of operations',
-      (request: Request): Answer => ({ items: [{ uid: request.items[0]!.uid, patchType: 'JSONPatch', patch: base64({}) }] }),
+      (request: Request): HookResponse => ({
+        items: [{ uid: request.items[0]!.uid, patchType: 'JSONPatch', patch: base64({}) }],
+      }),
       'failed to apply patch: error decoding json patch (RFC6902)',
     ],
     [
       'is of an unknown type',
-      (request: Request): Answer => ({ items: [{ uid: request.items[0]!.uid, patchType: 'Other', patch: base64({}) }] }),
+      (request: Request): HookResponse => ({ items: [{ uid: request.items[0]!.uid, patchType: 'Other', patch: base64({}) }] }),
       'failed to apply patch: unknown patchType Other',
     ],
   ])('a response that %s fails the topology', async (_, generate, problem) => {

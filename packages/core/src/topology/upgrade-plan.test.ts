@@ -6,12 +6,28 @@ const chain = ['v1.30.0', 'v1.30.4', 'v1.31.2', 'v1.32.1', 'v1.33.0', 'v1.33.2',
 describe('upgrade plan', () => {
   test.each([
     ['no steps without a control plane', 'v1.34.1', undefined, [], [], [], []],
-    ['no steps when all parts have the version', 'v1.34.1', 'v1.34.1', ['v1.34.1'], [], [], []],
-    ['one minor in one step', 'v1.34.1', 'v1.33.2', ['v1.33.2', 'v1.33.2'], [], ['v1.34.1'], ['v1.34.1']],
-    ['workers that lag behind', 'v1.34.1', 'v1.34.1', ['v1.33.2', 'v1.34.1'], [], [], ['v1.34.1']],
+    ['no steps when control plane and workers have the version', 'v1.34.1', 'v1.34.1', ['v1.34.1'], [], [], []],
+    [
+      'an upgrade to the next minor version takes one step',
+      'v1.34.1',
+      'v1.33.2',
+      ['v1.33.2', 'v1.33.2'],
+      [],
+      ['v1.34.1'],
+      ['v1.34.1'],
+    ],
+    [
+      'a step for workers with a lower version than the control plane',
+      'v1.34.1',
+      'v1.34.1',
+      ['v1.33.2', 'v1.34.1'],
+      [],
+      [],
+      ['v1.34.1'],
+    ],
     ['no steps for workers when there are none', 'v1.34.1', 'v1.33.2', [], [], ['v1.34.1'], []],
     [
-      'an upgrade over several minors uses the last known version of each',
+      'an upgrade over several minor versions uses the last known version of each',
       'v1.33.0',
       'v1.30.0',
       ['v1.30.0'],
@@ -21,7 +37,7 @@ describe('upgrade plan', () => {
     ],
     ['an upgrade to another patch version takes one step', 'v1.30.4', 'v1.30.0', [], chain, ['v1.30.4'], []],
     [
-      'workers upgrade three minors at a time',
+      'workers upgrade three minor versions at a time',
       'v1.35.0',
       'v1.30.0',
       ['v1.30.0'],
@@ -68,7 +84,7 @@ describe('a plan of an extension', () => {
 
   test.each([
     [
-      'contains a version for workers that the control plane never has',
+      'contains a version for workers that is not a step of the control plane',
       { workers: ['v1.33.0', 'v1.36.0'] },
       "invalid workers upgrade plan: versions v1.33.0 doesn't match any versions in the control plane upgrade plan nor the control plane version",
     ],

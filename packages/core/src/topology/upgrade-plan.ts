@@ -14,7 +14,7 @@ export interface UpgradePlan {
 export interface VersionsNow {
   /** `spec.topology.version`. */
   readonly desired: string
-  /** `spec.version` of the control plane; absent while there is none, and then nothing needs an upgrade. */
+  /** `spec.version` of the control plane; absent while there is no control plane, and then no upgrade is needed. */
   readonly controlPlane: string | undefined
   /** One version per existing worker topology. */
   readonly workers: readonly string[]
@@ -43,9 +43,9 @@ export function upgradePlan({ desired, controlPlane, workers, known, extensionPl
   return { controlPlane: steps, workers: lowest === undefined ? [] : workerSteps(steps, controlPlane, lowest, desired) }
 }
 
-/** Whether an upgrade is needed: only then an extension is called. */
-export function isUpgradeDue(now: VersionsNow): now is UpgradeDue {
-  const { desired, controlPlane, workers } = now
+/** Whether an upgrade is needed. An extension is called only in this case. */
+export function isUpgradeDue(versions: VersionsNow): versions is UpgradeDue {
+  const { desired, controlPlane, workers } = versions
   if (controlPlane === undefined) return false
   const lowest = lowestVersion(workers, controlPlane)
   return !sameVersion(controlPlane, desired) || (lowest !== undefined && !sameVersion(lowest, desired))
@@ -114,11 +114,11 @@ function checkWorkerSteps(
   if (lowest === undefined || sameVersion(lowest, to)) {
     throw new Error('invalid worker upgrade plan; there are no workers or workers already at the desired version')
   }
-  const order = [controlPlane, ...controlPlaneSteps]
-  const foreign = steps.filter((step) => !order.includes(step))
-  if (controlPlaneSteps.length > 0 && foreign.length > 0) {
+  const controlPlaneVersions = [controlPlane, ...controlPlaneSteps]
+  const unmatched = steps.filter((step) => !controlPlaneVersions.includes(step))
+  if (controlPlaneSteps.length > 0 && unmatched.length > 0) {
     const expectedVersions = 'any versions in the control plane upgrade plan nor the control plane version'
-    throw new Error(`${plan}: versions ${foreign.join(',')} doesn't match ${expectedVersions}`)
+    throw new Error(`${plan}: versions ${unmatched.join(',')} doesn't match ${expectedVersions}`)
   }
   let current = parseVersion(lowest)
   for (const [index, step] of steps.entries()) {
@@ -128,7 +128,11 @@ function checkWorkerSteps(
     const compared = compareWithBuild(step, from)
     if (compared === -1 || compared === 0) throw new Error(`${item} version ${step} must be greater than ${from}`)
     // Builds of one version are ordered only by the control plane's steps.
-    if (compared === 'differ' && order.includes(from) && order.indexOf(step) < order.indexOf(from)) {
+    if (
+      compared === 'differ' &&
+      controlPlaneVersions.includes(from) &&
+      controlPlaneVersions.indexOf(step) < controlPlaneVersions.indexOf(from)
+    ) {
       throw new Error(`${item} version ${step} must be before ${from}`)
     }
     if (next.minor - current.minor > 3) {

@@ -30,12 +30,12 @@ describe('the control plane version', () => {
   test.each([
     ['a new control plane gets the version of the topology', { controlPlane: undefined }, 'v1.34.1 stable'],
     [
-      'one that is provisioning keeps its version',
+      'a control plane that is provisioning keeps its version',
       { controlPlane: controlPlaneAt('v1.33.2', { provisioning: true }) },
       'v1.33.2 provisioning',
     ],
     [
-      'one that is upgrading keeps its version',
+      'a control plane that is upgrading keeps its version',
       { controlPlane: controlPlaneAt('v1.34.1', { upgrading: true }), pending: started },
       'v1.34.1 upgrading',
     ],
@@ -170,7 +170,7 @@ describe('worker versions', () => {
   test('skips a deferred worker', () => {
     expect(versionsText({}, [worker('a', { defer: true }), worker('b')])).toBe('a:v1.33.2 deferred, b:v1.34.1 taking')
   })
-  test('hold-upgrade-sequence defers all that follow', () => {
+  test('hold-upgrade-sequence defers its worker and all later workers', () => {
     expect(versionsText({}, [worker('a'), worker('b', { hold: true }), worker('c')], 3)).toBe(
       'a:v1.34.1 taking, b:v1.33.2 deferred, c:v1.33.2 deferred',
     )

@@ -1,5 +1,5 @@
 /**
- * Decides which version each object may have now. Pure: pending hooks and hook responses are inputs; when a response is missing, the
+ * Decides which version each object gets in this reconcile. Pure: pending hooks and hook responses are inputs; when a response is missing, the
  * decision is to call that hook. Upstream: exp/topology/desiredstate, v1.14, with the order of pending hooks from its #14171.
  */
 import type { UpgradePlan } from './upgrade-plan.ts'
@@ -31,7 +31,7 @@ export interface UpgradeFacts {
   /** `spec.topology.version`. */
   readonly desired: string
   readonly plan: UpgradePlan
-  /** The lowest version of the workers; absent when there are none. */
+  /** The lowest version of the workers; absent when there are no workers. */
   readonly lowestWorker: string | undefined
   /** Absent while the control plane object does not exist. */
   readonly controlPlane: { readonly version: string; readonly provisioning: boolean; readonly upgrading: boolean } | undefined
@@ -52,7 +52,7 @@ export interface ControlPlaneVersion {
    * Whether the control plane's version differs from the topology's. Independent of `state`, since it may be upgrading at the same time.
    */
   readonly pending: boolean
-  /** The control plane must wait until the workers have reached its version. */
+  /** Whether the control plane must wait until the workers have reached its version. */
   readonly waitingForWorkers: boolean
 }
 
@@ -90,15 +90,15 @@ export function controlPlaneVersion(facts: UpgradeFacts): ControlPlaneDecision {
   if (!pending) return keep('stable')
 
   if (!hooks.has('AfterClusterUpgrade')) {
-    const answer = answers.get('BeforeClusterUpgrade')
-    if (answer === undefined) return { kind: 'call', hook: 'BeforeClusterUpgrade' }
-    if (answer === 'blocked') return keep('pending')
+    const response = answers.get('BeforeClusterUpgrade')
+    if (response === undefined) return { kind: 'call', hook: 'BeforeClusterUpgrade' }
+    if (response === 'blocked') return keep('pending')
   }
   const next = plan.controlPlane[0]
   if (next === undefined) throw new Error('cannot compute the control plane version: the upgrade plan is empty')
-  const answer = answers.get('BeforeControlPlaneUpgrade')
-  if (answer === undefined) return { kind: 'call', hook: 'BeforeControlPlaneUpgrade' }
-  if (answer === 'blocked') return keep('pending')
+  const response = answers.get('BeforeControlPlaneUpgrade')
+  if (response === undefined) return { kind: 'call', hook: 'BeforeControlPlaneUpgrade' }
+  if (response === 'blocked') return keep('pending')
   return { kind: 'version', version: next, state: 'starting', pending: false, waitingForWorkers: false }
 }
 

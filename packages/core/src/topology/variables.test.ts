@@ -39,7 +39,7 @@ const schemas = {
 }
 
 describe('defaults', () => {
-  test('lists values set by the user first, then defaulted ones', () => {
+  test('lists values set by the user first, then defaulted values', () => {
     const { spec } = checkedVariables(aCluster({ zone: 'a' }), aClass(schemas))
     expect(spec.topology!.variables).toEqual([
       { name: 'zone', value: 'a' },
@@ -104,8 +104,8 @@ describe('errors have the texts of upstream', () => {
         properties: { low: { type: 'integer' }, high: { type: 'integer' } },
       },
     }
-    const errorsOf = (now: Cluster, old?: Cluster) =>
-      defaultAndValidateVariables(now, aClass(ruled), old).map(({ field, text }) => `${field}: ${text}`)
+    const errorsOf = (cluster: Cluster, old?: Cluster) =>
+      defaultAndValidateVariables(cluster, aClass(ruled), old).map(({ field, text }) => `${field}: ${text}`)
 
     test('are evaluated with the old value of the variable', () => {
       expect(errorsOf(aCluster({ grows: 1 }))).toEqual([])
@@ -139,7 +139,7 @@ describe('errors have the texts of upstream', () => {
     ])
   })
 
-  test('an override, by the name of its part', () => {
+  test('an override, by the name of its MachineDeployment topology', () => {
     const errors = defaultAndValidateVariables(aCluster({}, { zone: 'q' }), aClass(schemas))
     expect(errors).toMatchObject([{ field: 'spec.topology.workers.machineDeployments[md-0].variables.overrides[zone].value' }])
   })

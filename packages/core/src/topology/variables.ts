@@ -86,7 +86,7 @@ const listErrors = (
     ),
   )
 
-/** Returns the values in the user's order, followed by defaulted ones in the order of their definitions. */
+/** Returns the values in the user's order, followed by defaulted values in the order of their definitions. */
 function applyDefaults(
   values: readonly ClusterVariable[],
   definitions: Definitions,
@@ -128,7 +128,7 @@ function valueErrors(
 ): FieldError[] {
   const valuePath = `${path}[${name}]`
   const definition = definitions.get(name)
-  // Defaulting has reported it.
+  // Defaulting has reported the undefined variable.
   if (!definition) return []
   const schema = schemaOf(definition)
   const errors = schema.validateSchema({ value })
@@ -144,25 +144,31 @@ function valueErrors(
 const notDefined = ({ name, value }: ClusterVariable, path: string): FieldError =>
   invalid(`${path}[${name}]`, writeJSON(value), 'variable is not defined')
 
-/** Upstream shows the whole value as JSON with sorted members, whichever part is invalid, without its path. */
+/**
+ * Returns the error with the path of the variable. Upstream shows the whole value as JSON with sorted members, whichever member is invalid,
+ * and the text does not name the variable.
+ */
 function withPathOfVariable({ type, field, text }: FieldError, valuePath: string, value: unknown): FieldError {
-  const where = `${valuePath}.${field}`
+  const fieldPath = `${valuePath}.${field}`
   const detail = /(?:^|: )value(?:\.([^ ]*))? in body (.*)$/s.exec(text)
   if (detail) {
-    const [, below, problem] = detail
-    return { ...invalid(where, stableText(value), below === undefined ? problem! : `${below} in body ${problem}`), type }
+    const [, innerPath, problem] = detail
+    return {
+      ...invalid(fieldPath, stableText(value), innerPath === undefined ? problem! : `${innerPath} in body ${problem}`),
+      type,
+    }
   }
   const unsupported = /^Unsupported value: .*: (supported values: .*)$/s.exec(text)
-  if (!unsupported) return { type, field: where, text }
-  return { type, field: where, text: `Unsupported value: ${JSON.stringify(stableText(value))}: ${unsupported[1]}` }
+  if (!unsupported) return { type, field: fieldPath, text }
+  return { type, field: fieldPath, text: `Unsupported value: ${JSON.stringify(stableText(value))}: ${unsupported[1]}` }
 }
 
-/** Shows the whole value as well, unless the rule's reason omits values. */
+/** Returns the error of a rule with the whole value, unless errors with the rule's reason have no value. */
 function ruleErrorOfVariable({ type, field, text, detail }: RuleError, valuePath: string, value: unknown): FieldError {
-  const where = `${valuePath}.${field}`
+  const fieldPath = `${valuePath}.${field}`
   const valueText = stableText(value)
-  if (type === 'FieldValueDuplicate') return duplicate(where, valueText)
-  return type === 'FieldValueInvalid' ? invalid(where, valueText, detail) : { type, field: where, text }
+  if (type === 'FieldValueDuplicate') return duplicate(fieldPath, valueText)
+  return type === 'FieldValueInvalid' ? invalid(fieldPath, valueText, detail) : { type, field: fieldPath, text }
 }
 
 /** Compiled schemas. Definitions are frozen, and shared by all Clusters of a class. */

@@ -36,7 +36,7 @@ import {
 } from './upgrade.ts'
 import { isUpgradeDue, lowestVersion, type UpgradePlan, upgradePlan } from './upgrade-plan.ts'
 
-/** Versions of all parts after this reconcile. */
+/** Versions of control plane and workers after this reconcile. */
 export interface VersionDecision {
   readonly facts: UpgradeFacts
   readonly plan: UpgradePlan
@@ -45,7 +45,7 @@ export interface VersionDecision {
   readonly pools: readonly WorkerVersion[]
 }
 
-/** Decides the versions of all parts after this reconcile, and calls the hooks involved. */
+/** Decides the versions of control plane and workers after this reconcile, and calls the hooks involved. */
 export async function decideVersions(
   scope: TopologyScope,
   cluster: Cluster,
@@ -81,8 +81,8 @@ export async function decideVersions(
     }
     const { hook } = controlPlane
     const { proceeds, called } = await withErrorContext(ErrorPrefix, async () => {
-      const answer = await callUpgradeHook(scope, hook, facts)
-      return { proceeds: scope.recordAnswer(answer), called: answer.called }
+      const result = await callUpgradeHook(scope, hook, facts)
+      return { proceeds: scope.recordAnswer(result), called: result.called }
     })
     answers.set(hook, proceeds ? 'go' : 'blocked')
     // Recorded so that the permission of BeforeClusterUpgrade is kept when the next hook blocks.
@@ -148,14 +148,14 @@ async function planOf(
   { class: clusterClass }: Blueprint,
   current: CurrentState,
 ): Promise<UpgradePlan> {
-  const now = { ...versionsNow(cluster, current), known: clusterClass.spec.kubernetesVersions ?? [] }
+  const currentVersions = { ...versionsNow(cluster, current), known: clusterClass.spec.kubernetesVersions ?? [] }
   const handler = clusterClass.spec.upgrade?.external?.generateUpgradePlanExtension
-  if (!handler || !isUpgradeDue(now)) return withTerminalErrors(() => upgradePlan(now))
+  if (!handler || !isUpgradeDue(currentVersions)) return withTerminalErrors(() => upgradePlan(currentVersions))
   const extensionPlan = await withErrorContext('failed to get upgrade plan from extension', async () => {
-    const answer = await scope.memory.hooks.upgradePlan(cluster, handler, now, scope.context)
-    return answer.kind === 'go' ? answer.plan : scope.recordFailure(answer)
+    const result = await scope.memory.hooks.upgradePlan(cluster, handler, currentVersions, scope.context)
+    return result.kind === 'go' ? result.plan : scope.recordFailure(result)
   })
-  return withTerminalErrors(() => upgradePlan({ ...now, extensionPlan }))
+  return withTerminalErrors(() => upgradePlan({ ...currentVersions, extensionPlan }))
 }
 
 const versionsNow = (cluster: Cluster, { controlPlane, machineDeployments, machinePools }: CurrentState) => ({
@@ -167,7 +167,7 @@ const versionsNow = (cluster: Cluster, { controlPlane, machineDeployments, machi
 })
 
 function upgradeFacts(
-  marked: Cluster,
+  latestCluster: Cluster,
   cluster: Cluster,
   current: CurrentState,
   plan: UpgradePlan,
@@ -185,8 +185,8 @@ function upgradeFacts(
     },
     lowestWorker: lowestVersion(workers, version),
     anyWorkerUpgrading: [...machineDeployments.values(), ...machinePools.values()].some(({ upgrading }) => upgrading),
-    pending: pendingHooks(marked),
-    step: marked.metadata.annotations?.[ClusterTopologyUpgradeStepAnnotation],
+    pending: pendingHooks(latestCluster),
+    step: latestCluster.metadata.annotations?.[ClusterTopologyUpgradeStepAnnotation],
     answers,
   }
 }
@@ -206,7 +206,7 @@ const workerTopologies = (
     }
   })
 
-/** Returns how many MachineDeployments, and how many MachinePools, may upgrade concurrently. Admission rejects other text than numbers. */
+/** Returns how many MachineDeployments, and how many MachinePools, may upgrade concurrently. Admission rejects text that is not a number. */
 function upgradeConcurrency({ metadata }: Cluster): number {
   const concurrency = Number(metadata.annotations?.[ClusterTopologyUpgradeConcurrencyAnnotation] ?? 1)
   return Number.isInteger(concurrency) && concurrency >= 1 ? concurrency : 1
