@@ -273,8 +273,8 @@ export class ClusterAccessor {
   }
 
   /**
-   * Returns the recorded time of the moment, so that rounding does not change it. If the clock was set since then, converts the moment to the
-   * new clock time.
+   * Returns the recorded time of the moment, so that rounding does not change it. If the clock was set since then, converts the moment to
+   * the new clock time.
    */
   #timeOf(moment: Moment | undefined): number | undefined {
     if (!moment) return undefined

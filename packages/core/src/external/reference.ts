@@ -1,7 +1,9 @@
 import { parseApiVersion, type KubeObject } from '@capstan/kube'
 import type { ContractRef } from './get.ts'
 
-/** Index value of a reference to a provider's object, equal to that of the object: events of the object are mapped to the referring objects. */
+/**
+ * Index value of a reference to a provider's object, equal to that of the object: events of the object are mapped to the referring objects.
+ */
 export const referenceText = ({ apiGroup, kind, name }: ContractRef, namespace: string | undefined): string =>
   `${kind}.${apiGroup}/${namespace}/${name}`
 

@@ -1,7 +1,7 @@
 /**
  * Updates a Machine in place to the state that its owner has written: an extension does the work and is called until it is done. The owner
- * starts the update with two annotations, which this controller removes. Upstream: core/reconcilers/machine/machine_controller_inplace_update.go,
- * v1.14.
+ * starts the update with two annotations, which this controller removes. Upstream:
+ * core/reconcilers/machine/machine_controller_inplace_update.go, v1.14.
  */
 import {
   isMarkedForUpdate,

@@ -1,6 +1,7 @@
 /**
  * Computes the labels, annotations and taints to copy from a Machine to its Node. Pure. Annotations of the Node record what was
- * copied, so that only copied metadata and taints are removed when the Machine no longer has them. Upstream: core/reconcilers/machine/machine_controller_noderef.go, v1.14.
+ * copied, so that only copied metadata and taints are removed when the Machine no longer has them. Upstream:
+ * core/reconcilers/machine/machine_controller_noderef.go, v1.14.
  */
 import {
   AnnotationsFromMachineAnnotation,

@@ -57,7 +57,10 @@ const byDeployment: Index<MachineSet> = {
   },
 }
 
-/** Accepts changes of the fields of a MachineDeployment that its MachineSets read. The MachineDeployment controller writes all other inputs on the set itself. */
+/**
+ * Accepts changes of the fields of a MachineDeployment that its MachineSets read. The MachineDeployment controller writes all other inputs
+ * on the set itself.
+ */
 const deploymentMatters: Predicate<MachineDeployment> = ({ previous, object }) => !equal(factsOf(previous), factsOf(object))
 
 const factsOf = (deployment: MachineDeployment | undefined) => [

@@ -76,7 +76,7 @@ interface ClusterState {
   /** The call in progress: its response is not cached when an extension changes during the call. */
   call?: { readonly handlers: readonly string[]; isOutdated: boolean }
   plan?: CachedPlan
-  /** The retry request that was lastHandler handled; absent once its annotation is removed. */
+  /** The retry request that was handled last; absent once its annotation is removed. */
   retried?: string
   /** Whether records of an earlier process are ignored, because they are older than a retry request. */
   ignoresRecords: boolean
@@ -109,7 +109,9 @@ export class LifecycleHooks {
     return this.#clusters.size
   }
 
-  /** Calls `enqueue` for each Cluster that an extension blocks, or whose hook call it failed, when that extension was changed or removed. */
+  /**
+   * Calls `enqueue` for each Cluster that an extension blocks, or whose hook call it failed, when that extension was changed or removed.
+   */
   whenExtensionsChange(enqueue: (cluster: ObjectKey) => void): void {
     this.#runtime.onChanged?.((extensionConfig) => {
       const isHandlerOf = (handler: string) => handler.endsWith(`.${extensionConfig}`)

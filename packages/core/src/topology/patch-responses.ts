@@ -7,8 +7,8 @@ import { createHash } from 'node:crypto'
 import { type Clock, minutes } from '@capstan/kube'
 
 /**
- * Maximum number of changed responses that are used in ten minutes. Some are expected: extensions are updated, and run in two versions during
- * an update.
+ * Maximum number of changed responses that are used in ten minutes. Some are expected: extensions are updated, and run in two versions
+ * during an update.
  */
 const MaxChanges = 5
 const Window = minutes(10)

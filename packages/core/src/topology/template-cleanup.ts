@@ -109,7 +109,10 @@ async function reconcileTemplates<T extends Owner>(
   return proceed()
 }
 
-/** Lists templates usedTemplates by other objects of the same MachineDeployment. Read live: a template deleted by mistake cannot be restored. */
+/**
+ * Returns the templates that other objects of the same MachineDeployment use. The objects are read live, because a template deleted by
+ * mistake cannot be restored.
+ */
 async function templatesInUse(object: Owner, { client, signal }: ReconcileContext): Promise<ReadonlySet<string>> {
   const { namespace, labels, uid } = object.metadata
   const topologyName = labels?.[ClusterTopologyMachineDeploymentNameLabel] ?? ''

@@ -1,6 +1,6 @@
 /**
- * Decides which version each object gets in this reconcile. Pure: pending hooks and hook responses are inputs; when a response is missing, the
- * decision is to call that hook. Upstream: exp/topology/desiredstate, v1.14, with the order of pending hooks from its #14171.
+ * Decides which version each object gets in this reconcile. Pure: pending hooks and hook responses are inputs; when a response is missing,
+ * the decision is to call that hook. Upstream: exp/topology/desiredstate, v1.14, with the order of pending hooks from its #14171.
  */
 import type { UpgradePlan } from './upgrade-plan.ts'
 import { compareWithBuild } from '@capstan/api'

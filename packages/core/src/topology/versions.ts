@@ -206,7 +206,9 @@ const workerTopologies = (
     }
   })
 
-/** Returns how many MachineDeployments, and how many MachinePools, may upgrade concurrently. Admission rejects text that is not a number. */
+/**
+ * Returns how many MachineDeployments, and how many MachinePools, may upgrade concurrently. Admission rejects text that is not a number.
+ */
 function upgradeConcurrency({ metadata }: Cluster): number {
   const concurrency = Number(metadata.annotations?.[ClusterTopologyUpgradeConcurrencyAnnotation] ?? 1)
   return Number.isInteger(concurrency) && concurrency >= 1 ? concurrency : 1
