@@ -14,7 +14,9 @@ export interface Reconciled<T> {
   readonly owned: { readonly [type: string]: unknown }
 }
 
-/** Ends a reconcile: merges its conditions into the draft and writes the differences. Returns a requeue for those that it postpones. */
+/**
+ * Ends a reconcile: merges its conditions into the draft and writes the differences. Returns a requeue for differences that it postpones.
+ */
 export async function commit<T extends WithConditions>(
   io: ReconcileContext,
   kind: Kind<T>,

@@ -1,6 +1,6 @@
 /**
- * The local kinds with core, in both contract versions: the kinds of contract v1beta1 are copies of those of v1beta2, made by
- * `contract-twin.ts` of `@capstan/testing`.
+ * Tests the local kinds with core, in both contract versions: `contract-twin.ts` of `@capstan/testing` makes the kinds of contract v1beta1
+ * from those of v1beta2.
  */
 import type { ContractVersion } from '@capstan/api/contract'
 import { Cluster, Machine, MachinePool, ManagedByAnnotation } from '@capstan/api'
@@ -65,7 +65,7 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
   const cluster = () => env.client.get(Cluster, key('demo'))
   const patch = <T extends KubeObject>(kind: Kind<T>, name: string, body: object) =>
     env.client.patch(kind, key(name), { type: 'merge', body })
-  /** The failure that core has copied from the provider's object to its owner. */
+  /** Returns the failure that core has copied from the provider's object to its owner. */
   const legacyFailure = ({ status }: { status?: { deprecated?: { v1beta1?: object } } }) => status?.deprecated?.v1beta1
 
   test('a terminal failure of a LocalCluster reaches its Cluster', async () => {
@@ -292,7 +292,7 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
   // Upstream: DefaultTokenTTL of the kubeadm bootstrap provider.
   test.each([
     ['15 minutes by default', {}, minutes(15)],
-    ['not limited where ttlSeconds is 0', { ttlSeconds: 0 }, Number.NaN],
+    ['not limited when ttlSeconds is 0', { ttlSeconds: 0 }, Number.NaN],
   ])('the TTL is %s', async (_, config, ttl) => {
     await createCluster({ controlPlane: { hosted: true } })
     await createWorker('worker', { config, machine: { simulated: { nodeDelay: '2h' } } })
@@ -309,7 +309,7 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
     expect(await expiry(first!.metadata.name)).toBeNaN()
   })
 
-  test('a machine does not join with expired data, until they are renewed', async () => {
+  test('a machine does not join with expired data until the data are renewed', async () => {
     await createCluster({ controlPlane: { hosted: true } })
     await createWorker('worker', { config: { ttlSeconds: 240 }, machine: { simulated: { nodeDelay: '9m' } } })
     await env.advance(seconds(5))
@@ -327,7 +327,7 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
     expect((await worker()).status?.nodeRef).toEqual({ name: 'worker' })
   })
 
-  test('the data of a MachinePool are renewed while it exists, so that machines of a later scale-up join', async () => {
+  test('the data of a MachinePool are renewed as long as the pool exists, so that machines of a later scale-up can join', async () => {
     await createCluster({ controlPlane: { hosted: true } })
     await createPool({}, { ttlSeconds: 240 })
     await env.advance(minutes(30))

@@ -1,4 +1,4 @@
-/** The controllers of this provider, ready for a manager. */
+/** Creates the controllers of this provider, to run them in a manager. */
 import { Cluster, ClusterNameLabel, Machine, MachinePool, MachinePoolNameLabel } from '@capstan/api'
 import { type Controller, controller, type Index, type Source, watches } from '@capstan/controller'
 import { CustomResourceDefinition, isTrue, type Kind, keyOf, type KubeObject, Secret } from '@capstan/kube'
@@ -21,7 +21,7 @@ export interface LocalControllersOptions {
   readonly workloads: Workloads
   /** Address of the listener of all workload API servers. It must not change while clusters exist. */
   readonly endpoint: { readonly host: string; readonly port: number }
-  /** Extensions that update control plane Machines in place; absent: such Machines are replaced. */
+  /** Extensions that update control plane Machines in place. If absent, control plane Machines are replaced. */
   readonly updates?: InPlaceUpdates
 }
 
@@ -53,7 +53,7 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
           (machine) => keyOfReference(machine, LocalMachine, machine.spec.infrastructureRef),
           relevantMachineChange,
         ),
-        // Its events trigger no reconcile: reconciles read bootstrap data and the certificate authority from the cache.
+        // Events of Secrets trigger no reconcile: reconciles read bootstrap data and the certificate authority from the cache.
         watches(Secret, () => []),
       ],
       sources: [workloadStarted(workloads, machinesByCluster)],
@@ -69,7 +69,8 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
           (machine) => keyOfReference(machine, LocalBootstrapConfig, machine.spec.bootstrap.configRef),
           relevantMachineChange,
         ),
-        // Their events trigger no reconcile: reconciles read the endpoint of a control plane, and the expiry of data, from the cache.
+        // Events of these kinds trigger no reconcile: reconciles read the endpoint of a control plane, and the expiry of data, from the
+        // cache.
         watches(LocalControlPlane, () => []),
         watches(Secret, () => []),
         watches(
@@ -91,7 +92,7 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
           relevantMachinePoolChange,
         ),
         watches(LocalMachine, poolOf),
-        // For deletions of Machines, and for Machines without infrastructure.
+        // Needed for deletions of Machines, and for Machines without infrastructure.
         watches(Machine, sameCluster(localPoolsByCluster), ({ previous, object }) => isPooled(object ?? previous)),
       ],
       reconcile: reconcileLocalMachinePool,
@@ -105,10 +106,10 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
         watches(Cluster, ofCluster(localControlPlanesByCluster), relevantClusterChange),
         // Deletion waits for the last worker.
         watches(Machine, sameCluster(localControlPlanesByCluster), isGone),
-        // Secrets of any owner, because users may bring certificates, and replace them.
+        // Includes Secrets of any owner, because users may provide certificates, and replace them.
         watches(Secret, sameCluster(localControlPlanesByCluster), isClusterSecretOf),
         watches(LocalBootstrapConfig, () => []),
-        // Its events trigger no reconcile: reconciles read the API versions of kinds from the cache.
+        // Events of CustomResourceDefinitions trigger no reconcile: reconciles read the API versions of kinds from the cache.
         watches(CustomResourceDefinition, () => []),
       ],
       sources: [workloadStarted(workloads, localControlPlanesByCluster), extensionsChanged(updates)],
@@ -117,7 +118,7 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
   ]
 }
 
-/** Retries rollouts at once when a registered extension changes. */
+/** Enqueues control planes that roll out when a registered extension changes, so that they retry at once. */
 const extensionsChanged = (updates: InPlaceUpdates | undefined): Source => ({
   start(enqueue, { cache }) {
     updates?.onChanged?.(() => {
@@ -132,7 +133,7 @@ const rollingOut: Index<LocalControlPlane> = {
   values: (controlPlane) => (isTrue(controlPlane, LocalControlPlaneConditions.RollingOut.type) ? [''] : []),
 }
 
-/** Maps a Machine or MachinePool to the object that it refers to, if that has this kind. */
+/** Maps a Machine or MachinePool to the object that it refers to, if that object has this kind. */
 const keyOfReference = (
   { metadata }: Pick<KubeObject, 'metadata'>,
   { group, kind }: Kind,

@@ -1,6 +1,6 @@
 /**
- * The whole provider with core's Cluster and Machine controllers, on the virtual clock. `npm run interop -- old-contract` repeats it by contract
- * v1beta1.
+ * Tests the whole provider with core's Cluster and Machine controllers, on the virtual clock. `npm run interop -- old-contract` runs this
+ * file with contract v1beta1.
  */
 import { Cluster, coreKinds, Machine } from '@capstan/api'
 import { listen, memoryStore, type Store } from '@capstan/apiserver'
@@ -50,7 +50,7 @@ async function end(world: World): Promise<void> {
   await world.workloads.close()
 }
 
-/** Keeps a store open when its server closes it, as if it were reopened from a data folder. */
+/** Wraps a store so that it stays open when its server closes it, as if it were reopened from a data folder. */
 const keptOpen = (store: Store): Store => ({
   get revision() {
     return store.revision
@@ -65,7 +65,7 @@ const keptOpen = (store: Store): Store => ({
   close: () => Promise.resolve(),
 })
 
-/** Stores that stay open when a workload API server closes them. */
+/** Returns stores that stay open when a workload API server closes them. */
 function keptStores() {
   const stores = new Map<string, Store>()
   return {
@@ -244,7 +244,7 @@ async function addWorker({ client }: World, name: string): Promise<void> {
   })
 }
 
-/** Names of a cluster's objects in the store, as `resource/name`. */
+/** Returns the names of a cluster's objects in the store, as `resource/name`. */
 const objectNames = ({ store }: World) =>
   [
     'clusters.cluster.x-k8s.io',
@@ -283,7 +283,7 @@ test('a worker waits for the control plane and joins; a deleted Cluster deletes 
   expect(stores.names()).toEqual([])
 })
 
-test('delays count from their start, also across a restart', async () => {
+test('delays are measured from their start, even after a restart', async () => {
   const [stores, store, clock] = [keptStores(), keptOpen(memoryStore()), new VirtualClock()]
   const world = await aWorld({ stores, store, clock })
   await createCluster(world, { simulated: { provisioningDelay: '30s', nodeDelay: '20s' } })
@@ -300,7 +300,7 @@ test('delays count from their start, also across a restart', async () => {
   expect(await machineTexts(restarted)).toEqual(['Running in a v1.35.0'])
 })
 
-test('a scripted failure is reported in conditions, and ends after its attempts', async () => {
+test('a simulated failure is reported in conditions, and ends after its attempts', async () => {
   const world = await aWorld()
   const failure = { at: 'provisioning', message: 'no capacity in zone a', times: 2 }
   await createCluster(world, { simulated: { provisioningDelay: '1s', failure } })
@@ -314,7 +314,7 @@ test('a scripted failure is reported in conditions, and ends after its attempts'
 test('a permanent failure is not retried until it is removed from the spec', async () => {
   const world = await aWorld()
   await createCluster(world, { simulated: { failure: { at: 'node', message: 'kernel panic' } } })
-  // After five failed attempts to connect, conditions say that the connection is down.
+  // Long enough for five failed attempts to connect, after which conditions report that there is no connection.
   await world.advance(minutes(5))
   const [machine] = await machines(world)
   expect(getCondition(await world.client.get(LocalMachine, key(machine!.metadata.name)), 'Ready')).toMatchObject({
@@ -330,7 +330,7 @@ test('a permanent failure is not retried until it is removed from the spec', asy
   expect(await machineTexts(world)).toEqual(['Running in a v1.35.0'])
 })
 
-test('a failing kubelet of the new version stops the rollout', async () => {
+test('a failing kubelet of the new version blocks the rollout', async () => {
   const world = await aWorld()
   await createCluster(world, { replicas: 3 })
   await world.advance(seconds(10))
@@ -383,7 +383,7 @@ test('a certificate authority that is deleted after initialization is not recrea
   expect(await machines(world)).toHaveLength(1)
 })
 
-test('all certificates of a cluster are Secrets by the contract, and those of the user stay', async () => {
+test('all certificates of a cluster are Secrets as the contract requires, and Secrets of the user are not changed', async () => {
   const world = await aWorld()
   const ownAuthority = await makeAuthority(world.clock, { commonName: 'ours' })
   const data = { 'tls.crt': btoa(ownAuthority.certificate), 'tls.key': btoa(ownAuthority.key) }
@@ -412,7 +412,7 @@ test('all certificates of a cluster are Secrets by the contract, and those of th
     expect([authority.ca, authority.subject]).toEqual([true, 'CN=kubernetes'])
     expect(authority.checkPrivateKey(createPrivateKey(await text(purpose, 'tls.key')))).toBe(true)
   }
-  // Upstream: the certificate of `sa` is the public key of its private key.
+  // As upstream, the certificate of `sa` is the public key of its private key.
   const publicKey = createPublicKey(await text('sa', 'tls.crt'))
   expect(createPublicKey(await text('sa', 'tls.key')).equals(publicKey)).toBe(true)
 })
@@ -484,7 +484,7 @@ test('labels and deletion timeouts of the machine template propagate to existing
   expect((await world.client.get(LocalMachine, key(machineAfter!.metadata.name))).metadata.labels?.team).toBe('a')
 })
 
-/** A new store in which the kinds are installed already, for quick starts. */
+/** Returns a function that creates a store in which the kinds are installed already, for quick starts. */
 async function installedStore(): Promise<() => Promise<Store>> {
   const world = await aWorld()
   const installed = ['customresourcedefinitions.apiextensions.k8s.io', 'namespaces'].flatMap((resource) =>
@@ -513,7 +513,7 @@ const cutOffAfter =
     watch: (request, signal) => transport.watch(request, signal),
   })
 
-test('creates each object once, however early the process was stopped', async () => {
+test('creates each object once, after whichever write the process was stopped', async () => {
   const newStore = await installedStore()
   for (let writes = 0; ; writes++) {
     const [stores, store, clock] = [keptStores(), await newStore(), new VirtualClock()]
@@ -563,7 +563,7 @@ test.each([4, 11, 17, 23, 30, 38, 47])('a rollout that is stopped at write %d co
 })
 
 test('kubectl connects to the workload API server with its kubeconfig over TLS', async () => {
-  // TLS checks certificates against the system clock, not the virtual one.
+  // TLS checks certificates against the system clock, not the virtual clock.
   const clock = new VirtualClock(Date.now())
   const world = await aWorld({ clock })
   const listener = await listen({ port: 0, endpointFor: (name) => world.workloads.endpointFor(name ?? ''), clock })
@@ -582,7 +582,7 @@ test('kubectl connects to the workload API server with its kubeconfig over TLS',
   }
 })
 
-test('a user replaces the certificate authority: the kubeconfig and the workload API server use the new one', async () => {
+test('when a user replaces the certificate authority, the kubeconfig and the workload API server use the new authority', async () => {
   const clock = new VirtualClock(Date.now())
   const world = await aWorld({ clock })
   const listener = await listen({ port: 0, endpointFor: (name) => world.workloads.endpointFor(name ?? ''), clock })
@@ -604,8 +604,8 @@ test('a user replaces the certificate authority: the kubeconfig and the workload
     const oldAccess = await access()
     expect(await nodesWith(oldAccess)).toBe(1)
 
-    const next = await makeAuthority(clock, { commonName: 'next' })
-    const data = { 'tls.crt': btoa(next.certificate), 'tls.key': btoa(next.key) }
+    const newAuthority = await makeAuthority(clock, { commonName: 'next' })
+    const data = { 'tls.crt': btoa(newAuthority.certificate), 'tls.key': btoa(newAuthority.key) }
     await world.client.patch(Secret, key('demo-ca'), { type: 'merge', body: { data } })
     await world.settle()
     expect(await nodesWith(await access())).toBe(1)

@@ -1,4 +1,7 @@
-/** Finds the Cluster, Machine and MachinePool of an object of this provider. Contract: ownerReferences and the cluster-name label. */
+/**
+ * Finds the Cluster, Machine and MachinePool of an object of this provider, by the ownerReferences and the cluster-name label that the
+ * contract requires.
+ */
 import {
   Cluster,
   ClusterNameLabel,
@@ -49,7 +52,7 @@ const sibling = ({ metadata }: KubeObject, name: string) => ({
   name,
 })
 
-/** Objects of a kind by the Cluster that their label names, as `namespace/name`. */
+/** Index of the objects of a kind by the Cluster that their label names, as `namespace/name`. */
 export const byCluster = <T extends KubeObject>(kind: Kind<T>): Index<T> => ({
   name: `${kind.plural} by cluster`,
   kind,

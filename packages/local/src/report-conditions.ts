@@ -4,19 +4,19 @@ import { type Condition, type KubeObject, type NewCondition, setConditions } fro
 
 type WithConditions = KubeObject & { status?: { conditions?: Condition[] } }
 
-/** Result of a phase of this provider: when to reconcile again, and what to report. */
+/** Result of a phase of this provider: the outcome of the reconcile, and the conditions to report. */
 export interface PhaseReport {
   readonly outcome: Outcome
   readonly conditions: readonly NewCondition[]
 }
 
-/** Returns what other controllers act on: the status, but of each condition only whether it is True. */
+/** Returns the fields that other controllers act on: the status, but of each condition only whether it is True. */
 export function significant({ status }: WithConditions): unknown {
   const { conditions = [], ...facts } = status ?? {}
   return { ...facts, true: conditions.filter((condition) => condition.status === 'True').map(({ type }) => type) }
 }
 
-/** Writes conditions, including Paused, on the draft of an object that is not paused. */
+/** Writes conditions, including Paused, to the draft of an object that is not paused. */
 export function reportConditions(
   object: WithConditions,
   computed: readonly NewCondition[],

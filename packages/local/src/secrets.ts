@@ -11,11 +11,13 @@ export function secretText(secret: Secret | undefined, key: string): string | un
 export const secretData = (texts: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, Buffer.from(text, 'utf8').toString('base64')]))
 
-/** Reads a Secret from the cache, and on a miss from the server, so that an existing Secret is never created again. */
+/**
+ * Reads a Secret from the cache. If it is not there, reads it from the server, so that an existing Secret is not taken for a missing one.
+ */
 export const findSecret = async (key: ObjectKey, io: ReconcileContext): Promise<Secret | undefined> =>
   io.cache.peek(Secret, key) ?? (await orAbsent(io.client.get(Secret, key)))
 
-/** Creates a Secret. Returns the existing Secret if another client has created it, so that callers need not read before. */
+/** Creates a Secret. Returns the existing Secret if another client has created it, so that callers need not read it first. */
 export async function createSecret(
   secret: Input<Secret>,
   { client }: ReconcileContext,

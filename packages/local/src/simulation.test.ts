@@ -4,13 +4,13 @@ import { failureAt, progress } from './simulation.ts'
 const failure = { message: 'no capacity' }
 const once = { message: 'no capacity', times: 1 }
 
-// An attempt takes 2 s, and the next one starts 5 s after a failed one: 0 … 2 (… 7 … 9).
+// An attempt takes 2 s, and the next attempt starts 5 s after a failure: the first lasts from 0 to 2 s, the second from 7 to 9 s.
 test.each([
   ['is done at once without a delay', 0, {}, { state: 'done', at: 0 }],
   ['runs until the delay is over', 1999, { delay: '2s' }, { state: 'running', until: 2000 }],
   ['is done when the delay is over', 2000, { delay: '2s' }, { state: 'done', at: 2000 }],
   ['is done at any later time', 900_000, { delay: '2s' }, { state: 'done', at: 2000 }],
-  ['runs until the delay is over before a scripted failure', 1000, { delay: '2s', failure }, { state: 'running', until: 2000 }],
+  ['runs until the delay is over before a simulated failure', 1000, { delay: '2s', failure }, { state: 'running', until: 2000 }],
   [
     'fails without a retry time for a permanent failure',
     2000,
@@ -19,7 +19,7 @@ test.each([
   ],
   ['fails permanently at any later time', 900_000, { delay: '2s', failure }, { state: 'failed', message: 'no capacity' }],
   [
-    'fails once with the time of the retry',
+    'fails with the time of the retry when it fails once',
     3000,
     { delay: '2s', failure: once },
     { state: 'failed', message: 'no capacity', retryAt: 7000 },
@@ -28,9 +28,9 @@ test.each([
   ['is done after the delay of the retry', 9000, { delay: '2s', failure: once }, { state: 'done', at: 9000 }],
   ['waits when the clock was set back', -1000, { delay: '2s' }, { state: 'running', until: 2000 }],
   ['does not wait for the hour by which the clock was set back', -3_600_000, { delay: '2s' }, { state: 'done', at: -3_600_000 }],
-  ['is done without a delay, also when the clock was set back', -1000, {}, { state: 'done', at: -1000 }],
+  ['is done without a delay, even when the clock was set back', -1000, {}, { state: 'done', at: -1000 }],
   [
-    'fails permanently, also when the clock was set back',
+    'fails permanently, even when the clock was set back',
     -3_600_000,
     { delay: '2s', failure },
     { state: 'failed', message: 'no capacity' },
@@ -39,7 +39,7 @@ test.each([
   expect(progress(0, now, script)).toEqual(expected)
 })
 
-test('only the scripted stage fails', () => {
+test('only the stage of the failure fails', () => {
   const scripted: { at: 'provisioning' | 'node'; message: string } = { at: 'node', message: 'no capacity' }
   expect(failureAt(scripted, 'node')).toBe(scripted)
   expect(failureAt(scripted, 'provisioning')).toBeUndefined()

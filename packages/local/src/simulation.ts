@@ -1,11 +1,11 @@
-/** Progress of simulated steps, derived from their start times rather than kept in memory, so that a restart changes nothing. */
+/** Computes the progress of simulated steps from their start times. Nothing is kept in memory, so that a restart has no effect. */
 import { type Outcome, requeue, wait } from '@capstan/controller'
 import { parseDuration, seconds } from '@capstan/kube'
 
-/** A scripted failure, as in `spec.simulated.failure`. */
+/** A simulated failure, as in `spec.simulated.failure`. */
 export interface ScriptedFailure {
   readonly message: string
-  /** Attempts that fail before one succeeds; all attempts fail when absent. */
+  /** Number of attempts that fail before an attempt succeeds; all attempts fail when absent. */
   readonly times?: number
   /** Present for a terminal failure. */
   readonly reason?: string
@@ -27,12 +27,13 @@ export type Progress =
   | { readonly state: 'failed'; readonly message: string; readonly retryAt?: number }
   | { readonly state: 'done'; readonly at: number }
 
-/** Time between a failed attempt and the next one. */
+/** Time between a failed attempt and the next attempt. */
 const RetryDelay = seconds(5)
 
 /**
- * Returns the progress of a step that began at `started`. Each attempt takes `delay`; a failed one is retried after `RetryDelay`. A start
- * time further in the future than the duration of the step was recorded before the clock was set back: the step then counts as over.
+ * Returns the progress of a step that began at `started`. Each attempt takes `delay`; a failed attempt is retried after `RetryDelay`. A
+ * start time further in the future than the duration of the step was recorded before the clock was set back: the duration then counts as
+ * over.
  *
  * @example progress(started, clock.now(), { delay: '2s', failure: { message: 'no capacity', times: 1 } })
  */
@@ -45,14 +46,15 @@ export function progress(
   const { failure } = script
   const failedAttempts = failure === undefined ? 0 : (failure.times ?? Number.POSITIVE_INFINITY)
   const duration = (Number.isFinite(failedAttempts) ? failedAttempts : 0) * (delay + RetryDelay) + delay
-  const begun = started - now > duration ? now - duration : started
+  const effectiveStart = started - now > duration ? now - duration : started
   // A permanent failure is not retried, so that an idle system does no work.
-  const attempt = failedAttempts === Number.POSITIVE_INFINITY ? 0 : Math.max(0, Math.floor((now - begun) / (delay + RetryDelay)))
+  const attempt =
+    failedAttempts === Number.POSITIVE_INFINITY ? 0 : Math.max(0, Math.floor((now - effectiveStart) / (delay + RetryDelay)))
   if (attempt >= failedAttempts) {
-    const end = begun + failedAttempts * (delay + RetryDelay) + delay
+    const end = effectiveStart + failedAttempts * (delay + RetryDelay) + delay
     return now >= end ? { state: 'done', at: end } : { state: 'running', until: end }
   }
-  const attemptEnd = begun + attempt * (delay + RetryDelay) + delay
+  const attemptEnd = effectiveStart + attempt * (delay + RetryDelay) + delay
   if (now < attemptEnd) return { state: 'running', until: attemptEnd }
   const { message } = failure!
   return failure!.times === undefined
@@ -60,15 +62,15 @@ export function progress(
     : { state: 'failed', message, retryAt: attemptEnd + RetryDelay }
 }
 
-/** Returns the scripted failure if it is for this stage. */
+/** Returns the failure if it is for this stage. */
 export const failureAt = <Stage extends string>(
   failure: (ScriptedFailure & { readonly at: Stage }) | undefined,
   stage: NoInfer<Stage>,
 ): ScriptedFailure | undefined => (failure?.at === stage ? failure : undefined)
 
-/** Formats a time with milliseconds for `status.timeline`, since delays may be shorter than a second. */
+/** Formats a time for `status.timeline`, with milliseconds, because delays may be shorter than a second. */
 export const timeText = (ms: number): string => new Date(ms).toISOString()
 
-/** Requeues at the retry time of a scripted failure; without one, waits for a change of the spec. */
+/** Requeues at the retry time of a simulated failure. Without a retry time, waits for a change of the spec. */
 export const retryOutcome = (retryAt: number | undefined, now: number, subject: string): Outcome =>
   retryAt === undefined ? wait(`${subject}: the spec to change`) : requeue(retryAt - now, `${subject}: the next attempt`)

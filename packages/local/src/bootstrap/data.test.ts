@@ -25,7 +25,7 @@ test.each(formats)('a machine reads its labels, taints and expiry from the forma
   })
 })
 
-test('cloud-config is YAML with the header by which cloud-init recognizes it, and creates the sentinel file', () => {
+test('data in the format cloud-config are YAML with the header that cloud-init requires, and create the sentinel file', () => {
   const text = formatBootstrapData(data, 'cloud-config')
   expect(text).toMatch(/^#cloud-config\n/)
   const { write_files: files, runcmd } = parse(text) as { write_files: { path: string; content: string }[]; runcmd: string[] }
@@ -34,7 +34,7 @@ test('cloud-config is YAML with the header by which cloud-init recognizes it, an
 })
 
 // Upstream: bootstrap/kubeadm/pkg/ignition/clc/clc_test.go, v1.14.
-test('ignition is configuration of version 2.3, and creates the sentinel file', () => {
+test('data in the format ignition have version 2.3, and create the sentinel file', () => {
   const { ignition, storage, systemd } = JSON.parse(formatBootstrapData(data, 'ignition'))
   expect(ignition).toEqual({ version: '2.3.0' })
   const [file, ...otherFiles] = storage.files
@@ -54,7 +54,7 @@ test.each([
   expect(parseBootstrapData(value, format)).toBeUndefined()
 })
 
-test.each(formats)('an invalid file in the format %s is an error that does not quote the data', (format) => {
+test.each(formats)('an invalid file in the format %s leads to an error that does not contain the data', (format) => {
   const value = formatBootstrapData({ ...data, clusterName: 'mine' }, format).replace(
     'mine',
     format === 'ignition' ? '%22' : '\\"',

@@ -1,4 +1,4 @@
-/** Bootstrap data: written by a LocalBootstrapConfig, read by a LocalMachine. */
+/** Formats and parses bootstrap data, which the controller of LocalBootstrapConfigs writes and that of LocalMachines reads. */
 import type { LocalBootstrapConfig } from '../kinds/local-bootstrap-config.ts'
 
 type Spec = NonNullable<LocalBootstrapConfig['spec']>
@@ -13,18 +13,18 @@ export interface BootstrapData {
   /** Address of the API server, as `host:port`. */
   readonly controlPlaneEndpoint: string
   /**
-   * RFC 3339. No machine can join with the data afterwards. The first machine of a control plane joins no existing cluster, so its data do
-   * not expire.
+   * Time in RFC 3339, after which no machine can join with the data. The first machine of a control plane joins no existing cluster, so its
+   * data do not expire.
    */
   readonly expires?: string
   readonly nodeLabels: { readonly [key: string]: string }
   readonly nodeTaints: NonNullable<Spec['nodeTaints']>
 }
 
-/** File that the data create on the machine. */
+/** Path of the file that the data create on the machine. */
 const DataFile = '/etc/capstan/bootstrap.json'
 
-/** Contract: created when bootstrapping has succeeded. */
+/** Command that creates the sentinel file. The contract requires this file when bootstrapping has succeeded. */
 const ReportSuccess = 'mkdir -p /run/cluster-api && echo success > /run/cluster-api/bootstrap-success.complete'
 
 interface CloudConfig {
@@ -32,7 +32,7 @@ interface CloudConfig {
   readonly runcmd: readonly string[]
 }
 
-/** The parts of Ignition's specification 2.3 that the data use. Upstream's kubeadm provider writes the same version. */
+/** The fields of Ignition's specification 2.3 that the data use. Upstream's kubeadm provider writes the same version. */
 interface Ignition {
   readonly ignition: { readonly version: string }
   readonly storage: {
@@ -46,7 +46,7 @@ interface Ignition {
   readonly systemd: { readonly units: readonly { readonly name: string; readonly enabled: boolean; readonly contents: string }[] }
 }
 
-/** Cloud-config is YAML. The file is written as JSON, which is valid YAML. */
+/** First line of a cloud-config, which is YAML. The lines after it are written as JSON, which is valid YAML. */
 const CloudConfigHeader = '#cloud-config\n'
 
 const DataUrl = 'data:,'
@@ -76,7 +76,7 @@ export function formatBootstrapData(data: BootstrapData, format: BootstrapFormat
   return jsonText(config)
 }
 
-/** The parts of the data that a kubelet needs to register its Node, and their expiry. */
+/** The fields that a kubelet needs to register its Node, and the expiry of the data. */
 export type Registration = Pick<BootstrapData, 'nodeLabels' | 'nodeTaints' | 'expires'>
 
 /**

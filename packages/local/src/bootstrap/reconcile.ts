@@ -44,7 +44,7 @@ export interface BootstrapOwner {
   readonly isControlPlane: boolean
   /** Whether a machine may still join with the data. */
   readonly mayJoin: boolean
-  /** The endpoint that the control plane of the Machine supplies: control plane Machines boot before the Cluster has an endpoint. */
+  /** The endpoint of the Cluster, or of the Machine's control plane: control plane Machines may boot before the Cluster has an endpoint. */
   readonly endpoint?: Endpoint | undefined
 }
 
@@ -65,7 +65,7 @@ const ownerFromMachinePool = (machinePool: MachinePool | undefined): BootstrapOw
 
 const Available = Conditions.DataSecretAvailable
 
-/** Creates the bootstrap data of one Machine or MachinePool. Safe to call at any time, any number of times. */
+/** Creates the bootstrap data of one Machine or MachinePool. May be called at any time, and any number of times. */
 export async function reconcileLocalBootstrapConfig(key: ObjectKey, io: ReconcileContext): Promise<Outcome> {
   const before = io.cache.peek(LocalBootstrapConfig, key)
   if (!before || isDeleting(before)) return proceed()

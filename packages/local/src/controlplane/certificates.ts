@@ -1,7 +1,7 @@
 /**
- * Certificates of a cluster, each in a Secret named after the Cluster, created once and never overwritten: users may provide their own, and
- * replace the certificate authority. A simulated control plane uses only the certificate authority; the certificates of etcd, the front
- * proxy and service accounts are for other programs. Upstream: util/secret.
+ * Creates and reads the certificates of a cluster. Each is in a Secret named after the Cluster, created once and never overwritten: users
+ * may provide their own certificates, and replace the certificate authority. A simulated control plane uses only the certificate authority;
+ * the certificates of etcd, the front proxy and service accounts are for other programs. Upstream: util/secret.
  */
 import { generateKeyPair } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -12,7 +12,10 @@ import { type CertifiedKey, makeAuthority } from '@capstan/kube/node'
 import { LocalControlPlane } from '../kinds/local-control-plane.ts'
 import { findSecret, secretData, secretText } from '../secrets.ts'
 
-/** Makes the content of the Secrets, which are named `<cluster>-<purpose>`. Upstream: the common name of all authorities is the same. */
+/**
+ * Functions that make the content of the Secrets, by purpose. A Secret is named `<cluster>-<purpose>`. As upstream, the common name of all
+ * authorities is the same.
+ */
 const ClusterCertificates: Readonly<Record<string, (clock: Clock) => Promise<CertifiedKey>>> = {
   ca: authority,
   etcd: authority,
@@ -20,7 +23,7 @@ const ClusterCertificates: Readonly<Record<string, (clock: Clock) => Promise<Cer
   sa: serviceAccountKeys,
 }
 
-/** Whether a Secret with this name belongs to the certificates or is the kubeconfig of the Cluster. */
+/** Whether a Secret with this name contains a certificate or the kubeconfig of the Cluster. */
 export const isClusterSecret = (name: string, cluster: string): boolean =>
   [...Object.keys(ClusterCertificates), 'kubeconfig'].some((purpose) => name === `${cluster}-${purpose}`)
 
@@ -28,7 +31,7 @@ function authority(clock: Clock): Promise<CertifiedKey> {
   return makeAuthority(clock, { commonName: 'kubernetes' })
 }
 
-/** The keys with which tokens of service accounts are signed and verified: the public one takes the place of a certificate. */
+/** Makes the keys with which tokens of service accounts are signed and verified. The public key is in the place of a certificate. */
 async function serviceAccountKeys(): Promise<CertifiedKey> {
   const { publicKey, privateKey } = await promisify(generateKeyPair)('ec', {
     namedCurve: 'P-256',
@@ -77,7 +80,7 @@ export async function ensureCertificates(
           data: secretData({ 'tls.crt': created.certificate, 'tls.key': created.key }),
         })
       } catch (err) {
-        // Another client has created the Secret meanwhile: its certificate is used.
+        // Another client has created the Secret in the meantime: its certificate is used.
         if (isReason(err, 'AlreadyExists')) return io.client.get(Secret, key)
         throw err
       }

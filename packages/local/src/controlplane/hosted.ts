@@ -1,4 +1,7 @@
-/** A hosted control plane: its API server runs without Machines, and it supplies the endpoint of the Cluster. */
+/**
+ * Reconciles hosted control planes. The API server of such a control plane runs without Machines, and the control plane supplies the
+ * endpoint.
+ */
 import type { Cluster } from '@capstan/api'
 import { type Outcome, proceed, type ReconcileContext, wait } from '@capstan/controller'
 import { keyOf, removeFinalizer } from '@capstan/kube'
@@ -40,7 +43,7 @@ export async function reconcileHosted(
   return initialize(scope, io, workload)
 }
 
-/** Starts the API server again after a restart of the provider, for a control plane that is paused or waits for its workers to be deleted. */
+/** After a restart of the provider, starts the API server of a control plane that is paused or waits for its workers to be deleted. */
 export async function keepHosted(
   controlPlane: LocalControlPlane,
   cluster: Cluster,

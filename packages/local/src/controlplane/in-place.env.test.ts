@@ -1,6 +1,6 @@
 /**
- * In-place updates of control plane Machines, in a whole management cluster on the virtual clock. `npm run interop -- old-contract` repeats it by
- * contract v1beta1.
+ * Tests in-place updates of control plane Machines, in a whole management cluster on the virtual clock. `npm run interop -- old-contract`
+ * runs this file with contract v1beta1.
  */
 import {
   CanUpdateMachine,
@@ -45,7 +45,7 @@ import { LocalControlPlane } from '../kinds/local-control-plane.ts'
 import { LocalMachine, LocalMachineTemplate } from '../kinds/local-machine.ts'
 
 type Objects = RequestOf<typeof CanUpdateMachine>['current']
-type Part = keyof Objects
+type ObjectName = keyof Objects
 type UpdateRequest = RequestOf<typeof CanUpdateMachine>
 
 const key = { namespace: 'default', name: 'demo' }
@@ -56,18 +56,18 @@ const templateRef = (name: string) => ref('infrastructure.capstan.dev', 'LocalMa
 let env: ManagementEnv
 afterEach(() => env.close())
 
-/** A response that covers all changes of these objects, and none of the others. */
-function coveringResponse(request: object, ...parts: Part[]) {
+/** Returns a response that covers all changes of these objects, and no change of the other objects. */
+function coveringResponse(request: object, ...coveredObjects: ObjectName[]) {
   const { desired } = request as UpdateRequest
-  const patch = (part: Part) => ({
+  const patch = (objectName: ObjectName) => ({
     patchType: 'JSONPatch',
-    patch: btoa(JSON.stringify([{ op: 'add', path: '/spec', value: (desired[part] as { spec?: unknown }).spec }])),
+    patch: btoa(JSON.stringify([{ op: 'add', path: '/spec', value: (desired[objectName] as { spec?: unknown }).spec }])),
   })
-  return { response: Object.fromEntries(parts.map((part) => [`${part}Patch`, patch(part)])) }
+  return { response: Object.fromEntries(coveredObjects.map((objectName) => [`${objectName}Patch`, patch(objectName)])) }
 }
-const allParts: readonly Part[] = ['machine', 'infrastructureMachine', 'bootstrapConfig']
+const allObjects: readonly ObjectName[] = ['machine', 'infrastructureMachine', 'bootstrapConfig']
 const coversAll: HookScript = {
-  CanUpdateMachine: ({ request }) => coveringResponse(request, ...allParts),
+  CanUpdateMachine: ({ request }) => coveringResponse(request, ...allObjects),
   UpdateMachine: () => undefined,
 }
 
@@ -133,7 +133,7 @@ test('an upgrade updates one Machine after another in place, with their Nodes', 
   const namesBefore = await names()
   await upgrade()
 
-  // One at a time: the Node keeps its version until the update is done.
+  // One Machine is updated at a time. Its Node keeps its version until the update is complete.
   expect((await versions()).filter((version) => version === 'v1.36.0')).toHaveLength(1)
   expect(await kubelets()).toEqual(['v1.35.0', 'v1.35.0', 'v1.35.0'])
   expect(calls()).toEqual(['CanUpdateMachine', 'UpdateMachine'])
@@ -169,7 +169,7 @@ test('a request contains current and desired objects that differ only in the fie
     ...coversAll,
     CanUpdateMachine({ request }) {
       requests.push(request as UpdateRequest)
-      return coveringResponse(request, ...allParts)
+      return coveringResponse(request, ...allObjects)
     },
   })
   await upgrade()
@@ -203,7 +203,7 @@ test('infrastructure and bootstrap config get the spec of their templates, witho
   expect(calls().filter((hook) => hook === 'CanUpdateMachine')).toHaveLength(3)
 })
 
-test('with a surge one Machine is created, and the last old one is deleted', async () => {
+test('with maxSurge one Machine is created, and the last outdated Machine is deleted', async () => {
   await createControlPlane(coversAll, { maxSurge: 1 })
   const namesBefore = await names()
   await upgrade()
@@ -216,13 +216,13 @@ test('with a surge one Machine is created, and the last old one is deleted', asy
 
 test.each([
   [
-    'nothing',
+    'no change',
     [],
     'Machine cannot be updated in-place: spec.version; LocalMachine cannot be updated in-place: spec.simulated.nodeDelay',
   ],
-  ['part of it', ['machine'], 'LocalMachine cannot be updated in-place: spec.simulated.nodeDelay'],
-] as const)('when %s is covered, Machines are replaced, and an event has the reason', async (_, parts, reasons) => {
-  await createControlPlane({ ...coversAll, CanUpdateMachine: ({ request }) => coveringResponse(request, ...parts) })
+  ['only the change of the Machine', ['machine'], 'LocalMachine cannot be updated in-place: spec.simulated.nodeDelay'],
+] as const)('when %s is covered, Machines are replaced, and an event has the reason', async (_, coveredObjects, reasons) => {
+  await createControlPlane({ ...coversAll, CanUpdateMachine: ({ request }) => coveringResponse(request, ...coveredObjects) })
   const namesBefore = await names()
   await env.client.create(LocalMachineTemplate, {
     ...named('slow'),
@@ -257,7 +257,7 @@ test('a failing extension blocks the rollout, with an event, until it succeeds',
     ...coversAll,
     CanUpdateMachine({ request }) {
       if (isBroken) throw new Error('no database')
-      return coveringResponse(request, ...allParts)
+      return coveringResponse(request, ...allObjects)
     },
   })
   const namesBefore = await names()
@@ -273,7 +273,7 @@ test('a failing extension blocks the rollout, with an event, until it succeeds',
   expect(await kubelets()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
 })
 
-test('two extensions block the rollout, because the responsible one would be ambiguous', async () => {
+test('two extensions block the rollout, because only one extension may be responsible', async () => {
   let handlers = ['a.x', 'b.y']
   let changed: (extensionConfig: string) => void = () => {}
   const runtime: RuntimeClient = {
@@ -295,7 +295,7 @@ test('two extensions block the rollout, because the responsible one would be amb
   expect((await events('FailedCanUpdateMachine'))[0]!.message).toMatch(
     /found multiple CanUpdateMachine hooks \(a\.x,b\.y\): only one hook is supported$/,
   )
-  // The next retry would be minutes later.
+  // Without the change of an extension, the next retry would be minutes later.
   await env.advance(seconds(300))
   handlers = ['a.x']
   changed('y')
@@ -404,7 +404,7 @@ test('a Machine that is deleted during its update is replaced', async () => {
   await env.advance(seconds(60))
   const machinesAfter = await machines()
   expect(machinesAfter.map(({ metadata }) => metadata.name)).not.toContain(updating)
-  // The next one is being updated by then.
+  // After the replacement, the next Machine is being updated.
   expect(machinesAfter.map(({ spec }) => spec.version ?? '').sort()).toEqual(['v1.35.0', 'v1.36.0', 'v1.36.0'])
 })
 
@@ -413,7 +413,7 @@ test.each([
   ['that is to be remediated', { metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': '' } } }],
 ] as const)('a Machine %s is replaced, not updated', async (_, body) => {
   await createControlPlane(coversAll)
-  const [oldest, ...others] = (await machines()).toSorted((a, b) =>
+  const [oldest, ...otherMachines] = (await machines()).toSorted((a, b) =>
     a.metadata.creationTimestamp < b.metadata.creationTimestamp ? -1 : 1,
   )
   await env.client.patch(Machine, { namespace: 'default', name: oldest!.metadata.name }, { type: 'merge', body })
@@ -421,7 +421,7 @@ test.each([
   await env.advance(seconds(120))
   const namesAfter = await names()
   expect(namesAfter).not.toContain(oldest!.metadata.name)
-  expect(namesAfter).toEqual(expect.arrayContaining(others.map(({ metadata }) => metadata.name)))
+  expect(namesAfter).toEqual(expect.arrayContaining(otherMachines.map(({ metadata }) => metadata.name)))
 })
 
 test('rollout.after replaces Machines', async () => {
@@ -460,7 +460,7 @@ test('a Machine whose infrastructure rejects the change is replaced', async () =
   expect(calls()).toEqual([])
 })
 
-test('a real extension, discovered through its ExtensionConfig, updates a control plane', async () => {
+test('an extension that is discovered through its ExtensionConfig updates a control plane', async () => {
   const inPlace = inPlaceUpdates({ machine: ['version'], infrastructureMachine: ['simulated'] })
   let requests = 0
   const extension = defineExtension({
@@ -491,7 +491,7 @@ test('a real extension, discovered through its ExtensionConfig, updates a contro
   )
 })
 
-/** Runs an in-place upgrade and restarts the process right after one of its writes. */
+/** Runs an in-place upgrade and restarts the process directly after one of its writes. */
 async function upgradeWithStop(stopAfter: number) {
   const base = memoryStores()
   const first = mortalStores(base)
@@ -543,15 +543,15 @@ describe('a process that is stopped between two writes of an in-place upgrade', 
       ...(await env.client.list(LocalMachine, { namespace: 'default' })).items,
       ...(await env.client.list(LocalBootstrapConfig, { namespace: 'default' })).items,
     ]
-    const marks = objects.flatMap(({ metadata }) => Object.keys(metadata.annotations ?? {})).filter(isMark)
-    expect(marks).toEqual([])
+    const annotationNames = objects.flatMap(({ metadata }) => Object.keys(metadata.annotations ?? {})).filter(isStateAnnotation)
+    expect(annotationNames).toEqual([])
     // Requests whose responses were not recorded are sent once more.
     expect([...new Set(updated)].sort()).toEqual(namesBefore)
     expect(updated.length).toBeLessThanOrEqual(4)
   })
 })
 
-/** A kind of infrastructure without provider. */
+/** Defines a kind of infrastructure that no provider reconciles. */
 const kindOf = (kind: string) =>
   defineKind({
     group: 'infrastructure.capstan.dev',
@@ -559,9 +559,9 @@ const kindOf = (kind: string) =>
     kind,
     plural: pluralOf(kind),
     scope: 'Namespaced',
-    doc: 'Made up.',
+    doc: 'A kind for tests.',
     labels: { 'cluster.x-k8s.io/v1beta2': 'v1alpha1' },
     spec: s.of<object>({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true }).optional(),
   })
 
-const isMark = (name: string) => name.startsWith('in-place-updates') || name.endsWith('/pending-hooks')
+const isStateAnnotation = (name: string) => name.startsWith('in-place-updates') || name.endsWith('/pending-hooks')

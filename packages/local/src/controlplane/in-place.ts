@@ -1,6 +1,6 @@
 /**
  * Updates control plane Machines in place when an extension can: if the patches of its response cover all differences, the Machine and
- * its objects are written and marked, and the Machine controller calls the extension to do the update.
+ * its objects are written with an annotation, and the Machine controller calls the extension to perform the update.
  * Upstream: controlplane/kubeadm/reconcilers/kubeadmcontrolplane/inplace*.go, v1.14.
  */
 import {
@@ -42,11 +42,11 @@ import type { ControlPlaneScope } from './scope.ts'
 
 type UpdateRequest = Pick<RequestOf<typeof CanUpdateMachine>, 'current' | 'desired'>
 
-/** The parts of a runtime client that this provider needs; core's client has them. */
+/** The members of a runtime client that this provider needs; core's client has them. */
 export interface InPlaceUpdates {
   /** False until the registered extensions are known. */
   readonly ready: boolean
-  /** Registered handlers for the hook that match the object's namespace. */
+  /** Returns the registered handlers for the hook that match the object's namespace. */
   handlersFor(hook: typeof CanUpdateMachine, forObject: KubeObject): Promise<readonly string[]>
   /** Calls `listener` whenever the registered handlers change. */
   onChanged?(listener: () => void): void
@@ -68,10 +68,10 @@ interface Change {
   readonly bootstrap: { readonly current: LocalBootstrapConfig; readonly desired: LocalBootstrapConfig }
 }
 
-/** Whether the Machine can be updated in place. `reasons` are for users; there are none when no extension is registered. */
+/** Whether the Machine can be updated in place. `reasons` are for users, and empty when no extension is registered. */
 type Decision = { readonly kind: 'can' } | { readonly kind: 'cannot'; readonly reasons: readonly string[] }
 
-/** @throws Error when the extension fails, or several are registered */
+/** Decides whether an extension can update the Machine in place. @throws Error when the extension fails, or several are registered */
 export async function canUpdateInPlace(
   scope: ControlPlaneScope,
   machine: Machine,
@@ -84,8 +84,8 @@ export async function canUpdateInPlace(
   if ('missing' in change) return cannotUpdate(change.missing)
   const request = await requestFor(change, scope.controlPlane.spec.version, io)
   if ('rejected' in request) return cannotUpdate(request.rejected)
-  const answer = await io.outside(() => updates.call(CanUpdateMachine, machine, handler, request, { signal: io.signal }))
-  const reasons = uncoveredOfMachine(request, answer, handler)
+  const response = await io.outside(() => updates.call(CanUpdateMachine, machine, handler, request, { signal: io.signal }))
+  const reasons = uncoveredOfMachine(request, response, handler)
   return reasons.length === 0 ? { kind: 'can' } : { kind: 'cannot', reasons }
 }
 
@@ -104,7 +104,7 @@ async function changeOf(scope: ControlPlaneScope, machine: Machine, io: Reconcil
   const isAppliedByThisManager = infrastructure.metadata.managedFields?.some(
     ({ manager, operation }) => manager === InfrastructureManager && operation === 'Apply',
   )
-  // Fields that another manager applied would stay after their removal from the template, and look like desired fields.
+  // Fields that another manager applied would remain after their removal from the template, and be taken for desired fields.
   if (!isAppliedByThisManager) return { missing: `${kind} ${name} was not applied by this control plane` }
   const desiredKind = clonedKind(referencedKind(machineTemplateOf(controlPlane).spec.infrastructureRef, io))
   if (desiredKind.kind !== infrastructureKind.kind || desiredKind.group !== infrastructureKind.group) {
@@ -122,7 +122,7 @@ async function changeOf(scope: ControlPlaneScope, machine: Machine, io: Reconcil
   return {
     machine,
     infrastructureKind,
-    // The uid prevents the apply from creating a deleted object again.
+    // With the uid, the apply request does not create a deleted object again.
     infrastructure: {
       current: infrastructure,
       desired: { ...clone, metadata: { ...clone.metadata, uid: infrastructure.metadata.uid } },

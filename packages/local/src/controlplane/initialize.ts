@@ -6,15 +6,16 @@ import { KubeadmConfigKey } from '../workload/basics.ts'
 import type { ControlPlaneScope } from './scope.ts'
 import { isToBeRemediated } from './status.ts'
 
-/** Reports the control plane as initialized once its API server is reachable. The report is never reset. */
+/** Reports the control plane as initialized once its API server is reachable. The status is never reset. */
 export async function initialize(scope: ControlPlaneScope, io: ReconcileContext, workload: Client | undefined): Promise<Outcome> {
   const { controlPlane } = scope
   const status = (controlPlane.status ??= {})
   if (status.initialization?.controlPlaneInitialized) return proceed()
-  // Upstream: the first Machine may be deleted before it is complete, and its replacement could not join.
-  const [only, ...others] = scope.machines.map(({ machine }) => machine)
-  if (only && others.length === 0 && (isDeleting(only) || isToBeRemediated(only))) return wait('the only Machine to be replaced')
-  // Upstream: the ConfigMap that kubeadm writes last shows that the first control plane machine is ready.
+  // As upstream: otherwise the first Machine might be deleted before it is complete, and its replacement could not join.
+  const [firstMachine, ...otherMachines] = scope.machines.map(({ machine }) => machine)
+  if (firstMachine && otherMachines.length === 0 && (isDeleting(firstMachine) || isToBeRemediated(firstMachine)))
+    return wait('the only Machine to be replaced')
+  // As upstream, the ConfigMap that kubeadm writes last shows that the first control plane machine is ready.
   if (!workload || !(await orAbsent(workload.get(ConfigMap, KubeadmConfigKey)))) return wait('API server to be reachable')
   const now = io.clock.now()
   status.timeline ??= {}

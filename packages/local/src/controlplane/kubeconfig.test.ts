@@ -30,7 +30,7 @@ describe('a kubeconfig', () => {
   })
 
   test.each([
-    ['that is missing its value', undefined],
+    ['without a value', undefined],
     ['that has no client certificate', 'apiVersion: v1\nkind: Config\n'],
     ['whose client certificate is invalid', 'client-certificate-data: bm90IGEgY2VydGlmaWNhdGU=\n'],
   ])('%s is renewed', (_, userFields) => {
@@ -41,7 +41,7 @@ describe('a kubeconfig', () => {
 
   test('of another certificate authority is renewed', async () => {
     const clock = new VirtualClock(start)
-    const next = await makeAuthority(clock, { commonName: 'kubernetes' })
-    expect(needsRenewal(kubeconfig, next, clock)).toBe(true)
+    const newAuthority = await makeAuthority(clock, { commonName: 'kubernetes' })
+    expect(needsRenewal(kubeconfig, newAuthority, clock)).toBe(true)
   })
 })

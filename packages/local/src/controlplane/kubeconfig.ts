@@ -10,7 +10,7 @@ import type { Endpoint } from './endpoint.ts'
 
 const Validity = hours(24 * 365)
 
-/** Writes the Secret when it is missing, and again after half the validity of its client certificate, or for another certificate authority. */
+/** Writes the Secret when it is missing, after half the validity of its client certificate, and for another certificate authority. */
 export async function ensureKubeconfig(
   controlPlane: LocalControlPlane,
   cluster: Cluster,
@@ -21,7 +21,7 @@ export async function ensureKubeconfig(
   const key = { ...keyOf(cluster), name: `${cluster.metadata.name}-kubeconfig` }
   const existing = io.cache.peek(Secret, key) ?? (await create()).existing
   if (existing) {
-    // A kubeconfig of the user is renewed by the user.
+    // Users renew the kubeconfigs that they have provided.
     if (
       !isControlledBy(existing, controlPlane, LocalControlPlane) ||
       !needsRenewal(secretText(existing, 'value'), authority, io.clock)
@@ -46,9 +46,9 @@ export async function ensureKubeconfig(
   }
 }
 
-/** Whether less than half the validity of the client certificate is left, it cannot be read, or the cluster has another authority. */
+/** Whether less than half the validity of the client certificate is left, the certificate cannot be read, or the authority has changed. */
 export function needsRenewal(text: string | undefined, authority: Pick<CertifiedKey, 'certificate'>, clock: Clock): boolean {
-  // Called in every reconcile: as this provider writes the text, the YAML need not be parsed.
+  // Called in every reconcile. The YAML need not be parsed, because this provider has written the text.
   const [, trusted] = /certificate-authority-data: ([A-Za-z0-9+/=]+)/.exec(text ?? '') ?? []
   if (trusted !== encode(authority.certificate)) return true
   const [, certificate] = /client-certificate-data: ([A-Za-z0-9+/=]+)/.exec(text ?? '') ?? []

@@ -17,7 +17,7 @@ const controlPlane = (name: string, template?: string, machineTemplate: object =
   }) as LocalControlPlane
 
 test.each([
-  ['that of the control plane with a random part', 'cp', undefined, 'cp-x2x4x'],
+  ['the name of the control plane with a random part', 'cp', undefined, 'cp-x2x4x'],
   ['rendered from a template', 'cp', '{{ .cluster.name }}-{{.localControlPlane.name}}-{{ .random }}', 'demo-cp-x2x4x'],
   ['rendered with an unknown variable unchanged', 'cp', '{{ .zone }}-{{ .random }}', '{{ .zone }}-x2x4x'],
   ['truncated to the length of a label value, with the random part', 'c'.repeat(80), undefined, `${'c'.repeat(57)}-x2x4x`],
@@ -25,7 +25,7 @@ test.each([
   expect(machineName(controlPlane(name, template), 'demo', 'x2x4x')).toBe(expected)
 })
 
-test('a Machine names its control plane, its failure domain and its template', () => {
+test('a Machine has its control plane as owner, its failure domain, and the fields of the machine template', () => {
   const template = {
     metadata: { labels: { team: 'a' } },
     spec: { infrastructureRef: ref, deletion: { nodeDrainTimeoutSeconds: 5 } },

@@ -1,4 +1,4 @@
-/** Creates the Machines of a control plane with their infrastructure and bootstrap configs, and propagates in-place fields to them. */
+/** Creates the Machines of a control plane with their infrastructure and bootstrap configs, and updates fields that need no replacement. */
 import {
   clonedKind,
   ClusterNameLabel,
@@ -38,7 +38,7 @@ import type { ControlPlaneScope } from './scope.ts'
 import { upToDateCondition } from './status.ts'
 import { type MachineParts, outdatedReasons } from './up-to-date.ts'
 
-/** Returns the kind that a contract reference names, in the API version that its CustomResourceDefinition declares for the contract. */
+/** Returns the kind of a contract reference, in the API version that its CustomResourceDefinition declares for the contract. */
 export function referencedKind(
   { apiGroup, kind }: { apiGroup: string; kind: string },
   io: ReconcileContext,
@@ -70,7 +70,7 @@ export async function readMachineParts(
 
 /**
  * Creates one Machine: its infrastructure and bootstrap config first, then the Machine that refers to both. After an interrupted reconcile,
- * the next one finds the first two by their owner and continues.
+ * the next reconcile finds infrastructure and bootstrap config by their owner and continues.
  */
 export async function createMachine(
   scope: ControlPlaneScope,
@@ -126,7 +126,7 @@ export function desiredMachine(
         ...annotations,
         ...(remediationRecord === undefined ? {} : { [RemediationForAnnotation]: remediationRecord }),
       },
-      // As upstream's MachineSets do: core need not add it.
+      // Set as by upstream's MachineSets, so that core need not add it.
       finalizers: [MachineFinalizer],
       ownerReferences: [controllerReference(controlPlane, LocalControlPlane)],
     },
@@ -156,7 +156,7 @@ export async function syncMachine(
   if (isDeleting(existing)) return { machine: existing, outdated }
 
   const machine = draft(existing)
-  // Upstream: control plane Machines without a controller are adopted.
+  // As upstream, control plane Machines without a controller are adopted.
   if (!controllerOf(machine)) setControllerReference(machine, controlPlane, LocalControlPlane)
   const templated = machineTemplateOf(controlPlane).metadata ?? {}
   propagateMetadata(machine, templated)
@@ -194,7 +194,7 @@ async function syncMetadata<T extends KubeObject>(
   await commitChanges(io.client, kind, existing, object, { conditions: [], signal: io.signal })
 }
 
-/** Fields that propagate to existing Machines. */
+/** Returns the fields that propagate to existing Machines. */
 function policyOf({
   deletion,
   taints,
@@ -212,7 +212,7 @@ function policyOf({
 
 type Policy = Pick<Machine['spec'], 'deletion' | 'taints' | 'readinessGates' | 'minReadySeconds'>
 
-/** Seconds. Upstream: default of Machine spec.deletion.nodeDeletionTimeoutSeconds. */
+/** In seconds. Upstream: default of Machine spec.deletion.nodeDeletionTimeoutSeconds. */
 const DefaultNodeDeletionTimeout = 10
 
 /** Returns labels and annotations of a new Machine and its objects. */
@@ -242,7 +242,7 @@ export function machineName({ metadata, spec }: LocalControlPlane, clusterName: 
 
 /**
  * Returns the name of the objects that an interrupted creation left: owned by this control plane, not used by any Machine, and equal to
- * the objects that would be created now. Deletes outdated ones.
+ * the objects that would be created now. Deletes outdated leftovers.
  */
 async function findLeftover(
   { controlPlane, cluster }: ControlPlaneScope,

@@ -29,7 +29,7 @@ test.each([
     { labels: { own: '1', tier: 'a' }, annotations: { [PropagatedAnnotation]: 'tier;' } },
   ],
   [
-    'removes a label that was removed from the template, and keeps those of other writers',
+    'removes a label that was removed from the template, and keeps labels of other writers',
     anObject({ own: '1', tier: 'a' }, { [PropagatedAnnotation]: 'tier;' }),
     {},
     { labels: { own: '1' }, annotations: {} },

@@ -5,7 +5,7 @@
  */
 import type { KubeObject } from '@capstan/kube'
 
-/** Annotation with the propagated keys: labels, a semicolon, annotations; sorted, separated by commas. */
+/** Annotation with the propagated keys: those of labels, a semicolon, and those of annotations. Both are sorted and separated by commas. */
 export const PropagatedAnnotation = 'controlplane.capstan.dev/propagated-metadata'
 
 export interface TemplateMetadata {
@@ -15,22 +15,22 @@ export interface TemplateMetadata {
 
 /** Returns labels and annotations for a new object. */
 export function templatedMetadata({ labels = {}, annotations = {} }: TemplateMetadata) {
-  const marker = markerOf(labels, annotations)
+  const recordedKeys = recordedKeysOf(labels, annotations)
   return {
     labels: { ...labels },
-    annotations: { ...annotations, ...(marker === undefined ? {} : { [PropagatedAnnotation]: marker }) },
+    annotations: { ...annotations, ...(recordedKeys === undefined ? {} : { [PropagatedAnnotation]: recordedKeys }) },
   }
 }
 
-/** Updates the metadata of a draft to the template. */
+/** Updates labels and annotations of a draft to those of the template. */
 export function propagateMetadata(object: KubeObject, { labels = {}, annotations = {} }: TemplateMetadata): void {
   const { metadata } = object
   const [oldLabels = '', oldAnnotations = ''] = (metadata.annotations?.[PropagatedAnnotation] ?? '').split(';')
-  const marker = markerOf(labels, annotations)
+  const recordedKeys = recordedKeysOf(labels, annotations)
   const nextLabels = withPropagated(metadata.labels, oldLabels, labels)
   const nextAnnotations = withPropagated(metadata.annotations, oldAnnotations, annotations)
-  if (marker === undefined) delete nextAnnotations[PropagatedAnnotation]
-  else nextAnnotations[PropagatedAnnotation] = marker
+  if (recordedKeys === undefined) delete nextAnnotations[PropagatedAnnotation]
+  else nextAnnotations[PropagatedAnnotation] = recordedKeys
   setUnlessEmpty(metadata, 'labels', nextLabels)
   setUnlessEmpty(metadata, 'annotations', nextAnnotations)
 }
@@ -41,7 +41,7 @@ function withPropagated(existing: Record<string, string> = {}, propagated: strin
   return Object.assign(next, templated)
 }
 
-function markerOf(labels: object, annotations: object): string | undefined {
+function recordedKeysOf(labels: object, annotations: object): string | undefined {
   const keys = (map: object) => Object.keys(map).sort().join(',')
   return Object.keys(labels).length + Object.keys(annotations).length === 0 ? undefined : `${keys(labels)};${keys(annotations)}`
 }
@@ -51,6 +51,6 @@ function setUnlessEmpty<Key extends 'labels' | 'annotations'>(
   key: Key,
   value: Record<string, string>,
 ): void {
-  // Sets an empty map rather than none, so that entries added by other writers stay.
+  // An existing map is emptied and not removed, so that entries added by other writers stay.
   if (Object.keys(value).length > 0 || metadata[key]) metadata[key] = value
 }

@@ -18,7 +18,7 @@ import { byCluster } from '../owner.ts'
 import { referencedKind } from './machines.ts'
 import type { ControlPlaneScope } from './scope.ts'
 
-/** Lists the control plane Machines of the cluster, oldest first. @throws Error when some belong to another control plane */
+/** Sets the workers and, oldest first, the control plane Machines of the scope. @throws Error when some belong to another control plane */
 export function observeMachines(scope: ControlPlaneScope, io: ReconcileContext): void {
   const { controlPlane, cluster } = scope
   const allMachines = io.cache.byIndex(machinesByCluster, `${cluster.metadata.namespace}/${cluster.metadata.name}`)
@@ -36,7 +36,7 @@ export function observeMachines(scope: ControlPlaneScope, io: ReconcileContext):
 const byAge = ({ metadata: a }: Machine, { metadata: b }: Machine): number =>
   a.creationTimestamp === b.creationTimestamp ? (a.name < b.name ? -1 : 1) : a.creationTimestamp < b.creationTimestamp ? -1 : 1
 
-/** Reads the machine template and makes the Cluster an owner, so that both are moved and deleted together. */
+/** Reads the machine template and makes the Cluster an owner of it, so that the template is moved and deleted with the Cluster. */
 export async function observeTemplate(scope: ControlPlaneScope, io: ReconcileContext): Promise<void> {
   const { controlPlane, cluster } = scope
   const ref = machineTemplateOf(controlPlane).spec.infrastructureRef
@@ -68,7 +68,7 @@ async function ensureClusterOwner(
       body: { metadata: { resourceVersion, ownerReferences } },
     })
   } catch (err) {
-    // Several control planes share a template; the watch event of the other write triggers the next reconcile.
+    // Several control planes may share a template. The watch event of the conflicting write triggers the next reconcile.
     if (isReason(err, 'Conflict')) return template
     throw err
   }

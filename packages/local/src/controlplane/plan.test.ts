@@ -46,8 +46,8 @@ const summarise = (controlPlane: ControlPlane): string => {
 
 describe('the next step', () => {
   test.each([
-    ['of a new control plane needs no preflight', { certificatesAvailable: false }, 'create: first control plane machine'],
-    ['of a complete control plane is none', { machines: three }, 'rest'],
+    ['of a new control plane has no preconditions', { certificatesAvailable: false }, 'create: first control plane machine'],
+    ['of a complete control plane is to rest', { machines: three }, 'rest'],
     [
       'of a scale-up waits for a Machine to become healthy',
       { machines: [aMachine('m1', { healthy: false })] },
@@ -59,7 +59,7 @@ describe('the next step', () => {
       'create: 4 Machines < 5 replicas',
     ],
     [
-      'of a scale-up after a remediation waits for the quorum that the replacement could cost',
+      'of a scale-up after a remediation waits while the replacement could cost the quorum of etcd',
       { isRemediating: true, machines: [aMachine('m1'), aMachine('m2', { healthy: false })] },
       'hold * waiting for etcd cluster to become healthy',
     ],
@@ -84,7 +84,7 @@ describe('the next step', () => {
       'hold * waiting for a version upgrade to v1.37.0 to be propagated',
     ],
     ['of a scale-up creates a Machine', { machines: [aMachine('m1')] }, 'create: 1 Machines < 3 replicas'],
-    ['of a scale-down deletes the oldest', { machines: three, replicas: 1 }, 'delete m1: 3 Machines > 1 replicas'],
+    ['of a scale-down deletes the oldest Machine', { machines: three, replicas: 1 }, 'delete m1: 3 Machines > 1 replicas'],
     [
       'of a scale-down deletes a Machine that a user marked',
       { machines: [three[0]!, three[1]!, aMachine('m3', { deleteFirst: true })], replicas: 1 },
@@ -111,7 +111,7 @@ describe('the next step', () => {
       'create: Machine m1 not up-to-date',
     ],
     [
-      'of a rollout without surge deletes first',
+      'of a rollout without maxSurge deletes a Machine first',
       { machines: [aMachine('m1', old), three[1]!, three[2]!], maxSurge: 0 },
       'delete m1: Machine m1 not up-to-date',
     ],
@@ -126,7 +126,7 @@ describe('the next step', () => {
       'update m1: Machine m1 not up-to-date',
     ],
     [
-      'of a rollout creates the surge Machine first although it could update',
+      'of a rollout creates an additional Machine first although it could update first',
       { machines: [aMachine('m1', updatable), three[1]!, three[2]!] },
       'create: Machine m1 not up-to-date',
     ],
@@ -136,12 +136,12 @@ describe('the next step', () => {
       'delete m1: Machine m1 not up-to-date',
     ],
     [
-      'of a rollout replaces the only unhealthy Machine',
+      'of a rollout replaces a Machine instead of updating it when it is the only unhealthy first',
       { machines: [aMachine('m1', { ...updatable, healthy: false }), three[1]!, three[2]!], maxSurge: 0 },
       'delete m1: Machine m1 not up-to-date',
     ],
     [
-      'of a rollout waits for other Machines before it updates one',
+      'of a rollout waits for other Machines before it updates first',
       { machines: [aMachine('m1', updatable), aMachine('m2', { healthy: false }), three[2]!], maxSurge: 0 },
       'hold * waiting for control plane components to become healthy',
     ],
@@ -220,7 +220,7 @@ function machinesAfter(
   return machines.map((machine) => (machine.name === step.machine ? { ...machine, outdated: [], updatable: false } : machine))
 }
 
-/** Performs planned steps until there are none; new Machines are healthy at once. Returns one line per step. */
+/** Performs planned steps until there are none; new Machines are healthy at once. Returns first line per step. */
 function performSteps(controlPlane: ControlPlane): { steps: string[]; controlPlane: ControlPlane } {
   const steps: string[] = []
   let serial = controlPlane.machines.length
@@ -260,7 +260,7 @@ test('a control plane scales 1, 3, 5, 1 over three failure domains', () => {
   `)
 })
 
-test('a new version replaces one Machine at a time, creating before deleting', () => {
+test('a new version replaces first Machine at a time, creating before deleting', () => {
   const machines = three.map((machine, i) => ({ ...machine, ...old, failureDomain: ['a', 'b', 'c'][i] }))
   expect(
     `\n${performSteps(aControlPlane({ machines, failureDomains: ['a', 'b', 'c'] })).steps.join('\n')}`,
@@ -275,7 +275,7 @@ test('a new version replaces one Machine at a time, creating before deleting', (
   `)
 })
 
-test('an in-place upgrade creates the surge Machine, updates the others, and deletes the last old one', () => {
+test('an in-place upgrade creates an additional Machine, updates the others, and deletes the last outdated Machine', () => {
   const machines = three.map((machine) => ({ ...machine, ...updatable }))
   expect(`\n${performSteps(aControlPlane({ machines })).steps.join('\n')}`).toMatchInlineSnapshot(`
     "
@@ -284,20 +284,20 @@ test('an in-place upgrade creates the surge Machine, updates the others, and del
     4 update m2: Machines m2, m3 not up-to-date
     4 delete m3: Machine m3 not up-to-date"
   `)
-  const [one] = machines
+  const [first] = machines
   expect(`\n${performSteps(aControlPlane({ machines, maxSurge: 0 })).steps.join('\n')}`).toMatchInlineSnapshot(`
     "
     3 update m1: Machines m1, m2, m3 not up-to-date
     3 update m2: Machines m2, m3 not up-to-date
     3 update m3: Machine m3 not up-to-date"
   `)
-  expect(performSteps(aControlPlane({ machines: [one!], replicas: 1 })).steps).toEqual([
+  expect(performSteps(aControlPlane({ machines: [first!], replicas: 1 })).steps).toEqual([
     '1 create: Machine m1 not up-to-date',
     '2 delete m1: Machine m1 not up-to-date',
   ])
 })
 
-test('a rollout keeps between replicas - 1 and replicas + surge Machines, and ends with up-to-date ones', () => {
+test('a rollout keeps between replicas - 1 and replicas + surge Machines, and ends with up-to-date Machines', () => {
   const controlPlane = fc.record({
     replicas: fc.constantFrom(1, 3, 5),
     surge: fc.constantFrom(0, 1),

@@ -1,6 +1,7 @@
 /**
- * Plans the next step of a control plane: each step creates, updates or deletes at most one Machine, and the next one waits until it is
- * complete. Pure: no clock and no requests, so that tests can simulate whole rollouts. Upstream: controlplane/kubeadm/reconcilers, v1.14.
+ * Plans the next step of a control plane: each step creates, updates or deletes at most one Machine, and the next step waits until that
+ * Machine is complete. Pure: no clock and no requests, so that tests can simulate whole rollouts.
+ * Upstream: controlplane/kubeadm/reconcilers, v1.14.
  */
 import { compareText } from '@capstan/kube'
 import { keepsQuorum } from './remediation.ts'
@@ -13,13 +14,13 @@ export interface PlannedMachine {
   readonly failureDomain?: string | undefined
   readonly deleting: boolean
   readonly hasNode: boolean
-  /** Whether its Node exists and is Ready. */
+  /** Whether the Node of the Machine exists and is Ready. */
   readonly healthy: boolean
-  /** Reasons why it must be replaced; empty when it is up to date. */
+  /** Reasons why the Machine must be replaced; empty when it is up to date. */
   readonly outdated: readonly string[]
-  /** Whether a user has marked it to be deleted first. */
+  /** Whether a user has marked the Machine to be deleted first. */
   readonly deleteFirst: boolean
-  /** Whether an extension may be able to update its differences in place. */
+  /** Whether an extension may be able to update the Machine in place. */
   readonly updatable: boolean
   /** In-place update. `begun`: started by an interrupted reconcile. `running`: the Machine controller calls the hook. */
   readonly update: 'none' | 'begun' | 'running'
@@ -42,9 +43,9 @@ export interface ControlPlane {
 export type Step =
   | { readonly kind: 'create'; readonly failureDomain: string | undefined; readonly reason: string }
   | { readonly kind: 'delete'; readonly machine: string; readonly reason: string }
-  /** Updated in place when an extension can, otherwise deleted. */
+  /** The Machine is updated in place when an extension can, otherwise deleted. */
   | { readonly kind: 'update'; readonly machine: string; readonly reason: string }
-  /** An interrupted start of an in-place update is continued before any other step. */
+  /** An in-place update whose start was interrupted is continued, before any other step. */
   | { readonly kind: 'resume'; readonly machine: string }
   /** The next step must wait; `messages` are the reasons. */
   | { readonly kind: 'hold'; readonly messages: readonly string[] }
@@ -54,8 +55,8 @@ export type Step =
 /** Returns the next step of a control plane that is not being deleted. */
 export function planStep(controlPlane: ControlPlane): Step {
   const { machines, replicas, maxSurge } = controlPlane
-  const begun = machines.find(({ update, deleting }) => update === 'begun' && !deleting)
-  if (begun) return { kind: 'resume', machine: begun.name }
+  const interrupted = machines.find(({ update, deleting }) => update === 'begun' && !deleting)
+  if (interrupted) return { kind: 'resume', machine: interrupted.name }
   const updating = machines.filter(({ update }) => update !== 'none')
   if (updating.length > 0) {
     return { kind: 'hold', messages: updating.map(({ name }) => `* waiting for in-place update of Machine ${name} to complete`) }
@@ -72,12 +73,12 @@ export function planStep(controlPlane: ControlPlane): Step {
   return { kind: 'rest' }
 }
 
-/** Machines that a rollout must replace. */
+/** Whether a rollout must replace the Machine. */
 const needsRollout = ({ outdated, deleting }: PlannedMachine): boolean => outdated.length > 0 && !deleting
 
 /**
- * Replaces one Machine. An in-place update is tried only where the Machine would be deleted: if it fails, the control plane does not need
- * the Machine. A Machine that is itself the only unhealthy one is replaced.
+ * Replaces one Machine. An in-place update is tried only when the Machine would be deleted otherwise: if the update fails, the control
+ * plane does not need the Machine. An unhealthy Machine is deleted.
  */
 function replaceOne(controlPlane: ControlPlane, reason: string): Step {
   const machine = nextToReplace(controlPlane)
@@ -111,7 +112,7 @@ function preflight(controlPlane: ControlPlane, change: 'joining' | { readonly le
     return [...messages, '* waiting for a control plane Machine to complete deletion']
   }
   const leaving = change === 'joining' ? undefined : change.leaving
-  // Several Machines may have failed: the replacement of one is created if it cannot cost the etcd quorum.
+  // Several Machines may have failed. A replacement is created if it cannot cost the quorum of etcd.
   if (controlPlane.isRemediating && change === 'joining') {
     if (!machines.some(({ healthy }) => healthy)) messages.push('* waiting for control plane components to become healthy')
     if (!keepsQuorum(machines, true)) messages.push('* waiting for etcd cluster to become healthy')
@@ -122,8 +123,8 @@ function preflight(controlPlane: ControlPlane, change: 'joining' | { readonly le
 }
 
 /**
- * Returns the failure domain for the next Machine: the one with the fewest up-to-date Machines and, among several of these, with the fewest
- * Machines.
+ * Returns the failure domain for the next Machine: the domain with the fewest up-to-date Machines and, among several of these, with the
+ * fewest Machines.
  */
 function domainForNext({ failureDomains, machines }: ControlPlane): string | undefined {
   const upToDate = machines.filter((machine) => machine.outdated.length === 0 && !machine.deleting)
@@ -135,7 +136,10 @@ function domainForNext({ failureDomains, machines }: ControlPlane): string | und
   )[0]
 }
 
-/** Returns the next Machine to replace: from the first non-empty of these sets, the oldest of the failure domain with most Machines. */
+/**
+ * Returns the next Machine to replace. Of the first non-empty set of candidates, it is the oldest Machine outside of all failure domains
+ * or, without such a Machine, the oldest in the domain with the most candidates.
+ */
 function nextToReplace({ machines, failureDomains }: ControlPlane): PlannedMachine {
   const outdated = machines.filter(needsRollout)
   const candidates = [
@@ -146,15 +150,15 @@ function nextToReplace({ machines, failureDomains }: ControlPlane): PlannedMachi
     machines,
   ].find((set) => set.length > 0)!
 
-  const stray = candidates.filter((machine) => !failureDomains.includes(machine.failureDomain ?? ''))
-  if (stray.length > 0 && failureDomains.length > 0) return oldest(stray)
-  const fullest = [...failureDomains].sort(
+  const outsideDomains = candidates.filter((machine) => !failureDomains.includes(machine.failureDomain ?? ''))
+  if (outsideDomains.length > 0 && failureDomains.length > 0) return oldest(outsideDomains)
+  const largestDomain = [...failureDomains].sort(
     (a, b) =>
       inDomain(candidates, b).length - inDomain(candidates, a).length ||
       inDomain(machines, b).length - inDomain(machines, a).length ||
       compareText(a, b),
   )[0]
-  return oldest(fullest === undefined ? candidates : inDomain(candidates, fullest))
+  return oldest(largestDomain === undefined ? candidates : inDomain(candidates, largestDomain))
 }
 
 const inDomain = (machines: readonly PlannedMachine[], domain: string) =>

@@ -28,11 +28,11 @@ export interface LocalControlPlaneDependencies {
   readonly workloads: Pick<Workloads, 'clientFor' | 'join' | 'leave' | 'trust'>
   /** Address of the listener of all workload API servers: the endpoint of hosted control planes. */
   readonly endpoint: Endpoint
-  /** Extensions that update Machines in place; absent: Machines are replaced. */
+  /** Extensions that update Machines in place. If absent, Machines are replaced. */
   readonly updates?: InPlaceUpdates | undefined
 }
 
-/** Reconciles one LocalControlPlane. Safe to call at any time, any number of times. */
+/** Reconciles one LocalControlPlane. May be called at any time, and any number of times. */
 export async function reconcileLocalControlPlane(
   key: ObjectKey,
   io: ReconcileContext,
@@ -115,7 +115,7 @@ async function provision(
   return mergeOutcomes([stepOutcome, nextRequeue(scope, initialized, io.clock.now())])
 }
 
-/** Returns a requeue for changes that no event reports. */
+/** Returns a wait or requeue for changes after which the control plane can proceed. */
 function nextRequeue({ controlPlane, step, template }: ControlPlaneScope, initialized: Outcome, now: number): Outcome {
   if (template.state === 'missing') return wait('machine template to exist')
   if (initialized.kind !== 'proceed') return initialized

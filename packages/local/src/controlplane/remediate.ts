@@ -1,5 +1,5 @@
 /**
- * Replaces Machines whose remediation a MachineHealthCheck has requested, one at a time: deletes them; `step.ts` creates the replacements.
+ * Deletes Machines whose remediation a MachineHealthCheck has requested, one at a time. `step.ts` creates the replacements.
  */
 import { ConditionOrder, Machine, MachineConditions } from '@capstan/api'
 import { commitChanges, type Outcome, proceed, type ReconcileContext, requeue } from '@capstan/controller'
@@ -42,7 +42,10 @@ export async function remediate(
   return 'deleted'
 }
 
-/** Removes the annotation of a remediation whose replacement exists. It remains when the process ends after the replacement was created. */
+/**
+ * Removes the annotation of a remediation whose replacement exists: the annotation remains when the process ends directly after the
+ * replacement was created.
+ */
 function forgetCompleted({ controlPlane, machines }: ControlPlaneScope): void {
   const { annotations } = controlPlane.metadata
   const inProgress = annotations?.[RemediationInProgressAnnotation]
@@ -62,16 +65,16 @@ async function writeOwnerRemediated(
   condition: NewCondition | undefined,
   io: ReconcileContext,
 ): Promise<void> {
-  const marked = draft(machine)
+  const changed = draft(machine)
   const { conditions } = machine.status ?? {}
   const { generation } = machine.metadata
-  marked.status = {
-    ...marked.status,
+  changed.status = {
+    ...changed.status,
     conditions: condition
       ? setConditions(conditions, [condition], { now: io.clock.now(), generation, order: ConditionOrder })
       : draft(conditions ?? []).filter(({ type }) => type !== OwnerRemediated.type),
   }
-  const latest = await commitChanges(io.client, Machine, machine, marked, {
+  const latest = await commitChanges(io.client, Machine, machine, changed, {
     conditions: [OwnerRemediated.type],
     signal: io.signal,
   })

@@ -1,6 +1,6 @@
 /**
- * Remediation of control plane Machines that core's MachineHealthCheck finds unhealthy, on the virtual clock. `npm run interop -- old-contract` repeats it by
- * contract v1beta1.
+ * Tests the remediation of control plane Machines that core's MachineHealthCheck finds unhealthy, on the virtual clock.
+ * `npm run interop -- old-contract` runs this file with contract v1beta1.
  */
 import { Cluster, Machine, MachineControlPlaneLabel, MachineHealthCheck, RemediateMachineAnnotation } from '@capstan/api'
 import { minutes, Node, Secret, seconds } from '@capstan/kube'
@@ -23,7 +23,7 @@ interface Setup {
   readonly remediation?: NonNullable<LocalControlPlane['spec']['remediation']>
 }
 
-/** A control plane whose Machines are remediated when their Node is not Ready for 30 s, or absent after a minute. */
+/** Creates a control plane whose Machines are remediated when their Node is not Ready for 30 s, or absent after a minute. */
 async function createControlPlane({ replicas = 3, remediation }: Setup = {}): Promise<void> {
   env = await providerEnv({ ...localProvider(), contract: testContract() })
   const { newClient: client } = env
@@ -104,7 +104,7 @@ test('a Machine that a user marks is replaced', async () => {
   expect(await names()).not.toContain(namesBefore[1])
 })
 
-test('no Machine is deleted that the etcd quorum needs, until a Machine recovers', async () => {
+test('no Machine that the quorum of etcd needs is deleted, until another Machine recovers', async () => {
   await createControlPlane()
   const namesBefore = await names()
   await breakMachine(namesBefore[0]!)
@@ -115,22 +115,22 @@ test('no Machine is deleted that the etcd quorum needs, until a Machine recovers
     .map(({ metadata }) => metadata)
     .sort((a, b) => (a.creationTimestamp + a.name < b.creationTimestamp + b.name ? -1 : 1))
   const chosen = oldest.find(({ name }) => name === namesBefore[0] || name === namesBefore[1])!.name
-  const why =
+  const message =
     "LocalControlPlane can't remediate this Machine because this could result in loosing Kubernetes control plane components or in etcd quorum loss"
-  expect(await ownerRemediated(chosen)).toBe(`False CannotBeRemediated: ${why}`)
+  expect(await ownerRemediated(chosen)).toBe(`False CannotBeRemediated: ${message}`)
   const { status } = (await controlPlane()).status!.conditions!.find(({ type }) => type === 'Remediating')!
   expect(status).toBe('True')
 
-  const other = chosen === namesBefore[0] ? namesBefore[1]! : namesBefore[0]!
+  const recovering = chosen === namesBefore[0] ? namesBefore[1]! : namesBefore[0]!
   await env.newClient.patch(
     LocalMachine,
-    { namespace: 'default', name: other },
+    { namespace: 'default', name: recovering },
     { type: 'merge', body: { spec: { simulated: null } } },
   )
   await env.advance(minutes(2))
   expect(await names()).toHaveLength(3)
   expect(await names()).not.toContain(chosen)
-  expect(await ownerRemediated(other)).toBeUndefined()
+  expect(await ownerRemediated(recovering)).toBeUndefined()
   expect(conditionText(await controlPlane(), 'Remediating')).toBe('False NotRemediating')
 })
 
@@ -154,7 +154,7 @@ test('replacements that fail as well are replaced maxRetry times', async () => {
   const knownNames = new Set(await names())
   const [first] = knownNames
   await breakMachine(first!)
-  // Machines are compared with their template by its name: the running ones stay as they are.
+  // Machines are compared with their template by its name, so that running Machines are not replaced.
   await env.newClient.delete(LocalMachineTemplate, { namespace: 'default', name: 'machines' })
   await env.newClient.create(LocalMachineTemplate, {
     ...named('machines'),
@@ -173,6 +173,6 @@ test('replacements that fail as well are replaced maxRetry times', async () => {
   const { status } = await controlPlane()
   expect(status).toMatchObject({ replicas: 3, readyReplicas: 2, lastRemediation: { retryCount: 2 } })
   const last = (await machines()).find(({ status }) => status?.nodeRef === undefined)!.metadata.name
-  const why = "LocalControlPlane can't remediate this machine because the operation already failed 2 times (MaxRetry)"
-  expect(await ownerRemediated(last)).toBe(`False CannotBeRemediated: ${why}`)
+  const message = "LocalControlPlane can't remediate this machine because the operation already failed 2 times (MaxRetry)"
+  expect(await ownerRemediated(last)).toBe(`False CannotBeRemediated: ${message}`)
 })

@@ -20,7 +20,7 @@ const aMachine = (name: string, fields: Partial<UnhealthyMachine> = {}): Unhealt
   marked: false,
   ...fields,
 })
-/** A Machine that the control plane must remediate. */
+/** Fields of a Machine that the control plane must remediate. */
 const broken = { healthy: false, failsHealthCheck: true, remediationRequested: true }
 const [m2, m3] = [aMachine('m2'), aMachine('m3')]
 
@@ -97,8 +97,8 @@ describe('a remediation', () => {
     ['whose Node is not Ready', [aMachine('m1', { ...broken, healthy: true }), aMachine('m2', broken)], 'm2'],
     ['that is the oldest', [aMachine('m2', broken), aMachine('m1', broken)], 'm1'],
   ])('begins with the Machine %s', (_, machines, expected) => {
-    const others = ['m3', 'm4', 'm5'].map((name) => aMachine(name))
-    expect(decide({ machines: [...machines, ...others] })).toBe(`delete ${expected}, retry 0`)
+    const healthyMachines = ['m3', 'm4', 'm5'].map((name) => aMachine(name))
+    expect(decide({ machines: [...machines, ...healthyMachines] })).toBe(`delete ${expected}, retry 0`)
   })
 })
 
@@ -110,8 +110,14 @@ describe('retries of a remediation', () => {
   ]
   test.each<[string, number, number, Situation['limits'], string]>([
     ['are counted', 60, 1, {}, 'delete m1, retry 2'],
-    ['begin again once a replacement was healthy for an hour', 3600, 7, { maxRetry: 3 }, 'delete m1, retry 0'],
-    ['begin again after minHealthyPeriodSeconds', 60, 7, { maxRetry: 3, minHealthyPeriodSeconds: 60 }, 'delete m1, retry 0'],
+    ['are counted from zero once a replacement was healthy for an hour', 3600, 7, { maxRetry: 3 }, 'delete m1, retry 0'],
+    [
+      'are counted from zero after minHealthyPeriodSeconds',
+      60,
+      7,
+      { maxRetry: 3, minHealthyPeriodSeconds: 60 },
+      'delete m1, retry 0',
+    ],
     [
       'wait for retryPeriodSeconds',
       60,
@@ -119,7 +125,7 @@ describe('retries of a remediation', () => {
       { retryPeriodSeconds: 3600 },
       "m1 RemediationDeferred: LocalControlPlane can't remediate this machine because the operation already failed in the latest 1h0m0s (RetryPeriodSeconds)",
     ],
-    ['begin again when the clock was set back', -7200, 7, { maxRetry: 3 }, 'delete m1, retry 0'],
+    ['are counted from zero when the clock was set back', -7200, 7, { maxRetry: 3 }, 'delete m1, retry 0'],
     [
       'do not wait for the hour by which the clock was set back',
       -3600,
@@ -145,7 +151,7 @@ describe('retries of a remediation', () => {
     expect(plan).toMatchObject({ kind: 'wait', until: now + seconds(40) })
   })
 
-  test('an annotation of another shape is an error', () => {
+  test('an annotation without the fields of a record is an error', () => {
     expect(() => parseRecord('{"machine":"m1"}')).toThrow('Cannot read a remediation from annotation value {"machine":"m1"}')
   })
 })

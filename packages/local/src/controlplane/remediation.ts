@@ -1,13 +1,14 @@
 /**
- * Decides which unhealthy Machine of a control plane is deleted, so that another replaces it, and when the deletion must wait. Pure. A
- * simulated control plane has no etcd: each Machine with a Node counts as an etcd member, which is healthy while the Machine is. Upstream:
- * remediation.go of controlplane/kubeadm, v1.14.
+ * Decides which unhealthy Machine of a control plane is deleted, so that a new Machine replaces it, and when the deletion must wait. Pure.
+ * A simulated control plane has no etcd: each Machine with a Node counts as an etcd member, which is healthy as long as the Machine is
+ * healthy.
+ * Upstream: remediation.go of controlplane/kubeadm, v1.14.
  */
 import { compareText, durationText, hours, seconds, timeLeft } from '@capstan/kube'
 import type { LocalControlPlane } from '../kinds/local-control-plane.ts'
 import type { PlannedMachine } from './plan.ts'
 
-/** A remediation that was started: kept on the control plane until the replacement exists, then on the replacement. */
+/** Record of a remediation that was started. The control plane has it until the replacement exists, then the replacement has it. */
 export interface RemediationRecord {
   /** Name of the deleted Machine. */
   readonly machine: string
@@ -20,10 +21,10 @@ export interface RemediationRecord {
 /** Annotation of a control plane between the deletion of an unhealthy Machine and the creation of its replacement. */
 export const RemediationInProgressAnnotation = 'controlplane.capstan.dev/remediation-in-progress'
 
-/** Annotation of a Machine that replaces an unhealthy one. */
+/** Annotation of a Machine that replaces an unhealthy Machine. */
 export const RemediationForAnnotation = 'controlplane.capstan.dev/remediation-for'
 
-/** @throws Error when the value is not a record */
+/** Parses the value of an annotation. @throws Error when the value is not a record */
 export function parseRecord(value: string): RemediationRecord {
   const record = JSON.parse(value) as RemediationRecord
   if (typeof record?.machine !== 'string' || typeof record.timestamp !== 'string' || typeof record.retryCount !== 'number') {
@@ -37,7 +38,7 @@ export interface UnhealthyMachine extends PlannedMachine {
   readonly failsHealthCheck: boolean
   /** Whether a MachineHealthCheck has requested that the control plane remediates the Machine. */
   readonly remediationRequested: boolean
-  /** Whether a user has requested its remediation. */
+  /** Whether a user has requested the remediation of the Machine. */
   readonly marked: boolean
   /** The remediation for which this Machine was created as the replacement. */
   readonly replaces?: RemediationRecord | undefined
@@ -67,46 +68,46 @@ export type Remediation =
 
 export function planRemediation(situation: Situation): Remediation {
   const { machines, initialized, inProgress, pendingVersion } = situation
-  const [first] = machines.filter((machine) => machine.remediationRequested).sort(mostBrokenFirst)
+  const [first] = machines.filter((machine) => machine.remediationRequested).sort(byRemediationOrder)
   if (!first || first.deleting || inProgress) return { kind: 'none' }
   const machine = first.name
-  const wait = (reason: 'CannotBeRemediated' | 'RemediationDeferred', why: string, until?: number): Remediation => ({
+  const wait = (reason: 'CannotBeRemediated' | 'RemediationDeferred', detail: string, until?: number): Remediation => ({
     kind: 'wait',
     machine,
     reason,
-    message: `LocalControlPlane ${why}`,
+    message: `LocalControlPlane ${detail}`,
     until,
   })
 
   if (pendingVersion !== undefined) {
-    const why = `can't remediate while waiting for a version upgrade to ${pendingVersion} to be propagated from Cluster.spec.topology`
-    return wait('RemediationDeferred', why)
+    const detail = `can't remediate while waiting for a version upgrade to ${pendingVersion} to be propagated from Cluster.spec.topology`
+    return wait('RemediationDeferred', detail)
   }
   const record = nextRecord(first, situation)
   if ('until' in record) {
-    const why = `can't remediate this machine because the operation already failed in the latest ${durationText(record.period)} (RetryPeriodSeconds)`
-    return wait('RemediationDeferred', why, record.until)
+    const detail = `can't remediate this machine because the operation already failed in the latest ${durationText(record.period)} (RetryPeriodSeconds)`
+    return wait('RemediationDeferred', detail, record.until)
   }
   if ('retries' in record) {
-    const why = `can't remediate this machine because the operation already failed ${record.retries} times (MaxRetry)`
-    return wait('CannotBeRemediated', why)
+    const detail = `can't remediate this machine because the operation already failed ${record.retries} times (MaxRetry)`
+    return wait('CannotBeRemediated', detail)
   }
   if (!initialized) return { kind: 'delete', machine, record }
 
   if (machines.length <= 1) return wait('CannotBeRemediated', "can't remediate if current replicas are less or equal to 1")
-  if (machines.some((other) => !other.failsHealthCheck && !other.hasNode)) {
-    const why = 'waiting for control plane Machine provisioning to complete before triggering remediation'
-    return wait('RemediationDeferred', why)
+  if (machines.some((candidate) => !candidate.failsHealthCheck && !candidate.hasNode)) {
+    const detail = 'waiting for control plane Machine provisioning to complete before triggering remediation'
+    return wait('RemediationDeferred', detail)
   }
-  if (machines.some((other) => other.deleting)) {
-    const why = 'waiting for control plane Machine deletion to complete before triggering remediation'
-    return wait('RemediationDeferred', why)
+  if (machines.some((candidate) => candidate.deleting)) {
+    const detail = 'waiting for control plane Machine deletion to complete before triggering remediation'
+    return wait('RemediationDeferred', detail)
   }
-  const others = machines.filter((other) => other !== first)
-  const isSafe = others.some(({ healthy }) => healthy) && (!first.hasNode || keepsQuorum(others))
+  const otherMachines = machines.filter((candidate) => candidate !== first)
+  const isSafe = otherMachines.some(({ healthy }) => healthy) && (!first.hasNode || keepsQuorum(otherMachines))
   if (!isSafe) {
-    const why = `can't remediate this Machine because this could result in loosing Kubernetes control plane components or in etcd quorum loss`
-    return wait('CannotBeRemediated', why)
+    const detail = `can't remediate this Machine because this could result in loosing Kubernetes control plane components or in etcd quorum loss`
+    return wait('CannotBeRemediated', detail)
   }
   return { kind: 'delete', machine, record }
 }
@@ -119,12 +120,12 @@ export function keepsQuorum(machines: readonly PlannedMachine[], joining = false
   const members = machines.filter(({ hasNode }) => hasNode)
   const healthy = members.filter((member) => member.healthy).length
   const voting = members.length + (joining ? 1 : 0)
-  // Otherwise a second member could never join: of two members, none may fail.
+  // Without this exception, a second member could never join: two members have a quorum only if neither fails.
   const isBestCase = joining && members.length <= 1
   return healthy + (isBestCase ? 1 : 0) >= Math.floor(voting / 2) + 1
 }
 
-function mostBrokenFirst(a: UnhealthyMachine, b: UnhealthyMachine): number {
+function byRemediationOrder(a: UnhealthyMachine, b: UnhealthyMachine): number {
   return (
     Number(b.marked) - Number(a.marked) ||
     Number(a.hasNode) - Number(b.hasNode) ||

@@ -4,7 +4,7 @@ import type { LocalControlPlane } from '../kinds/local-control-plane.ts'
 import type { Certificates } from './certificates.ts'
 import type { Step } from './plan.ts'
 
-/** State of one reconcile of a control plane. `unread` parts were not reached. */
+/** State of one reconcile of a control plane. `unread` means that the reconcile has not read the objects. */
 export interface ControlPlaneScope {
   /** A private draft, changed by phases and committed once at the end. */
   readonly controlPlane: LocalControlPlane
@@ -21,7 +21,7 @@ export interface ControlPlaneScope {
   /** Error message when the control plane could not be initialized. */
   initializationIssue: string | undefined
   step: Step | undefined
-  /** Whether the reconcile ended with an error, so that `unread` parts could not be read. */
+  /** Whether the reconcile ended with an error, so that `unread` objects could not be read. */
   failed: boolean
   deletion: 'none' | 'waiting for workers' | 'waiting for machines' | 'completed' | 'failed'
 }

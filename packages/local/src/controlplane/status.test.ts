@@ -31,7 +31,7 @@ const aMachine = (name: string, ready = true, version = 'v1.36.0'): Machine => (
   },
 })
 
-type Given = Partial<Omit<ControlPlaneScope, 'controlPlane' | 'cluster' | 'machines'>> & {
+type ScopeFields = Partial<Omit<ControlPlaneScope, 'controlPlane' | 'cluster' | 'machines'>> & {
   replicas?: number
   initialized?: boolean
   deleting?: boolean
@@ -46,7 +46,7 @@ const aScope = ({
   machines = [],
   outdated = {},
   ...overrides
-}: Given = {}): ControlPlaneScope => ({
+}: ScopeFields = {}): ControlPlaneScope => ({
   controlPlane: {
     apiVersion: 'controlplane.capstan.dev/v1alpha1',
     kind: 'LocalControlPlane',
@@ -67,7 +67,8 @@ const aScope = ({
 })
 
 const textOf = ({ type, status, reason, message }: NewCondition) => `${type} ${status} ${reason}${message ? `: ${message}` : ''}`
-const condition = (type: string, given: Given) => textOf(controlPlaneConditions(aScope(given)).find((c) => c.type === type)!)
+const condition = (type: string, fields: ScopeFields) =>
+  textOf(controlPlaneConditions(aScope(fields)).find((c) => c.type === type)!)
 
 const three = [aMachine('m1'), aMachine('m2'), aMachine('m3')]
 
@@ -164,8 +165,8 @@ describe('condition', () => {
       'Deleting True WaitingForMachineDeletion: Deleting 3 Machines',
     ],
     ['Deleting', { deletion: 'completed' }, 'Deleting True DeletionCompleted: Deletion completed'],
-  ] satisfies [string, Given, string][])('%s given %j', (type, given, expected) => {
-    expect(condition(type, given)).toBe(expected)
+  ] satisfies [string, ScopeFields, string][])('%s given %j', (type, fields, expected) => {
+    expect(condition(type, fields)).toBe(expected)
   })
 })
 

@@ -20,7 +20,7 @@ import type { ControlPlaneScope } from './scope.ts'
 
 type Status = NonNullable<LocalControlPlane['status']>
 
-/** Returns counters and versions; phases write the other status fields. */
+/** Returns counters and versions. The phases of the reconcile write the other status fields. */
 export function controlPlaneCounters({ controlPlane, cluster, machines }: ControlPlaneScope): Partial<Status> {
   if (controlPlane.spec.hosted) {
     const { version } = controlPlane.spec
@@ -40,7 +40,7 @@ export function controlPlaneCounters({ controlPlane, cluster, machines }: Contro
   }
 }
 
-/** Returns the remediation in progress, or else the last one of which a replacement exists. */
+/** Returns the remediation in progress. Without one, returns the last remediation whose replacement exists. */
 function lastRemediation(controlPlane: LocalControlPlane, machines: ControlPlaneScope['machines']): Partial<Status> {
   const inProgress = controlPlane.metadata.annotations?.[RemediationInProgressAnnotation]
   const values = inProgress
@@ -79,7 +79,7 @@ export function controlPlaneConditions(scope: ControlPlaneScope): NewCondition[]
   }
   return [
     availableCondition(scope),
-    // The condition is not reported before certificates were read.
+    // The condition is not reported before the certificates were read.
     ...(scope.certificates.state === 'unread' && !scope.failed ? [] : [certificatesAvailableCondition(scope)]),
     initializedCondition(scope),
     rollingOutCondition(scope),
@@ -92,7 +92,7 @@ export function controlPlaneConditions(scope: ControlPlaneScope): NewCondition[]
   ]
 }
 
-/** Whether the Machine's Node exists and is Ready. */
+/** Whether the Node of the Machine exists and is Ready. */
 export const isHealthy = (machine: Machine): boolean => machine.status?.nodeRef !== undefined && isTrue(machine, 'NodeReady')
 
 function availableCondition({ controlPlane, certificates, machines }: ControlPlaneScope): NewCondition {
@@ -128,14 +128,14 @@ const initializedCondition = ({ controlPlane, initializationIssue }: ControlPlan
     : Conditions.Initialized.false('NotInitialized', initializationIssue)
 
 function rollingOutCondition({ machines }: ControlPlaneScope): NewCondition {
-  const rolling = machines
+  const outdatedConditions = machines
     .map(({ machine, outdated }) => upToDateCondition(machine, outdated))
     .filter(({ status }) => status === 'False')
-  if (rolling.length === 0) return Conditions.RollingOut.false('NotRollingOut')
-  const reasons = [...new Set(rolling.flatMap(({ message }) => message.split('\n')))].sort(versionFirst)
+  if (outdatedConditions.length === 0) return Conditions.RollingOut.false('NotRollingOut')
+  const reasons = [...new Set(outdatedConditions.flatMap(({ message }) => message.split('\n')))].sort(versionFirst)
   return Conditions.RollingOut.true(
     'RollingOut',
-    [`Rolling out ${rolling.length} not up-to-date replicas`, ...reasons].join('\n'),
+    [`Rolling out ${outdatedConditions.length} not up-to-date replicas`, ...reasons].join('\n'),
   )
 }
 
@@ -183,7 +183,7 @@ function machinesReadyCondition({ machines }: ControlPlaneScope): NewCondition {
   )
 }
 
-/** Uses the reasons found in this reconcile, from which the conditions of the Machines are computed as well. */
+/** Computes the condition from the reasons found in this reconcile, as the conditions of the Machines. */
 function machinesUpToDateCondition({ machines }: ControlPlaneScope): NewCondition {
   if (machines.length === 0) return Conditions.MachinesUpToDate.true('NoReplicas')
   return aggregate(
@@ -236,7 +236,7 @@ function deletingCondition({ deletion, machines, workers }: ControlPlaneScope): 
     case 'waiting for workers':
       return condition.true(
         'WaitingForWorkersDeletion',
-        `LocalControlPlane deletion blocked because following objects still exist:\n* Machines: ${listed(workers)}`,
+        `LocalControlPlane deletion blocked because following objects still exist:\n* Machines: ${namesText(workers)}`,
       )
     case 'waiting for machines':
       return condition.true(
@@ -250,4 +250,4 @@ function deletingCondition({ deletion, machines, workers }: ControlPlaneScope): 
   }
 }
 
-const listed = (names: readonly string[]): string => shortList(names, 5)
+const namesText = (names: readonly string[]): string => shortList(names, 5)

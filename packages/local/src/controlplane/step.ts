@@ -45,7 +45,7 @@ export async function takeStep(
   }
   const step = planStep(plan)
   scope.step = step
-  // The start of an in-place update is completed first.
+  // An interrupted start of an in-place update is completed before any other step.
   if (step.kind === 'resume') {
     await updateInPlace(scope, machineNamed(scope, step.machine), io)
     return proceed()
@@ -68,7 +68,7 @@ async function performStep(
       io.log.debug('Waiting before the next step', { reasons: step.messages })
       return proceed()
     case 'create': {
-      // Certificates come first: a machine cannot boot without them. A condition names the missing certificates.
+      // A machine cannot boot without certificates. A condition names the missing certificates.
       if (scope.certificates.state !== 'available' || template.state !== 'found') return proceed()
       io.log.info('Creating control plane Machine', { reason: step.reason, failureDomain: step.failureDomain })
       try {
@@ -105,7 +105,9 @@ async function performStep(
   }
 }
 
-/** Calls the extension; records an Event when it fails or cannot update the Machine. */
+/**
+ * Returns whether the extension can update the Machine in place. Records an Event when the extension fails or cannot update the Machine.
+ */
 async function isUpdatable(
   scope: ControlPlaneScope,
   machine: Machine,
@@ -173,7 +175,7 @@ function remediationRecordOf({ metadata }: Machine): RemediationRecord | undefin
 
 const hasAnnotation = ({ metadata }: KubeObject, name: string): boolean => metadata.annotations?.[name] !== undefined
 
-/** Returns the version of the topology while this control plane does not have it; no step is performed meanwhile. */
+/** Returns the version of the topology as long as this control plane has another version; until then, no step is performed. */
 function pendingVersion({ controlPlane, cluster }: ControlPlaneScope): string | undefined {
   const topologyVersion = cluster.spec.topology?.version
   const { version } = controlPlane.spec

@@ -27,7 +27,7 @@ const bootstrap = (spec: LocalBootstrapConfig['spec']) => ({ metadata, spec }) a
 
 test.each([
   ['no differences', {}, { infrastructure: clonedFrom('cp'), bootstrap: bootstrap({}) }, []],
-  ['parts that cannot be found', {}, {}, []],
+  ['objects that do not exist', {}, {}, []],
   ['infrastructure without annotation of its template', {}, { infrastructure: { kind: 'X', metadata } as never }, []],
   ['another version', { version: 'v1.37.0' }, {}, ['Version v1.36.0, v1.37.0 required']],
   ['another template', {}, { infrastructure: clonedFrom('old') }, ['LocalMachine is not up-to-date']],
@@ -52,6 +52,6 @@ test.each([
   ['a rollout that is due', { rollout: { after: '2026-01-01T12:00:00Z' } }, {}, ['LocalControlPlane spec.rollout.after expired']],
   ['a future rollout.after', { rollout: { after: '2026-01-03T00:00:00Z' } }, {}, []],
   ['a rollout.after before the creation of the Machine', { rollout: { after: '2025-12-31T00:00:00Z' } }, {}, []],
-] as const)('returns the reasons to replace a Machine for %s', (_, spec, parts, expected) => {
-  expect(outdatedReasons(controlPlane(spec as never), { machine, ...parts }, now)).toEqual(expected)
+] as const)('returns the reasons to replace a Machine for %s', (_, spec, objects, expected) => {
+  expect(outdatedReasons(controlPlane(spec as never), { machine, ...objects }, now)).toEqual(expected)
 })

@@ -5,7 +5,7 @@ import { LocalControlPlane, LocalControlPlaneTemplate } from './local-control-pl
 import { LocalMachine, LocalMachineTemplate } from './local-machine.ts'
 import { LocalMachinePool, LocalMachinePoolTemplate } from './local-machine-pool.ts'
 
-/** Every kind of this provider, for installing its CustomResourceDefinitions. */
+/** All kinds of this provider, to install their CustomResourceDefinitions. */
 export const localKinds = [
   LocalCluster,
   LocalClusterTemplate,

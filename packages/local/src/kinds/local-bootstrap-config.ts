@@ -3,7 +3,7 @@ import { age, column, conditionTypes, defineKind, s } from '@capstan/kube'
 import { contractLabels, duration, failure, failureStatus, templateOf } from './shapes.ts'
 import { immutableTemplate } from './template.ts'
 
-/** Spec of a LocalBootstrapConfig; also part of a LocalControlPlane, which creates those of its machines. */
+/** Spec of a LocalBootstrapConfig. Also a field of a LocalControlPlane, which creates the LocalBootstrapConfigs of its machines. */
 export const bootstrapConfigSpec = s.object({
   nodeLabels: s.map(s.string()).optional().doc('Labels with which the Node registers.'),
   nodeTaints: s
@@ -34,7 +34,7 @@ export const bootstrapConfigSpec = s.object({
     .doc('How the simulated bootstrapping behaves.'),
 })
 
-/** A LocalBootstrapConfig generates the bootstrap data with which a machine joins as a Node. */
+/** A LocalBootstrapConfig creates the bootstrap data with which a machine joins as a Node. */
 export const LocalBootstrapConfig = defineKind({
   group: 'bootstrap.capstan.dev',
   version: 'v1alpha1',

@@ -68,7 +68,7 @@ export const LocalClusterConditions = conditionTypes({
   Paused: ['Paused', 'NotPaused'],
 })
 
-/** On a LocalCluster until its workload API server is removed. */
+/** Finalizer of a LocalCluster until its workload API server is removed. */
 export const LocalClusterFinalizer = 'localcluster.infrastructure.capstan.dev'
 
 export const LocalClusterTemplate = defineKind({

@@ -39,7 +39,7 @@ describe('a LocalControlPlane is rejected', () => {
       'spec.version: Forbidden: cannot update Kubernetes version from 1.36.0 to 1.38.0',
     ],
     [
-      'with one machine and no surge',
+      'with one machine and a maxSurge of 0',
       { replicas: 1, ...surge(0) },
       'spec.rollout.strategy.rollingUpdate.maxSurge: Required value: when LocalControlPlane is configured to scale-in, replica count needs to be at least 3',
     ],
@@ -64,10 +64,10 @@ test('defaults are one replica, the prefix v of the version and a surge of one, 
   const { replicas: _, ...spec } = aControlPlane().spec
   const object: LocalControlPlane = { ...aControlPlane(), spec: { ...spec, version: '1.36.0' } }
   LocalControlPlane.default!(object, context())
-  const once = draft(object)
+  const afterFirstCall = draft(object)
   expect(object.spec).toMatchObject({ replicas: 1, version: 'v1.36.0', ...surge(1) })
   LocalControlPlane.default!(object, context())
-  expect(object).toEqual(once)
+  expect(object).toEqual(afterFirstCall)
 })
 
 describe('every kind', () => {

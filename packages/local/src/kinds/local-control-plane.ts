@@ -16,7 +16,7 @@ import {
 } from './shapes.ts'
 import { immutableTemplate } from './template.ts'
 
-/** Fields common to a control plane and its template. */
+/** Fields that a control plane and its template have in common. */
 const common = {
   machineNaming: s
     .object({ template: s.string({ minLength: 1, maxLength: 256 }).optional() }, { minProperties: 1 })
@@ -85,7 +85,7 @@ const common = {
     .doc('How the simulated control plane behaves.'),
 } satisfies Shape
 
-/** A LocalControlPlane is a control plane of 1, 3, 5 … Machines with its certificates and kubeconfig. */
+/** A LocalControlPlane is a control plane of an odd number of Machines, with its certificates and kubeconfig, or a hosted control plane. */
 export const LocalControlPlane = defineKind({
   group: 'controlplane.capstan.dev',
   version: 'v1alpha1',
@@ -205,14 +205,14 @@ export function machineTemplateOf({ spec }: Pick<LocalControlPlane, 'spec'>) {
 }
 
 function hostedErrors({ replicas, machineTemplate }: { replicas?: number; machineTemplate?: object }): FieldError[] {
-  const why = 'cannot be set, as a hosted control plane has no Machines'
+  const detail = 'cannot be set, as a hosted control plane has no Machines'
   return [
-    ...(replicas === undefined ? [] : [forbidden('spec.replicas', why)]),
-    ...(machineTemplate === undefined ? [] : [forbidden('spec.machineTemplate', why)]),
+    ...(replicas === undefined ? [] : [forbidden('spec.replicas', detail)]),
+    ...(machineTemplate === undefined ? [] : [forbidden('spec.machineTemplate', detail)]),
   ]
 }
 
-/** Upstream: the rules of KubeadmControlPlane, whose etcd members are the machines. */
+/** Validates the replicas by the rules of upstream's KubeadmControlPlane, whose machines are the members of etcd. */
 function replicasErrors(replicas: number | undefined): FieldError[] {
   if (replicas === undefined) return [required('spec.replicas', 'is required')]
   if (replicas <= 0) return [forbidden('spec.replicas', 'cannot be less than or equal to 0')]
@@ -221,11 +221,11 @@ function replicasErrors(replicas: number | undefined): FieldError[] {
 }
 
 function versionErrors(version: string, old: string | undefined): FieldError[] {
-  const next = parse(version)
-  if (next === null) return [invalid('spec.version', version, 'must be a valid semantic version')]
+  const newVersion = parse(version)
+  if (newVersion === null) return [invalid('spec.version', version, 'must be a valid semantic version')]
   const previous = parse(old)
-  if (previous === null || next.major !== previous.major || next.minor < previous.minor + 2) return []
-  return [forbidden('spec.version', `cannot update Kubernetes version from ${previous.version} to ${next.version}`)]
+  if (previous === null || newVersion.major !== previous.major || newVersion.minor < previous.minor + 2) return []
+  return [forbidden('spec.version', `cannot update Kubernetes version from ${previous.version} to ${newVersion.version}`)]
 }
 
 function maxSurgeErrors(maxSurge: number | string | undefined, replicas = 1): FieldError[] {
@@ -252,7 +252,7 @@ export const LocalControlPlaneConditions = conditionTypes({
   Deleting: ['NotDeleting', 'WaitingForWorkersDeletion', 'WaitingForMachineDeletion', 'DeletionCompleted', 'InternalError'],
 })
 
-/** On a LocalControlPlane until its Machines are deleted. */
+/** Finalizer of a LocalControlPlane until its Machines are deleted. */
 export const LocalControlPlaneFinalizer = 'localcontrolplane.controlplane.capstan.dev'
 
 export const LocalControlPlaneTemplate = defineKind({

@@ -110,7 +110,7 @@ export const LocalMachinePoolConditions = conditionTypes({
   Paused: ['Paused', 'NotPaused'],
 })
 
-/** On a LocalMachinePool until its machines are deleted. */
+/** Finalizer of a LocalMachinePool until its machines are deleted. */
 export const LocalMachinePoolFinalizer = 'localmachinepool.infrastructure.capstan.dev'
 
 export const LocalMachinePoolTemplate = defineKind({

@@ -112,7 +112,7 @@ export const LocalMachineConditions = conditionTypes({
   Paused: ['Paused', 'NotPaused'],
 })
 
-/** On a LocalMachine until the simulated machine and its Node are deleted. */
+/** Finalizer of a LocalMachine until the simulated machine and its Node are deleted. */
 export const LocalMachineFinalizer = 'localmachine.infrastructure.capstan.dev'
 
 export const LocalMachineTemplate = defineKind({

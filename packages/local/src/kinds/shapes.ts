@@ -17,10 +17,10 @@ export const contractLabels = (provider: 'infrastructure' | 'control-plane' | 'b
   'cluster.x-k8s.io/v1beta2': 'v1alpha1',
 })
 
-/** A Go duration: `500ms`, `10s`, `1m30s`. */
+/** A Go duration, such as `500ms`, `10s` or `1m30s`. */
 export const duration = () => s.string({ pattern: '^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$', maxLength: 32 })
 
-/** A scripted failure. `stages` are those at which this kind of object can fail. */
+/** A simulated failure. `stages` are the steps at which an object of this kind can fail. */
 export const failure = <const Stages extends readonly string[]>(...stages: Stages) =>
   s
     .object({

@@ -6,7 +6,7 @@ interface TemplateObject extends KubeObject {
   spec: { template: { spec: unknown } }
 }
 
-/** Rejects changes of a template's spec: objects created from a template refer to it by name, so changes need a new template. */
+/** Rejects changes of a template's spec. Objects created from a template refer to it by name, so that a change needs a new template. */
 export const immutableTemplate =
   (kind: string) =>
   (object: TemplateObject, { oldObject, dryRun }: AdmissionContext<TemplateObject>): FieldError[] => {

@@ -1,11 +1,11 @@
-/** Objects that kubeadm creates in the API server of a new control plane and that clients read. */
+/** Creates the objects that kubeadm creates in the API server of a new control plane, as far as clients read them. */
 import type { Client, Input } from '@capstan/kube'
 import { ConfigMap, isReason, orAbsent } from '@capstan/kube'
 
-/** The ConfigMap that kubeadm writes; it exists when the control plane is initialized. */
+/** Key of the ConfigMap that kubeadm writes last: it exists when the control plane is initialized. */
 export const KubeadmConfigKey = { namespace: 'kube-system', name: 'kubeadm-config' } as const
 
-/** Creates missing objects. Safe to repeat, and to call for several machines concurrently. */
+/** Creates missing objects. May be called repeatedly, and for several machines concurrently. */
 export async function ensureBasics(client: Client, clusterName: string, kubernetesVersion: string | undefined): Promise<void> {
   for (const configMap of basics(clusterName, kubernetesVersion)) {
     try {
@@ -16,13 +16,13 @@ export async function ensureBasics(client: Client, clusterName: string, kubernet
   }
 }
 
-/** Writes the target version of the control plane if it differs. Upstream: kubeadm-config is updated before the Machines. */
+/** Writes the target version of the control plane if it differs. As upstream, kubeadm-config is updated before the Machines. */
 export async function recordVersion(client: Client, kubernetesVersion: string): Promise<void> {
   const configMap = await orAbsent(client.get(ConfigMap, KubeadmConfigKey))
   const configuration = configMap?.data?.ClusterConfiguration
-  const next = configuration?.replace(/^kubernetesVersion: .*$/m, `kubernetesVersion: ${kubernetesVersion}`)
-  if (next === undefined || next === configuration) return
-  await client.patch(ConfigMap, KubeadmConfigKey, { type: 'merge', body: { data: { ClusterConfiguration: next } } })
+  const newConfiguration = configuration?.replace(/^kubernetesVersion: .*$/m, `kubernetesVersion: ${kubernetesVersion}`)
+  if (newConfiguration === undefined || newConfiguration === configuration) return
+  await client.patch(ConfigMap, KubeadmConfigKey, { type: 'merge', body: { data: { ClusterConfiguration: newConfiguration } } })
 }
 
 // kubeadm-config is created last: when it exists, all other objects exist.

@@ -1,4 +1,4 @@
-/** Many API servers in one process behind one port: shared parts and isolation. */
+/** Tests many API servers in one process behind one port: what they share, and their isolation. */
 import { request } from 'node:https'
 import { type Listener, listen, memoryStore } from '@capstan/apiserver'
 import { ConfigMap, ServiceAccount, seededRandom, silent, systemClock, VirtualClock } from '@capstan/kube'
@@ -66,8 +66,8 @@ const send = (path: string, { cluster, as, token, trusts = cluster, headers = {}
     }
     const sent = request(options, (response) => {
       let text = ''
-      response.setEncoding('utf8').on('data', (part: string) => {
-        text += part
+      response.setEncoding('utf8').on('data', (chunk: string) => {
+        text += chunk
       })
       response.on('end', () => resolve({ code: response.statusCode, text }))
     })
@@ -82,13 +82,13 @@ test('all API servers share one port, and each has its own objects', async () =>
       workloads.clientFor(key)!.create(ConfigMap, { metadata: { namespace: 'default', name: 'mine' }, data: { of: key.name } }),
     ),
   )
-  const answers = await Promise.all(clusters.map((_, cluster) => send(path, { cluster, as: cluster })))
-  expect(answers.map(({ code, text }) => [code, (JSON.parse(text) as ConfigMap).data?.of])).toEqual(
+  const responses = await Promise.all(clusters.map((_, cluster) => send(path, { cluster, as: cluster })))
+  expect(responses.map(({ code, text }) => [code, (JSON.parse(text) as ConfigMap).data?.of])).toEqual(
     clusters.map(({ key }) => [200, key.name]),
   )
 })
 
-test('credentials of one cluster are rejected by the others', async () => {
+test('the other clusters reject credentials of a cluster', async () => {
   const [first, second] = [workloads.clientFor(clusters[0]!.key)!, workloads.clientFor(clusters[1]!.key)!]
   const account = { namespace: 'default', name: 'robot' }
   await Promise.all([first, second].map((client) => client.create(ServiceAccount, { metadata: account })))
@@ -122,7 +122,7 @@ test('idle API servers have no timers', () => {
   expect(clock.nextDue).toBeUndefined()
 })
 
-test('a stopped API server rejects new and existing connections, and the others continue', async () => {
+test('a stopped API server rejects new and existing connections, and the other API servers continue', async () => {
   const last = count - 1
   expect((await send(path, { cluster: last, as: last })).code).toBe(200)
   await workloads.leave(clusters[last]!.key, 'm')

@@ -26,7 +26,7 @@ test.each([
   expect(node.metadata.labels?.['node-role.kubernetes.io/control-plane']).toBe(label)
 })
 
-test('an idle kubelet reports nothing', () => {
+test('a kubelet without changes does not report its status again', () => {
   expect(nodeStatus(registered(), kubelet(), later)).toBeUndefined()
 })
 

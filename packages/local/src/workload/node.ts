@@ -1,4 +1,4 @@
-/** The Node of a simulated kubelet and its status reports. Pure. */
+/** Computes the Node of a simulated kubelet and its status. Pure. */
 import { NodeUninitializedTaint } from '@capstan/api'
 import type { Input, Node } from '@capstan/kube'
 import { equal, timestamp } from '@capstan/kube'
@@ -17,11 +17,11 @@ export interface Kubelet {
 
 const ControlPlaneRole = 'node-role.kubernetes.io/control-plane'
 
-/** Returns the taint with which a Node registers. Upstream: kubeadm; workers have the taint `uninitialized`, which core removes. */
+/** Returns the taint with which a Node registers, as with kubeadm. Workers have the taint `uninitialized`, which core removes. */
 export const roleTaint = (role: Kubelet['role']) =>
   role === 'control-plane' ? { key: ControlPlaneRole, effect: 'NoSchedule' as const } : NodeUninitializedTaint
 
-/** Returns the Node that the kubelet creates. Upstream: kubelet. */
+/** Returns the Node that the kubelet creates, as the kubelet of Kubernetes does. */
 export function newNode(kubelet: Kubelet, registration: Registration | undefined, now: number): Input<Node> {
   const { nodeName, role } = kubelet
   return {
@@ -40,17 +40,19 @@ export function newNode(kubelet: Kubelet, registration: Registration | undefined
   }
 }
 
-/** Returns the status that the kubelet reports; `undefined` when the Node has it already, so that an idle kubelet writes nothing. */
+/** Returns the status that the kubelet reports; `undefined` when the Node has this status already, so that nothing is written. */
 export function nodeStatus(node: Node, kubelet: Kubelet, now: number): Node['status'] | undefined {
   const reported = newStatus(kubelet, now)
   const currentConditions = node.status?.conditions ?? []
   const conditions = reported.conditions.map((condition) => {
-    const old = currentConditions.find(({ type }) => type === condition.type)
-    return old && old.status === condition.status && old.message === condition.message ? old : condition
+    const currentCondition = currentConditions.find(({ type }) => type === condition.type)
+    return currentCondition && currentCondition.status === condition.status && currentCondition.message === condition.message
+      ? currentCondition
+      : condition
   })
   const otherConditions = currentConditions.filter(({ type }) => !conditions.some((condition) => condition.type === type))
-  const next = { ...node.status, ...reported, conditions: [...conditions, ...otherConditions] }
-  return equal(next, node.status) ? undefined : next
+  const newNodeStatus = { ...node.status, ...reported, conditions: [...conditions, ...otherConditions] }
+  return equal(newNodeStatus, node.status) ? undefined : newNodeStatus
 }
 
 function newStatus({ version, nodeName, addresses, failureMessage }: Kubelet, now: number) {

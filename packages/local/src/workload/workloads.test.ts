@@ -104,7 +104,7 @@ test('whenStarted resolves when the API server starts, and listeners are notifie
   await workloads.close()
 })
 
-test('a removed cluster leaves no data', async () => {
+test('the data of a removed cluster are deleted', async () => {
   const { workloads, stores } = createProcess()
   await workloads.join(demo, 'm1', boot())
   await Promise.all([workloads.remove(demo), workloads.remove(demo)])
@@ -112,7 +112,7 @@ test('a removed cluster leaves no data', async () => {
   expect(workloads.clientFor(demo)).toBeUndefined()
 })
 
-test('a store that cannot be opened makes the join fail, and the next attempt opens it again', async () => {
+test('a join fails when the store cannot be opened, and the next attempt opens it again', async () => {
   const { workloads } = createProcess()
   let attempts = 0
   const failing = createWorkloads({
@@ -126,7 +126,7 @@ test('a store that cannot be opened makes the join fail, and the next attempt op
   await Promise.all([failing.close(), workloads.close()])
 })
 
-test('the serving certificate is signed by the cluster authority for every name of the server', async () => {
+test('the cluster authority signs the serving certificate for every name of the server', async () => {
   const { workloads } = createProcess()
   await workloads.join(demo, 'm1', boot())
   const { serving, clientCA } = workloads.endpointFor(serverName)!

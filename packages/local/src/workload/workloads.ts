@@ -1,6 +1,6 @@
 /**
- * The simulated workload clusters: one embedded API server per cluster, with shared kinds and schemas. An API server runs while at least
- * one control plane machine of its cluster runs; its own store keeps its objects across restarts of the process.
+ * Runs the simulated workload clusters: one embedded API server per cluster, with shared kinds and schemas. An API server runs while at
+ * least one control plane machine of its cluster runs. It has its own store, which keeps its objects across restarts of the process.
  */
 import { createHandler, type Endpoint, type HttpHandler, type Store } from '@capstan/apiserver'
 import { type ApiServer, createApiServer } from '@capstan/kubernetes-kinds'
@@ -24,21 +24,21 @@ export interface WorkloadsOptions {
 
 /** Inputs of a control plane machine when its API server starts. */
 export interface Boot {
-  /** The cluster's certificate authority: signs the serving certificate and verifies client certificates. */
+  /** The certificate authority of the cluster, which signs the serving certificate and verifies client certificates. */
   readonly authority: CertifiedKey
   readonly endpointHost: string | undefined
   readonly kubernetesVersion: string | undefined
 }
 
 export interface Workloads {
-  /** Starts the API server of a cluster, or adds this machine to the running one. Safe to repeat. */
+  /** Starts the API server of a cluster, or adds this machine to the running API server. May be called repeatedly. */
   join(cluster: ObjectKey, machine: string, boot: Boot): Promise<Client>
   /**
    * Replaces the certificate authority of a running API server: later connections use the new authority for the serving certificate and for
    * client certificates.
    */
   trust(cluster: ObjectKey, authority: CertifiedKey): void
-  /** Removes a machine; with the last one the API server stops. Its data is kept. */
+  /** Removes a machine. With the last machine, the API server stops. Its data are kept. */
   leave(cluster: ObjectKey, machine: string): Promise<void>
   /** Removes a cluster with its data. */
   remove(cluster: ObjectKey): Promise<void>
@@ -52,7 +52,7 @@ export interface Workloads {
   endpointFor(serverName: string): Endpoint | undefined
   /** Calls `listener` whenever an API server has started. Returns a function that removes the listener. */
   onStarted(listener: (cluster: ObjectKey) => void): () => void
-  /** Stops all API servers. Their data is kept. */
+  /** Stops all API servers. Their data are kept. */
   close(): Promise<void>
 }
 
@@ -215,7 +215,7 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
 const lowestVersion = (versions: readonly (string | undefined)[]): string | undefined =>
   versions.filter((version) => version !== undefined).sort(compareVersions)[0]
 
-/** Wraps a transport: rejects requests to a stopped server, whose objects may still be in memory. */
+/** Wraps a transport so that requests to a stopped server are rejected: its objects may still be in memory. */
 const whileRunning = (transport: Transport, isRunning: () => boolean): Transport => {
   const check = () => {
     if (!isRunning()) throw new StatusError('ServiceUnavailable', 'the API server of the workload cluster is not running')
@@ -233,5 +233,5 @@ const whileRunning = (transport: Transport, isRunning: () => boolean): Transport
   }
 }
 
-/** Returns the store name of a cluster; unique, because namespaces contain no underscore. */
+/** Returns the store name of a cluster. The name is unique, because namespaces contain no underscore. */
 export const storeName = ({ namespace = '', name }: ObjectKey): string => `workload_${namespace}_${name}`

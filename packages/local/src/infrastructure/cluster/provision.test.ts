@@ -17,27 +17,27 @@ const listener = { host: '127.0.0.1', port: 6443 }
 const now = Date.UTC(2026, 0, 1)
 
 test.each([
-  ['of the listener', aLocalCluster(), aCluster(), listener],
-  ['of the Cluster', aLocalCluster(), aCluster({ host: 'lb', port: 1 }), { host: 'lb', port: 1 }],
+  ['address of the listener', aLocalCluster(), aCluster(), listener],
+  ['endpoint of the Cluster', aLocalCluster(), aCluster({ host: 'lb', port: 1 }), { host: 'lb', port: 1 }],
   [
-    'of its own spec',
+    'endpoint of the spec',
     aLocalCluster({ controlPlaneEndpoint: { host: 'mine', port: 2 } }),
     aCluster({ host: 'lb', port: 1 }),
     { host: 'mine', port: 2 },
   ],
   [
-    'of the listener when that of the spec is incomplete',
+    'address of the listener when the endpoint of the spec is incomplete',
     aLocalCluster({ controlPlaneEndpoint: { host: 'mine' } }),
     aCluster(),
     listener,
   ],
-])('the endpoint is the one %s', (_, object, cluster, expected) => {
+])('a LocalCluster has the %s', (_, object, cluster, expected) => {
   provision(object, cluster, now, listener)
   expect(object.spec?.controlPlaneEndpoint).toEqual(expected)
   expect(object.status?.initialization).toEqual({ provisioned: true })
 })
 
-test('failure domains are those of the spec, and may change later', () => {
+test('the status has the failure domains of the spec, which may change later', () => {
   const object = aLocalCluster({ failureDomains: [{ name: 'z', controlPlane: false }] })
   provision(object, aCluster(), now, listener)
   expect(object.status?.failureDomains).toEqual([{ name: 'z', controlPlane: false }])
@@ -46,7 +46,7 @@ test('failure domains are those of the spec, and may change later', () => {
   expect(object.status?.failureDomains?.map(({ name }) => name)).toEqual(['a', 'b', 'c'])
 })
 
-test('waits for a delay; a failure after provisioning has no effect', () => {
+test('provisioning takes the time of its delay; a failure after provisioning has no effect', () => {
   const object = aLocalCluster({ simulated: { provisioningDelay: '2s' } })
   const first = provision(object, aCluster(), now, listener)
   expect(first.outcome).toMatchObject({ kind: 'requeue', after: 2000 })

@@ -1,4 +1,4 @@
-/** Reconciles LocalClusters: endpoint and failure domains of one Cluster, and the deletion of its workload API server. */
+/** Reconciles LocalClusters: sets endpoint and failure domains of a Cluster, and removes its workload API server on deletion. */
 import {
   type APIEndpoint,
   type Cluster,
@@ -30,7 +30,7 @@ interface Scope {
   conditions: readonly NewCondition[]
 }
 
-/** Reconciles one LocalCluster. Safe to call at any time, any number of times. */
+/** Reconciles one LocalCluster. May be called at any time, and any number of times. */
 export const reconcileLocalCluster = (
   key: ObjectKey,
   io: ReconcileContext,
@@ -41,7 +41,7 @@ export const reconcileLocalCluster = (
     related: (object) => owningCluster(io.cache, object),
     skip(object, cluster) {
       if (object.metadata.annotations?.[ManagedByAnnotation] !== undefined) return proceed()
-      // Deletion continues without the Cluster: the finalizer must be removed.
+      // Deletion continues without the Cluster, because the finalizer must be removed.
       return cluster || isDeleting(object) ? undefined : wait('Cluster to own this LocalCluster')
     },
     paused: (object, cluster) => pausedCondition(cluster, object),
@@ -64,7 +64,7 @@ export const reconcileLocalCluster = (
     observesGeneration: false,
   })
 
-/** Writes the simulated state at `now` on the draft. */
+/** Writes the simulated state of the time `now` to the draft. */
 export function provision(
   object: LocalCluster,
   cluster: Cluster,

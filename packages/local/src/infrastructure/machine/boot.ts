@@ -1,7 +1,7 @@
 import { isUpdateInProgress, type Machine, MachineControlPlaneLabel } from '@capstan/api'
 import type { LocalMachine } from '../../kinds/local-machine.ts'
 
-/** Inputs of a machine's boot: from its Machine, or from its pool, which needs no Machine. */
+/** Inputs of a machine's boot. They come from its Machine or, without a Machine being necessary, from its pool. */
 export interface BootInputs {
   /** Absent while there is no bootstrap data. */
   readonly dataSecretName: string | undefined

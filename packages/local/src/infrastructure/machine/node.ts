@@ -14,7 +14,7 @@ const { NodeProvisioned } = LocalMachineConditions
 
 /**
  * Boots the provisioned machine: a control plane machine starts its API server, then the kubelet registers its Node. Existing objects
- * stay, so that a restart of the provider changes nothing.
+ * are not changed, so that a restart of the provider has no effect on them.
  */
 export async function joinCluster(
   object: LocalMachine,
@@ -50,7 +50,7 @@ export async function joinCluster(
       ? `Waiting for Secret ${cluster.metadata.name}-ca`
       : 'Waiting for the API server to be reachable'
     const outcome = isControlPlane ? requeue(SecretCheckInterval, message) : wait(message)
-    // A Node that was registered stays while the API server is down, for example during a restart of this process.
+    // A registered Node still exists while the API server is down, for example during a restart of this process.
     const isRegistered = !isControlPlane && boot.hasNode
     return {
       outcome,
@@ -73,8 +73,7 @@ export async function joinCluster(
 }
 
 /**
- * Restarts a machine that ran before the provider was restarted, also when it is paused, and while it is being deleted until it is
- * removed.
+ * Restarts a machine that ran before the provider was restarted, even when the machine is paused or being deleted.
  */
 export async function keepRunning(
   object: LocalMachine,
@@ -100,7 +99,7 @@ function bootProgress({ spec, status }: LocalMachine, now: number): Progress | u
 /** Interval of checks for certificates that another controller provides, and for renewed bootstrap data. */
 const SecretCheckInterval = 10_000
 
-/** Starts this machine's API server; returns `undefined` while the cluster has no certificate authority. */
+/** Starts the API server of the machine, and returns a client of it; `undefined` while the cluster has no certificate authority. */
 async function startApiServer(
   object: LocalMachine,
   boot: BootInputs,
@@ -111,7 +110,7 @@ async function startApiServer(
   const key = keyOf(cluster)
   const running = workloads.clientFor(key, object.metadata.name)
   if (running) return running
-  // Contract: cluster certificates are Secrets named after the Cluster, with any creator.
+  // By the contract, cluster certificates are Secrets named after the Cluster, whoever has created them.
   const secret = await findSecret({ ...key, name: `${key.name}-ca` }, io)
   const certificate = secretText(secret, 'tls.crt')
   const caKey = secretText(secret, 'tls.key')
@@ -133,8 +132,8 @@ const kubeletOf = (object: LocalMachine, { version = '', isControlPlane }: BootI
 })
 
 /**
- * Registers the Node with the bootstrap data, and updates its status. Returns the expiry of the data if the machine cannot join because
- * they have expired.
+ * Registers the Node with the bootstrap data, and updates its status. If the machine cannot join because the data have expired, returns the
+ * expiry.
  */
 async function reportNode(
   workload: Client,
@@ -147,10 +146,10 @@ async function reportNode(
   const now = io.clock.now()
   const existing = await orAbsent(workload.get(Node, key))
   const data = existing ? undefined : await readRegistration(object, boot, io)
-  // A kubelet that has joined before has credentials of its own.
+  // A kubelet that has joined before has its own credentials, and needs no bootstrap data.
   if (data?.expires !== undefined && !boot.hasNode && Date.parse(data.expires) <= now) return data.expires
   const node = existing ?? (await workload.create(Node, newNode(kubelet, data, now)))
-  // The old kubelet runs until an in-place update is done.
+  // The old kubelet runs until an in-place update is complete.
   const version = (boot.isUpdateInProgress && node.status?.nodeInfo?.kubeletVersion) || kubelet.version
   const status = nodeStatus(node, { ...kubelet, version }, now)
   if (status) await workload.patch(Node, key, { type: 'merge', body: { status } }, { subresource: 'status' })

@@ -5,7 +5,7 @@ import { type LocalMachine, LocalMachineConditions, LocalMachineFinalizer } from
 import { retryOutcome, failureAt, timeText, progress, reportTerminal } from '../../simulation.ts'
 import type { BootInputs } from './boot.ts'
 
-/** Progress of one stage of a machine's life. */
+/** Progress of one stage of a machine: its provisioning, or that of its Node. */
 export interface Stage {
   readonly outcome: Outcome
   readonly condition: NewCondition
@@ -13,7 +13,7 @@ export interface Stage {
 
 const Provisioned = LocalMachineConditions.Provisioned
 
-/** Writes the simulated state at `now` on the draft. Pure, except for the draft. */
+/** Writes the simulated state of the time `now` to the draft. Pure, except for the draft. */
 export function provision(object: LocalMachine, boot: BootInputs, cluster: Cluster, now: number): Stage {
   const status = (object.status ??= {})
   if (status.initialization?.provisioned) {
@@ -29,7 +29,7 @@ export function provision(object: LocalMachine, boot: BootInputs, cluster: Clust
     const message = 'Waiting for Machine spec.bootstrap.dataSecretName to be set'
     return { outcome: wait(message), condition: Provisioned.false('WaitingForBootstrapData', message) }
   }
-  // A machine that is deleted before its provisioning begins needs no work.
+  // Added only now, because the deletion of a machine needs no work before its provisioning begins.
   addFinalizer(object, LocalMachineFinalizer)
   status.timeline ??= {}
   status.timeline.provisioningStarted ??= timeText(now)
@@ -65,7 +65,7 @@ export function provision(object: LocalMachine, boot: BootInputs, cluster: Clust
   }
 }
 
-/** Returns a deterministic address in 10.0.0.0/8, which is not served. */
+/** Returns a deterministic address in 10.0.0.0/8. No server listens there. */
 function addressOf(text: string): string {
   const hash = fnv32a(text)
   return `10.${(hash >>> 16) & 255}.${(hash >>> 8) & 255}.${hash & 255}`

@@ -30,7 +30,7 @@ interface Result {
   readonly conditions: readonly NewCondition[]
 }
 
-/** Reconciles one LocalMachine. Safe to call at any time, any number of times. */
+/** Reconciles one LocalMachine. May be called at any time, and any number of times. */
 export async function reconcileLocalMachine(
   key: ObjectKey,
   io: ReconcileContext,
@@ -73,7 +73,7 @@ export async function reconcileLocalMachine(
   return mergeOutcomes([result.outcome, postponed])
 }
 
-/** Adds the Ready condition, which summarizes the others. */
+/** Adds the Ready condition, which summarizes the other conditions. */
 function withReady(conditions: readonly NewCondition[]): readonly NewCondition[] {
   if (conditions.length === 0) return []
   const ready = summary(conditions, Conditions.Ready, {

@@ -1,4 +1,7 @@
-/** LocalMachinePools with core's controllers, on the virtual clock. `npm run interop -- old-contract` repeats it by contract v1beta1. */
+/**
+ * Tests LocalMachinePools with core's controllers, on the virtual clock. `npm run interop -- old-contract` runs this file with contract
+ * v1beta1.
+ */
 import { Cluster, Machine, MachinePool, ReplicasManagedByAnnotation } from '@capstan/api'
 import { draft, isTrue, legacyConditionsOf, minutes, Node, orAbsent, Secret, seconds } from '@capstan/kube'
 import { localProvider, type ProviderEnv, providerEnv, testContract } from '@capstan/testing'
@@ -104,7 +107,7 @@ describe.each([
     expect(node?.metadata.labels?.['tier']).toBe('blue')
     expect(node?.spec?.taints ?? []).toEqual([])
     expect((await machines()).map(({ status }) => status?.phase)).toEqual(withMachines ? ['Running', 'Running'] : [])
-    // By contract v1beta1 both are the same field.
+    // In contract v1beta1 `ready` and `initialization.provisioned` are the same field.
     const ready = testContract() === 'v1beta2' ? { ready: true } : {}
     expect((await localPool()).status).toMatchObject({ ...ready, initialization: { provisioned: true }, replicas: 2 })
     expect(isTrue(await localPool(), 'Ready')).toBe(true)
@@ -154,7 +157,7 @@ describe.each([
     expect(namesAfter.filter((name) => namesBefore.includes(name))).toEqual([])
   })
 
-  test('replaces machines that it has lost', async () => {
+  test('replaces lost machines', async () => {
     await createPool(spec)
     const [lostInstance] = await instances()
     await patchLocalPool({ simulated: { lost: [lostInstance!.instanceName] } })
@@ -189,7 +192,7 @@ describe.each([
 })
 
 describe('a LocalMachinePool', () => {
-  test('is deleted with its Nodes while its Cluster stays', async () => {
+  test('is deleted with its Nodes, without its Cluster', async () => {
     await createPool()
     await env.newClient.delete(MachinePool, key('pool'))
     await env.advance(seconds(30))
@@ -204,7 +207,7 @@ describe('a LocalMachinePool', () => {
     expect(await inDomain('b')).toHaveLength(2)
   })
 
-  test('lists machines after a delay, and provider IDs without a machine; the MachinePool reports the missing Nodes', async () => {
+  test('lists machines after a delay, and provider IDs without a machine; the MachinePool has no Nodes for these', async () => {
     await createPool({ simulated: { listDelay: '60s', ghosts: ['local:////ghost'] } })
     expect((await localPool()).spec?.providerIDList).toEqual(['local:////ghost'])
     await env.advance(seconds(60))
@@ -213,7 +216,7 @@ describe('a LocalMachinePool', () => {
     expect((await pool()).status?.nodeRefs).toHaveLength(2)
   })
 
-  test('is provisioned late, after failures that its conditions report', async () => {
+  test('is provisioned after failures, which its conditions report', async () => {
     await createPool({ simulated: { provisioningDelay: '2s', failure: { at: 'provisioning', message: 'no quota', times: 5 } } })
     expect(legacyConditionsOf(await pool()).find(({ type }) => type === 'InfrastructureReady')).toMatchObject({
       status: 'False',

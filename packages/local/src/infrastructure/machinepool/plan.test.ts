@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { leastUsedDomain, planPool, type PoolMachine } from './plan.ts'
 
-/** Machines by letters: `r` ready, `n` not ready, `o` outdated and ready, `x` outdated and not ready, `d` being deleted, `m` marked. */
+/**
+ * Returns one machine for each letter: `r` ready, `n` not ready, `o` outdated and ready, `x` outdated and not ready, `d` being deleted,
+ * `m` marked.
+ */
 const machines = (letters: string): PoolMachine[] =>
   Array.from(letters, (letter, index) => ({
     name: `${letter}${index}`,
@@ -15,15 +18,15 @@ const machines = (letters: string): PoolMachine[] =>
 describe('a pool', () => {
   test.each([
     ['of the wanted size has no step', 'rr', 2, 0, []],
-    ['that is too small creates all that are missing', 'r', 4, 3, []],
+    ['that is too small creates all missing machines', 'r', 4, 3, []],
     ['does not count machines that are being deleted', 'rd', 2, 1, []],
-    ['that is too large removes the oldest', 'rrr', 1, 0, ['r0', 'r1']],
+    ['that is too large removes the oldest machines', 'rrr', 1, 0, ['r0', 'r1']],
     ['removes machines that are not ready first', 'rrn', 2, 0, ['n2']],
-    ['removes marked machines before those that are not ready', 'rnm', 2, 0, ['m2']],
-    ['of a new template creates one more machine', 'oo', 2, 1, []],
+    ['removes marked machines before machines that are not ready', 'rnm', 2, 0, ['m2']],
+    ['with a new template creates one more machine', 'oo', 2, 1, []],
     ['waits until the new machine is ready', 'oon', 2, 0, []],
     ['removes an outdated machine once the new one is ready', 'oor', 2, 0, ['o0']],
-    ['replaces machines that are not ready at once', 'xor', 2, 0, ['x0']],
+    ['removes an outdated machine that is not ready at once', 'xor', 2, 0, ['x0']],
     ['creates the next machine while an outdated one is being deleted', 'odr', 2, 1, []],
     ['scales down and replaces together', 'ooor', 2, 0, ['o0', 'o1']],
     ['of size 0 removes all machines', 'oo', 0, 0, ['o0', 'o1']],
@@ -36,21 +39,21 @@ describe('a pool', () => {
     [['a', 'b'], [], 'a'],
     [['a', 'b'], ['a', undefined], 'b'],
     [['a', 'b'], ['a', 'b', 'b'], 'a'],
-  ])('places the next machine in the failure domain with the fewest: %j %j', (domains, used, expected) => {
+  ])('places the next machine in the failure domain with the fewest machines: %j %j', (domains, used, expected) => {
     expect(leastUsedDomain(domains, used)).toBe(expected)
   })
 
-  test('keeps the wanted number of ready machines during a replacement, which ends', () => {
-    let now = machines('ooo')
+  test('keeps the wanted number of ready machines during a replacement, and completes it', () => {
+    let current = machines('ooo')
     let created = 0
     for (let step = 0; step < 20; step++) {
-      const { create, remove } = planPool(now, 3)
-      if (create === 0 && remove.length === 0 && now.every(({ isReady }) => isReady)) break
-      now = now.filter(({ name }) => !remove.includes(name)).map((machine) => ({ ...machine, isReady: true }))
-      expect(now.filter(({ isReady }) => isReady).length).toBeGreaterThanOrEqual(3)
+      const { create, remove } = planPool(current, 3)
+      if (create === 0 && remove.length === 0 && current.every(({ isReady }) => isReady)) break
+      current = current.filter(({ name }) => !remove.includes(name)).map((machine) => ({ ...machine, isReady: true }))
+      expect(current.filter(({ isReady }) => isReady).length).toBeGreaterThanOrEqual(3)
       for (let index = 0; index < create; index++)
-        now.push({ ...machines('n')[0]!, name: `new${created++}`, created: 100 + created })
+        current.push({ ...machines('n')[0]!, name: `new${created++}`, created: 100 + created })
     }
-    expect(now.map(({ isOutdated }) => isOutdated)).toEqual([false, false, false])
+    expect(current.map(({ isOutdated }) => isOutdated)).toEqual([false, false, false])
   })
 })

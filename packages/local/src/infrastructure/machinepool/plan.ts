@@ -2,11 +2,11 @@
 
 export interface PoolMachine {
   readonly name: string
-  /** Whether it was created from an earlier template or version. */
+  /** Whether the machine was created from an earlier template or version. */
   readonly isOutdated: boolean
   readonly isReady: boolean
   readonly isDeleting: boolean
-  /** Whether its Machine has the annotation delete-machine. */
+  /** Whether the Machine of the machine has the annotation delete-machine. */
   readonly isMarked: boolean
   /** Milliseconds since the Unix epoch. */
   readonly created: number
@@ -19,8 +19,8 @@ export interface PoolStep {
 }
 
 /**
- * Scales up and down at once. Outdated machines are replaced one by one: a new one is created, and an outdated one is deleted when the
- * wanted number of ready machines remains.
+ * Scales up and down in one step. Outdated machines are replaced one by one: a new machine is created, and an outdated machine is deleted
+ * when the wanted number of ready machines remains.
  */
 export function planPool(machines: readonly PoolMachine[], replicas: number): PoolStep {
   const remaining = machines.filter(({ isDeleting }) => !isDeleting)
@@ -42,7 +42,7 @@ export function planPool(machines: readonly PoolMachine[], replicas: number): Po
   return { create, remove }
 }
 
-/** Order of deletion: outdated machines first, then marked ones, those that are not ready, and the oldest. */
+/** Order of deletion: outdated machines first, then marked machines, machines that are not ready, and the oldest. */
 const byPriority = (a: PoolMachine, b: PoolMachine): number =>
   trueFirst(a.isOutdated, b.isOutdated) ||
   trueFirst(a.isMarked, b.isMarked) ||
@@ -52,7 +52,7 @@ const byPriority = (a: PoolMachine, b: PoolMachine): number =>
 
 const trueFirst = (a: boolean, b: boolean): number => Number(b) - Number(a)
 
-/** Returns the failure domain with the fewest machines; the first of several. */
+/** Returns the failure domain with the fewest machines. Of several such domains, returns the first. */
 export function leastUsedDomain(domains: readonly string[], used: readonly (string | undefined)[]): string | undefined {
   const count = (domain: string) => used.filter((usedDomain) => usedDomain === domain).length
   return domains.reduce<string | undefined>(

@@ -48,7 +48,7 @@ interface Result {
   readonly conditions: readonly NewCondition[]
 }
 
-/** Reconciles one LocalMachinePool. Safe to call at any time, any number of times. */
+/** Reconciles one LocalMachinePool. May be called at any time, and any number of times. */
 export async function reconcileLocalMachinePool(key: ObjectKey, io: ReconcileContext): Promise<Outcome> {
   const before = io.cache.peek(LocalMachinePool, key)
   if (!before) return proceed()
@@ -66,7 +66,7 @@ export async function reconcileLocalMachinePool(key: ObjectKey, io: ReconcileCon
   else {
     addFinalizer(after, LocalMachinePoolFinalizer)
     const provisioned = provision(after, cluster!, io.clock.now())
-    // The finalizer for the deletion of machines must be stored before they are created.
+    // The finalizer for the deletion of machines must be stored before machines are created.
     const isProvisioned = hasFinalizer(before, LocalMachinePoolFinalizer) && after.status?.initialization?.provisioned
     const machines = isProvisioned ? await syncMachines(after, machinePool!, io) : undefined
     result = {
@@ -79,7 +79,7 @@ export async function reconcileLocalMachinePool(key: ObjectKey, io: ReconcileCon
   return mergeOutcomes([result.outcome, postponed])
 }
 
-/** Writes the simulated state at `now`, except for machines, on the draft. Pure, except for the draft. */
+/** Writes the simulated state of the time `now`, except for machines, to the draft. Pure, except for the draft. */
 function provision(pool: LocalMachinePool, cluster: Cluster, now: number): Result {
   const { Provisioned } = Conditions
   const status = (pool.status ??= {})
@@ -111,7 +111,7 @@ function provision(pool: LocalMachinePool, cluster: Cluster, now: number): Resul
   return { outcome: proceed(), conditions: [Provisioned.true('Provisioned')] }
 }
 
-/** Creates and removes machines until the pool has the wanted number with the current template, and reports the existing ones. */
+/** Creates and removes machines until the pool has the wanted number with the current template, and reports the existing machines. */
 async function syncMachines(pool: LocalMachinePool, machinePool: MachinePool, io: ReconcileContext): Promise<Result> {
   const replicas = await wantedReplicas(pool, machinePool, io)
   const machines = io.cache.byIndex(byPool, poolText(pool))
@@ -154,7 +154,7 @@ async function syncMachines(pool: LocalMachinePool, machinePool: MachinePool, io
 /** Maximum number of machines that one reconcile creates. Their watch events trigger the next reconcile. */
 const MaxCreations = 50
 
-/** Returns the wanted replicas; those of this provider's autoscaler are written to the MachinePool. */
+/** Returns the wanted replicas. When this provider's autoscaler determines them, writes them to the MachinePool. */
 async function wantedReplicas(pool: LocalMachinePool, machinePool: MachinePool, io: ReconcileContext): Promise<number> {
   const { replicas = 1 } = machinePool.spec
   const simulatedReplicas = pool.spec?.simulated?.replicas
@@ -165,13 +165,13 @@ async function wantedReplicas(pool: LocalMachinePool, machinePool: MachinePool, 
   return simulatedReplicas
 }
 
-/** Reports provider IDs, replicas and the kind of the machines, by the contract. Returns a requeue for delayed IDs. */
+/** Reports provider IDs, replicas and the kind of the machines, as the contract requires. Returns a requeue for delayed IDs. */
 function reportMachines(pool: LocalMachinePool, machines: readonly LocalMachine[], now: number): Outcome {
   const { listDelay, ghosts = [] } = pool.spec?.simulated ?? {}
   const delay = listDelay === undefined ? 0 : parseDuration(listDelay)
   const listedAt = ({ status }: LocalMachine) =>
     now + timeLeft({ since: Date.parse(status?.timeline?.provisioned ?? ''), length: delay, now })
-  // A machine that is being deleted is listed until it is removed: its Node is drained first.
+  // A machine that is being deleted is listed until it is removed, because its Node is drained first.
   const ids = machines.flatMap((machine) => (listedAt(machine) <= now && machine.spec?.providerID) || [])
   pool.spec = { ...pool.spec, providerIDList: [...ids, ...ghosts] }
   const status = (pool.status ??= {})
@@ -203,7 +203,7 @@ async function createMachine(
     metadata: {
       name: `${pool.metadata.name}-${randomSuffix(io.random)}`,
       namespace: pool.metadata.namespace!,
-      // Contract: core finds the machines of the pool by these labels.
+      // By the contract, core finds the machines of the pool by these labels.
       labels: {
         [ClusterNameLabel]: machinePool.spec.clusterName,
         [MachinePoolNameLabel]: labelValue(machinePool.metadata.name),
@@ -218,7 +218,7 @@ async function createMachine(
   })
 }
 
-/** Deletes a machine, through its Machine if there is one, so that core drains the Node first. */
+/** Deletes a machine. If it has a Machine, deletes that instead, so that core drains the Node first. */
 async function removeMachine(machine: LocalMachine, io: ReconcileContext): Promise<void> {
   const coreMachine = machineOf(machine, io)
   if (coreMachine)
@@ -235,7 +235,7 @@ async function deleteLost(pool: LocalMachinePool, machines: readonly LocalMachin
   }
 }
 
-/** Deletes Machines without infrastructure. Contract: the provider deletes them, not core. */
+/** Deletes Machines without infrastructure. By the contract, the provider deletes them, not core. */
 async function deleteOrphans(machinePool: MachinePool, machines: readonly LocalMachine[], io: ReconcileContext): Promise<void> {
   const names = new Set(machines.map(({ metadata }) => metadata.name))
   for (const machine of io.cache.byIndex(machinesByPool, keyOfPool(machinePool))) {
@@ -270,7 +270,7 @@ const isBeingDeleted = (machine: LocalMachine, io: ReconcileContext): boolean =>
   return isDeleting(machine) || (coreMachine !== undefined && isDeleting(coreMachine))
 }
 
-/** Adds the Ready condition, which summarizes the others. */
+/** Adds the Ready condition, which summarizes the other conditions. */
 function withReady(conditions: readonly NewCondition[]): readonly NewCondition[] {
   if (conditions.length === 0) return []
   const ready = summary(conditions, Conditions.Ready, {
@@ -284,7 +284,7 @@ function withReady(conditions: readonly NewCondition[]): readonly NewCondition[]
 
 const poolText = ({ metadata }: LocalMachinePool): string => `${metadata.namespace}/${metadata.name}`
 
-/** LocalMachines by the pool that created them. */
+/** Index of LocalMachines by the pool that has created them. */
 const byPool: Index<LocalMachine> = {
   name: 'localmachines by pool',
   kind: LocalMachine,
