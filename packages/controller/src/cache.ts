@@ -1,4 +1,4 @@
-/** One reader over every informer of a manager. A kind is watched from its first read on. */
+/** Reads from all informers of a manager. Each watched kind has one informer, which all controllers share. */
 import type { Client, Clock, Kind, KubeObject, Logger, ObjectKey, ObjectList, Random } from '@capstan/kube'
 import {
   apiVersionOf,
@@ -20,11 +20,11 @@ export interface InformersOptions {
   readonly random: Random
   readonly log: Logger
   readonly signal: AbortSignal
-  /** The only namespace whose objects are watched; all when absent. Cluster-scoped kinds are watched in any case. */
+  /** The only namespace whose objects are watched; all namespaces when absent. Cluster-scoped kinds are watched in any case. */
   readonly namespace?: string
 }
 
-/** Longest time of `caughtUp`; it then rejects, and its caller tries again. */
+/** Time limit of `caughtUp`, after which it rejects, and its caller tries again. */
 const CatchUpLimit = minutes(1)
 
 export class Informers implements Cache {
@@ -38,7 +38,7 @@ export class Informers implements Cache {
     this.#options = options
   }
 
-  /** Returns the informer of a kind, starting it if necessary. `synced` resolves after the initial list. */
+  /** Returns the informer of a kind, and starts it if necessary. Its `synced` resolves after the initial list. */
   start(kind: Kind): Informer {
     const name = `${resourceName(kind)}/${kind.version}`
     const existing = this.#informers.get(name)
@@ -61,7 +61,7 @@ export class Informers implements Cache {
 
   /** Resolves when the cache contains all objects that exist at the time of the call, in that state or a newer one. */
   caughtUp(signal: AbortSignal): Promise<void> {
-    // A list in progress may miss objects created since: calls during it share the next list.
+    // A list in progress may not contain objects that were created after it began. Calls during this list therefore share the next list.
     this.#nextCatchUp ??= this.#catchUp.then(() => {
       this.#nextCatchUp = undefined
       const { clock, signal } = this.#options
@@ -125,7 +125,7 @@ export class Informers implements Cache {
     return this.#informer(index.kind).byIndex(index, value).sort(byKey)
   }
 
-  /** A requirement `label = value` selects candidates by index; the whole selector then filters them. */
+  /** Returns the objects that match the selector. If it has a requirement `label = value`, an index selects the candidates. */
   #select(informer: Informer, labelSelector: string, namespace: string | undefined): KubeObject[] {
     const selector = parseLabelSelector(labelSelector)
     const exact = selector.requirements.find(({ operator, values }) => operator === '=' && values.length === 1)
@@ -135,11 +135,11 @@ export class Informers implements Cache {
     )
   }
 
-  /** Throws for a namespace that is not watched: its objects may exist, and must not appear to be deleted. The text is upstream's. */
-  #checkNamespace(verb: 'get' | 'list', namespace: string | undefined, what: string | undefined): void {
+  /** Throws, with upstream's text, for a namespace that is not watched: its objects may exist, and must not appear to be deleted. */
+  #checkNamespace(verb: 'get' | 'list', namespace: string | undefined, name: string | undefined): void {
     const { namespace: watched } = this.#options
     if (watched !== undefined && namespace !== undefined && namespace !== watched)
-      throw new Error(`unable to ${verb}: ${what} because of unknown namespace for the cache`)
+      throw new Error(`unable to ${verb}: ${name} because of unknown namespace for the cache`)
   }
 
   #informer(kind: Kind): Informer {
@@ -151,6 +151,6 @@ export class Informers implements Cache {
 
 const byKey = (a: KubeObject, b: KubeObject): number => {
   const keyOfA = keyText(a.metadata)
-  const right = keyText(b.metadata)
-  return keyOfA < right ? -1 : keyOfA > right ? 1 : 0
+  const keyOfB = keyText(b.metadata)
+  return keyOfA < keyOfB ? -1 : keyOfA > keyOfB ? 1 : 0
 }

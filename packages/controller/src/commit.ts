@@ -17,12 +17,12 @@ export interface CommitOptions {
   readonly signal?: AbortSignal
 }
 
-/** Attempts to merge conditions again after a conflict with another writer of status. */
+/** Maximum number of attempts to write when there are conflicts with other writers. */
 const Attempts = 5
 
 type WithStatus = KubeObject & { status?: { conditions?: Condition[]; [field: string]: unknown } }
 
-/** Lists in status that several controllers write. A merge patch replaces a list as a whole, so they are merged here, by type. */
+/** Lists in status that several controllers write. They are merged here by type, because a merge patch replaces a whole list. */
 interface Lists {
   readonly conditions: readonly Typed[]
   readonly legacy: readonly Typed[]
@@ -31,11 +31,11 @@ type Typed = { readonly type: string }
 
 /**
  * Writes the changes of one reconcile. `before` is the object as the reconcile first read it, `after` its private draft. Sends at most two
- * patches, each only when something changed: one for metadata and spec, one for status. The status patch uses an optimistic lock when it
- * contains conditions, which are merged three-way by type. Returns the object from the last response; without
- * a change `before`, or the newer object of the cache.
+ * patches, each only when there are changes: one for metadata and spec, one for status. The status patch uses an optimistic lock when it
+ * contains conditions, which are merged three-way by type. Returns the object from the last response. Without a change, returns `before` or
+ * the newer object of the cache.
  *
- * Status is written first when a finalizer is removed, because the object may be gone after that.
+ * Status is written first when a finalizer is removed, because the object may not exist after that.
  */
 export function commitChanges<T extends KubeObject>(
   client: Client,
@@ -75,7 +75,7 @@ export function commitChanges<T extends KubeObject>(
         await commitStatus()
       }
     } catch (err) {
-      // The cache was stale: the last finalizer is already removed and the object is gone, so its status needs no write.
+      // The cache was stale: the last finalizer is already removed and the object no longer exists, so that its status needs no write.
       if (!isDeleting(before) || !isReason(err, 'NotFound')) throw err
     }
     return latest
@@ -83,8 +83,8 @@ export function commitChanges<T extends KubeObject>(
 }
 
 /**
- * Patches metadata in the turn of the object. `change` gets the newest version that this process knows, and returns the metadata to patch,
- * `undefined` for no difference. Returns the newest version.
+ * Patches metadata after other writes of this process to the object have ended. `change` gets the newest version that this process knows,
+ * and returns the metadata to patch, or `undefined` when there is no difference. Returns the newest version.
  */
 export async function patchMetadata<T extends KubeObject>(
   { client, cache, signal }: Pick<ReconcileContext, 'client' | 'cache' | 'signal'>,
@@ -107,7 +107,7 @@ export function newestOf<T extends KubeObject>(kind: Kind<T>, object: T, cache: 
   return Number(cached.metadata.resourceVersion) > Number(object.metadata.resourceVersion) ? cached : object
 }
 
-/** Returns the object that another writer has changed since `sent`: from the cache if that has the change already. */
+/** Returns the object that another writer has changed since `sent`. Reads it from the cache if the cache has the change already. */
 async function afterConflict<T extends KubeObject>(
   client: Client,
   kind: Kind<T>,
@@ -119,8 +119,9 @@ async function afterConflict<T extends KubeObject>(
 }
 
 /**
- * Other controllers write finalizers and owner references too, and a merge patch replaces a list as a whole. So this reconcile's additions
- * and removals are applied to the current list, under an optimistic lock. An entry that another writer removed meanwhile is not restored.
+ * Writes changed metadata and spec. Other controllers write finalizers and owner references as well, and a merge patch replaces a whole
+ * list. Therefore the additions and removals of this reconcile are applied to the current list, under an optimistic lock. An entry that
+ * another writer has removed is not restored.
  */
 async function commitMetadataAndSpec<T extends KubeObject>(
   client: Client,
@@ -160,14 +161,14 @@ const SharedLists = ['finalizers', 'ownerReferences'] as const
 
 /** Applies the additions and removals between `before` and `after` to the current list. */
 function mergeItems(current: readonly unknown[], before: readonly unknown[], after: readonly unknown[]): unknown[] {
-  const has = (list: readonly unknown[], item: unknown) => list.some((other) => equal(other, item))
+  const has = (list: readonly unknown[], item: unknown) => list.some((existing) => equal(existing, item))
   const remaining = current.filter((item) => !has(before, item) || has(after, item))
   return [...remaining, ...after.filter((item) => !has(before, item) && !has(remaining, item))]
 }
 
 const withoutLists = ({ metadata, ...rest }: Record<string, unknown>): Record<string, unknown> => {
-  const { finalizers: _finalizers, ownerReferences: _owners, ...others } = metadata as Record<string, unknown>
-  return { ...rest, metadata: others }
+  const { finalizers: _finalizers, ownerReferences: _owners, ...otherMetadata } = metadata as Record<string, unknown>
+  return { ...rest, metadata: otherMetadata }
 }
 
 async function commitConditions<T extends KubeObject>(
@@ -203,7 +204,7 @@ async function commitConditions<T extends KubeObject>(
   }
 }
 
-/** Puts the merged lists that differ from the stored ones into the status patch. */
+/** Adds the merged lists that differ from the stored lists to the status patch. */
 function withLists(status: JsonObject = {}, merged: Lists, stored: Lists): object {
   const conditions = equal(merged.conditions, stored.conditions) ? {} : { conditions: merged.conditions }
   if (equal(merged.legacy, stored.legacy)) return { ...status, ...conditions }
@@ -212,7 +213,7 @@ function withLists(status: JsonObject = {}, merged: Lists, stored: Lists): objec
   return { ...status, ...conditions, deprecated: { ...deprecated, v1beta1: { ...v1beta1, conditions: merged.legacy } } }
 }
 
-/** Takes every owned type from `computed`, and other types only where this reconcile changed them. Keeps the order of `computed`. */
+/** Takes owned types from `computed`, and other types only if this reconcile has changed them. Keeps the order of `computed`. */
 function mergeConditions(
   latest: readonly Typed[],
   original: readonly Typed[],
@@ -239,14 +240,14 @@ const listsOf = (object: KubeObject): Lists => ({
   legacy: legacyConditionsOf(object as WithStatus),
 })
 
-/** The part of an object that an update of the main resource can change: everything but status and server-set metadata. */
+/** Returns the fields that an update of the main resource can change: all except for status and metadata that the server sets. */
 function mainPart(object: KubeObject): Record<string, unknown> {
   const { status: _, apiVersion: _v, kind: _k, ...rest } = object as WithStatus
   const { labels, annotations, ownerReferences, finalizers } = object.metadata
   return { ...rest, metadata: { labels, annotations, ownerReferences, finalizers } }
 }
 
-/** Status without the lists that are merged. */
+/** Returns the status without the lists that are merged. */
 function statusPart(object: KubeObject): Record<string, unknown> {
   const { conditions: _, deprecated, ...rest } = (object as WithStatus).status ?? {}
   const v1beta1 = isRecord(deprecated) && isRecord(deprecated.v1beta1) ? deprecated.v1beta1 : {}

@@ -26,7 +26,7 @@ import { type Cache, controller, watches } from './controller.ts'
 import { proceed, requeue, wait } from './outcome.ts'
 import { reconcileObject } from './reconcile-object.ts'
 
-/** A parent that wants as many children as its spec states: the smallest controller in which every race can occur. */
+/** A kind whose controller creates as many children as the spec states. This is a small controller in which all races can occur. */
 const Parent = defineKind({
   group: 'test.dev',
   version: 'v1',
@@ -111,7 +111,7 @@ const kinds = [Parent, Child] as never[]
 let env: TestEnv
 afterEach(() => env.close())
 
-/** A client that records verb and subresource of each request. */
+/** Returns a client that records verb and subresource of each request. */
 const recordRequests = ({ transport }: Client, requests: string[]): Client =>
   createClient({
     watch: (request, signal) => transport.watch(request, signal),
@@ -142,7 +142,7 @@ describe('a controller', () => {
   test('creates nothing twice with a stale cache', async () => {
     env = await testEnv({ kinds, controllers: [createParentController()] })
     await env.client.create(Parent, aParent('a', 3))
-    // Not settled: the second event arrives before the cache contains the children of the first reconcile.
+    // There is no `settle` here, so that the second event arrives before the cache contains the children of the first reconcile.
     await env.client.patch(
       Parent,
       { namespace: 'default', name: 'a' },
@@ -162,7 +162,7 @@ describe('a controller', () => {
     expect((await env.client.list(Child)).items).toHaveLength(2)
   })
 
-  test('retries failures with growing delays until one succeeds', async () => {
+  test('retries failures with growing delays until a reconcile succeeds', async () => {
     let failing = true
     const reconciles: string[] = []
     const between = (transport: Transport): Transport => ({
@@ -208,7 +208,7 @@ describe('a controller', () => {
       await env.advance(minutes(10))
     })
 
-    test('waits for its backoff: its own changes do not run it', () => expect(reconciles.length).toBeLessThan(20))
+    test('waits for its backoff, and is not run by its own changes', () => expect(reconciles.length).toBeLessThan(20))
 
     test('runs at once when another client changes an object that it owns', async () => {
       const reconcilesBefore = reconciles.length
@@ -268,8 +268,8 @@ describe('a controller', () => {
   test.each<[string, unknown, boolean]>([
     ['a conflict', conflict, false],
     ['a conflict whose message names the step', new Error('error of a step: conflict', { cause: conflict }), false],
-    ['conflicts alone', new AggregateError([conflict, new Error('step: conflict', { cause: conflict })], 'two'), false],
-    ['a conflict among others', new AggregateError([conflict, new Error('out of order')], 'two'), true],
+    ['several conflicts', new AggregateError([conflict, new Error('step: conflict', { cause: conflict })], 'two'), false],
+    ['a conflict and another failure', new AggregateError([conflict, new Error('out of order')], 'two'), true],
     ['another failure', new Error('out of order', { cause: new StatusError('NotFound', 'gone') }), true],
   ])('logs an error unless all causes are conflicts: %s', async (_, failure, isError) => {
     const errors: string[] = []
@@ -305,7 +305,7 @@ describe('a controller', () => {
 
   test('reconciles the old and the new owner when the owner of an object changes', async () => {
     const reconciledNames: string[] = []
-    const listener = controller({
+    const recorder = controller({
       name: 'listener',
       for: Parent,
       watches: [
@@ -316,7 +316,7 @@ describe('a controller', () => {
         return Promise.resolve(proceed())
       },
     })
-    env = await testEnv({ kinds, controllers: [listener] })
+    env = await testEnv({ kinds, controllers: [recorder] })
     await env.client.create(Child, { metadata: { name: 'c', namespace: 'default' }, spec: { of: 'a' } })
     await env.settle()
     await env.client.patch(Child, { namespace: 'default', name: 'c' }, { type: 'merge', body: { spec: { of: 'b' } } })
@@ -326,7 +326,7 @@ describe('a controller', () => {
 })
 
 describe('aggregates', () => {
-  /** Every reconcile takes 100 ms. Returns the times of all reconciles. */
+  /** Starts a controller whose reconciles take 100 ms each. Returns the times of all reconciles. */
   async function slowParents() {
     const reconciles: number[] = []
     const slow = controller({
@@ -357,7 +357,7 @@ describe('aggregates', () => {
     return { reconciles, change, remove: () => env.client.delete(Child, keyOf(child)) }
   }
 
-  test('several changes of an owned object in a row cause a reconcile at once, and one more', async () => {
+  test('several successive changes of an owned object cause one reconcile at once, and one after a pause', async () => {
     const { reconciles, change } = await slowParents()
     for (let i = 0; i < 10; i++) {
       await change(`${i}`)
@@ -367,7 +367,7 @@ describe('aggregates', () => {
     expect(reconciles).toEqual([10, 10.5])
   })
 
-  test('the deletion of an owned object does not wait', async () => {
+  test('the deletion of an owned object causes a reconcile without a pause', async () => {
     const { reconciles, change, remove } = await slowParents()
     await change('1')
     await env.advance(150)
@@ -381,7 +381,10 @@ describe('aggregates', () => {
 describe('changes of a status that no controller acts on', () => {
   const key = { namespace: 'default', name: 'a' }
 
-  /** Writes of controllers take `duration`. The condition's message is a label of the object; only the number of children is significant. */
+  /**
+   * Starts a controller whose writes take `duration`. The condition's message is a label of the object; only the number of children is
+   * significant.
+   */
   async function start(duration: number) {
     const written: string[] = []
     const reporter = controller({
@@ -417,9 +420,9 @@ describe('changes of a status that no controller acts on', () => {
       async send(request, signal) {
         if (request.verb !== 'patch') return transport.send(request, signal)
         await new Promise<void>((resolve) => void clock.schedule(duration, resolve))
-        const answer = (await transport.send(request, signal)) as Parent
-        written.push(`${answer.status?.children} ${answer.status?.conditions?.[0]?.message}`)
-        return answer
+        const response = (await transport.send(request, signal)) as Parent
+        written.push(`${response.status?.children} ${response.status?.conditions?.[0]?.message}`)
+        return response
       },
     })
     env = await testEnv({ kinds, controllers: [reporter], clock, between, patience: 30 })
@@ -440,7 +443,7 @@ describe('changes of a status that no controller acts on', () => {
     expect(written).toEqual(['1 first', '1 fourth'])
   })
 
-  test('are written at once together with one that matters', async () => {
+  test('are written at once together with a significant change', async () => {
     const { written, label } = await start(10)
     await label('second')
     await env.client.patch(Parent, key, { type: 'merge', body: { spec: { children: 2 } } })
@@ -476,7 +479,7 @@ describe('commitChanges', () => {
     const condition = { type, status: 'True', reason, message: '', lastTransitionTime: '2026-01-01T00:00:00Z' } as const
     changed.status = {
       ...changed.status,
-      conditions: [...(changed.status?.conditions ?? []).filter((one) => one.type !== type), condition],
+      conditions: [...(changed.status?.conditions ?? []).filter((existing) => existing.type !== type), condition],
     }
     return changed
   }
@@ -491,7 +494,7 @@ describe('commitChanges', () => {
     expect(await reasons(env.client)).toEqual(['Ours=First', 'Theirs=Foreign'])
   })
 
-  test('merges conditions of v1beta1 the same way, and writes all of status at once', async () => {
+  test('merges conditions of v1beta1 in the same way, and writes the whole status with one request', async () => {
     env = await testEnv({ kinds })
     const before = await env.client.create(Parent, aParent('a', 0))
     const withLegacy = (type: string, reason: string, children: number): Parent => {
@@ -518,7 +521,7 @@ describe('commitChanges', () => {
     })
   })
 
-  test('writes onto the newest object of the cache, so that a change seen meanwhile is no conflict', async () => {
+  test('uses the newest object of the cache, so that a change which the cache has received causes no conflict', async () => {
     env = await testEnv({ kinds })
     const before = await env.client.create(Parent, { ...aParent('a', 0), metadata: { ...key, finalizers: ['test.dev/theirs'] } })
     const after = withCondition(before, 'Ours', 'First')
@@ -532,7 +535,7 @@ describe('commitChanges', () => {
     expect((await env.client.get(Parent, key)).metadata.finalizers).toEqual(['test.dev/theirs', 'test.dev/ours'])
   })
 
-  test('reads no object after a conflict when the cache has the change of the other writer by then', async () => {
+  test('sends no read request after a conflict when the cache has received the change of the other writer', async () => {
     env = await testEnv({ kinds })
     const before = await env.client.create(Parent, aParent('a', 0))
     const newest = await commitChanges(env.client, Parent, before, withCondition(before, 'Theirs', 'Foreign'), { conditions: [] })
@@ -556,14 +559,14 @@ describe('commitChanges', () => {
     expect(requests).toEqual(['patch status', 'get', 'patch status'])
   })
 
-  test('ignores a cache that is older, or has another object of the same name', async () => {
+  test('ignores a cached object that is older, or is another object with the same name', async () => {
     env = await testEnv({ kinds })
     const old = await env.client.create(Parent, aParent('a', 0))
     const before = await commitChanges(env.client, Parent, old, withCondition(old, 'Theirs', 'Foreign'), { conditions: [] })
-    const other = { ...before, metadata: { ...before.metadata, uid: 'other', resourceVersion: '999999' } }
+    const recreated = { ...before, metadata: { ...before.metadata, uid: 'other', resourceVersion: '999999' } }
     for (const [reason, cached] of [
       ['First', old],
-      ['Second', other],
+      ['Second', recreated],
     ] as const) {
       const requests: string[] = []
       const latest = await env.client.get(Parent, key)
@@ -575,7 +578,7 @@ describe('commitChanges', () => {
     expect(await reasons(env.client)).toEqual(['Theirs=Foreign', 'Ours=Second'])
   })
 
-  test('sends nothing when nothing changed', async () => {
+  test('sends no request without a change', async () => {
     env = await testEnv({ kinds })
     const before = await env.client.create(Parent, aParent('a', 0))
     const { revision } = env.store
@@ -598,7 +601,7 @@ describe('commitChanges', () => {
     expect(created.metadata.uid).toBe(before.metadata.uid)
   })
 
-  test('does not restore a finalizer that another controller removed meanwhile', async () => {
+  test('does not restore a finalizer that another controller has removed', async () => {
     env = await testEnv({ kinds })
     const finalizers = ['test.dev/ours', 'test.dev/theirs']
     await env.client.create(Parent, { ...aParent('a', 0), metadata: { name: 'a', namespace: 'default', finalizers } })
@@ -611,7 +614,7 @@ describe('commitChanges', () => {
     expect(await orAbsent(env.client.get(Parent, key))).toBeUndefined()
   })
 
-  test('never writes to another object of the same name', async () => {
+  test('does not write to another object with the same name', async () => {
     env = await testEnv({ kinds })
     const before = await env.client.create(Parent, aParent('a', 0))
     await env.client.delete(Parent, key)
@@ -624,7 +627,7 @@ describe('commitChanges', () => {
   })
 })
 
-test('a kind watched from within a reconcile is synced for every such reconcile', async () => {
+test('a kind that reconciles watch is synced in each of these reconciles', async () => {
   const childCounts: string[] = []
   const slowly = (transport: Transport): Transport => ({
     close: () => transport.close(),
@@ -656,7 +659,7 @@ test('a kind watched from within a reconcile is synced for every such reconcile'
   expect(childCounts.sort()).toEqual(['p: 1', 'q: 1'])
 })
 
-test('a reconcile does not wait forever for a kind that is not served', async () => {
+test('a reconcile waits for a kind that is not served only until its time limit', async () => {
   let failure: unknown
   env = await testEnv({
     kinds: [Parent],
@@ -676,7 +679,7 @@ test('a reconcile does not wait forever for a kind that is not served', async ()
     ],
   })
   await env.client.create(Parent, { metadata: { name: 'p', namespace: 'default' }, spec: { children: 0 } })
-  // The reconcile never ends, so `settle` would not return: advance the clock without it.
+  // `settle` would not return while the reconcile runs, so that the clock is advanced without it.
   for (let i = 0; i < 500 && !failure; i++) {
     env.clock.step(env.clock.now() + seconds(1))
     await new Promise((resolve) => setImmediate(resolve))
@@ -725,31 +728,31 @@ test('reconciles yield to timers and sockets, however many keys are ready', asyn
       return proceed()
     },
   })
-  let most = 0
+  let maximum = 0
   let reconcilesBefore = 0
-  const recordMost = () => {
-    most = Math.max(most, reconciles - reconcilesBefore)
+  const recordMaximum = () => {
+    maximum = Math.max(maximum, reconciles - reconcilesBefore)
     reconcilesBefore = reconciles
-    if (reconciles < 500) setImmediate(recordMost)
+    if (reconciles < 500) setImmediate(recordMaximum)
   }
-  setImmediate(recordMost)
+  setImmediate(recordMaximum)
   env = await testEnv({ kinds, clock, controllers: [busy] })
   expect(reconciles).toBe(500)
-  expect(most).toBeLessThan(20)
+  expect(maximum).toBeLessThan(20)
 })
 
 describe('work outside of a worker', () => {
-  /** Keys `slow…` wait for `answer` outside of their worker, others end at once. */
-  const createWaitingController = (answer: Promise<void>, ended: string[], most: { workers: number; now: number }) =>
+  /** Creates a controller in which keys `slow…` wait for `response` outside of their worker. Other keys end at once. */
+  const createWaitingController = (response: Promise<void>, ended: string[], maximum: { workers: number; now: number }) =>
     controller({
       name: 'waiting',
       for: Parent,
       concurrency: 2,
       async reconcile({ name }, { outside }) {
-        if (name.startsWith('slow')) await outside(() => Promise.all([answer, outside(() => answer)]))
-        most.workers = Math.max(most.workers, ++most.now)
+        if (name.startsWith('slow')) await outside(() => Promise.all([response, outside(() => response)]))
+        maximum.workers = Math.max(maximum.workers, ++maximum.now)
         await new Promise((resolve) => setImmediate(resolve))
-        most.now--
+        maximum.now--
         ended.push(name)
         return proceed()
       },
@@ -758,19 +761,19 @@ describe('work outside of a worker', () => {
     for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve))
   }
 
-  test('occupies no worker until it is done', async () => {
-    const answer = Promise.withResolvers<void>()
+  test('occupies no worker until it is complete', async () => {
+    const response = Promise.withResolvers<void>()
     const ended: string[] = []
-    const most = { workers: 0, now: 0 }
-    env = await testEnv({ kinds, controllers: [createWaitingController(answer.promise, ended, most)] })
+    const maximum = { workers: 0, now: 0 }
+    env = await testEnv({ kinds, controllers: [createWaitingController(response.promise, ended, maximum)] })
     for (let i = 0; i < 20; i++) await env.client.create(Parent, aParent(`slow${i}`, 0))
     await env.client.create(Parent, aParent('quick', 0))
     while (ended.length === 0) await turns(1)
     expect(ended).toEqual(['quick'])
-    answer.resolve()
+    response.resolve()
     await env.settle()
     expect(ended).toHaveLength(21)
-    expect(most.workers).toBe(2)
+    expect(maximum.workers).toBe(2)
   })
 
   test('that fails makes its reconcile fail, which is then retried', async () => {
@@ -780,7 +783,7 @@ describe('work outside of a worker', () => {
       for: Parent,
       concurrency: 1,
       async reconcile(_, { outside }) {
-        await outside(() => (++calls < 3 ? Promise.reject(new Error('no answer')) : Promise.resolve()))
+        await outside(() => (++calls < 3 ? Promise.reject(new Error('no response')) : Promise.resolve()))
         return proceed()
       },
     })

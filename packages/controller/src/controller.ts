@@ -1,4 +1,4 @@
-/** The declaration of a controller: the kind it reconciles, the kinds it watches, and its reconcile function. */
+/** Declares controllers: the kind that a controller reconciles, the kinds that it watches, and its reconcile function. */
 import type { Registry } from 'prom-client'
 import {
   type Client,
@@ -13,7 +13,7 @@ import {
 } from '@capstan/kube'
 import type { Outcome } from './outcome.ts'
 
-/** Reads from informers: as fresh as the last watch event, without a request. Returned objects are frozen and shared. */
+/** Reads from informers, without a request. Objects are in the state of the last watch event, frozen and shared. */
 export interface Cache extends Reader {
   /** Returns the cached object, or `undefined`. Never sends a request. @throws if the kind has no informer */
   peek<T extends KubeObject>(kind: Kind<T>, key: ObjectKey): T | undefined
@@ -22,11 +22,11 @@ export interface Cache extends Reader {
    * watch has not delivered yet. Sends no request. @throws if the kind has no informer
    */
   newest<T extends KubeObject>(kind: Kind<T>, key: ObjectKey): T | undefined
-  /** Objects with `value` in the index. */
+  /** Returns the objects with `value` in the index. */
   byIndex<T extends KubeObject>(index: Index<T>, value: string): readonly T[]
 }
 
-/** A named index over objects of a kind. Declare it once as a constant and pass that around. */
+/** A named index over objects of a kind. Declare it once, as a constant. */
 export interface Index<T extends KubeObject> {
   readonly name: string
   readonly kind: Kind<T>
@@ -35,7 +35,7 @@ export interface Index<T extends KubeObject> {
 
 /** Arguments of a reconcile besides its key. */
 export interface ReconcileContext {
-  /** Reads are live. Writes are recorded: this key is not reconciled again before the cache contains them. */
+  /** Reads are sent to the server. Writes are recorded: this key is not reconciled again before the cache contains them. */
   readonly client: Client
   readonly cache: Cache
   readonly clock: Clock
@@ -50,14 +50,14 @@ export interface ReconcileContext {
    */
   outside<T>(work: () => Promise<T>): Promise<T>
   /**
-   * Returns for how many milliseconds this key may still postpone a write that no other controller waits for, 0 if it must write now. The time
-   * depends on how long the writes of this process take, and begins with the first reconcile of the key that postpones. The next reconcile
-   * that does not postpone ends it.
+   * Returns for how many milliseconds this key may still postpone a write that no other controller waits for; 0 if it must write now. The
+   * time depends on how long the writes of this process take. It begins with the first reconcile of the key that postpones, and ends with
+   * the next reconcile that does not.
    */
   postpone(): number
   /**
-   * Watches a kind that is known only at run time and enqueues, for each event, the keys that `map` returns. Idempotent, and cheap after
-   * the first call.
+   * Watches a kind that is known only at run time and enqueues, for each event, the keys that `map` returns. Further calls have no effect,
+   * and little cost.
    */
   watch(kind: Kind, map: MapFunction): Promise<void>
 }
@@ -104,7 +104,7 @@ export interface Controller<T extends KubeObject = KubeObject> {
   readonly for: Kind<T>
   /** Filters changes of the reconciled kind. Default: all changes. */
   readonly when?: Predicate<T>
-  /** Kinds whose objects enqueue their controller owner when that is of the reconciled kind. */
+  /** Kinds whose objects enqueue their controller owner when the owner is of the reconciled kind. */
   readonly owns?: readonly Kind[]
   readonly watches?: readonly Watch[]
   /**
@@ -114,7 +114,7 @@ export interface Controller<T extends KubeObject = KubeObject> {
   readonly aggregates?: readonly Kind[]
   readonly sources?: readonly Source[]
   readonly indexes?: readonly Index<never>[]
-  /** Keys reconciled concurrently. Default 10. */
+  /** Maximum number of keys that are reconciled concurrently. Default 10. */
   readonly concurrency?: number
   /** Registers the controller's own metrics in the manager's registry. Called once. */
   metrics?(registry: Registry): void

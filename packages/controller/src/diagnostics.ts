@@ -1,6 +1,6 @@
 /**
- * Health and metrics of a manager over HTTP: `/healthz`, `/readyz`, `/metrics`. The handler is a pure function; `serveDiagnostics` listens
- * on a port.
+ * Serves health and metrics of a manager over HTTP: `/healthz`, `/readyz`, `/metrics`. `diagnostics` handles a request; `serveDiagnostics`
+ * listens on a port.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -30,8 +30,8 @@ export interface DiagnosticsServer {
 }
 
 /**
- * Serves over HTTP without authentication, by default on the loopback interface only, since metrics name objects
- * of the cluster. Rejects when the port is taken.
+ * Serves over HTTP without authentication. By default only on the loopback interface, because metrics name objects of the cluster. Rejects
+ * when the port is in use.
  */
 export function serveDiagnostics(
   manager: Pick<Manager, 'started' | 'metrics'>,
@@ -41,9 +41,9 @@ export function serveDiagnostics(
 ): Promise<DiagnosticsServer> {
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? '/', 'http://localhost')
-    void diagnostics(manager, paths.includes(pathname) ? pathname : '/').then(async (answer) => {
-      response.writeHead(answer.status, Object.fromEntries(answer.headers))
-      response.end(request.method === 'HEAD' ? undefined : await answer.text())
+    void diagnostics(manager, paths.includes(pathname) ? pathname : '/').then(async (result) => {
+      response.writeHead(result.status, Object.fromEntries(result.headers))
+      response.end(request.method === 'HEAD' ? undefined : await result.text())
     })
   })
   return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** Records Events about objects for users. Repetitions increase the count of the first Event. */
+/** Records Events about objects for users. A repeated Event increases the count of the first. */
 import type { Client, Clock, KubeObject, Logger, Random } from '@capstan/kube'
 import { Event, isReason, keyText, keyOf, randomSuffix, shortened, timestamp } from '@capstan/kube'
 import type { EventRecorder } from './controller.ts'
@@ -13,13 +13,13 @@ export interface EventRecorderOptions {
 export interface EventRecorders {
   /** Returns the recorder of one component, which becomes `source.component` of its Events. */
   of(component: string): EventRecorder
-  /** Resolves when everything recorded so far has been sent. */
+  /** Resolves when all Events recorded so far have been sent. */
   flushed(): Promise<void>
 }
 
-/** Number of recent Events remembered for counting. */
+/** Number of recent Events that are kept to count repetitions. */
 const MaxRecent = 1000
-/** Longest queue of unsent Events. Further ones are dropped, so that memory stays bounded when the server is slow. */
+/** Maximum number of unsent Events. Further Events are dropped, so that memory stays bounded when the server is slow. */
 const MaxQueued = 5000
 
 interface Recent {
@@ -30,7 +30,7 @@ interface Recent {
 
 export function createEventRecorders({ client, clock, random, log }: EventRecorderOptions): EventRecorders {
   const recent = new Map<string, Recent>()
-  let tail = Promise.resolve()
+  let lastWrite = Promise.resolve()
   let waiting = 0
 
   async function write(
@@ -86,7 +86,7 @@ export function createEventRecorders({ client, clock, random, log }: EventRecord
         if (waiting >= MaxQueued) return
         waiting++
         const now = timestamp(clock.now())
-        tail = tail.then(() =>
+        lastWrite = lastWrite.then(() =>
           write(component, object, type, reason, shortened(message, 1024), now)
             .catch((err) => {
               // The namespace may be terminating, and an Event is not worth a retry.
@@ -98,6 +98,6 @@ export function createEventRecorders({ client, clock, random, log }: EventRecord
         )
       },
     }),
-    flushed: () => tail,
+    flushed: () => lastWrite,
   }
 }

@@ -4,7 +4,7 @@ import { fence } from './fence.ts'
 
 const request = (verb: ApiRequest['verb']): ApiRequest => ({ verb, group: '', version: 'v1', plural: 'configmaps' })
 
-/** A transport whose requests stay open until the test ends them. */
+/** Returns a transport whose requests stay open until the test ends them. */
 function aTransport() {
   const ends: (() => void)[] = []
   const transport: Transport = {
@@ -25,7 +25,7 @@ test('a closed fence rejects writes, and forwards reads', async () => {
   expect(await read).toEqual({})
 })
 
-test('quiet() resolves when the writes in flight have ended', async () => {
+test('quiet() resolves when the writes in progress have ended', async () => {
   const { transport, ends } = aTransport()
   const open = fence(transport, () => true)
   const writes = [open.transport.send(request('create')), open.transport.send(request('delete'))]

@@ -1,15 +1,15 @@
-/** Rejects writes of a manager that is not the leader, also before the manager notices that it has lost its Lease. */
+/** Rejects writes of a manager that is not the leader, even before the manager has detected that it has lost its Lease. */
 import type { Transport } from '@capstan/kube'
 
 export interface Fence {
   readonly transport: Transport
-  /** Resolves when no write is in flight. */
+  /** Resolves when no write is in progress. */
   quiet(): Promise<void>
 }
 
-/** Wraps a transport: rejects writes unless `isOpen`, forwards reads. */
+/** Wraps a transport so that writes are rejected unless `isOpen` returns true. Reads are forwarded. */
 export function fence(transport: Transport, isOpen: () => boolean): Fence {
-  const inFlight = new Set<Promise<unknown>>()
+  const writesInProgress = new Set<Promise<unknown>>()
   return {
     transport: {
       watch: (request, signal) => transport.watch(request, signal),
@@ -18,16 +18,16 @@ export function fence(transport: Transport, isOpen: () => boolean): Fence {
         if (request.verb === 'get' || request.verb === 'list') return transport.send(request, signal)
         if (!isOpen()) throw new Error(`Cannot ${request.verb} ${request.plural}: this manager does not lead`)
         const write = transport.send(request, signal)
-        inFlight.add(write)
+        writesInProgress.add(write)
         try {
           return await write
         } finally {
-          inFlight.delete(write)
+          writesInProgress.delete(write)
         }
       },
     },
     async quiet() {
-      await Promise.allSettled(inFlight)
+      await Promise.allSettled(writesInProgress)
     },
   }
 }

@@ -29,7 +29,7 @@ function anInformer() {
   }
 }
 
-test('an object that changes leaves its old index value and gets the new one', () => {
+test('a changed object is removed from its old index value and added to the new value', () => {
   const { informer, indexed, labelled } = anInformer()
   expect([indexed('north'), labelled('north')]).toEqual(['a b', 'a b'])
   informer.accept({ kind: 'applied', object: inZone('a', 'south', 3) })
@@ -39,7 +39,7 @@ test('an object that changes leaves its old index value and gets the new one', (
   expect([indexed('south'), labelled('south')]).toEqual(['', ''])
 })
 
-test('an object that is deleted, or missing from a new list, leaves its index values', () => {
+test('an object that is deleted, or missing from a new list, is removed from its index values', () => {
   const { informer, indexed, labelled } = anInformer()
   expect([indexed('north'), labelled('north')]).toEqual(['a b', 'a b'])
   informer.accept({ kind: 'replaced', objects: [inZone('b', 'north', 2), inZone('c', 'south', 4)], resourceVersion: '4' })
@@ -49,7 +49,7 @@ test('an object that is deleted, or missing from a new list, leaves its index va
   expect([indexed('north'), labelled('north')]).toEqual(['', ''])
 })
 
-test('listeners receive the objects of the first list as initial, but not later changes', () => {
+test('events of the first list are initial, and events of later changes are not', () => {
   const informer = new Informer(ConfigMap)
   const changes: [string, boolean][] = []
   informer.subscribe(({ key, initial }) => changes.push([key.name, initial]))

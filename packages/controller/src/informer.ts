@@ -1,4 +1,4 @@
-/** Keeps all objects of one kind current by a watch. Objects are frozen and shared; an index is built at its first use. */
+/** Caches all objects of one kind, and updates them by a watch. Objects are frozen and shared; an index is built at its first use. */
 import type { Kind, KubeObject, ObjectKey, WatcherEvent } from '@capstan/kube'
 import { keyOf, keyText } from '@capstan/kube'
 import type { Index } from './controller.ts'
@@ -40,7 +40,7 @@ export class Informer {
     })
   }
 
-  /** The newest resourceVersion seen by the watch. */
+  /** The newest resourceVersion that the watch has received. */
   get revision(): number {
     return this.#revision
   }
@@ -84,7 +84,7 @@ export class Informer {
     return this.#objects.get(keyText(key))
   }
 
-  /** Returns the result of a later write by this process if the watch has not delivered it yet, and otherwise the cached object. */
+  /** Returns the result of a later write by this process if the watch has not delivered it yet. Otherwise returns the cached object. */
   newest(key: ObjectKey): KubeObject | undefined {
     return this.#written.get(keyText(key)) ?? this.get(key)
   }
@@ -96,18 +96,18 @@ export class Informer {
     if (revision > this.#revision && !(revisionOf(this.#written.get(key)) > revision)) this.#written.set(key, object)
   }
 
-  /** Every object, or those of one namespace, in the order of arrival. */
+  /** Returns all objects, or those of one namespace, in the order in which they were received. */
   list(namespace?: string): KubeObject[] {
     if (namespace === undefined) return [...this.#objects.values()]
     return [...(this.#byNamespace.get(namespace) ?? [])].map((key) => this.#objects.get(key)!)
   }
 
-  /** Objects with `value` in the index, which is built at its first use. */
+  /** Returns the objects with `value` in the index, which is built at its first use. */
   byIndex<T extends KubeObject>(index: Index<T>, value: string): T[] {
     return this.#lookup(`index:${index.name}`, index.values as Values, value) as T[]
   }
 
-  /** Objects with this value of a label. */
+  /** Returns the objects with this value of a label. */
   byLabel(label: string, value: string): KubeObject[] {
     const values: Values = ({ metadata }) => (metadata.labels?.[label] === undefined ? [] : [metadata.labels[label]])
     return this.#lookup(`label:${label}`, values, value)
@@ -119,8 +119,8 @@ export class Informer {
   }
 
   /**
-   * Resolves when the watch has reached `revision` or a later one, with an event for this object or any other of the kind. `undefined` when
-   * it already has.
+   * Resolves when the watch has reached `revision` or a later revision, with an event for this object or any other of the kind. Returns
+   * `undefined` when it has reached the revision already.
    */
   seen(key: string, revision: number): Promise<void> | undefined {
     const object = this.#objects.get(key)

@@ -1,4 +1,4 @@
-/** Installs CRDs beside other programs, which may have installed their CRDs before, or install them later. */
+/** Tests the installation of CRDs that other programs have installed before, or install later. */
 import { memoryStore } from '@capstan/apiserver'
 import { createApiServer } from '@capstan/kubernetes-kinds'
 import {
@@ -42,7 +42,7 @@ beforeEach(async () => {
 })
 afterEach(() => server.close())
 
-/** A CRD of another program, with other descriptions and columns than ours. */
+/** Returns a CRD of another program, with a description, versions and a conversion that ours does not have. */
 function foreignDefinition(): Input<CustomResourceDefinition> {
   const definition = structuredClone(customResourceDefinition(widget('v2'))) as Input<CustomResourceDefinition>
   const [v2] = definition.spec.versions
@@ -90,10 +90,10 @@ describe('a conversion webhook at another address', async () => {
   })
 })
 
-test('another program applies its CRD over ours without a conflict, created or updated', async () => {
+test('another program applies its CRD over ours without a conflict, whether we have created or updated ours', async () => {
   await installKinds(client, [widget('v2')], { clock, random })
   await client.apply(CustomResourceDefinition, foreignDefinition() as never, { fieldManager: 'kubectl' })
-  expect((await versions()).map((one) => one.name)).toEqual(['v2', 'v1'])
+  expect((await versions()).map((version) => version.name)).toEqual(['v2', 'v1'])
   await installKinds(client, [widget('v2')], { clock, random })
   await client.apply(CustomResourceDefinition, foreignDefinition() as never, { fieldManager: 'kubectl' })
   const { spec, metadata } = await client.get(CustomResourceDefinition, { name })

@@ -7,13 +7,13 @@ export interface InstallOptions {
   readonly clock: Clock
   readonly random: Random
   readonly signal?: AbortSignal
-  /** Webhook that converts between versions of a kind. Absent: only stored versions are served. */
+  /** Webhook that converts between versions of a kind. If absent, only stored versions are served. */
   readonly conversion?: WebhookClientConfig
 }
 
 /**
  * Installs one CRD per kind and resolves when all of them are established.
- * @throws Error naming the CRD whose names conflict with another one
+ * @throws Error that names a CRD whose names conflict with another CRD
  */
 export async function installKinds(
   client: Client,
@@ -55,7 +55,7 @@ export async function replaceConversionUrls(
   kinds: readonly DeclaredKind[],
   { isOurs, by }: { isOurs(url: string): boolean; readonly by: WebhookClientConfig },
 ): Promise<void> {
-  // In parallel: a manager has little time to stop.
+  // Concurrently, because a manager has little time to stop.
   await Promise.all(
     kinds.map(async (kind) => {
       const { metadata, spec } = customResourceDefinition(kind, by)
@@ -76,8 +76,8 @@ export async function replaceConversionUrls(
 }
 
 /**
- * Creates the CRD or updates the existing one. Afterwards no field manager owns its fields, so that another program, such as `kubectl apply
- * --server-side` with upstream's manifests, can take it over without a conflict.
+ * Creates or updates the CRD. Afterwards no field manager owns its fields, so that another program, such as `kubectl apply --server-side`
+ * with upstream's manifests, can change them without a conflict.
  * @throws StatusError Conflict when the CRD changes at every attempt
  */
 async function install(client: Client, definition: Input<CustomResourceDefinition>): Promise<void> {
@@ -104,7 +104,7 @@ async function retryConflicts(write: () => Promise<void>): Promise<void> {
 
 const MaxAttempts = 10
 
-/** Updates the existing CRD. With the same content the patch is a no-op. */
+/** Updates the existing CRD. With the same content, the patch has no effect. */
 function update(
   client: Client,
   { metadata, spec }: Input<CustomResourceDefinition>,
@@ -120,8 +120,8 @@ function update(
 }
 
 /**
- * The address of a webhook is a URL or a Service: a merge patch must remove the fields of the earlier address that the new one does not
- * have.
+ * Adds `null` for each address field that the conversion does not have. The address of a webhook is a URL or a Service, and a merge patch
+ * must remove the other fields of the earlier address.
  */
 function withAllAddressFields({ webhook, ...conversion }: NonNullable<Input<CustomResourceDefinition>['spec']['conversion']>) {
   if (!webhook) return conversion
@@ -134,8 +134,8 @@ const fieldManager = 'capstan-crds'
 const ownsFields = ({ manager, operation }: ManagedFieldsEntry): boolean => manager === fieldManager && operation === 'Update'
 
 /**
- * Removes the entries of this field manager, except for one entry that owns only the name: if managedFields were empty, the server would
- * create an entry that owns all fields at the next apply.
+ * Replaces the entries of this field manager by one entry that owns only the name: if managedFields were empty, the server would create an
+ * entry that owns all fields at the next apply.
  */
 async function giveUpOwnership(client: Client, { metadata }: CustomResourceDefinition): Promise<void> {
   const { name, resourceVersion, managedFields = [] } = metadata

@@ -1,4 +1,4 @@
-/** Several managers compete for a Lease on one API server. */
+/** Tests several managers that compete for a Lease on one API server. */
 import { ConfigMap, Event, hours, Lease, minutes, seconds, seededRandom } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
 import { diagnostics } from './diagnostics.ts'
@@ -60,7 +60,7 @@ test('the Lease of a crashed leader is acquired after its duration', async () =>
 })
 
 describe.each(['cut', 'deaf'] as const)('a member whose connection is %s', (how) => {
-  test('a leader cut off from the server stops before another one starts, and logs the reason', async () => {
+  test('a leader stops before another member starts to lead, and reports the reason', async () => {
     await client().create(ConfigMap, { metadata: beat })
     const [a, b] = [await join('a'), await join('b')]
     await advance(seconds(10))
@@ -88,13 +88,13 @@ describe.each(['cut', 'deaf'] as const)('a member whose connection is %s', (how)
   })
 })
 
-test('a leader with late responses counts its deadline from the requests, so that two never lead at once', async () => {
+test('the deadline of a leader with late responses begins with its requests, so that two members do not lead at once', async () => {
   const [a, b] = [await join('a'), await join('b')]
   await advance(seconds(10))
   a.line = 'slow'
   await advance(minutes(5))
   expect([a.manager.leads, b.manager.leads]).toEqual([true, false])
-  // The last response arrives four seconds late, and none after it: the deadline runs from when its request was sent.
+  // The last response arrives four seconds after its request. The deadline begins with this request.
   const { renewTime } = await lease()
   a.line = 'cut'
   await until(() => !a.manager.leads)
@@ -105,18 +105,21 @@ test('a leader with late responses counts its deadline from the requests, so tha
 test.each([
   ['ahead', hours(1)],
   ['behind', -hours(1)],
-])('a clock that is far %s neither takes the Lease from its holder nor prevents a new holder', async (_, ahead) => {
-  const [a, b] = [await join('a'), await join('b', { ahead })]
-  await advance(minutes(2))
-  expect([a.manager.leads, b.manager.leads]).toEqual([true, false])
-  a.isDead = true
-  expect(await until(() => b.manager.leads)).toBeLessThanOrEqual(15 + 2 * 4.4)
-})
+])(
+  'a candidate whose clock is far %s does not take the Lease from its holder, but acquires it after its expiry',
+  async (_, ahead) => {
+    const [a, b] = [await join('a'), await join('b', { ahead })]
+    await advance(minutes(2))
+    expect([a.manager.leads, b.manager.leads]).toEqual([true, false])
+    a.isDead = true
+    expect(await until(() => b.manager.leads)).toBeLessThanOrEqual(15 + 2 * 4.4)
+  },
+)
 
 test.each([
   ['forward', hours(1)],
   ['back', -hours(1)],
-])('a clock that is set %s neither starts a leader early nor keeps one for too long', async (_, by) => {
+])('when the clocks are set %s, no leader starts too early or ends too late', async (_, by) => {
   const [a, b] = [await join('a'), await join('b')]
   await advance(seconds(10.5))
   a.ahead += by
@@ -131,7 +134,7 @@ test.each([
   await until(() => b.manager.leads)
 })
 
-test('a leader suspended for too long writes nothing when it resumes', async () => {
+test('a leader that was suspended for too long does not write when it resumes', async () => {
   await client().create(ConfigMap, { metadata: beat })
   const [a, b] = [await join('a'), await join('b')]
   await advance(seconds(10.5))
@@ -141,7 +144,7 @@ test('a leader suspended for too long writes nothing when it resumes', async () 
   expect(a.manager.leads).toBe(false)
   a.thaw()
   await settle()
-  expect(a.wrote.slice(writesBefore).filter((what) => what === 'yes')).toEqual([])
+  expect(a.wrote.slice(writesBefore).filter((result) => result === 'yes')).toEqual([])
   expect(a.lost).toHaveLength(1)
 })
 
@@ -195,16 +198,16 @@ test.each([1, 2, 3, 4])(
     await client().create(ConfigMap, { metadata: beat })
     for (const name of ['a', 'b', 'c']) await join(name, { ahead: Math.round((random.next() - 0.5) * 100_000) })
     for (let step = 0; step < 60; step++) {
-      const one = members[Math.floor(random.next() * members.length)]!
+      const member = members[Math.floor(random.next() * members.length)]!
       const chance = random.next()
-      if (chance < 0.4) one.line = (['up', 'cut', 'deaf', 'slow'] as const)[Math.floor(random.next() * 4)]!
-      else if (chance < 0.5) one.freeze()
-      else if (chance < 0.7) one.thaw()
-      else if (one.lost.length > 0 || one.isDead) {
-        members.splice(members.indexOf(one), 1)
-        await retire(one)
-        await join(`${one.name}'`, { ahead: Math.round((random.next() - 0.5) * 100_000) })
-      } else if (chance > 0.95) one.isDead = true
+      if (chance < 0.4) member.line = (['up', 'cut', 'deaf', 'slow'] as const)[Math.floor(random.next() * 4)]!
+      else if (chance < 0.5) member.freeze()
+      else if (chance < 0.7) member.thaw()
+      else if (member.lost.length > 0 || member.isDead) {
+        members.splice(members.indexOf(member), 1)
+        await retire(member)
+        await join(`${member.name}'`, { ahead: Math.round((random.next() - 0.5) * 100_000) })
+      } else if (chance > 0.95) member.isDead = true
       await advance(Math.floor(random.next() * 12_000))
     }
     for (const member of members) {

@@ -1,7 +1,7 @@
 /**
- * Leader election over a Lease. Upstream: tools/leaderelection of client-go, v0.36. Stricter here: the holder's deadline runs from when its
- * last successful renewal was sent rather than answered; a holder that reads another identity in the Lease stops at once; times are
- * measured by timers, so that setting the system clock does not change them.
+ * Leader election by a Lease. Upstream: tools/leaderelection of client-go, v0.36. Differences: the deadline of a holder begins when its
+ * last successful renewal was sent, not when the response arrived; a holder that reads another identity in the Lease stops at once; times
+ * are measured by timers, so that a change of the system clock has no effect on them.
  */
 import {
   type Client,
@@ -33,9 +33,9 @@ export interface LeaderElectionOptions {
   /** Unique to each process ever started. */
   readonly identity: string
   readonly terms?: LeaseTerms
-  /** Whether a Lease that is free or has expired may be taken; absent: always. */
+  /** Whether a Lease that is free or has expired may be acquired; always if absent. */
   mayAcquire?(lease: Lease | undefined): boolean
-  /** Annotations to set on the Lease when it is acquired; `undefined` removes one. */
+  /** Annotations to set on the Lease when it is acquired; `undefined` removes an annotation. */
   readonly annotations?: Readonly<Record<string, string | undefined>>
 }
 
@@ -77,7 +77,7 @@ export class LeaderElection {
     this.#dependencies = dependencies
   }
 
-  /** Whether this candidate leads now. Also false when its timers fired too late, as after the process was suspended. */
+  /** Whether this candidate leads now. Also correct when timers fire late, as after the process was suspended. */
   get leads(): boolean {
     return !this.#hasResigned && this.#dependencies.clock.elapsed() < this.#until
   }
@@ -87,12 +87,12 @@ export class LeaderElection {
     return this.#lease
   }
 
-  /** The Lease as it was before this candidate took it; `undefined` when there was none. */
+  /** The Lease as it was before this candidate acquired it; `undefined` when it did not exist. */
   get before(): Lease | undefined {
     return this.#before
   }
 
-  /** Identity of the process that holds the Lease as far as is known; empty when it is free or has expired. */
+  /** Identity of the process that holds the Lease, as far as is known; empty when the Lease is free or has expired. */
   get holder(): string {
     if (this.leads) return this.identity
     const holder = this.#lease && !this.#hasExpired ? holderOf(this.#lease) : ''
@@ -111,7 +111,7 @@ export class LeaderElection {
     log.info('Successfully acquired leader lease', { lease: this.#text, identity: this.identity })
   }
 
-  /** Renews the Lease until that fails; resolves with the reason. Rejects when `signal` aborts. */
+  /** Renews the Lease until a renewal fails for too long, and resolves with the reason. Rejects when `signal` aborts. */
   async keep(signal: AbortSignal): Promise<string> {
     const { clock } = this.#dependencies
     const over = new AbortController()
@@ -139,15 +139,15 @@ export class LeaderElection {
     }
   }
 
-  /** Ends leadership for good: later responses cannot restore it. */
+  /** Ends leadership permanently: later responses do not restore it. */
   resign(): void {
     this.#hasResigned = true
     this.#expiryTimer?.cancel()
   }
 
   /**
-   * Releases the Lease, so that another candidate can acquire it at once. Call it after the last write. When it fails, the others wait
-   * until the Lease expires.
+   * Releases the Lease, so that another candidate can acquire it at once. To be called after the last write. When the request fails, other
+   * candidates wait until the Lease expires.
    */
   async release(): Promise<void> {
     const { client, clock, log } = this.#dependencies
@@ -180,7 +180,10 @@ export class LeaderElection {
     }
   }
 
-  /** @param isCurrent the Lease is assumed to be as last written, so that one request suffices */
+  /**
+   * Creates, acquires or renews the Lease. Returns whether this candidate holds it.
+   * @param isCurrent whether the Lease is assumed to be as last written, so that one request suffices
+   */
   async #write(signal: AbortSignal, isCurrent: boolean): Promise<boolean> {
     const { client, clock } = this.#dependencies
     if (!isCurrent) this.#observe(await orAbsent(client.get(Lease, this.#key, { signal })))
@@ -211,7 +214,7 @@ export class LeaderElection {
     }
   }
 
-  /** Adds the annotations of a holder. */
+  /** Returns the metadata with the annotations to set on acquisition. */
   #withAnnotations<T extends object>(metadata: T & { readonly annotations?: Record<string, string> }): T {
     const annotations = { ...metadata.annotations }
     for (const [name, value] of Object.entries(this.#options.annotations ?? {})) {
@@ -222,8 +225,8 @@ export class LeaderElection {
   }
 
   /**
-   * Records the Lease as read or written. It expires when it stays unchanged for its duration; its timestamps are not compared with the
-   * local clock.
+   * Records the Lease as read or written. The Lease expires when it stays unchanged for its duration; its timestamps are not compared with
+   * the local clock.
    */
   #observe(lease: Lease | undefined): void {
     const previous = this.#lease
@@ -248,7 +251,7 @@ export class LeaderElection {
     return withTimeout(this.#dependencies.clock, this.#terms.renewDeadline / 2, work, signal)
   }
 
-  /** Remaining part of a period that began at `since`. */
+  /** Returns the remaining time of a period that began at `since`. */
   #remaining(since: number, period: number): number {
     return Math.max(0, since + period - this.#dependencies.clock.elapsed())
   }

@@ -1,6 +1,6 @@
 /**
- * Decides the next step of a candidate for a Lease. Pure: timestamps in a Lease come from another clock, so the caller, who observed it on a
- * local clock, states whether it has expired. Upstream: tools/leaderelection of client-go, v0.36.
+ * Decides the next step of a candidate for a Lease. Pure. Timestamps in a Lease come from another clock, so that the caller, which has
+ * observed the Lease with a local clock, determines whether it has expired. Upstream: tools/leaderelection of client-go, v0.36.
  */
 import { type Lease, seconds } from '@capstan/kube'
 
@@ -16,7 +16,7 @@ export interface LeaseTerms {
 
 export const defaultLeaseTerms: LeaseTerms = { leaseDuration: seconds(15), renewDeadline: seconds(10), retryPeriod: seconds(2) }
 
-/** Candidates wait the retry period plus a random share of up to this multiple of it. */
+/** Candidates wait for the retry period and, in addition, a random time of up to this multiple of it. */
 export const RetryJitter = 1.2
 
 /** @throws Error with client-go's text when a holder could notice the loss of its Lease too late */
@@ -30,7 +30,7 @@ export type LeaseSpec = NonNullable<Lease['spec']>
 
 export type LeaseStep =
   | { readonly kind: 'create'; readonly spec: LeaseSpec }
-  /** Acquires or renews: valid only as an update of the Lease that was read. */
+  /** Acquires or renews the Lease. Valid only as an update of the Lease that was read. */
   | { readonly kind: 'update'; readonly lease: Lease }
   | { readonly kind: 'wait'; readonly holder: string }
 
@@ -43,7 +43,7 @@ export interface Candidate {
   readonly hasExpired: boolean
 }
 
-/** Decides the next step of a candidate. `lease` is the Lease as read; `undefined` when none exists. */
+/** Decides the next step of a candidate. `lease` is the Lease as read; `undefined` when it does not exist. */
 export function nextLeaseStep(lease: Lease | undefined, { identity, terms, now, hasExpired }: Candidate): LeaseStep {
   const renewed = {
     holderIdentity: identity,
@@ -60,14 +60,14 @@ export function nextLeaseStep(lease: Lease | undefined, { identity, terms, now, 
   return { kind: 'update', lease: { ...lease, spec: { ...spec, ...renewed, ...taken } } }
 }
 
-/** The Lease as its holder releases it, free for the next candidate. */
+/** Returns the Lease in the state in which its holder releases it: free for the next candidate. */
 export function releasedLease({ spec, ...lease }: Lease, now: number): Lease {
   const { holderIdentity: _, ...fields } = spec ?? {}
   return { ...lease, spec: { ...fields, leaseDurationSeconds: 1, acquireTime: microTime(now), renewTime: microTime(now) } }
 }
 
-/** Identity of the holder; empty when the Lease is free. */
+/** Returns the identity of the holder; empty when the Lease is free. */
 export const holderOf = ({ spec }: Lease): string => spec?.holderIdentity ?? ''
 
-/** RFC 3339 with microseconds, the format of Lease timestamps. */
+/** Formats a time in RFC 3339 with microseconds, the format of Lease timestamps. */
 const microTime = (ms: number): string => new Date(ms).toISOString().replace('Z', '000Z')

@@ -1,4 +1,4 @@
-/** Runs one controller: maps events to keys, reconciles keys, and returns outcomes to the queue. */
+/** Runs one controller: maps events to keys, reconciles keys, and passes outcomes to the queue. */
 import type { Client, Clock, Kind, KubeObject, Logger, ObjectKey, Random, Timer } from '@capstan/kube'
 import { keyText, messageOf, parseKey, randomUUID, resourceName } from '@capstan/kube'
 import type { Informers } from './cache.ts'
@@ -28,11 +28,11 @@ export interface LoopOptions {
   readonly signal: AbortSignal
   /** Filters the events of declared kinds, as upstream's WithEventFilter. Events of kinds watched at run time are not filtered. */
   readonly eventFilter?: (object: KubeObject) => boolean
-  /** Milliseconds between reconciles of all objects; absent: none. */
+  /** Milliseconds between reconciles of all objects. If absent, objects are not reconciled periodically. */
   readonly syncPeriod?: number
   /** Durations of writes, shared by all controllers of the process. */
   readonly times: WriteTimes
-  /** Which objects this process reconciles; absent: all. */
+  /** Determines the objects that this process reconciles; all if absent. */
   readonly partition?: Partition
 }
 
@@ -40,9 +40,9 @@ export interface LoopOptions {
 const DefaultConcurrency = 10
 /** Time limit of one reconcile, as upstream. */
 const ReconcileTimeout = 60_000
-/** Maximum number of reconciles that wait outside at the same time. Further reconciles keep their worker, so that memory stays bounded. */
+/** Maximum number of concurrent reconciles that occupy no worker. Further reconciles keep their worker, so that memory stays bounded. */
 const MostOutside = 1000
-/** Longest wait of a key for its own writes to appear in the cache. */
+/** Maximum time for which a key waits until the cache contains its own writes. */
 const OwnWritesTimeout = 10_000
 
 export class Loop {
@@ -51,12 +51,12 @@ export class Loop {
   readonly #queue: Queue<ObjectChange>
   readonly #log: Logger
   readonly #watched = new Map<string, Promise<void>>()
-  /** Time by `Clock.elapsed` at which keys that postponed a write must write. */
+  /** By key, the time by `Clock.elapsed` at which a postponed write must be written. */
   readonly #postponed = new Map<string, number>()
   #heldKeys = 0
   /** Reconciles in progress that occupy no worker. */
   #outside = 0
-  /** Reconciles whose outside work is done, in the order in which they wait for a worker. */
+  /** Resumes reconciles whose outside work is complete, in the order in which they wait for a worker. */
   readonly #returning: (() => void)[] = []
   #pumping = false
   #resync: Timer | undefined
@@ -76,7 +76,7 @@ export class Loop {
     options.signal.addEventListener('abort', stop, { once: true })
   }
 
-  /** True when no reconcile runs or is ready to run, and no key waits for its own writes: only `run`, time or an event causes work. */
+  /** True when no reconcile runs or is ready to run, and no key waits for its own writes. Only `run`, time or an event then causes work. */
   get idle(): boolean {
     return !this.#started || (this.#queue.depth === 0 && this.#queue.running === 0 && this.#heldKeys === 0)
   }
@@ -93,7 +93,7 @@ export class Loop {
     return this.#waiting
   }
 
-  /** Subscribes to every kind of the declaration; reconciles start with `run`. */
+  /** Subscribes to all kinds of the declaration. Reconciles start with `run`. */
   async subscribe(): Promise<void> {
     const { controller } = this
     const filtered = (when?: Predicate) => allOf(this.#options.eventFilter, when)
@@ -113,7 +113,10 @@ export class Loop {
     this.#pump()
   }
 
-  /** Upstream: an informer delivers every object again after the sync period, which varies by a tenth so that controllers differ. */
+  /**
+   * Schedules the next reconcile of all objects. As upstream, the sync period varies by a tenth, so that controllers do not reconcile all
+   * objects at the same time.
+   */
   #resyncLater(): void {
     const { clock, random, signal, informers, eventFilter, syncPeriod } = this.#options
     if (syncPeriod === undefined || signal.aborted) return
@@ -169,8 +172,8 @@ export class Loop {
   }
 
   /**
-   * Starts reconciles until every worker is busy. Deferred by a microtask, so that all keys of one event are queued before the first one
-   * runs.
+   * Starts reconciles until all workers are in use. Deferred by a microtask, so that all keys of one event are queued before the first key
+   * is reconciled.
    */
   #pump(): void {
     if (!this.#started || this.#pumping) return
@@ -213,7 +216,7 @@ export class Loop {
     const writes = recordWrites(client, informers, times)
     const log = this.#log.child({ [this.controller.for.kind]: key, reconcileID: randomUUID(ids) })
     const reconcileSignal = AbortSignal.any([signal, limit.signal])
-    const due = this.#postponed.get(key)
+    const postponedUntil = this.#postponed.get(key)
     this.#postponed.delete(key)
     const context: ReconcileContext = {
       client: writes.client,
@@ -226,7 +229,7 @@ export class Loop {
       outside: this.#outsideOnce(),
       postpone: () => {
         const now = clock.elapsed()
-        const until = due ?? now + times.pause
+        const until = postponedUntil ?? now + times.pause
         if (until <= now) return 0
         this.#postponed.set(key, until)
         return until - now
@@ -245,7 +248,7 @@ export class Loop {
     timer.cancel()
     if (this.#options.signal.aborted) return
     if (signal.aborted) {
-      // The shard was lost or given away: its next holder reconciles the key.
+      // The shard was lost or released: its next holder reconciles the key.
       this.#waiting.delete(key)
       return this.#queue.done(key, { changed: false, failed: false, held: false })
     }
@@ -257,8 +260,9 @@ export class Loop {
 
     const unseen = writes.seen()
     const failed = failure !== undefined && !isFinal
-    // A failed reconcile may have written something, for example created and deleted an object. These changes must not bypass its backoff;
-    // otherwise the reconcile would be repeated at once, without end.
+    // A failed reconcile may have made changes, for example created and deleted an object. These changes must not bypass its backoff,
+    // because
+    // the reconcile would then be repeated at once, without end.
     const ignores = failed ? ({ kind, event }: ObjectChange) => writes.isOwnChange(kind, event) : undefined
     this.#queue.done(key, {
       changed: writes.changed,
@@ -271,8 +275,8 @@ export class Loop {
   }
 
   /**
-   * Makes the function `outside` for one reconcile. The reconcile leaves its worker only once, even when it runs several pieces of work
-   * concurrently.
+   * Makes the function `outside` for one reconcile. The reconcile releases its worker only once, even when it runs several functions
+   * outside concurrently.
    */
   #outsideOnce(): ReconcileContext['outside'] {
     let isOutside = false
@@ -312,14 +316,14 @@ export class Loop {
       return
     }
     this.#waiting.set(key, messageOf(failure))
-    // A conflict is not worth a warning: an event brings the other writer's change and the key is reconciled again.
+    // A conflict needs no warning: the event of the other writer's change leads to the next reconcile of the key.
     if (onlyConflicts(failure)) log.debug('Conflict, trying again', { err: failure })
     else log.error('Reconciler error', { err: failure })
   }
 
   /**
-   * Drops keys of objects that the event filter excludes. The filter applies to these objects and not to the watched ones: a kind that a
-   * reconcile watches is watched completely, so its events may also map to excluded objects.
+   * Wraps `map` so that it returns no keys of objects that the event filter excludes. The filter applies to these objects and not to the
+   * watched objects: all objects of a kind that a reconcile watches are watched, so that their events may map to excluded objects.
    */
   #withEventFilter(map: MapFunction): MapFunction {
     const { eventFilter, informers } = this.#options
@@ -331,7 +335,7 @@ export class Loop {
       })
   }
 
-  /** A reconcile waits until the kind is listed, at most for its own time limit: the kind may never be served. */
+  /** Waits until the kind is listed. Rejects when the reconcile reaches its time limit, because the kind may never be served. */
   async #watch(kind: Kind, map: MapFunction, signal: AbortSignal): Promise<void> {
     const name = `${resourceName(kind)}/${kind.version}`
     const existing = this.#watched.get(name)
@@ -348,18 +352,18 @@ interface ObjectChange {
   readonly event: InformerEvent
 }
 
-/** Whether the object is gone, or its deletion has begun. */
+/** Whether the object no longer exists, or its deletion has begun. */
 const isDeletion = ({ previous, object }: InformerEvent): boolean =>
   !object || object.metadata.deletionTimestamp !== previous?.metadata.deletionTimestamp
 
 const keyOfMeta = ({ namespace, name }: { namespace?: string; name: string }): ObjectKey =>
   namespace === undefined ? { name } : { namespace, name }
 
-/** Combines the filter with a predicate. As upstream, the filter gets the new object, or the last state of a deleted one. */
+/** Combines the filter with a predicate. As upstream, the filter gets the new object, or the last state of a deleted object. */
 const allOf = (filter: LoopOptions['eventFilter'], when: Predicate | undefined): Predicate | undefined =>
   filter ? (change) => filter((change.object ?? change.previous)!) && (!when || when(change)) : when
 
-/** The controller owner of an object, when it is of `kind`. */
+/** Maps an object to its controller owner, if the owner is of `kind`. */
 const controllerOfKind =
   (kind: Kind): MapFunction =>
   ({ metadata }: KubeObject) => {

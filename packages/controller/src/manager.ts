@@ -20,20 +20,20 @@ export interface ManagerOptions {
   readonly random: Random
   readonly log: Logger
   readonly controllers: readonly Controller[]
-  /** The only namespace whose objects are watched; all when absent. Cluster-scoped kinds are watched in any case. */
+  /** The only namespace whose objects are watched; all namespaces when absent. Cluster-scoped kinds are watched in any case. */
   readonly namespace?: string
-  /** Selects the objects whose events cause reconciles; all when absent. Reads from the cache return other objects, too. */
+  /** Selects the objects whose events cause reconciles; all when absent. Reads from the cache return other objects as well. */
   readonly eventFilter?: (object: KubeObject) => boolean
-  /** Milliseconds after which every object is reconciled again although it has not changed; absent: never. */
+  /** Milliseconds after which an object is reconciled again although it has not changed. If absent, this is never done. */
   readonly syncPeriod?: number
-  /** Leader election: this manager reconciles and writes only while it holds the Lease. Absent: it reconciles from the start. */
+  /** Leader election: this manager reconciles and writes only while it holds the Lease. If absent, it reconciles from the start. */
   readonly leaderElection?: LeaderElectionOptions & {
     /** Work that only the leader may do before its reconciles begin, such as installing CRDs. */
     prepare?(signal: AbortSignal): Promise<void>
     /**
      * Number of shards among which namespaces are divided, the same in every process. Managers then share the work: each reconciles the
-     * objects of the shards whose Leases it holds, and the others wait to acquire these Leases. Absent: one manager leads, and reconciles
-     * everything.
+     * objects of the shards whose Leases it holds, and the others wait to acquire these Leases. If absent, one manager leads and reconciles
+     * all objects.
      */
     readonly shards?: number
   }
@@ -44,7 +44,7 @@ export interface Manager {
   start(): Promise<void>
   /** Aborts reconciles in progress and resolves when all watches have ended. No writes follow. */
   stop(): Promise<void>
-  /** Resolves when the manager was stopped; rejects when it ended by itself, such as after losing the Lease. */
+  /** Resolves when the manager was stopped. Rejects when it has ended for another reason, such as the loss of the Lease. */
   readonly ended: Promise<void>
   readonly cache: Cache
   /** True when no reconcile runs or is ready: only time or an event can start one. */
@@ -58,11 +58,11 @@ export interface Manager {
   readonly metrics: ControllerMetrics
   /** For tests and `explain`: the reason for which each key waits, as `controller namespace/name: reason`. */
   waiting(): readonly string[]
-  /** Every informer with the newest revision it has seen. */
+  /** Returns all informers. */
   informers(): readonly Informer[]
 }
 
-/** Longest wait of `stop` for writes in flight. */
+/** Maximum time for which `stop` waits for writes in progress. */
 const QuietLimit = seconds(5)
 
 export function createManager(options: ManagerOptions): Manager {
@@ -77,8 +77,8 @@ export function createManager(options: ManagerOptions): Manager {
     signal,
     ...(namespace === undefined ? {} : { namespace }),
   })
-  // Separate random streams: generated object names do not depend on the number of reconciles, events or reconnections. Without leader
-  // election no stream is made for it.
+  // Random streams are separate, so that generated object names do not depend on the number of reconciles, events or reconnections. Without
+  // leader election, no stream is made for it.
   const ids = forkRandom(random)
   const forEvents = forkRandom(random)
   const forElection = leaderElection ? forkRandom(random) : random
@@ -132,7 +132,7 @@ export function createManager(options: ManagerOptions): Manager {
   if (election) registerMasterStatus(metrics, () => [[leaderElection!.name, election.leads]])
   if (shards) registerMasterStatus(metrics, () => shards.leases.map((name, shard) => [name, shards.holds(shard)] as const))
   const ended = Promise.withResolvers<void>()
-  // Handled here for callers that do not await `ended`; the error is logged as well.
+  // For callers that do not await `ended`. The error is logged as well.
   ended.promise.catch(() => {})
   let started = false
   let synced = Promise.resolve()
@@ -153,7 +153,7 @@ export function createManager(options: ManagerOptions): Manager {
       await waitForFormerHolders(leaderElection!, former, { client, clock, random: forElection, log }, signal)
     await leaderElection?.prepare?.(signal)
   }
-  /** Runs a process of a group with shards until the manager stops or fails. */
+  /** Runs this manager as a process of a group with shards, until it stops or fails. */
   async function runShards(sharedWork: Shards): Promise<void> {
     try {
       await Promise.all([sharedWork.run(signal), run()])
@@ -221,7 +221,7 @@ export function createManager(options: ManagerOptions): Manager {
       await informers.stopped()
       await events.flushed()
       await leading
-      // While a write is in flight the Lease is not released, so that no other candidate starts writing. The Lease then expires.
+      // While a write is in progress, the Lease is not released, so that no other candidate starts to write. The Lease then expires.
       if (election && fenced && (await within(fenced.quiet(), QuietLimit, clock)) === 'done') await election.release()
       ended.resolve()
     },

@@ -1,4 +1,7 @@
-/** Several managers on one API server, for tests of leader election. Each has its own connection, which can fail, and its own clock. */
+/**
+ * Runs several managers on manager API server, for tests of leader election. Each has its own connection, which can fail, and its own
+ * clock.
+ */
 import { memoryStore, type Store } from '@capstan/apiserver'
 import { type ApiServer, createApiServer } from '@capstan/kubernetes-kinds'
 import {
@@ -27,7 +30,7 @@ let traffic: Traffic
 export let members: Member[]
 /** Successful writes of the controllers, in their order. */
 export let writes: { readonly by: string; readonly namespace: string | undefined; readonly at: number }[]
-/** Moments at which more than one member believed it was the leader. */
+/** Times at which more than one member led, with the names of these members. */
 let clashes: string[]
 
 beforeEach(async () => {
@@ -60,13 +63,13 @@ export interface Member {
   isDead: boolean
   /** Milliseconds by which its clock is ahead of the other clocks. */
   ahead: number
-  /** Stops the process while time continues. */
+  /** Suspends the process while time continues. */
   freeze(): void
   thaw(): void
 }
 
 interface MemberOptions {
-  /** Shares the work; absent: one member leads. */
+  /** Number of shards that divide the work. If absent, one member leads. */
   readonly shards?: number
   /** Called instead of a reconcile for objects that another member reconciles. */
   readonly elsewhere?: (key: ObjectKey) => void
@@ -79,7 +82,7 @@ export const beat = { namespace: 'default', name: 'beat' }
 
 /** Starts a manager whose only controller writes the member's name into a ConfigMap each second. */
 export async function join(name: string, { ahead = 0, prepare, shards, elsewhere }: MemberOptions = {}): Promise<Member> {
-  const held: (() => void)[] = []
+  const suspendedCallbacks: (() => void)[] = []
   let isFrozen = false
   const memberClock: Clock = {
     now: () => clock.now() + member.ahead,
@@ -87,7 +90,7 @@ export async function join(name: string, { ahead = 0, prepare, shards, elsewhere
     schedule: (after, callback) =>
       clock.schedule(after, () => {
         if (member.isDead) return
-        if (isFrozen) held.push(callback)
+        if (isFrozen) suspendedCallbacks.push(callback)
         else callback()
       }),
   }
@@ -99,11 +102,11 @@ export async function join(name: string, { ahead = 0, prepare, shards, elsewhere
     watch: (request, signal) => inner.watch(request, signal),
     async send(request, signal) {
       if (member.isDead || member.line === 'cut') return noResponse(signal)
-      const answer = await inner.send(request, signal)
+      const response = await inner.send(request, signal)
       if (request.verb === 'patch') writes.push({ by: name, namespace: request.namespace, at: clock.now() })
       if (member.line === 'deaf') return noResponse(signal)
       if (member.line === 'slow') await sleep(clock, seconds(4))
-      return answer
+      return response
     },
   }
   const writer: Controller = controller({
@@ -156,7 +159,7 @@ export async function join(name: string, { ahead = 0, prepare, shards, elsewhere
     freeze: () => void (isFrozen = true),
     thaw() {
       isFrozen = false
-      for (const callback of held.splice(0)) callback()
+      for (const callback of suspendedCallbacks.splice(0)) callback()
     },
   }
   members.push(member)
@@ -183,7 +186,7 @@ export async function retire(member: Member): Promise<void> {
 
 export async function settle(): Promise<void> {
   await settleAll({
-    managers: () => members.map(({ manager }) => manager).filter((one) => one.started),
+    managers: () => members.map(({ manager }) => manager).filter((manager) => manager.started),
     stores: () => [store],
     traffic,
     patience: 0,

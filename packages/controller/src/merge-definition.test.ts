@@ -23,7 +23,7 @@ const version = (name: string, served: boolean, storage = false) => ({ name, ser
 const names = (versions: readonly { name: string; served: boolean; storage: boolean }[]) =>
   versions.map(({ name, served, storage }) => `${name}${served ? ' served' : ''}${storage ? ' storage' : ''}`)
 
-test('keeps versions that are served, are the storage version, or have stored objects, and drops others', () => {
+test('keeps versions that are served, are the storage version, or have stored objects, and drops other versions', () => {
   const versions = [
     version('v2', true),
     version('v1', true),
@@ -39,17 +39,17 @@ test('keeps versions that are served, are the storage version, or have stored ob
   ])
 })
 
-test('keeps the conversion of kept versions unless the new definition brings its own', () => {
-  const other = existing([version('v2', true, true), version('v1', true)], { conversion: webhook })
-  expect(mergedSpec(ownSpec, other).conversion).toEqual(webhook)
+test('keeps the conversion of kept versions unless the new definition has its own conversion', () => {
+  const existingDefinition = existing([version('v2', true, true), version('v1', true)], { conversion: webhook })
+  expect(mergedSpec(ownSpec, existingDefinition).conversion).toEqual(webhook)
   const ownConversion = {
     strategy: 'Webhook' as const,
     webhook: { conversionReviewVersions: ['v1'], clientConfig: { url: 'https://ours' } },
   }
-  expect(mergedSpec({ ...ownSpec, conversion: ownConversion }, other).conversion).toEqual(ownConversion)
+  expect(mergedSpec({ ...ownSpec, conversion: ownConversion }, existingDefinition).conversion).toEqual(ownConversion)
 })
 
-test('leaves out the conversion when no other version is left', () => {
-  const other = existing([version('v2', true, true), version('v1', false)], { conversion: webhook })
-  expect(mergedSpec(ownSpec, other)).toEqual(ownSpec)
+test('omits the conversion when no other version is kept', () => {
+  const existingDefinition = existing([version('v2', true, true), version('v1', false)], { conversion: webhook })
+  expect(mergedSpec(ownSpec, existingDefinition)).toEqual(ownSpec)
 })

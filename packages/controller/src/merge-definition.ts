@@ -1,11 +1,11 @@
-/** Merges a CustomResourceDefinition with the one that another program installed before. Pure. */
+/** Merges a CustomResourceDefinition with the definition that another program has installed before. Pure. */
 import type { CustomResourceDefinition, Input } from '@capstan/kube'
 
 type Definition = Input<CustomResourceDefinition>
 
 /**
- * Returns the spec to write for a kind that the server already has: our versions, followed by the versions that only the existing CRD has
- * if they are served or may have stored objects. These keep their conversion when our CRD has none.
+ * Returns the spec to write for a kind that the server already has: our versions, followed by versions that only the existing CRD has, if
+ * they are served or may have stored objects. The existing conversion is kept when our CRD has no conversion.
  */
 export function mergedSpec(own: Definition['spec'], existing: CustomResourceDefinition): Definition['spec'] {
   const ownNames = new Set(own.versions.map(({ name }) => name))

@@ -1,6 +1,6 @@
 /**
- * Metrics of a manager: controller-runtime's names, labels and buckets (v0.24), so that existing dashboards and alerts work. Counters and
- * histograms are updated at each event, gauges are read at each scrape.
+ * Metrics of a manager, with controller-runtime's names, labels and buckets (v0.24), so that existing dashboards and alerts can be used.
+ * Counters and histograms are updated at each event, gauges are read at each scrape.
  */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 
@@ -8,17 +8,17 @@ export type ReconcileResult = 'success' | 'error' | 'requeue_after'
 
 export interface ControllerMetrics {
   readonly registry: Registry
-  /** A reconcile ended. `isTerminal`: with an error that is not retried. */
+  /** Records the end of a reconcile. `isTerminal` means that it ended with an error that is not retried. */
   reconciled(controller: string, result: ReconcileResult, durationMs: number, isTerminal: boolean): void
-  /** A reconcile was ended by its time limit. */
+  /** Records a reconcile that has reached its time limit. */
   timedOut(controller: string): void
   queue(controller: string): QueueMetrics
 }
 
-/** Receives the events of a work queue. Durations in milliseconds. */
+/** Receives the events of a work queue. Durations are in milliseconds. */
 export interface QueueMetrics {
   added(): void
-  /** Added with a delay: after a failure, for a later time, or because of the rate limit. */
+  /** A key was added with a delay: after a failure, for a later time, or because of the rate limit. */
   retried(): void
   /** A key was taken from the queue after `waitedMs`. */
   taken(waitedMs: number): void
@@ -30,13 +30,13 @@ export interface LoopState {
   readonly name: string
   readonly concurrency: number
   readonly activeWorkers: number
-  /** Keys that are ready, by priority. */
+  /** Number of keys that are ready, by priority. */
   readonly depth: { readonly normal: number; readonly low: number }
-  /** Keys whose last reconcile waits for something. */
+  /** Number of keys that wait according to their last reconcile. */
   readonly waiting: number
 }
 
-/** Priority of keys from initial lists, as controller-runtime's `handler.LowPriority`. */
+/** Priority of keys from initial lists. Upstream: controller-runtime's `handler.LowPriority`. */
 const LowPriority = '-100'
 
 const reconcileBuckets = [

@@ -6,12 +6,12 @@ export type Outcome =
   | { readonly kind: 'requeue'; readonly after: number; readonly reason: string }
 
 export const proceed = (): Outcome => ({ kind: 'proceed' })
-/** Waits for a change of a watched object; its watch event enqueues the key again. */
+/** Waits for a change of a watched object, whose watch event enqueues the key again. */
 export const wait = (reason: string): Outcome => ({ kind: 'wait', reason })
-/** Reconciles again after `after` milliseconds: for changes that no watch reports, such as time passing. */
+/** Reconciles again after `after` milliseconds. Used for changes that no watch event reports, such as the end of a delay. */
 export const requeue = (after: number, reason: string): Outcome => ({ kind: 'requeue', after, reason })
 
-/** Merges outcomes: the earliest requeue wins, then waiting, then proceeding. Reasons are joined in order. */
+/** Merges outcomes: returns the earliest requeue; without one, a wait; otherwise `proceed`. Reasons are joined in order. */
 export function mergeOutcomes(outcomes: readonly Outcome[]): Outcome {
   const requeues = outcomes.filter((outcome) => outcome.kind === 'requeue')
   const reasons = outcomes.flatMap((outcome) => (outcome.kind === 'proceed' ? [] : [outcome.reason])).join('; ')
@@ -27,7 +27,7 @@ export interface PhaseResult {
   readonly errors: readonly unknown[]
 }
 
-/** Runs every phase in order, even after one has failed, as upstream's reconcilers do, so that the status covers all of them. */
+/** Runs all phases in order, even after a phase has failed, so that the status covers all of them. As upstream. */
 export async function runPhases<Scope, IO>(phases: readonly Phase<Scope, IO>[], scope: Scope, io: IO): Promise<PhaseResult> {
   const outcomes: Outcome[] = []
   const errors: unknown[] = []

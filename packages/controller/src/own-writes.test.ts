@@ -35,7 +35,7 @@ test('a reconcile waits until the cache contains the created object', async () =
   expect(writes.seen()).toBeUndefined()
 })
 
-test('the cache knows the result of a write before its watch event, until a newer event', async () => {
+test('the cache has the result of a write before its watch event, until a newer event', async () => {
   const { informer, writes } = await startWith()
   const created = await writes.client.create(ConfigMap, { metadata: key })
   await writes.seen()
@@ -50,7 +50,7 @@ test('the cache knows the result of a write before its watch event, until a newe
   expect(informer.newest(key)).toBeUndefined()
 })
 
-test('a wait ends with its signal, and leaves no timer that keeps the process running', async () => {
+test('a wait ends with its signal, and cancels its timer', async () => {
   const clock = new VirtualClock()
   const stopping = new AbortController()
   const waited = within(new Promise(() => {}), 10_000, clock, stopping.signal)

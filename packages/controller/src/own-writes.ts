@@ -1,6 +1,6 @@
 /**
  * Protects against stale reads: the writes of a reconcile are recorded, and its key waits until the cache contains them. Otherwise a
- * reconcile that runs before the created Machine appears in the cache would create a second one.
+ * reconcile that runs before the cache contains a created Machine would create a second Machine.
  */
 import type { ApiRequest, Client, Clock, Kind, KubeObject, ObjectKey, Transport } from '@capstan/kube'
 import { createClient, isReason, keyOf, keyText } from '@capstan/kube'
@@ -18,13 +18,13 @@ interface OwnWrite {
 
 export interface OwnWrites {
   readonly client: Client
-  /** True when the server stored a change; no-op writes do not count. */
+  /** True when the server has stored a change. Writes without an effect do not count. */
   readonly changed: boolean
   /** Errors of rejected status writes. Without them users would see a stale status without its cause. */
   readonly rejectedStatus: readonly unknown[]
   /** Whether a change of an object of `kind` is the result of a write of the reconcile. */
   isOwnChange(kind: Kind, change: Pick<InformerEvent, 'key' | 'object'>): boolean
-  /** Resolves when the cache contains every write of the reconcile; `undefined` when it already does. */
+  /** Resolves when the cache contains all writes of the reconcile; `undefined` when it contains them already. */
   seen(): Promise<void> | undefined
 }
 
@@ -49,25 +49,25 @@ export function recordWrites(client: Client, informers: Informers, times?: Write
     async send(request, signal) {
       if (!WriteVerbs.has(request.verb) || request.options?.dryRun) return transport.send(request, signal)
       const informer = informers.find(kindOf(request))
-      // Read before the request: in one process the watch event may arrive before the response.
+      // Read before the request, because with a server in the same process the watch event may arrive before the response.
       const cachedRevision = request.name === undefined ? undefined : informer?.get(targetOf(request))?.metadata.resourceVersion
       const send = () => transport.send(request, signal)
-      const answer = (await (times ? times.measure(send) : send()).catch((err) => {
+      const response = (await (times ? times.measure(send) : send()).catch((err) => {
         if (request.subresource === 'status' && isRejected(err)) rejectedStatus.push(err)
         throw err
       })) as KubeObject
-      const revision = answer.kind === 'Status' ? undefined : answer.metadata?.resourceVersion
-      if (revision !== undefined && revision === cachedRevision) return answer
+      const revision = response.kind === 'Status' ? undefined : response.metadata?.resourceVersion
+      if (revision !== undefined && revision === cachedRevision) return response
       changed = true
-      const key = keyText(revision === undefined ? targetOf(request) : keyOf(answer))
+      const key = keyText(revision === undefined ? targetOf(request) : keyOf(response))
       ownChanges.add(changeText(kindOf(request), key, revision))
       // A completed deletion returns a Status, which has no revision to wait for.
       if (informer && revision !== undefined) {
         writes.push({ ...kindOf(request), key, revision: Number(revision) })
-        // Responses of some subresources are objects of other kinds; a deleted object may be gone.
-        if (request.verb !== 'delete' && answer.kind === informer.kind.kind) informer.wrote(answer)
+        // Responses of some subresources are objects of other kinds, and a deleted object may no longer exist.
+        if (request.verb !== 'delete' && response.kind === informer.kind.kind) informer.wrote(response)
       }
-      return answer
+      return response
     },
   }
   return {
@@ -98,8 +98,8 @@ const kindOf = ({ group, version, plural }: { group: string; version: string; pl
 })
 
 /**
- * Resolves with `done` when `promise` resolves or `signal` aborts, and with `late` after `ms` milliseconds. A broken watch must not block a
- * key forever, nor a process that stops.
+ * Resolves with `done` when `promise` resolves or `signal` aborts, and with `late` after `ms` milliseconds. An interrupted watch must block
+ * neither a key forever, nor a process that stops.
  */
 export function within(promise: Promise<void>, ms: number, clock: Clock, signal?: AbortSignal): Promise<'done' | 'late'> {
   return new Promise((resolve) => {

@@ -20,14 +20,14 @@ function setup(options: { burst?: number } = {}) {
 }
 
 describe('Queue', () => {
-  test('a key added twice runs once', () => {
+  test('a key that is added twice runs once', () => {
     const { queue } = setup()
     queue.add('a')
     queue.add('a')
     expect([queue.take(), queue.take()]).toEqual(['a', undefined])
   })
 
-  test('reports how long keys waited and ran, and which were added with a delay', () => {
+  test('reports how long keys waited and ran, and when a key was added with a delay', () => {
     const { clock, queue, finish, reports } = setup()
     queue.add('a')
     queue.add('a')
@@ -42,7 +42,7 @@ describe('Queue', () => {
     expect(reports).toEqual(['added', 'added', 'taken after 30', 'done after 20', 'retried', 'added', 'taken after 0'])
   })
 
-  test('a key added while it runs is run once more afterwards', () => {
+  test('a key that is added while it runs is run once more afterwards', () => {
     const { queue, finish } = setup()
     queue.add('a')
     queue.take()
@@ -52,14 +52,14 @@ describe('Queue', () => {
     expect(queue.take()).toBe('a')
   })
 
-  test('keys of the initial list wait behind changed ones', () => {
+  test('keys of the initial list run after changed keys', () => {
     const { queue } = setup()
     queue.add('old', { lowPriority: true })
     queue.add('new')
     expect([queue.take(), queue.take()]).toEqual(['new', 'old'])
   })
 
-  test('a key on hold runs only when released, and only if it was added meanwhile', () => {
+  test('a key on hold runs when it is released, if it was added while it was on hold', () => {
     const { queue, finish } = setup()
     queue.add('a')
     queue.take()
@@ -73,7 +73,7 @@ describe('Queue', () => {
     expect(queue.take()).toBeUndefined()
   })
 
-  test('an event that arrives during a failing reconcile is not lost to the backoff', () => {
+  test('an event that arrives during a failing reconcile bypasses the backoff', () => {
     const { queue, finish } = setup()
     queue.add('a')
     queue.take()
@@ -91,7 +91,7 @@ describe('Queue', () => {
       queue.add('a')
       queue.take()
       if (when === 'while running') queue.add('a', { change })
-      finish('a', { failed: true, held: true, ignores: (one) => one === 'own' })
+      finish('a', { failed: true, held: true, ignores: (ignored) => ignored === 'own' })
       if (when === 'on hold') queue.add('a', { change })
       queue.release('a')
       if (when === 'after release') queue.add('a', { change })
@@ -99,7 +99,7 @@ describe('Queue', () => {
     }
   })
 
-  test('failures are retried after 5 ms, doubled each time, and a success resets the delay', () => {
+  test('a failure is retried after 5 ms, the delay doubles with each failure, and a success resets it', () => {
     const { clock, queue, finish, elapsed } = setup({ burst: 100 })
     const times: number[] = []
     queue.add('a')
@@ -186,7 +186,7 @@ describe('Queue', () => {
     expect(queue.take()).toBe('a')
   })
 
-  test('a key whose delay passes while it is on hold runs when it is released, also when the clock was set back', () => {
+  test('a key whose delay ends while it is on hold runs when it is released, even when the clock was set back', () => {
     const { clock, queue, finish } = setup()
     queue.add('a')
     queue.take()
@@ -207,7 +207,7 @@ describe('Queue', () => {
       return env
     }
 
-    test('run a key at once that has not run lately', () => {
+    test('run a key at once after its pause has ended', () => {
       const { clock, queue } = ran(50)
       clock.step(start + 250)
       queue.add('a', { mayWait: true })
@@ -243,7 +243,7 @@ describe('Queue', () => {
       expect(queue.take()).toBe('a')
     })
 
-    test('count the time until the cache has the writes of the run', () => {
+    test('wait longer when the cache received the writes of the run late', () => {
       const { clock, queue, elapsed } = ran(50, { held: true })
       queue.add('a', { mayWait: true })
       clock.step(start + 100)
@@ -253,7 +253,7 @@ describe('Queue', () => {
       expect([queue.take(), elapsed()]).toEqual(['a', 0.5])
     })
 
-    test('do not delay a key further whose own delay passed on hold', () => {
+    test('do not delay a key whose own delay ended while it was on hold', () => {
       const { clock, queue } = ran(50, { failed: true, held: true })
       clock.step(start + seconds(1))
       queue.add('a', { mayWait: true })
@@ -278,7 +278,7 @@ describe('Queue', () => {
     })
   })
 
-  test('idle keys are dropped', () => {
+  test('an idle key is neither ready, running nor delayed', () => {
     const { queue, finish } = setup()
     queue.add('a')
     queue.take()

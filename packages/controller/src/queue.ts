@@ -1,13 +1,13 @@
 /**
- * The work queue of one controller: keys are deduplicated, each runs at most once at a time, and delays and backoff follow the clock.
- * A key added while it runs, runs again afterwards. A key on hold (the cache does not contain its own writes yet) waits until it is
- * released, and then runs again if it was added meanwhile.
+ * The work queue of one controller. A key that is added several times runs once, and each key runs at most once at a time. A key that is
+ * added while it runs, runs again afterwards. A key on hold, which means that the cache does not contain its own writes yet, waits until it
+ * is released, and then runs again if it was added in the meantime.
  */
 import type { Clock, Timer } from '@capstan/kube'
 import type { QueueMetrics } from './metrics.ts'
 
 export interface QueueOptions {
-  /** Reconciles in a row that one key may take before it is limited to one each `interval`. Default 100. */
+  /** Number of successive reconciles of one key before it is limited to one reconcile for each `interval`. Default 100. */
   readonly burst?: number
   /** Milliseconds between reconciles of a key that has used up its burst. Default 1000, as upstream's minimum interval. */
   readonly interval?: number
@@ -15,7 +15,7 @@ export interface QueueOptions {
   readonly metrics?: QueueMetrics
 }
 
-/** Upstream: ReconcilerRateLimiting, 5 ms doubled per failure in a row, at most 1000 s. */
+/** Returns the delay after this number of earlier failures. As upstream, 5 ms doubled with each failure, at most 1000 s. */
 const backoff = (failures: number): number => Math.min(5 * 2 ** failures, 1_000_000)
 
 /** Maximum number of changes that a running entry keeps; a further change marks it as dirty. */
@@ -38,9 +38,9 @@ interface Entry<Change> {
   state: State
   /** Whether the key was added again while running or on hold; `later` when only by additions that may wait. */
   dirty: 'no' | 'later' | 'now'
-  /** Changes that added it while it was running; whether they make it dirty is known at the end of the run. */
+  /** Changes that added the key while it was running. Whether they make it dirty is known at the end of the run. */
   changes: { readonly change: Change; readonly mayWait: boolean }[]
-  /** Changes that the last run made itself, when it failed: they do not bypass its backoff. */
+  /** Returns whether the last run, which failed, made the change itself. Such changes do not bypass the backoff. */
   ignores: ((change: Change) => boolean) | undefined
   held: boolean
   failures: number
@@ -48,7 +48,7 @@ interface Entry<Change> {
   tokens: number
   tokensAt: number
   timer: Timer | undefined
-  /** As the other times of a key, by `Clock.elapsed`: a change of the system time then delays nothing. */
+  /** By `Clock.elapsed`, as all times of a key, so that a change of the system time has no effect on delays. */
   due: number
   /** Time at which the key became ready or its last run started. */
   since: number
@@ -61,7 +61,9 @@ export class Queue<Change = unknown> {
   readonly #onReady: () => void
   readonly #metrics: QueueMetrics | undefined
   readonly #entries = new Map<string, Entry<Change>>()
-  /** Time until which each key that ran lately pauses, the last run last. Not in the entries, because those of idle keys are dropped. */
+  /**
+   * By key, the time until which it pauses after its last run, in the order of runs. Not in the entries, because idle entries are dropped.
+   */
   readonly #pauses = new Map<string, number>()
   readonly #ready: string[] = []
   readonly #lowPriority: string[] = []
@@ -98,8 +100,9 @@ export class Queue<Change = unknown> {
   }
 
   /**
-   * Enqueues a key as soon as its rate limit allows. Keys of the initial list have low priority: changes go first. With `mayWait`, a key that
-   * ran lately pauses for a multiple of the time that its last run took until the cache had its writes: one run then handles several changes.
+   * Enqueues a key as soon as its rate limit allows. Keys of the initial list have low priority, and run after changed keys. With
+   * `mayWait`, a key pauses after its last run for a multiple of the time from the start of that run until the cache had its writes, so
+   * that one run handles several changes.
    */
   add(key: string, { lowPriority = false, change, mayWait = false }: AddOptions<Change> = {}): void {
     const entry = this.#entry(key)
@@ -178,7 +181,7 @@ export class Queue<Change = unknown> {
     this.#forgetIdle(key, entry)
   }
 
-  /** Releases a key from hold; it runs again if it was added meanwhile. */
+  /** Releases a key from hold. It runs again if it was added in the meantime. */
   release(key: string): void {
     const entry = this.#entries.get(key)
     if (!entry?.held) return
@@ -190,13 +193,13 @@ export class Queue<Change = unknown> {
     this.#forgetIdle(key, entry)
   }
 
-  /** Begins the pause of a key after its run, and enqueues it again if it was added meanwhile. */
+  /** Begins the pause of a key after its run, and enqueues the key again if it was added in the meantime. */
   #ended(key: string, entry: Entry<Change>): void {
     const now = this.#clock.elapsed()
     this.#pauses.delete(key)
-    for (const [other, until] of this.#pauses) {
+    for (const [pausedKey, until] of this.#pauses) {
       if (until > now) break
-      this.#pauses.delete(other)
+      this.#pauses.delete(pausedKey)
     }
     const pause = Math.min(Pause.factor * (now - entry.since), Pause.longest)
     if (pause >= Pause.shortest) this.#pauses.set(key, now + pause)
@@ -279,7 +282,7 @@ export class Queue<Change = unknown> {
     entry.tokens -= 1
   }
 
-  /** Delay from the key's rate limit. */
+  /** Returns the delay that the rate limit of the key requires. */
   #throttle(entry: Entry<Change>): number {
     this.#refill(entry)
     return entry.tokens >= 0 ? 0 : Math.ceil(-entry.tokens * this.#interval)

@@ -1,4 +1,4 @@
-/** The common frame of reconcilers: look up, pause, finalizer, phases, status, commit. */
+/** The steps that reconcilers have in common: lookup, finalizer, pause, phases, status, commit. */
 import type { Condition, Kind, KubeObject, NewCondition, ObjectKey } from '@capstan/kube'
 import { draft, equal, hasFinalizer, isDeleting, keyText, messageOf, orAbsent, setConditions } from '@capstan/kube'
 import { commitChanges, patchMetadata } from './commit.ts'
@@ -7,7 +7,7 @@ import { mergeOutcomes, type Outcome, type Phase, proceed, requeue, runPhases, w
 
 type Reconcilable = KubeObject & { spec?: unknown; status?: { conditions?: Condition[]; observedGeneration?: number } }
 
-/** The parts of a reconciler that differ between kinds, in the order in which they are used. */
+/** The functions and settings of a reconciler that differ between kinds, in the order in which they are used. */
 export interface ObjectReconciler<T extends Reconcilable, Related, Scope, IO extends ReconcileContext> {
   readonly kind: Kind<T>
   /** Discards cached data about an object that no longer exists. */
@@ -16,14 +16,14 @@ export interface ObjectReconciler<T extends Reconcilable, Related, Scope, IO ext
   readonly related: (object: T, io: IO) => Promise<Related> | Related
   /** Ends the reconcile early without any write, when no work is left or a dependency is missing. */
   readonly skip?: (object: T, related: Related, io: IO) => Outcome | undefined
-  /** Added before anything else, also to paused objects: deletion of the object then waits for this reconciler. */
+  /** Finalizer that is added before the first phase, also to paused objects, so that their deletion waits for this reconciler. */
   readonly finalizer?: string
   /** Returns the Paused condition. While it is True, only that condition is written. */
   readonly paused: (object: T, related: Related) => NewCondition
-  /** Makes the scope that phases read and change. The object in it is a private draft of the cached one. */
+  /** Makes the scope that phases read and change. The object is a private draft of the cached object. */
   readonly scope: (object: T, related: Related, io: IO) => Scope
   readonly phases: (object: T) => readonly Phase<Scope, IO>[]
-  /** Writes status and conditions on the draft, also after failed phases. Returns a requeue when status changes with time alone. */
+  /** Writes status and conditions to the draft, even after failed phases. Returns a requeue when the status will change with time alone. */
   readonly status: (scope: Scope, io: IO, result: PhasesResult<T>) => Outcome
   /** Types of the conditions that the reconciler owns. */
   readonly conditions: readonly string[] | ((scope: Scope) => readonly string[])
@@ -32,8 +32,8 @@ export interface ObjectReconciler<T extends Reconcilable, Related, Scope, IO ext
   /** Order of conditions in the list, by type. */
   readonly order: ConditionOrder
   /**
-   * Returns what other controllers act on, and what only the status records. A change of the rest of the status, such as counts and messages,
-   * may be postponed and is then written together with later changes. Absent: every change is written at once.
+   * Returns the fields that other controllers act on, or that only the status records. A change of other status fields, such as counts and
+   * messages, may be postponed, and is then written together with later changes. If absent, all changes are written at once.
    */
   readonly significant?: (object: T) => unknown
   /**
@@ -52,7 +52,7 @@ export interface PhasesResult<T> {
   readonly errors: readonly unknown[]
 }
 
-/** Reconciles one object. Safe to call at any time, any number of times. */
+/** Reconciles one object. May be called at any time, and any number of times. */
 export async function reconcileObject<T extends Reconcilable, Related, Scope, IO extends ReconcileContext>(
   key: ObjectKey,
   io: IO,
@@ -88,7 +88,7 @@ export async function reconcileObject<T extends Reconcilable, Related, Scope, IO
   const postponed = significant && errors.length === 0 ? postponeStatus(io, before, object, significant) : proceed()
   const owned = typeof conditions === 'function' ? conditions(scope) : conditions
   const options = { conditions: owned, ...(legacyConditions ? { legacyConditions } : {}), cache: io.cache, signal: io.signal }
-  // An object deleted meanwhile needs no status.
+  // An object that was deleted during the reconcile needs no status.
   await orAbsent(commitChanges(io.client, kind, before, object, options))
   if (errors.length > 0) throw phaseErrors(kind, key, errors)
   return mergeOutcomes([outcome, statusOutcome, postponed])
@@ -138,15 +138,15 @@ export function ensureFinalizer<T extends KubeObject>(
 ): Promise<T> {
   return patchMetadata(io, kind, object, (newest) => {
     if (isDeleting(newest) || hasFinalizer(newest, finalizer)) return undefined
-    // Other controllers write this list too: the resourceVersion protects their entries.
+    // Other controllers write this list as well. The resourceVersion protects their entries.
     const { finalizers = [], resourceVersion } = newest.metadata
     return { finalizers: [...finalizers, finalizer], resourceVersion }
   })
 }
 
 /**
- * Sets the generation that the server will assign for spec changes of this reconcile, so that the status written right after the spec
- * reports it and needs no second write.
+ * Sets the generation that the server will assign for spec changes of this reconcile, so that the status, which is written after the spec,
+ * reports this generation and needs no second write.
  */
 function anticipateGeneration(before: Reconcilable, object: Reconcilable): void {
   const { generation } = before.metadata

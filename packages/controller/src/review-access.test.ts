@@ -2,7 +2,7 @@ import { type Client, minutes, StatusError, VirtualClock } from '@capstan/kube'
 import { expect, test } from 'vitest'
 import { AccessReviewer } from './review-access.ts'
 
-/** An API server that knows one token and lets its user get /metrics. */
+/** Returns an API server that accepts one token and allows its user to get /metrics. */
 function scriptedServer() {
   const reviews: string[] = []
   let isDown = false
@@ -40,7 +40,7 @@ test.each([
   )
 })
 
-test('asks the API server once a minute for the same token and path', async () => {
+test('sends reviews for the same token and path once a minute', async () => {
   const { client, reviews } = scriptedServer()
   const clock = new VirtualClock(0)
   const reviewer = new AccessReviewer(client, clock)

@@ -1,5 +1,5 @@
 /**
- * Authentication and authorization of diagnostics by the API server, with TokenReview and SubjectAccessReview.
+ * Authenticates and authorizes requests for diagnostics by the API server, with TokenReview and SubjectAccessReview.
  * Upstream: sigs.k8s.io/controller-runtime/pkg/metrics/filters, WithAuthenticationAndAuthorization.
  */
 import { createHash } from 'node:crypto'
@@ -11,7 +11,7 @@ export type Verdict =
 
 /** How long results are cached. As upstream: users and permissions for a minute, denials for half a minute. */
 const Lifetimes = { user: minutes(1), allowed: minutes(1), rejected: seconds(30) }
-/** Limit of cached results, so that a client that tries many tokens cannot exhaust memory. */
+/** Maximum number of cached results, so that a client that tries many tokens cannot exhaust memory. */
 const MaxCached = 1000
 
 interface User {

@@ -1,4 +1,4 @@
-/** Several managers share the work of one API server by shards of its namespaces. */
+/** Tests several managers that share the work of one API server by shards of its namespaces. */
 import { ConfigMap, Lease, minutes, Namespace, seconds, seededRandom } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { advance, client, clock, join, type Member, members, retire, settle, until, writes } from './members.suite.ts'
@@ -19,7 +19,7 @@ beforeEach(async () => {
   }
 })
 
-/** Advances the clock by `ms`; returns the members that wrote in each namespace meanwhile. */
+/** Advances the clock by `ms`, and returns the members that wrote to each namespace during this time. */
 async function writersDuring(ms: number): Promise<Map<string, Set<string>>> {
   const from = writes.length
   await advance(ms)
@@ -36,7 +36,7 @@ const holders = async () =>
     }),
   )
 
-/** Number of shards of each holder, largest first. */
+/** Returns the number of shards of each holder, largest first. */
 async function division(): Promise<number[]> {
   const counts = new Map<string, number>()
   for (const holder of await holders()) counts.set(holder, (counts.get(holder) ?? 0) + 1)
@@ -46,7 +46,7 @@ async function division(): Promise<number[]> {
 /** Fails when a member writes to a namespace again after another member has written to it. */
 function expectTurns(): void {
   for (const namespace of namespaces) {
-    const by = writes.filter((one) => one.namespace === namespace).map((one) => one.by)
+    const by = writes.filter((write) => write.namespace === namespace).map((write) => write.by)
     const turns = by.filter((name, i) => name !== by[i - 1])
     expect(new Set(turns).size, `${namespace}: ${turns.join(', ')}`).toBe(turns.length)
   }
@@ -75,7 +75,7 @@ test.each([
   expectTurns()
 })
 
-test('processes with more shards give some to a process that joins later, without a pause of a lease duration', async () => {
+test('a process that joins later gets shards of the other processes, without a pause of a lease duration', async () => {
   await join('a', { shards })
   await advance(seconds(20))
   await join('b', { shards })
@@ -83,13 +83,13 @@ test('processes with more shards give some to a process that joins later, withou
   expect(await division()).toEqual([3, 3])
   expectTurns()
   for (const namespace of namespaces) {
-    const times = writes.filter((one) => one.namespace === namespace).map(({ at }) => at)
+    const times = writes.filter((write) => write.namespace === namespace).map(({ at }) => at)
     const lateWrites = times.filter((at, i) => i > 0 && at > times[0]! + seconds(10) && at - times[i - 1]! > seconds(6))
     expect(lateWrites, namespace).toEqual([])
   }
 })
 
-test('shards of a process that stops are reconciled by the others at once', async () => {
+test('the other processes reconcile the shards of a stopped process at once', async () => {
   const [a] = [await join('a', { shards }), await join('b', { shards })]
   await advance(minutes(1))
   await a.manager.stop()
@@ -99,7 +99,7 @@ test('shards of a process that stops are reconciled by the others at once', asyn
   expectTurns()
 })
 
-test('shards of a process that is killed are reconciled by the others when its Leases have expired', async () => {
+test('the other processes reconcile the shards of a killed process when its Leases have expired', async () => {
   const [a] = [await join('a', { shards }), await join('b', { shards }), await join('c', { shards })]
   await advance(minutes(2))
   a.isDead = true
@@ -169,14 +169,14 @@ describe('managers without shards', () => {
     const c = await join('c')
     await advance(minutes(1))
     expect(alone(c)).toEqual([])
-    const [first, other] = (await holders())[0] === 'a' ? [a, b] : [b, a]
-    // The other one could acquire shard 0, but cannot reach the server for a moment.
+    const [first, second] = (await holders())[0] === 'a' ? [a, b] : [b, a]
+    // The second manager could acquire shard 0, but cannot reach the server during this time.
     first.isDead = true
-    other.line = 'cut'
+    second.line = 'cut'
     await until(() => c.manager.leads)
-    other.line = 'up'
+    second.line = 'up'
     await advance(seconds(40))
-    expect(other.lost.join()).toMatch(/^$|c holds Lease the-lease and does not share the work of 6 shards/)
+    expect(second.lost.join()).toMatch(/^$|c holds Lease the-lease and does not share the work of 6 shards/)
     expect(alone(c).length).toBeGreaterThan(0)
     expectTurns()
   })
@@ -199,16 +199,16 @@ test.each([1, 2, 3])('no two processes write to a namespace at once despite rand
   for (const name of ['a', 'b', 'c']) await join(name, { shards, ahead: Math.round((random.next() - 0.5) * 100_000) })
   let started = 3
   for (let step = 0; step < 40; step++) {
-    const one = members[Math.floor(random.next() * members.length)]!
+    const member = members[Math.floor(random.next() * members.length)]!
     const chance = random.next()
-    if (chance < 0.4) one.line = (['up', 'cut', 'deaf', 'slow'] as const)[Math.floor(random.next() * 4)]!
-    else if (chance < 0.5) one.freeze()
-    else if (chance < 0.7) one.thaw()
-    else if (one.isDead || chance < 0.75) {
-      members.splice(members.indexOf(one), 1)
-      await retire(one)
+    if (chance < 0.4) member.line = (['up', 'cut', 'deaf', 'slow'] as const)[Math.floor(random.next() * 4)]!
+    else if (chance < 0.5) member.freeze()
+    else if (chance < 0.7) member.thaw()
+    else if (member.isDead || chance < 0.75) {
+      members.splice(members.indexOf(member), 1)
+      await retire(member)
       await join(`m${started++}`, { shards, ahead: Math.round((random.next() - 0.5) * 100_000) })
-    } else if (chance > 0.93) one.isDead = true
+    } else if (chance > 0.93) member.isDead = true
     await advance(Math.floor(random.next() * 12_000))
     const holding = namespaces.map((namespace) =>
       members.filter(({ manager, isDead }) => !isDead && manager.holds({ namespace, name: 'beat' })).map(({ name }) => name),

@@ -1,11 +1,11 @@
 /**
- * Divides reconciliation among manager processes: every namespace belongs to one of a fixed number of shards, and each shard has a Lease. A
+ * Divides the work among manager processes: each namespace belongs to one of a fixed number of shards, and each shard has a Lease. A
  * process reconciles the objects of the shards whose Leases it holds; cluster-scoped objects belong to shard 0.
  *
  * - The Lease of shard 0 has the same name as the Lease of a manager without shards. Such a manager and a group of managers with shards
  *   therefore never run at the same time.
- * - A process that holds at least two shards fewer than another requests one by an annotation on the Lease of that shard. The holder ends
- *   its reconciles and its writes of the shard, and releases the Lease.
+ * - A process that holds at least two shards fewer than another process requests a shard by an annotation on the Lease of that shard. The
+ *   holder ends its reconciles and its writes of the shard, and releases the Lease.
  * - A new holder lists the existing objects, and starts reconciles once its cache contains them.
  *
  * See docs/adr/0047.
@@ -35,10 +35,13 @@ export const ShardsAnnotation = 'capstan.dev/shards'
 /** Annotation on the Lease of a shard: the process that requests the shard from its holder. */
 export const WantedAnnotation = 'capstan.dev/shard-wanted-by'
 
-/** Longest wait for events and writes in flight when a shard is given away. */
+/** Maximum time to wait for events and writes in progress when a shard is released. */
 const QuietLimit = seconds(5)
 
-/** Returns the shard of an object: by its namespace, or 0. FNV-1a over UTF-16 code units: the same in every process and release. */
+/**
+ * Returns the shard of an object by its namespace; 0 for a cluster-scoped object. The hash is FNV-1a over UTF-16 code units, which is the
+ * same in all processes and releases.
+ */
 export function shardOf({ namespace }: Pick<ObjectKey, 'namespace'>, count: number): number {
   if (namespace === undefined) return 0
   let hash = 0x811c9dc5
@@ -46,30 +49,30 @@ export function shardOf({ namespace }: Pick<ObjectKey, 'namespace'>, count: numb
   return hash % count
 }
 
-/** Name of the Lease of a shard. */
+/** Returns the name of the Lease of a shard. */
 export const shardLease = (name: string, shard: number, count: number): string =>
   shard === 0 ? name : `${name}-shard-${shard}-of-${count}`
 
 /** Returns the number of shards that the current holder wrote into the Lease of shard 0; `undefined` for a manager without shards. */
 export function shardsIn(lease: Lease | undefined): number | undefined {
   const text = lease?.metadata.annotations?.[ShardsAnnotation] ?? ''
-  const cut = text.lastIndexOf('/')
-  if (!lease || cut < 0 || holderOf(lease) === '' || text.slice(0, cut) !== holderOf(lease)) return undefined
-  return Number(text.slice(cut + 1))
+  const separator = text.lastIndexOf('/')
+  if (!lease || separator < 0 || holderOf(lease) === '' || text.slice(0, separator) !== holderOf(lease)) return undefined
+  return Number(text.slice(separator + 1))
 }
 
 /** Access to the API server for reconciles of a shard that this process holds. */
 export interface ShardAccess {
-  /** Rejects writes once the shard is given away or lost. */
+  /** Rejects writes once the shard is released or lost. */
   readonly client: Client
-  /** Aborts when the shard is given away or lost. */
+  /** Aborts when the shard is released or lost. */
   readonly signal: AbortSignal
   events(component: string): EventRecorder
 }
 
-/** Which objects this process reconciles. */
+/** Determines the objects that this process reconciles. */
 export interface Partition {
-  /** `undefined` when another process, or none, reconciles the object. */
+  /** Returns the access for reconciles of the object; `undefined` when another process, or no process, reconciles it. */
   accessFor(key: ObjectKey): ShardAccess | undefined
   shardOf(key: ObjectKey): number
 }
@@ -79,9 +82,9 @@ export interface ShardsOptions {
   readonly election: LeaderElectionOptions
   /** Runs on the holder of shard 0 before its reconciles begin. */
   prepare?(signal: AbortSignal): Promise<void>
-  /** Resolves when the cache contains every object that exists now. */
+  /** Resolves when the cache contains all objects that exist now. */
   caughtUp(signal: AbortSignal): Promise<void>
-  /** Called when a shard was acquired, given away or lost. */
+  /** Called when a shard was acquired, released or lost. */
   onChange(shard: number): void
 }
 
@@ -104,7 +107,7 @@ export class Shards implements Partition {
   readonly #dependencies: Dependencies
   readonly #elections: LeaderElection[] = []
   readonly #held = new Map<number, Held>()
-  /** By shard, a function that makes this process give the shard away. */
+  /** By shard, a function that makes this process release the shard. */
   readonly #giving = new Map<number, () => void>()
   /** By shard, the time since which its free Lease is reserved for the process that requested it. */
   readonly #reservedSince = new Map<number, { readonly version: string; readonly at: number }>()
@@ -149,7 +152,7 @@ export class Shards implements Partition {
     }
   }
 
-  /** Acquires one shard, holds it until it is lost or given away, and starts again. */
+  /** Acquires one shard, holds it until it is lost or released, and repeats this. */
   async #acquireAndHold(shard: number, signal: AbortSignal): Promise<void> {
     const { clock } = this.#dependencies
     const { retryPeriod } = this.#options.election.terms ?? defaultLeaseTerms
@@ -178,14 +181,14 @@ export class Shards implements Partition {
     try {
       const ready = this.#prepareShard(shard, election.before, AbortSignal.any([signal, over.signal]))
       ready.catch(() => {})
-      const early = await Promise.race([ready.then(() => undefined), lost, requested.promise])
-      if (early === undefined) {
+      const reasonToEnd = await Promise.race([ready.then(() => undefined), lost, requested.promise])
+      if (reasonToEnd === undefined) {
         held = this.#open(shard, election)
         this.#held.set(shard, held)
         log.info('Reconciling a shard', { shard, of: this.#options.count })
         this.#options.onChange(shard)
-        const why = await Promise.race([lost, requested.promise])
-        log.info('A shard is no longer reconciled', { shard, why })
+        const reason = await Promise.race([lost, requested.promise])
+        log.info('A shard is no longer reconciled', { shard, why: reason })
       }
     } finally {
       this.#giving.delete(shard)
@@ -195,8 +198,8 @@ export class Shards implements Partition {
   }
 
   /**
-   * Waits for managers with another number of shards to end, runs `prepare` for shard 0, and waits until the cache contains all writes of
-   * the former holder.
+   * Waits until managers with another number of shards have ended, runs `prepare` for shard 0, and waits until the cache contains all
+   * writes of the former holder.
    */
   async #prepareShard(shard: number, former: Lease | undefined, signal: AbortSignal): Promise<void> {
     const { election, count, prepare, caughtUp } = this.#options
@@ -206,7 +209,7 @@ export class Shards implements Partition {
       if (shards !== undefined && shards !== count) await waitForFormerHolders(election, shards, this.#dependencies, signal)
       await prepare?.(signal)
     } else {
-      // Read after this Lease was written: a manager without shards writes the Lease of shard 0 first, and then reads this one.
+      // Read after this Lease was written, because a manager without shards first writes the Lease of shard 0 and then reads this Lease.
       const first = await orAbsent(this.#within((until) => client.get(Lease, this.#key(0), { signal: until }), signal))
       if (shardsIn(first) !== count) throw new Error(`Lease ${this.#key(0).name} is not held by a manager of ${count} shards`)
     }
@@ -235,7 +238,7 @@ export class Shards implements Partition {
     }
   }
 
-  /** Ends the reconciles of the shard, and releases its Lease once no write is in flight. If writes take too long, the Lease expires. */
+  /** Ends the reconciles of the shard, and releases its Lease once no write is in progress. If writes take too long, the Lease expires. */
   async #close(shard: number, election: LeaderElection, held: Held | undefined): Promise<void> {
     const { clock } = this.#dependencies
     held?.end()
@@ -274,10 +277,10 @@ export class Shards implements Partition {
     return !this.#isReservedForAnother(shard, lease, election.identity)
   }
 
-  /** Whether the Lease is reserved, for one lease duration, for another process that requested the shard. */
-  #isReservedForAnother(shard: number, lease: Lease | undefined, me: string): boolean {
+  /** Whether the Lease is reserved for another process that requested the shard. A reservation lasts for one lease duration. */
+  #isReservedForAnother(shard: number, lease: Lease | undefined, ownIdentity: string): boolean {
     const requester = requesterOf(lease)
-    if (lease === undefined || requester === undefined || requester === me) return false
+    if (lease === undefined || requester === undefined || requester === ownIdentity) return false
     const now = this.#dependencies.clock.elapsed()
     const version = lease.metadata.resourceVersion
     const reservation = this.#reservedSince.get(shard)
@@ -286,7 +289,7 @@ export class Shards implements Partition {
     return now - since < (this.#options.election.terms ?? defaultLeaseTerms).leaseDuration
   }
 
-  /** Number of shards of each known process, this one included, by the Leases as last read. */
+  /** Returns the number of shards of each known process, including this process, by the Leases as last read. */
   #shardCounts(): ReadonlyMap<string, number> {
     const counts = new Map<string, number>([[this.#options.election.identity, 0]])
     for (const { holder } of this.#elections) if (holder !== '') counts.set(holder, (counts.get(holder) ?? 0) + 1)
@@ -313,35 +316,37 @@ export class Shards implements Partition {
     throw new Error(`${holder} holds Lease ${this.#key(0).name} and does not share the work of ${this.#options.count} shards`)
   }
 
-  /** Gives shards to processes that requested them and hold at least two shards fewer. */
+  /** Releases shards for processes that requested them and hold at least two shards fewer. */
   #giveShardsAway(): void {
-    const me = this.#options.election.identity
+    const ownIdentity = this.#options.election.identity
     const shares = new Map(this.#shardCounts())
     for (const [shard, give] of this.#giving) {
       const requester = requesterOf(this.#elections[shard]!.lease)
-      if (requester === undefined || requester === me) continue
-      const [ownCount, requesterCount] = [shares.get(me)!, shares.get(requester) ?? 0]
+      if (requester === undefined || requester === ownIdentity) continue
+      const [ownCount, requesterCount] = [shares.get(ownIdentity)!, shares.get(requester) ?? 0]
       if (ownCount - requesterCount < 2) continue
-      shares.set(me, ownCount - 1).set(requester, requesterCount + 1)
+      shares.set(ownIdentity, ownCount - 1).set(requester, requesterCount + 1)
       give()
     }
   }
 
-  /** Requests a shard from the process with the most shards, if it holds at least two more. */
+  /** Requests a shard from the process with the most shards, if that process holds at least two shards more. */
   async #requestShard(signal: AbortSignal): Promise<void> {
-    const me = this.#options.election.identity
+    const ownIdentity = this.#options.election.identity
     const shares = this.#shardCounts()
-    const requested = this.#elections.filter(({ holder, lease }) => holder !== me && requesterOf(lease) === me).length
+    const requested = this.#elections.filter(
+      ({ holder, lease }) => holder !== ownIdentity && requesterOf(lease) === ownIdentity,
+    ).length
     const [target] = this.#elections
       .map((election, shard) => ({ shard, holder: election.holder, isRequested: requesterOf(election.lease) !== undefined }))
-      .filter(({ holder, isRequested }) => holder !== '' && holder !== me && !isRequested)
-      .filter(({ holder }) => shares.get(holder)! - (shares.get(me)! + requested) >= 2)
+      .filter(({ holder, isRequested }) => holder !== '' && holder !== ownIdentity && !isRequested)
+      .filter(({ holder }) => shares.get(holder)! - (shares.get(ownIdentity)! + requested) >= 2)
       .sort((a, b) => shares.get(b.holder)! - shares.get(a.holder)! || b.shard - a.shard)
     if (!target) return
     const { client } = this.#dependencies
     const lease = await this.#within((until) => client.get(Lease, this.#key(target.shard), { signal: until }), signal)
     if (holderOf(lease) !== target.holder || requesterOf(lease) !== undefined) return
-    const annotations = { ...lease.metadata.annotations, [WantedAnnotation]: me }
+    const annotations = { ...lease.metadata.annotations, [WantedAnnotation]: ownIdentity }
     const requesting = { ...lease, metadata: { ...lease.metadata, annotations } }
     await this.#within((until) => client.update(Lease, requesting, { signal: until }), signal)
   }
@@ -360,13 +365,13 @@ export class Shards implements Partition {
 
 const requesterOf = (lease: Lease | undefined): string | undefined => lease?.metadata.annotations?.[WantedAnnotation]
 
-/** Number of shards of the last holder, which may have released its Lease. */
+/** Returns the number of shards of the last holder, which may have released its Lease. */
 export function shardsBefore(lease: Lease | undefined): number | undefined {
   const text = lease?.metadata.annotations?.[ShardsAnnotation]
   return text === undefined ? undefined : Number(text.slice(text.lastIndexOf('/') + 1))
 }
 
-/** Resolves when no other process holds a Lease of the shards 1 to `count - 1`: each is free, or was not renewed for its duration. */
+/** Resolves when each Lease of the shards 1 to `count - 1` is free, was not renewed for its duration, or is held by this process. */
 export async function waitForFormerHolders(
   { namespace, name, identity, terms }: LeaderElectionOptions,
   count: number,

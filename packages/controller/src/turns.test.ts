@@ -6,7 +6,7 @@ import { inTurn } from './turns.ts'
 const aCache = () => ({}) as Cache
 const key = (name: string) => ({ namespace: 'default', name })
 
-test('writes of one object run one after another, in order, also after a failed one', async () => {
+test('writes of one object run one after another, in order, even after a failed write', async () => {
   const cache = aCache()
   const log: string[] = []
   const write = (name: string, fails = false) =>

@@ -1,12 +1,14 @@
-/** Lets the controllers of one process write an object one after another: of two writes at once under an optimistic lock, one fails. */
+/**
+ * Runs the writes of one object by the controllers of a process one after another: of two concurrent writes with a lock, one would fail.
+ */
 import type { Kind, KubeObject, ObjectKey } from '@capstan/kube'
 import { keyText, resourceName } from '@capstan/kube'
 import type { Cache } from './controller.ts'
 
-/** The end of the last turn of each object, by resource and key. */
+/** By cache, and by resource and key, the end of the last write of an object. */
 const turns = new WeakMap<Cache, Map<string, Promise<void>>>()
 
-/** Runs `write` after the earlier turns of the object have ended, with or without an error. Without a cache it runs at once. */
+/** Runs `write` after earlier writes of the object have ended, with or without an error. Without a cache, `write` runs at once. */
 export async function inTurn<T extends KubeObject, Result>(
   cache: Cache | undefined,
   kind: Kind<T>,
@@ -14,19 +16,19 @@ export async function inTurn<T extends KubeObject, Result>(
   write: () => Promise<Result>,
 ): Promise<Result> {
   if (!cache) return write()
-  const ofCache = turns.get(cache) ?? new Map<string, Promise<void>>()
-  turns.set(cache, ofCache)
+  const turnsOfCache = turns.get(cache) ?? new Map<string, Promise<void>>()
+  turns.set(cache, turnsOfCache)
   const id = `${resourceName(kind)} ${keyText(key)}`
-  const earlier = ofCache.get(id)
+  const earlier = turnsOfCache.get(id)
   const result = earlier ? earlier.then(write) : write()
   const end = result.then(
     () => {},
     () => {},
   )
-  ofCache.set(id, end)
+  turnsOfCache.set(id, end)
   try {
     return await result
   } finally {
-    if (ofCache.get(id) === end) ofCache.delete(id)
+    if (turnsOfCache.get(id) === end) turnsOfCache.delete(id)
   }
 }

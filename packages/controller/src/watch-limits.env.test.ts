@@ -62,7 +62,7 @@ async function startManager(limits: Partial<Pick<ManagerOptions, 'namespace' | '
 const create = (namespace: string, name: string, labels = {}) =>
   client.create(ConfigMap, { metadata: { namespace, name, labels } })
 
-test('a manager of one namespace reconciles its objects and those without a namespace, and no others', async () => {
+test('a manager of one namespace reconciles only objects of this namespace and cluster-scoped objects', async () => {
   await create('two', 'before')
   const { manager, reconciled, until } = await startManager({ namespace: 'one' })
   await create('two', 'after')
@@ -87,7 +87,7 @@ test('reading an unwatched namespace is an error as upstream reports it, not an 
   )
 })
 
-test('an event filter decides by the new object, and by the last state of a deleted one', async () => {
+test('an event filter gets the new object, or the last state of a deleted object', async () => {
   const { manager, reconciled, until } = await startManager({ eventFilter: ({ metadata }) => metadata.labels?.mine === 'yes' })
   const label = (name: string, mine: string) =>
     client.patch(ConfigMap, { namespace: 'one', name }, { type: 'merge', body: { metadata: { labels: { mine } } } })
@@ -108,7 +108,7 @@ test('an event filter decides by the new object, and by the last state of a dele
   expect(reconciled).toEqual(['one/mine', 'one/other', 'one/other'])
 })
 
-test('an event filter limits the objects that changes of kinds watched by a reconcile lead to', async () => {
+test('an event filter also limits the reconciles that result from kinds watched by a reconcile', async () => {
   const reconciled: string[] = []
   const maps = controller({
     name: 'maps',
@@ -155,16 +155,16 @@ test('after the sync period every object is reconciled again, until the manager 
     while (clock.step(end))
     for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve))
   }
-  const times = () => reconciled.filter((key) => key === 'one/a').length
+  const reconcileCount = () => reconciled.filter((key) => key === 'one/a').length
   await advance(1000)
-  expect(times()).toBe(1)
+  expect(reconcileCount()).toBe(1)
   // The period varies by a tenth.
   await advance(66_000)
-  expect(times()).toBe(2)
+  expect(reconcileCount()).toBe(2)
   await advance(66_000)
-  expect(times()).toBe(3)
+  expect(reconcileCount()).toBe(3)
   expect(reconciled).not.toContain('one/b')
   await manager.stop()
   await advance(200_000)
-  expect(times()).toBe(3)
+  expect(reconcileCount()).toBe(3)
 })

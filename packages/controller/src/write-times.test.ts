@@ -15,7 +15,7 @@ test.each([
   expect(times.pause).toBe(pause)
 })
 
-test('a failed write counts', async () => {
+test('the duration of a failed write counts as well', async () => {
   const clock = new VirtualClock()
   const times = new WriteTimes(clock)
   const fails = times.measure(async () => {

@@ -1,7 +1,10 @@
-/** Measures how long the writes of a process take, and computes from it how long a write may be postponed. */
+/** Measures how long the writes of a process take, and computes from these durations how long a write may be postponed. */
 import type { Clock } from '@capstan/kube'
 
-/** A write is postponed for a multiple of the average duration of writes; not at all if that is short, as with an API server in the same process. */
+/**
+ * A write is postponed for a multiple of the average duration of writes. It is not postponed if the resulting time is short, as with an API
+ * server in the same process.
+ */
 const Pause = { factor: 10, longest: 2000, shortest: 20 }
 /** Weight of a new duration in the average. */
 const Weight = 1 / 8
@@ -14,7 +17,7 @@ export class WriteTimes {
     this.#clock = clock
   }
 
-  /** Runs a write and adds its duration. */
+  /** Runs a write and includes its duration in the average. */
   async measure<Result>(write: () => Promise<Result>): Promise<Result> {
     const started = this.#clock.elapsed()
     try {

@@ -1,6 +1,6 @@
 /**
- * Answers AdmissionReviews with the admission functions that the embedded API server calls directly. Upstream:
- * sigs.k8s.io/controller-runtime/pkg/webhook/admission, v0.24.
+ * Responds to AdmissionReviews with the admission functions that the embedded API server calls directly.
+ * Upstream: sigs.k8s.io/controller-runtime/pkg/webhook/admission, v0.24.
  */
 import type {
   Admission,
@@ -57,7 +57,7 @@ export function matchesSchemaOf(
   return (object) => structural(schema).validate(object).length === 0
 }
 
-/** Operations for which the kind has admission functions in this phase. Upstream: deletions are not defaulted. */
+/** Returns the operations for which the kind has admission functions in this phase. As upstream, deletions are not defaulted. */
 export function operationsOf({ admissions }: AdmittedKind, phase: Phase): AdmissionContext<KubeObject>['operation'][] {
   const operations = new Set(
     admissions.filter((admission) => admission[phase]).flatMap(({ operations = DefaultOperations }) => operations),

@@ -34,7 +34,7 @@ export async function removeWebhooks(client: Client, name: string): Promise<void
   await Promise.all(configurations.map(([, kind]) => orAbsent(client.delete(kind, { name }))))
 }
 
-/** Webhooks for one phase. Names and the failure policy `Fail` are upstream's. */
+/** Returns the webhooks for one phase. Names and the failure policy `Fail` are those of upstream. */
 const webhooksOf = (admissions: readonly Admission[], phase: Phase, place: WebhookPlace): Webhook[] =>
   admittedKinds(admissions).flatMap((admitted) => {
     const { kind, webhook } = admitted

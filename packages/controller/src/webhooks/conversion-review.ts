@@ -1,4 +1,4 @@
-/** Answers ConversionReviews with the conversions that kinds declare. Upstream: controller-runtime pkg/webhook/conversion, v0.24. */
+/** Responds to ConversionReviews with the conversions that kinds declare. Upstream: controller-runtime pkg/webhook/conversion, v0.24. */
 import type { DeclaredKind, GroupKind, KubeObject } from '@capstan/kube'
 import { apiVersionOf, messageOf } from '@capstan/kube'
 
@@ -10,7 +10,7 @@ export interface ConversionReview {
   }
 }
 
-/** Returns the version of a kind to use in references to its objects. @throws Error when there is none */
+/** Returns the version of a kind to use in references to its objects. @throws Error when the kind has no such version */
 export type ApiVersionLookup = (kind: GroupKind) => Promise<string>
 
 export async function answerConversion(
@@ -34,7 +34,7 @@ export async function answerConversion(
   }
 }
 
-/** Caches lookups: many objects of a review refer to the same few kinds. */
+/** Caches lookups, because many objects of a review refer to the same few kinds. */
 function cachedLookup(lookup: ApiVersionLookup): ApiVersionLookup {
   const versionByKind = new Map<string, Promise<string>>()
   return (kind) => {
@@ -45,7 +45,7 @@ function cachedLookup(lookup: ApiVersionLookup): ApiVersionLookup {
   }
 }
 
-/** Converts through the stored version. */
+/** Converts an object to the stored version, and from that to `apiVersion`. */
 async function convertObject(
   kinds: readonly DeclaredKind[],
   object: KubeObject,
@@ -79,7 +79,7 @@ async function convertObject(
   return withIdentity(targetVersion.fromStored(stored, context), apiVersion)
 }
 
-/** Upstream: convertToObjectReference. */
+/** Looks up a version, with the error text of upstream's convertToObjectReference. */
 async function referenceVersion(lookup: ApiVersionLookup, kind: GroupKind): Promise<string> {
   try {
     return await lookup(kind)

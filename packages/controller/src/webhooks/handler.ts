@@ -11,13 +11,13 @@ import {
 } from './admission-review.ts'
 import { type ApiVersionLookup, answerConversion, type ConversionReview } from './conversion-review.ts'
 
-/** Limit for a review with object, old object and envelope. An API server sends no objects larger than 3 MiB. */
+/** Maximum size of a review with object and old object. An API server sends no objects larger than 3 MiB. */
 const MaxBodyBytes = 7 * 1024 * 1024
 
 export interface WebhooksOptions {
   /** Kinds whose versions are converted. */
   readonly kinds: readonly DeclaredKind[]
-  /** Returns the version to use in references, for versions of a kind that contain one. */
+  /** Returns the version to use in references, for versions of a kind whose references contain a version. */
   readonly apiVersionOf?: ApiVersionLookup
   /** Absent when the API server calls admission functions directly. */
   readonly admission?: { readonly of: readonly Admission[]; readonly reader: Reader }
@@ -25,7 +25,7 @@ export interface WebhooksOptions {
 
 export const ConvertPath = '/convert'
 
-/** Upstream: generateMutatePath and generateValidatePath. A separate webhook adds its name. */
+/** Returns the path of a webhook, as upstream's generateMutatePath and generateValidatePath. A separate webhook adds its name. */
 export function admissionPath(phase: Phase, { kind: { group, version, kind }, webhook }: AdmittedKind): string {
   const path = `/${phase === 'default' ? 'mutate' : 'validate'}-${group.replaceAll('.', '-')}-${version}-${kind.toLowerCase()}`
   return webhook ? `${path}-${webhook.name}` : path
@@ -47,19 +47,19 @@ export function webhookHandler({
   }
   routes.set(ConvertPath, (review: ConversionReview) => answerConversion(kinds, review, apiVersionOf))
   return async (request) => {
-    const answer = routes.get(new URL(request.url).pathname)
-    if (!answer) return new Response('404 page not found\n', { status: 404 })
+    const respond = routes.get(new URL(request.url).pathname)
+    if (!respond) return new Response('404 page not found\n', { status: 404 })
     if (request.method !== 'POST') return new Response('405 method not allowed\n', { status: 405 })
     const review = await parseReview(request)
     if (typeof review === 'string') return new Response(`${review}\n`, { status: 400 })
-    return Response.json(await answer(review as never))
+    return Response.json(await respond(review as never))
   }
 }
 
 const unknownVersion: ApiVersionLookup = ({ group, kind }) =>
   Promise.reject(new Error(`no lookup of versions was given for ${kind}.${group}`))
 
-/** Parses the review; returns an error text for other bodies. */
+/** Parses the review. Returns an error text for any other body. */
 async function parseReview(request: Request): Promise<object | string> {
   let text = ''
   const decoder = new TextDecoder()

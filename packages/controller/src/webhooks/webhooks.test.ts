@@ -76,13 +76,13 @@ const handle = webhookHandler({
   },
 })
 
-interface Answer {
+interface ReviewResponse {
   response: { uid: string; allowed?: boolean; patch?: string; warnings?: string[]; status?: { code: number; message: string } }
 }
 const post = (path: string, body: BodyInit) => handle(new Request(`https://h${path}`, { method: 'POST', body }))
 const postReview = async (path: string, request: object) => {
-  const answer = await post(path, JSON.stringify({ request: { uid: 'u', ...request } }))
-  return (await answer.json()) as Answer & { response: { convertedObjects?: unknown[]; result?: object } }
+  const response = await post(path, JSON.stringify({ request: { uid: 'u', ...request } }))
+  return (await response.json()) as ReviewResponse & { response: { convertedObjects?: unknown[]; result?: object } }
 }
 const widget = (name: string, spec: object = {}, version = 'v2') => ({
   apiVersion: `shop.example.com/${version}`,
@@ -105,7 +105,7 @@ describe('admission', () => {
     expect(wide.response).toEqual({ uid: 'u', allowed: true, warnings: ['wide'] })
   })
 
-  test('leaves objects that violate the schema to the API server', async () => {
+  test('allows objects that violate the schema, which the API server then rejects', async () => {
     const { spec: _, ...bare } = widget('a')
     const path = '/mutate-shop-example-com-v2-widget'
     expect((await postReview(path, { operation: 'CREATE', object: bare })).response).toEqual({ uid: 'u', allowed: true })
@@ -123,8 +123,8 @@ describe('admission', () => {
     ['UPDATE', 'broken', 1, 'out of order'],
   ])('%s of %s with width %i returns: %s', async (operation, name, width, rejection) => {
     const object = widget(name, { width })
-    const about = operation === 'DELETE' ? { object: null, oldObject: object } : { object, oldObject: object }
-    const { response } = await postReview('/validate-shop-example-com-v2-widget', { operation, ...about })
+    const objects = operation === 'DELETE' ? { object: null, oldObject: object } : { object, oldObject: object }
+    const { response } = await postReview('/validate-shop-example-com-v2-widget', { operation, ...objects })
     expect(response.allowed).toBe(rejection === undefined)
     expect(response.status?.message).toBe(rejection)
   })
@@ -168,7 +168,7 @@ test.each([
   ['/convert', '{"request": 1}', 400, 'there is no request in the body'],
   ['/convert', ' '.repeat(7 * 1024 * 1024 + 1), 400, 'request entity is too large'],
 ])('an invalid request to %s is rejected', async (path, body, status, text) => {
-  const answer = await post(path, body)
-  expect(answer.status).toBe(status)
-  expect(await answer.text()).toContain(text)
+  const response = await post(path, body)
+  expect(response.status).toBe(status)
+  expect(await response.text()).toContain(text)
 })
