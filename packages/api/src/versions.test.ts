@@ -26,9 +26,9 @@ describe('compareWithBuild', () => {
   ])('%s and %s: %s', (a, b, order) => expect(compareWithBuild(a, b)).toBe(order))
 })
 
-it('ignores build tags in the plain comparison', () => expect(compareVersions('v1.36.0+2', 'v1.36.0+1')).toBe(0))
+it('compareVersions ignores build tags', () => expect(compareVersions('v1.36.0+2', 'v1.36.0+1')).toBe(0))
 
-it('treats another build of the same version as an upgrade', () => {
+it('isUpgrade is true for another build of the same version', () => {
   expect(isUpgrade('v1.36.0+abc', 'v1.36.0+xyz')).toBe(true)
   expect(isUpgrade('v1.36.0', 'v1.36.0')).toBe(false)
   expect(isUpgrade('v1.36.1', 'v1.36.0')).toBe(false)
@@ -54,4 +54,5 @@ test.each([
   ['', ''],
 ])('withVersionPrefix of %j is %j', (text, prefixed) => expect(withVersionPrefix(text)).toBe(prefixed))
 
-it('prints a version in its canonical form', () => expect(versionText(parseVersion('1.36.0+abc.1'))).toBe('v1.36.0+abc.1'))
+it('versionText formats a version in its canonical form', () =>
+  expect(versionText(parseVersion('1.36.0+abc.1'))).toBe('v1.36.0+abc.1'))

@@ -1,7 +1,10 @@
-/** Kubernetes versions: semantic versions with a leading `v`, compared with or without their build tags. Upstream: util/version, v1.14. */
+/**
+ * Parses and compares Kubernetes versions: semantic versions with a leading `v`, with or without their build tags. Upstream: util/version,
+ * v1.14.
+ */
 import { SemVer } from 'semver'
 
-/** Parses a version such as `v1.36.0`; the `v`, minor and patch may be missing. @throws TypeError that names an invalid version */
+/** Parses a version such as `v1.36.0`. The `v`, minor and patch may be missing. @throws TypeError that names an invalid version */
 export function parseVersion(text: string): SemVer {
   // Upstream: semver.ParseTolerant.
   const [core, rest] = splitCore(text.trim().replace(/^v/, ''))
@@ -36,7 +39,7 @@ export type VersionOrder = -1 | 0 | 1 | 'differ'
 /** Compares versions by semantic versioning, which ignores build tags. */
 export const compareVersions = (a: string, b: string): -1 | 0 | 1 => parseVersion(a).compare(parseVersion(b))
 
-/** Compares versions and then their build tags: numbers by value, numbers before words; different words have no order. */
+/** Compares versions and then their build tags: numbers by value, numbers before words. Different words have no order. */
 export function compareWithBuild(a: string, b: string): VersionOrder {
   const left = parseVersion(a)
   const right = parseVersion(b)
@@ -45,7 +48,7 @@ export function compareWithBuild(a: string, b: string): VersionOrder {
 
 export const sameVersion = (a: string, b: string): boolean => compareWithBuild(a, b) === 0
 
-/** Whether `desired` is an upgrade of `current`: a higher version, or another build. */
+/** Whether `desired` is an upgrade of `current`, which means a higher version or another build. */
 export function isUpgrade(current: string, desired: string): boolean {
   const order = compareWithBuild(desired, current)
   return order === 1 || order === 'differ'
@@ -78,7 +81,7 @@ function compareBuildTags(a: string, b: string): VersionOrder {
   return difference === 0n ? 0 : difference < 0n ? -1 : 1
 }
 
-/** Whether two versions belong to one release: distributions add their own suffixes to a release. */
+/** Whether two versions belong to one release. Distributions add their own suffixes to the version of a release. */
 export const isSameRelease = (a: string, b: string): boolean => releaseOf(a) === releaseOf(b)
 
 const releaseOf = (version: string): string => /^v?\d+\.\d+\.\d+/.exec(version)?.[0].replace(/^v/, '') ?? version

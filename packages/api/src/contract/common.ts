@@ -1,4 +1,4 @@
-/** Fields common to provider resources of all contracts. */
+/** Fields that provider objects of several contracts have in common. */
 import { field } from './field.ts'
 
 /** Metadata that a template gives to objects created from it. */

@@ -11,13 +11,13 @@ export function latestContract({ metadata }: KubeObject): { contract: ContractVe
     const versions = metadata.labels?.[ContractLabelPrefix + contract]
     if (versions) return { contract, version: versions.split('_').sort(compareApiVersions)[0]! }
   }
-  const sought = ContractVersions.map((version) => JSON.stringify(version)).join(' ')
+  const expectedLabels = ContractVersions.map((version) => JSON.stringify(version)).join(' ')
   throw new Error(
-    `cannot find any versions matching contract versions [${sought}] for CRD ${metadata.name} as contract version label(s) are either missing or empty (see https://cluster-api.sigs.k8s.io/developer/providers/contracts/overview.html#api-version-labels)`,
+    `cannot find any versions matching contract versions [${expectedLabels}] for CRD ${metadata.name} as contract version label(s) are either missing or empty (see https://cluster-api.sigs.k8s.io/developer/providers/contracts/overview.html#api-version-labels)`,
   )
 }
 
-/** Returns the newest contract known to core whose label names `version`. Upstream chooses randomly among several. */
+/** Returns the newest contract that core supports and whose label names `version`. Upstream selects one of several at random. */
 export function contractOfVersion({ metadata }: KubeObject, version: string): ContractVersion {
   for (const contract of ContractVersions) {
     if (metadata.labels?.[ContractLabelPrefix + contract]?.split('_').includes(version)) return contract

@@ -30,7 +30,7 @@ describe('latestContract', () => {
       'v1beta2',
       'v1beta1',
     ],
-    ['the greatest version, not the last one listed', { 'cluster.x-k8s.io/v1beta2': 'v1_v1beta2_v1alpha9' }, 'v1beta2', 'v1'],
+    ['the greatest version, not the last in the list', { 'cluster.x-k8s.io/v1beta2': 'v1_v1beta2_v1alpha9' }, 'v1beta2', 'v1'],
     [
       'no version from an empty label',
       { 'cluster.x-k8s.io/v1beta2': '', 'cluster.x-k8s.io/v1beta1': 'v1beta1' },
@@ -46,7 +46,7 @@ describe('latestContract', () => {
   })
 })
 
-it('returns the contract of one API version, the newest when several labels name it', () => {
+it('contractOfVersion returns the newest contract whose label names the API version', () => {
   const labels = {
     'cluster.x-k8s.io/v1beta1': 'v1beta1',
     'cluster.x-k8s.io/v1beta2': 'v1beta1_v1',
@@ -96,7 +96,7 @@ it('reads failure domains of either contract version, sorted', () => {
   expect(failureDomainsOf({}, 'v1beta2')).toEqual([])
 })
 
-// The API server would reject the whole status of the Cluster.
+// With such failure domains, the API server would reject the whole status of the Cluster.
 test.each([
   ['a number', 7, 'expected a list or a map, got number'],
   ['more than 100', Array.from({ length: 101 }, (_, i) => ({ name: `d${i}` })), 'expected at most 100 entries, got 101'],
@@ -152,7 +152,7 @@ describe('a control plane', () => {
     expect(() => currentStatusVersion(object, 'v1beta2')).toThrow('version "v1.36.0" and "v1.35.0" are in the wrong order')
   })
 
-  it('of contract v1beta1 has its available replicas computed from the unavailable ones', () => {
+  it('of contract v1beta1 has its available replicas computed from the unavailable replicas', () => {
     expect(availableReplicasOf(controlPlane({ replicas: 3 }, { unavailableReplicas: 1 }), 'v1beta1')).toBe(2)
     expect(availableReplicasOf(controlPlane({ replicas: 3 }, { availableReplicas: 3 }), 'v1beta2')).toBe(3)
   })
@@ -162,7 +162,7 @@ describe('a pool of machines', () => {
   test.each([
     ['initialization.provisioned of contract v1beta2', 'v1beta2', { initialization: { provisioned: true } }, true],
     ['initialization.provisioned before ready', 'v1beta2', { ready: true, initialization: { provisioned: false } }, false],
-    ['ready, where initialization.provisioned is absent', 'v1beta2', { ready: true }, true],
+    ['ready when initialization.provisioned is absent', 'v1beta2', { ready: true }, true],
     ['ready of contract v1beta1', 'v1beta1', { ready: true, initialization: { provisioned: false } }, true],
     ['neither', 'v1beta2', {}, false],
   ] as const)('is provisioned by %s', (_, contract, status, expected) => {

@@ -18,7 +18,7 @@ export interface V1Beta1ObjectReference {
   namespace: string
 }
 
-/** A timeout: seconds in contract v1beta2, a Go duration such as `1m30s` in v1beta1. Written with `writeSeconds`. */
+/** A timeout in the form of the contract version: seconds in v1beta2, a Go duration such as `1m30s` in v1beta1. See `writeSeconds`. */
 type Timeout = number | string
 
 const timeout = (v1beta1: string, step: string) =>
@@ -91,7 +91,7 @@ export const ControlPlaneTemplateContract = {
   ),
 }
 
-/** Whether the control plane is being created for the first time: it reports no version yet. */
+/** Whether the control plane is being created, which means that it reports no version yet. */
 export const isProvisioning = (controlPlane: object, contract: ContractVersion): boolean =>
   !currentStatusVersion(controlPlane, contract)
 
@@ -103,7 +103,7 @@ export function currentStatusVersion(controlPlane: object, contract: ContractVer
   )
 }
 
-/** Whether part of the control plane runs an older version, or another build, than its spec. */
+/** Whether at least one replica of the control plane runs an older version, or another build, than that of the spec. */
 export function isUpgrading(controlPlane: object, contract: ContractVersion): boolean {
   const desired = readField(controlPlane, ControlPlaneContract.version, contract)
   if (!desired) throw new TypeError('failed to get control plane spec version')
@@ -113,7 +113,7 @@ export function isUpgrading(controlPlane: object, contract: ContractVersion): bo
   return current ? isUpgrade(current, desired) : false
 }
 
-/** Returns `status.versions`. @throws TypeError when they are not in ascending order or a count is negative */
+/** Returns `status.versions`. @throws TypeError when the versions are not in ascending order or a count is negative */
 export function statusVersionsOf(controlPlane: object, contract: ContractVersion): ReplicasOfVersion[] | undefined {
   const versions = readField(controlPlane, ControlPlaneContract.statusVersions, contract)
   versions?.forEach(({ version, replicas }, index) => {
@@ -134,7 +134,7 @@ export function availableReplicasOf(controlPlane: object, contract: ContractVers
   return desired === undefined || unavailable === undefined ? undefined : Math.max(0, desired - unavailable)
 }
 
-/** Writes a timeout in the form of the contract version. Durations are formatted as by Go, so that no webhook changes them. */
+/** Writes a timeout in the form of the contract version. Durations have Go's format, so that no webhook changes them. */
 export function writeSeconds(draft: object, field: ContractField<Timeout>, contract: ContractVersion, value: number): void {
   writeField(draft, field, contract, contract === 'v1beta2' ? value : durationText(seconds(value)))
 }

@@ -1,6 +1,6 @@
 /**
- * The provider contract as data: each field with its path per contract version. Controllers, lint, conformance, the generic
- * simulator and the docs read this table; no other code contains a path into a provider's object.
+ * The provider contract as data: each field with its path for each contract version. Controllers, lint, conformance, the generic
+ * simulator and the docs read these fields; no other code contains paths into provider objects.
  * Upstream: internal/contract, v1.14.
  */
 export type ContractVersion = 'v1beta2' | 'v1beta1'
@@ -13,7 +13,7 @@ export interface ContractField<T> {
   /** Whether a provider must implement the field. */
   readonly mandatory: boolean
   readonly doc: string
-  /** Phantom: exists for the type checker only. */
+  /** Never set: exists only for the type checker. */
   readonly _t?: T
 }
 
@@ -34,7 +34,7 @@ export function readField<T>(object: object, field: ContractField<T>, contract: 
   return readPath(object, field.paths[contract]) as T | undefined
 }
 
-/** Returns a text, or `undefined`. @throws TypeError when it is not a string, or longer than the field that core copies it to allows */
+/** Returns a text, or `undefined`. @throws TypeError when the value is not a string, or too long for the field to which core copies it */
 export function readText(
   object: object,
   field: ContractField<string>,
@@ -48,7 +48,7 @@ export function readText(
   throw new TypeError(`${field.paths[contract]}: expected a string, got ${Array.isArray(value) ? 'list' : typeof value}`)
 }
 
-/** Writes the field on a draft; creates missing parent objects. */
+/** Writes the field to a draft, and creates missing parent objects. */
 export function writeField<T>(draft: object, field: ContractField<T>, contract: ContractVersion, value: T): void {
   writePath(draft, field.paths[contract], value)
 }
@@ -77,8 +77,8 @@ function writePath(draft: object, path: string, value: unknown): void {
   const last = names.pop()!
   let parent = draft as Record<string, unknown>
   for (const name of names) {
-    const next = parent[name]
-    if (typeof next !== 'object' || next === null) parent[name] = {}
+    const child = parent[name]
+    if (typeof child !== 'object' || child === null) parent[name] = {}
     parent = parent[name] as Record<string, unknown>
   }
   parent[last] = value

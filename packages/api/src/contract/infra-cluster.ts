@@ -62,6 +62,6 @@ export function failureDomainsOf(infraCluster: object, contract: ContractVersion
     .sort((a, b) => compareText(a.name, b.name))
 }
 
-/** Whether an endpoint can be used: host and port are set. */
+/** Whether host and port of an endpoint are set. */
 export const isValidEndpoint = (endpoint: ContractEndpoint | undefined): endpoint is { host: string; port: number } =>
   endpoint?.host !== undefined && endpoint.host !== '' && endpoint.port !== undefined && endpoint.port !== 0

@@ -47,7 +47,7 @@ export function isPoolProvisioned(pool: object, contract: ContractVersion): bool
 }
 
 /**
- * Returns the provider IDs of the machines; empty when the pool reports none.
+ * Returns the provider IDs of the machines; empty when the pool reports no provider IDs.
  *
  * @throws TypeError when the list violates the limits of `MachinePool.spec.providerIDList`
  */
@@ -74,7 +74,10 @@ export function poolReplicasOf(pool: object, contract: ContractVersion): number 
   throw new TypeError(`${InfraMachinePoolContract.replicas.paths[contract]}: expected a 32-bit integer, got ${got}`)
 }
 
-/** Returns the kind of the infrastructure machines if the pool supports MachinePool Machines. @throws TypeError when it is not a string */
+/**
+ * Returns the kind of the infrastructure machines if the pool supports MachinePool Machines. @throws TypeError when the kind is not a
+ * string
+ */
 export function infrastructureMachineKindOf(pool: object, contract: ContractVersion): string | undefined {
   const kind: unknown = readField(pool, InfraMachinePoolContract.infrastructureMachineKind, contract)
   if (kind === undefined || kind === '') return undefined

@@ -1,9 +1,9 @@
 /**
- * Returns the plural (resource name) of a kind. Core computes the name of a provider's CustomResourceDefinition from it, without
- * discovery, so providers must name their resources by these rules.
+ * Returns the plural of a kind, which is its resource name. Core computes the name of a provider's CustomResourceDefinition from it,
+ * without discovery. Providers must therefore name their resources by these rules.
  *
- * Upstream: gobuffalo/flect v1.0.3 on the lower-cased kind. Of its dictionary of irregular words, this has those that could end
- * the name of a kind.
+ * Upstream: gobuffalo/flect v1.0.3 on the lower-cased kind. Of its dictionary of irregular words, `irregular` contains those with which the
+ * name of a kind could end.
  */
 export function pluralOf(kind: string): string {
   const word = kind.toLowerCase()

@@ -23,7 +23,7 @@ const toStored = (kind: DeclaredKind, version: KindVersion, object: KubeObject):
   kind: object.kind,
 })
 
-/** Every scalar of a value by its path; items of lists by their name where they have one. */
+/** Yields all scalars of a value with their paths. Items of lists are identified by their name if they have one. */
 function* leaves(value: unknown, path = ''): Iterable<string> {
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) yield* leaves(item, `${path}[${(item as { name?: string })?.name ?? index}]`)
@@ -33,21 +33,24 @@ function* leaves(value: unknown, path = ''): Iterable<string> {
 }
 const isZero = (leaf: string): boolean => / = (false|0|""|"0s")$/.test(leaf)
 
-/** In older versions a zero equals an absent field, except for booleans, which the annotation distinguishes. */
+/**
+ * Whether `false` is kept. In older versions, a zero equals an absent field, except for booleans of kinds with an annotation, which
+ * distinguishes both.
+ */
 const keepsFalse = (name: string): boolean => kindRules[name]?.keepsData === true && name !== 'IPAddressClaim v1alpha1'
 
 describe.each(pairs)('$name', ({ name, kind, version }) => {
   test('an object of v1beta2 that is converted to the older version and back loses no value', () => {
     fc.assert(
       fc.property(objectsOf(kind), (object: KubeObject) => {
-        const back = toStored(kind, version, toOlder(version, object))
-        const leavesBack = new Set(leaves(back))
+        const restored = toStored(kind, version, toOlder(version, object))
+        const restoredLeaves = new Set(leaves(restored))
         expect(
           [...leaves(object)].filter(
-            (leaf) => !leavesBack.has(leaf) && (!isZero(leaf) || (keepsFalse(name) && leaf.endsWith(' = false'))),
+            (leaf) => !restoredLeaves.has(leaf) && (!isZero(leaf) || (keepsFalse(name) && leaf.endsWith(' = false'))),
           ),
         ).toEqual([])
-        expect(toStored(kind, version, toOlder(version, back))).toEqual(back)
+        expect(toStored(kind, version, toOlder(version, restored))).toEqual(restored)
       }),
       { seed: 14, numRuns: 150 },
     )
@@ -56,11 +59,11 @@ describe.each(pairs)('$name', ({ name, kind, version }) => {
   test('an object of the older version stays equal after the first round trip', () => {
     fc.assert(
       fc.property(objectsOf(version.kind), (object: KubeObject) => {
-        // One round trip first: upstream converts an empty list of conditions to an empty struct, and that to an absent field.
-        const shown = toOlder(version, toStored(kind, version, toOlder(version, toStored(kind, version, object))))
-        const settled = toStored(kind, version, shown)
-        expect(toOlder(version, settled)).toEqual(shown)
-        expect(toStored(kind, version, toOlder(version, settled))).toEqual(settled)
+        // After a first round trip, because upstream converts an empty list of conditions to an empty struct, and that to an absent field.
+        const olderObject = toOlder(version, toStored(kind, version, toOlder(version, toStored(kind, version, object))))
+        const storedObject = toStored(kind, version, olderObject)
+        expect(toOlder(version, storedObject)).toEqual(olderObject)
+        expect(toStored(kind, version, toOlder(version, storedObject))).toEqual(storedObject)
       }),
       { seed: 14, numRuns: 150 },
     )

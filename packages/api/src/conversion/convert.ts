@@ -7,7 +7,7 @@ import { type ConversionScope, type Move, ruleOf } from './rules.ts'
 
 /** Conversion rules of a kind beyond its types. */
 export interface KindRule {
-  /** Whether the older version carries the object of v1beta2 in an annotation. */
+  /** Whether the older version contains the object of v1beta2 in an annotation. */
   readonly keepsData?: true
   /** Paths of v1beta2 whose explicit zero is restored from the annotation. */
   readonly zeros?: readonly string[]
@@ -77,7 +77,7 @@ function parsed(data: string): object {
   throw new Error(`annotation ${ConversionDataAnnotation} does not hold a JSON object: remove it, or restore its earlier value`)
 }
 
-/** Go does not write empty lists and maps of metadata. */
+/** Returns metadata without empty lists and maps, which Go does not write. */
 function withoutEmpty(metadata: ObjectMeta): ObjectMeta {
   const isEmpty = (value: unknown) => typeof value === 'object' && value !== null && Object.keys(value).length === 0
   return Object.fromEntries(Object.entries(metadata).filter(([, value]) => !isEmpty(value))) as unknown as ObjectMeta
@@ -121,7 +121,7 @@ function convertField(direction: Direction, from: string, to: string, value: unk
   if (value === undefined) {
     // A struct that is not a pointer always exists: its fields may have values in the other version even when it is empty.
     if (isStruct(from) && isStruct(to)) return nonZero(convertValue(direction, from, to, {}, scope) as Struct)
-    // Upstream converts zeros of older versions to pointers to zero; where that is wrong, a rule removes them.
+    // Upstream converts zeros of older versions to pointers to zero. If this is wrong for a field, a rule removes the pointer.
     const pointsAtZero = direction === 'up' && isPointer(to) && !isPointer(from) && (target === 'bool' || target === 'int')
     return pointsAtZero ? zeroOf(target) : undefined
   }
@@ -137,7 +137,7 @@ function convertValue(direction: Direction, from: string, to: string, value: unk
   return convertStruct(direction, older, stored, value as Struct, scope)
 }
 
-/** Converts an item of a list or map. Where only one version has pointers, a null item becomes a struct without fields. */
+/** Converts an item of a list or map. If only one version has pointers, `null` is converted to a struct without fields, and vice versa. */
 function convertItem(direction: Direction, from: string, to: string, value: unknown, scope: ConversionScope): unknown {
   if (isPointer(from) && !isPointer(to) && value === null) return {}
   const converted = convertValue(direction, from.replace(/^\*/, ''), to.replace(/^\*/, ''), value, scope)
@@ -152,10 +152,10 @@ function applyMove(
   scope: ConversionScope,
 ): void {
   const [from, to] = direction === 'up' ? [older, stored] : [stored, older]
-  const moved = valueAt(value, from)
-  if (moved === undefined && !(form?.always && direction === 'down')) return
-  const formed = form ? (direction === 'up' ? form.up(moved) : form.down(moved, scope)) : moved
-  if (formed !== undefined) setAt(converted, to, formed)
+  const source = valueAt(value, from)
+  if (source === undefined && !(form?.always && direction === 'down')) return
+  const target = form ? (direction === 'up' ? form.up(source) : form.down(source, scope)) : source
+  if (target !== undefined) setAt(converted, to, target)
 }
 
 function valueAt(value: unknown, path: readonly string[]): unknown {

@@ -1,4 +1,4 @@
-/** Parses and formats durations as Go does: `1h30m0s`, `1.5s`, `300ms`. Upstream: time.ParseDuration and Duration.String. */
+/** Parses and formats durations as Go does, such as `1h30m0s`, `1.5s` or `300ms`. Upstream: time.ParseDuration and Duration.String. */
 
 const units: { readonly [unit: string]: bigint } = {
   ns: 1n,

@@ -1,6 +1,6 @@
 /**
- * Decodes and encodes values as Go does. A decoded value omits Go's zero values: `false`, `0`, `""`, `null`, a struct without
- * fields. Only a pointer distinguishes a zero from an absent value. Upstream: encoding/json, and the types of Cluster API.
+ * Decodes and encodes values as Go does. A decoded value omits Go's zero values: `false`, `0`, `""`, `null`, and a struct without
+ * fields. Only pointers distinguish a zero from an absent value. Upstream: encoding/json, and the types of Cluster API.
  */
 import { isRecord, type JSONSchema } from '@capstan/kube'
 import { formatDuration, parseDuration } from './go-duration.ts'
@@ -11,12 +11,12 @@ export interface GoField {
   readonly type: string
   /** `omitempty`: zero scalars, empty lists and empty maps are omitted; structs are not. */
   readonly omitsEmpty: boolean
-  /** `omitzero`: zero structs and times are omitted, too. */
+  /** `omitzero`: zero structs and times are omitted as well. */
   readonly omitsZero: boolean
   readonly required: boolean
   /** Schema keywords in older versions that do not follow from the type; keywords of items and values are under `[]`. */
   readonly keywords?: JSONSchema & { '[]'?: JSONSchema }
-  /** The whole schema, where it does not follow from the type. */
+  /** The whole schema, if it does not follow from the type. */
   readonly schema?: JSONSchema
 }
 
@@ -24,7 +24,7 @@ export type Struct = { [field: string]: unknown }
 
 let structs: Map<string, readonly GoField[]> | undefined
 
-/** Fields of a struct in the order in which Go writes them. @throws TypeError for an unknown struct */
+/** Returns the fields of a struct in the order in which Go writes them. @throws TypeError for an unknown struct */
 export function fieldsOf(struct: string): readonly GoField[] {
   structs ??= parseTypes(recordedTypes)
   const fields = structs.get(struct)
@@ -61,7 +61,7 @@ export const isList = (type: string): boolean => type.startsWith('[]')
 export const isMap = (type: string): boolean => type.startsWith('{}')
 export const isStruct = (type: string): boolean => type.includes('.') && !/^[*[{]/.test(type)
 
-/** Decodes a JSON value as Go does; returns `undefined` for Go's zero value. */
+/** Decodes a JSON value as Go does. Returns `undefined` for Go's zero value. */
 export function decode(type: string, value: unknown): unknown {
   if (value === undefined || value === null) return undefined
   if (isPointer(type)) return decodePointer(type.slice(1), value)
@@ -87,13 +87,13 @@ export function decode(type: string, value: unknown): unknown {
   }
 }
 
-/** Decodes a value behind a pointer, where a zero is kept. */
+/** Decodes a value to which a pointer refers. Keeps a zero. */
 function decodePointer(type: string, value: unknown): unknown {
   if (isStruct(type)) return decodeStruct(type, value)
   return decode(type, value) ?? zeroOf(type)
 }
 
-/** Decodes an item of a list or a value of a map, where zeros are kept: empty objects for structs, `0`, `''` or `false` for scalars. */
+/** Decodes an item of a list or a value of a map. Keeps zeros: an empty object for a struct, and `0`, `''` or `false` for a scalar. */
 function decodeItem(type: string, value: unknown): unknown {
   if (isPointer(type)) return value === null ? null : decodePointer(type.slice(1), value)
   return decode(type, value) ?? zeroOf(type)
@@ -121,7 +121,7 @@ function decodeTime(value: unknown): string | undefined {
   return text === zeroTime ? undefined : text
 }
 
-/** Returns Go's zero value; an empty object for structs. */
+/** Returns Go's zero value of a type. For structs, it is an empty object. */
 export function zeroOf(type: string): unknown {
   if (isStruct(type)) return {}
   switch (type) {
@@ -152,11 +152,11 @@ export function encode(type: string, value: unknown): unknown {
   return value ?? zeroOf(type)
 }
 
-export function encodeStruct(type: string, value: Struct, isLeftOut: (field: string) => boolean = () => false): Struct {
+export function encodeStruct(type: string, value: Struct, isExcluded: (field: string) => boolean = () => false): Struct {
   const encoded: Struct = {}
   for (const field of fieldsOf(type)) {
     const { name, type: fieldType } = field
-    if (isLeftOut(name) || isOmitted(field, value[name])) continue
+    if (isExcluded(name) || isOmitted(field, value[name])) continue
     encoded[name] = encode(fieldType, value[name])
   }
   return encoded

@@ -10,7 +10,7 @@ const machineInitialization = ['bootstrapDataSecretCreated', 'infrastructureProv
 /** Annotation of an IPAddressClaim of v1alpha1 that had no label with the name of its Cluster. */
 const ClusterNameLabelSet = 'conversion.cluster.x-k8s.io/cluster-name-label-set'
 
-/** By kind and older version. */
+/** Rules by kind and older version. */
 export const kindRules: { readonly [kindAndVersion: string]: KindRule } = {
   'Cluster v1beta1': {
     keepsData: true,
@@ -60,6 +60,6 @@ export const kindRules: { readonly [kindAndVersion: string]: KindRule } = {
 }
 
 function withoutClusterName({ labels = {}, ...metadata }: ObjectMeta): ObjectMeta {
-  const others = Object.entries(labels).filter(([name]) => name !== ClusterNameLabel)
-  return others.length === 0 ? metadata : { ...metadata, labels: Object.fromEntries(others) }
+  const otherLabels = Object.entries(labels).filter(([name]) => name !== ClusterNameLabel)
+  return otherLabels.length === 0 ? metadata : { ...metadata, labels: Object.fromEntries(otherLabels) }
 }

@@ -1,4 +1,4 @@
-/** Generates random valid objects of a declared kind, for round trips here and for comparisons with upstream's conversions. */
+/** Generates random valid objects of a declared kind, to test round trips and to compare conversions with those of upstream. */
 import { type DeclaredKind, type JSONSchema, typeMeta } from '@capstan/kube'
 import fc from 'fast-check'
 
@@ -70,7 +70,7 @@ function structs(schema: JSONSchema, field: string, depth: number): fc.Arbitrary
     const nested = isSchema && (schemaMap.has(name) || schemaFields.has(name) || schemaLists.has(name))
     if (nested && depth > MaxSchemaDepth) continue
     const value = nested ? nestedSchemas(schema, name, field, depth + 2) : valuesOf(property, name, depth + 1)
-    // Optional fields get rarer with depth, so that objects stay small.
+    // Optional fields are less frequent at greater depth, so that objects stay small.
     shape[name] = required.includes(name) ? value : optionally(value, depth < 2 ? 1 : nested ? 8 : 2)
   }
   const present = fc

@@ -1,4 +1,4 @@
-/** The older API versions of a kind, which the server converts to and from v1beta2. */
+/** Declares the older API versions of a kind, which the server converts to and from v1beta2. */
 import {
   type Column,
   type DeclaredKind,
@@ -42,12 +42,12 @@ const recorded: readonly Recorded[] = recordedVersions
 
 export const StoredVersion = 'v1beta2'
 
-/** Returns all versions of the kind except v1beta2, the oldest first. */
+/** Returns all versions of the kind except v1beta2, oldest first. */
 export function olderVersions(group: string, kind: string, scope: DeclaredKind['scope'] = 'Namespaced'): KindVersion[] {
-  const all = recorded.filter((version) => version.group === group && version.kind === kind)
-  const stored = all.find(({ version }) => version === StoredVersion)
+  const allVersions = recorded.filter((version) => version.group === group && version.kind === kind)
+  const stored = allVersions.find(({ version }) => version === StoredVersion)
   if (!stored) throw new TypeError(`no recorded versions of ${kind}.${group}`)
-  return all.filter((version) => version !== stored).map((version) => kindVersion(version, stored.type, scope))
+  return allVersions.filter((version) => version !== stored).map((version) => kindVersion(version, stored.type, scope))
 }
 
 function kindVersion({ group, version, kind, type, facts }: Recorded, stored: string, scope: DeclaredKind['scope']): KindVersion {
@@ -96,10 +96,10 @@ function structSchema(type: string, keywords: JSONSchema = {}): JSONSchema {
 
 const fieldSchema = ({ type, schema, keywords = {} }: GoField): JSONSchema => schema ?? typeSchema(type, keywords)
 
-function typeSchema(type: string, { '[]': ofElement = {}, ...keywords }: JSONSchema & { '[]'?: JSONSchema }): JSONSchema {
+function typeSchema(type: string, { '[]': elementKeywords = {}, ...keywords }: JSONSchema & { '[]'?: JSONSchema }): JSONSchema {
   const element = elementOf(type)
   if (element !== undefined) {
-    const inner = typeSchema(element, ofElement)
+    const inner = typeSchema(element, elementKeywords)
     return {
       ...baseSchema(type),
       ...keywords,

@@ -1,7 +1,7 @@
-/** References of v1beta2 to provider objects. Older versions show them with an apiVersion, which the CRD determines. */
+/** Finds references of v1beta2 to provider objects. In older versions these contain an apiVersion, which the CRD determines. */
 import { type GroupKind, isRecord } from '@capstan/kube'
 
-/** Returns the group and kind of every reference to a provider object, without duplicates. */
+/** Returns the groups and kinds of all references to provider objects, without duplicates. */
 export function referencesOf(object: unknown): readonly GroupKind[] {
   const spec = field(object, 'spec')
   const template = field(field(spec, 'template'), 'spec')

@@ -1,13 +1,13 @@
 /**
- * Restores values that an older version cannot express: v1beta2 distinguishes an explicit `false` or `0` from an absent field, older
- * versions do not. The annotation `cluster.x-k8s.io/conversion-data` keeps the v1beta2 object for the round trip.
+ * Restores values that an older version cannot represent: v1beta2 distinguishes an explicit `false` or `0` from an absent field, older
+ * versions do not. The annotation `cluster.x-k8s.io/conversion-data` contains the v1beta2 object for the conversion back.
  */
 import { isRecord } from '@capstan/kube'
 import type { Struct } from './go-types.ts'
 
 /**
- * Restores the explicit zeros of the booleans or numbers at `path`. `list[name]` finds the same item by that field, `list[]` by index when
- * both lists are equally long; `{schema}` continues through all nested schemas.
+ * Restores the explicit zeros of the booleans or numbers at `path`. With `list[name]`, items of both lists correspond by the field `name`;
+ * with `list[]` by index, if the lists have equal lengths. `{schema}` restores the booleans of a schema and of all schemas in it.
  */
 export function restoreZero(value: Struct, restored: unknown, path: string): void {
   restoreAt(value, isRecord(restored) ? restored : {}, path.split('.'))
@@ -25,10 +25,10 @@ function restoreAt(value: Struct, restored: Struct, [step = '', ...rest]: readon
 
 function restoreItems(items: unknown, restored: unknown, key: string, rest: readonly string[]): void {
   if (!Array.isArray(items)) return
-  const others = Array.isArray(restored) ? (restored as Struct[]) : []
+  const restoredItems = Array.isArray(restored) ? (restored as Struct[]) : []
   ;(items as Struct[]).forEach((item, index) => {
-    const byIndex = others.length === items.length ? others[index] : undefined
-    restoreAt(item, (key === '' ? byIndex : others.find((other) => other[key] === item[key])) ?? {}, rest)
+    const byIndex = restoredItems.length === items.length ? restoredItems[index] : undefined
+    restoreAt(item, (key === '' ? byIndex : restoredItems.find((candidate) => candidate[key] === item[key])) ?? {}, rest)
   })
 }
 
@@ -49,16 +49,16 @@ const schemaBooleans = [
 /** Restores booleans of a schema and of all schemas in it. Upstream: restoreBoolIntentJSONSchemaProps. */
 function restoreSchema(schema: Struct, restored: Struct): void {
   for (const name of schemaBooleans) restoreField(schema, restored, name)
-  const restoreNested = (value: unknown, other: unknown) => {
-    if (isRecord(value)) restoreSchema(value, isRecord(other) ? other : {})
+  const restoreNested = (value: unknown, restoredValue: unknown) => {
+    if (isRecord(value)) restoreSchema(value, isRecord(restoredValue) ? restoredValue : {})
   }
   for (const name of ['additionalProperties', 'items', 'not']) restoreNested(schema[name], restored[name])
-  const known = isRecord(restored.properties) ? restored.properties : {}
+  const restoredProperties = isRecord(restored.properties) ? restored.properties : {}
   for (const [name, property] of Object.entries(isRecord(schema.properties) ? schema.properties : {}))
-    restoreNested(property, known[name])
+    restoreNested(property, restoredProperties[name])
   for (const name of ['allOf', 'oneOf', 'anyOf']) {
-    const others = Array.isArray(restored[name]) ? restored[name] : []
-    if (Array.isArray(schema[name])) schema[name].forEach((nested, index) => restoreNested(nested, others[index]))
+    const restoredSchemas = Array.isArray(restored[name]) ? restored[name] : []
+    if (Array.isArray(schema[name])) schema[name].forEach((nested, index) => restoreNested(nested, restoredSchemas[index]))
   }
 }
 

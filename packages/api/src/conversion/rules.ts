@@ -1,5 +1,5 @@
 /**
- * Conversion rules between Go types of older API versions and of v1beta2, where the conversion does not follow from equal field names.
+ * Conversion rules between Go types of older API versions and of v1beta2, for conversions that do not follow from equal field names.
  * Upstream: api/<group>/<version>/conversion.go and core/webhooks/conversion, v1.14.
  */
 import { type GroupKind, isRecord, parseApiVersion } from '@capstan/kube'
@@ -7,13 +7,13 @@ import { durationOf, secondsOf } from './go-duration.ts'
 import type { Struct } from './go-types.ts'
 
 export interface ConversionScope {
-  /** Namespace of the object: older versions repeat it in references. */
+  /** Namespace of the object, which references in older versions contain as well. */
   readonly namespace: string | undefined
   /** Returns the apiVersion of a reference in an older version. */
   apiVersionOf(kind: GroupKind): string
 }
 
-/** A value that has another path, and perhaps another form, in the older version. */
+/** A value that has another path, and may have another form, in the older version. */
 export interface Move {
   readonly older: readonly string[]
   readonly stored: readonly string[]
@@ -117,8 +117,8 @@ interface StatusFields {
 }
 
 /**
- * Rule for a status: conditions and counters of the same name differ in meaning, so each version contains those of the other version in a
- * subobject.
+ * Returns the rule for a status. Conditions and counters of the same name have different meanings in both versions, so that each version
+ * contains those of the other version in a subobject.
  */
 function status({ deprecated, current, always }: StatusFields, rule: TypeRule = {}): TypeRule {
   return {
@@ -181,7 +181,7 @@ const contractReference: TypeRule = {
 }
 
 /**
- * Rules by the Go type of the older version, without package and version. Where one type of the older version becomes several types of
+ * Rules by the Go type of the older version, without package and version. If a type of the older version corresponds to several types of
  * v1beta2, `>` and the type of v1beta2 follow.
  */
 const byName: { readonly [types: string]: TypeRule } = {

@@ -1,5 +1,5 @@
 /**
- * The order of conditions in every Cluster API object, the most important first. Types that are not in it follow alphabetically,
+ * The order of conditions in all Cluster API objects, the most important first. Types that are not in this list follow alphabetically,
  * then `Paused` and `Deleting`. Upstream: util/conditions/sort.go, v1.14.
  */
 export const ConditionOrder = [

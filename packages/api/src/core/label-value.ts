@@ -1,4 +1,4 @@
-/** Label values for names that may not be valid ones. Upstream: util/labels/format, v1.14. */
+/** Makes label values of names that may not be valid label values. Upstream: util/labels/format, v1.14. */
 import { labelValueProblems } from '@capstan/kube'
 
 /** Returns the name if it is a valid label value, otherwise a short hash of it: `hash_<base64url>_z`. */
@@ -9,7 +9,7 @@ export function labelValue(name: string): string {
   return `hash_${btoa(bytes).replace(/=+$/, '').replaceAll('+', '-').replaceAll('/', '_')}_z`
 }
 
-/** Returns the 32-bit FNV-1a hash of a text's UTF-8 bytes. */
+/** Returns the 32-bit FNV-1a hash of the UTF-8 bytes of a text. */
 export function fnv32a(text: string): number {
   let hash = 0x811c9dc5
   for (const byte of new TextEncoder().encode(text)) hash = Math.imul(hash ^ byte, 0x01000193)

@@ -10,10 +10,10 @@ const pausedAnnotation = { 'cluster.x-k8s.io/paused': 'false' }
 const both = 'Cluster spec.paused is set to true, Machine has the cluster.x-k8s.io/paused annotation'
 
 test.each([
-  ['nothing is paused', false, undefined, 'False', 'NotPaused', ''],
+  ['neither the Cluster nor the object is paused', false, undefined, 'False', 'NotPaused', ''],
   ['the Cluster is paused', true, undefined, 'True', 'Paused', 'Cluster spec.paused is set to true'],
   [
-    'the object is paused, by any value',
+    'the object is paused, by an annotation with any value',
     undefined,
     pausedAnnotation,
     'True',

@@ -1,6 +1,8 @@
 /**
- * Pausing, common to all core controllers. Upstream writes the `Paused` condition with a patch of its own at the start of a reconcile;
- * here it is part of the reconcile's single commit. While paused, a reconcile writes only this condition. Upstream: util/paused.
+ * Determines whether objects are paused, for all core controllers. Upstream writes the `Paused` condition with a separate patch at the
+ * start of a reconcile; here a reconcile writes it with all other changes. While an object is paused, a reconcile writes only this
+ * condition.
+ * Upstream: util/paused.
  */
 import { conditionTypes, type KubeObject, type NewCondition } from '@capstan/kube'
 import { PausedAnnotation } from './well-known.ts'
@@ -12,7 +14,7 @@ interface PausableCluster {
   readonly spec: { readonly paused?: boolean }
 }
 
-/** Whether controllers must not reconcile `object`. `cluster` is `undefined` for objects without Cluster. */
+/** Whether controllers must not reconcile `object`. `cluster` is `undefined` for objects without a Cluster. */
 export const isPaused = (cluster: PausableCluster | undefined, object: KubeObject): boolean =>
   cluster?.spec.paused === true || hasPausedAnnotation(object)
 

@@ -1,6 +1,6 @@
 import { ReplicasManagedByAnnotation } from './well-known.ts'
 
-/** Whether the replicas of an object are managed externally, by its annotation. Upstream: util/annotations, v1.14. */
+/** Whether the replicas of an object are managed externally, according to its annotation. Upstream: util/annotations, v1.14. */
 export function areReplicasManagedExternally({
   metadata,
 }: {

@@ -1,7 +1,7 @@
-/** Paths to values of variables, as used by inline patches and extensions. Pure. Upstream: patches/variables, v1.14. */
+/** Reads values of variables by paths, as inline patches and extensions do. Pure. Upstream: patches/variables, v1.14. */
 import { getMember, isRecord, type Json, type JsonObject } from '@capstan/kube'
 
-/** The path is invalid, or the value that it names is absent or has another type. */
+/** Error for a path that is invalid, or whose value is absent or has another type. */
 export class VariableError extends Error {
   override readonly name = 'VariableError'
   readonly problem: 'not-set' | 'wrong-type' | 'bad-path'
@@ -15,7 +15,7 @@ export class VariableError extends Error {
 /**
  * Returns the value at a path such as `builtin.cluster.name` or `network.cidrs[0]`: names joined by dots, each with at most one index.
  *
- * @throws VariableError that names the missing part
+ * @throws VariableError that names the path to the missing value
  */
 export function variableValue(variables: JsonObject, path: string): Json {
   let value: Json = variables

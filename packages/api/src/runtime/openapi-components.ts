@@ -1,13 +1,13 @@
 /**
- * Moves schemas shared by hooks into components, so that a code generator makes one type of a Cluster instead of one per hook. Names
- * are those of upstream's document.
+ * Moves schemas that several hooks contain into components, so that a code generator makes one type for a Cluster and not one for each
+ * hook. The names are those of upstream's document.
  */
 import type { JSONSchema } from '@capstan/kube'
 import { stableText } from '@capstan/kube'
 
 type Components = ReadonlyMap<string, JSONSchema>
 
-/** Packages of upstream's types, by the short names used in the tables below. */
+/** Packages of upstream's types, by the short names that this file uses. */
 const packages = {
   core: 'sigs.k8s.io.cluster-api.api.core.v1beta2',
   hooks: 'sigs.k8s.io.cluster-api.api.runtime.hooks.v1alpha1',
@@ -132,7 +132,7 @@ const componentFields: { readonly [component: string]: Fields } = {
   'meta.LabelSelector': { 'matchExpressions[]': 'meta.LabelSelectorRequirement' },
 }
 
-/** Returns the schemas with named parts as components. If two parts of one name differ, the later one stays inline. */
+/** Returns the schemas, with named schemas in them as components. If two schemas of one name differ, the second stays inline. */
 export function withSharedComponents(components: Components): { readonly [name: string]: JSONSchema } {
   const shared = new Map<string, { readonly schema: JSONSchema; readonly text: string }>()
 
@@ -153,11 +153,11 @@ export function withSharedComponents(components: Components): { readonly [name: 
     if (!bare.properties) return inline
     const schema = withReferences(bare, name)
     const text = stableText(schema)
-    const known = shared.get(name)
-    if (known && known.text !== text) return { ...schema, ...(description === undefined ? {} : { description }) }
-    if (!known) shared.set(name, { schema, text })
+    const existing = shared.get(name)
+    if (existing && existing.text !== text) return { ...schema, ...(description === undefined ? {} : { description }) }
+    if (!existing) shared.set(name, { schema, text })
     const $ref = `#/components/schemas/${longName(name)}`
-    // OpenAPI 3.0 ignores siblings of a reference.
+    // In OpenAPI 3.0, other fields beside a reference are ignored.
     return description === undefined ? { $ref } : { description, allOf: [{ $ref }] }
   }
 

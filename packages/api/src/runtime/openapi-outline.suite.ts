@@ -1,4 +1,4 @@
-/** The outline of an OpenAPI document of hooks, a line for each field: to compare documents with different components. */
+/** Makes outlines of OpenAPI documents of hooks, with a line for each field, to compare documents with different components. */
 import type { JSONSchema } from '@capstan/kube'
 
 export interface HooksDocument {
@@ -34,12 +34,12 @@ export function outlineOf({ paths, components: { schemas } }: HooksDocument): Ma
     const { schema, name } = resolved(unresolved)
     const { type = 'any', format, properties = {}, required = [], items, additionalProperties } = schema
     const short = name?.slice(name.lastIndexOf('.') + 1)
-    const isAgain = short !== undefined && outerNames.includes(short)
+    const isRecursive = short !== undefined && outerNames.includes(short)
     lines.set(
       path,
-      [type, format, isAgain ? `${short} again` : undefined, isRequired ? 'required' : undefined].filter(Boolean).join(' '),
+      [type, format, isRecursive ? `${short} again` : undefined, isRequired ? 'required' : undefined].filter(Boolean).join(' '),
     )
-    if (isAgain) return
+    if (isRecursive) return
     const names = short === undefined ? outerNames : [...outerNames, short]
     for (const [field, property] of Object.entries(properties))
       walk(property, `${path}.${field}`, required.includes(field), names)

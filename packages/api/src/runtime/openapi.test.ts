@@ -23,8 +23,8 @@ it('has one path for each hook, with the name of the handler at the end', () => 
 it('contains all referenced components', () => {
   const text = JSON.stringify(document)
   const { schemas } = document.components
-  const referred = [...text.matchAll(/#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name!)
-  expect(new Set(referred)).toEqual(new Set(Object.keys(schemas)))
+  const referencedNames = [...text.matchAll(/#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name!)
+  expect(new Set(referencedNames)).toEqual(new Set(Object.keys(schemas)))
   expect(Object.values(schemas).flatMap((schema) => Object.keys(schema).filter((name) => name.startsWith('x-')))).toEqual([])
 })
 
@@ -64,7 +64,7 @@ it("has only components of upstream's document, and no object schema inline", ()
   expect(inline).toEqual([])
 })
 
-/** Differences from the document generated from upstream's types, with reasons. Without `ours`, only upstream has the field. */
+/** Differences from the document that is generated from upstream's types, with reasons. Without `ours`, only upstream has the field. */
 const explained: readonly { readonly reason: string; readonly at: RegExp; readonly upstream?: string; readonly ours?: string }[] =
   [
     { reason: 'core leaves the status out', at: / request \.(.*\.)?(cluster|machine|machineSet)\.status(\..*|\[.*)?$/ },
@@ -95,20 +95,20 @@ it("has the paths and fields of upstream's document, except for explained differ
   const recorded = readFileSync(new URL('../../testdata/hooks-openapi.json', import.meta.url), 'utf8')
   const upstream = outlineOf(JSON.parse(recorded) as HooksDocument)
   const ours = outlineOf(document as HooksDocument)
-  const used = new Set<string>()
+  const usedReasons = new Set<string>()
   const differences = [...new Set([...upstream.keys(), ...ours.keys()])].flatMap((path) => {
     const [upstreamType, ourType] = [upstream.get(path), ours.get(path)]
     if (upstreamType === ourType) return []
-    const known = explained.find(
+    const explanation = explained.find(
       (difference) =>
         difference.at.test(path) &&
         (difference.ours === undefined
           ? ourType === undefined
           : difference.ours === ourType && difference.upstream === upstreamType),
     )
-    if (known) used.add(known.reason)
-    return known ? [] : [`${path}: ${ourType}, upstream ${upstreamType}`]
+    if (explanation) usedReasons.add(explanation.reason)
+    return explanation ? [] : [`${path}: ${ourType}, upstream ${upstreamType}`]
   })
   expect(differences).toEqual([])
-  expect(used).toEqual(new Set(explained.map(({ reason }) => reason)))
+  expect(usedReasons).toEqual(new Set(explained.map(({ reason }) => reason)))
 })

@@ -1,5 +1,5 @@
 /**
- * Generates the OpenAPI document of hooks, for authors of extensions in any language. Deterministic for a catalog.
+ * Generates the OpenAPI document of hooks, for authors of extensions in any language. The same catalog always leads to the same document.
  * Upstream: exp/runtime/catalog, OpenAPI, v1.14.
  */
 import type { JSONSchema } from '@capstan/kube'
@@ -7,7 +7,7 @@ import type { Hook } from './hook.ts'
 import { hookApiVersion, hookPath, HooksGroup } from './hook.ts'
 import { withSharedComponents } from './openapi-components.ts'
 
-/** Go package of upstream's types; code generators derive type names from it. */
+/** Go package of upstream's types, from which code generators derive type names. */
 const upstreamPackage = 'sigs.k8s.io.cluster-api.api.runtime.hooks'
 const upstreamCore = 'sigs.k8s.io.cluster-api.api.core.v1beta2'
 
@@ -46,8 +46,8 @@ export function hooksOpenApi(hooks: readonly Hook[], version: string): OpenApiDo
 const openApiPath = (hook: Hook): string => (hook.singleton ? hookPath(hook) : `${hookPath(hook, 'x').slice(0, -1)}{name}`)
 
 function pathItem(hook: Hook): object {
-  const content = (what: 'Request' | 'Response') => ({
-    content: { 'application/json': { schema: { $ref: `#/components/schemas/${componentName(hook, what)}` } } },
+  const content = (message: 'Request' | 'Response') => ({
+    content: { 'application/json': { schema: { $ref: `#/components/schemas/${componentName(hook, message)}` } } },
   })
   return {
     post: {
@@ -75,8 +75,8 @@ function operationId({ group, version, name }: Hook): string {
   return [first, ...[...rest, version, name].map((part) => part.charAt(0).toUpperCase() + part.slice(1))].join('')
 }
 
-const componentName = (hook: Hook, what: 'Request' | 'Response'): string =>
-  `${hook.group === HooksGroup ? `${upstreamPackage}.${hook.version}` : hookApiVersion(hook).replaceAll('/', '.')}.${hook.name}${what}`
+const componentName = (hook: Hook, message: 'Request' | 'Response'): string =>
+  `${hook.group === HooksGroup ? `${upstreamPackage}.${hook.version}` : hookApiVersion(hook).replaceAll('/', '.')}.${hook.name}${message}`
 
 /** Returns the components of a response: its schema and its recursive schemas. */
 function responseComponents(hook: Hook): (readonly [string, JSONSchema])[] {
@@ -106,13 +106,13 @@ function publishedSchema(schema: JSONSchema, refs: Refs): JSONSchema {
 }
 
 function publishedValue(name: string, value: unknown, refs: Refs): unknown {
-  const below = (schema: JSONSchema) => publishedSchema(schema, refs)
+  const published = (schema: JSONSchema) => publishedSchema(schema, refs)
   if (name === 'properties') {
     const fields = Object.entries(value as Record<string, JSONSchema>).sort(([a], [b]) => (a < b ? -1 : 1))
-    return Object.fromEntries(fields.map(([field, schema]) => [field, below(schema)]))
+    return Object.fromEntries(fields.map(([field, schema]) => [field, published(schema)]))
   }
   if (name === 'items' || name === 'not' || (name === 'additionalProperties' && typeof value === 'object')) {
-    return below(value as JSONSchema)
+    return published(value as JSONSchema)
   }
-  return name === 'allOf' || name === 'anyOf' || name === 'oneOf' ? (value as JSONSchema[]).map(below) : value
+  return name === 'allOf' || name === 'anyOf' || name === 'oneOf' ? (value as JSONSchema[]).map(published) : value
 }

@@ -1,13 +1,13 @@
 /**
- * JSON Patch for patches of classes and of extensions, with the semantics and error texts of evanphx/json-patch v5.9, which upstream
- * uses: the target of an operation and its parents must exist, and a negative index counts from the end. Pure. testdata/patches.json
- * was recorded from that library.
+ * Applies JSON patches of classes and of extensions, with the semantics and error texts of evanphx/json-patch v5.9, which upstream uses:
+ * the target of an operation and its parents must exist, and a negative index counts from the end. Pure. testdata/patches.json was recorded
+ * with that library.
  */
 import { draft, equal, getMember, type JsonPatchOperation, setMember, writeJSON } from '@capstan/kube'
 
 /**
- * Largest total size of the copies in a patch: each can double a document. Upstream has no limit here; the API server has the same limit
- * for its own patches.
+ * Maximum total size of the copies in a patch, because each copy can double a document. Upstream has no such limit; an API server has the
+ * same limit for its own patches.
  */
 const MaxCopied = 3 * 1024 * 1024
 
@@ -30,7 +30,7 @@ interface Root {
   document: unknown
 }
 
-/** Applies the operation; returns an error text if it fails. */
+/** Applies an operation. Returns an error text if it fails. */
 function apply(root: Root, operation: JsonPatchOperation, copies: { bytes: number }): string | undefined {
   const { op, path } = operation
   switch (op) {
@@ -105,7 +105,7 @@ function test(root: Root, path: string, expected: unknown): string | undefined {
     const place = locate(root, path)
     if (!place) return missingValue(`test operation does not apply: is missing path: ${path}`)
     const { value = null, problem } = read(place)
-    // A missing member of an object is null here.
+    // For a test, a missing member of an object equals null.
     if (problem && Array.isArray(place.parent)) return `error in test for path: '${path}': ${problem}`
     actual = value
   }
@@ -121,11 +121,11 @@ interface Place {
 /** Returns the position at a path; `undefined` when the parent does not exist. */
 function locate(root: Root, path: string): Place | undefined {
   const tokens = path.split('/')
-  // Text before the first slash is ignored; without a slash there is no parent, except for the whole document.
+  // Text before the first slash is ignored. Without a slash there is no parent, except for the path of the whole document.
   if (tokens.length < 2 && path !== '') return undefined
   let parent = root.document
   for (const token of tokens.slice(1, -1)) {
-    // Upstream: a member with an empty name can be set, but no member below it.
+    // As upstream, a member with an empty name can be set, but not a member in it.
     parent = isParent(parent) && token !== '' ? read({ parent, key: unescaped(token) }).value : undefined
   }
   return isParent(parent) ? { parent, key: unescaped(tokens.at(-1)!) } : undefined
@@ -177,7 +177,7 @@ function remove({ parent, key }: Place): string | undefined {
   return typeof index === 'string' ? index : void parent.splice(index, 1)
 }
 
-/** Parses a key as an index into `count` positions; returns an error text when it is invalid. */
+/** Parses a key as an index into `count` positions. Returns an error text when the key is invalid. */
 function indexOf(key: string, count: number): number | string {
   if (!isInteger(key)) return notAnInteger(key)
   const index = Number(key)

@@ -1,6 +1,6 @@
 /**
- * Pending hooks of an object, recorded in its annotation `runtime.cluster.x-k8s.io/pending-hooks`: names, sorted and separated by
- * commas. Upstream: internal/hooks, v1.14.
+ * Reads and changes the pending hooks of an object. Its annotation `runtime.cluster.x-k8s.io/pending-hooks` contains their names, sorted
+ * and separated by commas. Upstream: internal/hooks, v1.14.
  */
 import type { KubeObject } from '@capstan/kube'
 import { PendingHooksAnnotation } from '../core/well-known.ts'
@@ -15,7 +15,7 @@ export const pendingHooks = ({ metadata }: WithMetadata): ReadonlySet<string> =>
 /** Whether the hook must still be called for the object. */
 export const isHookPending = ({ name }: Pick<Hook, 'name'>, object: WithMetadata): boolean => pendingHooks(object).has(name)
 
-/** Returns the annotation with hooks added and removed; `null`, which deletes it, when none is left. */
+/** Returns the annotation after hooks are added and removed. When no hook is left, returns `null`, which removes the annotation. */
 export function pendingHooksText(
   object: WithMetadata,
   { add = [], remove = [] }: { readonly add?: readonly string[] | undefined; readonly remove?: readonly string[] | undefined },

@@ -1,6 +1,6 @@
 /**
- * Records in an annotation for each hook that blocks an object. Core keeps them on Clusters and Machines; providers may keep them on their
- * own objects.
+ * Reads the records, in an annotation, of the hooks that block an object. Core writes them on Clusters and Machines; providers may write
+ * them on their own objects.
  */
 import type { KubeObject } from '@capstan/kube'
 import { isRecord } from '@capstan/kube'
@@ -10,13 +10,13 @@ export interface WaitingHook {
   readonly hook: string
   /** Registered names of the handlers that block the object; empty when an annotation blocks it. */
   readonly handlers: readonly string[]
-  /** RFC 3339. */
+  /** Time since which the hook blocks, in RFC 3339. */
   readonly since: string
-  /** Latest time of the next call, RFC 3339; absent when no handler is called, and after a failure, which is retried with backoff. */
+  /** Latest time of the next call, in RFC 3339. Absent when no handler is called, and after a failure, which is retried with backoff. */
   readonly until?: string
-  /** A digest of the request: a restarted manager reuses the response for an equal request. */
+  /** Digest of the request, with which a restarted manager reuses the response for an equal request. */
   readonly question?: string
-  /** The ExtensionConfig that was never discovered, so that its handlers are unknown; `handlers` is empty then. */
+  /** The ExtensionConfig that was never discovered, so that its handlers are unknown. `handlers` is then empty. */
   readonly extensionConfig?: string
   /** Number of calls since `since`. */
   readonly calls: number
@@ -24,7 +24,7 @@ export interface WaitingHook {
   readonly message: string
 }
 
-/** Parses the annotation; invalid records are left out, since users can write the annotation too. */
+/** Parses the annotation. Omits invalid records, because users can write the annotation as well. */
 export function waitingHooks({ metadata }: Pick<KubeObject, 'metadata'>): readonly WaitingHook[] {
   const text = metadata.annotations?.[WaitingHooksAnnotation]
   if (text === undefined) return []
@@ -38,8 +38,8 @@ export function waitingHooks({ metadata }: Pick<KubeObject, 'metadata'>): readon
 
 function isWaitingHook(value: unknown): value is WaitingHook {
   if (!isRecord(value)) return false
-  const { hook, handlers, since, calls, message, ...others } = value
-  const optional = [others.until, others.question, others.extensionConfig]
+  const { hook, handlers, since, calls, message, ...optionalFields } = value
+  const optional = [optionalFields.until, optionalFields.question, optionalFields.extensionConfig]
   return (
     [hook, since, message].every((text) => typeof text === 'string') &&
     typeof calls === 'number' &&

@@ -1,5 +1,5 @@
 /**
- * ClusterResourceSetBinding: records the resources that ClusterResourceSets have applied to one Cluster.
+ * The kind ClusterResourceSetBinding, which records the resources that ClusterResourceSets have applied to one Cluster.
  * Upstream: api/addons/v1beta2/clusterresourcesetbinding_types.go, v1.14.
  */
 import type { Infer, ObjectOf } from '@capstan/kube'

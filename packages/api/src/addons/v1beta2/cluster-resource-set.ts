@@ -1,4 +1,7 @@
-/** ClusterResourceSet: objects that are created in new Clusters. Upstream: api/addons/v1beta2/clusterresourceset_types.go, v1.14. */
+/**
+ * The kind ClusterResourceSet, which applies objects in the Clusters that it selects.
+ * Upstream: api/addons/v1beta2/clusterresourceset_types.go, v1.14.
+ */
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
 import { olderVersions } from '../../conversion/older-versions.ts'
@@ -12,7 +15,7 @@ import { clusterResourceSetErrors, defaultClusterResourceSet } from './admission
 
 /** Type of the Secrets whose content a ClusterResourceSet may apply. */
 export const ClusterResourceSetSecretType = 'addons.cluster.x-k8s.io/resource-set'
-/** Keeps a ClusterResourceSet until it is removed from all ClusterResourceSetBindings. */
+/** Finalizer of a ClusterResourceSet until it is removed from all ClusterResourceSetBindings. */
 export const ClusterResourceSetFinalizer = 'addons.cluster.x-k8s.io'
 
 export const resourceReferenceFields = {

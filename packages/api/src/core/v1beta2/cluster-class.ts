@@ -1,4 +1,4 @@
-/** ClusterClass: a template for Clusters. Upstream: api/core/v1beta2/clusterclass_types.go, v1.14. */
+/** The kind ClusterClass, a template for Clusters. Upstream: api/core/v1beta2/clusterclass_types.go, v1.14. */
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
 import { olderVersions } from '../../conversion/older-versions.ts'
@@ -18,7 +18,7 @@ import { templateReference } from './shared/references.ts'
 import { machineDeploymentClassRollout } from './shared/rollout-strategy.ts'
 import { variableSchema } from './shared/variables.ts'
 
-/** Name of a handler, as `<handler>.<extensionconfig>`. */
+/** Name of a handler, in the form `<handler>.<extensionconfig>`. */
 const extensionHandler = s.string({ minLength: 1, maxLength: 512 })
 
 // Patches

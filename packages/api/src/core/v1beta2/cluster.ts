@@ -1,4 +1,4 @@
-/** Cluster: one workload cluster. Upstream: api/core/v1beta2/cluster_types.go, v1.14. */
+/** The kind Cluster, one workload cluster. Upstream: api/core/v1beta2/cluster_types.go, v1.14. */
 import type { Column, Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
 import { olderVersions } from '../../conversion/older-versions.ts'
@@ -217,7 +217,7 @@ const clusterStatus = s.object(
 )
 export interface ClusterStatus extends Infer<typeof clusterStatus> {}
 
-/** Conditions of a Cluster. Reasons of mirrored conditions may also be the provider's own. */
+/** Conditions of a Cluster. A condition that is copied from a provider object may also have other reasons, which the provider defines. */
 export const ClusterConditions = conditionTypes({
   Available: ['Available', 'NotAvailable', 'AvailableUnknown', 'InternalError'],
   TopologyReconciled: [
@@ -264,8 +264,8 @@ export const ClusterConditions = conditionTypes({
 })
 
 function replicaColumns(prefix: string, path: string, machines: string): Column[] {
-  const count = (name: string, member: string, which: string, more: { priority?: number } = {}) =>
-    column(`${prefix} ${name}`, `${path}.${member}`, { type: 'integer', ...more, description: `${machines} that ${which}` })
+  const count = (name: string, member: string, clause: string, options: { priority?: number } = {}) =>
+    column(`${prefix} ${name}`, `${path}.${member}`, { type: 'integer', ...options, description: `${machines} that ${clause}` })
   return [
     count('Desired', 'desiredReplicas', 'are desired'),
     count('Current', 'replicas', 'exist', { priority: 10 }),

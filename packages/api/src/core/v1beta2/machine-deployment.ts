@@ -1,4 +1,4 @@
-/** MachineDeployment: rolls a template out over Machines. Upstream: api/core/v1beta2/machinedeployment_types.go, v1.14. */
+/** The kind MachineDeployment, which rolls out a template of Machines. Upstream: api/core/v1beta2/machinedeployment_types.go, v1.14. */
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
 import { olderVersions } from '../../conversion/older-versions.ts'

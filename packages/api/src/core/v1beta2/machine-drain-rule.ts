@@ -1,4 +1,4 @@
-/** MachineDrainRule: drain behavior for Pods of a Machine's Node. Upstream: api/core/v1beta2/machinedrainrules_types.go, v1.14. */
+/** The kind MachineDrainRule, drain behavior of Pods. Upstream: api/core/v1beta2/machinedrainrules_types.go, v1.14. */
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, defineKind, s } from '@capstan/kube'
 import { olderVersions } from '../../conversion/older-versions.ts'

@@ -1,4 +1,7 @@
-/** MachineHealthCheck: reports unhealthy Machines for remediation. Upstream: api/core/v1beta2/machinehealthcheck_types.go, v1.14. */
+/**
+ * The kind MachineHealthCheck, which reports unhealthy Machines for remediation.
+ * Upstream: api/core/v1beta2/machinehealthcheck_types.go, v1.14.
+ */
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
 import { olderVersions } from '../../conversion/older-versions.ts'

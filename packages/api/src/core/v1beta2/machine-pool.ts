@@ -1,4 +1,7 @@
-/** MachinePool: a group of Machines that the infrastructure provider manages as one. Upstream: api/core/v1beta2/machinepool_types.go, v1.14. */
+/**
+ * The kind MachinePool, a group of machines that the infrastructure provider manages as one object.
+ * Upstream: api/core/v1beta2/machinepool_types.go, v1.14.
+ */
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
 import { olderVersions } from '../../conversion/older-versions.ts'

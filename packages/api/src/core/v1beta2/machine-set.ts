@@ -1,4 +1,4 @@
-/** MachineSet: keeps a number of equal Machines. Upstream: api/core/v1beta2/machineset_types.go, v1.14. */
+/** The kind MachineSet, a number of equal Machines. Upstream: api/core/v1beta2/machineset_types.go, v1.14. */
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
 import { olderVersions } from '../../conversion/older-versions.ts'

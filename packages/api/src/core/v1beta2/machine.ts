@@ -1,4 +1,4 @@
-/** Machine: one host of a Cluster. Upstream: api/core/v1beta2/machine_types.go, v1.14. */
+/** The kind Machine, one host of a Cluster. Upstream: api/core/v1beta2/machine_types.go, v1.14. */
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
 import { olderVersions } from '../../conversion/older-versions.ts'
@@ -80,7 +80,7 @@ const machineStatus = s.object(
 )
 export interface MachineStatus extends Infer<typeof machineStatus> {}
 
-/** Conditions of a Machine. Reasons of mirrored conditions may also be the provider's own. */
+/** Conditions of a Machine. A condition that is copied from a provider object may also have other reasons, which the provider defines. */
 export const MachineConditions = conditionTypes({
   Available: ['Available', 'NotReady', 'WaitingForMinReadySeconds', 'InternalError'],
   Ready: ['Ready', 'NotReady', 'ReadyUnknown', 'InternalError'],

@@ -7,14 +7,14 @@ import type { CanUpdateMachine } from '../hooks/can-update-machine.ts'
 export type WirePatch = NonNullable<ResponseOf<typeof CanUpdateMachine>['machinePatch']>
 
 /**
- * Returns the object with the patch's changes at `path`; changes elsewhere are ignored. A patch that removes all of `path` leaves it
- * unchanged. Pure. Upstream: internal/util/patch, ApplyPatchToObject, v1.14.
+ * Returns the object with the patch's changes of the value at `path`; other changes are ignored. If the patch removes this value, the
+ * object is unchanged. Pure. Upstream: internal/util/patch, ApplyPatchToObject, v1.14.
  *
  * @throws Error with upstream's text when the patch is invalid or does not apply
  */
 export function applyAnswerPatch<T extends object>(object: T, patch: WirePatch | undefined, path: readonly string[]): T {
   const { patchType = '', patch: encoded = '' } = patch ?? {}
-  // Upstream: the patch is absent only when both are empty.
+  // As upstream, the patch is absent only when both are empty.
   if (patchType === '' && encoded === '') return object
   if ((patchType as string) === '') throw new Error('failed to apply patch: patchType is not set')
   const patched = patchedDocument(object, patchType, textOf(encoded))

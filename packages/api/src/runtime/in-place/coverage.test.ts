@@ -24,8 +24,8 @@ const objects = (specs: { machine?: object; host?: object; config?: object } = {
   infrastructureMachine: host(specs.host),
   bootstrapConfig: config(specs.config),
 })
-const uncovered = (desired: Parameters<typeof objects>[0], answer: object) =>
-  uncoveredOfMachine({ current: objects(), desired: objects(desired) }, answer, 'h.x')
+const uncovered = (desired: Parameters<typeof objects>[0], response: object) =>
+  uncoveredOfMachine({ current: objects(), desired: objects(desired) }, response, 'h.x')
 
 const upgrade = { machine: { version: 'v1.35.0' } }
 const toVersion = json({ op: 'replace', path: '/spec/version', value: 'v1.35.0' })
@@ -34,7 +34,7 @@ test.each([
   ['nothing differs', {}, {}, []],
   ['a JSON patch covers the version', upgrade, { machinePatch: toVersion }, []],
   ['a merge patch covers the version', upgrade, { machinePatch: merge({ spec: { version: 'v1.35.0' } }) }, []],
-  ['no patch at all', upgrade, {}, ['Machine cannot be updated in-place: spec.version']],
+  ['there is no patch', upgrade, {}, ['Machine cannot be updated in-place: spec.version']],
   [
     'a patch to another version',
     upgrade,
@@ -81,7 +81,7 @@ test.each([
     { infrastructureMachinePatch: merge({ spec: { colour: 'red' } }) },
     ['Host cannot be updated in-place: spec.colour'],
   ],
-  ['an empty failure domain equals an absent one', { machine: { failureDomain: '' } }, {}, []],
+  ['an empty failure domain equals an absent failure domain', { machine: { failureDomain: '' } }, {}, []],
   [
     'fields that need no update are not compared',
     {
@@ -100,13 +100,13 @@ test.each([
     [],
   ],
   ['a patch of fields that a Machine does not have is ignored', {}, { machinePatch: merge({ spec: { colour: 'red' } }) }, []],
-])('%s', (_, desired, answer, reasons) => {
-  expect(uncovered(desired, answer)).toEqual(reasons)
+])('%s', (_, desired, response, reasons) => {
+  expect(uncovered(desired, response)).toEqual(reasons)
 })
 
 test('at most ten paths of an object are listed', () => {
-  const wanted = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`f${String(index).padStart(2, '0')}`, 1]))
-  const [reason] = uncovered({ config: { files: ['a'], ...wanted } }, {})
+  const desiredFields = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`f${String(index).padStart(2, '0')}`, 1]))
+  const [reason] = uncovered({ config: { files: ['a'], ...desiredFields } }, {})
   expect(reason).toMatch(/^Config cannot be updated in-place: spec\.f00, .*spec\.f09, \.\.\. \(2 more\)$/)
 })
 
@@ -193,8 +193,8 @@ test.each([
     { machineSetPatch: merge({ spec: { replicas: 9 } }), infrastructureMachineTemplatePatch: merge({ spec: { other: 1 } }) },
     [],
   ],
-])('differences of MachineSets: %s', (_, desired: Parameters<typeof sets>[0], answer, reasons) => {
+])('differences of MachineSets: %s', (_, desired: Parameters<typeof sets>[0], response, reasons) => {
   const current = sets(desired?.config ? { config: { a: 1, b: 2 } } : {})
-  const wanted = sets(desired?.config ? { ...desired, config: { a: 1, ...desired.config } } : desired)
-  expect(uncoveredOfMachineSet({ current, desired: wanted }, answer, 'h.x')).toEqual(reasons)
+  const desiredFields = sets(desired?.config ? { ...desired, config: { a: 1, ...desired.config } } : desired)
+  expect(uncoveredOfMachineSet({ current, desired: desiredFields }, response, 'h.x')).toEqual(reasons)
 })

@@ -21,15 +21,16 @@ type MachineSetResponse = Pick<
 >
 
 /**
- * Returns the differences of a Machine that a response does not cover, a sentence per object; empty when it can be updated in place.
+ * Returns the differences of a Machine that a response does not cover, as one sentence for each object; empty when the Machine can be
+ * updated in place.
  *
  * @throws Error when a patch cannot be applied
  */
-export function uncoveredOfMachine({ current, desired }: MachineRequest, answer: MachineResponse, handler: string): string[] {
+export function uncoveredOfMachine({ current, desired }: MachineRequest, response: MachineResponse, handler: string): string[] {
   const patched = withErrorContext(`failed to apply patches from extension ${handler} to the CanUpdateMachine request`, () => ({
-    machine: applyAnswerPatch(current.machine, answer.machinePatch, Spec),
-    bootstrap: current.bootstrapConfig && applyAnswerPatch(current.bootstrapConfig, answer.bootstrapConfigPatch, Spec),
-    infrastructure: applyAnswerPatch(current.infrastructureMachine, answer.infrastructureMachinePatch, Spec),
+    machine: applyAnswerPatch(current.machine, response.machinePatch, Spec),
+    bootstrap: current.bootstrapConfig && applyAnswerPatch(current.bootstrapConfig, response.bootstrapConfigPatch, Spec),
+    infrastructure: applyAnswerPatch(current.infrastructureMachine, response.infrastructureMachinePatch, Spec),
   }))
   return [
     ...sentence('Machine', machineSpecDifferences(patched.machine.spec, desired.machine.spec, 'spec')),
@@ -39,26 +40,27 @@ export function uncoveredOfMachine({ current, desired }: MachineRequest, answer:
 }
 
 /**
- * Returns the uncovered differences for Machines of a MachineSet that would move to another one, a sentence per object. Templates of
- * bootstrap configs are compared when both sets have one; the caller ensures that both have one or neither.
+ * Returns the differences that a response does not cover for Machines that would move from one MachineSet to another, as one sentence for
+ * each object. Templates of bootstrap configs are compared when both MachineSets have one. The caller ensures that both have one, or
+ * neither.
  *
  * @throws Error when a patch cannot be applied
  */
 export function uncoveredOfMachineSet(
   { current, desired }: MachineSetRequest,
-  answer: MachineSetResponse,
+  response: MachineSetResponse,
   handler: string,
 ): string[] {
   const patched = withErrorContext(
     `failed to apply patches from extension ${handler} to the CanUpdateMachineSet request`,
     () => ({
-      set: applyAnswerPatch(current.machineSet, answer.machineSetPatch, TemplateSpec),
+      set: applyAnswerPatch(current.machineSet, response.machineSetPatch, TemplateSpec),
       bootstrap:
         current.bootstrapConfigTemplate &&
-        applyAnswerPatch(current.bootstrapConfigTemplate, answer.bootstrapConfigTemplatePatch, TemplateSpec),
+        applyAnswerPatch(current.bootstrapConfigTemplate, response.bootstrapConfigTemplatePatch, TemplateSpec),
       infrastructure: applyAnswerPatch(
         current.infrastructureMachineTemplate,
-        answer.infrastructureMachineTemplatePatch,
+        response.infrastructureMachineTemplatePatch,
         TemplateSpec,
       ),
     }),
@@ -84,7 +86,7 @@ function providerDifferences(from: UnknownObject | undefined, to: UnknownObject 
 /** Maximum number of paths in one sentence. */
 const MaxPaths = 10
 
-/** Formats the uncovered paths of an object. Upstream logs a diff with values after the colon instead. */
+/** Formats the uncovered paths of an object. Upstream logs a diff with values after the colon, not paths. */
 function sentence(kind: string, paths: readonly string[]): string[] {
   if (paths.length === 0) return []
   return [`${kind} cannot be updated in-place: ${shortList(paths, MaxPaths)}`]

@@ -3,8 +3,8 @@ import { equal, isRecord } from '@capstan/kube'
 import type { MachineSpec } from '../../core/v1beta2/shared/machine-template.ts'
 
 /**
- * Returns the paths at which two values differ, in alphabetical order; without values, since those of a bootstrap config may be secret.
- * Items of lists are compared one by one when both lists are equally long.
+ * Returns the paths at which two values differ, in alphabetical order. Values are not included, because those of a bootstrap config may be
+ * secret. Items of lists are compared one by one when both lists have the same length.
  */
 export function differingPaths(from: unknown, to: unknown, path: string): string[] {
   if (equal(from, to)) return []
@@ -23,8 +23,9 @@ const memberPath = (path: string, name: string): string =>
   /^[A-Za-z_$][\w$]*$/.test(name) ? `${path}.${name}` : `${path}[${JSON.stringify(name)}]`
 
 /**
- * The fields of a Machine's spec that an extension must cover. The others are immutable, belong to references (whose objects are compared
- * themselves) or change on existing Machines without an update. Upstream: internal/util/inplace, CleanupMachineSpecForDiff, v1.14.
+ * The fields of a Machine's spec. An extension must cover changes of compared fields. Ignored fields are immutable, belong to references,
+ * whose objects are compared themselves, or change on existing Machines without an update.
+ * Upstream: internal/util/inplace, CleanupMachineSpecForDiff, v1.14.
  */
 const specFields: Readonly<Record<keyof Required<MachineSpec>, 'compared' | 'ignored'>> = {
   clusterName: 'ignored',
@@ -39,7 +40,7 @@ const specFields: Readonly<Record<keyof Required<MachineSpec>, 'compared' | 'ign
   taints: 'ignored',
 }
 
-/** Returns the paths at which two Machine specs differ. An empty string equals an absent one, as in Go. */
+/** Returns the paths at which two Machine specs differ. An empty string equals an absent string, as in Go. */
 export function machineSpecDifferences(from: MachineSpec, to: MachineSpec, path: string): string[] {
   const compared = (spec: MachineSpec) =>
     Object.fromEntries(Object.entries(spec).filter(([name, value]) => isCompared(name) && value !== ''))

@@ -1,11 +1,11 @@
-/** Objects and handlers of requests for in-place updates, for core and for providers. */
+/** Determines objects and handlers of requests for in-place updates, for core and for providers. */
 import type { KubeObject } from '@capstan/kube'
 import { WaitingHooksAnnotation } from '../../core/well-known.ts'
 import type { Hook } from '../hook.ts'
 
 /**
- * Returns the object for a request of an in-place update hook: without status, uid, owners, managed fields and resourceVersion, and
- * without the records of waiting hooks, which change with each call. Upstream: cleanupMachine, cleanupUnstructured, v1.14.
+ * Returns the object as a request of an in-place update hook contains it: without status, uid, owners, managed fields and resourceVersion,
+ * and without the records of waiting hooks, which change with each call. Upstream: cleanupMachine, cleanupUnstructured, v1.14.
  */
 export function withoutState<T extends KubeObject>(object: T): T {
   const { apiVersion, kind, metadata, spec } = object as KubeObject & { readonly spec?: unknown }
@@ -25,9 +25,9 @@ export function withoutState<T extends KubeObject>(object: T): T {
 }
 
 /**
- * Returns the single handler of an in-place update hook; `undefined` when none is registered.
+ * Returns the single handler of an in-place update hook; `undefined` when no handler is registered.
  *
- * @throws Error when several are registered: the responsible handler would be ambiguous
+ * @throws Error when several handlers are registered, because only one can be responsible
  */
 export function onlyHandler({ name }: Pick<Hook, 'name'>, handlers: readonly string[]): string | undefined {
   if (handlers.length > 1) {

@@ -28,16 +28,16 @@ test.each([
 })
 
 test.each([
-  ['the first is added', undefined, { add: ['B'] }, 'B'],
+  ['the first hook is added', undefined, { add: ['B'] }, 'B'],
   ['names stay sorted', 'B,D', { add: ['C', 'A'] }, 'A,B,C,D'],
-  ['one is removed', 'A,B', { remove: ['A'] }, 'B'],
-  ['the annotation is removed with the last one', 'A', { remove: ['A'] }, null],
-  ['an absent one is not removed', undefined, { remove: ['A'] }, null],
+  ['one hook is removed', 'A,B', { remove: ['A'] }, 'B'],
+  ['the annotation is removed with the last hook', 'A', { remove: ['A'] }, null],
+  ['the removal of an absent hook has no effect', undefined, { remove: ['A'] }, null],
 ])('pending hooks: %s', (_, before, change, after) => {
   expect(pendingHooksText(object(before === undefined ? undefined : { [PendingHooksAnnotation]: before }), change)).toBe(after)
 })
 
-test('requests carry type, name, labels, annotations and spec of an object', () => {
+test('requests contain type, name, labels, annotations and spec of an object', () => {
   const host = {
     apiVersion: 'g/v1',
     kind: 'Host',
@@ -62,7 +62,7 @@ test('requests carry type, name, labels, annotations and spec of an object', () 
   })
 })
 
-test('one handler is allowed, none returns undefined, and several are rejected with their names', () => {
+test('onlyHandler returns a single handler, or undefined without handlers, and rejects several handlers with their names', () => {
   expect(onlyHandler(UpdateMachine, [])).toBeUndefined()
   expect(onlyHandler(UpdateMachine, ['a.x'])).toBe('a.x')
   expect(() => onlyHandler(UpdateMachine, ['a.x', 'b.y'])).toThrow(

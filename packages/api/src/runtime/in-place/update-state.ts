@@ -6,12 +6,16 @@ import { isHookPending } from '../pending-hooks.ts'
 
 type WithMetadata = Pick<KubeObject, 'metadata'>
 
-/** Whether the object has the annotation of an update. Without the pending hook, the Machine's owner has not prepared all objects yet. */
+/**
+ * Whether the object has the annotation of an update. As long as the hook is not pending, the Machine's owner has not prepared all objects.
+ */
 export const isMarkedForUpdate = ({ metadata }: WithMetadata): boolean =>
   metadata.annotations?.[UpdateInProgressAnnotation] !== undefined
 
-/** Whether the hook UpdateMachine is pending: all objects have the desired spec, and the hook is called until it is done. */
+/**
+ * Whether the hook UpdateMachine is pending. All objects then have the desired spec, and the hook is called until the update is complete.
+ */
 export const isUpdatePending = (machine: WithMetadata): boolean => isHookPending(UpdateMachine, machine)
 
-/** Whether the Machine has either annotation: it is then neither ready nor up to date, and no other operation is started on it. */
+/** Whether the Machine has either annotation. It is then neither ready nor up to date, and no other operation on it is started. */
 export const isUpdateInProgress = (machine: WithMetadata): boolean => isMarkedForUpdate(machine) || isUpdatePending(machine)

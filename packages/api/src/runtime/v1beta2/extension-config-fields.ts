@@ -1,4 +1,4 @@
-/** Fields of ExtensionConfig in every version. */
+/** Fields of ExtensionConfigs in all versions. */
 import type { Schema } from '@capstan/kube'
 import { s } from '@capstan/kube'
 import { labelSelector } from '../../core/v1beta2/shared/label-selector.ts'

@@ -1,4 +1,4 @@
-/** ExtensionConfig: registers a server of Runtime Extensions. Upstream: api/runtime/v1beta2/extensionconfig_types.go, v1.14. */
+/** The kind ExtensionConfig, which registers an extension server. Upstream: api/runtime/v1beta2/extensionconfig_types.go, v1.14. */
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
 import { olderVersions } from '../../conversion/older-versions.ts'
@@ -35,7 +35,7 @@ export interface ExtensionConfigStatus extends Infer<typeof extensionConfigStatu
 
 export const ExtensionConfigConditions = conditionTypes({
   Discovered: ['Discovered', 'NotDiscovered'],
-  /** Present only while a handler is registered for a deprecated version; upstream has no such condition. */
+  /** Present only as long as a handler is registered for a deprecated version. Upstream has no such condition. */
   DeprecatedHooks: ['DeprecatedVersionsInUse'],
   Paused: ['Paused', 'NotPaused'],
 })

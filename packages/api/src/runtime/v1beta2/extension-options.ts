@@ -1,21 +1,23 @@
 /**
- * Operator settings beyond upstream's API. Upstream's CustomResourceDefinition would prune extra fields, so these are annotations of the
- * ExtensionConfig.
+ * Settings for operators that upstream's API does not have. They are annotations of the ExtensionConfig, because upstream's
+ * CustomResourceDefinition would prune additional fields.
  */
 import type { FieldError, KubeObject, Selector } from '@capstan/kube'
 import { everything, invalid, isRecord, parseLabelSelector } from '@capstan/kube'
 
-/** A label selector in kubectl's form, such as `team=a,tier in (x, y)`: the extension is called only for Clusters that it matches. */
+/**
+ * Label selector in kubectl's form, such as `team=a,tier in (x, y)`. The extension is called only for Clusters that the selector matches.
+ */
 export const ObjectSelectorAnnotation = 'runtime.capstan.dev/object-selector'
 
 /** JSON with overrides by handler name, such as `{"gate": {"timeoutSeconds": 5, "failurePolicy": "Ignore"}}`. */
 export const HandlerOverridesAnnotation = 'runtime.capstan.dev/handler-overrides'
 
-/** Time of the last successful discovery, RFC 3339. Written by core. */
+/** Time of the last successful discovery, in RFC 3339. Core writes this annotation. */
 export const LastDiscoveredAnnotation = 'runtime.capstan.dev/last-discovered'
 
 export interface HandlerOverride {
-  /** 1 to 30. */
+  /** A whole number from 1 to 30. */
   readonly timeoutSeconds?: number
   readonly failurePolicy?: 'Ignore' | 'Fail'
 }
@@ -25,7 +27,7 @@ export interface ExtensionOptions {
   readonly overrides: { readonly [handler: string]: HandlerOverride }
 }
 
-/** Parses the annotations. Values that admission would reject are ignored: they may be older than our admission. */
+/** Parses the annotations. Ignores values that admission would reject, because they may have been stored before admission was installed. */
 export function extensionOptions({ metadata: { annotations = {} } }: Pick<KubeObject, 'metadata'>): ExtensionOptions {
   const selector = annotations[ObjectSelectorAnnotation]
   const overrides = annotations[HandlerOverridesAnnotation]
@@ -68,8 +70,8 @@ function overrideProblem(text: string): string | undefined {
   for (const [handler, override] of Object.entries(value)) {
     if (!isRecord(override)) return `${handler} must be an object: expected ${example}`
     const { timeoutSeconds, failurePolicy, ...unknown } = override
-    const [surplus] = Object.keys(unknown)
-    if (surplus !== undefined) return `${handler}.${surplus} is not known: expected timeoutSeconds or failurePolicy`
+    const [unknownName] = Object.keys(unknown)
+    if (unknownName !== undefined) return `${handler}.${unknownName} is not known: expected timeoutSeconds or failurePolicy`
     if (
       timeoutSeconds !== undefined &&
       !(Number.isInteger(timeoutSeconds) && Number(timeoutSeconds) >= 1 && Number(timeoutSeconds) <= 30)

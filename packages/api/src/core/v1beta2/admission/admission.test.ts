@@ -55,13 +55,16 @@ describe('defaults', () => {
     expect([spec.version, spec.deletion]).toEqual(['v1.36.0', { nodeDeletionTimeoutSeconds: 10 }])
   })
 
-  it.each([MachineSet, MachineDeployment])('of a $kind without a selector are those of one with an empty selector', (kind) => {
-    const { selector: _, ...spec } = set.spec
-    const bare = { ...set, spec } as MachineSet & MachineDeployment
-    expect(defaulted(kind as typeof MachineSet, bare).spec.selector).toEqual(
-      defaulted(kind as typeof MachineSet, set).spec.selector,
-    )
-  })
+  it.each([MachineSet, MachineDeployment])(
+    'of a $kind without a selector equal those of a $kind with an empty selector',
+    (kind) => {
+      const { selector: _, ...spec } = set.spec
+      const bare = { ...set, spec } as MachineSet & MachineDeployment
+      expect(defaulted(kind as typeof MachineSet, bare).spec.selector).toEqual(
+        defaulted(kind as typeof MachineSet, set).spec.selector,
+      )
+    },
+  )
 
   it('of a MachineSet: one replica, and a selector by its name, hashed when it is not a valid label value', () => {
     const name = 'machineSetName'.repeat(12)
@@ -95,16 +98,16 @@ describe('defaults', () => {
       ...deployment,
       spec: { ...deployment.spec, replicas: 0, rollout: { strategy: { type: 'OnDelete' } } },
     }
-    const once = defaulted(MachineDeployment, chosen)
-    expect([once.spec.replicas, once.spec.rollout]).toEqual([0, { strategy: { type: 'OnDelete' } }])
-    expect(defaulted(MachineDeployment, once)).toEqual(once)
+    const defaultedOnce = defaulted(MachineDeployment, chosen)
+    expect([defaultedOnce.spec.replicas, defaultedOnce.spec.rollout]).toEqual([0, { strategy: { type: 'OnDelete' } }])
+    expect(defaulted(MachineDeployment, defaultedOnce)).toEqual(defaultedOnce)
   })
 
   test.each([
     ['a new object gets the smallest size', undefined, 3],
     ['fewer replicas become the smallest size', 1, 3],
     ['more replicas become the largest size', 9, 5],
-    ['replicas between them stay', 4, 4],
+    ['replicas in the range are kept', 4, 4],
   ])('with the annotations of the autoscaler %s', (_, before, after) => {
     const annotations = { [AutoscalerMinSizeAnnotation]: '3', [AutoscalerMaxSizeAnnotation]: '5' }
     const object = { ...set, metadata: { ...metadata, annotations } }
@@ -158,22 +161,22 @@ describe('validation of a Machine', () => {
   })
 })
 
-describe('a MachinePool is rejected', () => {
+describe('validation of a MachinePool', () => {
   const valid = defaulted(MachinePool, pool)
   const template = (spec: Partial<Machine['spec']>): Partial<MachinePool['spec']> => ({
     template: { spec: { ...valid.spec.template.spec, ...spec } },
   })
   test.each<[string, Partial<MachinePool['spec']>, string[]]>([
-    ['not when it is valid', {}, []],
+    ['accepts a valid MachinePool', {}, []],
     [
-      'without bootstrap data',
+      'rejects missing bootstrap data',
       template({ bootstrap: {} }),
       [
         'spec.template.spec.bootstrap: Required value: expected either spec.template.spec.bootstrap.dataSecretName or spec.template.spec.bootstrap.configRef to be populated',
       ],
     ],
     [
-      'when it moves to another Cluster',
+      'rejects a change of the Cluster',
       { clusterName: 'other' },
       [
         'spec.clusterName: Forbidden: field is immutable',
@@ -181,17 +184,17 @@ describe('a MachinePool is rejected', () => {
       ],
     ],
     [
-      'for an invalid version',
+      'rejects an invalid version',
       template({ version: 'vnext' }),
       ['spec.template.spec.version: Invalid value: "vnext": must be a valid semantic version'],
     ],
     [
-      'with taints',
+      'rejects taints',
       template({ taints: [{ key: 'a', effect: 'NoSchedule', propagation: 'Always' }] }),
       ['spec.taints: Forbidden: taints feature for MachinePools is not yet implemented'],
     ],
     [
-      'with invalid labels',
+      'rejects invalid labels',
       { template: { ...valid.spec.template, metadata: { labels: { 'a b': 'c' } } } },
       [expect.stringContaining('spec.template.metadata.labels: Invalid value: "a b"') as never],
     ],
@@ -238,31 +241,31 @@ describe('validation of a MachineDeployment', () => {
   })
 })
 
-describe('a Cluster is rejected', () => {
+describe('validation of a Cluster', () => {
   const ref = { apiGroup: 'infra.example.com', kind: 'FooCluster', name: 'demo' }
   const topology = cluster.spec.topology!
   test.each<[string, Cluster['spec'], Cluster['spec'] | undefined, string[]]>([
-    ['not when it has a topology', cluster.spec, undefined, []],
+    ['accepts a topology', cluster.spec, undefined, []],
     [
-      'without references and topology',
+      'rejects a spec without references and topology',
       {},
       undefined,
       ['spec: Forbidden: one of spec.controlPlaneRef, spec.infrastructureRef or spec.topology must be set'],
     ],
     [
-      'when a reference is removed',
+      'rejects the removal of a reference',
       { controlPlaneRef: ref },
       { controlPlaneRef: ref, infrastructureRef: ref },
       ['spec.infrastructureRef: Forbidden: cannot be removed'],
     ],
     [
-      'when its topology is removed',
+      'rejects the removal of the topology',
       { controlPlaneRef: ref },
       cluster.spec,
       ['spec.topology: Forbidden: cannot be removed from an existing Cluster'],
     ],
     [
-      'with invalid address ranges',
+      'rejects invalid address ranges',
       { ...cluster.spec, clusterNetwork: { pods: { cidrBlocks: ['10.0.0.0/8', 'fd00::/64', '10.0.0.0', '10.0.0.0/33'] } } },
       undefined,
       [
@@ -271,13 +274,13 @@ describe('a Cluster is rejected', () => {
       ],
     ],
     [
-      'with an invalid version',
+      'rejects an invalid version',
       { topology: { ...topology, version: 'v1.36' } },
       undefined,
       ['spec.topology.version: Invalid value: "v1.36": version must be a valid semantic version'],
     ],
     [
-      'with replicas that the autoscaler manages',
+      'rejects replicas that the autoscaler manages',
       {
         topology: {
           ...topology,
@@ -299,7 +302,7 @@ describe('a Cluster is rejected', () => {
   })
 })
 
-describe('a ClusterClass is rejected', () => {
+describe('validation of a ClusterClass', () => {
   const ref = (kind: string) => ({ apiVersion: 'infra.example.com/v1', kind, name: 'quick' })
   const workers = { class: 'w', bootstrap: { templateRef: ref('BTemplate') }, infrastructure: { templateRef: ref('MTemplate') } }
   const spec: ClusterClass['spec'] = {
@@ -308,9 +311,9 @@ describe('a ClusterClass is rejected', () => {
     workers: { machineDeployments: [workers] },
   }
   test.each<[string, Partial<ClusterClass['spec']>, string[]]>([
-    ['not when it is valid', {}, []],
+    ['accepts a valid ClusterClass', {}, []],
     [
-      'when a reference names a kind that is not a template',
+      'rejects a reference to a kind that is not a template',
       { infrastructure: { templateRef: ref('Template') } },
       [
         'spec.infrastructure.ref.kind: Invalid value: "Template": template kind must be of form "<name>Template"',
@@ -318,14 +321,14 @@ describe('a ClusterClass is rejected', () => {
       ],
     ],
     [
-      'when two classes have one name',
+      'rejects two classes with the same name',
       { workers: { machineDeployments: [workers, workers] } },
       [
         'spec.workers.machineDeployments[1].class: Invalid value: "w": MachineDeployment class must be unique. MachineDeployment with class "w" is defined more than once',
       ],
     ],
     [
-      'when it has health checks for a control plane without machine infrastructure',
+      'rejects health checks for a control plane without machine infrastructure',
       { controlPlane: { templateRef: ref('PTemplate'), healthCheck: { checks: { nodeStartupTimeoutSeconds: 5 } } } },
       [
         'spec.controlPlane.healthCheck.checks.nodeStartupTimeoutSeconds: Invalid value: 5: must be at least 30s',
@@ -333,7 +336,7 @@ describe('a ClusterClass is rejected', () => {
       ],
     ],
     [
-      'when versions are not in ascending order, or a minor version is missing',
+      'rejects versions that are not in ascending order, or omit a minor version',
       { kubernetesVersions: ['v1.34.0', 'v1.33.0', 'v1.35.0'] },
       [
         'spec.kubernetesVersion[1]: Invalid value: "v1.33.0": version must be greater than v1.34.0',

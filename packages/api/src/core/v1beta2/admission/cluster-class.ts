@@ -1,6 +1,6 @@
 /**
- * Rules of ClusterClasses that need no other object, nor rendered templates: variables, patches and naming templates are checked
- * by the core provider. Upstream: core/webhooks/admission/clusterclass.go and internal/topology/check, v1.14.
+ * Rules of ClusterClasses that need neither other objects nor rendered templates. The core provider checks variables, patches and naming
+ * templates. Upstream: core/webhooks/admission/clusterclass.go and internal/topology/check, v1.14.
  */
 import type { AdmissionContext, FieldError, KubeObject } from '@capstan/kube'
 import { forbidden, invalid, parseApiVersion } from '@capstan/kube'
@@ -42,7 +42,7 @@ const deploymentClasses = (spec: ClusterClassSpec) =>
 const poolClasses = (spec: ClusterClassSpec) =>
   (spec.workers?.machinePools ?? []).map((worker) => ({ worker, path: `spec.workers.machinePools[${worker.class}]` }))
 
-/** Validates templates. Field paths are upstream's, some of which differ from the actual paths. */
+/** Validates templates. The errors have upstream's field paths, some of which differ from the actual paths. */
 function templateErrors({ infrastructure, controlPlane, workers }: ClusterClassSpec): FieldError[] {
   const { machineInfrastructure } = controlPlane
   const workerTemplateErrors = (
@@ -71,7 +71,7 @@ const templateKindErrors = (path: string, { kind }: TemplateReference): FieldErr
 
 const uniqueErrors = (list: string, kind: string, classes: readonly { class: string }[] | undefined): FieldError[] =>
   (classes ?? []).flatMap(({ class: name }, index, all) =>
-    all.findIndex((other) => other.class === name) === index
+    all.findIndex((candidate) => candidate.class === name) === index
       ? []
       : [
           invalid(
@@ -97,7 +97,7 @@ function healthCheckErrors(spec: ClusterClassSpec): FieldError[] {
   ]
 }
 
-/** Versions must be ascending, without missing minor versions. The path is upstream's, without the final `s` of the field. */
+/** Versions must be in ascending order, without missing minor versions. As upstream, the path has no final `s`, unlike the field. */
 function kubernetesVersionErrors(versions: readonly string[] | undefined): FieldError[] {
   const errors: FieldError[] = []
   let previous: string | undefined
@@ -126,12 +126,12 @@ function kubernetesVersionErrors(versions: readonly string[] | undefined): Field
   return errors
 }
 
-/** Errors for changed groups or kinds: Clusters keep their objects when their class changes. */
+/** Returns errors for changed groups or kinds, because Clusters keep their objects when their class changes. */
 export function classIncompatibilities(before: ClusterClassSpec, after: ClusterClassSpec): FieldError[] {
   const machineInfrastructure = [before, after].map((spec) => spec.controlPlane.machineInfrastructure?.templateRef)
   const workerIncompatibilities = (list: 'machineDeployments' | 'machinePools') =>
     (after.workers?.[list] ?? []).flatMap((worker, index) => {
-      const old = before.workers?.[list]?.find((other) => other.class === worker.class)
+      const old = before.workers?.[list]?.find((candidate) => candidate.class === worker.class)
       const path = `spec.workers.${list}[${index}].infrastructure.templateRef`
       return old ? incompatibility(path, old.infrastructure.templateRef, worker.infrastructure.templateRef) : []
     })

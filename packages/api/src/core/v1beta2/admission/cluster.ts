@@ -1,5 +1,5 @@
 /**
- * Defaults and rules of Clusters that need no other object. The core provider validates them against the ClusterClass.
+ * Defaults and rules of Clusters that need no other object. The core provider validates Clusters against their ClusterClass.
  * Upstream: core/webhooks/admission/cluster.go, v1.14.
  */
 import type { AdmissionContext, FieldError, KubeObject } from '@capstan/kube'
@@ -102,8 +102,8 @@ function isCIDR(text: string): boolean {
 }
 
 const isIPv4 = (text: string): boolean => {
-  const parts = text.split('.')
-  return parts.length === 4 && parts.every((part) => /^(0|[1-9]\d{0,2})$/.test(part) && Number(part) <= 255)
+  const bytes = text.split('.')
+  return bytes.length === 4 && bytes.every((byte) => /^(0|[1-9]\d{0,2})$/.test(byte) && Number(byte) <= 255)
 }
 
 const isIPv6 = (text: string): boolean => text.includes(':') && URL.canParse(`http://[${text}]/`)

@@ -18,7 +18,7 @@ import type { TemplateObjectMeta } from '../shared/object-meta.ts'
 import type { RolloutStrategy } from '../shared/rollout-strategy.ts'
 import { printedSelector } from './selector.ts'
 
-/** Error for a Machine that has neither a bootstrap config nor a Secret with bootstrap data. */
+/** Returns an error for a Machine that has neither a bootstrap config nor a Secret with bootstrap data. */
 export const bootstrapErrors = (path: string, { bootstrap }: MachineSpec): FieldError[] =>
   bootstrap.configRef || bootstrap.dataSecretName !== undefined
     ? []
@@ -42,7 +42,7 @@ export function versionErrors(
   ]
 }
 
-/** Validates labels and annotations of a template as an API server validates those of an object. */
+/** Validates labels and annotations of a template in the same way as an API server validates those of an object. */
 export function metadataErrors(path: string, metadata: TemplateObjectMeta | undefined): FieldError[] {
   const errors: FieldError[] = []
   for (const [key, value] of Object.entries(metadata?.labels ?? {})) {
@@ -109,7 +109,7 @@ export function intOrPercentErrors(path: string, value: number | string | undefi
   return [invalid(path, value, `must be either an int or a percentage: invalid value for IntOrString: ${problem}`)]
 }
 
-/** The selector must be valid and match the labels of the template; `unmatched` returns the error when it does not match. */
+/** Validates a selector, which must match the labels of the template. `unmatched` makes the error for a selector that does not match. */
 export function selectorErrors(
   selector: LabelSelector,
   labels: { [key: string]: string } | undefined,

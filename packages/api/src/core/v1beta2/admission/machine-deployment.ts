@@ -25,7 +25,7 @@ export function defaultMachineDeployment(
   spec.rollout = { ...spec.rollout, strategy }
 
   const nameLabel = isEmptySelector(spec.selector) ? { [MachineDeploymentNameLabel]: metadata.name } : {}
-  // Upstream: a missing selector is defaulted like an empty one.
+  // As upstream, a missing selector is defaulted in the same way as an empty selector.
   const selector: MachineDeploymentSpec['selector'] | undefined = spec.selector
   spec.selector = { ...selector, matchLabels: { ...selector?.matchLabels, ...nameLabel, ...clusterLabel } }
   spec.template.metadata = {

@@ -16,7 +16,7 @@ export const machineDrainRuleErrors = (rule: MachineDrainRuleLike): FieldError[]
   ]
 }
 
-/** Errors for invalid selectors of a rule. The drain checks them too: rules may have been stored without admission. */
+/** Returns errors for invalid selectors of a rule. The drain also checks them, because rules may have been stored without admission. */
 export const machineDrainRuleSelectorErrors = ({ spec: { machines = [], pods = [] } }: MachineDrainRuleLike): FieldError[] => [
   ...machines.flatMap(({ selector, clusterSelector }, index) => [
     ...selectorSyntaxErrors(`spec.machines[${index}].selector`, selector),

@@ -37,7 +37,7 @@ describe('defaults', () => {
   })
 })
 
-// Inputs and verdicts are those of machinehealthcheck_test.go, v1.14; texts are those of its webhook.
+// Upstream: machinehealthcheck_test.go, v1.14, for inputs and results; the texts are those of upstream's webhook.
 describe('validation', () => {
   test.each<[string, Partial<MachineHealthCheckSpec>, string[]]>([
     ['accepts a selector', {}, []],

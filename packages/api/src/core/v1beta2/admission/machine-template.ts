@@ -1,6 +1,6 @@
 /**
- * Admission rules common to MachineSets and MachineDeployments, which create Machines from a template. Upstream: core/webhooks/admission,
- * v1.14.
+ * Admission rules that MachineSets and MachineDeployments have in common, because both contain a template of Machines.
+ * Upstream: core/webhooks/admission, v1.14.
  */
 import type { FieldError } from '@capstan/kube'
 import { forbidden, invalid } from '@capstan/kube'
@@ -37,7 +37,7 @@ export function machineTemplateErrors({ metadata, spec }: MachineCreator, old: M
   ]
 }
 
-/** The template must contain a random part, or the second Machine would get the same name. Other errors are found when it is rendered. */
+/** The template must contain a random part; otherwise a second Machine would get the same name. Rendering finds other errors. */
 const machineNamingErrors = (naming: MachineNaming | undefined): FieldError[] =>
   !naming?.template || naming.template.includes('{{ .random }}')
     ? []

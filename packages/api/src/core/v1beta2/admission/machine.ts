@@ -15,7 +15,7 @@ export function defaultMachine({ metadata, spec }: MachineLike): void {
 }
 
 export function machineErrors({ metadata, spec }: MachineLike, { oldObject }: AdmissionContext<MachineLike>): FieldError[] {
-  // The bootstrap data of a MachinePool's Machines belongs to the pool.
+  // The Machines of a MachinePool have no bootstrap data of their own.
   const isInPool = metadata.labels?.[MachinePoolNameLabel] !== undefined
   const isInControlPlane = metadata.labels?.[MachineControlPlaneLabel] !== undefined
   return [

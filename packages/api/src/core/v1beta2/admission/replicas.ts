@@ -9,7 +9,8 @@ interface Scalable {
 }
 
 /**
- * Returns the default of replicas: 1, or with both annotations of the cluster autoscaler the old value, limited to their range.
+ * Returns the default of replicas. Without both annotations of the cluster autoscaler it is 1; with them, the old value limited to their
+ * range.
  *
  * @throws StatusError Forbidden when an annotation is not a number
  */

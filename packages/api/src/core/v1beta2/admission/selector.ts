@@ -4,7 +4,7 @@ import type { LabelSelector } from '../shared/label-selector.ts'
 export const isEmptySelector = ({ matchLabels, matchExpressions }: LabelSelector = {}): boolean =>
   Object.keys(matchLabels ?? {}).length === 0 && (matchExpressions ?? []).length === 0
 
-/** Returns a selector in the form of upstream's errors: labels sorted by key, without empty members. */
+/** Returns a selector in the form that upstream's errors contain: labels sorted by key, without empty members. */
 export function printedSelector({ matchLabels = {}, matchExpressions = [] }: LabelSelector = {}): LabelSelector {
   const labels = Object.keys(matchLabels).sort()
   return {
@@ -21,7 +21,7 @@ export function printedSelector({ matchLabels = {}, matchExpressions = [] }: Lab
   }
 }
 
-/** Error for a selector that cannot be parsed. */
+/** Returns an error for a selector that cannot be parsed. */
 export function selectorSyntaxErrors(path: string, selector: LabelSelector | undefined): FieldError[] {
   try {
     labelSelector(selector)

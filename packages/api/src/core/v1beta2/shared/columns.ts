@@ -1,4 +1,4 @@
-/** Columns common to several kinds. */
+/** Columns that several kinds have in common. */
 import { type Column, column } from '@capstan/kube'
 
 export const clusterColumn = column('Cluster', '.spec.clusterName', {

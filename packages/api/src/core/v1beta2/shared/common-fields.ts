@@ -1,4 +1,4 @@
-/** Fields common to several kinds. */
+/** Fields that several kinds have in common. */
 import { s } from '@capstan/kube'
 import { word } from './limits.ts'
 

@@ -1,4 +1,4 @@
-/** Gates: conditions of other writers that are part of Available or Ready. */
+/** Gates: conditions of other writers on which Available or Ready depends. */
 import type { Infer } from '@capstan/kube'
 import { s } from '@capstan/kube'
 import { conditionTypeName } from './limits.ts'

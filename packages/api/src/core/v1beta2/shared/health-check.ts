@@ -1,4 +1,4 @@
-/** Fields of health checks, common to MachineHealthChecks and to the topologies from which MachineHealthChecks are created. */
+/** Fields of health checks in MachineHealthChecks, and in classes and topologies from which MachineHealthChecks are created. */
 import type { Infer } from '@capstan/kube'
 import { s } from '@capstan/kube'
 import { conditionTypeName, nonEmpty } from './limits.ts'
@@ -82,7 +82,7 @@ const machineDeploymentFields = {
     .optional()
     .doc('How and when unhealthy Machines are replaced.'),
 }
-/** Lets a topology disable the checks of its class. */
+/** With this field, a topology can disable the checks of its class. */
 const enabled = s
   .boolean()
   .optional()

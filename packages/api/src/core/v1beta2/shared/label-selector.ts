@@ -1,4 +1,4 @@
-/** Label selectors, as metav1.LabelSelector. */
+/** Label selectors. Upstream: metav1.LabelSelector. */
 import type { Infer } from '@capstan/kube'
 import { s } from '@capstan/kube'
 

@@ -27,7 +27,7 @@ type LegacyStatus<Fields extends Shape> = {
   v1beta1?: { conditions?: LegacyCondition[] } & ObjectOfShape<Fields>
 }
 
-/** Declares `status.deprecated` of a kind; `fields` are those beyond conditions. */
+/** Declares `status.deprecated` of a kind. `fields` are its fields in addition to conditions. */
 export const legacyStatus = <const Fields extends Shape = {}>(fields?: Fields): Schema<LegacyStatus<Fields>, true> =>
   s
     .of<LegacyStatus<Fields>>(

@@ -1,6 +1,6 @@
-/** Limits of names and values that many fields share, as upstream's CRDs spell them. */
+/** Limits of names and values that many fields have in common, in the form of upstream's CRDs. */
 
-/** An object must have at least one member. */
+/** Requires an object to have at least one member. */
 export const nonEmpty = { minProperties: 1 } as const
 /** A name or value of any form. */
 export const word = { minLength: 1, maxLength: 256 } as const

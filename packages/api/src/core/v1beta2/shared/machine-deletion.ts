@@ -1,4 +1,4 @@
-/** How Machines are deleted: time limits and order. */
+/** Fields that determine how Machines are deleted: timeouts and order. */
 import type { Infer } from '@capstan/kube'
 import { s } from '@capstan/kube'
 import { nonEmpty } from './limits.ts'

@@ -1,4 +1,4 @@
-/** Spec of a Machine, and the Machine template of sets and deployments. */
+/** Spec of a Machine, and the template of Machines in MachineSets, MachineDeployments and MachinePools. */
 import type { Infer } from '@capstan/kube'
 import { s } from '@capstan/kube'
 import { clusterName, failureDomain, minReadySeconds } from './common-fields.ts'

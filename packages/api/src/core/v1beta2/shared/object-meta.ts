@@ -1,4 +1,4 @@
-/** Metadata of objects that are made from a template. */
+/** Metadata of objects that are created from a template. */
 import type { Infer } from '@capstan/kube'
 import { s } from '@capstan/kube'
 import { nonEmpty } from './limits.ts'

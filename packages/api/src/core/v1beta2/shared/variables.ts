@@ -79,7 +79,7 @@ export const jsonSchemaProps = s
     { minProperties: 1 },
   )
   .doc('The schema, in the part of OpenAPI v3 that CustomResourceDefinitions use.')
-/** Schema of a variable. The CRD keeps nested schemas as any JSON, since a structural schema cannot refer to itself. */
+/** Schema of a variable. In the CRD, nested schemas may be any JSON, because a structural schema cannot refer to itself. */
 export interface JSONSchemaProps
   extends Omit<
     Infer<typeof jsonSchemaProps>,

@@ -1,4 +1,4 @@
-/** Kubernetes versions: in use, and steps of an upgrade. */
+/** Kubernetes versions in use, and those that are steps of an upgrade. */
 import type { Infer } from '@capstan/kube'
 import { s } from '@capstan/kube'
 import { word } from './limits.ts'

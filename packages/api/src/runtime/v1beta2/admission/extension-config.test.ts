@@ -10,7 +10,7 @@ const config = (clientConfig: ExtensionConfig['spec']['clientConfig'], name = 'h
   spec: { clientConfig, namespaceSelector: {} },
 })
 
-it('defaults to all namespaces and port 443', () => {
+it('defaults are all namespaces and port 443', () => {
   const object: ExtensionConfig = { ...config({}), spec: { clientConfig: { service: { name: 'a', namespace: 'b' } } } }
   defaultExtensionConfig(object)
   expect(object.spec).toEqual({ clientConfig: { service: { name: 'a', namespace: 'b', port: 443 } }, namespaceSelector: {} })

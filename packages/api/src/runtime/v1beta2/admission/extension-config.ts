@@ -47,21 +47,21 @@ function urlErrors(path: string, url: string): FieldError[] {
   return /^https:/i.test(url) ? [] : [invalid(path, url, "'https' is the only allowed URL scheme, e.g. https://example.com")]
 }
 
-function serviceErrors(at: string, { name, namespace, path, port }: NonNullable<ClientConfig['service']>): FieldError[] {
+function serviceErrors(fieldPath: string, { name, namespace, path, port }: NonNullable<ClientConfig['service']>): FieldError[] {
   return [
-    ...dns1035LabelProblems(name).map((problem) => invalid(`${at}.name`, name, problem)),
-    ...dnsLabelProblems(namespace).map((problem) => invalid(`${at}.namespace`, namespace, problem)),
-    ...(path ? pathErrors(`${at}.path`, path) : []),
+    ...dns1035LabelProblems(name).map((problem) => invalid(`${fieldPath}.name`, name, problem)),
+    ...dnsLabelProblems(namespace).map((problem) => invalid(`${fieldPath}.namespace`, namespace, problem)),
+    ...(path ? pathErrors(`${fieldPath}.path`, path) : []),
     ...(port !== undefined && (port < 1 || port > 65535)
-      ? [invalid(`${at}.port`, port, 'must be between 1 and 65535, inclusive')]
+      ? [invalid(`${fieldPath}.port`, port, 'must be between 1 and 65535, inclusive')]
       : []),
   ]
 }
 
-function pathErrors(at: string, path: string): FieldError[] {
+function pathErrors(fieldPath: string, path: string): FieldError[] {
   const problem = requestUriProblem(path)
   return [
-    ...(problem ? [invalid(at, path, `must be a valid URL path e.g. /path/to/hook: ${problem}`)] : []),
-    ...(path.startsWith('/') ? [] : [invalid(at, path, 'must start with "/" to be a valid URL path')]),
+    ...(problem ? [invalid(fieldPath, path, `must be a valid URL path e.g. /path/to/hook: ${problem}`)] : []),
+    ...(path.startsWith('/') ? [] : [invalid(fieldPath, path, 'must start with "/" to be a valid URL path')]),
   ]
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { requestUriProblem } from './request-uri.ts'
 
-// Expected values are those of Go's url.ParseRequestURI.
+// The expected values are those of Go's url.ParseRequestURI.
 test.each([
   ['https://example.com', undefined],
   ['https://example.com/path?a=b#f', undefined],

@@ -33,6 +33,6 @@ function authorityProblem(authority: string): string | undefined {
 }
 
 function escapeProblem(text: string): string | undefined {
-  const wrong = /%(?![0-9A-Fa-f]{2}).{0,2}/s.exec(text)?.[0]
-  return wrong === undefined ? undefined : `invalid URL escape ${JSON.stringify(wrong)}`
+  const invalidEscape = /%(?![0-9A-Fa-f]{2}).{0,2}/s.exec(text)?.[0]
+  return invalidEscape === undefined ? undefined : `invalid URL escape ${JSON.stringify(invalidEscape)}`
 }
