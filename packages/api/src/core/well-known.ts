@@ -1,11 +1,11 @@
 /**
- * Labels, annotations, finalizers and other keys of Cluster API, under upstream's names.
- * Upstream: api/core/v1beta2/common_types.go and the kinds beside it, api/runtime/v1beta2, v1.14.
+ * Labels, annotations, finalizers and other keys of Cluster API. The constants have upstream's names.
+ * Upstream: api/core/v1beta2, with common_types.go and the kinds, and api/runtime/v1beta2, v1.14.
  */
 
 // Labels
 
-/** Name of the Cluster that an object belongs to: on every object of a cluster, on its Secrets, and as an annotation on Nodes. */
+/** Name of the Cluster of an object. A label of all objects of a cluster and of its Secrets; Nodes have an annotation of this name. */
 export const ClusterNameLabel = 'cluster.x-k8s.io/cluster-name'
 /** Marks objects that the topology controller owns; the value is empty. */
 export const ClusterTopologyOwnedLabel = 'topology.cluster.x-k8s.io/owned'
@@ -27,11 +27,11 @@ export const MachinePoolNameLabel = 'cluster.x-k8s.io/pool-name'
 export const MachineDeploymentUniqueLabel = 'machine-template-hash'
 /** The provider of a component or CustomResourceDefinition. */
 export const ProviderNameLabel = 'cluster.x-k8s.io/provider'
-/** On every CustomResourceDefinition whose objects `clusterctl move` moves. */
+/** On a CustomResourceDefinition: `clusterctl move` moves its objects. */
 export const ClusterctlLabel = 'clusterctl.cluster.x-k8s.io'
 /** Limits which managers reconcile an object: see the flag --watch-filter. */
 export const WatchLabel = 'cluster.x-k8s.io/watch-filter'
-/** On Nodes whose machine the infrastructure may interrupt at any time; the value is empty. */
+/** On a Node: the infrastructure may interrupt its machine at any time. The value is empty. */
 export const InterruptibleLabel = 'cluster.x-k8s.io/interruptible'
 
 // Annotations set by users
@@ -60,9 +60,9 @@ export const PreDrainDeleteHookAnnotationPrefix = 'pre-drain.delete.hook.machine
 export const PreTerminateDeleteHookAnnotationPrefix = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io'
 /** Annotations `<prefix>/<name>` on a Cluster block the start of an upgrade. */
 export const BeforeClusterUpgradeHookAnnotationPrefix = 'before-upgrade.hook.cluster.cluster.x-k8s.io'
-/** On a MachineDeployment of a topology: defers its upgrade and that of all after it. */
+/** On a MachineDeployment of a topology: defers its upgrade, and the upgrades of all MachineDeployments after it. */
 export const ClusterTopologyHoldUpgradeSequenceAnnotation = 'topology.cluster.x-k8s.io/hold-upgrade-sequence'
-/** On a MachineDeployment of a topology: defers its upgrade; others continue. */
+/** On a MachineDeployment of a topology: defers its upgrade, but not the upgrades of other MachineDeployments. */
 export const ClusterTopologyDeferUpgradeAnnotation = 'topology.cluster.x-k8s.io/defer-upgrade'
 /** Number of MachineDeployments of a Cluster that upgrade concurrently; 1 when absent. */
 export const ClusterTopologyUpgradeConcurrencyAnnotation = 'topology.cluster.x-k8s.io/upgrade-concurrency'
@@ -70,18 +70,18 @@ export const ClusterTopologyUpgradeConcurrencyAnnotation = 'topology.cluster.x-k
 export const ClusterTopologyUnsafeUpdateClassNameAnnotation = 'unsafe.topology.cluster.x-k8s.io/disable-update-class-name-check'
 /** Disables the validation of version changes of a topology. */
 export const ClusterTopologyUnsafeUpdateVersionAnnotation = 'unsafe.topology.cluster.x-k8s.io/disable-update-version-check'
-/** Minimum of replicas for the cluster autoscaler; also determines the default of replicas. */
+/** Minimum number of replicas for the cluster autoscaler. Also determines the default of replicas. */
 export const AutoscalerMinSizeAnnotation = 'cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size'
-/** Maximum of replicas for the cluster autoscaler; also determines the default of replicas. */
+/** Maximum number of replicas for the cluster autoscaler. Also determines the default of replicas. */
 export const AutoscalerMaxSizeAnnotation = 'cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size'
 /** On an ExtensionConfig: `namespace/name` of the Secret whose `ca.crt` becomes the caBundle. */
 export const InjectCAFromSecretAnnotation = 'runtime.cluster.x-k8s.io/inject-ca-from-secret'
 
 // Annotations set by controllers
 
-/** Name of the template an object was cloned from. */
+/** Name of the template from which an object was cloned. */
 export const TemplateClonedFromNameAnnotation = 'cluster.x-k8s.io/cloned-from-name'
-/** `Kind.group` of the template an object was cloned from. */
+/** `Kind.group` of the template from which an object was cloned. */
 export const TemplateClonedFromGroupKindAnnotation = 'cluster.x-k8s.io/cloned-from-groupkind'
 /** On a MachineSet: while `true`, it creates no Machines. */
 export const DisableMachineCreateAnnotation = 'cluster.x-k8s.io/disable-machine-create'
@@ -89,11 +89,11 @@ export const DisableMachineCreateAnnotation = 'cluster.x-k8s.io/disable-machine-
 export const RevisionAnnotation = 'machinedeployment.clusters.x-k8s.io/revision'
 /** Earlier revisions of a MachineSet, separated by commas. */
 export const RevisionHistoryAnnotation = 'machinedeployment.clusters.x-k8s.io/revision-history'
-/** On a MachineSet: replicas of its deployment when it was last scaled. */
+/** On a MachineSet: replicas of its MachineDeployment when the MachineSet was last scaled. */
 export const DesiredReplicasAnnotation = 'machinedeployment.clusters.x-k8s.io/desired-replicas'
-/** On a MachineSet: replicas of its deployment and surge when it was last scaled. */
+/** On a MachineSet: replicas and surge of its MachineDeployment when the MachineSet was last scaled. */
 export const MaxReplicasAnnotation = 'machinedeployment.clusters.x-k8s.io/max-replicas'
-/** RFC 3339: when certificates of a control plane Machine expire. */
+/** Time at which certificates of a control plane Machine expire, in RFC 3339. */
 export const MachineCertificatesExpiryDateAnnotation = 'machine.cluster.x-k8s.io/certificates-expiry'
 /** On a Machine, its infrastructure and bootstrap config: an in-place update is in progress. */
 export const UpdateInProgressAnnotation = 'in-place-updates.internal.cluster.x-k8s.io/update-in-progress'
@@ -114,7 +114,7 @@ export const TopologyDryRunAnnotation = 'topology.cluster.x-k8s.io/dry-run'
 /** Names of hooks that must still be called for an object, separated by commas. */
 export const PendingHooksAnnotation = 'runtime.cluster.x-k8s.io/pending-hooks'
 /**
- * Set by core on a Cluster or Machine: the hooks for which it waits, and since when, as JSON. Not in upstream, which reports only messages.
+ * Set by core on a Cluster or Machine: records of the hooks for which it waits, as JSON. Upstream has only the messages in conditions.
  */
 export const WaitingHooksAnnotation = 'runtime.capstan.dev/waiting-hooks'
 /** Set by users on a Cluster: its hooks are called again at once, despite cached responses. Core removes it after the calls. */
@@ -123,7 +123,7 @@ export const RetryHooksAnnotation = 'runtime.capstan.dev/retry-hooks'
 export const OkToDeleteAnnotation = 'runtime.cluster.x-k8s.io/ok-to-delete'
 /** On a CustomResourceDefinition: the generation for which stored objects were migrated. */
 export const CRDMigrationObservedGenerationAnnotation = 'crd-migration.cluster.x-k8s.io/observed-generation'
-/** Data of a newer version that an older version cannot express, as JSON. */
+/** Data of a newer version that an older version cannot represent, as JSON. */
 export const ConversionDataAnnotation = 'cluster.x-k8s.io/conversion-data'
 
 // Nodes
@@ -164,16 +164,16 @@ export const MachineFinalizer = 'machine.cluster.x-k8s.io'
 export const MachineSetFinalizer = 'cluster.x-k8s.io/machineset'
 export const MachinePoolFinalizer = 'machinepool.cluster.x-k8s.io'
 export const MachineDeploymentFinalizer = 'cluster.x-k8s.io/machinedeployment'
-/** Keeps a MachineSet of a topology until its templates are deleted. */
+/** Finalizer of a MachineSet of a topology until its templates are deleted. */
 export const MachineSetTopologyFinalizer = 'machineset.topology.cluster.x-k8s.io'
-/** Keeps a MachineDeployment of a topology until its templates are deleted. */
+/** Finalizer of a MachineDeployment of a topology until its templates are deleted. */
 export const MachineDeploymentTopologyFinalizer = 'machinedeployment.topology.cluster.x-k8s.io'
 
 // Other constants
 
 /** Type of the Secrets that Cluster API controllers create. */
 export const ClusterSecretType = 'cluster.x-k8s.io/secret'
-/** Suffix of the kind of every template. */
+/** Suffix of the kinds of all templates. */
 export const TemplateSuffix = 'Template'
 /** Source (`definitions[].from`) of a variable that the ClusterClass itself defines. */
 export const VariableDefinitionFromInline = 'inline'

@@ -10,7 +10,7 @@ interface Recorded {
   readonly error?: string
 }
 
-/** Patches with the results of upstream's library; the interop suite hooks-peer repeats them with the library. */
+/** Patches with the results of upstream's library. The interop suite hooks-peer compares them with the library. */
 const { document, patches } = JSON.parse(readFileSync(new URL('../../testdata/patches.json', import.meta.url), 'utf8')) as {
   document: object
   patches: readonly Recorded[]
@@ -46,11 +46,14 @@ test.each(patches.filter((patch) => !isDifferent(patch)))('$type $patch', ({ typ
   expect(outcome({ type, patch })).toEqual(expected)
 })
 
-test.each(patches.filter(isDifferent))('$type $patch is different, with a reason', ({ type, patch, value, error }) => {
-  expect(outcome({ type, patch })).not.toEqual(error === undefined ? { value } : { error })
-})
+test.each(patches.filter(isDifferent))(
+  '$type $patch has another result than upstream, for a documented reason',
+  ({ type, patch, value, error }) => {
+    expect(outcome({ type, patch })).not.toEqual(error === undefined ? { value } : { error })
+  },
+)
 
-test('the document is not changed, and a failing operation discards the earlier ones', () => {
+test('the document is not changed, even when an operation fails after others', () => {
   const before = structuredClone(document)
   expect(() =>
     applyOperations(document, [

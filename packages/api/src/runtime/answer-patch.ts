@@ -1,4 +1,4 @@
-/** Applies patches in responses of extensions as upstream does. Pure. Upstream: internal/util/patch and evanphx/json-patch v5.9. */
+/** Applies patches in responses of extensions in the same way as upstream. Pure. Upstream: internal/util/patch, evanphx/json-patch v5.9. */
 import { applyMergePatch, isRecord, type JsonPatchOperation, setMember } from '@capstan/kube'
 import { applyOperations } from './patch-dialect.ts'
 
@@ -30,9 +30,9 @@ const cannotDecode = (reason: string): Error => new Error(`failed to apply patch
 function parseOperations(text: string): JsonPatchOperation[] {
   const patch = parseOrThrow(text, () => cannotDecode('invalid state detected')) ?? []
   if (!Array.isArray(patch)) throw cannotDecode(`json: cannot unmarshal ${goKind(patch)} into Go value of type jsonpatch.Patch`)
-  const wrongOperation: unknown = patch.find((operation) => operation !== null && !isRecord(operation))
-  if (wrongOperation !== undefined)
-    throw cannotDecode(`json: cannot unmarshal ${goKind(wrongOperation)} into Go value of type jsonpatch.Operation`)
+  const invalidOperation: unknown = patch.find((operation) => operation !== null && !isRecord(operation))
+  if (invalidOperation !== undefined)
+    throw cannotDecode(`json: cannot unmarshal ${goKind(invalidOperation)} into Go value of type jsonpatch.Operation`)
   for (const operation of patch as (Record<string, unknown> | null)[]) {
     const problem = operationProblem(operation ?? {})
     if (problem) throw cannotDecode(`invalid operation ${operationText(operation)}: ${problem}`)
@@ -67,7 +67,7 @@ function textProblem(operation: Record<string, unknown>, field: string, missing:
   return `failed to decode '${field}': json: cannot unmarshal ${goKind(value)} into Go value of type string`
 }
 
-/** Formats an operation as Go prints a map: keys in alphabetical order. */
+/** Formats an operation in the same way as Go formats a map: keys are in alphabetical order. */
 const operationText = (operation: Record<string, unknown> | null): string =>
   JSON.stringify(operation && Object.fromEntries(Object.entries(operation).sort(([a], [b]) => (a < b ? -1 : 1))))
 
@@ -76,7 +76,7 @@ function goKind(value: unknown): string {
   return typeof value === 'boolean' ? 'bool' : typeof value
 }
 
-/** Removes null members inside lists, which a merge patch replaces as a whole, as upstream does. */
+/** Removes null members of objects in lists, as upstream does. A merge patch replaces a whole list. */
 function withoutNullsInLists(value: unknown, inList = false): unknown {
   if (Array.isArray(value)) return value.map((item) => withoutNullsInLists(item, true))
   if (!isRecord(value)) return value

@@ -1,6 +1,6 @@
 /**
- * Declaration of a hook: group, version and name identify it; static types, validation of messages, OpenAPI, docs and fixtures are
- * derived from its request and response. Upstream: api/runtime/hooks/v1alpha1 and exp/runtime/catalog, v1.14.
+ * Declares hooks. Group, version and name identify a hook. Static types, validation of messages, OpenAPI, docs and fixtures are derived
+ * from its request and response. Upstream: api/runtime/hooks/v1alpha1 and exp/runtime/catalog, v1.14.
  */
 import type { JSONSchema, ObjectOfShape, Schema, Shape } from '@capstan/kube'
 import { s } from '@capstan/kube'
@@ -8,13 +8,13 @@ import { s } from '@capstan/kube'
 export interface Hook<Request = unknown, Response = unknown> {
   readonly group: string
   readonly version: string
-  /** Such as BeforeClusterCreate. The path has the name in lower case; the kinds are `<name>Request` and `<name>Response`. */
+  /** Name such as BeforeClusterCreate. The path contains it in lower case; the kinds are `<name>Request` and `<name>Response`. */
   readonly name: string
   /** Heading in documents. Upstream: the tags of its OpenAPI document. */
   readonly tag: string
   /** Whether a response may block with `retryAfterSeconds`. */
   readonly blocking: boolean
-  /** True only for Discovery: an extension server has one unnamed handler of it. */
+  /** True only for Discovery, for which an extension server has one handler without a name. */
   readonly singleton: boolean
   /** Documentation for authors of extensions: when core calls the hook, and the effects of responses. */
   readonly doc: string
@@ -22,34 +22,34 @@ export interface Hook<Request = unknown, Response = unknown> {
   readonly response: Schema
   /** Present when the version is deprecated. */
   readonly deprecated?: Deprecation
-  /** Conversions to and from the next newer version; absent in the newest one. */
+  /** Conversions from and to the next newer version; absent for the newest version. */
   readonly newer?: NewerVersion
-  /** Phantoms: exist for the type checker only. */
+  /** Never set: exist only for the type checker. */
   readonly _request?: Request
   readonly _response?: Response
 }
 
 export interface Deprecation {
-  /** The release that announced it, such as v1.15.0. */
+  /** The release that announced the deprecation, such as v1.15.0. */
   readonly release: string
-  /** Day of that release: 2027-04-20. */
+  /** Day of that release, such as 2027-04-20. */
   readonly date: string
 }
 
 /**
- * Conversion between a version of a hook and the next newer one: requests are converted to the older version, responses to the newer one.
+ * Conversion between a version of a hook and the next newer version. Requests are converted to the older version, responses to the newer.
  */
 export interface NewerVersion {
   readonly hook: Hook
-  /** Converts a request of the newer version to this one; drops fields that this one does not have. */
+  /** Converts a request of the newer version to this version. Drops fields that this version does not have. */
   requestDown(request: never): object
-  /** Converts a response of this version to the newer one. */
+  /** Converts a response of this version to the newer version. */
   responseUp(response: never): object
 }
 
 const typeMeta = { apiVersion: s.string(), kind: s.string() }
 
-/** Fields of every request. The settings are those of the ExtensionConfig, merged with those of the call. */
+/** Fields of all requests. The settings are those of the ExtensionConfig, merged with those of the call. */
 export const commonRequest = {
   ...typeMeta,
   settings: s.map(s.string()).optional().doc('Settings of the ExtensionConfig, overridden by those of the call.'),
@@ -63,7 +63,7 @@ export const commonResponse = {
   message: s.string().optional().doc('Shown to users: the error if status is Failure, otherwise the reason why the hook blocks.'),
 }
 
-/** Fields of responses that can block: core calls again after `retryAfterSeconds`; 0 does not block. */
+/** Fields of responses that can block. Core calls the hook again after `retryAfterSeconds`; 0 does not block. */
 export const retryResponse = {
   ...commonResponse,
   retryAfterSeconds: s.int32().default(0).doc('Seconds until the next call; 0 allows the next step.'),
@@ -120,7 +120,7 @@ export function defineHook<Req extends Shape, Res extends Shape>(options: {
 export type RequestOf<H extends Hook> = NonNullable<H['_request']>
 export type ResponseOf<H extends Hook> = NonNullable<H['_response']>
 
-/** Returns the `apiVersion` of a hook's requests and in discovery: group and version. */
+/** Returns the `apiVersion` in requests and in the discovery of a hook, which consists of group and version. */
 export const hookApiVersion = ({ group, version }: Hook): string => `${group}/${version}`
 
 /** Returns the path of a hook's handler below the URL of the extension server. Hook and handler are in lower case. */

@@ -1,4 +1,4 @@
-/** IPAddressClaim: asks an IPAM provider for an address. Upstream: api/ipam/v1beta2/ipaddressclaim_types.go, v1.14. */
+/** The kind IPAddressClaim, which requests an address. Upstream: api/ipam/v1beta2/ipaddressclaim_types.go, v1.14. */
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { conditionTypes, defineKind, s } from '@capstan/kube'
 import { olderVersions } from '../../conversion/older-versions.ts'
@@ -28,7 +28,7 @@ const ipAddressClaimStatus = s.object(
 )
 export interface IPAddressClaimStatus extends Infer<typeof ipAddressClaimStatus> {}
 
-/** Conditions that IPAM providers report; core writes none. Providers may have further reasons. */
+/** Conditions that IPAM providers report. Core writes no conditions. Providers may have further reasons. */
 export const IPAddressClaimConditions = conditionTypes({
   Ready: ['AllocationFailed', 'PoolNotReady', 'PoolExhausted'],
 })

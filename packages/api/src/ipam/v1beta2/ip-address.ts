@@ -1,4 +1,4 @@
-/** IPAddress: an address that an IPAM provider has allocated. Upstream: api/ipam/v1beta2/ipaddress_types.go, v1.14. */
+/** The kind IPAddress, an address that an IPAM provider has allocated. Upstream: api/ipam/v1beta2/ipaddress_types.go, v1.14. */
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, defineKind, s } from '@capstan/kube'
 import { olderVersions } from '../../conversion/older-versions.ts'

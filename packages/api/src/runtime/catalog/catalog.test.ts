@@ -54,7 +54,7 @@ const gateV0 = defineHook({
 describe('a hook in three versions', () => {
   const catalog = createCatalog([gateV0, gateV1, gateV2])
 
-  test('the newest comes first', () =>
+  test('versions are sorted, newest first', () =>
     expect(catalog.versions(gateV0).map(({ version }) => version)).toEqual(['v1', 'v1beta1', 'v1alpha1']))
 
   test('requests are converted down step by step', () => {
@@ -101,7 +101,7 @@ describe('rule #1: a version keeps its elements', () => {
     })
   const response = (fields: object) => changed(gateV1, { response: s.object({ ...retryResponse, ...fields }) })
   test.each([
-    ['nothing changed', gateV1, []],
+    ['no change', gateV1, []],
     ['an additional field in the request', request({ clusterName: s.string(), more: s.string() }), []],
     ['an additional optional field in the response', response({ more: s.string().optional() }), []],
     ['a removed field', request({}), [`${id}: request.clusterName is gone: that needs a new version`]],
@@ -126,7 +126,7 @@ describe('rule #1: a version keeps its elements', () => {
       [`${id}: response.status may no longer be "Failure": that needs a new version`],
     ],
     [
-      'an enum where any value was valid',
+      'an enum for a field whose values were not limited',
       response({ message: s.enum('yes', 'no').optional() }),
       [`${id}: response.message could have any value and must be one of "yes", "no": that needs a new version`],
     ],
@@ -137,16 +137,16 @@ describe('rule #1: a version keeps its elements', () => {
     ],
     ['a shorter limit for the request', request({ clusterName: s.string({ maxLength: 10 }) }), []],
     [
-      'a hook that cannot block any more',
+      'a hook that can no longer block',
       changed(gateV1, { blocking: false }),
       [`${id} could block and cannot any more: that needs a new version`],
     ],
-  ])('%s', (_, now, problems) =>
-    expect(elementProblems(released('2026-01-01', gateV1), released('2026-05-01', now))).toEqual(problems),
+  ])('%s', (_, newHook, problems) =>
+    expect(elementProblems(released('2026-01-01', gateV1), released('2026-05-01', newHook))).toEqual(problems),
   )
 })
 
-test('rule #1 applies inside recursive schemas', () => {
+test('rule #1 also applies to recursive schemas', () => {
   const tree = (leaf: object) =>
     changed(gateV1, {
       response: s.of({
@@ -154,10 +154,10 @@ test('rule #1 applies inside recursive schemas', () => {
         definitions: { Node: { type: 'object', properties: { leaf } } },
       }),
     })
-  const [was, now] = [tree({ type: 'string' }), tree({ type: 'boolean' })].map((hook, index) =>
+  const [previousRelease, newRelease] = [tree({ type: 'string' }), tree({ type: 'boolean' })].map((hook, index) =>
     released(`2026-0${index + 1}-01`, hook),
   )
-  expect(elementProblems(was!, now!)).toEqual([
+  expect(elementProblems(previousRelease!, newRelease!)).toEqual([
     'Rule #1: hooks.example.com/v1beta1, Hook=Gate: response#Node.leaf was string and is boolean: that needs a new version',
   ])
 })
@@ -229,18 +229,18 @@ describe('rule #4: a version is removed after its support window', () => {
     expect(removalProblems(released('2026-01-10', gateV0, gateV2), released('2026-02-01', gateV2), [])).toEqual([]))
 })
 
-// Recorded once with `capstan hooks catalog`, to detect removals.
+// Recorded with `capstan hooks catalog`, to detect removals.
 const v1140 = JSON.parse(
   readFileSync(new URL('../../../testdata/hooks-v1.14.0.json', import.meta.url), 'utf8'),
 ) as ReleasedCatalog
 
 test('core keeps the hooks of v1.14.0', () => {
-  const now = releasedCatalog('v1.15.0', '2026-12-15', hookCatalog)
+  const nextCatalog = releasedCatalog('v1.15.0', '2026-12-15', hookCatalog)
   expect(v1140.hooks).toHaveLength(17)
-  expect(catalogProblems(createCatalog(hookCatalog), now, [v1140])).toEqual([])
+  expect(catalogProblems(createCatalog(hookCatalog), nextCatalog, [v1140])).toEqual([])
 })
 
-test('incompatible changes of a hook of v1.14.0 would be reported', () => {
+test('incompatible changes of a hook of v1.14.0 are reported', () => {
   const hooks = hookCatalog.map((hook) =>
     hook.name === 'BeforeClusterUpgrade'
       ? changed(hook, { request: s.object({ cluster: s.any(), fromKubernetesVersion: s.int32() }) })

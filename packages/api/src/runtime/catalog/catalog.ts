@@ -1,15 +1,15 @@
 /**
  * Catalog of hooks in all their versions. Core uses the newest version. For a handler of an older version, the request is
- * converted down to it and the response up. Upstream: exp/runtime/catalog, v1.14.
+ * converted to the older version and the response to the newest version. Upstream: exp/runtime/catalog, v1.14.
  */
 import { compareApiVersions } from '@capstan/kube'
 import type { Hook } from '../hook.ts'
 
-/** A hook, independent of the version. */
+/** A hook without its version. */
 export type GroupHook = Pick<Hook, 'group' | 'name'>
 
 export interface Catalog {
-  /** Every version of every hook, in the order of declaration. */
+  /** All versions of all hooks, in the order of declaration. */
   readonly hooks: readonly Hook[]
   find(group: string, version: string, name: string): Hook | undefined
   /** Returns all versions of a hook, preferred first; empty for an unknown hook. */
@@ -20,7 +20,7 @@ export interface Catalog {
   responseUp(from: Hook, to: Hook, response: object): object
 }
 
-/** @throws TypeError for invalid declarations: a version declared twice, a hook without group, version or name */
+/** @throws TypeError for an invalid declaration: a version that is declared twice, or a hook without group, version or name */
 export function createCatalog(hooks: readonly Hook[]): Catalog {
   const byId = new Map<string, Hook>()
   const byName = new Map<string, Hook[]>()
@@ -37,7 +37,7 @@ export function createCatalog(hooks: readonly Hook[]): Catalog {
     hooks,
     find: (group, version, name) => byId.get(hookText({ group, version, name })),
     versions: (hook) => byName.get(groupHookText(hook)) ?? [],
-    // Both functions use the steps from the old version to the new one, for requests in reverse order.
+    // Both functions use the steps from the old version to the new version; for requests in reverse order.
     requestDown: (from, to, request) =>
       stepsBetween(to, from).reduceRight<object>((newer, step) => step.requestDown(newer as never), request),
     responseUp: (from, to, response) =>
@@ -52,7 +52,7 @@ export const hookText = ({ group, version, name }: Pick<Hook, 'group' | 'version
 /** Formats a hook as `Name.group` for messages. Upstream: GroupHook.String. */
 export const groupHookText = ({ group, name }: GroupHook): string => `${name}.${group}`
 
-/** Returns the conversions from an old version to a newer one. */
+/** Returns the conversions from an old version to a newer version. */
 function stepsBetween(old: Hook, newer: Hook): NonNullable<Hook['newer']>[] {
   const steps: NonNullable<Hook['newer']>[] = []
   for (let current = old; current.version !== newer.version; ) {

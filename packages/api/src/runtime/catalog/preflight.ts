@@ -1,12 +1,12 @@
-/** Checks whether registered handlers would still be called by another release. */
+/** Checks whether another release would still call registered handlers. */
 import { parseApiVersion } from '@capstan/kube'
 import type { ExtensionConfig } from '../v1beta2/extension-config.ts'
 import { hookText } from './catalog.ts'
 import type { ReleasedCatalog } from './release.ts'
 
-/** The hook version that a handler is registered for. */
+/** A registered handler, with its version of a hook. */
 export interface RegisteredHandler {
-  /** `<handler>.<extensionconfig>`. */
+  /** Name in the form `<handler>.<extensionconfig>`. */
   readonly name: string
   readonly group: string
   readonly version: string
@@ -15,7 +15,7 @@ export interface RegisteredHandler {
 
 export interface PreflightFinding {
   readonly handler: string
-  /** `gone`: the release does not call the hook version. `deprecated`: a later release will not call it. */
+  /** `gone`: the release does not call this version of the hook. `deprecated`: a later release will not call it. */
   readonly kind: 'gone' | 'deprecated'
   readonly message: string
 }
@@ -24,7 +24,7 @@ export interface PreflightFinding {
 export const registeredHandlers = ({ status }: Pick<ExtensionConfig, 'status'>): RegisteredHandler[] =>
   (status?.handlers ?? []).map(({ name, requestHook: { apiVersion, hook } }) => ({ name, ...parseApiVersion(apiVersion), hook }))
 
-/** Returns the handlers' hooks that the release lacks or has deprecated. */
+/** Returns a finding for each handler whose version of a hook the release does not have, or has deprecated. */
 export const preflight = (
   handlers: readonly RegisteredHandler[],
   target: Pick<ReleasedCatalog, 'release' | 'hooks'>,
@@ -39,11 +39,11 @@ function findingOf(
   const called = versions.find((candidate) => candidate.version === version)
   if (!called) {
     const available =
-      versions.length === 0 ? 'it does not have this hook' : `it has ${versions.map((other) => other.version).join(', ')}`
+      versions.length === 0 ? 'it does not have this hook' : `it has ${versions.map((candidate) => candidate.version).join(', ')}`
     return { handler: name, kind: 'gone', message: `${text} is not in ${release}: ${available}` }
   }
   if (!called.deprecated) return undefined
   const since = called.deprecated.release
-  // `since` equals `release` for a published document: it marks deprecated hooks, but does not say since when.
+  // For a published document, `since` equals `release`: it marks deprecated hooks, but does not contain the release of the deprecation.
   return { handler: name, kind: 'deprecated', message: `${text} is deprecated ${since === release ? 'in' : 'since'} ${since}` }
 }

@@ -6,20 +6,20 @@ import { hookText } from './catalog.ts'
 import { preflight } from './preflight.ts'
 import { publishedCatalog } from './published.ts'
 
-const known = hookCatalog.map(hookText).sort()
+const catalogTexts = hookCatalog.map(hookText).sort()
 const upstream: unknown = JSON.parse(readFileSync(new URL('../../../testdata/hooks-openapi.json', import.meta.url), 'utf8'))
 
 test.each([
   ["upstream's document", upstream],
   ['our own document', hooksOpenApi(hookCatalog, 'v1.14.0')],
 ])('%s contains all hooks with their case', (_, document) => {
-  expect(publishedCatalog(document)!.hooks.map(hookText).sort()).toEqual(known)
+  expect(publishedCatalog(document)!.hooks.map(hookText).sort()).toEqual(catalogTexts)
 })
 
 test('a hook marked as deprecated in the document is deprecated', () => {
-  const [before, ...others] = hookCatalog.filter(({ name }) => name === 'BeforeClusterCreate')
-  const deprecated = { ...before!, deprecated: { release: 'v1.15.0', date: '2027-04-20' } }
-  const target = publishedCatalog(hooksOpenApi([deprecated, ...others], 'v1.16.0'))!
+  const [deprecatedHook, ...otherHooks] = hookCatalog.filter(({ name }) => name === 'BeforeClusterCreate')
+  const deprecated = { ...deprecatedHook!, deprecated: { release: 'v1.15.0', date: '2027-04-20' } }
+  const target = publishedCatalog(hooksOpenApi([deprecated, ...otherHooks], 'v1.16.0'))!
   const { group, version, name: hook } = deprecated
   expect(preflight([{ name: 'gate.x', group, version, hook }], target)).toEqual([
     { handler: 'gate.x', kind: 'deprecated', message: `${hookText(deprecated)} is deprecated in v1.16.0` },

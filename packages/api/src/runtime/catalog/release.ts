@@ -1,4 +1,4 @@
-/** The hook catalog of a release as data, to compare releases. */
+/** The catalog of hooks of a release as data, to compare releases. */
 import type { JSONSchema } from '@capstan/kube'
 import type { Deprecation, Hook } from '../hook.ts'
 
@@ -14,9 +14,9 @@ export interface ReleasedHook {
 }
 
 export interface ReleasedCatalog {
-  /** Such as v1.14.0. */
+  /** Name of the release, such as v1.14.0. */
   readonly release: string
-  /** Day of the release: 2026-08-11. */
+  /** Day of the release, such as 2026-08-11. */
   readonly date: string
   readonly hooks: readonly ReleasedHook[]
 }

@@ -1,5 +1,5 @@
 /**
- * Checks a catalog by the four rules for versions of hooks. Each problem is a sentence. The rules are from the proposal of the
+ * Checks a catalog by the four rules for versions of hooks. Each problem is a sentence. The rules are those of the proposal of the
  * Runtime SDK, "Runtime Hooks versioning and deprecation".
  */
 import type { JSONSchema, Stability } from '@capstan/kube'
@@ -9,78 +9,82 @@ import type { Catalog } from './catalog.ts'
 import { hookText } from './catalog.ts'
 import type { ReleasedCatalog } from './release.ts'
 
-/** Returns the violations of the rules in `now`, which is about to be released. `before`: all earlier releases, oldest first. */
-export function catalogProblems(catalog: Catalog, now: ReleasedCatalog, before: readonly ReleasedCatalog[]): string[] {
+/** Returns the violations of the rules by `newCatalog`, which is about to be released. `before` are all earlier releases, oldest first. */
+export function catalogProblems(catalog: Catalog, newCatalog: ReleasedCatalog, before: readonly ReleasedCatalog[]): string[] {
   const last = before.at(-1)
   return [
-    ...(last ? elementProblems(last, now) : []),
+    ...(last ? elementProblems(last, newCatalog) : []),
     ...conversionProblems(catalog),
-    ...replacementProblems(now),
-    ...(last ? removalProblems(last, now, before) : []),
+    ...replacementProblems(newCatalog),
+    ...(last ? removalProblems(last, newCatalog, before) : []),
   ]
 }
 
 /** Rule #1: a released version keeps its elements. */
-export const elementProblems = (last: ReleasedCatalog, now: ReleasedCatalog): string[] =>
-  last.hooks.flatMap((was) => {
-    const is = now.hooks.find((hook) => hookText(hook) === hookText(was))
-    if (!is) return []
-    const head = `Rule #1: ${hookText(was)}`
+export const elementProblems = (last: ReleasedCatalog, newCatalog: ReleasedCatalog): string[] =>
+  last.hooks.flatMap((previous) => {
+    const current = newCatalog.hooks.find((hook) => hookText(hook) === hookText(previous))
+    if (!current) return []
+    const head = `Rule #1: ${hookText(previous)}`
     return [
-      ...(is.blocking === was.blocking
+      ...(current.blocking === previous.blocking
         ? []
         : [
-            `${head} ${was.blocking ? 'could block and cannot any more' : 'can block and could not before'}: that needs a new version`,
+            `${head} ${previous.blocking ? 'could block and cannot any more' : 'can block and could not before'}: that needs a new version`,
           ]),
-      ...changes(was.request, is.request, 'request').map((change) => `${head}: ${change}: that needs a new version`),
-      ...changes(was.response, is.response, 'response').map((change) => `${head}: ${change}: that needs a new version`),
+      ...changes(previous.request, current.request, 'request').map((change) => `${head}: ${change}: that needs a new version`),
+      ...changes(previous.response, current.response, 'response').map((change) => `${head}: ${change}: that needs a new version`),
     ]
   })
 
-function changes(was: JSONSchema, is: JSONSchema, path: string): string[] {
-  if (was.type !== is.type || was.format !== is.format) {
-    return [`${path} was ${typeText(was)} and is ${typeText(is)}`]
+function changes(previous: JSONSchema, current: JSONSchema, path: string): string[] {
+  if (previous.type !== current.type || previous.format !== current.format) {
+    return [`${path} was ${typeText(previous)} and is ${typeText(current)}`]
   }
-  const lostValues = (was.enum ?? []).filter((value) => is.enum && !is.enum.includes(value))
+  const lostValues = (previous.enum ?? []).filter((value) => current.enum && !current.enum.includes(value))
   return [
     ...lostValues.map((value) => `${path} may no longer be ${valueText(value)}`),
-    ...(!was.enum && is.enum ? [`${path} could have any value and must be one of ${is.enum.map(valueText).join(', ')}`] : []),
-    ...Object.entries(was.definitions ?? {}).flatMap(([name, definition]) =>
-      changes(definition, is.definitions?.[name] ?? {}, `${path}#${name}`),
+    ...(!previous.enum && current.enum
+      ? [`${path} could have any value and must be one of ${current.enum.map(valueText).join(', ')}`]
+      : []),
+    ...Object.entries(previous.definitions ?? {}).flatMap(([name, definition]) =>
+      changes(definition, current.definitions?.[name] ?? {}, `${path}#${name}`),
     ),
-    ...Object.entries(was.properties ?? {}).flatMap(([name, field]) => {
-      const below = `${path}.${name}`
-      const newField = is.properties?.[name]
-      if (!newField) return [`${below} is gone`]
-      const isRequired = [was, is].map((schema) => schema.required?.includes(name) === true)
-      // Fields that handlers rely on must stay required in requests; responses must not get new required fields.
+    ...Object.entries(previous.properties ?? {}).flatMap(([name, field]) => {
+      const fieldPath = `${path}.${name}`
+      const newField = current.properties?.[name]
+      if (!newField) return [`${fieldPath} is gone`]
+      const isRequired = [previous, current].map((schema) => schema.required?.includes(name) === true)
+      // Required fields of requests must stay required, because handlers rely on them. Responses must not get new required fields.
       const isLooser = path.startsWith('request') && isRequired[0] && !isRequired[1]
       const isStricter = path.startsWith('response') && !isRequired[0] && isRequired[1]
       return [
-        ...(isLooser ? [`${below} was always there and may be absent`] : []),
-        ...(isStricter ? [`${below} could be left out and must be there`] : []),
-        ...changes(field, newField, below),
+        ...(isLooser ? [`${fieldPath} was always there and may be absent`] : []),
+        ...(isStricter ? [`${fieldPath} could be left out and must be there`] : []),
+        ...changes(field, newField, fieldPath),
       ]
     }),
-    ...(path.startsWith('response') ? [...newlyRequired(was, is, path), ...newLimits(was, is, path)] : []),
-    ...(was.items && is.items ? changes(was.items, is.items, `${path}[]`) : []),
-    ...(typeof was.additionalProperties === 'object' && typeof is.additionalProperties === 'object'
-      ? changes(was.additionalProperties, is.additionalProperties, `${path}{}`)
+    ...(path.startsWith('response') ? [...newlyRequired(previous, current, path), ...newLimits(previous, current, path)] : []),
+    ...(previous.items && current.items ? changes(previous.items, current.items, `${path}[]`) : []),
+    ...(typeof previous.additionalProperties === 'object' && typeof current.additionalProperties === 'object'
+      ? changes(previous.additionalProperties, current.additionalProperties, `${path}{}`)
       : []),
   ]
 }
 
-/** New required fields of responses: existing handlers do not send them. */
-const newlyRequired = (was: JSONSchema, is: JSONSchema, path: string): string[] =>
-  (is.required ?? []).filter((name) => !was.properties?.[name]).map((name) => `${path}.${name} is new and must be there`)
+/** Returns new required fields of responses, which existing handlers do not send. */
+const newlyRequired = (previous: JSONSchema, current: JSONSchema, path: string): string[] =>
+  (current.required ?? [])
+    .filter((name) => !previous.properties?.[name])
+    .map((name) => `${path}.${name} is new and must be there`)
 
-/** Stricter limits for responses: responses of existing handlers may violate them. */
-const newLimits = (was: JSONSchema, is: JSONSchema, path: string): string[] =>
+/** Returns stricter limits for responses, which responses of existing handlers may violate. */
+const newLimits = (previous: JSONSchema, current: JSONSchema, path: string): string[] =>
   [
-    ...upperLimits.filter((limit) => (is[limit] ?? Infinity) < (was[limit] ?? Infinity)),
-    ...lowerLimits.filter((limit) => (is[limit] ?? -Infinity) > (was[limit] ?? -Infinity)),
-    ...(['pattern'] as const).filter((limit) => is[limit] !== undefined && is[limit] !== was[limit]),
-  ].map((limit) => `${path} has ${limit} ${is[limit]} and had ${was[limit] ?? 'none'}`)
+    ...upperLimits.filter((limit) => (current[limit] ?? Infinity) < (previous[limit] ?? Infinity)),
+    ...lowerLimits.filter((limit) => (current[limit] ?? -Infinity) > (previous[limit] ?? -Infinity)),
+    ...(['pattern'] as const).filter((limit) => current[limit] !== undefined && current[limit] !== previous[limit]),
+  ].map((limit) => `${path} has ${limit} ${current[limit]} and had ${previous[limit] ?? 'none'}`)
 
 const upperLimits = ['maximum', 'maxLength', 'maxItems', 'maxProperties'] as const
 const lowerLimits = ['minimum', 'minLength', 'minItems', 'minProperties'] as const
@@ -106,13 +110,16 @@ export const conversionProblems = (catalog: Catalog): string[] =>
     })
   })
 
-/** Rule #3: a version is deprecated only when another one that is at least as stable replaces it. */
+/** Rule #3: a version is deprecated only when another version that is at least as stable replaces it. */
 export const replacementProblems = ({ hooks }: ReleasedCatalog): string[] =>
   hooks.flatMap((hook) => {
     if (!hook.deprecated) return []
     const isReplaced = hooks.some(
-      (other) =>
-        other.group === hook.group && other.name === hook.name && !other.deprecated && rank(other.version) >= rank(hook.version),
+      (candidate) =>
+        candidate.group === hook.group &&
+        candidate.name === hook.name &&
+        !candidate.deprecated &&
+        rank(candidate.version) >= rank(hook.version),
     )
     return isReplaced
       ? []
@@ -130,18 +137,22 @@ export const supportWindows: { readonly [stability in Stability]: { readonly mon
 }
 
 /** Rule #4: a version is removed only after its support window. */
-export const removalProblems = (last: ReleasedCatalog, now: ReleasedCatalog, before: readonly ReleasedCatalog[]): string[] =>
-  last.hooks.flatMap((was) => {
-    if (now.hooks.some((hook) => hookText(hook) === hookText(was))) return []
-    const { months, releases } = supportWindows[stabilityOf(was.version)]
+export const removalProblems = (
+  last: ReleasedCatalog,
+  newCatalog: ReleasedCatalog,
+  before: readonly ReleasedCatalog[],
+): string[] =>
+  last.hooks.flatMap((previous) => {
+    if (newCatalog.hooks.some((hook) => hookText(hook) === hookText(previous))) return []
+    const { months, releases } = supportWindows[stabilityOf(previous.version)]
     if (releases === 0) return []
-    const head = `Rule #4: ${hookText(was)} is gone`
-    if (!was.deprecated) return [`${head} without having been deprecated`]
-    const { release, date } = was.deprecated
+    const head = `Rule #4: ${hookText(previous)} is gone`
+    if (!previous.deprecated) return [`${head} without having been deprecated`]
+    const { release, date } = previous.deprecated
     const releasesSince = before.filter((earlier) => earlier.date >= date).length
     const until = addMonths(date, months)
     const problems = [
-      ...(now.date < until ? [`before ${until}`] : []),
+      ...(newCatalog.date < until ? [`before ${until}`] : []),
       ...(releasesSince < releases ? [`after ${releasesSince} of ${releases} releases`] : []),
     ]
     return problems.length === 0 ? [] : [`${head} ${problems.join(' and ')}; it was deprecated in ${release} on ${date}`]
@@ -154,4 +165,6 @@ function addMonths(date: string, months: number): string {
 }
 
 const groupHooks = (hooks: readonly Hook[]): Hook[] =>
-  hooks.filter((hook, index) => hooks.findIndex((other) => other.group === hook.group && other.name === hook.name) === index)
+  hooks.filter(
+    (hook, index) => hooks.findIndex((candidate) => candidate.group === hook.group && candidate.name === hook.name) === index,
+  )

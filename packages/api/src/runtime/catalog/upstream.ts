@@ -1,4 +1,4 @@
-/** The hooks of upstream's releases, for the check before a change of release. Upstream: api/runtime/hooks, by release. */
+/** The hooks of upstream's releases, for checks before an upgrade to another release. Upstream: api/runtime/hooks, by release. */
 import { HooksGroup } from '../hook.ts'
 import type { ReleasedCatalog } from './release.ts'
 
@@ -30,7 +30,7 @@ const released = (release: string, names: readonly string[]): Pick<ReleasedCatal
   hooks: names.map((name) => ({ group: HooksGroup, version: 'v1alpha1', name, blocking: false, request: {}, response: {} })),
 })
 
-/** Catalogs by minor release; all hooks have only version v1alpha1. */
+/** Catalogs by minor release. All hooks have only version v1alpha1. */
 export const upstreamCatalogs: { readonly [release: string]: Pick<ReleasedCatalog, 'release' | 'hooks'> } = {
   'v1.10': released('v1.10', firstHooks),
   'v1.11': released('v1.11', firstHooks),

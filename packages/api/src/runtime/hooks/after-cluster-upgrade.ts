@@ -2,7 +2,7 @@ import { s } from '@capstan/kube'
 import { defineHook, retryResponse } from '../hook.ts'
 import { wireCluster } from './wire-cluster.ts'
 
-/** Called until it no longer blocks, when control plane and workers run the version of the topology. */
+/** The hook that core calls, until it no longer blocks, when control plane and workers run the version of the topology. */
 export const AfterClusterUpgrade = defineHook({
   name: 'AfterClusterUpgrade',
   tag: 'Lifecycle Hooks',

@@ -1,7 +1,7 @@
 import { commonResponse, defineHook } from '../hook.ts'
 import { wireCluster } from './wire-cluster.ts'
 
-/** Called when the API server of the workload cluster is reachable for the first time. */
+/** The hook that core calls when the API server of the workload cluster is reachable for the first time. */
 export const AfterControlPlaneInitialized = defineHook({
   name: 'AfterControlPlaneInitialized',
   tag: 'Lifecycle Hooks',

@@ -3,7 +3,7 @@ import { defineHook, retryResponse } from '../hook.ts'
 import { upgradeSteps } from './upgrade-steps.ts'
 import { wireCluster } from './wire-cluster.ts'
 
-/** Called until it no longer blocks, between the upgrade of the control plane and that of the workers. */
+/** The hook that core calls, until it no longer blocks, between the upgrade of the control plane and that of the workers. */
 export const AfterControlPlaneUpgrade = defineHook({
   name: 'AfterControlPlaneUpgrade',
   tag: 'Lifecycle Hooks',

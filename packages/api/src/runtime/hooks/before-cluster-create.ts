@@ -1,7 +1,7 @@
 import { defineHook, retryResponse } from '../hook.ts'
 import { wireCluster } from './wire-cluster.ts'
 
-/** Called until it no longer blocks, before objects of the Cluster's topology are created. */
+/** The hook that core calls, until it no longer blocks, before objects of the Cluster's topology are created. */
 export const BeforeClusterCreate = defineHook({
   name: 'BeforeClusterCreate',
   tag: 'Lifecycle Hooks',

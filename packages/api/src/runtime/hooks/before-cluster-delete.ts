@@ -1,7 +1,7 @@
 import { defineHook, retryResponse } from '../hook.ts'
 import { wireCluster } from './wire-cluster.ts'
 
-/** Called until it no longer blocks, before objects of a Cluster that is being deleted are deleted. */
+/** The hook that core calls, until it no longer blocks, before objects of a Cluster that is being deleted are deleted. */
 export const BeforeClusterDelete = defineHook({
   name: 'BeforeClusterDelete',
   tag: 'Lifecycle Hooks',

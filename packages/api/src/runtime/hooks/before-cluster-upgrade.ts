@@ -3,7 +3,7 @@ import { defineHook, retryResponse } from '../hook.ts'
 import { upgradeSteps } from './upgrade-steps.ts'
 import { wireCluster } from './wire-cluster.ts'
 
-/** Called until it no longer blocks, before a new version reaches the control plane. */
+/** The hook that core calls, until it no longer blocks, before the control plane gets a new version. */
 export const BeforeClusterUpgrade = defineHook({
   name: 'BeforeClusterUpgrade',
   tag: 'Lifecycle Hooks',

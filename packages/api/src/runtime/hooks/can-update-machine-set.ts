@@ -9,7 +9,7 @@ const machineSetObjects = s.object({
   bootstrapConfigTemplate: wireObject('The template of the bootstrap provider; absent when there is none.').optional(),
 })
 
-/** Asks whether the Machines of one MachineSet can be updated in place to the spec of another. */
+/** The hook that determines whether Machines of one MachineSet can be updated in place to the spec of another MachineSet. */
 export const CanUpdateMachineSet = defineHook({
   name: 'CanUpdateMachineSet',
   tag: 'In-Place Update Hooks',

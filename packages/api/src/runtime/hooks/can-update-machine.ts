@@ -10,7 +10,7 @@ export const machineObjects = s.object({
   bootstrapConfig: wireObject('The configuration of the bootstrap provider; absent when there is none.').optional(),
 })
 
-/** Asks whether a control plane Machine can be updated in place to the desired state. */
+/** The hook that determines whether a control plane Machine can be updated in place to the desired state. */
 export const CanUpdateMachine = defineHook({
   name: 'CanUpdateMachine',
   tag: 'In-Place Update Hooks',

@@ -17,7 +17,7 @@ import { GenerateUpgradePlan } from './generate-upgrade-plan.ts'
 import { UpdateMachine } from './update-machine.ts'
 import { ValidateTopology } from './validate-topology.ts'
 
-/** Every hook that core calls: lifecycle hooks in their order, then those of topologies and of in-place updates. */
+/** All hooks that core calls: lifecycle hooks in their order, then hooks of topologies and of in-place updates. */
 export const hookCatalog: readonly Hook[] = [
   Discovery,
   BeforeClusterCreate,

@@ -7,7 +7,7 @@ import { commonResponse, defineHook } from '../hook.ts'
 const schemaReference: JSONSchema = { $ref: '#/definitions/JSONSchemaProps' }
 const schemaList: JSONSchema = { type: 'array', items: schemaReference }
 
-/** The schema of a variable with nested schemas, which a CustomResourceDefinition cannot declare. */
+/** The schema of a variable, including nested schemas, which a CustomResourceDefinition cannot declare. */
 const nestedSchema: JSONSchema = {
   ...jsonSchemaProps.json,
   properties: {
@@ -22,7 +22,7 @@ const nestedSchema: JSONSchema = {
   },
 }
 
-/** Asks which variables an external patch defines. Since v1.13, upstream uses the v1beta2 form of ClusterClass variables. */
+/** The hook that returns the variables of an external patch. Upstream has the v1beta2 form of ClusterClass variables since v1.13. */
 export const DiscoverVariables = defineHook({
   name: 'DiscoverVariables',
   tag: 'Topology Mutation Hook',

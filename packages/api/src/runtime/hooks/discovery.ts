@@ -1,7 +1,7 @@
 import { s } from '@capstan/kube'
 import { commonResponse, defineHook } from '../hook.ts'
 
-/** Asks an extension server which hooks it handles. */
+/** The hook that returns the handlers of an extension server. */
 export const Discovery = defineHook({
   name: 'Discovery',
   tag: 'Discovery',

@@ -3,7 +3,7 @@ import { commonResponse, defineHook } from '../hook.ts'
 import { upgradeSteps } from './upgrade-steps.ts'
 import { wireCluster } from './wire-cluster.ts'
 
-/** Asks for the steps of an upgrade. The ClusterClass names the handler in `spec.upgrade.external`. */
+/** The hook that returns the steps of an upgrade. The ClusterClass names the handler in `spec.upgrade.external`. */
 export const GenerateUpgradePlan = defineHook({
   name: 'GenerateUpgradePlan',
   tag: 'Chained Upgrade Hook',

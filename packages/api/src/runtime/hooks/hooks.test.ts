@@ -12,7 +12,7 @@ test.each([
   ],
 ])('the path of $name is in lower case', (hook, handler, path) => expect(hookPath(hook, handler)).toBe(path))
 
-it('sends a Cluster without status, managed fields and the annotations of tools', () => {
+it('clusterOnTheWire omits status, managed fields and the annotations of tools', () => {
   const cluster: Cluster = freeze({
     apiVersion: 'cluster.x-k8s.io/v1beta2',
     kind: 'Cluster',
@@ -47,7 +47,7 @@ it('sends a Cluster without status, managed fields and the annotations of tools'
   })
 })
 
-it('requires the fields that each request has', () => {
+it('the schema of a request requires its own fields, apiVersion and kind', () => {
   expect(BeforeClusterUpgrade.request.json.required).toEqual([
     'apiVersion',
     'kind',

@@ -1,9 +1,9 @@
-/** Templates and variables in topology mutation hooks. Upstream: api/runtime/hooks/v1alpha1, v1.14. */
+/** Schemas of templates and variables in topology mutation hooks. Upstream: api/runtime/hooks/v1alpha1, v1.14. */
 import type { Infer } from '@capstan/kube'
 import { s } from '@capstan/kube'
 import { wireObject } from './wire-objects.ts'
 
-/** Values of variables: the user's variables that are visible to the patch, and one named `builtin`. */
+/** Values of variables: the user's variables that are visible to the patch, and a variable named `builtin`. */
 export const wireVariables = s.list(s.object({ name: s.string(), value: s.any() }))
 export type WireVariable = Infer<typeof wireVariables>[number]
 

@@ -2,7 +2,7 @@ import { s } from '@capstan/kube'
 import { commonResponse, defineHook } from '../hook.ts'
 import { templateItem, wireVariables } from './topology-items.ts'
 
-/** Asks whether the patched templates of a topology are valid. */
+/** The hook that validates the patched templates of a topology. */
 export const ValidateTopology = defineHook({
   name: 'ValidateTopology',
   tag: 'Topology Mutation Hook',

@@ -11,7 +11,7 @@ export const wireCluster = s
   .of<WireCluster>(onTheWire(Cluster))
   .doc('The Cluster (cluster.x-k8s.io/v1beta2), without status and managed fields.')
 
-/** Annotations of tools on a Cluster that are hidden from hooks and patches. */
+/** Annotations of tools that hooks and patches do not get. */
 export const hiddenAnnotations: readonly string[] = [
   'kubectl.kubernetes.io/last-applied-configuration',
   ConversionDataAnnotation,
@@ -19,7 +19,7 @@ export const hiddenAnnotations: readonly string[] = [
   RetryHooksAnnotation,
 ]
 
-/** Returns the Cluster for a request, without fields that change without a change by users, such as managedFields. */
+/** Returns the Cluster for a request. Omits fields that change even when users change nothing, such as managedFields. */
 export function clusterOnTheWire({ apiVersion, kind, metadata, spec }: Cluster): WireCluster {
   const { managedFields: _, annotations, ...rest } = metadata
   const visible = Object.entries(annotations ?? {}).filter(([key]) => !hiddenAnnotations.includes(key))

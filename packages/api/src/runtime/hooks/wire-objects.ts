@@ -1,4 +1,4 @@
-/** Provider objects and Machines in hook requests. Upstream: api/runtime/hooks/v1alpha1, v1.14. */
+/** Schemas of provider objects and Machines in hook requests. Upstream: api/runtime/hooks/v1alpha1, v1.14. */
 import type { JSONSchema, KubeObject, UnknownObject } from '@capstan/kube'
 import { ObjectMetaSchema, s } from '@capstan/kube'
 import { Machine } from '../../core/v1beta2/machine.ts'
@@ -6,10 +6,10 @@ import { MachineSet } from '../../core/v1beta2/machine-set.ts'
 
 const anyObject = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } as const
 
-/** The parts of an object in a request: type, name, labels and annotations, and spec. */
+/** An object in a request, which has no status. */
 type OnTheWire<T extends KubeObject> = Omit<T, 'status'>
 
-/** Returns the schema of a kind in requests: without status, and accepting unknown fields, since callers may be other versions of core. */
+/** Returns the schema of a kind in requests, without status. It accepts unknown fields, because callers may be other versions of core. */
 export function onTheWire({ schema }: { readonly schema: JSONSchema }): JSONSchema {
   const { status: _, ...properties } = schema.properties ?? {}
   return { ...anyObject, required: ['spec'], properties: { ...properties, metadata: wireMetadata } }

@@ -1,4 +1,4 @@
-/** Patches in responses: a JSON document, encoded as base64. */
+/** Schemas of patches in responses. A patch is a JSON document that is encoded as base64. */
 import { s } from '@capstan/kube'
 
 /** JSONPatch is RFC 6902, an array of operations; JSONMergePatch is RFC 7386, an object. */
@@ -7,5 +7,5 @@ export const patchType = s.enum('JSONPatch', 'JSONMergePatch').doc('JSONPatch (R
 /** A `[]byte` of Go: standard base64 with padding. */
 export const patchDocument = s.string({ format: 'byte' }).doc('The patch document, in standard base64 with padding.')
 
-/** A patch of one object; without members when the object stays unchanged. */
+/** A patch of one object. It has no members when the object is not changed. */
 export const wirePatch = s.object({ patchType: patchType.optional(), patch: patchDocument.optional() })
