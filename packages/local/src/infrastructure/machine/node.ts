@@ -110,7 +110,7 @@ async function startApiServer(
   const key = keyOf(cluster)
   const running = workloads.clientFor(key, object.metadata.name)
   if (running) return running
-  // By the contract, cluster certificates are Secrets named after the Cluster, whoever has created them.
+  // By the contract, cluster certificates are Secrets named after the Cluster, created by any client.
   const secret = await findSecret({ ...key, name: `${key.name}-ca` }, io)
   const certificate = secretText(secret, 'tls.crt')
   const caKey = secretText(secret, 'tls.key')
