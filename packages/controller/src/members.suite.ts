@@ -1,5 +1,5 @@
 /**
- * Runs several managers on manager API server, for tests of leader election. Each has its own connection, which can fail, and its own
+ * Runs several managers on one API server, for tests of leader election. Each has its own connection, which can fail, and its own
  * clock.
  */
 import { memoryStore, type Store } from '@capstan/apiserver'

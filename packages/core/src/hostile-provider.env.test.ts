@@ -384,7 +384,7 @@ test('versions of a control plane are copied even if a version is listed twice',
   expect((await env.get(Cluster, 'demo')).status?.controlPlane).toEqual({ versions })
 })
 
-test('a running Cluster keeps its failure domains and reports changes while its infrastructure has too manyAddresses', async () => {
+test('a running Cluster keeps its failure domains and reports changes while its infrastructure has too many addresses', async () => {
   await env.provisionCluster()
   await env.patch(DevCluster, 'demo', { status: { failureDomains: [{ name: 'a' }] } })
   const work = await writesOf(async () => {

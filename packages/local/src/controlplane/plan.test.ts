@@ -126,7 +126,7 @@ describe('the next step', () => {
       'update m1: Machine m1 not up-to-date',
     ],
     [
-      'of a rollout creates an additional Machine first although it could update first',
+      'of a rollout creates an additional Machine first although it could update one',
       { machines: [aMachine('m1', updatable), three[1]!, three[2]!] },
       'create: Machine m1 not up-to-date',
     ],
@@ -136,12 +136,12 @@ describe('the next step', () => {
       'delete m1: Machine m1 not up-to-date',
     ],
     [
-      'of a rollout replaces a Machine instead of updating it when it is the only unhealthy first',
+      'of a rollout replaces a Machine instead of updating it when it is the only unhealthy Machine',
       { machines: [aMachine('m1', { ...updatable, healthy: false }), three[1]!, three[2]!], maxSurge: 0 },
       'delete m1: Machine m1 not up-to-date',
     ],
     [
-      'of a rollout waits for other Machines before it updates first',
+      'of a rollout waits for other Machines before it updates a Machine',
       { machines: [aMachine('m1', updatable), aMachine('m2', { healthy: false }), three[2]!], maxSurge: 0 },
       'hold * waiting for control plane components to become healthy',
     ],
@@ -220,7 +220,7 @@ function machinesAfter(
   return machines.map((machine) => (machine.name === step.machine ? { ...machine, outdated: [], updatable: false } : machine))
 }
 
-/** Performs planned steps until there are none; new Machines are healthy at once. Returns first line per step. */
+/** Performs planned steps until there are none; new Machines are healthy at once. Returns one line for each step. */
 function performSteps(controlPlane: ControlPlane): { steps: string[]; controlPlane: ControlPlane } {
   const steps: string[] = []
   let serial = controlPlane.machines.length
@@ -260,7 +260,7 @@ test('a control plane scales 1, 3, 5, 1 over three failure domains', () => {
   `)
 })
 
-test('a new version replaces first Machine at a time, creating before deleting', () => {
+test('a new version replaces one Machine at a time, creating before deleting', () => {
   const machines = three.map((machine, i) => ({ ...machine, ...old, failureDomain: ['a', 'b', 'c'][i] }))
   expect(
     `\n${performSteps(aControlPlane({ machines, failureDomains: ['a', 'b', 'c'] })).steps.join('\n')}`,
