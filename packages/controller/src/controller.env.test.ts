@@ -494,7 +494,7 @@ describe('commitChanges', () => {
     expect(await reasons(env.client)).toEqual(['Ours=First', 'Theirs=Foreign'])
   })
 
-  test('merges conditions of v1beta1 in the same way, and writes the whole status with one request', async () => {
+  test('merges conditions of v1beta1 the same way, and writes all of status at once', async () => {
     env = await testEnv({ kinds })
     const before = await env.client.create(Parent, aParent('a', 0))
     const withLegacy = (type: string, reason: string, children: number): Parent => {
@@ -659,7 +659,7 @@ test('a kind that reconciles watch is synced in each of these reconciles', async
   expect(childCounts.sort()).toEqual(['p: 1', 'q: 1'])
 })
 
-test('a reconcile waits for a kind that is not served only until its time limit', async () => {
+test('a reconcile does not wait forever for a kind that is not served', async () => {
   let failure: unknown
   env = await testEnv({
     kinds: [Parent],
