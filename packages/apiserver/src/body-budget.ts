@@ -25,10 +25,10 @@ export class BodyBudget {
   /** Share of one request. */
   share(): BodyShare {
     const takenBytes = new Map<string, number>()
-    const add = (to: Map<string, number>, key: string, bytes: number) => {
-      const sum = (to.get(key) ?? 0) + bytes
-      if (sum > 0) to.set(key, sum)
-      else to.delete(key)
+    const add = (bytesByKey: Map<string, number>, key: string, bytes: number) => {
+      const sum = (bytesByKey.get(key) ?? 0) + bytes
+      if (sum > 0) bytesByKey.set(key, sum)
+      else bytesByKey.delete(key)
     }
     return {
       take: (bytes, requester) => {

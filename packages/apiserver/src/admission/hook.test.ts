@@ -21,7 +21,7 @@ const target: Target = {
 }
 const rule = { operations: ['CREATE'], apiGroups: ['shop.example.com'], apiVersions: ['v1'], resources: ['widgets'], scope: '*' }
 
-const hookOf = (more: Partial<Webhook> = {}): Hook =>
+const hookOf = (fields: Partial<Webhook> = {}): Hook =>
   hooksOf('mutating', [
     {
       metadata: { name: 'x' },
@@ -32,14 +32,14 @@ const hookOf = (more: Partial<Webhook> = {}): Hook =>
           sideEffects: 'None',
           admissionReviewVersions: ['v1'],
           rules: [rule],
-          ...more,
+          ...fields,
         },
       ],
     },
   ])[0]!
 
 describe('a rule', () => {
-  test.each<[what: string, rule: object, target: Partial<Target>, matches: boolean]>([
+  test.each<[title: string, rule: object, target: Partial<Target>, matches: boolean]>([
     ['matches the named operation, group, version and resource', {}, {}, true],
     ['does not match another operation', {}, { operation: 'UPDATE' }, false],
     ['with operation * matches every operation', { operations: ['*'] }, { operation: 'DELETE' }, true],
@@ -78,8 +78,8 @@ describe('a rule', () => {
       { plural: 'namespaces', namespace: 'n' },
       false,
     ],
-  ])('is tested against a request: %s', (_, change, other, matches) => {
-    expect(matchesRule({ ...rule, ...change }, { ...target, ...other })).toBe(matches)
+  ])('%s', (_, ruleChange, targetChange, matches) => {
+    expect(matchesRule({ ...rule, ...ruleChange }, { ...target, ...targetChange })).toBe(matches)
   })
 })
 
@@ -87,23 +87,23 @@ describe('the version of a resource that a webhook receives', () => {
   const v1 = { group: 'shop.example.com', version: 'v1', plural: 'widgets' }
   const v2 = { ...v1, version: 'v2' }
   const requested = { ...target, version: 'v2' }
-  test.each<[what: string, more: Partial<Webhook>, version: string | undefined]>([
+  test.each<[title: string, fields: Partial<Webhook>, version: string | undefined]>([
     ['is the requested one when a rule names it', { rules: [rule, { ...rule, apiVersions: ['v2'] }] }, 'v2'],
-    ['is another one when a rule names only that', {}, 'v1'],
-    ['is none when a rule names only another one, and matchPolicy is Exact', { matchPolicy: 'Exact' }, undefined],
-    ['is none when no rule matches the write', { rules: [{ ...rule, operations: ['DELETE'] }] }, undefined],
-  ])('%s', (_, more, version) => {
-    expect(matchedVersion(hookOf(more), requested, v2, () => [v1])?.version).toBe(version)
+    ['is another version when a rule names only that version', {}, 'v1'],
+    ['is undefined when a rule names only another version, and matchPolicy is Exact', { matchPolicy: 'Exact' }, undefined],
+    ['is undefined when no rule matches the write', { rules: [{ ...rule, operations: ['DELETE'] }] }, undefined],
+  ])('%s', (_, fields, version) => {
+    expect(matchedVersion(hookOf(fields), requested, v2, () => [v1])?.version).toBe(version)
   })
 })
 
-test.each<[what: string, resources: string[], apiGroups: string[], expected: boolean]>([
+test.each<[title: string, resources: string[], apiGroups: string[], expected: boolean]>([
   ['its resource', ['widgets'], ['shop.example.com'], true],
   ['a subresource of it', ['widgets/status'], ['*'], true],
   ['any resource', ['*'], ['shop.example.com'], true],
   ['another resource', ['gadgets'], ['*'], false],
   ['another group', ['widgets'], ['apps'], false],
-])('a webhook with rules for %s may match: %j in %j', (_, resources, apiGroups, expected) => {
+])('mayMatch for a webhook with rules for %s (%j in groups %j) returns %s', (_, resources, apiGroups, expected) => {
   expect(mayMatch(hookOf({ rules: [{ ...rule, resources, apiGroups }] }), target)).toBe(expected)
 })
 
@@ -111,7 +111,7 @@ describe('selectors', () => {
   const labelled = (labels: Record<string, string>) => ({ metadata: { labels } }) as never
   const selecting = hookOf({ objectSelector: { matchLabels: { a: 'b' } }, namespaceSelector: { matchLabels: { a: 'b' } } })
 
-  test.each<[what: string, object: unknown, old: unknown, selected: boolean]>([
+  test.each<[title: string, object: unknown, old: unknown, selected: boolean]>([
     ['selects a write whose new object has the labels', labelled({ a: 'b' }), undefined, true],
     ['selects a write whose old object alone has the labels', labelled({}), labelled({ a: 'b' }), true],
     ['does not select a write of objects without the labels', labelled({ a: 'c' }), labelled({}), false],
@@ -120,13 +120,13 @@ describe('selectors', () => {
     expect(selectsObject(selecting, object as never, old as never)).toBe(selected)
   })
 
-  test.each<[what: string, target: Partial<Target>, labels: Record<string, string>, selected: boolean]>([
+  test.each<[title: string, target: Partial<Target>, labels: Record<string, string>, selected: boolean]>([
     ['selects objects in a namespace with the labels', {}, { a: 'b' }, true],
     ['does not select objects in a namespace without the labels', {}, {}, false],
     ['selects cluster-scoped objects', { namespace: undefined }, {}, true],
     ['does not select a Namespace without the labels', { plural: 'namespaces', namespace: 'n' }, {}, false],
-  ])('a namespaceSelector %s', (_, other, labels, selected) => {
-    expect(selectsNamespace(selecting, { ...target, ...other }, () => labels)).toBe(selected)
+  ])('a namespaceSelector %s', (_, targetChange, labels, selected) => {
+    expect(selectsNamespace(selecting, { ...target, ...targetChange }, () => labels)).toBe(selected)
   })
 
   test('without a namespaceSelector, the namespace is not looked up', () => {

@@ -1,5 +1,5 @@
 /**
- * Matches webhooks with writes. Pure. Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook, rules, predicates and
+ * Decides which webhooks a write calls, without I/O. Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook, rules, predicates and
  * generic.ShouldCallHook, v0.36.
  */
 import {
@@ -25,7 +25,7 @@ export interface Hook {
   readonly namespaceSelector: Selector
   readonly objectSelector: Selector
   readonly conditions: readonly ((input: MatchInput) => MatchResult)[]
-  /** Version of the AdmissionReview that the webhook accepts. */
+  /** Version of the AdmissionReview that the webhook receives. */
   readonly reviewVersion: string
   readonly timeoutSeconds: number
 }
@@ -44,7 +44,7 @@ export interface Target extends GroupVersionResource {
   readonly namespace: string | undefined
 }
 
-/** Webhooks of configurations sorted by name, in the order in which they are called. */
+/** Compiles the webhooks of configurations, which must be sorted by name, in the order in which they are called. */
 export function hooksOf(
   type: HookType,
   configurations: readonly { metadata: { name: string }; webhooks?: readonly Webhook[] }[],
@@ -68,15 +68,15 @@ export const mayMatch = ({ webhook }: Hook, { group, plural }: { group: string; 
   (webhook.rules ?? []).some(
     ({ apiGroups, resources }) =>
       includes(apiGroups, group) &&
-      resources.some((text) => {
-        const [resource] = text.split('/', 1)
+      resources.some((pattern) => {
+        const [resource] = pattern.split('/', 1)
         return resource === '*' || resource === plural
       }),
   )
 
 /**
- * Returns the version of the resource that the webhook receives; `undefined` when no rule matches. `others` are further versions of the
- * same resource, which match as well unless the matchPolicy is Exact.
+ * Returns the version of the resource that the webhook receives; `undefined` when no rule matches. Versions of the resource
+ * from `otherVersions` match as well, unless the matchPolicy is Exact.
  */
 export function matchedVersion<T extends GroupVersionResource>(
   { webhook }: Hook,
@@ -97,14 +97,14 @@ export const matchesRule = (rule: WebhookRule, target: Target): boolean =>
   includes(rule.operations, target.operation) &&
   includes(rule.apiGroups, target.group) &&
   includes(rule.apiVersions, target.version) &&
-  rule.resources.some((text) => matchesResource(text, target)) &&
+  rule.resources.some((pattern) => matchesResource(pattern, target)) &&
   matchesScope(rule.scope ?? '*', target)
 
 const includes = (values: readonly string[], value: string): boolean => values.includes('*') || values.includes(value)
 
-// `pods`, `pods/status`, `pods/*`, `*` for all without their subresources, `*/scale`, `*/*`.
-function matchesResource(text: string, { plural, subresource = '' }: Target): boolean {
-  const [resourcePattern = '', subresourcePattern = ''] = text.split('/', 2)
+// Patterns are `pods`, `pods/status`, `pods/*`, `*` (all resources without their subresources), `*/scale` and `*/*`.
+function matchesResource(pattern: string, { plural, subresource = '' }: Target): boolean {
+  const [resourcePattern = '', subresourcePattern = ''] = pattern.split('/', 2)
   return (
     (resourcePattern === '*' || resourcePattern === plural) && (subresourcePattern === '*' || subresourcePattern === subresource)
   )
@@ -117,7 +117,7 @@ function matchesScope(scope: string, { plural, namespace }: Target): boolean {
   return (scope === 'Cluster') === isCluster
 }
 
-/** One of the two objects must have the labels, so that an update cannot avoid the webhook by removing a label. */
+/** Reports whether the new or the old object matches the objectSelector. One match is enough, so that an update cannot avoid the webhook by removing a label. */
 export const selectsObject = (
   { objectSelector }: Hook,
   object: KubeObject | undefined,
@@ -137,7 +137,7 @@ export const selectsNamespace = (
   return namespaceSelector.matches(labels())
 }
 
-/** Reports whether all conditions are true. If any is false, the result is false, even when evaluating others fails. */
+/** Reports whether all conditions are true. If any is false, the result is false, even when the evaluation of another condition fails. */
 export function evaluateConditions({ conditions }: Pick<Hook, 'conditions'>, input: MatchInput): MatchResult {
   const results = conditions.map((condition) => condition(input))
   if (results.some((result) => result.kind === 'value' && !result.matches)) return { kind: 'value', matches: false }

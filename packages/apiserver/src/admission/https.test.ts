@@ -1,4 +1,4 @@
-/** Webhooks over sockets: certificates, Services, and errors of unreachable webhooks. */
+/** Webhook calls over real HTTPS connections: certificates, Services, and errors of unreachable webhooks. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import { type AddressInfo } from 'node:net'
@@ -32,7 +32,7 @@ beforeAll(async () => {
     ipAddresses: ['127.0.0.1'],
   })
   servedCertificate = certificate
-  server = createServer({ cert: certificate, key }, (request, response) => void answer(request, response))
+  server = createServer({ cert: certificate, key }, (request, response) => void handleRequest(request, response))
   server.on('secureConnection', () => connections++)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   port = (server.address() as AddressInfo).port
@@ -48,7 +48,7 @@ interface ReviewRequest {
   readonly desiredAPIVersion: string
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function handleRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
   agent = request.headers['user-agent']
   const { request: reviewed } = JSON.parse(await text(request)) as { request: ReviewRequest }
   const { uid } = reviewed
@@ -114,10 +114,13 @@ test('the CA bundle may be the certificate of the webhook itself, as in envtest'
   expect((await apiServer.client.create(Widget, aWidget('a'))).spec.color).toBe('/mutate?timeout=5s')
 })
 
-test.each(['//mutate', '/./mutate/', '/other/../mutate'])('the path %s is cleaned before the request', async (path) => {
-  await using apiServer = await serverWithWebhook(webhookAt(path))
-  expect((await apiServer.client.create(Widget, aWidget('a'))).spec.color).toBe('/mutate?timeout=5s')
-})
+test.each(['//mutate', '/./mutate/', '/other/../mutate'])(
+  'a webhook with the path %s is called at the cleaned path',
+  async (path) => {
+    await using apiServer = await serverWithWebhook(webhookAt(path))
+    expect((await apiServer.client.create(Widget, aWidget('a'))).spec.color).toBe('/mutate?timeout=5s')
+  },
+)
 
 test('a webhook behind a Service is called at the resolved address, and must have a certificate for the Service', async () => {
   const service = { namespace: 'system', name: 'hook', path: '/svc' }
@@ -126,14 +129,14 @@ test('a webhook behind a Service is called at the resolved address, and must hav
 })
 
 test('errors of webhook calls have the messages of a real server', async () => {
-  const other = await makeAuthority(systemClock, { commonName: 'other' })
+  const otherAuthority = await makeAuthority(systemClock, { commonName: 'other' })
   const cases: [WebhookClientConfig, string][] = [
     [
       { url: 'https://127.0.0.1:1/x' },
       'Post "https://127.0.0.1:1/x?timeout=5s": dial tcp 127.0.0.1:1: connect: connection refused',
     ],
     [
-      { url: `https://127.0.0.1:${port}/x`, caBundle: bundle(other.certificate) },
+      { url: `https://127.0.0.1:${port}/x`, caBundle: bundle(otherAuthority.certificate) },
       `Post "https://127.0.0.1:${port}/x?timeout=5s": tls: failed to verify certificate: x509: certificate signed by unknown authority`,
     ],
     [
@@ -145,10 +148,10 @@ test('errors of webhook calls have the messages of a real server', async () => {
       'Post "https://nobody.system.svc:443/?timeout=5s": service "nobody" not found',
     ],
   ]
-  for (const [clientConfig, why] of cases) {
+  for (const [clientConfig, reason] of cases) {
     await using apiServer = await serverWithWebhook(clientConfig)
     expect(await rejection(apiServer.client.create(Widget, aWidget('a')))).toBe(
-      `500 InternalError: Internal error occurred: failed calling webhook "hook.example.com": failed to call webhook: ${why}`,
+      `500 InternalError: Internal error occurred: failed calling webhook "hook.example.com": failed to call webhook: ${reason}`,
     )
   }
 })

@@ -1,4 +1,4 @@
-/** Admission plugins implemented in the server. Each has its own file, and they run in the order of their list. */
+/** Admission plugins implemented in the server. Each plugin has its own file. Plugins run in the order of their list. */
 import type { Clock, Random, StatusError, UnknownObject } from '@capstan/kube'
 import { type Authorizer, forbiddenTo } from '../auth/authorizer.ts'
 import type { User } from '../auth/user.ts'
@@ -39,9 +39,9 @@ export interface PluginWrite {
   readonly warn: (text: string) => void
 }
 
-/** Upstream: admission.NewForbidden. An object without a name yet is named by its prefix. */
-export const forbidden = ({ info, name, object }: PluginWrite, why: string): StatusError =>
-  forbiddenTo(info, name || object.metadata.name || object.metadata.generateName || 'Unknown', why)
+/** Error for a denied write. Before a name is generated, the error has the generateName. Upstream: admission.NewForbidden. */
+export const forbidden = ({ info, name, object }: PluginWrite, reason: string): StatusError =>
+  forbiddenTo(info, name || object.metadata.name || object.metadata.generateName || 'Unknown', reason)
 
 /** Filters plugins by resource; the result for each resource is cached. */
 export function pluginsFor(plugins: readonly Plugin[]): (info: ResourceInfo) => readonly Plugin[] {

@@ -63,7 +63,7 @@ test('a paramRef without a namespace selects params in the namespace of the obje
   expect([await create('default'), await create('small')]).toEqual(['accepted', tooMany])
 })
 
-test('a selector of params applies the policy with each of them', async () => {
+test('a paramRef with a selector applies the policy with each selected object', async () => {
   const { client } = await serverWithPolicy({ selector: { matchLabels: { limits: 'widgets' } } })
   const create = (replicas: number) => rejection(client.create(Widget, aWidget('w', { replicas }), { dryRun: true }))
   expect(await create(1)).toBe(

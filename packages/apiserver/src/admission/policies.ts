@@ -104,21 +104,21 @@ export class Policies {
 
   constructor(options: PoliciesOptions) {
     this.#options = options
-    const forget = () => {
+    const invalidate = () => {
       this.#policies = undefined
     }
-    this.#stops = [policies, bindings].map((resource) => options.store.subscribe(resource!, forget))
+    this.#stops = [policies, bindings].map((resource) => options.store.subscribe(resource!, invalidate))
   }
 
   /** Reports whether any policy could apply to writes of the resource. */
   mayApplyTo(info: ResourceInfo): boolean {
-    return this.#all().length > 0 && !isExempt(info)
+    return this.#allPolicies().length > 0 && !isExempt(info)
   }
 
   /** @throws StatusError of the first policy that denies the write */
   async validate(write: Write): Promise<void> {
     const denials: Denial[] = []
-    for (const policy of this.#all()) {
+    for (const policy of this.#allPolicies()) {
       try {
         const version = this.#matches(policy.match, write, true)
         if (version) await this.#apply(policy, version, write, denials)
@@ -140,6 +140,7 @@ export class Policies {
     const needsConversion = !write.isView && version !== write.info
     const inMatchedVersion = async (object: UnknownObject | undefined) =>
       object && needsConversion ? convert(version, object) : object
+    // Throws when the kind is not served, even if no binding matches the write.
     if (policy.spec.paramKind) this.#kindOfParams(policy.spec.paramKind)
     let input: Omit<AdmissionInput, 'params'> | undefined
     for (const binding of policy.bindings) {
@@ -168,22 +169,23 @@ export class Policies {
     }
   }
 
-  /** Returns the version of the resource that a rule matches; `undefined` when no rule matches. `rules`: whether resource rules are evaluated. */
-  #matches(match: Match, write: Write, rules: boolean): ResourceInfo | undefined {
+  /** Returns the version of the resource that a rule matches; `undefined` when no rule matches. With `evaluatesRules` false, only exclusions and selectors are evaluated. */
+  #matches(match: Match, write: Write, evaluatesRules: boolean): ResourceInfo | undefined {
     const { info, target, object, oldObject } = write
     const hook = { ...match, webhook: { rules: match.rules, matchPolicy: match.matchPolicy } } as never
-    if (!selectsNamespace(hook, target, () => this.#labels(write)) || !selectsObject(hook, object, oldObject)) return undefined
-    const named = (rule: NamedRuleWithOperations) => !rule.resourceNames?.length || rule.resourceNames.includes(write.name)
+    if (!selectsNamespace(hook, target, () => this.#namespaceLabels(write)) || !selectsObject(hook, object, oldObject))
+      return undefined
+    const matchesName = (rule: NamedRuleWithOperations) => !rule.resourceNames?.length || rule.resourceNames.includes(write.name)
     const otherVersions = () => this.#options.versions(info).filter((other) => other !== info)
     const versionMatchedBy = (list: readonly NamedRuleWithOperations[]) => {
-      const webhook = { rules: list.filter(named) as unknown as readonly WebhookRule[], matchPolicy: match.matchPolicy }
+      const webhook = { rules: list.filter(matchesName) as unknown as readonly WebhookRule[], matchPolicy: match.matchPolicy }
       return matchedVersion({ webhook } as never, target, info, otherVersions)
     }
     if (match.excluded.length > 0 && versionMatchedBy(match.excluded)) return undefined
-    return rules ? versionMatchedBy(match.rules) : info
+    return evaluatesRules ? versionMatchedBy(match.rules) : info
   }
 
-  #labels({ target, object }: Write): Labels | undefined {
+  #namespaceLabels({ target, object }: Write): Labels | undefined {
     const isNamespace = target.plural === 'namespaces' && target.group === ''
     if (isNamespace && object && target.subresource === undefined) return object.metadata.labels
     return this.#options.store.get({ resource: 'namespaces', namespace: '', name: target.namespace ?? '' })?.metadata.labels
@@ -221,12 +223,12 @@ export class Policies {
     throw new Error(`failed to find resource referenced by paramKind: '${apiVersion}, Kind=${kind}'`)
   }
 
-  #all(): readonly Policy[] {
+  #allPolicies(): readonly Policy[] {
     if (!this.#options.isEnabled) return []
-    return (this.#policies ??= this.#read())
+    return (this.#policies ??= this.#compile())
   }
 
-  #read(): Policy[] {
+  #compile(): Policy[] {
     const { store } = this.#options
     const allBindings = store.list(bindings!) as readonly ValidatingAdmissionPolicyBinding[]
     return (store.list(policies!) as readonly ValidatingAdmissionPolicy[]).flatMap(({ metadata, spec }) => {
@@ -238,8 +240,8 @@ export class Policies {
 
 function compilePolicy(name: string, spec: PolicySpec, ownBindings: readonly ValidatingAdmissionPolicyBinding[]): Policy {
   const scope: AdmissionScope = { hasParams: spec.paramKind !== undefined, variables: variablesOf(spec).known }
-  const compile = (source: string, more: AdmissionScope = {}): AdmissionExpression => {
-    const compiled = admissionExpression(source, { ...scope, ...more })
+  const compile = (source: string, scopeChanges: AdmissionScope = {}): AdmissionExpression => {
+    const compiled = admissionExpression(source, { ...scope, ...scopeChanges })
     if (typeof compiled === 'string') throw new TypeError(compiled)
     return compiled
   }
@@ -292,18 +294,18 @@ function evaluateValidations(policy: Policy, binding: Binding, input: AdmissionI
   const match = evaluateConditions(policy, input)
   if (match.kind === 'error') return reportError(match.message)
   if (!match.matches) return
-  const known: KnownVariables = new Map()
+  const variables: KnownVariables = new Map()
   for (const validation of policy.validations) {
-    const result = validation.expression.run(input, known)
+    const result = validation.expression.run(input, variables)
     if (result.kind !== 'value') reportError(failureText(validation.source, result))
-    else if (result.value !== true) takeActions(messageOf(validation, input, known), validation.reason ?? 'Invalid')
+    else if (result.value !== true) takeActions(messageOf(validation, input, variables), validation.reason ?? 'Invalid')
   }
 }
 
 const MaxMessage = 5 * 1024
 
-function messageOf({ source, message, messageExpression }: Validation, input: AdmissionInput, known: KnownVariables): string {
-  const result = messageExpression?.run(input, known)
+function messageOf({ source, message, messageExpression }: Validation, input: AdmissionInput, variables: KnownVariables): string {
+  const result = messageExpression?.run(input, variables)
   const computed = result?.kind === 'value' && typeof result.value === 'string' ? result.value.trim() : ''
   if (computed !== '' && computed.length <= MaxMessage && !computed.includes('\n')) return computed
   return message?.trim() || `failed expression: ${source.trim()}`
@@ -312,13 +314,13 @@ function messageOf({ source, message, messageExpression }: Validation, input: Ad
 const codes: { readonly [reason: string]: number } = { Forbidden: 403, Unauthorized: 401, RequestEntityTooLarge: 413 }
 
 function rejectionOf({ policy, binding, message, reason = 'Invalid' }: Denial, { target, name }: Write): StatusError {
-  const by = binding
+  const subject = binding
     ? `ValidatingAdmissionPolicy '${policy.name}' with binding '${binding.name}'`
     : `ValidatingAdmissionPolicy '${policy.name}'`
-  const why = `${by} denied request: ${message}`
-  const rejection = forbiddenTo(target, name || 'Unknown', why)
+  const denialText = `${subject} denied request: ${message}`
+  const rejection = forbiddenTo(target, name || 'Unknown', denialText)
   return new StatusError(reason as StatusReason, rejection.message, {
     code: codes[reason] ?? 422,
-    details: { ...rejection.details, causes: [{ message: why }] },
+    details: { ...rejection.details, causes: [{ message: denialText }] },
   })
 }

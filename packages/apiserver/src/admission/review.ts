@@ -45,6 +45,7 @@ export interface AdmissionAttributes {
   readonly caller: Caller
 }
 
+/** Builds the AdmissionReview that one webhook receives. */
 export const reviewOf = (
   { reviewVersion }: Hook,
   uid: string,
@@ -63,7 +64,7 @@ export const reviewOf = (
   },
 })
 
-/** The request without its objects: the variable `request` of match conditions. */
+/** Builds the request without its objects: match conditions and policies read it as the variable `request`. */
 export function requestOf(
   versioned: VersionedAttributes,
   attributes: AdmissionAttributes,
@@ -105,9 +106,12 @@ export interface Verdict {
   readonly patch: readonly JsonPatchOperation[] | undefined
 }
 
-/** @throws Error describing an invalid response */
-export function verdictOf({ type, webhook, reviewVersion }: Hook, uid: string, answer: unknown): Verdict {
-  const review = isRecord(answer) ? answer : {}
+/**
+ * Decodes the AdmissionReview that a webhook returned.
+ * @throws Error describing an invalid response
+ */
+export function verdictOf({ type, webhook, reviewVersion }: Hook, uid: string, document: unknown): Verdict {
+  const review = isRecord(document) ? document : {}
   const { response } = review
   if (!isRecord(response)) throw new Error('webhook response was absent')
   checkType(review, reviewVersion)
@@ -162,7 +166,7 @@ class Denial extends StatusError {
     this.#status = status
   }
 
-  /** Keeps reasons that are not standard reasons, as a webhook may return any text. */
+  /** Returns the Status with the reason of the webhook, which may be any text. */
   override get status(): Status {
     return this.#status
   }
@@ -170,7 +174,7 @@ class Denial extends StatusError {
 
 function denialOf(name: string, result: unknown): StatusError {
   const status = isRecord(result) ? result : {}
-  const by = `admission webhook ${JSON.stringify(name)} denied the request`
+  const prefix = `admission webhook ${JSON.stringify(name)} denied the request`
   const denialMessage = [status.message, status.reason].find((text): text is string => typeof text === 'string' && text !== '')
   const code = typeof status.code === 'number' && status.code >= 400 ? status.code : 400
   return new Denial({
@@ -178,7 +182,7 @@ function denialOf(name: string, result: unknown): StatusError {
     apiVersion: 'v1',
     metadata: {},
     status: 'Failure',
-    message: denialMessage === undefined ? `${by} without explanation` : `${by}: ${denialMessage}`,
+    message: denialMessage === undefined ? `${prefix} without explanation` : `${prefix}: ${denialMessage}`,
     ...(typeof status.reason === 'string' && status.reason !== '' ? { reason: status.reason } : {}),
     ...(isRecord(status.details) ? { details: status.details } : {}),
     code,
@@ -192,7 +196,7 @@ export class UndecodablePatch extends Error {
 
 function operationsOf(text: string): readonly JsonPatchOperation[] {
   const { error } = scanJSON(text)
-  const reject = (why: string) => new UndecodablePatch(`received undecodable patch in webhook response: ${why}`)
+  const reject = (reason: string) => new UndecodablePatch(`received undecodable patch in webhook response: ${reason}`)
   if (error !== undefined) throw reject(error)
   const operations = readJSON(text)
   if (Array.isArray(operations)) return parseJsonPatch(operations)

@@ -1,6 +1,6 @@
 /**
- * Calls webhooks: sends a JSON document over HTTPS to a URL or to a Service, and receives one. Errors have the texts of Go's HTTP client,
- * because users search for those.
+ * Calls webhooks: sends a JSON document over HTTPS to a URL or to a Service, and returns the JSON document of the response. Errors
+ * have the texts of Go's HTTP client, because users search for these texts.
  */
 import { posix } from 'node:path'
 import { Agent, request as httpsRequest } from 'node:https'
@@ -11,7 +11,7 @@ export type ResolveService = (namespace: string, name: string, port: number) => 
 
 export interface WebhookTarget {
   readonly url: URL
-  /** PEM; default: the authorities of the machine. */
+  /** CA certificates in PEM format; default: the certificate authorities that Node trusts. */
   readonly ca: string | undefined
   /** Name that the certificate must contain, when it is not the host of the URL. */
   readonly servername: string | undefined
@@ -23,7 +23,7 @@ export interface WebhookAnswer {
   readonly body: Buffer
 }
 
-/** Sends one request to a webhook. Throws an Error with the reason when that fails. */
+/** Sends requests to webhooks. `post` throws an Error with the reason when a request fails. */
 export interface WebhookTransport {
   post(target: WebhookTarget, body: string, signal: AbortSignal): Promise<WebhookAnswer>
   close(): void
@@ -52,31 +52,34 @@ export class WebhookCaller {
     this.#resolve = resolveService
   }
 
-  /** @throws WebhookUnreachable */
+  /**
+   * Sends `review` to a webhook, and returns the JSON document of the response.
+   * @throws WebhookUnreachable
+   */
   async call(config: WebhookClientConfig, timeoutSeconds: number, review: object, signal?: AbortSignal): Promise<unknown> {
     const calledUrl = urlText(config, timeoutSeconds)
-    const fail = (why: string) => new WebhookUnreachable(`Post ${JSON.stringify(calledUrl)}: ${why}`)
+    const fail = (reason: string) => new WebhookUnreachable(`Post ${JSON.stringify(calledUrl)}: ${reason}`)
     const target = this.#target(config, timeoutSeconds)
     if (typeof target === 'string') throw fail(target)
 
-    const end = new AbortController()
-    const cancel = () => end.abort(new Error('context canceled'))
-    const timer = this.#clock.schedule(seconds(timeoutSeconds), () => end.abort(new Error('context deadline exceeded')))
+    const ending = new AbortController()
+    const cancel = () => ending.abort(new Error('context canceled'))
+    const timer = this.#clock.schedule(seconds(timeoutSeconds), () => ending.abort(new Error('context deadline exceeded')))
     const sources = [this.#closing.signal, ...(signal ? [signal] : [])]
     for (const source of sources) {
       if (source.aborted) cancel()
       source.addEventListener('abort', cancel, { once: true })
     }
-    let answer: WebhookAnswer
+    let response: WebhookAnswer
     try {
-      answer = await unlessAborted(this.#transport.post(target, writeJSON(review), end.signal), end.signal)
+      response = await unlessAborted(this.#transport.post(target, writeJSON(review), ending.signal), ending.signal)
     } catch (err) {
-      throw fail(end.signal.aborted ? (end.signal.reason as Error).message : (err as Error).message)
+      throw fail(ending.signal.aborted ? (ending.signal.reason as Error).message : (err as Error).message)
     } finally {
       timer.cancel()
       for (const source of sources) source.removeEventListener('abort', cancel)
     }
-    return documentOf(answer)
+    return documentOf(response)
   }
 
   close(): void {
@@ -114,7 +117,7 @@ function urlText({ url, service }: WebhookClientConfig, timeoutSeconds: number):
   return `${address}?timeout=${timeoutSeconds}s`
 }
 
-/** Upstream: Go's path.Join. Test environments write `https://HOST//PATH`, which controller-runtime's server redirects. */
+/** Upstream: Go's path.Join. envtest configures `https://HOST//PATH`, which the webhook server of controller-runtime would redirect. */
 const cleanPath = (path: string): string => posix.join('/', path).replace(/(.)\/$/, '$1')
 
 function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
@@ -134,7 +137,7 @@ function documentOf({ status, contentType, body }: WebhookAnswer): unknown {
   try {
     document = readJSON(body.toString('utf8'))
   } catch (err) {
-    // Upstream reads anything that is not JSON as YAML, in which every word is a string.
+    // Upstream parses a body that is not JSON as YAML, where plain text is a string.
     document = err
   }
   if (isRecord(document) && !(document instanceof Error)) return document
@@ -148,8 +151,8 @@ function documentOf({ status, contentType, body }: WebhookAnswer): unknown {
 function statusText(status: number, contentType: string, body: Buffer): string {
   const isText = contentType === '' || contentType.startsWith('text/')
   const bodyText = (isText && body.subarray(0, 2048).toString('utf8').trim()) || 'unknown'
-  const known = byStatus[status]
-  if (known !== undefined) return known
+  const standardText = byStatus[status]
+  if (standardText !== undefined) return standardText
   if (status === 403) return bodyText
   if (status >= 500) return `an error on the server (${JSON.stringify(bodyText)}) has prevented the request from succeeding`
   return `the server responded with the status code ${status} but did not return more information`
@@ -173,10 +176,10 @@ const byStatus: { readonly [status: number]: string } = {
 const MaxSockets = 64
 /** Targets whose connections are kept open. */
 const MaxAgents = 64
-/** Large, because a converted list is one response. */
+/** Most bytes of a response. Large, because a conversion webhook returns a whole list in one response. */
 const MaxAnswer = 256 << 20
 
-/** HTTPS/1.1 with persistent connections, separate for each target. */
+/** Sends requests over HTTPS, with separate persistent connections for each target. */
 export function httpsWebhooks(): WebhookTransport {
   const agents = new Map<string, Agent>()
 
@@ -189,7 +192,7 @@ export function httpsWebhooks(): WebhookTransport {
         keepAlive: true,
         keepAliveMsecs: seconds(30),
         maxSockets: MaxSockets,
-        // Go accepts the server's own certificate as a CA bundle, independent of its issuer. Test environments rely on that.
+        // Go accepts the server's own certificate as CA bundle, whoever issued it. envtest relies on this.
         ...(ca === undefined ? {} : { ca, allowPartialTrustChain: true }),
         ...(servername === undefined ? {} : { servername }),
       })

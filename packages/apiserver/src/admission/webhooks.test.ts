@@ -38,9 +38,9 @@ class ServerWithWebhooks implements WebhookTransport {
   hosted!: TestServer
 
   static async make(): Promise<ServerWithWebhooks> {
-    const hooked = new ServerWithWebhooks()
-    hooked.hosted = await testServer({ webhooks: { transport: hooked } })
-    return hooked
+    const serverWithWebhooks = new ServerWithWebhooks()
+    serverWithWebhooks.hosted = await testServer({ webhooks: { transport: serverWithWebhooks } })
+    return serverWithWebhooks
   }
 
   async post(target: { url: URL }, body: string) {
@@ -58,7 +58,7 @@ class ServerWithWebhooks implements WebhookTransport {
   }
   close() {}
 
-  async add(type: 'mutating' | 'validating', name: string, reply: (received: Received) => Reply, more: Partial<Webhook> = {}) {
+  async add(type: 'mutating' | 'validating', name: string, reply: (received: Received) => Reply, fields: Partial<Webhook> = {}) {
     this.replies.set(`/${name}`, reply)
     const kind = type === 'mutating' ? MutatingWebhookConfiguration : ValidatingWebhookConfiguration
     const webhook: Webhook = {
@@ -67,7 +67,7 @@ class ServerWithWebhooks implements WebhookTransport {
       rules: [{ operations: ['*'], apiGroups: ['shop.example.com'], apiVersions: ['*'], resources: ['widgets', 'widgets/*'] }],
       sideEffects: 'None',
       admissionReviewVersions: ['v1'],
-      ...more,
+      ...fields,
     }
     await this.hosted.client.create(kind, { metadata: { name }, webhooks: [webhook] })
   }
@@ -170,7 +170,7 @@ describe('a mutating webhook', () => {
     expect((await create()).spec.color).toBe('ab')
   })
 
-  test('with reinvocation is called again after later changes, and only then', async () => {
+  test('with reinvocationPolicy IfNeeded is called again only after a later webhook changed the object', async () => {
     const first = (received: Received) =>
       patch({ op: 'add', path: '/spec/color', value: `${received.request.object.spec.color ?? ''}1` })
     await hooks.add('mutating', 'a', first, { reinvocationPolicy: 'IfNeeded' })
@@ -216,8 +216,8 @@ test('a mutating webhook receives and sets integers with all digits', async () =
   expect(created).toMatchObject({ spec: { first: 2n ** 63n - 1n, next: 2n ** 63n - 2n } })
 })
 
-describe('a validating webhook', () => {
-  test('is called for creates, updates, status updates and deletes', async () => {
+describe('a webhook', () => {
+  test('is called for creates, updates, status updates and deletions', async () => {
     await hooks.add('validating', 'look', () => ({ allowed: true }))
     const { client } = hooks.hosted
     await create()
@@ -260,8 +260,8 @@ describe('a validating webhook', () => {
 
   const denial = 'admission webhook "val.example.com" denied the request'
   const failing = 'Internal error occurred: failed calling webhook "val.example.com": '
-  const review = (more: object) => ({ raw: { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', ...more } })
-  test.each<[what: string, reply: (received: Received) => Reply, answer: string]>([
+  const review = (fields: object) => ({ raw: { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', ...fields } })
+  test.each<[title: string, reply: (received: Received) => Reply, expected: string]>([
     ['denies without a message', () => ({ allowed: false }), `400 : ${denial} without explanation`],
     ['denies with a message', () => ({ allowed: false, status: { message: 'nope because' } }), `400 : ${denial}: nope because`],
     [
@@ -301,18 +301,18 @@ describe('a validating webhook', () => {
       `500 InternalError: ${failing}received invalid webhook response: expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got /v1, Kind=Pod`,
     ],
     [
-      'patches',
+      'is validating and returns a patch',
       () => patch({ op: 'remove', path: '/spec' }),
       `500 InternalError: ${failing}received invalid webhook response: validating webhook may not return response.patch`,
     ],
-  ])('that %s', async (_, reply, answer) => {
+  ])('that %s rejects the write', async (_, reply, expected) => {
     await hooks.add('validating', 'val', reply)
     const error = await rejection(create())
-    expect(error.replace(/uid="[0-9a-f-]{36}"/, 'uid="UID"')).toBe(answer)
+    expect(error.replace(/uid="[0-9a-f-]{36}"/, 'uid="UID"')).toBe(expected)
     expect(await rejection(hooks.hosted.client.get(Widget, at('a')))).toContain('NotFound')
   })
 
-  test.each<[what: string, reply: () => Reply, answer: string]>([
+  test.each<[title: string, reply: () => Reply, answer: string]>([
     [
       'a patch without its type',
       () => ({ allowed: true, patch: 'W10=' }),
@@ -348,7 +348,7 @@ describe('a validating webhook', () => {
     expect(await rejection(create())).toBe(`500 InternalError: Internal error occurred: ${text}`)
   })
 
-  test('that is unresponsive times out without delaying other requests', async () => {
+  test('that is unresponsive causes a timeout without delaying other requests', async () => {
     await hooks.add('validating', 'slow', () => 'never', { timeoutSeconds: 2 })
     const waiting = rejection(create())
     await quiet()
@@ -376,7 +376,7 @@ describe('a validating webhook', () => {
   test('may return warnings', async () => {
     await hooks.add('validating', 'warn', () => ({ allowed: true, warnings: ['mind the gap'] }))
     const { version, group, plural } = Widget
-    const answer = await hooks.hosted.server.engine.execute(
+    const response = await hooks.hosted.server.engine.execute(
       {
         verb: 'create',
         group,
@@ -387,10 +387,10 @@ describe('a validating webhook', () => {
       },
       { name: 'u', groups: [], agent: 'test' },
     )
-    expect(answer.warnings).toEqual(['mind the gap'])
+    expect(response.warnings).toEqual(['mind the gap'])
   })
 
-  test('with side effects is not called for dry runs', async () => {
+  test('without side effects is called for dry runs', async () => {
     await hooks.add('validating', 'dry', () => ({ allowed: true }))
     await hooks.hosted.client.create(Widget, aWidget('a'), { dryRun: true })
     expect(hooks.received[0]!.request).toMatchObject({ dryRun: true, options: { dryRun: ['All'] } })
@@ -404,7 +404,7 @@ describe('a validating webhook', () => {
     expect(hooks.received).toEqual([])
   })
 
-  test.each<[what: string, expression: string, more: Partial<Webhook>, answer: string]>([
+  test.each<[title: string, expression: string, fields: Partial<Webhook>, expected: string]>([
     ['about the object, true', 'object.spec.replicas > 3', {}, 'denied the request'],
     ['about the object, false', 'object.spec.replicas > 7', {}, 'accepted'],
     ['about a label', 'has(object.metadata.labels) && object.metadata.labels["a-b/c"] == "d"', {}, 'accepted'],
@@ -434,10 +434,10 @@ describe('a validating webhook', () => {
       `403 Forbidden: widgets.shop.example.com "a" is forbidden: expression 'object.spec.nothing == 1' resulted in error: no such key: nothing`,
     ],
     ['that fails, with failurePolicy Ignore', 'object.spec.nothing == 1', { failurePolicy: 'Ignore' }, 'accepted'],
-  ])('is called depending on a match condition %s', async (_, expression, more, answer) => {
-    await hooks.add('validating', 'cel', () => ({ allowed: false }), { matchConditions: [{ name: 'c', expression }], ...more })
-    expect(await rejection(create('a', { replicas: 5 }))).toContain(answer)
-    expect(hooks.received).toHaveLength(answer === 'denied the request' ? 1 : 0)
+  ])('is called depending on a match condition %s', async (_, expression, fields, expected) => {
+    await hooks.add('validating', 'cel', () => ({ allowed: false }), { matchConditions: [{ name: 'c', expression }], ...fields })
+    expect(await rejection(create('a', { replicas: 5 }))).toContain(expected)
+    expect(hooks.received).toHaveLength(expected === 'denied the request' ? 1 : 0)
   })
 
   test('is called only in the selected namespaces', async () => {

@@ -49,7 +49,7 @@ const configurations: { readonly [type in HookType]: string } = {
   validating: 'validatingwebhookconfigurations.admissionregistration.k8s.io',
 }
 
-const plugins = {
+const pluginNames = {
   mutating: 'MutatingAdmissionWebhook',
   validating: 'ValidatingAdmissionWebhook',
 } as const satisfies { readonly [type in HookType]: string }
@@ -61,7 +61,7 @@ export interface WebhooksOptions {
   readonly log: Logger
   /** Authorizes the permission checks of match conditions. */
   readonly authorizer: Authorizer
-  /** Enabled admission plugins; those that call webhooks can be disabled, too. */
+  /** Names of the enabled admission plugins, among them the two that call webhooks. */
   readonly enabled: ReadonlySet<string>
   /** All served versions of a resource. */
   readonly versions: (info: ResourceInfo) => readonly ResourceInfo[]
@@ -92,11 +92,11 @@ export class Webhooks {
 
   constructor(options: WebhooksOptions) {
     this.#options = options
-    const forget = () => {
+    const invalidate = () => {
       this.#hooks = undefined
       this.#hooksByResource = new WeakMap()
     }
-    this.#stops = Object.values(configurations).map((resource) => options.store.subscribe(resource, forget))
+    this.#stops = Object.values(configurations).map((resource) => options.store.subscribe(resource, invalidate))
   }
 
   /** Reports whether any webhook could apply to writes of the resource. */
@@ -112,21 +112,21 @@ export class Webhooks {
   async mutate(write: Write, toObject: (document: Record<string, unknown>) => UnknownObject): Promise<UnknownObject | undefined> {
     let { object } = write
     const hooks = this.#hooksFor(write.info).mutating
-    const called: Hook[] = []
-    const again = new Set<Hook>()
+    const reinvocable: Hook[] = []
+    const toReinvoke = new Set<Hook>()
     for (const hook of hooks) {
       const outcome = await this.#callIfMatched(hook, { ...write, object })
       if (!outcome) continue
       const next = await this.#applyVerdict(hook, outcome, object, write, toObject)
       if (next !== object) {
         object = next
-        for (const earlier of called) again.add(earlier)
+        for (const earlier of reinvocable) toReinvoke.add(earlier)
       }
-      if (hook.webhook.reinvocationPolicy === 'IfNeeded') called.push(hook)
+      if (hook.webhook.reinvocationPolicy === 'IfNeeded') reinvocable.push(hook)
     }
     // Reinvocation: calls webhooks with policy IfNeeded once more, if a later webhook changed the object.
     for (const hook of hooks) {
-      if (!again.has(hook)) continue
+      if (!toReinvoke.has(hook)) continue
       const outcome = await this.#callIfMatched(hook, { ...write, object })
       if (outcome) object = await this.#applyVerdict(hook, outcome, object, write, toObject)
     }
@@ -145,7 +145,7 @@ export class Webhooks {
   }
 
   #hooksFor(info: ResourceInfo): HooksByType {
-    const hooks = (this.#hooks ??= this.#read())
+    const hooks = (this.#hooks ??= this.#readHooks())
     if (hooks === noHooks || isExempt(info)) return noHooks
     let applicable = this.#hooksByResource.get(info)
     if (!applicable) {
@@ -156,10 +156,10 @@ export class Webhooks {
     return applicable
   }
 
-  #read(): HooksByType {
+  #readHooks(): HooksByType {
     const { store, enabled } = this.#options
     const hooksOfType = (type: HookType) =>
-      enabled.has(plugins[type])
+      enabled.has(pluginNames[type])
         ? hooksOf(type, store.list(configurations[type]) as readonly (KubeObject & { webhooks?: readonly Webhook[] })[])
         : []
     const hooks = { mutating: hooksOfType('mutating'), validating: hooksOfType('validating') }
@@ -254,14 +254,14 @@ export class Webhooks {
     const { random, caller } = this.#options
     const uid = randomUUID(random)
     const { clientConfig } = hook.webhook
-    let answer: unknown
+    let document: unknown
     try {
-      answer = await caller.call(clientConfig, hook.timeoutSeconds, reviewOf(hook, uid, versioned, write), write.signal)
+      document = await caller.call(clientConfig, hook.timeoutSeconds, reviewOf(hook, uid, versioned, write), write.signal)
     } catch (err) {
       throw new Error(`failed to call webhook: ${(err as Error).message}`, { cause: err })
     }
     try {
-      return verdictOf(hook, uid, answer)
+      return verdictOf(hook, uid, document)
     } catch (err) {
       if (err instanceof UndecodablePatch) throw err
       throw new Error(`received invalid webhook response: ${(err as Error).message}`, { cause: err })
@@ -288,7 +288,7 @@ export class Webhooks {
 }
 
 /**
- * Exempts webhook configurations, so that an administrator can repair a broken one. Upstream: rules.IsExemptAdmissionConfigurationResource.
+ * Exempts webhook configurations and admission policies, so that an administrator can repair a broken one. Upstream: rules.IsExemptAdmissionConfigurationResource.
  */
 export const isExempt = ({ group, plural }: ResourceInfo): boolean =>
   group === 'admissionregistration.k8s.io' && /^(mutating|validating)/.test(plural)

@@ -20,6 +20,6 @@ test.each<{ modes: AuthorizationMode[]; rules: object[]; errors: string[] }>([
   { modes: ['AlwaysDeny'], rules: [], errors: [] },
   { modes: ['RBAC'], rules: [role], errors: ['not complete'] },
   { modes: ['RBAC', 'AlwaysAllow'], rules: [role, ...everything], errors: ['not complete'] },
-])('the rules for a user under $modes', ({ modes, ...expected }) => {
+])('rulesFor returns the rules of all modes, here $modes', ({ modes, ...expected }) => {
   expect(authorizerOf(modes, rbac as never).rulesFor(user as never, 'default')).toEqual(expected)
 })

@@ -1,5 +1,5 @@
 /**
- * Authorization. It comes before any look-up, so that a client without permission cannot learn whether an object exists. Upstream:
+ * Authorization. A request is authorized before any look-up, so that a client without permission cannot learn whether an object exists. Upstream:
  * k8s.io/apiserver/pkg/authorization.
  */
 import { type NamedResource, resourceName, type StatusDetails, StatusError } from '@capstan/kube'
@@ -38,7 +38,7 @@ export interface Decision {
 export interface Authorizer {
   readonly modes: readonly AuthorizationMode[]
   decide(attributes: Attributes): Decision
-  /** Returns all rules that apply to a user in a namespace, as far as they are known. */
+  /** Returns all rules that apply to a user in a namespace. The rules are incomplete when `errors` is not empty. */
   rulesFor(user: User, namespace: string): Rules
 }
 
@@ -91,18 +91,19 @@ export function authorize(authorizer: Authorizer, attributes: Attributes): void 
   if (!allowed) throw denialOf(attributes, reason)
 }
 
-/** Upstream: endpoints/handlers/responsewriters, ForbiddenStatusError. */
+/** Error for a request that is not allowed. Upstream: endpoints/handlers/responsewriters, ForbiddenStatusError. */
 export function denialOf(attributes: Attributes, reason: string): StatusError {
-  const why = reason === '' ? sentenceOf(attributes) : `${sentenceOf(attributes)}: ${reason}`
-  if (attributes.kind === 'path') return new StatusError('Forbidden', `forbidden: ${why}`, { details: {} })
-  return forbiddenTo({ group: attributes.group, plural: attributes.resource }, attributes.name, why)
+  const explanation = reason === '' ? sentenceOf(attributes) : `${sentenceOf(attributes)}: ${reason}`
+  if (attributes.kind === 'path') return new StatusError('Forbidden', `forbidden: ${explanation}`, { details: {} })
+  return forbiddenTo({ group: attributes.group, plural: attributes.resource }, attributes.name, explanation)
 }
 
-export function forbiddenTo(resource: NamedResource, name: string | undefined, why: string): StatusError {
+/** Error `RESOURCE "NAME" is forbidden: REASON`. */
+export function forbiddenTo(resource: NamedResource, name: string | undefined, reason: string): StatusError {
   const { group, plural } = resource
   const details: StatusDetails = { ...(name ? { name } : {}), ...(group === '' ? {} : { group }), kind: plural }
   const head = name ? `${resourceName(resource)} ${JSON.stringify(name)}` : resourceName(resource)
-  return new StatusError('Forbidden', `${head} is forbidden: ${why}`, { details })
+  return new StatusError('Forbidden', `${head} is forbidden: ${reason}`, { details })
 }
 
 function sentenceOf(attributes: Attributes): string {

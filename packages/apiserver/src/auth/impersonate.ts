@@ -27,11 +27,11 @@ interface RequestedIdentity {
  * Returns the caller after impersonation.
  * @throws StatusError Forbidden, or InternalError when the headers name no user
  */
-export function impersonate(authorizer: Authorizer, caller: Caller, sent: SentHeaders): Caller {
-  const requested = requestedIdentity(sent)
+export function impersonate(authorizer: Authorizer, caller: Caller, headers: SentHeaders): Caller {
+  const requested = requestedIdentity(headers)
   if (!requested) return caller
-  const check = (resource: string, more: Partial<ResourceAttributes>) =>
-    authorize(authorizer, { kind: 'resource', user: caller, verb: 'impersonate', group: '', resource, ...more })
+  const check = (resource: string, attributes: Partial<ResourceAttributes>) =>
+    authorize(authorizer, { kind: 'resource', user: caller, verb: 'impersonate', group: '', resource, ...attributes })
   const account = serviceAccountOf(requested.name)
   if (account) check('serviceaccounts', account)
   else check('users', { name: requested.name })

@@ -1,4 +1,4 @@
-/** Permission checks in CEL expressions of admission. */
+/** Permission checks in CEL expressions of webhooks and policies: `authorizer.group('').resource('pods').check('get')`. */
 import type { CheckPermission } from '@capstan/kube'
 import type { User } from './user.ts'
 import type { Authorizer } from './authorizer.ts'
@@ -6,7 +6,7 @@ import { serviceAccountGroups, serviceAccountUser } from './rules.ts'
 
 export const permissionCheck =
   (authorizer: Authorizer, sender: User): CheckPermission =>
-  ({ serviceAccount, verb, ...about }) => {
+  ({ serviceAccount, verb, ...attributes }) => {
     const user =
       serviceAccount === undefined
         ? sender
@@ -15,6 +15,8 @@ export const permissionCheck =
             groups: [...serviceAccountGroups(serviceAccount.namespace), 'system:authenticated'],
           }
     return authorizer.decide(
-      'path' in about ? { kind: 'path', user, verb, path: about.path } : { kind: 'resource', user, verb, ...about },
+      'path' in attributes
+        ? { kind: 'path', user, verb, path: attributes.path }
+        : { kind: 'resource', user, verb, ...attributes },
     )
   }

@@ -34,7 +34,7 @@ function attributes(
     verb,
     group,
     resource: plural,
-    // The path behind `proxy` belongs to the target.
+    // In `proxy/PATH`, the path belongs to the proxied request.
     subresource: subresource?.split('/', 1)[0],
     // Upstream: a Namespace object is authorized within itself.
     namespace: group === '' && plural === 'namespaces' && name !== undefined ? name : namespace || undefined,
@@ -42,7 +42,7 @@ function attributes(
   }
 }
 
-/** Name that a field selector selects: a list or a watch of one object is authorized for that object. */
+/** Returns the name that a field selector selects: a list or a watch of one object is authorized for that object. */
 function nameSelected(fieldSelector: string | undefined): string | undefined {
   if (fieldSelector === undefined || fieldSelector === '') return undefined
   try {

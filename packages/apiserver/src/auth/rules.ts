@@ -1,5 +1,5 @@
 /**
- * RBAC rules, pure: what a rule allows, to which users a binding applies, and which permissions are missing. Upstream:
+ * RBAC rules, without I/O: which actions a rule allows, to which users a binding applies, and which permissions are missing. Upstream:
  * pkg/registry/rbac/validation and plugin/pkg/auth/authorizer/rbac, v1.36.
  */
 import type { PolicyRule, Subject } from '@capstan/kube'
@@ -65,11 +65,11 @@ export const serviceAccountGroups = (namespace: string): string[] => [
   `system:serviceaccounts:${namespace}`,
 ]
 
-/** The permissions of `wanted` that `held` does not grant, each as the smallest possible rule. */
+/** Returns the permissions of `wanted` that `held` does not grant, each as the smallest possible rule. */
 export const missingPermissions = (held: readonly PolicyRule[], wanted: readonly PolicyRule[]): PolicyRule[] =>
   wanted.flatMap(singleRights).filter((right) => !held.some((rule) => covers(rule, right)))
 
-/** One verb on one resource of one group and name, or on one path. */
+/** Splits a rule into rules with one verb on one resource (of one API group and one object name), or on one path. */
 function singleRights({
   verbs,
   apiGroups = [],
@@ -103,14 +103,14 @@ function covers(rule: PolicyRule, right: PolicyRule): boolean {
   )
 }
 
-/** Permissions as a message lists them, with the verbs of each resource together. Upstream: CompactRules and CompactString. */
+/** Formats permissions for an error message, with all verbs of a resource together. Upstream: CompactRules and CompactString. */
 export function permissionsText(rights: readonly PolicyRule[]): string {
   const byTarget = new Map<string, PolicyRule>()
   for (const right of rights) {
     const { verbs, ...target } = right
     const key = right.nonResourceURLs ? JSON.stringify(right) : JSON.stringify(target)
-    const known = byTarget.get(key)
-    byTarget.set(key, known ? { ...known, verbs: [...known.verbs, ...verbs] } : right)
+    const sameTarget = byTarget.get(key)
+    byTarget.set(key, sameTarget ? { ...sameTarget, verbs: [...sameTarget.verbs, ...verbs] } : right)
   }
   return [...byTarget.values()].map(ruleText).sort().join('\n')
 }

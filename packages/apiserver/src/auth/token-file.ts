@@ -10,7 +10,7 @@ export function parseTokenFile(text: string): Map<string, TokenUser> {
   const users = new Map<string, TokenUser>()
   text.split(/\r?\n/).forEach((line, index) => {
     if (line.trim() === '' || line.startsWith('#')) return
-    const reject = (why: string) => new Error(`Cannot read token file: line ${index + 1} ${why}`)
+    const reject = (reason: string) => new Error(`Cannot read token file: line ${index + 1} ${reason}`)
     const [token = '', name = '', uid, groups = ''] = columnsOf(line, reject)
     if (uid === undefined) throw reject('must have at least 3 columns (token, user name, user uid)')
     if (token === '') throw reject('has an empty token')
@@ -20,8 +20,8 @@ export function parseTokenFile(text: string): Map<string, TokenUser> {
   return users
 }
 
-/** Fields of a CSV line; quoted fields may contain commas, and a doubled quote is a quote. */
-function columnsOf(line: string, reject: (why: string) => Error): string[] {
+/** Splits a CSV line into its fields; quoted fields may contain commas, and a doubled quote is a quote. */
+function columnsOf(line: string, reject: (reason: string) => Error): string[] {
   const columns: string[] = []
   let at = 0
   for (;;) {

@@ -27,12 +27,12 @@ export function staticTokens(tokens: ReadonlyMap<string, TokenUser> = new Map())
     // Comparing all digests in constant time reveals nothing about any token.
     const tokenDigest = digest(token)
     let user: User | undefined
-    for (const known of users) if (timingSafeEqual(known.digest, tokenDigest)) user = known.user
+    for (const candidate of users) if (timingSafeEqual(candidate.digest, tokenDigest)) user = candidate.user
     return user ? { kind: 'known', user: withAuthenticated(user), audiences } : { kind: 'unknown' }
   }
 }
 
-/** Calls authenticators in order. A later authenticator may accept a token that an earlier one rejects. */
+/** Combines authenticators, which are called in order. A later authenticator may accept a token that an earlier one rejects. */
 export const anyOf =
   (...authenticators: readonly AuthenticateToken[]): AuthenticateToken =>
   (token, audiences) => {
@@ -54,6 +54,6 @@ const digest = (token: string): Buffer => createHash('sha256').update(token).dig
 /** Publishes the configuration and keys with which other servers verify tokens of an issuer. Upstream: OpenID Connect Discovery 1.0. */
 export interface TokenIssuer {
   jwks(): object
-  /** `undefined` when the issuer is not a URL at which the configuration could be found. */
+  /** The discovery document for clients of `server`; `undefined` when the issuer is not a URL that can serve it. */
   configuration(server: string): object | undefined
 }

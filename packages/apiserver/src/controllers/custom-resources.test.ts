@@ -29,12 +29,12 @@ beforeEach(async () => {
   t = await testServer()
 })
 
-const version = (name: string, more: object = {}) => ({
+const version = (name: string, fields: object = {}) => ({
   name,
   served: true,
   storage: false,
   schema: { openAPIV3Schema: { type: 'object' as const, 'x-kubernetes-preserve-unknown-fields': true } },
-  ...more,
+  ...fields,
 })
 const crdOf = (plural: string, kind: string, versions = [version('v1', { storage: true })]) => ({
   metadata: { name: `${plural}.t.example.com` },
@@ -113,18 +113,18 @@ describe('a CustomResourceDefinition', () => {
 
   test('with an invalid schema is rejected each time, until the schema is valid', async () => {
     const schema = freeze<JSONSchema>({ type: 'object', properties: { spec: { type: 'object', properties: { a: {} } } } })
-    const wrong = () => createCRD('foos', 'Foo', [version('v1', { storage: true, schema: { openAPIV3Schema: schema } })])
-    const first = await rejection(wrong())
+    const createInvalid = () => createCRD('foos', 'Foo', [version('v1', { storage: true, schema: { openAPIV3Schema: schema } })])
+    const first = await rejection(createInvalid())
     expect(first).toContain('properties[a].type: Required value')
-    expect(await rejection(wrong())).toBe(first)
+    expect(await rejection(createInvalid())).toBe(first)
   })
 
-  test('with a valid schema is rejected if a status subresource does not allow this schema', async () => {
+  test('is rejected if its status subresource does not allow an otherwise valid schema', async () => {
     const schema = freeze<JSONSchema>({ type: 'object', properties: {}, maxProperties: 5 })
-    const parts = { storage: true, schema: { openAPIV3Schema: schema } }
-    const served = await createCRD('foos', 'Foo', [version('v1', parts)])
+    const fields = { storage: true, schema: { openAPIV3Schema: schema } }
+    const served = await createCRD('foos', 'Foo', [version('v1', fields)])
     expect(served.spec.versions).toHaveLength(1)
-    expect(await rejection(createCRD('bars', 'Bar', [version('v1', { ...parts, subresources: { status: {} } })]))).toContain(
+    expect(await rejection(createCRD('bars', 'Bar', [version('v1', { ...fields, subresources: { status: {} } })]))).toContain(
       'fields are allowed at the root of the schema if the status subresource is enabled',
     )
   })
@@ -204,7 +204,7 @@ describe('a CustomResourceDefinition', () => {
   })
 
   const url = 'https://127.0.0.1/convert'
-  test.each<[what: string, webhook: object | undefined, answer: string]>([
+  test.each<[title: string, webhook: object | undefined, problem: string]>([
     ['that is complete is accepted', { conversionReviewVersions: ['v1'], clientConfig: { url } }, ''],
     [
       'without a clientConfig is rejected',
@@ -222,12 +222,12 @@ describe('a CustomResourceDefinition', () => {
       { conversionReviewVersions: ['v1'], clientConfig: {} },
       'webhookClientConfig: Required value: exactly one of url or service is required',
     ],
-  ])('with a conversion webhook %s', async (_, webhook, answer) => {
+  ])('with a conversion webhook %s', async (_, webhook, problem) => {
     const crd = crdOf('foos', 'Foo', [version('v1', { storage: true }), version('v2')])
     const conversion = { strategy: 'Webhook', webhook } as NonNullable<CustomResourceDefinition['spec']['conversion']>
     const message = await rejection(t.client.create(CustomResourceDefinition, { ...crd, spec: { ...crd.spec, conversion } }))
-    const rejected = `422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "foos.t.example.com" is invalid: spec.conversion.${answer}`
-    expect(message).toBe(answer === '' ? 'accepted' : rejected)
+    const rejected = `422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "foos.t.example.com" is invalid: spec.conversion.${problem}`
+    expect(message).toBe(problem === '' ? 'accepted' : rejected)
   })
 })
 

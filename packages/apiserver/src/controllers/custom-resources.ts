@@ -23,7 +23,7 @@ import { type Store, StoreConflict, type StoreKey } from '../store/store.ts'
 import { setCondition } from './set-condition.ts'
 import { WorkQueue } from './work-queue.ts'
 
-const Definitions = 'customresourcedefinitions.apiextensions.k8s.io'
+const CRDStorage = 'customresourcedefinitions.apiextensions.k8s.io'
 
 /** Field manager of the status. Upstream: the server itself writes the status through its subresource. */
 const statusManager = {
@@ -32,7 +32,7 @@ const statusManager = {
   ignored: resetFields({ subresource: 'status', hasStatusSubresource: true }),
 } as const
 
-const keyOfDefinition = (name: string): StoreKey => ({ resource: Definitions, namespace: '', name })
+const keyOfCRD = (name: string): StoreKey => ({ resource: CRDStorage, namespace: '', name })
 
 export interface CustomResourcesOptions {
   readonly store: Store
@@ -43,17 +43,18 @@ export interface CustomResourcesOptions {
   readonly deleteInstance: (storage: string, object: KubeObject) => Promise<void>
 }
 
+/** Starts the controller; returns a function that stops it. */
 export function runCustomResources({ store, registry, clock, log, deleteInstance }: CustomResourcesOptions): () => void {
   /** The served CRDs, to distinguish a changed spec from a changed status. */
   const served = new Map<string, { spec: CustomResourceDefinition['spec']; terminating: boolean; accepted: unknown }>()
   const queue = new WorkQueue({ name: 'custom resources', clock, log, run: reconcile })
 
-  const stopDefinitions = store.subscribe(Definitions, (change) => {
+  const unsubscribeCRDs = store.subscribe(CRDStorage, (change) => {
     serve(change.key.name, change.object as CustomResourceDefinition | undefined, change.revision)
     queue.add(change.key.name)
     // Other CRDs may now get the names of the deleted CRD.
     if (!change.object) {
-      for (const other of store.list(Definitions) as readonly CustomResourceDefinition[]) {
+      for (const other of store.list(CRDStorage) as readonly CustomResourceDefinition[]) {
         if (!isTrue(other, 'NamesAccepted')) {
           serve(other.metadata.name, other, change.revision)
           queue.add(other.metadata.name)
@@ -62,25 +63,25 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
     }
   })
   // A CRD that waits for the deletion of its instances is reconciled after each of these deletions.
-  const stopInstances = store.subscribe(undefined, (change) => {
+  const unsubscribeInstances = store.subscribe(undefined, (change) => {
     if (!change.object && served.get(change.key.resource)?.terminating) queue.add(change.key.resource)
   })
   // CRDs that were accepted before a restart come first, so that they keep their names.
-  const existing = [...store.list(Definitions)] as CustomResourceDefinition[]
+  const existing = [...store.list(CRDStorage)] as CustomResourceDefinition[]
   existing.sort((a, b) => Number(isTrue(b, 'NamesAccepted')) - Number(isTrue(a, 'NamesAccepted')))
   for (const crd of existing) {
     serve(crd.metadata.name, crd)
     queue.add(crd.metadata.name)
   }
   return () => {
-    stopDefinitions()
-    stopInstances()
+    unsubscribeCRDs()
+    unsubscribeInstances()
     queue.close()
   }
 
   /**
-   * Serves a CRD if its names are accepted, synchronously. `revision` is the revision of the change; it is absent for CRDs that existed at
-   * start.
+   * Serves a CRD if no other CRD has its names; stops serving a deleted CRD, for which `crd` is undefined. `revision` is the revision of the
+   * change, and is absent for CRDs that existed at start.
    */
   function serve(name: string, crd: CustomResourceDefinition | undefined, revision?: number): void {
     const before = served.get(name)
@@ -102,14 +103,14 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
   }
 
   function otherCRDs(name: string): CustomResourceDefinition[] {
-    return (store.list(Definitions) as readonly CustomResourceDefinition[]).filter(
+    return (store.list(CRDStorage) as readonly CustomResourceDefinition[]).filter(
       (other) => other.metadata.name !== name && (isTrue(other, 'NamesAccepted') || served.has(other.metadata.name)),
     )
   }
 
-  /** Writes the status of one CRD, and removes its finalizer when it is being deleted and no instance is left. */
+  /** Writes the status of one CRD. If the CRD is being deleted, deletes its instances, then removes its finalizer. */
   async function reconcile(name: string): Promise<void> {
-    const current = store.get(keyOfDefinition(name)) as CustomResourceDefinition | undefined
+    const current = store.get(keyOfCRD(name)) as CustomResourceDefinition | undefined
     if (!current) return
     const next = draftOfStatus(current)
     if (current.metadata.deletionTimestamp === undefined) {
@@ -165,9 +166,9 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
     const { apiVersion, schema } = registry.find('apiextensions.k8s.io', 'v1', 'customresourcedefinitions')!
     updateManagedFields(current, next, { ...statusManager, apiVersion, schema, now: clock.now() })
     try {
-      await store.commit({ key: keyOfDefinition(name), previous: current, object: isDeleted ? undefined : next })
+      await store.commit({ key: keyOfCRD(name), previous: current, object: isDeleted ? undefined : next })
     } catch (err) {
-      // No retry is needed: the concurrent change has added the name to the queue again.
+      // No retry is needed: the subscription adds the name to the queue for the concurrent change.
       if (!(err instanceof StoreConflict)) throw err
     }
   }
@@ -177,7 +178,7 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
   }
 }
 
-/** The spec stays the same object: schemas are large, and compiled schemas are cached by identity. */
+/** Copies a CRD except for its spec, which stays the same object: schemas are large, and compiled schemas are cached by identity. */
 const draftOfStatus = (crd: CustomResourceDefinition): CustomResourceDefinition => ({
   ...crd,
   metadata: draft(crd.metadata),
@@ -206,7 +207,7 @@ function nameConflict(
   return conflict && { reason: conflict[0], message: `"${conflict[1]}" is already in use` }
 }
 
-/** Returns those requested names that no other CRD has. */
+/** Returns the requested names; a name that another CRD has is empty or omitted. */
 function acceptableNames(
   names: CustomResourceNames,
   otherCRDs: readonly CustomResourceDefinition[],

@@ -47,7 +47,7 @@ describe('background deletion', () => {
 
   test('a dependent with another owner only loses the reference', async () => {
     const [one, two] = [await make('one'), await make('two')]
-    await make('child', [{ of: one }, { of: two }])
+    await make('child', [{ object: one }, { object: two }])
     await t.client.delete(ConfigMap, at('one'))
     expect(await remainingNames()).toBe('child two')
     expect((await t.client.get(ConfigMap, at('child'))).metadata.ownerReferences).toMatchObject([{ name: 'two' }])
@@ -56,8 +56,8 @@ describe('background deletion', () => {
   test('a dependent is deleted when its owner never existed or has another uid', async () => {
     const owner = await make('owner')
     const impostor = { ...owner, metadata: { ...owner.metadata, uid: 'somebody-else' } }
-    await make('child', [{ of: impostor }])
-    await make('orphan', [{ of: { ...owner, metadata: { ...owner.metadata, name: 'never' } } }])
+    await make('child', [{ object: impostor }])
+    await make('orphan', [{ object: { ...owner, metadata: { ...owner.metadata, name: 'never' } } }])
     expect(await remainingNames()).toBe('owner')
   })
 
@@ -70,13 +70,13 @@ describe('background deletion', () => {
     expect(await remainingNames()).toBe('')
   })
 
-  test('owners are looked up in the namespace of the dependent, or among cluster-scoped objects', async () => {
+  test('an owner is looked up in the namespace of its dependent, or among cluster-scoped objects', async () => {
     const node = await t.client.create(Node, { metadata: { name: 'n' } })
     await make('on-node', [], { ownerReferences: [ownerReference(node, Node)] })
     const elsewhere = await t.client.create(ConfigMap, { metadata: { name: 'owner', namespace: 'kube-system' } })
-    await make('across', [{ of: elsewhere }])
+    await make('across', [{ object: elsewhere }])
     expect(await remainingNames()).toBe('on-node')
-    // A cluster-scoped object cannot have a namespaced owner, and is not deleted.
+    // A reference from a cluster-scoped object to a namespaced owner cannot be resolved, so the object is not deleted.
     const reference = ownerReference(elsewhere, ConfigMap)
     await t.client.create(Node, { metadata: { name: 'owned', ownerReferences: [reference] } })
     await quiet()
@@ -141,18 +141,18 @@ test('orphaned dependents stay, without the reference', async () => {
   expect((await t.client.get(ConfigMap, at('child'))).metadata.ownerReferences).toBeUndefined()
 })
 
-test('deletions that were due before the server started are completed at start', async () => {
-  const off = await testServer({ controllers: { garbageCollector: false } })
-  t = off
+test('dependents of an owner that was deleted before the server started are deleted at start', async () => {
+  const withoutCollector = await testServer({ controllers: { garbageCollector: false } })
+  t = withoutCollector
   const owner = await make('owner')
   await make('child', [{ of: owner }])
   await t.client.delete(ConfigMap, at('owner'))
   expect(await remainingNames()).toBe('child')
-  t = await testServer({ store: off.server.store, customResources: [] })
+  t = await testServer({ store: withoutCollector.server.store, customResources: [] })
   expect(await remainingNames()).toBe('')
 })
 
-test('an idle collector sets no timer', async () => {
+test('the garbage collector leaves no timer after its work', async () => {
   const owner = await make('owner')
   await make('child', [{ of: owner }])
   await t.client.delete(ConfigMap, at('owner'))

@@ -1,7 +1,7 @@
 /**
  * Deletes dependents whose owners are all gone, and keeps owners for as long as foreground deletion requires. Upstream:
- * pkg/controller/garbagecollector, v1.36. Unlike upstream, this collector keeps no graph of absent owners: the store knows which owners
- * exist.
+ * pkg/controller/garbagecollector, v1.36. Unlike upstream, this collector keeps no graph of absent owners: it looks each owner up in
+ * the store.
  */
 import {
   draft,
@@ -38,7 +38,7 @@ class GarbageCollector {
     this.#store = store
     this.#registry = registry
     this.#client = client
-    this.#queue = new WorkQueue({ name: 'garbage collector', clock, log, run: (text) => this.#collect(parse(text)) })
+    this.#queue = new WorkQueue({ name: 'garbage collector', clock, log, run: (id) => this.#collect(parse(id)) })
     this.#stopWatching = store.subscribe(undefined, (change) => this.#onChange(change))
     for (const storage of new Set(registry.list().map((info) => info.storage))) {
       for (const object of store.list(storage)) {
@@ -60,7 +60,7 @@ class GarbageCollector {
     for (const { uid } of owners(object)) this.#remember(uid, id)
     if (object && needsCollection(object)) this.#queue.add(id)
     if (key.resource === 'customresourcedefinitions.apiextensions.k8s.io') {
-      for (const waiting of this.#withUnknownOwner) this.#queue.add(waiting)
+      for (const dependent of this.#withUnknownOwner) this.#queue.add(dependent)
       this.#withUnknownOwner.clear()
     }
     // The deleted object no longer blocks its owners, and no longer prevents the deletion of its dependents.
@@ -74,11 +74,11 @@ class GarbageCollector {
       for (const dependent of this.#dependents.get(previous.metadata.uid) ?? []) this.#queue.add(dependent)
     } else if (object && isForeground(object))
       for (const dependent of this.#dependents.get(object.metadata.uid) ?? []) this.#queue.add(dependent)
-    // A dependent whose reference was removed, or no longer blocks, may have been the last one that blocked its owner.
+    // A dependent whose reference was removed, or no longer blocks, may have been the last dependent that blocked its owner.
     if (object && previous) {
       for (const owner of owners(previous)) {
-        const now = byUid.get(owner.uid)
-        if (now && (now.blockOwnerDeletion === true) === (owner.blockOwnerDeletion === true)) continue
+        const current = byUid.get(owner.uid)
+        if (current && (current.blockOwnerDeletion === true) === (owner.blockOwnerDeletion === true)) continue
         const foundOwner = this.#findOwner(owner, object.metadata.namespace)
         if (foundOwner.state === 'present' && foundOwner.object.metadata.deletionTimestamp !== undefined)
           this.#queue.add(textOf(foundOwner.key))
@@ -109,7 +109,10 @@ class GarbageCollector {
     await this.#collectDependent(key, object)
   }
 
-  /** Deletes an object when none of its owners exists. Upstream: attemptToDeleteItem. */
+  /**
+   * Deletes an object when each of its owners is absent or in foreground deletion; otherwise removes the references to such owners. Upstream:
+   * attemptToDeleteItem.
+   */
   async #collectDependent(key: StoreKey, object: KubeObject): Promise<void> {
     const references = owners(object)
     if (references.length === 0) return
@@ -119,21 +122,21 @@ class GarbageCollector {
       this.#withUnknownOwner.add(textOf(key))
       return
     }
-    const waiting = foundOwners.filter((owner) => owner.state === 'present' && isForeground(owner.object))
+    const inForegroundDeletion = foundOwners.filter((owner) => owner.state === 'present' && isForeground(owner.object))
     const absent = foundOwners.filter(({ state }) => state === 'absent')
-    const solid = foundOwners.length - waiting.length - absent.length
-    if (solid > 0) {
-      if (absent.length + waiting.length === 0) return
-      const deleted = new Set([...absent, ...waiting].map(({ reference }) => reference.uid))
+    const remainingOwners = foundOwners.length - inForegroundDeletion.length - absent.length
+    if (remainingOwners > 0) {
+      if (absent.length + inForegroundDeletion.length === 0) return
+      const deleted = new Set([...absent, ...inForegroundDeletion].map(({ reference }) => reference.uid))
       await this.#patchMetadata(key, object, {
         ownerReferences: references.filter(({ uid }) => !deleted.has(uid)),
       })
       return
     }
-    const below = waiting.length > 0 ? this.#dependentsOf(object) : []
+    const ownDependents = inForegroundDeletion.length > 0 ? this.#dependentsOf(object) : []
     // Owners in a cycle would wait for each other, so this object stops blocking its owners.
-    if (below.some((dependent) => isForeground(dependent.object))) await this.#unblockOwners(key, object)
-    await this.#deleteObject(key, object, below.length > 0 ? 'Foreground' : ownPolicy(object))
+    if (ownDependents.some((dependent) => isForeground(dependent.object))) await this.#unblockOwners(key, object)
+    await this.#deleteObject(key, object, ownDependents.length > 0 ? 'Foreground' : ownPolicy(object))
   }
 
   async #unblockOwners(key: StoreKey, object: KubeObject): Promise<void> {
@@ -145,7 +148,7 @@ class GarbageCollector {
     await this.#patchMetadata(key, object, { ownerReferences: unblocked })
   }
 
-  /** Removes the owner from its dependents, then removes the finalizer of the owner. */
+  /** Removes the references to the owner from its dependents, then removes the finalizer of the owner. */
   async #orphanDependents(key: StoreKey, owner: KubeObject): Promise<void> {
     for (const dependent of this.#dependentsOf(owner)) {
       const remainingOwners = owners(dependent.object).filter(({ uid }) => uid !== owner.metadata.uid)
@@ -154,7 +157,7 @@ class GarbageCollector {
     await this.#dropFinalizer(key, owner, 'orphan')
   }
 
-  /** Deletes the dependents, and removes the finalizer of the owner once no dependent blocks it. */
+  /** Enqueues the dependents that block the owner, so that they are deleted. Removes the finalizer of the owner once no dependent blocks it. */
   async #deleteInForeground(key: StoreKey, owner: KubeObject): Promise<void> {
     const blocking = this.#dependentsOf(owner).filter(({ object }) =>
       owners(object).some(({ uid, blockOwnerDeletion }) => uid === owner.metadata.uid && blockOwnerDeletion === true),
@@ -175,7 +178,7 @@ class GarbageCollector {
     return dependents
   }
 
-  /** Looks an owner up in the namespace of its dependent, or among cluster-scoped objects. */
+  /** Looks an owner up in the namespace of its dependent, or among cluster-scoped objects. `unknown`: its resource is not served or not namespaced alike. */
   #findOwner(
     { apiVersion, kind, name, uid }: OwnerReference,
     namespace: string | undefined,
@@ -203,7 +206,7 @@ class GarbageCollector {
     })
   }
 
-  /** Patches metadata with the uid and resourceVersion of the object that the decision was based on. */
+  /** Patches metadata, unless the object has changed since it was read: the patch contains its uid and resourceVersion. */
   async #patchMetadata(key: StoreKey, { metadata: { uid, resourceVersion } }: KubeObject, change: object): Promise<void> {
     const kind = this.#kindOf(key)
     if (!kind) return
@@ -232,13 +235,13 @@ const owners = (object: KubeObject | undefined): readonly OwnerReference[] => ob
 const isForeground = ({ metadata }: KubeObject): boolean =>
   metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes('foregroundDeletion') === true
 
-/** Reports whether the object has owners, or is being deleted and has a finalizer of the collector. Most objects do not. */
+/** Reports whether the object has owners, or, if it is being deleted, a finalizer of the collector. Most objects need no collection. */
 const needsCollection = (object: KubeObject): boolean =>
   object.metadata.deletionTimestamp === undefined
     ? owners(object).length > 0
     : (object.metadata.finalizers ?? []).some((finalizer) => finalizer === 'orphan' || finalizer === 'foregroundDeletion')
 
-/** Propagation policy for the deletion of a dependent: as its existing finalizers request. */
+/** Returns the propagation policy for the deletion of a dependent, which its existing finalizers determine. */
 function ownPolicy({ metadata: { finalizers = [] } }: KubeObject): 'Background' | 'Foreground' | 'Orphan' {
   if (finalizers.includes('orphan')) return 'Orphan'
   return finalizers.includes('foregroundDeletion') ? 'Foreground' : 'Background'

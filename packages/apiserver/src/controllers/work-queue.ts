@@ -20,7 +20,7 @@ export class WorkQueue {
   readonly #waiting = new Set<string>()
   readonly #running = new Set<string>()
   /** Keys added while running: they run again afterwards. */
-  readonly #again = new Set<string>()
+  readonly #rerun = new Set<string>()
   readonly #timers = new Map<string, Timer>()
   readonly #failures = new Map<string, { count: number; timer: Timer }>()
   #closed = false
@@ -31,7 +31,7 @@ export class WorkQueue {
 
   add(key: string): void {
     if (this.#closed) return
-    if (this.#running.has(key)) this.#again.add(key)
+    if (this.#running.has(key)) this.#rerun.add(key)
     else {
       this.#waiting.add(key)
       this.#start()
@@ -74,7 +74,7 @@ export class WorkQueue {
     }
     this.#running.delete(key)
     if (this.#closed) return
-    if (this.#again.delete(key)) this.#waiting.add(key)
+    if (this.#rerun.delete(key)) this.#waiting.add(key)
     this.#start()
   }
 

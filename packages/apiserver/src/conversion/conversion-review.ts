@@ -1,9 +1,10 @@
 /**
- * ConversionReview: builds requests and reads responses.
+ * ConversionReview: builds requests and decodes responses.
  * Upstream: apiextensions-apiserver pkg/apiserver/conversion/webhook_converter.go, v0.36, with its texts.
  */
 import { draft, equal, isRecord, type KubeObject, parseApiVersion, type UnknownObject } from '@capstan/kube'
 
+/** Builds the ConversionReview that a webhook receives. `version` is its API version, `v1` or `v1beta1`. */
 export function conversionReview(
   version: string,
   uid: string,
@@ -19,12 +20,12 @@ export function conversionReview(
 }
 
 /**
- * Returns the objects of a response, in the order of the request: drafts.
+ * Returns the converted objects of a response, in the order of the request. They are not frozen.
  *
  * @throws Error with upstream's text for an invalid response
  */
-export function convertedObjects(version: string, uid: string, answer: unknown): readonly unknown[] {
-  const review = isRecord(answer) ? answer : {}
+export function convertedObjects(version: string, uid: string, document: unknown): readonly unknown[] {
+  const review = isRecord(document) ? document : {}
   const { apiVersion = '', kind = '', response } = review as { apiVersion?: string; kind?: string; response?: unknown }
   if (apiVersion !== `apiextensions.k8s.io/${version}` || kind !== 'ConversionReview') {
     const received = parseApiVersion(String(apiVersion))
@@ -49,7 +50,7 @@ export function convertedObjects(version: string, uid: string, answer: unknown):
 /**
  * Returns a converted object with the metadata of the original: a conversion may change only labels and annotations.
  *
- * @throws InvalidConversion when it is not the same object, or not in the requested version
+ * @throws InvalidConversion when `converted` is another object, or not in the requested version
  */
 export function checkedConversion(original: KubeObject, converted: unknown, apiVersion: string): UnknownObject {
   if (!isRecord(converted) || !isRecord(converted.metadata)) throw new InvalidConversion('object', 'it has no metadata')
@@ -62,16 +63,19 @@ export function checkedConversion(original: KubeObject, converted: unknown, apiV
     const received = typeof converted.kind === 'string' ? converted.kind : ''
     throw new InvalidConversion('type', `invalid kind (expected ${original.kind}, received ${received})`)
   }
-  const same = (field: string, was: string | undefined, is: unknown) => {
-    if (was === is) return
-    throw new InvalidConversion('object', `must have the same ${field}: ${was ?? ''} != ${typeof is === 'string' ? is : ''}`)
+  const requireSame = (field: string, before: string | undefined, after: unknown) => {
+    if (before === after) return
+    throw new InvalidConversion(
+      'object',
+      `must have the same ${field}: ${before ?? ''} != ${typeof after === 'string' ? after : ''}`,
+    )
   }
   // Server-side apply also converts objects with only the fields of one manager, which may include no metadata.
-  const before: Partial<KubeObject['metadata']> = (original as Partial<KubeObject>).metadata ?? {}
-  same('name', before.name, metadata.name)
-  same('namespace', before.namespace, metadata.namespace)
-  same('UID', before.uid, metadata.uid)
-  const keptMetadata = draft(before)
+  const originalMetadata: Partial<KubeObject['metadata']> = (original as Partial<KubeObject>).metadata ?? {}
+  requireSame('name', originalMetadata.name, metadata.name)
+  requireSame('namespace', originalMetadata.namespace, metadata.namespace)
+  requireSame('UID', originalMetadata.uid, metadata.uid)
+  const keptMetadata = draft(originalMetadata)
   for (const field of ['labels', 'annotations'] as const) {
     const value = metadata[field]
     if (value === undefined || value === null || equal(value, {})) delete keptMetadata[field]
@@ -82,12 +86,13 @@ export function checkedConversion(original: KubeObject, converted: unknown, apiV
   return { ...converted, metadata: keptMetadata } as UnknownObject
 }
 
+/** Error for a converted object that is invalid. `part` determines the text of the error that the client receives. */
 export class InvalidConversion extends Error {
   override readonly name = 'InvalidConversion'
   readonly part: 'type' | 'object' | 'metadata'
 
-  constructor(part: 'type' | 'object' | 'metadata', why: string) {
-    super(why)
+  constructor(part: 'type' | 'object' | 'metadata', message: string) {
+    super(message)
     this.part = part
   }
 }

@@ -110,10 +110,10 @@ class ConvertingServer implements WebhookTransport {
 
 function convertTo(object: UnknownObject, apiVersion: string): UnknownObject {
   const spec = isRecord(object.spec) ? object.spec : {}
-  const { size, width, ...rest } = spec as { size?: number; width?: number }
+  const { size, width, ...otherFields } = spec as { size?: number; width?: number }
   const value = size ?? width
-  const next = value === undefined ? {} : apiVersion.endsWith('v2') ? { width: value } : { size: value }
-  return { ...object, apiVersion, metadata: { ...object.metadata }, spec: { ...rest, ...next } }
+  const sizeField = value === undefined ? {} : apiVersion.endsWith('v2') ? { width: value } : { size: value }
+  return { ...object, apiVersion, metadata: { ...object.metadata }, spec: { ...otherFields, ...sizeField } }
 }
 
 const conv = (spec: object, name = 'a') => ({ metadata: { name, namespace }, spec })
@@ -170,7 +170,7 @@ describe('objects of a CRD with a conversion webhook', () => {
     expect(server.stored()).toBeUndefined()
   })
 
-  test('have field managers in both versions, which conflict with each other', async () => {
+  test('have field managers in both versions, and applies conflict across versions', async () => {
     await server.client.apply(V1, { ...conv({ size: 1 }) }, { fieldManager: 'one' })
     await server.client.patch(V2, at, { type: 'merge', body: { spec: { color: 'green' } } }, { fieldManager: 'two' })
     const conflict = rejection(server.client.apply(V2, { ...conv({ width: 5 }) }, { fieldManager: 'three' }))
@@ -222,7 +222,7 @@ describe('objects of a CRD with a conversion webhook', () => {
     end.abort()
   })
 
-  test('keep their metadata, except for labels and annotations, even if the converter changes it', async () => {
+  test('keep their metadata when the webhook changes it, except for labels and annotations', async () => {
     server.changeResponse = (response) => {
       for (const object of response.convertedObjects) {
         object.metadata = { ...object.metadata, labels: { seen: 'yes' }, generation: 99, finalizers: ['x.example.com/y'] }
@@ -236,7 +236,7 @@ describe('objects of a CRD with a conversion webhook', () => {
   })
 
   const failed = '500 : conversion webhook for t.example.com/v2, Kind=Conv'
-  test.each<[what: string, changeResponse: ConvertingServer['changeResponse'], text: string]>([
+  test.each<[title: string, changeResponse: ConvertingServer['changeResponse'], text: string]>([
     ['fails', (r) => ({ ...r, result: { status: 'Failure', message: 'cannot' } }), 'failed: cannot'],
     ['fails without a message', (r) => ({ ...r, result: {} }), "failed: response.result.status was '', not 'Success'"],
     ['returns no objects', (r) => ({ ...r, convertedObjects: [] }), 'returned 0 objects, expected 1'],
@@ -342,7 +342,7 @@ describe('when the storage version changes', () => {
     return server
   }
 
-  test('storedVersions lists the old and the new one, and objects stay unchanged until they are written', async () => {
+  test('storedVersions lists the old and the new version, and objects stay unchanged until they are written', async () => {
     const server = await migrated('Webhook')
     const { status } = await server.client.get(CustomResourceDefinition, { name: `convs.${group}` })
     expect(status?.storedVersions).toEqual(['v1', 'v2'])
@@ -354,7 +354,7 @@ describe('when the storage version changes', () => {
     expect(server.stored()).toMatchObject({ apiVersion: `${group}/v2`, spec: { width: 1 } })
   })
 
-  test('a watch ends, and can be resumed', async () => {
+  test('a watch ends', async () => {
     const server = await ConvertingServer.make('v1')
     const watch = collected(await server.client.watch(V1, { namespace, signal: new AbortController().signal }))
     const { spec } = definition('v2', 'Webhook')

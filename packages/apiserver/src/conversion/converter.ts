@@ -4,21 +4,21 @@ import type { WebhookCaller } from '../admission/webhook-caller.ts'
 import { type ResourceInfo, inVersion } from '../registry/resource-info.ts'
 import { checkedConversion, conversionReview, convertedObjects, InvalidConversion } from './conversion-review.ts'
 
-/** Upstream's timeout of a conversion. */
+/** Timeout of a conversion, as upstream. */
 const TimeoutSeconds = 30
 
 export class Converter {
   readonly #random: Random
   readonly #caller: WebhookCaller
   /** Conversions for watchers, so that all watchers share one conversion of a change. */
-  readonly #shared = new WeakMap<ResourceInfo, WeakMap<KubeObject, Promise<KubeObject>>>()
+  readonly #sharedConversions = new WeakMap<ResourceInfo, WeakMap<KubeObject, Promise<KubeObject>>>()
 
   constructor(options: { random: Random; caller: WebhookCaller }) {
     this.#random = options.random
     this.#caller = options.caller
   }
 
-  /** Returns the object in the version, frozen. Calls the webhook only when it is needed. */
+  /** Returns the object in the version of `info`, frozen. Calls the webhook only when the object is in another version. */
   async convert<T extends KubeObject>(info: ResourceInfo, object: T): Promise<T> {
     if (!needsWebhook(info, object)) return inVersion(info, object)
     const [converted] = await this.#callWebhook(info, [object])
@@ -26,14 +26,14 @@ export class Converter {
   }
 
   /**
-   * For dry runs: converts an object by webhook to its storage version and back, as a write does, so that the dry run fails if the write would.
+   * For dry runs: converts an object by webhook to its storage version and back, as a write does, so that the dry run fails if the write would fail.
    * Without a webhook, returns the object itself.
    */
   async roundTrip<T extends KubeObject>(info: ResourceInfo, object: T): Promise<T> {
     return info.stored && info.conversion ? this.convert(info, await this.convert(info.stored, object)) : object
   }
 
-  /** Like `convert` for many objects, with one webhook call for all of them that need it. */
+  /** Like `convert` for many objects, with one webhook call for all objects that need it. */
   async convertAll(info: ResourceInfo, objects: readonly KubeObject[]): Promise<readonly KubeObject[]> {
     const toConvert = objects.filter((object) => needsWebhook(info, object))
     if (toConvert.length === 0) return objects.map((object) => inVersion(info, object))
@@ -44,19 +44,19 @@ export class Converter {
 
   /** Like `convert`, with the result shared between callers. Only for watches: a later read converts again. */
   convertShared(info: ResourceInfo, object: KubeObject): Promise<KubeObject> {
-    let views = this.#shared.get(info)
-    if (!views) this.#shared.set(info, (views = new WeakMap()))
-    let view = views.get(object)
-    if (!view) {
-      view = this.convert(info, object)
-      views.set(object, view)
+    let conversions = this.#sharedConversions.get(info)
+    if (!conversions) this.#sharedConversions.set(info, (conversions = new WeakMap()))
+    let conversion = conversions.get(object)
+    if (!conversion) {
+      conversion = this.convert(info, object)
+      conversions.set(object, conversion)
       // A failed conversion is not cached, so the next caller converts again.
-      view.catch(() => views.delete(object))
+      conversion.catch(() => conversions.delete(object))
     }
-    return view
+    return conversion
   }
 
-  /** @throws StatusError without a reason, when the webhook fails or returns something invalid */
+  /** @throws StatusError without a reason, when the webhook fails or returns invalid objects */
   async #callWebhook(to: ResourceInfo, objects: readonly KubeObject[]): Promise<readonly UnknownObject[]> {
     const { clientConfig, reviewVersion } = to.conversion!
     const sources = objects.map((object) => withStorageDefaults(to, object))
@@ -96,6 +96,6 @@ export const needsWebhook = ({ conversion, apiVersion }: ResourceInfo, object: K
   object.apiVersion !== apiVersion &&
   Object.keys(object).length > 2
 
-/** Applies the defaults of the storage version. */
+/** Returns an object that is in the storage version with the defaults of that version, any other object unchanged. */
 const withStorageDefaults = ({ stored }: ResourceInfo, object: KubeObject): KubeObject =>
   stored && stored.apiVersion === object.apiVersion ? inVersion(stored, object) : object

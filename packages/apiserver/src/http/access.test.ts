@@ -17,9 +17,9 @@ import type { Identity } from '../auth/authenticate.ts'
 import { createHandler } from './handler.ts'
 import { webHandler } from './web.ts'
 
-const stops: (() => Promise<void>)[] = []
+const closeServers: (() => Promise<void>)[] = []
 afterEach(async () => {
-  await Promise.all(stops.splice(0).map((stop) => stop()))
+  await Promise.all(closeServers.splice(0).map((close) => close()))
 })
 
 const user = (name: string, ...groups: string[]): Identity => ({
@@ -37,7 +37,7 @@ const identities: { readonly [name: string]: Identity } = {
 async function start(options: Partial<ApiServerOptions> = {}) {
   const clock = new VirtualClock()
   const server = createApiServer({ clock, random: seededRandom(1), authorization: ['RBAC'], ...options })
-  stops.push(() => server.close())
+  closeServers.push(() => server.close())
   await server.ready
   await quiet()
   const handle = webHandler(createHandler({ engine: server.engine, clock }))
@@ -49,10 +49,10 @@ async function start(options: Partial<ApiServerOptions> = {}) {
     body?: object,
     headers: Record<string, string> = {},
   ) => {
-    const answer = await send(userName, method, path, body, headers)
-    if (answer.ok) return 'ok'
-    const text = await answer.text()
-    return `${answer.status} ${text.startsWith('{') ? (JSON.parse(text) as { message: string }).message : text.trim()}`
+    const response = await send(userName, method, path, body, headers)
+    if (response.ok) return 'ok'
+    const text = await response.text()
+    return `${response.status} ${text.startsWith('{') ? (JSON.parse(text) as { message: string }).message : text.trim()}`
   }
   const send = (userName: string, method: string, path: string, body?: object, headers: Record<string, string> = {}) =>
     handle(
@@ -95,7 +95,7 @@ test('a request that no rule allows is forbidden, whether the object exists or n
   const { messageOf } = await start()
   const configMap = 'resource "configmaps" in API group ""'
   const inDefault = 'in the namespace "default"'
-  for (const [userName, method, path, answer] of [
+  for (const [userName, method, path, expected] of [
     ['wrong', 'GET', '/version', '401 Unauthorized'],
     ['root', 'GET', '/api/v1/namespaces/default', 'ok'],
     [
@@ -162,11 +162,11 @@ test('a request that no rule allows is forbidden, whether the object exists or n
       '403 nodes is forbidden: User "system:anonymous" cannot list resource "nodes" in API group "" at the cluster scope',
     ],
   ] as const) {
-    expect(await messageOf(userName, method, path), `${userName} ${method} ${path}`).toBe(answer)
+    expect(await messageOf(userName, method, path), `${userName} ${method} ${path}`).toBe(expected)
   }
 })
 
-test('a Forbidden error has the details of a real one', async () => {
+test('a Forbidden error has the details of a real server', async () => {
   const { send } = await start()
   expect(await (await send('bob', 'GET', '/apis/apps/v1/namespaces/default/deployments/x')).json()).toEqual({
     kind: 'Status',
@@ -235,7 +235,7 @@ const writeRBAC = {
 const role = (rules: object[]) => ({ apiVersion: `${group}/v1`, kind: 'Role', metadata: { name: 'r' }, rules })
 const getPods = { apiGroups: [''], resources: ['pods'], verbs: ['get'] }
 
-test('a user cannot add permissions to a role without holding them or the verb escalate', async () => {
+test('a user cannot add permissions to a role without having them or the verb escalate', async () => {
   const { client, messageOf } = await start()
   await grantToBob(client, '', [writeRBAC])
   const roles = `${rbac}/namespaces/default/roles`
@@ -253,26 +253,28 @@ test('a user cannot add permissions to a role without holding them or the verb e
   expect(await messageOf('bob', 'PUT', `${roles}/r`, role([getPods]))).toBe('ok')
 })
 
-test('a user cannot bind a role without holding its permissions or the verb bind', async () => {
+test('a user cannot bind a role without having its permissions or the verb bind', async () => {
   const { client, messageOf } = await start()
   await grantToBob(client, '', [writeRBAC])
   const bindings = `${rbac}/namespaces/default/rolebindings`
-  const to = (name: string) => ({
+  const bindingTo = (name: string) => ({
     metadata: { name: `to-${name}` },
     roleRef: { apiGroup: group, kind: 'ClusterRole', name },
     subjects: [bobSubject],
   })
-  expect(await messageOf('bob', 'POST', bindings, to('system:basic-user'))).toBe('ok')
-  expect(await messageOf('bob', 'POST', bindings, to('cluster-admin'))).toBe(
+  expect(await messageOf('bob', 'POST', bindings, bindingTo('system:basic-user'))).toBe('ok')
+  expect(await messageOf('bob', 'POST', bindings, bindingTo('cluster-admin'))).toBe(
     `403 rolebindings.rbac.authorization.k8s.io "to-cluster-admin" is forbidden: user "bob" (groups=["devs" "system:authenticated"]) is attempting to grant RBAC permissions not currently held:
 {APIGroups:["*"], Resources:["*"], Verbs:["*"]}
 {NonResourceURLs:["*"], Verbs:["*"]}`,
   )
-  expect(await messageOf('bob', 'POST', bindings, to('gone'))).toBe('404 rolebindings.rbac.authorization.k8s.io "gone" not found')
+  expect(await messageOf('bob', 'POST', bindings, bindingTo('gone'))).toBe(
+    '404 rolebindings.rbac.authorization.k8s.io "gone" not found',
+  )
   await grantToBob(client, 'default', [
     { apiGroups: [group], resources: ['clusterroles'], resourceNames: ['cluster-admin'], verbs: ['bind'] },
   ])
-  expect(await messageOf('bob', 'POST', bindings, to('cluster-admin'))).toBe('ok')
+  expect(await messageOf('bob', 'POST', bindings, bindingTo('cluster-admin'))).toBe('ok')
 })
 
 test('the role of a binding cannot be changed', async () => {
@@ -286,13 +288,13 @@ test('the role of a binding cannot be changed', async () => {
 
 test('impersonation requires permission for every part of the identity', async () => {
   const { client, messageOf, send } = await start()
-  const as = { 'impersonate-user': 'jane', 'impersonate-group': 'ops' }
+  const asJane = { 'impersonate-user': 'jane', 'impersonate-group': 'ops' }
   const nodes = '/api/v1/nodes'
-  expect(await messageOf('bob', 'GET', nodes, undefined, as)).toBe(
+  expect(await messageOf('bob', 'GET', nodes, undefined, asJane)).toBe(
     '403 users "jane" is forbidden: User "bob" cannot impersonate resource "users" in API group "" at the cluster scope',
   )
   await grantToBob(client, '', [{ apiGroups: [''], resources: ['users'], resourceNames: ['jane'], verbs: ['impersonate'] }])
-  expect(await messageOf('bob', 'GET', nodes, undefined, as)).toBe(
+  expect(await messageOf('bob', 'GET', nodes, undefined, asJane)).toBe(
     '403 groups "ops" is forbidden: User "bob" cannot impersonate resource "groups" in API group "" at the cluster scope',
   )
   expect(await messageOf('bob', 'GET', nodes, undefined, { 'impersonate-user': 'jane' })).toBe(
@@ -306,7 +308,7 @@ test('impersonation requires permission for every part of the identity', async (
     'POST',
     '/apis/authentication.k8s.io/v1/selfsubjectreviews',
     {},
-    { ...as, 'impersonate-uid': '7', 'impersonate-extra-scopes': 'view', 'impersonate-extra-Cost%2Fcenter': 'a, b' },
+    { ...asJane, 'impersonate-uid': '7', 'impersonate-extra-scopes': 'view', 'impersonate-extra-Cost%2Fcenter': 'a, b' },
   )
   expect(((await answer.json()) as { status: object }).status).toEqual({
     userInfo: {
@@ -318,43 +320,43 @@ test('impersonation requires permission for every part of the identity', async (
   })
 })
 
-const inPods = 'spec.resourceAttributes'
+const attributesPath = 'spec.resourceAttributes'
 test.each([
   [
     'neither form',
     'fieldSelector',
     {},
-    `${inPods}.fieldSelector.requirements: Required value: when ${inPods}.fieldSelector is specified,`,
+    `${attributesPath}.fieldSelector.requirements: Required value: when ${attributesPath}.fieldSelector is specified,`,
   ],
   [
     'both forms',
     'labelSelector',
     { rawSelector: 'a=b', requirements: [{ key: 'a', operator: 'Odd' }] },
-    `${inPods}.labelSelector.rawSelector: Invalid value: "a=b": may not specified at the same time as requirements`,
+    `${attributesPath}.labelSelector.rawSelector: Invalid value: "a=b": may not specified at the same time as requirements`,
   ],
   [
     'a requirement without a key and values',
     'fieldSelector',
     { requirements: [{ operator: 'In' }] },
-    `[${inPods}.fieldSelector.requirements[0].key: Required value: must be specified, ${inPods}.fieldSelector.requirements[0].values: Required value: must be specified when \`operator\` is 'In' or 'NotIn']`,
+    `[${attributesPath}.fieldSelector.requirements[0].key: Required value: must be specified, ${attributesPath}.fieldSelector.requirements[0].values: Required value: must be specified when \`operator\` is 'In' or 'NotIn']`,
   ],
   [
     'values for an operator without values',
     'labelSelector',
     { requirements: [{ key: 'a', operator: 'Exists', values: ['b'] }] },
-    `${inPods}.labelSelector.requirements[0].values: Forbidden: may not be specified when \`operator\` is 'Exists' or 'DoesNotExist'`,
+    `${attributesPath}.labelSelector.requirements[0].values: Forbidden: may not be specified when \`operator\` is 'Exists' or 'DoesNotExist'`,
   ],
   [
     'an invalid key',
     'labelSelector',
     { requirements: [{ key: 'a b', operator: 'In', values: ['c'] }] },
-    `${inPods}.labelSelector.requirements[0].key: Invalid value: "a b": name part must consist of`,
+    `${attributesPath}.labelSelector.requirements[0].key: Invalid value: "a b": name part must consist of`,
   ],
-])('a review with a selector of %s is rejected', async (_, field, selector, why) => {
+])('a review with a selector of %s is rejected', async (_, field, selector, problem) => {
   const { send } = await start()
   const spec = { resourceAttributes: { verb: 'list', resource: 'pods', [field]: selector } }
   const answer = await send('root', 'POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', { spec })
-  expect(((await answer.json()) as Error).message).toContain(`.authorization.k8s.io "" is invalid: ${why}`)
+  expect(((await answer.json()) as Error).message).toContain(`.authorization.k8s.io "" is invalid: ${problem}`)
 })
 
 test('reviews have no names, and only SelfSubjectReview has a creation time', async () => {
@@ -381,13 +383,15 @@ test("reviews return the authorizer's decision, and are not stored", async () =>
     return (await answer.json()) as { status?: unknown; message?: string }
   }
   const pods = { verb: 'get', resource: 'pods', namespace: 'default' }
-  const why = 'RBAC: allowed by RoleBinding "given/default" of Role "given" to User "bob"'
+  const reason = 'RBAC: allowed by RoleBinding "given/default" of Role "given" to User "bob"'
   expect(await review('bob', 'selfsubjectaccessreviews', { resourceAttributes: pods })).toMatchObject({
     kind: 'SelfSubjectAccessReview',
-    status: { allowed: true, reason: why },
+    status: { allowed: true, reason },
   })
-  const other = { ...pods, namespace: 'other' }
-  expect((await review('bob', 'selfsubjectaccessreviews', { resourceAttributes: other })).status).toEqual({ allowed: false })
+  const podsElsewhere = { ...pods, namespace: 'other' }
+  expect((await review('bob', 'selfsubjectaccessreviews', { resourceAttributes: podsElsewhere })).status).toEqual({
+    allowed: false,
+  })
   const path = { nonResourceAttributes: { verb: 'get', path: '/metrics' } }
   expect((await review('bob', 'selfsubjectaccessreviews', path)).status).toEqual({ allowed: false })
   expect((await review('bob', 'subjectaccessreviews', { user: 'x', ...path })).message).toMatch(
@@ -395,18 +399,18 @@ test("reviews return the authorizer's decision, and are not stored", async () =>
   )
   expect((await review('root', 'subjectaccessreviews', { user: 'bob', resourceAttributes: pods })).status).toEqual({
     allowed: true,
-    reason: why,
+    reason,
   })
   expect((await review('root', 'subjectaccessreviews', { resourceAttributes: pods })).message).toBe(
     '.authorization.k8s.io "" is invalid: spec.user: Invalid value: "": at least one of user or group must be specified',
   )
-  const nothing = await send('bob', 'POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {})
-  expect(((await nothing.json()) as { message: string }).message).toBe(
+  const emptyReview = await send('bob', 'POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {})
+  expect(((await emptyReview.json()) as { message: string }).message).toBe(
     '.authorization.k8s.io "" is invalid: spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified',
   )
   const local = 'namespaces/default/localsubjectaccessreviews'
   expect((await review('root', local, { user: 'bob', resourceAttributes: pods })).status).toMatchObject({ allowed: true })
-  expect((await review('root', local, { user: 'bob', resourceAttributes: other })).message).toContain(
+  expect((await review('root', local, { user: 'bob', resourceAttributes: podsElsewhere })).message).toContain(
     'must match metadata.namespace',
   )
   expect((await review('bob', 'selfsubjectrulesreviews', { namespace: 'default' })).status).toMatchObject({
@@ -416,7 +420,7 @@ test("reviews return the authorizer's decision, and are not stored", async () =>
   expect(await messageOf('root', 'GET', '/apis/authorization.k8s.io/v1/subjectaccessreviews')).toMatch(/^405/)
 })
 
-test('an apply cannot create an object when the user may only patch', async () => {
+test('an apply cannot create an object when the user is only allowed to patch', async () => {
   const { client, messageOf } = await start()
   await grantToBob(client, 'default', [{ apiGroups: [''], resources: ['configmaps'], verbs: ['patch'] }])
   const path = '/api/v1/namespaces/default/configmaps/c?fieldManager=bob'

@@ -2,11 +2,11 @@ import { expect, test } from 'vitest'
 import { originPatternError, withCORS } from './cors.ts'
 import type { HttpHandler } from './exchange.ts'
 
-const reject: HttpHandler = async () => ({ status: 403, headers: { 'content-type': 'application/json' }, body: '{}' })
-const handler = withCORS(reject, ['//example\\.com(:|$)', '^http://localhost(:|$)'])
+const forbid: HttpHandler = async () => ({ status: 403, headers: { 'content-type': 'application/json' }, body: '{}' })
+const handler = withCORS(forbid, ['//example\\.com(:|$)', '^http://localhost(:|$)'])
 
-const send = (origin: string | undefined, method = 'GET', to = handler) =>
-  to(
+const send = (origin: string | undefined, method = 'GET', receiver = handler) =>
+  receiver(
     {
       method,
       url: '/api/v1/namespaces/default',
@@ -19,7 +19,7 @@ const send = (origin: string | undefined, method = 'GET', to = handler) =>
   )
 
 // Recorded from kube-apiserver v1.36.2.
-const allows = (origin: string) => ({
+const corsHeaders = (origin: string) => ({
   'access-control-allow-credentials': 'true',
   'access-control-allow-headers':
     'Content-Type, Content-Length, Accept-Encoding, X-CSRF-Token, Authorization, X-Requested-With, If-Modified-Since',
@@ -33,25 +33,25 @@ test.each(['https://example.com', 'https://example.com:8443', 'http://localhost:
   async (origin) => {
     expect(await send(origin)).toEqual({
       status: 403,
-      headers: { 'content-type': 'application/json', ...allows(origin) },
+      headers: { 'content-type': 'application/json', ...corsHeaders(origin) },
       body: '{}',
     })
-    expect(await send(origin, 'OPTIONS')).toEqual({ status: 204, headers: allows(origin), body: '' })
+    expect(await send(origin, 'OPTIONS')).toEqual({ status: 204, headers: corsHeaders(origin), body: '' })
   },
 )
 
 test.each([undefined, '', 'null', 'https://example.com.evil.org', 'https://evil-example.com', 'http://evil.org'])(
   'pages of %s get no CORS headers',
   async (origin) => {
-    const usual = { status: 403, headers: { 'content-type': 'application/json' }, body: '{}' }
-    expect(await send(origin)).toEqual(usual)
-    expect(await send(origin, 'OPTIONS')).toEqual(usual)
+    const withoutCORS = { status: 403, headers: { 'content-type': 'application/json' }, body: '{}' }
+    expect(await send(origin)).toEqual(withoutCORS)
+    expect(await send(origin, 'OPTIONS')).toEqual(withoutCORS)
   },
 )
 
 test('without patterns no origin is allowed', async () => {
-  const answer = await send('https://example.com', 'OPTIONS', withCORS(reject, []))
-  expect(answer.headers).toEqual({ 'content-type': 'application/json' })
+  const response = await send('https://example.com', 'OPTIONS', withCORS(forbid, []))
+  expect(response.headers).toEqual({ 'content-type': 'application/json' })
 })
 
 test.each([

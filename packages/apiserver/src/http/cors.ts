@@ -1,6 +1,6 @@
 /**
- * CORS: allows pages of configured origins to call the server. Adds the headers to every response, errors included, and answers preflight
- * requests without authentication. Upstream: apiserver/pkg/server/filters/cors.go, v1.36.
+ * CORS: allows pages of configured origins to call the server. Adds the headers to every response, including errors, and responds to
+ * preflight requests without authentication. Upstream: apiserver/pkg/server/filters/cors.go, v1.36.
  */
 import { compilePattern } from '@capstan/kube'
 import type { HttpAnswer, HttpHandler } from './exchange.ts'
@@ -13,11 +13,11 @@ const commonHeaders = {
   'access-control-allow-credentials': 'true',
 }
 
-/** Returns why a pattern for origins is invalid; `undefined` when it is valid. */
+/** Returns the error text for an invalid pattern for origins; `undefined` for a valid pattern. */
 export function originPatternError(pattern: string): string | undefined {
   const { error } = compilePattern(pattern)
   if (error !== undefined) return error
-  // A pattern that is not anchored at both ends of the host would match other hosts that contain the name.
+  // A pattern that is not anchored at both ends of the host would match other hosts whose names contain the text.
   const isAnchored = /\^|\/\//.test(pattern) && /[$:]/.test(pattern)
   return isAnchored ? undefined : 'regular expression does not pin to start/end of host in the origin header'
 }
@@ -31,7 +31,7 @@ export function withCORS(handler: HttpHandler, patterns: readonly string[]): Htt
     if (!origin || !compiled.some((pattern) => pattern.test(origin))) return handler(request, identity)
     const headers = { ...commonHeaders, 'access-control-allow-origin': origin }
     if (request.method === 'OPTIONS') return { status: 204, headers, body: '' }
-    const answer = await handler(request, identity)
-    return { ...answer, headers: { ...answer.headers, ...headers } }
+    const response = await handler(request, identity)
+    return { ...response, headers: { ...response.headers, ...headers } }
   }
 }

@@ -43,19 +43,19 @@ function deleteOptionsProblem({
   dryRun,
   preconditions,
 }: Record<string, unknown>): string | undefined {
-  const wrong = (field: string, value: unknown, type: string) =>
+  const wrongType = (field: string, value: unknown, type: string) =>
     `json: cannot unmarshal ${jsonTypeName(value, type)} into Go struct field DeleteOptions.${field} of type ${type}`
   const isText = (value: unknown) => value === undefined || value === null || typeof value === 'string'
   if (gracePeriodSeconds !== undefined && gracePeriodSeconds !== null && !isInt64(gracePeriodSeconds))
-    return wrong('gracePeriodSeconds', gracePeriodSeconds, 'int64')
+    return wrongType('gracePeriodSeconds', gracePeriodSeconds, 'int64')
   if (orphanDependents !== undefined && orphanDependents !== null && typeof orphanDependents !== 'boolean')
-    return wrong('orphanDependents', orphanDependents, 'bool')
-  if (!isText(propagationPolicy)) return wrong('propagationPolicy', propagationPolicy, 'v1.DeletionPropagation')
-  if (dryRun !== undefined && dryRun !== null && !Array.isArray(dryRun)) return wrong('dryRun', dryRun, '[]string')
+    return wrongType('orphanDependents', orphanDependents, 'bool')
+  if (!isText(propagationPolicy)) return wrongType('propagationPolicy', propagationPolicy, 'v1.DeletionPropagation')
+  if (dryRun !== undefined && dryRun !== null && !Array.isArray(dryRun)) return wrongType('dryRun', dryRun, '[]string')
   if (preconditions === undefined || preconditions === null) return undefined
-  if (!isRecord(preconditions)) return wrong('preconditions', preconditions, 'v1.Preconditions')
-  if (!isText(preconditions.uid)) return wrong('preconditions.uid', preconditions.uid, 'types.UID')
+  if (!isRecord(preconditions)) return wrongType('preconditions', preconditions, 'v1.Preconditions')
+  if (!isText(preconditions.uid)) return wrongType('preconditions.uid', preconditions.uid, 'types.UID')
   return isText(preconditions.resourceVersion)
     ? undefined
-    : wrong('preconditions.resourceVersion', preconditions.resourceVersion, 'string')
+    : wrongType('preconditions.resourceVersion', preconditions.resourceVersion, 'string')
 }

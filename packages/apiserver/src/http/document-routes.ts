@@ -28,6 +28,7 @@ export interface Published {
 
 type DocumentRoute = Exclude<Route, { kind: 'health' | 'resource' | 'none' }>
 
+/** Returns the document for a route. @throws StatusError for an unsupported method or an unknown resource */
 export async function documentAnswer(
   server: Published,
   route: DocumentRoute,
@@ -125,8 +126,14 @@ function openIDAnswer(document: object | undefined, type: string): HttpAnswer {
   return { ...json(document), headers: { 'content-type': type, 'cache-control': 'public, max-age=3600' } }
 }
 
-function discoveryAnswer(request: HttpRequest, documents: Documents, scope: 'core' | 'groups', plain: () => object): HttpAnswer {
-  if (!acceptsAggregatedDiscovery(request.headers.accept)) return encodeDiscovery(plain(), request, { routed: scope === 'core' })
+function discoveryAnswer(
+  request: HttpRequest,
+  documents: Documents,
+  scope: 'core' | 'groups',
+  unaggregated: () => object,
+): HttpAnswer {
+  if (!acceptsAggregatedDiscovery(request.headers.accept))
+    return encodeDiscovery(unaggregated(), request, { routed: scope === 'core' })
   const headers = {
     // Clients select their decoder by exactly this text.
     'content-type': 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList',

@@ -63,7 +63,7 @@ export function encodeResponse(
   return send(code, readJSON(listBytes(body, { typedItems }).toString()) as object, representation, headers)
 }
 
-/** Returns short responses as one buffer. Parts of long responses are encoded when the socket accepts more; other requests run in between. */
+/** Returns a short response as one buffer. The parts of a long response are encoded when the socket accepts more data; other requests run between them. */
 function inParts(parts: Generator<Buffer, void>): HttpAnswer['body'] {
   const first = parts.next().value!
   const second = parts.next()
@@ -85,7 +85,7 @@ function send(
   headers: HttpAnswer['headers'] = {},
 ): HttpAnswer {
   if (format === 'yaml') return { status, headers: { ...headers, 'content-type': 'application/yaml' }, body: formatYAML(value) }
-  // Upstream ends with a newline only when the output is not pretty-printed.
+  // Upstream writes a final newline only when the output is not pretty-printed.
   return jsonLine(status, headers)(pretty ? writeJSON(value, 2) : objectLine(value))
 }
 
@@ -93,6 +93,7 @@ const jsonLine =
   (status: number, headers: HttpAnswer['headers']) =>
   (body: Buffer | string): HttpAnswer => ({ status, headers: { ...headers, 'content-type': 'application/json' }, body })
 
+/** Encodes an error in the format that the client accepts. */
 export function errorAnswer(error: StatusError, request: HttpRequest): HttpAnswer {
   const format = parseAccept(request.headers.accept)[0]?.type === 'application/yaml' ? 'yaml' : 'json'
   const seconds = error.details?.retryAfterSeconds
@@ -110,18 +111,18 @@ export function errorAnswer(error: StatusError, request: HttpRequest): HttpAnswe
 
 /** Response to a request that is not authorized. Upstream: responsewriters.Forbidden. */
 export function forbiddenAnswer(error: StatusError, request: HttpRequest): HttpAnswer {
-  const answer = errorAnswer(error, request)
-  return { ...answer, headers: { ...answer.headers, 'x-content-type-options': 'nosniff' } }
+  const response = errorAnswer(error, request)
+  return { ...response, headers: { ...response.headers, 'x-content-type-options': 'nosniff' } }
 }
 
-/** `*core.ConfigMap`, `*apps.Deployment` */
+/** Name of the Go type in error texts, such as `*core.ConfigMap` or `*apps.Deployment`. */
 const goType = ({ builtin, group, kind }: Resource): string =>
   builtin ? `*${group === '' ? 'core' : group.split('.', 1)[0]}.${kind}` : '*unstructured.Unstructured'
 
 const isStatus = (body: Answer['body']): body is Status => body.kind === 'Status' && body.apiVersion === 'v1' && 'status' in body
 
 /**
- * Encodes a discovery document. `routed`: upstream's router negotiates the content type before its handlers do.
+ * Encodes a discovery document. `routed` is true for documents of built-in groups, whose content type upstream's router negotiates.
  * @throws StatusError NotAcceptable
  */
 export function encodeDiscovery(value: object, { headers, url }: HttpRequest, { routed }: { routed: boolean }): HttpAnswer {

@@ -1,20 +1,21 @@
 /**
- * Encodes objects as JSON bytes. Stored objects are frozen and shared, and so are their bytes: they are encoded at most once for all
- * lists and watchers that send them. Packed objects are sent from their JSON, without a copy of the bytes.
+ * Encodes objects as JSON bytes. Stored objects are frozen and shared, and so are their bytes: each object is encoded at most once for
+ * all lists and watchers that send it. Packed objects are sent from their JSON, without a copy of the bytes.
  */
 import { inPieces, isLong, writeJSON, writingJSON } from '@capstan/kube'
 import type { Clock, KubeObject, ObjectList, Status, WatchEvent } from '@capstan/kube'
 import { isPacked, jsonOf } from '../store/packed.ts'
 
+/** Encodes an object; caches the bytes of a frozen object. */
 export function objectBytes(object: object): Buffer {
   return cachedBytes(typed, object, () => jsonOf(object))
 }
 
-/** The object as a line: a string when its bytes are not cached. */
+/** Encodes an object as a line: as a string when its bytes are not cached. */
 export const objectLine = (object: object): Buffer | string =>
   isPacked(object) || !Object.isFrozen(object) ? `${jsonOf(object)}\n` : Buffer.concat([objectBytes(object), lineEnd])
 
-/** The object as a line, encoded in pieces; `undefined` for an object of few values, and for a packed object, which already is JSON. */
+/** Encodes an object as a line, in pieces; returns `undefined` for an object of few values, and for a packed object, which already is JSON. */
 export const longLine = (clock: Clock, object: object): Promise<string> | undefined =>
   isPacked(object) || !isLong(object) ? undefined : lineInPieces(clock, object)
 
@@ -50,7 +51,7 @@ const joinParts = (parts: readonly (Buffer | string)[]): Buffer =>
     ? Buffer.from(parts.join(''))
     : Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)))
 
-/** One line of a watch. The cached bytes of the object become a slice of the line, so that both use the same memory. */
+/** Encodes one event of a watch. The cached bytes of the object become a slice of the line, so that both use the same memory. */
 export function eventBytes(type: WatchEvent['type'], object: object): Buffer {
   if (isPacked(object)) return Buffer.from(`{"type":"${type}","object":${jsonOf(object)}}\n`)
   let lines = events.get(object)
@@ -64,7 +65,7 @@ export function eventBytes(type: WatchEvent['type'], object: object): Buffer {
   return line
 }
 
-/** The last line of a watch that ends with an error. */
+/** Encodes the last event of a watch that ends with an error. */
 export const errorEventBytes = (status: Status): Buffer => Buffer.from(`${JSON.stringify({ type: 'ERROR', object: status })}\n`)
 
 const untypedBytes = (item: KubeObject): Buffer => cachedBytes(untyped, item, () => untypedJSON(item))
@@ -78,7 +79,7 @@ function packedItem(item: KubeObject, isTyped: boolean): string {
   return type ? `{${json.slice(type[0].length)}` : untypedJSON(item)
 }
 
-/** apiVersion and kind at the start of an object that has further members. */
+/** Matches apiVersion and kind at the start of an object that has further members. */
 const typeAtStart = /^\{(?:"apiVersion":"[^"\\]*","kind":"[^"\\]*"|"kind":"[^"\\]*","apiVersion":"[^"\\]*"),/
 
 /** Caches of encoded bytes by object: the garbage collector removes an entry together with its object. */
@@ -86,10 +87,10 @@ const typed = new WeakMap<object, Buffer>()
 const untyped = new WeakMap<object, Buffer>()
 const events = new WeakMap<object, { [type in WatchEvent['type']]?: Buffer }>()
 
-function cachedBytes(cache: WeakMap<object, Buffer>, object: object, make: () => string): Buffer {
+function cachedBytes(cache: WeakMap<object, Buffer>, object: object, encode: () => string): Buffer {
   let bytes = cache.get(object)
   if (!bytes) {
-    bytes = Buffer.from(make())
+    bytes = Buffer.from(encode())
     if (Object.isFrozen(object) && !isPacked(object)) cache.set(object, bytes)
   }
   return bytes

@@ -6,13 +6,13 @@ export const unauthorized = (): StatusError => new StatusError('Unauthorized', '
 const jsonYAML = ['application/json', 'application/yaml']
 const protobuf = 'application/vnd.kubernetes.protobuf'
 
-/** Upstream's list includes protobuf. This server does not encode objects as protobuf, so the list omits it for clients that request it. */
+/** Upstream's list includes protobuf. This server does not encode objects as protobuf, so it omits protobuf for clients that request it. */
 export const notAcceptable = (accept: string, builtin: boolean): StatusError => {
   const types = builtin && accept.includes(protobuf) ? jsonYAML : [...jsonYAML, protobuf]
   return new StatusError('NotAcceptable', `only the following media types are accepted: ${types.join(', ')}`)
 }
 
-/** A collection also supports the formats of watches. */
+/** Error for an Accept header that no supported format matches. A collection also supports the formats of watches. */
 export const notAcceptableAtAll = (collection: boolean): StatusError => {
   const types = [...jsonYAML, protobuf, ...(collection ? ['application/json;stream=watch', `${protobuf};stream=watch`] : [])]
   return new StatusError('NotAcceptable', `406: Not Acceptable\n\nAvailable representations: ${types.join(', ')}`, {

@@ -50,8 +50,8 @@ async function serve(disk: SimulatedDisk, encode: ObjectEncoding) {
   const handle = webHandler(createHandler({ engine: server.engine, clock }))
   const send = async (method: string, path: string, body?: string, type = 'application/json', accept = 'application/json') => {
     const init = body === undefined ? {} : { body, headers: { 'content-type': type, accept } }
-    const answer = await handle(new Request(`https://server${path}`, { method, headers: { accept }, ...init }), administrator)
-    return { status: answer.status, text: await answer.text() }
+    const response = await handle(new Request(`https://server${path}`, { method, headers: { accept }, ...init }), administrator)
+    return { status: response.status, text: await response.text() }
   }
   return { send, stop: () => server.close().then(() => stores.close()) }
 }
@@ -128,8 +128,8 @@ describe('a create', () => {
     ],
   ])('of %s returns %s', async (spec, expected) => {
     const name = `c${count++}`
-    const answer = specOrMessage(await server.send('POST', path, big(name, spec)))
-    expect(answer).toBe(expected.startsWith('{') ? expected : `Big.t.example.com "${name}" is invalid: ${expected}`)
+    const result = specOrMessage(await server.send('POST', path, big(name, spec)))
+    expect(result).toBe(expected.startsWith('{') ? expected : `Big.t.example.com "${name}" is invalid: ${expected}`)
   })
 
   test.each([
@@ -138,10 +138,10 @@ describe('a create', () => {
     ['-9_007_199_254_740_993', '-9007199254740993'],
     ['1e18', '1000000000000000000'],
     ['9007199254740993.0', '9007199254740992'],
-  ])('in YAML: %s is %s', async (text, expected) => {
+  ])('in YAML stores %s as %s', async (text, expected) => {
     const body = `apiVersion: t.example.com/v1\nkind: Big\nmetadata:\n  name: y${count++}\nspec:\n  i: ${text}\n`
-    const answer = await server.send('POST', path, body, 'application/yaml', 'application/yaml')
-    expect(answer).toMatchObject({ status: 201, text: expect.stringContaining(`\n  i: ${expected}\n`) })
+    const response = await server.send('POST', path, body, 'application/yaml', 'application/yaml')
+    expect(response).toMatchObject({ status: 201, text: expect.stringContaining(`\n  i: ${expected}\n`) })
   })
 })
 
@@ -236,7 +236,7 @@ const specs = fc.record({
   p: fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), fc.bigInt({ min: -(2n ** 64n), max: 2n ** 64n }).map(afterParsing), {
     noNullPrototype: true,
   }),
-  set: fc.uniqueArray(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })).map((all) => all.map(exactInteger)),
+  set: fc.uniqueArray(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })).map((integers) => integers.map(exactInteger)),
 })
 
 /** Integers beyond 64 bits become floats. */
@@ -254,15 +254,17 @@ describe.each([
     const expected: string[] = []
     for (const [index, spec] of samples.entries()) {
       const name = `any-${index}`
-      const at = `${path}/${name}`
+      const objectPath = `${path}/${name}`
       expect(await send('POST', path, big(name, writeJSON({ i: spec.i, p: spec.p })))).toMatchObject({ status: 201 })
       const operations = writeJSON([
         { op: 'test', path: '/spec/i', value: spec.i },
         { op: 'add', path: '/spec/p/added', value: spec.i },
       ])
-      expect(await send('PATCH', at, operations, 'application/json-patch+json')).toMatchObject({ status: 200 })
+      expect(await send('PATCH', objectPath, operations, 'application/json-patch+json')).toMatchObject({ status: 200 })
       const applied = `{"apiVersion": "t.example.com/v1", "kind": "Big", "spec": ${writeJSON({ set: spec.set })}}`
-      expect(await send('PATCH', `${at}?fieldManager=me`, applied, 'application/apply-patch+yaml')).toMatchObject({ status: 200 })
+      expect(await send('PATCH', `${objectPath}?fieldManager=me`, applied, 'application/apply-patch+yaml')).toMatchObject({
+        status: 200,
+      })
       expected.push(writeJSON({ i: spec.i, p: { ...spec.p, added: spec.i }, default: 2n ** 63n - 1n, set: spec.set }))
     }
     await stop()

@@ -54,7 +54,7 @@ async function newDisk(): Promise<SimulatedDisk> {
 describe.each([
   ['a full disk', 'write', 'ENOSPC: no space left on device, write'],
   ['a sync that fails', 'sync', 'EIO: i/o error, fdatasync'],
-])('%s', (_, failing, text) => {
+])('%s', (_, failingStep, text) => {
   test('fails writes, serves reads, and writes continue in a new log', async () => {
     const disk = await newDisk()
     const { clock, send, create, names, store } = await serve(disk)
@@ -63,7 +63,7 @@ describe.each([
     const logs = () => disk.paths.filter((path) => path.includes('/log-'))
     const [old] = logs()
     disk.failing = (step) => {
-      if (step === failing) throw new Error(text)
+      if (step === failingStep) throw new Error(text)
     }
     expect(await create('first')).toMatchObject({
       status: 500,

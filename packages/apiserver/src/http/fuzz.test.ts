@@ -1,6 +1,6 @@
 /**
- * Unusual requests, mutated from realistic ones: each gets a response without an internal error. `CAPSTAN_FUZZ=100` tries a hundred times as
- * many; the seed is printed with a failure.
+ * Sends unusual requests, which are mutated from realistic ones, and expects a response without an internal error. `CAPSTAN_FUZZ=100` sends a
+ * hundred times as many requests; a failure prints its seed.
  */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -258,7 +258,7 @@ async function send({ method = 'GET', url, headers = {}, body = '' }: TestReques
   return { status: answer.status, headers: answer.headers, text: Buffer.concat(parts).toString() }
 }
 
-/** Each request gets a response without an internal error. Errors are a Status or, where upstream does so, text. */
+/** Sends a request, and expects a response without an internal error. Errors are a Status or, where upstream does so, text. */
 async function expectNoInternalError(request: TestRequest): Promise<void> {
   internalErrors.length = 0
   const { status, headers, text } = await send(request)
@@ -378,7 +378,7 @@ const keys = fc.oneof(
   fc.string({ maxLength: 5 }),
 )
 
-/** An object with a few of its parts changed. */
+/** Generates objects that differ from the sample in one to four places. */
 const slightlyChanged = (sample: object): fc.Arbitrary<object> =>
   fc
     .array(fc.record({ at: fc.nat(1000), how: fc.constantFrom('replace', 'remove', 'add', 'twice'), key: keys, value: junk }), {
@@ -411,7 +411,7 @@ function change(root: object, at: number, how: string, key: string, value: unkno
     (part as Record<string, unknown>)[key] = structuredClone(value)
 }
 
-/** Text with a few characters changed. */
+/** Generates texts with up to four edits of a few characters. */
 const mutated = (texts: fc.Arbitrary<string>): fc.Arbitrary<string> =>
   fc
     .tuple(
@@ -1034,7 +1034,7 @@ test('after all these requests the server is healthy, and its memory is released
   for (const path of collections) if (!path.includes('reviews')) await send({ method: 'DELETE', url: path })
   await expectNoInternalError({ url: '/api/v1/namespaces/default' })
   await expectNoInternalError({ url: '/openapi/v3' })
-  // The server's history of changes may use 64 MB of it.
+  // The server keeps up to 64 MB of changes for watches.
   expect((await inUse()) - usedBefore).toBeLessThan(200)
 })
 

@@ -28,9 +28,9 @@ export function differences(expected: Recorded, actual: Answered, { unstable = f
     problems.push(`status: expected ${expected.status}, got ${actual.status} ${excerpt(actual.text)}`)
   for (const name of ['content-type', 'warning', 'retry-after']) {
     const actualValue = [actual.headers[name] ?? []].flat().join(', ')
-    const want = expected.headers?.[name] ?? (name === 'content-type' || expected.headers === undefined ? undefined : '')
-    if (want !== undefined && actualValue !== want)
-      problems.push(`header ${name}: expected ${JSON.stringify(want)}, got ${JSON.stringify(actualValue)}`)
+    const expectedValue = expected.headers?.[name] ?? (name === 'content-type' || expected.headers === undefined ? undefined : '')
+    if (expectedValue !== undefined && actualValue !== expectedValue)
+      problems.push(`header ${name}: expected ${JSON.stringify(expectedValue)}, got ${JSON.stringify(actualValue)}`)
   }
   if (problems.length > 0 || unstable) return problems
   if (expected.events) compare('events', expected.events, lines(actual.text), problems)
@@ -54,7 +54,7 @@ function compareBody(expected: unknown, actual: Answered, problems: string[]): v
   const body = json(actual.text)
   if (!isRecord(expected)) return compare('', expected, body, problems)
   for (const [path, value] of Object.entries(expected)) compare(path, value, at(body, path), problems)
-  // Recordings with paths compare only those parts; others compare the whole object.
+  // A recorded body with dotted paths is compared only at these paths. Any other body is compared as a whole.
   const isWhole =
     'kind' in expected &&
     'apiVersion' in expected &&
@@ -66,11 +66,12 @@ function compareBody(expected: unknown, actual: Answered, problems: string[]): v
 }
 
 function compareText(expected: Recorded, text: string, problems: string[]): void {
-  const want = expected.text ?? ''
-  if (expected.headers?.['content-type'] === 'application/yaml') return compare('', parseYAML(want), parseYAML(text), problems)
-  if (!want.startsWith('{')) return compare('text', want.trim(), text.trim(), problems)
+  const expectedText = expected.text ?? ''
+  if (expected.headers?.['content-type'] === 'application/yaml')
+    return compare('', parseYAML(expectedText), parseYAML(text), problems)
+  if (!expectedText.startsWith('{')) return compare('text', expectedText.trim(), text.trim(), problems)
   // A long stream is recorded only in part.
-  const complete = want.slice(0, want.lastIndexOf('\n'))
+  const complete = expectedText.slice(0, expectedText.lastIndexOf('\n'))
   compare('lines', lines(complete), lines(text).slice(0, lines(complete).length), problems)
 }
 
@@ -85,7 +86,7 @@ function compare(path: string, expected: unknown, actual: unknown, problems: str
     // The order of causes is not significant.
     const [sortedExpected, sortedActual] = path.endsWith('causes')
       ? [byField(expected), byField(actual)]
-      : // Entries with the same second are sorted by manager.
+      : // The order of managedFields entries with the same time is not significant.
         path.endsWith('managedFields')
         ? [byManager(expected), byManager(actual)]
         : [expected, actual as unknown[]]
@@ -116,7 +117,7 @@ const placeholders: { readonly [name: string]: string } = {
   '<text>': '.*',
   '<age>': '(?:\\d+[ydhms])+',
 }
-/** Managers in the recording, which are components of a Kubernetes control plane. */
+/** Abbreviations of managers in the recordings: components of a Kubernetes control plane. */
 const managers: { readonly [name: string]: string } = { kas: 'kube-apiserver', kcm: 'kube-controller-manager' }
 
 function sameText(path: string, expected: string, actual: unknown): boolean {

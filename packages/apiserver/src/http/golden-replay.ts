@@ -9,7 +9,7 @@ import { parseYAML } from './body/yaml.ts'
 
 /** A fresh server with RBAC and the server's controllers, as the recordings expect it. */
 export interface GoldenServer {
-  /** Sends a request. A response that does not end by itself is read for `maxMs`; `during` runs meanwhile. */
+  /** Sends a request. A response that does not end by itself, such as a watch, is read for `maxMs`; `during` runs meanwhile. */
   send(request: GoldenRequest, reading: { readonly maxMs: number; readonly during: () => Promise<void> }): Promise<Answered>
   sleep(ms: number): Promise<void>
 }
@@ -110,9 +110,9 @@ class Replay {
     if (step.prepare) this.#save(step, await this.send(step.prepare))
     if (step.waitFor) await this.#waitFor(step.waitFor)
     if (!step.request || !step.response) return []
-    const answer = await this.send(step.request, step)
-    this.#save(step, answer)
-    return differences(step.response, answer, { unstable: step.unstable === true })
+    const response = await this.send(step.request, step)
+    this.#save(step, response)
+    return differences(step.response, response, { unstable: step.unstable === true })
   }
 
   async send(sent: SentRequest, { maxMs = seconds(30), during = [] }: Pick<Step, 'maxMs' | 'during'> = {}): Promise<Answered> {

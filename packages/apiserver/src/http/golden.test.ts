@@ -56,13 +56,13 @@ const identities: { readonly [name: string]: Identity } = {
   anon: { kind: 'anonymous' },
 }
 
-/** A fresh server. Its clock advances only when all work waits for it. */
+/** A fresh server. Its clock advances only when all pending work waits for the clock. */
 class InProcess implements GoldenServer {
   readonly #clock = new VirtualClock()
   readonly #server: ApiServer
   readonly #handler: HttpHandler
 
-  /** Creates the server with the options of the recorded one. */
+  /** Creates the server with the options of the recorded server. */
   constructor() {
     this.#server = createApiServer({
       clock: this.#clock,
@@ -83,13 +83,13 @@ class InProcess implements GoldenServer {
       { method, url: path, headers, signal: end.signal, streamSignal: end.signal, body: async () => Buffer.from(body) },
       identities[as]!,
     )
-    const answer = await this.#untilSettled(handling, seconds(30))
-    const reading = textOf(answer, method)
+    const response = await this.#untilSettled(handling, seconds(30))
+    const reading = textOf(response, method)
     await during()
     const stop = this.#clock.schedule(maxMs, () => end.abort())
     const text = await this.#untilSettled(reading, maxMs)
     stop.cancel()
-    return { ...answer, text }
+    return { ...response, text }
   }
 
   /** Runs all pending work, and advances the clock by `ms`. */

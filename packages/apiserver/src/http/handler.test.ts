@@ -88,7 +88,7 @@ test.each<[string, Identity, number]>([
   expect((await send(path, { identity })).status).toBe(status)
 })
 
-test('a health response lists the checks, but not why one failed', async () => {
+test('a health response lists the checks without the reason of a failure', async () => {
   const { send } = await start({
     checks: [
       { name: 'store', check() {} },
@@ -219,7 +219,7 @@ test('the storage version hash of CustomResourceDefinitions is upstream’s', as
   expect(resources[0]).toMatchObject({ name: 'customresourcedefinitions', storageVersionHash: 'jfWCUB31mvA=' })
 })
 
-test('a list cannot be requested as PartialObjectMetadata, which is one object', async () => {
+test('a list cannot be requested as PartialObjectMetadata, the format of a single object', async () => {
   const { send } = await startWithGadgets()
   const accept = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io'
   const messageOf = async (path: string) => ((await (await send(path, { headers: { accept } })).json()) as Error).message
@@ -322,7 +322,7 @@ test('the body of a DELETE must be DeleteOptions', async () => {
   expect(await remove({ kind: 'DeleteOptions', apiVersion: 'v1' })).toMatchObject({ status: 'Success' })
 })
 
-test('roles and limit ranges without items show null', async () => {
+test('the rules of a role and the limits of a limit range are null when they are empty', async () => {
   const { create } = await start()
   const createAndRead = async (path: string, body: object) => (await create(path, { metadata: { name: 'a' }, ...body })).json()
   const rbac = '/apis/rbac.authorization.k8s.io/v1'
@@ -374,12 +374,12 @@ test('an impersonated request is executed as the requested user', async () => {
   expect((await send('/api/v1/namespaces', { headers: { 'impersonate-group': 'devs' } })).status).toBe(400)
 })
 
-/** Reads lines of a watch until there are `count`, then leaves. */
-async function lines(answer: Response, count: number): Promise<{ type: string; object: { [field: string]: unknown } }[]> {
+/** Reads the events of a watch until there are `count`, then closes the watch. */
+async function lines(response: Response, count: number): Promise<{ type: string; object: { [field: string]: unknown } }[]> {
   const events: string[] = []
   let text = ''
   const decoder = new TextDecoder()
-  for await (const part of answer.body as unknown as AsyncIterable<Uint8Array>) {
+  for await (const part of response.body as unknown as AsyncIterable<Uint8Array>) {
     text += decoder.decode(part, { stream: true })
     const split = text.split('\n')
     text = split.pop()!
@@ -407,9 +407,9 @@ test('a watch of tables sends its columns once, and shows ages', async () => {
 })
 
 test('a watch from an expired version is accepted and sends an ERROR event', async () => {
-  const { engine: real } = createApiServer({ clock: new VirtualClock(), random: seededRandom(1) })
+  const { engine: realEngine } = createApiServer({ clock: new VirtualClock(), random: seededRandom(1) })
   const engine: Engine = {
-    ...real,
+    ...realEngine,
     execute: () => Promise.reject(new Error('unexpected call')),
     watch: () => Promise.reject(new StatusError('Expired', 'too old resource version: 1 (500)')),
   }
@@ -428,7 +428,7 @@ test('a watch of PartialObjectMetadata contains only metadata', async () => {
   )
 })
 
-test('an exception is returned as an internal error without a stack, and logged', async () => {
+test('an exception is returned as an internal error without a stack', async () => {
   const engine = {
     resources: { find: () => undefined, list: () => [], generation: 0 },
     authorizer: { modes: ['AlwaysAllow'], decide: () => ({ allowed: true, reason: '' }) },
@@ -464,6 +464,6 @@ test('other requests run before an error is encoded', async () => {
   const { send } = await start({ clock })
   const absent = '/api/v1/namespaces/default/configmaps/absent'
   expect((await send(absent)).status).toBe(404)
-  // After the body is read, and before the error is encoded.
+  // The first pause follows the reading of the body, the second precedes the encoding of the error.
   expect(pauses).toBe(2)
 })

@@ -48,6 +48,7 @@ export interface HandlerOptions {
 
 export const defaultVersion = 'v1.36.2'
 
+/** Creates the handler of all requests to an API server. */
 export function createHandler(options: HandlerOptions): HttpHandler {
   const { engine, log = silent, version: versionName = defaultVersion } = options
   const server: Server = {
@@ -102,7 +103,7 @@ async function answerTo(server: Server, request: HttpRequest, identity: Identity
   const { authorizer } = server.engine
   // Upstream rejects anonymous requests when the authorization mode is AlwaysAllow.
   if (identity.kind === 'anonymous' && authorizer.modes.includes('AlwaysAllow') && !isPublic(route)) throw unauthorized()
-  const rejected = (err: unknown): HttpAnswer => {
+  const forbidden = (err: unknown): HttpAnswer => {
     if (err instanceof StatusError && err.reason === 'Forbidden') return forbiddenAnswer(err, request)
     throw err
   }
@@ -110,7 +111,7 @@ async function answerTo(server: Server, request: HttpRequest, identity: Identity
   try {
     caller = impersonate(authorizer, callerOf(identity, request), request)
   } catch (err) {
-    return rejected(err)
+    return forbidden(err)
   }
   const attributes: Attributes =
     route.kind === 'resource'
@@ -124,11 +125,11 @@ async function answerTo(server: Server, request: HttpRequest, identity: Identity
     if (!isHealth(request.method, path)) authorize(authorizer, attributes)
   } catch (err) {
     count(err instanceof StatusError ? err.code : 500)
-    return rejected(err)
+    return forbidden(err)
   }
   try {
-    const answer = await server.limited(attributes, request, query, (received) =>
-      answerRoute(server, route, received, query, caller),
+    const answer = await server.limited(attributes, request, query, (requestWithBody) =>
+      answerRoute(server, route, requestWithBody, query, caller),
     )
     count(answer.status)
     return answer

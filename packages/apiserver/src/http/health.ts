@@ -20,7 +20,7 @@ export const storeCheck = (store: Store): HealthCheck => ({
 })
 
 /**
- * Start hooks of upstream's server, by the names that monitors and installers query. They always pass: this server answers only after it
+ * Start hooks of upstream's server, by the names that monitors and installers query. They always pass: this server responds only after it
  * has started.
  */
 const startHooks = [
@@ -66,11 +66,11 @@ const names: { readonly [path in HealthPath]: readonly string[] } = {
   readyz: ['ping', 'log', 'etcd', 'etcd-readiness', 'informer-sync', ...hooks, 'shutdown'],
 }
 
-/** Paths of single checks. */
+/** Returns the paths of all health endpoints and of their single checks. */
 export const healthPaths = (): string[] =>
   Object.entries(names).flatMap(([path, list]) => [`/${path}`, ...list.map((name) => `/${path}/${name}`)])
 
-/** Checks of a path: those that upstream lists, and then the others of `checks`. An upstream check without one of that name in `checks` passes. */
+/** Returns the checks of a path: upstream's checks, then the other elements of `checks`. An upstream check that `checks` does not contain always passes. */
 export function checksOf(path: HealthPath, checks: readonly HealthCheck[]): readonly HealthCheck[] {
   const checksOfPath = checks.filter(({ paths }) => paths === undefined || paths.includes(path))
   return [
@@ -85,7 +85,7 @@ export interface HealthRequest {
   readonly only: string
 }
 
-/** Upstream: k8s.io/apiserver/pkg/server/healthz. Returns `undefined` when the check does not exist. */
+/** Runs the checks of a path; returns `undefined` when the single check does not exist. Upstream: k8s.io/apiserver/pkg/server/healthz. */
 export async function healthAnswer(
   { path, only }: HealthRequest,
   checks: readonly HealthCheck[],

@@ -44,9 +44,9 @@ async function send(method: string, url: string, body: unknown, type = 'applicat
 }
 
 const metadata = { name: 'a' }
-const selectors = (selector: object) => ({ metadata, aggregationRule: { clusterRoleSelectors: [selector] } })
-const container = (more: object) => ({ metadata, spec: { containers: [{ name: 'c', image: 'i', ...more }] } })
-const schema = (properties: object) => ({
+const roleWithSelector = (selector: object) => ({ metadata, aggregationRule: { clusterRoleSelectors: [selector] } })
+const podWithContainer = (fields: object) => ({ metadata, spec: { containers: [{ name: 'c', image: 'i', ...fields }] } })
+const crdWithProperties = (properties: object) => ({
   metadata: { name: 'things.example.com' },
   spec: {
     group: 'example.com',
@@ -79,19 +79,19 @@ test.each<[string, string, unknown, RegExp]>([
   [
     'an expression of a selector that is null',
     roles,
-    selectors({ matchExpressions: [null] }),
+    roleWithSelector({ matchExpressions: [null] }),
     /^422 .*operator: Invalid value: "": not a valid selector operator/,
   ],
   [
     'an operator named like an inherited member',
     roles,
-    selectors({ matchExpressions: [{ key: 'a', operator: 'constructor' }] }),
+    roleWithSelector({ matchExpressions: [{ key: 'a', operator: 'constructor' }] }),
     /^422 .*not a valid selector operator/,
   ],
   [
     'an invalid label in a selector',
     roles,
-    selectors({ matchLabels: { a: ' ' } }),
+    roleWithSelector({ matchLabels: { a: ' ' } }),
     /^422 .*aggregationRule\.clusterRoleSelectors\[0\]\.matchLabels: Invalid value: " "/,
   ],
   ['a rule that is null', roles, { metadata, rules: [null] }, /^422 .*rules\[0\]\.verbs: Required value/],
@@ -108,7 +108,7 @@ test.each<[string, string, unknown, RegExp]>([
     { metadata, spec: { containers: [null] } },
     /^422 .*spec\.containers\[0\]\.name: Required value/,
   ],
-  ['a variable that is null', pods, container({ env: [null] }), /^422 .*env\[0\]\.name: Required value/],
+  ['a variable that is null', pods, podWithContainer({ env: [null] }), /^422 .*env\[0\]\.name: Required value/],
   [
     'a backend that is null',
     '/apis/networking.k8s.io/v1/namespaces/default/ingresses',
@@ -118,17 +118,17 @@ test.each<[string, string, unknown, RegExp]>([
   ['a port that is null', services, { metadata, spec: { ports: [null] } }, /^422 .*spec\.ports\[0\]\.port/],
   ['a CustomResourceDefinition without a spec', definitions, { metadata, spec: null }, /^422 .*spec\.group: Required value/],
   ['a version that is null', definitions, { metadata, spec: { versions: [null] } }, /^422 .*spec\.versions/],
-  ['properties that are null', definitions, schema({ a: null }), /^(?:201|422)/],
+  ['properties that are null', definitions, crdWithProperties({ a: null }), /^(?:201|422)/],
   [
     'rules of a CustomResourceDefinition that are null',
     definitions,
-    schema({ a: { type: 'object', 'x-kubernetes-validations': [null] } }),
+    crdWithProperties({ a: { type: 'object', 'x-kubernetes-validations': [null] } }),
     /^422 .*rule/,
   ],
   [
     'schemas in a schema that are not a list',
     definitions,
-    schema({ a: { type: 'array', items: { type: 'object', allOf: {} } } }),
+    crdWithProperties({ a: { type: 'array', items: { type: 'object', allOf: {} } } }),
     /^400 .*cannot unmarshal object into Go struct field/,
   ],
 ])('%s is rejected', async (_, path, body, expected) => {

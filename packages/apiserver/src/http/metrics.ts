@@ -23,14 +23,22 @@ export class RequestCounts {
   }
 }
 
-function labelsOf([code = '', dry_run = '', group = '', resource = '', scope = '', subresource = '', ...rest]: string[]): string {
-  const [verb = '', version = ''] = rest
+function labelsOf([
+  code = '',
+  dry_run = '',
+  group = '',
+  resource = '',
+  scope = '',
+  subresource = '',
+  ...verbAndVersion
+]: string[]): string {
+  const [verb = '', version = ''] = verbAndVersion
   return labels({ code, component: 'apiserver', dry_run, group, resource, scope, subresource, verb, version })
 }
 
 const verbNames: { readonly [verb: string]: string } = { create: 'POST', update: 'PUT', deletecollection: 'DELETECOLLECTION' }
 
-/** Upstream: k8s.io/component-base/metrics/prometheus/slis. */
+/** Runs all health checks, and returns their results as metrics. Upstream: k8s.io/component-base/metrics/prometheus/slis. */
 export async function healthMetrics(checks: readonly HealthCheck[]): Promise<string> {
   const series: [string, number][] = []
   for (const type of ['healthz', 'livez', 'readyz'] as const satisfies readonly HealthPath[]) {

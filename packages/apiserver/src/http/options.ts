@@ -1,4 +1,4 @@
-/** Parses the query of a request to options of the engine, and validates the options of writes. */
+/** Parses the query of a request into options of the engine, and validates the options of writes. */
 import type { FieldError, RequestOptions, Verb } from '@capstan/kube'
 import { badRequest, forbidden, invalid, invalidObject, notSupported, tooLong } from '@capstan/kube'
 
@@ -38,12 +38,12 @@ function writeOptions(verb: 'create' | 'update' | 'patch', query: URLSearchParam
   const fieldManager = query.get('fieldManager') ?? ''
   const fieldValidation = query.get('fieldValidation') ?? ''
   if (Buffer.byteLength(fieldManager) > 128) errors.push(tooLong('fieldManager', 128))
-  const control = fieldManager.search(/\p{C}/u)
-  if (control >= 0) {
-    const code = fieldManager.codePointAt(control)!.toString(16).toUpperCase().padStart(4, '0')
+  const controlIndex = fieldManager.search(/\p{C}/u)
+  if (controlIndex >= 0) {
+    const code = fieldManager.codePointAt(controlIndex)!.toString(16).toUpperCase().padStart(4, '0')
     errors.push({
       ...invalid('fieldManager', '', ''),
-      text: `Invalid value: ${goQuoted(fieldManager)}: invalid character U+${code} (at position ${control})`,
+      text: `Invalid value: ${goQuoted(fieldManager)}: invalid character U+${code} (at position ${controlIndex})`,
     })
   }
   const dryRun = dryRunOf(verb, query.getAll('dryRun'), errors)
@@ -85,7 +85,7 @@ export const text = (query: URLSearchParams, name: string): object => {
 export const integer = (query: URLSearchParams, name: string): object => {
   const value = query.get(name)
   if (value === null) return {}
-  const reject = (why: string) => badRequest(`strconv.ParseInt: parsing ${JSON.stringify(value)}: ${why}`)
+  const reject = (problem: string) => badRequest(`strconv.ParseInt: parsing ${JSON.stringify(value)}: ${problem}`)
   if (!/^[+-]?\d+$/.test(value)) throw reject('invalid syntax')
   if (Math.abs(Number(value)) >= 2 ** 63) throw reject('value out of range')
   return { [name]: Number(value) }
@@ -97,5 +97,5 @@ export const boolean = (query: URLSearchParams, name: string): object =>
 /** Upstream: every value other than false and 0 counts as true. */
 const asBoolean = (value: string | null): boolean => value !== null && value.toLowerCase() !== 'false' && value !== '0'
 
-/** A string as Go quotes it. */
+/** Quotes a string as Go does. */
 const goQuoted = (value: string): string => JSON.stringify(value).replace(/\\u00([0-9a-f]{2})/g, (_, hex: string) => `\\x${hex}`)

@@ -134,24 +134,27 @@ test.each([
   [
     'a create',
     'kind: W\nkind: W',
-    (httpRequest: ReturnType<typeof request>, ownReaders: typeof readers) => readObject(httpRequest, widgets, {}, ownReaders),
+    (httpRequest: ReturnType<typeof request>, bodyReaders: typeof readers) => readObject(httpRequest, widgets, {}, bodyReaders),
   ],
   [
     'an apply of JSON',
     '{"kind":"W","kind":"W"}',
-    (httpRequest: ReturnType<typeof request>, ownReaders: typeof readers) =>
-      readPatch(httpRequest, 'application/apply-patch+yaml', {}, ownReaders),
+    (httpRequest: ReturnType<typeof request>, bodyReaders: typeof readers) =>
+      readPatch(httpRequest, 'application/apply-patch+yaml', {}, bodyReaders),
   ],
-])('YAML with duplicate keys of %s is parsed once, and too expensive YAML is rejected', async (_, text, read) => {
-  let parsed = 0
-  const counting: typeof readers.yaml = (text) => (parsed++, readers.yaml(text))
-  const { duplicates } = (await read(request(text, 'application/yaml'), { ...readers, yaml: counting })) as Decoded
-  expect([parsed, duplicates.length]).toEqual([1, 1])
-  const failing = () => Promise.reject(new Error('yaml: document takes too long to read'))
-  expect(await outcomeOf(read(request(text, 'application/yaml'), { ...readers, yaml: failing }))).toMatch(
-    /^400 .*document takes too long to read/,
-  )
-})
+])(
+  'the body of %s with duplicate keys is parsed once as YAML, and an error of the YAML parser rejects the request',
+  async (_, text, read) => {
+    let parsed = 0
+    const counting: typeof readers.yaml = (text) => (parsed++, readers.yaml(text))
+    const { duplicates } = (await read(request(text, 'application/yaml'), { ...readers, yaml: counting })) as Decoded
+    expect([parsed, duplicates.length]).toEqual([1, 1])
+    const failing = () => Promise.reject(new Error('yaml: document takes too long to read'))
+    expect(await outcomeOf(read(request(text, 'application/yaml'), { ...readers, yaml: failing }))).toMatch(
+      /^400 .*document takes too long to read/,
+    )
+  },
+)
 
 test.each(['', '   ', 'null', '# nothing'])('YAML without a value is an empty object of a built-in kind: %j', async (text) => {
   const builtin = { ...widgets, builtin: true }

@@ -36,7 +36,7 @@ export interface BodyReaders {
 
 export interface Decoded {
   readonly body: unknown
-  /** Messages of field validation about duplicate fields. */
+  /** Messages about duplicate fields, for field validation. */
   readonly duplicates: readonly string[]
   /** Only for a JSON body with duplicate fields: the paths of all fields in body order; a duplicate field is listed each time it occurs. */
   readonly written?: readonly string[]
@@ -94,8 +94,8 @@ export async function readDeleteOptions(request: HttpRequest, { yaml, protobufMe
   return value
 }
 
-export const mediaType = (request: HttpRequest, otherwise: string): string =>
-  (request.headers['content-type'] || otherwise).split(';', 1)[0]!.trim().toLowerCase()
+export const mediaType = (request: HttpRequest, defaultType: string): string =>
+  (request.headers['content-type'] || defaultType).split(';', 1)[0]!.trim().toLowerCase()
 
 export async function readText(request: HttpRequest): Promise<string> {
   return (await readBytes(request)).toString('utf8')
@@ -199,7 +199,7 @@ export async function parseYAML(text: string, yaml: YAMLParser, reject: (error: 
   if (remaining === 'too deep') throw reject('yaml: exceeded max depth')
   if (remaining === 'too large') throw reject('yaml: document contains excessive aliasing')
   rejectUnstorable(value, text, reject)
-  // An aliased value must not be one shared object: each occurrence is defaulted separately.
+  // The occurrences of an alias must not share one object, because each occurrence is defaulted separately.
   return text.includes('*') ? { value: readJSON(writeJSON(value)), duplicates } : document
 }
 
@@ -228,19 +228,19 @@ async function parseYAMLObject(
   if (value === null && builtin) return { value: {}, duplicates: [] }
   if (!isRecord(value)) throw unrecognized(kind, notAnObject(value), text)
   if (validation === 'Ignore') return { value, duplicates: [] }
-  const isOneProblem = validation === 'Strict' && lines.length > 0
-  return { value, duplicates: isOneProblem ? [unmarshalErrors(lines)] : lines }
+  const isOneMessage = validation === 'Strict' && lines.length > 0
+  return { value, duplicates: isOneMessage ? [unmarshalErrors(lines)] : lines }
 }
 
 export const unmarshalErrors = (lines: readonly string[]): string => `yaml: unmarshal errors:\n  ${lines.join('\n  ')}`
 
-const unrecognized = (kind: string, why: string, body: string | Buffer): StatusError =>
-  badRequest(`the object provided is unrecognized (must be of type ${kind}): ${why} (${excerpt(Buffer.from(body))})`)
+const unrecognized = (kind: string, problem: string, body: string | Buffer): StatusError =>
+  badRequest(`the object provided is unrecognized (must be of type ${kind}): ${problem} (${excerpt(Buffer.from(body))})`)
 
-/** The first bytes of a body, as text when they look like JSON. */
+/** Returns the first bytes of a body: as text when the body starts like a JSON object, in hexadecimal otherwise. */
 function excerpt(bytes: Buffer): string {
   if (bytes.length === 0) return '<empty>'
-  const head = bytes.subarray(0, 30)
-  const printed = bytes[0] === 0x7b ? head.toString('utf8') : head.toString('hex')
+  const start = bytes.subarray(0, 30)
+  const printed = bytes[0] === 0x7b ? start.toString('utf8') : start.toString('hex')
   return bytes.length > 30 ? `${printed} ...` : printed
 }

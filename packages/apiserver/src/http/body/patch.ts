@@ -1,4 +1,4 @@
-/** Bodies of patches: their types, and the readers of JSON and YAML for each. */
+/** Reads the bodies of patches: the supported patch types, and the decoder for each type. */
 import type { PatchType, RequestOptions, Work } from '@capstan/kube'
 import { badRequest, countingKeys, inPieces, isRecord, jsonTypeName, scanJSON, StatusError } from '@capstan/kube'
 import type { Resource } from '../../registry/resource.ts'
@@ -17,8 +17,8 @@ const builtinPatchTypes: readonly PatchType[] = [...customPatchTypes, 'applicati
 /** @throws StatusError UnsupportedMediaType */
 export function patchTypeOf(request: HttpRequest, resource: Resource): PatchType {
   const type = mediaType(request, '')
-  const known = (resource.builtin ? builtinPatchTypes : customPatchTypes).find((candidate) => candidate === type)
-  if (known) return known
+  const supported = (resource.builtin ? builtinPatchTypes : customPatchTypes).find((candidate) => candidate === type)
+  if (supported) return supported
   if (!resource.builtin) throw unsupportedMediaType(customPatchTypes)
   throw new StatusError('UnsupportedMediaType', '415: Unsupported Media Type', { details: {} })
 }
@@ -58,32 +58,32 @@ export async function readPatch(
     )
   }
   if (value.length > maxPatchOperations) {
-    const got = value.length
+    const operations = value.length
     throw new StatusError(
       'RequestEntityTooLarge',
-      `Request entity too large: The allowed maximum operations in a JSON patch is ${maxPatchOperations}, got ${got}`,
+      `Request entity too large: The allowed maximum operations in a JSON patch is ${maxPatchOperations}, got ${operations}`,
     )
   }
   const problems = [...duplicates, ...unknownMembers(value)]
   return { body: value, duplicates: problems.map((problem) => `json patch ${problem}`) }
 }
 
-/** Finds duplicate fields. Parses again only when parsing has lost keys. */
+/** Finds duplicate fields. Scans the text only when the parsed value has fewer keys than the text, which has `keys`. */
 function* duplicatesOf(text: string, value: unknown, keys: number): Work<string[]> {
   return keys === (yield* countingKeys(value)) ? [] : scanJSON(text).duplicates.map(duplicateField)
 }
 
-/** Unknown members of the operations of a JSON patch. */
+/** Messages about unknown members of the operations of a JSON patch. */
 const unknownMembers = (operations: readonly unknown[]): string[] =>
-  operations.flatMap((operation, at) =>
+  operations.flatMap((operation, index) =>
     Object.keys(isRecord(operation) ? operation : {})
       .filter((member) => !['op', 'path', 'from', 'value'].includes(member))
-      .map((member) => `unknown field "[${at}].${member}"`),
+      .map((member) => `unknown field "[${index}].${member}"`),
   )
 
 const maxPatchOperations = 10_000
 
-/** Returns the object of a YAML text that is also JSON, which is read a hundred times faster; undefined for any other text. */
+/** Parses YAML text that is also JSON with the JSON parser, which is a hundred times faster; returns undefined for any other text. */
 function* parseIfJSON(text: string): Work<{ readonly value: unknown; readonly keys: number } | undefined> {
   if (!/^\s*\{/.test(text)) return undefined
   try {

@@ -1,6 +1,6 @@
 /**
- * Parses YAML of clients. A body of the accepted size can take many seconds of CPU time, so long texts are parsed in a thread, which is
- * terminated when it takes too long, uses too much memory, or the request has ended. Users share the threads.
+ * Parses YAML of clients. A body of the accepted size can take many seconds of CPU time, so long texts are parsed in a thread. The thread is
+ * terminated when it takes too long, uses too much memory, or the request has ended. The number of threads is limited for each user.
  */
 import { Worker } from 'node:worker_threads'
 import { type Clock, seconds } from '@capstan/kube'
@@ -14,7 +14,7 @@ const MaxInline = 8 * 1024
 const MaxTime = seconds(10)
 const MaxHeapMegabytes = 512
 
-/** Returns a seat for a thread; calling the result releases it. @throws TooManyRequests after a limited time */
+/** Acquires a seat for a thread; calling the result releases the seat. @throws TooManyRequests when no seat is free in time */
 export type ThreadSeats = (requester: Requester, signal: AbortSignal) => (() => void) | Promise<() => void>
 
 /** Parses YAML for the decoders of bodies. @throws Error with the parse error, with Go's text where Go has one */
@@ -24,11 +24,11 @@ type YAMLRequest = Pick<HttpRequest, 'requester' | 'ended'>
 
 export class YAMLReader {
   readonly #clock: Clock
-  readonly #seats: ThreadSeats
+  readonly #acquireSeat: ThreadSeats
 
   constructor(clock: Clock, seats: ThreadSeats = () => () => {}) {
     this.#clock = clock
-    this.#seats = seats
+    this.#acquireSeat = seats
   }
 
   /** Returns a parser for a request, with the thread limits of its user, until the request ends. */
@@ -40,7 +40,7 @@ export class YAMLReader {
   async read(text: string, { requester = anonymous, ended }: YAMLRequest = {}): Promise<YAMLDocument> {
     if (text.length <= MaxInline) return readYAML(text)
     const signal = ended?.() ?? never
-    const release = await this.#seats(requester, signal)
+    const release = await this.#acquireSeat(requester, signal)
     try {
       const outcome = await inThread(text, this.#clock, signal)
       if ('error' in outcome) throw new Error(outcome.error)
@@ -67,7 +67,7 @@ function inThread(text: string, clock: Clock, signal: AbortSignal): Promise<YAML
       isOver = true
       timer.cancel()
       signal.removeEventListener('abort', abort)
-      // Resolves only after the thread has ended, because its seat is then given to another thread.
+      // Resolves only after the thread has ended, because another thread may then take its seat.
       void worker.terminate().then(() => resolve(outcome))
     }
     const abort = () => end(requestEnded)

@@ -36,7 +36,7 @@ test('anchors and merge keys are resolved', () => {
   expect(parseYAML('a: &x {b: 1}\nc:\n  <<: *x\n  d: 2\n')).toEqual({ a: { b: 1 }, c: { b: 1, d: 2 } })
 })
 
-test('the last of duplicate keys wins, and each repetition is reported; invalid YAML is an error', () => {
+test('the last of duplicate keys wins, each repetition is reported, and invalid YAML is an error', () => {
   expect(readYAML('a: 1\nb:\n  - c: 1\n    "c": 2\na: 2\n')).toEqual({
     value: { a: 2, b: [{ c: 2 }] },
     duplicates: ['line 5: key "a" already set in map', 'line 4: key "c" already set in map'],

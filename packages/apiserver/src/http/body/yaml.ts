@@ -6,13 +6,13 @@
 import { createRequire } from 'node:module'
 import type { Document, LineCounter, ScalarTag, Tags } from 'yaml'
 
-/** Loaded on first use, because the library has seventy modules and most clients send JSON. */
+/** Loads the library on first use, because it has seventy modules and most clients send JSON. */
 const yaml = () => createRequire(import.meta.url)('yaml') as typeof import('yaml')
 
 /** The first document of a text. */
 export interface YAMLDocument {
   readonly value: unknown
-  /** The duplicate keys of its mappings, with the texts of Go's parser. */
+  /** Messages about the duplicate keys of its mappings, as Go's parser formats them. */
   readonly duplicates: readonly string[]
 }
 
@@ -69,7 +69,7 @@ const isTooDeep = (err: unknown): boolean => err instanceof Error && err.message
 export const formatYAML = (value: unknown): string =>
   yaml().stringify(value, { version: '1.1', sortMapEntries: true, lineWidth: 0, indentSeq: false, aliasDuplicateObjects: false })
 
-const notInGo = new Set([
+const tagsUnsupportedInGo = new Set([
   'tag:yaml.org,2002:timestamp',
   'tag:yaml.org,2002:binary',
   'tag:yaml.org,2002:omap',
@@ -87,10 +87,10 @@ const parseOptions = {
 
 const goTags = (tags: Tags): Tags =>
   tags
-    .filter((tag) => typeof tag === 'string' || !(notInGo.has(tag.tag) || ('format' in tag && tag.format === 'TIME')))
-    .map((tag) => (typeof tag === 'object' && numbers.has(tag.tag) ? withExactIntegers(tag as ScalarTag) : tag))
+    .filter((tag) => typeof tag === 'string' || !(tagsUnsupportedInGo.has(tag.tag) || ('format' in tag && tag.format === 'TIME')))
+    .map((tag) => (typeof tag === 'object' && numberTags.has(tag.tag) ? withExactIntegers(tag as ScalarTag) : tag))
 
-const numbers = new Set(['tag:yaml.org,2002:int', 'tag:yaml.org,2002:float'])
+const numberTags = new Set(['tag:yaml.org,2002:int', 'tag:yaml.org,2002:float'])
 
 /**
  * Parses 64-bit integers exactly, in the representation of kube's `readJSON`.

@@ -10,7 +10,7 @@ export interface GroupVersions {
   readonly versions: readonly { readonly version: string; readonly resources: readonly Resource[] }[]
 }
 
-/** Groups and their versions, ordered. The core group has the empty name. */
+/** Groups resources by API group and version, in the order of discovery. The name of the core group is empty. */
 export function groupsOf(resources: readonly Resource[]): GroupVersions[] {
   const groups = new Map<string, Map<string, Resource[]>>()
   for (const resource of resources) {
@@ -21,7 +21,7 @@ export function groupsOf(resources: readonly Resource[]): GroupVersions[] {
     else versions.set(resource.version, [resource])
   }
   return [...groups]
-    .sort(([a, left], [b, right]) => rankOf(right) - rankOf(left) || (a < b ? -1 : 1))
+    .sort(([a, left], [b, right]) => priorityOf(right) - priorityOf(left) || (a < b ? -1 : 1))
     .map(([group, versions]) => ({
       group,
       versions: [...versions]
@@ -30,7 +30,7 @@ export function groupsOf(resources: readonly Resource[]): GroupVersions[] {
     }))
 }
 
-/** Aggregated discovery, `/api` and `/apis` for clients since 1.27. Upstream: apidiscovery.k8s.io/v2. */
+/** Aggregated discovery: `/api` and `/apis` for Kubernetes clients since 1.27. Upstream: apidiscovery.k8s.io/v2. */
 export const aggregatedDiscovery = (groups: readonly GroupVersions[]): object => ({
   kind: 'APIGroupDiscoveryList',
   apiVersion: 'apidiscovery.k8s.io/v2',
@@ -73,8 +73,8 @@ export const hasBuiltin = (group: GroupVersions | undefined): boolean =>
 
 /** `/apis/GROUP`, and an item of `/apis`. */
 export const apiGroup = ({ group, versions }: GroupVersions): object => {
-  const entries = versions.map(({ version }) => ({ groupVersion: `${group}/${version}`, version }))
-  return { name: group, versions: entries, preferredVersion: entries[0] }
+  const groupVersions = versions.map(({ version }) => ({ groupVersion: `${group}/${version}`, version }))
+  return { name: group, versions: groupVersions, preferredVersion: groupVersions[0] }
 }
 
 export const apiGroupList = (groups: readonly GroupVersions[]): object => ({
@@ -127,7 +127,7 @@ export function apiResourceList(group: string, version: string, resources: reado
   }
 }
 
-/** Lets clients detect a change of the storage version. Upstream: k8s.io/apiserver/pkg/endpoints/discovery. */
+/** Hash from which clients detect a change of the storage version. Upstream: k8s.io/apiserver/pkg/endpoints/discovery. */
 const storageVersionHash = ({ group, storageGroup = group, storageVersion, kind }: Resource): string => {
   // Upstream stores CustomResourceDefinitions in a version that is no longer served.
   const version = group === 'apiextensions.k8s.io' ? 'v1beta1' : storageVersion
@@ -154,7 +154,7 @@ function subresourcesOf(resource: Resource): readonly Subresource[] {
 const kindOf = ({ builtin, group, version, kind }: Resource) =>
   builtin ? { group: '', version: '', kind } : { group, version, kind }
 
-/** `/`: all paths. */
+/** `/`: the paths that the server serves. */
 export function apiPaths(groups: readonly GroupVersions[]): object {
   const paths = [
     '/.well-known/openid-configuration',
@@ -179,8 +179,8 @@ export function apiPaths(groups: readonly GroupVersions[]): object {
   return { paths: paths.sort() }
 }
 
-const rankOf = (versions: ReadonlyMap<string, readonly Resource[]>): number =>
+const priorityOf = (versions: ReadonlyMap<string, readonly Resource[]>): number =>
   largest([...versions.values()].map(([resource]) => resource?.groupPriority ?? CustomGroupPriority))
 
-/** Upstream: the priority of all groups of custom resources. */
+/** Priority of all groups of custom resources, as upstream. */
 const CustomGroupPriority = 1000

@@ -24,19 +24,19 @@ function yieldingClock(): Clock & { readonly pauses: number } {
   }
 }
 
-/** A group version for each of many versions of one resource. */
+/** Documents of one resource that is served in many versions. */
 async function documentsOf(versions: number) {
   const { server } = await testServer()
   const { resources } = server.engine
   const widget = resources.list().find(({ plural }) => plural === 'widgets')!
-  const all = Array.from({ length: versions }, (_, index) => ({ ...widget, version: `v${index + 1}` }))
-  const served = { ...resources, generation: 1, list: () => all, schemas: () => new Map() }
+  const widgetVersions = Array.from({ length: versions }, (_, index) => ({ ...widget, version: `v${index + 1}` }))
+  const served = { ...resources, generation: 1, list: () => widgetVersions, schemas: () => new Map() }
   const clock = yieldingClock()
   return { clock, served, documents: new Documents(served as never, clock) }
 }
 
 test.each(['json', 'protobuf'] as const)(
-  'OpenAPI v2 as %s is made in pieces, one for each path and schema at most',
+  'OpenAPI v2 as %s is created in pieces, with a pause for each path and schema',
   async (form) => {
     const { clock, documents } = await documentsOf(100)
     await documents.swagger(form, '1.36')
@@ -51,8 +51,8 @@ test('concurrent requests for OpenAPI v2 share one document', async () => {
 
 test('OpenAPI v2 is created again after the resources have changed', async () => {
   const { documents, served } = await documentsOf(3)
-  const [before, v2] = [documents.swagger('json', '1.36'), served.list().slice(1)]
-  Object.assign(served, { generation: 2, list: () => v2 })
+  const [before, laterVersions] = [documents.swagger('json', '1.36'), served.list().slice(1)]
+  Object.assign(served, { generation: 2, list: () => laterVersions })
   expect(JSON.parse((await documents.swagger('json', '1.36')).bytes.toString()).paths).not.toHaveProperty([
     '/apis/shop.example.com/v1/widgets',
   ])

@@ -1,7 +1,7 @@
 /**
  * Discovery and OpenAPI documents with their hashes, created on request and cached until the resources change. Clients cache them by hash, so
- * the hash depends only on the content, and is the same after a restart. OpenAPI grows with the number of served versions: it is created in
- * pieces, between which other requests run, and once for all concurrent requests.
+ * the hash depends only on the content, and is the same after a restart. OpenAPI documents grow with the number of served versions, so they are
+ * created in pieces, between which other requests run, and once for all concurrent requests.
  */
 import { type Clock, inPieces, type Work, writeJSON } from '@capstan/kube'
 import { createHash } from 'node:crypto'
@@ -19,7 +19,7 @@ export interface Document {
 }
 
 const swaggerForms = { json: swaggerJSON, protobuf: swaggerProtobuf }
-type SwaggerForms = keyof typeof swaggerForms
+type SwaggerForm = keyof typeof swaggerForms
 
 /** OpenAPI v3 of a group version, with the resources that it describes. */
 interface CachedOpenAPI {
@@ -35,7 +35,7 @@ export class Documents {
   /** Resources of each group version, by the path of its OpenAPI document. */
   #served: ReadonlyMap<string, readonly Resource[]> = new Map()
   readonly #discovery = new Map<'core' | 'groups', Document>()
-  readonly #swagger = new Map<SwaggerForms, Promise<Document>>()
+  readonly #swagger = new Map<SwaggerForm, Promise<Document>>()
   /**
    * OpenAPI documents are cached across changes of other groups, because creating them is slow and CRDs are often installed by the dozen.
    */
@@ -75,7 +75,7 @@ export class Documents {
   }
 
   /** OpenAPI v2 of all groups, as JSON or as the protobuf that Go clients request. */
-  swagger(form: SwaggerForms, version: string): Promise<Document> {
+  swagger(form: SwaggerForm, version: string): Promise<Document> {
     this.#refresh()
     let document = this.#swagger.get(form)
     if (!document) {
@@ -85,7 +85,7 @@ export class Documents {
     return document
   }
 
-  /** Paths of all documents of v3, with their hashes. */
+  /** Paths of all OpenAPI v3 documents, with their hashes. */
   async openAPIIndex(): Promise<object> {
     this.#refresh()
     const paths: { [path: string]: object } = {}
@@ -147,7 +147,7 @@ export class Documents {
     for (const resources of served) yield* openAPIParts(resources, (names) => this.#resources.schemas(names))
   }
 
-  *#makeSwagger(served: readonly (readonly Resource[])[], form: SwaggerForms, version: string): Generator<undefined, Document> {
+  *#makeSwagger(served: readonly (readonly Resource[])[], form: SwaggerForm, version: string): Generator<undefined, Document> {
     return yield* documentInParts(yield* swaggerOf(this.#partsOf(served), swaggerHead(version), swaggerForms[form]))
   }
 }
@@ -161,11 +161,11 @@ function documentOf(value: object): Document {
 
 function* documentInParts(parts: Iterable<Buffer>): Generator<undefined, Document> {
   const hash = createHash('sha256')
-  const all: Buffer[] = []
+  const buffers: Buffer[] = []
   for (const part of parts) {
     hash.update(part)
-    all.push(part)
+    buffers.push(part)
     yield
   }
-  return { bytes: Buffer.concat(all), hash: hash.digest('hex').toUpperCase() }
+  return { bytes: Buffer.concat(buffers), hash: hash.digest('hex').toUpperCase() }
 }

@@ -1,5 +1,5 @@
 /**
- * Seats for concurrent requests, shared by priority level and, within a level, by flow: the flow with the fewest seats gets the next. A
+ * Seats for concurrent requests, shared by priority level and, within a level, by flow: the flow with the fewest seats gets the next seat. A
  * small version of upstream's API Priority and Fairness (k8s.io/apiserver/pkg/util/flowcontrol): the shares are the same, but each flow has
  * its own queue instead of shared ones, and free seats are borrowed immediately.
  */
@@ -26,7 +26,7 @@ interface Waiter {
 interface Level {
   /** Free seats that belong to this level. */
   free: number
-  /** Maximum seats of one flow: less than all that the level can get, so that another flow finds a seat at once. */
+  /** Maximum seats of one flow: less than all seats that the level can get, so that another flow finds a seat at once. */
   readonly maxPerFlow: number
   /** Used seats, by flow. */
   readonly takenByFlow: Map<string, number>
@@ -45,14 +45,14 @@ export class FairSeats<Name extends string> {
     this.#clock = clock
     this.#longestWait = longestWait
     const shares = Object.values<LevelShare>(levels)
-    const all = shares.reduce((sum, level) => sum + level.shares, 0)
-    const nominal = ({ shares }: LevelShare) => Math.ceil((seats * shares) / all)
+    const totalShares = shares.reduce((sum, level) => sum + level.shares, 0)
+    const nominal = ({ shares }: LevelShare) => Math.ceil((seats * shares) / totalShares)
     const lent = (level: LevelShare) => Math.floor(nominal(level) * level.lendable)
     this.#common = shares.reduce((sum, level) => sum + lent(level), 0)
     for (const [name, level] of Object.entries<LevelShare>(levels)) {
-      const own = nominal(level) - lent(level)
-      const most = Math.max(1, Math.floor(((own + this.#common) * 7) / 8))
-      this.#levels.set(name as Name, { free: own, maxPerFlow: most, takenByFlow: new Map(), waiting: new Map() })
+      const ownSeats = nominal(level) - lent(level)
+      const maxPerFlow = Math.max(1, Math.floor(((ownSeats + this.#common) * 7) / 8))
+      this.#levels.set(name as Name, { free: ownSeats, maxPerFlow, takenByFlow: new Map(), waiting: new Map() })
     }
   }
 
@@ -89,7 +89,7 @@ export class FairSeats<Name extends string> {
     }
   }
 
-  /** Assigns a free seat to the next waiting request. Requests of the level `first` come first, because the seat may belong to that level. */
+  /** Assigns free seats to waiting requests, those of the level `first` before others, because the free seat may belong to that level. */
   #seatNext(first: Level): void {
     for (const level of [first, ...this.#levels.values()]) {
       while (level.waiting.size > 0 && (level.free > 0 || this.#common > 0)) {
@@ -133,8 +133,8 @@ export class FairSeats<Name extends string> {
       const leave = () => {
         end()
         const waiters = level.waiting.get(flow)
-        const at = waiters?.indexOf(waiter) ?? -1
-        if (at >= 0) waiters!.splice(at, 1)
+        const index = waiters?.indexOf(waiter) ?? -1
+        if (index >= 0) waiters!.splice(index, 1)
         if (waiters?.length === 0) level.waiting.delete(flow)
         reject(new TooManyRequests())
       }

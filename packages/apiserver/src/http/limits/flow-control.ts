@@ -21,7 +21,7 @@ export interface FlowControl {
   /** Returns the priority level and user of the request. */
   requester(request: Attributes): Requester
   /**
-   * Takes a seat, or returns a promise of one. The caller gives the seat back by calling the result.
+   * Takes a seat, or returns a promise of one. Calling the result releases the seat.
    * @throws TooManyRequests when there is no seat within the waiting time
    */
   seat(request: Attributes, requester: Requester, signal: AbortSignal): Release | Promise<Release>
@@ -35,7 +35,7 @@ export function flowControl(options: FlowControlOptions, clock: Clock, longestWa
   return {
     requester: requesterOf,
     seat(_request, { level, flow, isExempt }, signal) {
-      if (isExempt) return nothing
+      if (isExempt) return releaseNothing
       seats ??= new FairSeats(levels, maxRequestsInflight + maxMutatingRequestsInflight, clock, longestWait)
       return seats.take(level as Level, flow, signal)
     },
@@ -49,7 +49,7 @@ function readAndWriteLimits(maxReads: number, maxWrites: number): FlowControl {
   return {
     requester: requesterOf,
     seat(request, { isExempt }) {
-      if (isExempt) return nothing
+      if (isExempt) return releaseNothing
       const counter = isRead(request) ? read : write
       if (counter.limit > 0 && counter.inFlight >= counter.limit) throw new TooManyRequests()
       counter.inFlight++
@@ -60,7 +60,7 @@ function readAndWriteLimits(maxReads: number, maxWrites: number): FlowControl {
   }
 }
 
-const nothing: Release = () => {}
+const releaseNothing: Release = () => {}
 
 const requesterOf = (request: Attributes): Requester => ({
   level: levelOf(request),
@@ -78,7 +78,7 @@ const isExempt = (request: Attributes): boolean =>
 
 type Level = keyof typeof levels
 
-/** Upstream's suggested priority level configurations: shares of all seats, and the part of them that others may borrow. */
+/** Upstream's suggested priority level configurations: `shares` of all seats, and the part of them that other levels may borrow. */
 const levels = {
   'leader-election': { shares: 10, lendable: 0 },
   'node-high': { shares: 40, lendable: 0.25 },
@@ -90,8 +90,8 @@ const levels = {
 } as const
 
 /**
- * Upstream's suggested flow schemas, except that leases of every user have the level of leases: a controller must not lose its own because
- * it is busy.
+ * Upstream's suggested flow schemas, except that requests for Leases have the level of leader election for every user: a controller must
+ * not lose its Lease because it sends many other requests.
  */
 function levelOf(request: Attributes): Level {
   const { name, groups } = request.user

@@ -300,7 +300,7 @@ test('seats are never assigned twice or lost, and no request waits while a seat 
         await Promise.resolve()
         expect(heldSeats.length).toBeLessThanOrEqual(total)
       }
-      // Waiting requests get seats as the others end.
+      // Waiting requests get seats as other requests end.
       while (heldSeats.length > 0) {
         heldSeats.pop()!()
         await Promise.resolve()

@@ -27,6 +27,7 @@ type Work = (request: HttpRequest) => Promise<HttpAnswer>
 /** Runs the work of a request within limits. */
 export type Limited = (attributes: Attributes, request: HttpRequest, query: URLSearchParams, work: Work) => Promise<HttpAnswer>
 
+/** Returns the limiter of a server. `isMemoryFull` reports whether requests are to be rejected because memory is nearly used up. */
 export function requestLimiter(clock: Clock, options: Partial<Limits> = {}, isMemoryFull = memoryCeiling(clock)): Limited {
   const limits = { ...defaultLimits, ...options }
   const flow = flowControl(limits, clock, limits.requestTimeout / 4)
@@ -89,7 +90,7 @@ async function withBody(request: HttpRequest, requester: Requester, ending: Endi
   return { ...request, body: () => body, requester, ended: () => ending.signal }
 }
 
-/** Provides a signal that aborts when the request ends. It is created on first use, since most requests need none. */
+/** The end of a request: its signal aborts when the client disconnects or `end` is called. Creates the signal on first use, since most requests need none. */
 class Ending {
   readonly #disconnected: AbortSignal
   #timedOut: AbortController | undefined

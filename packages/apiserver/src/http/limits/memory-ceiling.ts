@@ -11,7 +11,7 @@ export interface Heap {
 export const MaxHeapShare = 0.9
 
 /** Milliseconds for which a measurement is cached. */
-const Fresh = 50
+const CacheTime = 50
 
 /** Returns a function that reports whether the heap is too full for further requests. */
 export function memoryCeiling(clock: Clock, heap: () => Heap = getHeapStatistics): () => boolean {
@@ -19,8 +19,8 @@ export function memoryCeiling(clock: Clock, heap: () => Heap = getHeapStatistics
   let isFull = false
   return () => {
     const now = clock.now()
-    // A clock that was set back does not keep an old measurement.
-    if (now < measured || now - measured >= Fresh) {
+    // `now < measured`: the clock was set back.
+    if (now < measured || now - measured >= CacheTime) {
       measured = now
       const { used_heap_size: used, heap_size_limit: limit } = heap()
       isFull = used > limit * MaxHeapShare

@@ -28,19 +28,19 @@ function newReader() {
 
 test('expensive YAML of one user does not delay that of another', async () => {
   const { read } = newReader()
-  const expensiveOnes = Array.from({ length: 5 }, () => read('mallory', expensive))
+  const expensiveReads = Array.from({ length: 5 }, () => read('mallory', expensive))
   expect(await read('alice', long).outcome).toBe('read')
-  for (const reading of expensiveOnes) reading.end()
+  for (const reading of expensiveReads) reading.end()
 })
 
 test('expensive YAML of many users does not delay that of a superuser', async () => {
   const { read } = newReader()
-  const expensiveOnes = Array.from({ length: 5 }, (_, index) => read(`mallory-${index}`, expensive))
+  const expensiveReads = Array.from({ length: 5 }, (_, index) => read(`mallory-${index}`, expensive))
   expect(await read('admin', long).outcome).toBe('read')
-  for (const reading of expensiveOnes) reading.end()
+  for (const reading of expensiveReads) reading.end()
 })
 
-test('parsing of YAML stops when the request ends, waiting or running', async () => {
+test('parsing of YAML ends with its request, whether it waits or runs', async () => {
   const { read } = newReader()
   const [running, waiting] = [read('mallory', expensive), read('mallory', expensive)]
   const next = read('mallory', long)
@@ -57,7 +57,7 @@ test('a request that waits too long for a thread gets 429', async () => {
   const waiting = read('mallory', long)
   await Promise.resolve()
   clock.step(clock.now() + 10_000)
-  // The terminated thread is released later.
+  // The thread of the first request is terminated asynchronously, so its seat is not free yet.
   clock.step(clock.now() + 20_000)
   expect(await waiting.outcome).toBe('429')
   expect(await running.outcome).toBe('yaml: document takes too long to read')

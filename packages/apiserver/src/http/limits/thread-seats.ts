@@ -1,9 +1,9 @@
-/** Shares the threads that parse YAML: superusers have their own, every other user has one at a time. */
+/** Shares the threads that parse YAML: superusers have their own threads, every other user has one thread at a time. */
 import { type Clock, seconds } from '@capstan/kube'
 import type { ThreadSeats } from '../body/read-yaml.ts'
 import { FairSeats } from './fair-seats.ts'
 
-/** A user has at most one thread, so that one is left for others. */
+/** Threads for users other than superusers. One user has at most one of them, so that one is left for others. */
 export const MaxThreads = 2
 /** Separate threads for superusers. */
 export const MaxExemptThreads = 1

@@ -1,7 +1,7 @@
 /** Writes JSON objects member by member. */
 import { writeJSON } from '@capstan/kube'
 
-/** A member with its name. */
+/** Encodes a member with its name. */
 export const jsonMember = (name: string, value: unknown): Buffer => Buffer.from(`${JSON.stringify(name)}:${writeJSON(value)}`)
 
 const comma = Buffer.from(',')

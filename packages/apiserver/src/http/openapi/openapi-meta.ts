@@ -3,7 +3,12 @@
 const text = (description: string) => ({ type: 'string', description })
 const time = (description: string) => ({ type: 'string', format: 'date-time', description })
 const texts = (description: string) => ({ type: 'object', description, additionalProperties: { type: 'string' } })
-const list = (description: string, items: object, more: object = {}) => ({ type: 'array', description, items, ...more })
+const list = (description: string, items: object, extensions: object = {}) => ({
+  type: 'array',
+  description,
+  items,
+  ...extensions,
+})
 const meta = 'io.k8s.apimachinery.pkg.apis.meta.v1'
 const refTo = (kind: string) => ({ $ref: `#/components/schemas/${meta}.${kind}` })
 

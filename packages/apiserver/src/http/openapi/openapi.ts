@@ -1,6 +1,6 @@
 /**
  * OpenAPI v3 of one group version, as kubectl needs it for apply, create, edit and explain: the schema of each kind with its group, version
- * and kind, and for each path the parameters and patch types.
+ * and kind, and the parameters and patch types of each path.
  */
 import type { JSONSchema } from '@capstan/kube'
 import type { Resource, Resources } from '../../registry/resource.ts'
@@ -31,7 +31,7 @@ export function* openAPIParts(resources: readonly Resource[], builtinSchemas: Re
   }
 }
 
-/** Schema names of custom resources begin with the reversed parts of the group. */
+/** Returns the name of a kind's schema. The names of custom resources begin with the reversed labels of the group. */
 const schemaName = ({ group, version, kind, component }: Resource): string =>
   component ?? `${group.split('.').reverse().join('.')}.${version}.${kind}`
 

@@ -7,7 +7,7 @@ import type { Fields, SwaggerForm } from './swagger.ts'
 
 export const swaggerProtobuf: SwaggerForm = {
   path: (path, item) => field(2, entry(path, pathItem(item))),
-  definition: (name, of) => field(1, entry(name, schema(of))),
+  definition: (name, schemaFields) => field(1, entry(name, schema(schemaFields))),
   *document({ swagger, info, security, securityDefinitions }, paths, definitions) {
     yield message([text(1, swagger), field(2, message([text(1, info.title), text(2, info.version)]))])
     yield fieldHead(8, paths)
@@ -34,9 +34,9 @@ const message = (parts: Parts): Buffer => Buffer.concat(parts.filter((part) => p
 
 function varintOf(value: number): Buffer {
   const bytes: number[] = []
-  let rest = value
-  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) | 0x80)
-  bytes.push(rest)
+  let remaining = value
+  for (; remaining >= 0x80; remaining = Math.floor(remaining / 0x80)) bytes.push((remaining % 0x80) | 0x80)
+  bytes.push(remaining)
   return Buffer.from(bytes)
 }
 
@@ -113,8 +113,8 @@ const operation = (fields: Fields): Buffer =>
     ...extensions(13, fields),
   ])
 
-const response = ({ description, schema: of }: Fields): Buffer =>
-  message([text(1, description), isRecord(of) ? field(2, message([field(1, schema(of))])) : undefined])
+const response = ({ description, schema: schemaFields }: Fields): Buffer =>
+  message([text(1, description), isRecord(schemaFields) ? field(2, message([field(1, schema(schemaFields))])) : undefined])
 
 const parameters = (number: number, list: unknown): Buffer[] =>
   Array.isArray(list)

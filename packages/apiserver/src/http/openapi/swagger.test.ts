@@ -72,10 +72,10 @@ test('protobuf equals the output of gnostic for the same document', () => {
     'A/ogEEEgIzCqIBBBICNAqyAQkKB2ludGVnZXIKVgoEbGlzdBJOcAV4ArIBBwoFYXJyYXm6ARoKGAoWIy9kZWZpbml0aW9ucy92MS5UaGluZ/oB' +
     'IAoYeC1rdWJlcm5ldGVzLWxpc3QtbGVuZ3RoEgQSAjcK+gEcChF4LWt1YmVybmV0ZXMtb3BlbhIHEgV0cnVlCmIRCg8KC0JlYXJlclRva2VuEg' +
     'BqTwpNCgtCZWFyZXJUb2tlbhI+EjwKBmFwaUtleRINYXV0aG9yaXphdGlvbhoGaGVhZGVyIhtCZWFyZXIgVG9rZW4gYXV0aGVudGljYXRpb24='
-  const { path, definition, document: whole } = swaggerProtobuf
-  const encoded = (all: { [name: string]: Fields }, encode: typeof path) =>
-    Object.entries(all).map(([name, value]) => encode(name, value))
-  const bytes = whole(swaggerHead('1.36'), encoded(document.paths!, path), encoded(document.definitions!, definition))
+  const { path, definition, document: encodeDocument } = swaggerProtobuf
+  const encoded = (members: { [name: string]: Fields }, encode: typeof path) =>
+    Object.entries(members).map(([name, value]) => encode(name, value))
+  const bytes = encodeDocument(swaggerHead('1.36'), encoded(document.paths!, path), encoded(document.definitions!, definition))
   expect(Buffer.concat([...bytes]).toString('base64')).toBe(recorded)
 })
 

@@ -77,12 +77,13 @@ const entries = (value: unknown): [string, unknown][] => (isRecord(value) ? Obje
 /** Keywords that v2 does not have. */
 const unknownToV2 = new Set(['oneOf', 'anyOf', 'not', 'nullable'])
 
+/** Converts a schema of v3 to v2. */
 export function definition(schema: Fields): Fields {
   const referenced = Array.isArray(schema.allOf) && schema.allOf.length === 1 ? (schema.allOf[0] as Fields) : undefined
   if (typeof referenced?.$ref === 'string') {
     // In v3 a reference with further keywords is wrapped in an allOf. Upstream's v2 has the keywords beside the reference, except the default.
-    const { allOf: _, default: _default, ...rest } = schema
-    return { ...rest, $ref: definitionRef(referenced.$ref) }
+    const { allOf: _, default: _default, ...keywords } = schema
+    return { ...keywords, $ref: definitionRef(referenced.$ref) }
   }
   const isOpen = schema['x-kubernetes-preserve-unknown-fields'] === true
   const isNullable = schema.nullable === true
@@ -126,12 +127,12 @@ function pathItem(item: Fields, path: string): Fields {
   return converted
 }
 
-function operation({ parameters, requestBody, responses, ...rest }: Fields, path: string): Fields {
+function operation({ parameters, requestBody, responses, ...otherFields }: Fields, path: string): Fields {
   const content = isRecord(requestBody) ? (requestBody.content as { [type: string]: Fields }) : {}
   const [body] = Object.values(content)
   const inBody = body ? [{ name: 'body', in: 'body', required: true, schema: definition(body.schema as Fields) }] : []
   return {
-    ...rest,
+    ...otherFields,
     consumes: body ? Object.keys(content) : ['*/*'],
     produces,
     schemes: ['https'],
@@ -152,9 +153,9 @@ function tagOf(path: string): string {
   return `${first.endsWith('.k8s.io') ? group : first.replaceAll('.', '')}_${second}`
 }
 
-function parameter({ schema, ...rest }: Fields): Fields {
+function parameter({ schema, ...otherFields }: Fields): Fields {
   const { type = 'string' } = isRecord(schema) ? schema : {}
-  return { uniqueItems: true, type, ...rest }
+  return { uniqueItems: true, type, ...otherFields }
 }
 
 function response({ description, content }: Fields): Fields {

@@ -5,7 +5,7 @@
 import type { Status } from '@capstan/kube'
 
 export function encodeStatus({ status, message = '', reason = '', details, code = 0 }: Status): Buffer {
-  // selfLink, resourceVersion, continue
+  // ListMeta: selfLink, resourceVersion and continue.
   const metadata = Buffer.concat([text(1, ''), text(2, ''), text(3, '')])
   const parts = [bytes(1, metadata), text(2, status), text(3, message), text(4, reason)]
   if (details && Object.keys(details).length > 0) {
@@ -31,8 +31,8 @@ const number = (field: number, value: number): Buffer => Buffer.concat([varint(f
 
 function varint(value: number): Buffer {
   const bytes: number[] = []
-  for (let rest = value; ; rest = Math.floor(rest / 128)) {
-    if (rest < 128) return Buffer.from([...bytes, rest])
-    bytes.push((rest % 128) | 128)
+  for (let remaining = value; ; remaining = Math.floor(remaining / 128)) {
+    if (remaining < 128) return Buffer.from([...bytes, remaining])
+    bytes.push((remaining % 128) | 128)
   }
 }

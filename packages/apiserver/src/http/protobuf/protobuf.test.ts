@@ -340,7 +340,7 @@ test('every kind that a built-in group serves has a message', () => {
   expect(builtins.all.length).toBeGreaterThan(60)
 })
 
-test('the path determines the type of a message whose envelope has none', () => {
+test('the fallback type is used for a message whose envelope has no type', () => {
   const bytes = Buffer.concat([
     Buffer.from('k8s\0'),
     encode([

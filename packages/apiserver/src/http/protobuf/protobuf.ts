@@ -1,5 +1,5 @@
 /**
- * Decodes protobuf bodies, which Go clients of built-in kinds send, to the object that they would send as JSON. Responses are JSON, which
+ * Decodes protobuf bodies, which Go clients of built-in kinds send, to the same object as a JSON body. Responses are JSON, which
  * all of these clients accept.
  * Upstream: k8s.io/apimachinery/pkg/runtime/serializer/protobuf.
  */
@@ -14,6 +14,7 @@ export class ProtobufError extends Error {
 const prefix = Buffer.from('k8s\0')
 
 /**
+ * Decodes a message with its envelope.
  * @param messages messages of built-in kinds
  * @param fallback type of the message when its envelope names none
  * @throws ProtobufError
@@ -38,7 +39,7 @@ export function decodeProtobuf(
   return { apiVersion, kind, ...readMessage(messages, message, Buffer.from(raw ?? '', 'base64')) }
 }
 
-/** Name of the message of a kind. Options kinds exist in every group. */
+/** Returns the name of the message of a kind. DeleteOptions exist in every group. */
 function messageOf(messages: ProtobufMessages, apiVersion: string, kind: string): string | undefined {
   if (kind === 'DeleteOptions') return 'meta/v1.DeleteOptions'
   const { group, version } = parseApiVersion(apiVersion)
@@ -50,9 +51,9 @@ interface Field {
   readonly name: string
   readonly type: string
   readonly shape: 'one' | 'list' | 'map'
-  /** The members of the field belong to the surrounding object in JSON. */
+  /** Whether the members of the field belong to the surrounding object in JSON. */
   readonly isInline: boolean
-  /** The field is in the JSON even when it has the zero value of its type. */
+  /** Whether the JSON contains the field even when it has the zero value of its type. */
   readonly keepsZero: boolean
 }
 
@@ -62,11 +63,11 @@ const encodingMessages: { readonly [message: string]: string } = {
   typeMeta: '1 apiVersion string, 2 kind string',
 }
 
-const parsed = new WeakMap<ProtobufMessages, Map<string, ReadonlyMap<number, Field>>>()
+const parsedFields = new WeakMap<ProtobufMessages, Map<string, ReadonlyMap<number, Field>>>()
 
 function fieldsOf(messages: ProtobufMessages, message: string): ReadonlyMap<number, Field> {
-  let fieldsByMessage = parsed.get(messages)
-  if (!fieldsByMessage) parsed.set(messages, (fieldsByMessage = new Map()))
+  let fieldsByMessage = parsedFields.get(messages)
+  if (!fieldsByMessage) parsedFields.set(messages, (fieldsByMessage = new Map()))
   let fields = fieldsByMessage.get(message)
   if (!fields)
     fieldsByMessage.set(
@@ -100,8 +101,8 @@ function readMessage(messages: ProtobufMessages, message: string, bytes: Buffer)
     } else if (field.isInline) {
       Object.assign(object, readValue(messages, type, value))
     } else {
-      const read = readValue(messages, type, value)
-      if (field.keepsZero || !isZero(read)) object[name] = read
+      const decoded = readValue(messages, type, value)
+      if (field.keepsZero || !isZero(decoded)) object[name] = decoded
     }
   }
   return object
