@@ -10,8 +10,8 @@ export interface BodyShare {
 }
 
 /**
- * Budget for the bodies of all requests together. After each take, a priority level may use at most as many bytes as are still free, and a user
- * at most half as many. So a part of the budget always remains for other levels and users. Exempt requests are never rejected.
+ * Budget for the bodies of all requests together. After each take, a priority level may use at most as many bytes as are still free, and a
+ * user at most half as many. So a part of the budget always remains for other levels and users. Exempt requests are never rejected.
  */
 export class BodyBudget {
   #free: number

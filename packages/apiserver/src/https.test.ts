@@ -23,15 +23,15 @@ beforeAll(async () => {
   admin = await issueCertificate(ca, systemClock, { commonName: 'admin', organizations: ['system:masters'], usages: ['client'] })
 })
 
-const stops: (() => unknown)[] = []
+const cleanups: (() => unknown)[] = []
 afterEach(async () => {
-  for (const stop of stops.splice(0).reverse()) await stop()
+  for (const cleanUp of cleanups.splice(0).reverse()) await cleanUp()
 })
 
 async function start() {
   const random = seededRandom(1)
   const server = createApiServer({ clock: systemClock, random })
-  stops.push(() => server.close())
+  cleanups.push(() => server.close())
   await server.ready
   const endpoint = {
     handler: createHandler({ engine: server.engine, clock: systemClock }),
@@ -41,16 +41,16 @@ async function start() {
   }
   const open = async (port: number): Promise<Listener> => {
     const listener = await listen({ port, endpointFor: () => endpoint, clock: systemClock })
-    stops.push(() => listener.close(0))
+    cleanups.push(() => listener.close(0))
     return listener
   }
   const listener = await open(0)
-  const connect = (more: Partial<ClusterAccess> = { certificate: admin.certificate, key: admin.key }): Client => {
+  const connect = (access: Partial<ClusterAccess> = { certificate: admin.certificate, key: admin.key }): Client => {
     const transport = httpsTransport(
-      { server: listener.url, ca: ca.certificate, ...more },
+      { server: listener.url, ca: ca.certificate, ...access },
       { clock: systemClock, random, userAgent: 'test/1' },
     )
-    stops.push(() => transport.close())
+    cleanups.push(() => transport.close())
     return createClient(transport)
   }
   return { listener, open, connect }

@@ -6,13 +6,13 @@ import { expect, test } from 'vitest'
 const folder = new URL('.', import.meta.url)
 const page = readFileSync(new URL('../../../docs/reference/limits.md', import.meta.url), 'utf8')
 
-/** Rows of the tables: the value, and the file and name of the constant. */
+/** Rows of the tables: the limit, its value, and the file and name of its constant. */
 const rows = [...page.matchAll(/^\| (.+?) \| ([\d.,]+) \| .*\| `([\w/.-]+\.ts)` `(\w+)` \|$/gm)].map(
   ([, limit = '', value = '', file = '', name = '']) => ({ limit, value, file, name }),
 )
 
-/** Limits of the implementation, which clients do not notice. */
-const unnoticed = new Set([
+/** Limits of the implementation that do not affect clients, so the page does not list them. */
+const unlisted = new Set([
   'MaxContexts',
   'MaxAgents',
   'MaxInt32',
@@ -46,7 +46,7 @@ test.each(rows)('the limit "$limit" has the value of its source', ({ value, file
   expect(value).toBe(valueIn(file, name).toLocaleString('en'))
 })
 
-test('the page lists every limit in the sources', () => {
+test('the page lists every limit in the sources that affects clients', () => {
   const listed = new Set(rows.map(({ file, name }) => `${file} ${name}`))
   const missing = globSync('**/*.ts', { cwd: folder })
     .filter((file) => !/\.(test|suite)\.ts$/.test(file))
@@ -55,6 +55,6 @@ test('the page lists every limit in the sources', () => {
         ([, name = '']) => ({ file, name }),
       ),
     )
-    .filter(({ file, name }) => !unnoticed.has(name) && !listed.has(`${file} ${name}`))
+    .filter(({ file, name }) => !unlisted.has(name) && !listed.has(`${file} ${name}`))
   expect([rows.length > 25, missing]).toEqual([true, []])
 })

@@ -22,9 +22,9 @@ beforeAll(async () => {
   serving = await issueCertificate(authority, systemClock, { commonName: 's', usages: ['server'], ipAddresses: ['127.0.0.1'] })
 })
 
-const stops: (() => unknown)[] = []
+const cleanups: (() => unknown)[] = []
 afterEach(async () => {
-  await Promise.all(stops.splice(0).map((stop) => stop()))
+  await Promise.all(cleanups.splice(0).map((cleanUp) => cleanUp()))
 })
 
 const okHandler: HttpHandler = async (request) => {
@@ -38,14 +38,14 @@ async function start(
 ) {
   const endpoint = { handler, authenticate: authenticator(), serving }
   const listener = await listen({ port: 0, endpointFor: () => endpoint, clock, timeouts })
-  stops.push(() => listener.close(0))
+  cleanups.push(() => listener.close(0))
   return listener
 }
 
 async function open({ port }: Listener, protocol: 'h2' | 'http/1.1' = 'http/1.1'): Promise<TLSSocket> {
   const socket = connectTLS({ host: '127.0.0.1', port, ca, ALPNProtocols: [protocol] })
   socket.on('error', () => {})
-  stops.push(() => socket.destroy())
+  cleanups.push(() => socket.destroy())
   await once(socket, 'secureConnect')
   return socket
 }
@@ -63,14 +63,14 @@ async function readToEnd(socket: TLSSocket): Promise<string> {
 async function session({ url }: Listener, options: object = {}): Promise<ClientHttp2Session> {
   const session = connectHTTP2(url, { ca, ...options })
   session.on('error', () => {})
-  stops.push(() => session.destroy())
+  cleanups.push(() => session.destroy())
   await once(session, 'connect')
   return session
 }
 
-const get = (from: ClientHttp2Session, path = '/') =>
+const get = (session: ClientHttp2Session, path = '/') =>
   new Promise<number>((resolve, reject) => {
-    const stream = from.request({ ':path': path })
+    const stream = session.request({ ':path': path })
     stream
       .on('response', (headers) => resolve(headers[':status'] ?? 0))
       .on('error', reject)
@@ -119,7 +119,7 @@ describe('a slow client is disconnected:', () => {
 
 describe.each(['HTTP/1.1', 'HTTP/2'])('over %s, a client that does not read', (protocol) => {
   const large = Buffer.alloc(64 * 1024 * 1024)
-  const answers: [string, HttpHandler][] = [
+  const largeResponses: [string, HttpHandler][] = [
     ['a large response', async () => ({ status: 200, headers: {}, body: large })],
     [
       'a stream',
@@ -132,7 +132,7 @@ describe.each(['HTTP/1.1', 'HTTP/2'])('over %s, a client that does not read', (p
       }),
     ],
   ]
-  test.each(answers)('is disconnected after a minute: %s', async (_, handler) => {
+  test.each(largeResponses)('is disconnected after a minute: %s', async (_, handler) => {
     const clock = new VirtualClock()
     const listener = await start(handler, { clock })
     let ended = false
@@ -171,7 +171,7 @@ describe.each(['HTTP/1.1', 'HTTP/2'])('over %s, a client that does not read', (p
 
   test('a stream does not block others, even on the same connection', async () => {
     const listener = await start(async (request, identity) =>
-      request.url === '/stream' ? answers[1]![1](request, identity) : okHandler(request, identity),
+      request.url === '/stream' ? largeResponses[1]![1](request, identity) : okHandler(request, identity),
     )
     if (protocol === 'HTTP/1.1') {
       const socket = await open(listener)
@@ -205,45 +205,45 @@ describe('headers that are too large are rejected', () => {
     const listener = await start()
     expect(await get(await session(listener), `/?labelSelector=${long.slice(0, 60_000)}`)).toBe(200)
     const many = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`x-${index}`, long.slice(0, 12_000)]))
-    const careless = await session(listener, { maxSendHeaderBlockLength: 10_000_000 })
-    const answered = await new Promise((resolve) => {
-      const stream = careless.request({ ':path': '/', ...many }).resume()
+    const carelessClient = await session(listener, { maxSendHeaderBlockLength: 10_000_000 })
+    const outcome = await new Promise((resolve) => {
+      const stream = carelessClient.request({ ':path': '/', ...many }).resume()
       stream.on('response', (headers) => resolve(headers[':status']))
       stream.on('error', () => {})
       stream.on('close', () => resolve('refused'))
     })
-    expect(answered).not.toBe(200)
+    expect(outcome).not.toBe(200)
     expect(await serves(listener)).toBe(true)
   })
 })
 
 describe('the budget for bodies', () => {
   const requester = (flow: string, level = 'global-default') => ({ level, flow, isExempt: flow === 'admin' })
-  /** Bytes that a user gets, one by one. */
-  const mostFor = (budget: BodyBudget, user: ReturnType<typeof requester>): number => {
+  /** Takes bytes for a user one by one, and returns how many the budget allows. */
+  const takeAll = (budget: BodyBudget, user: ReturnType<typeof requester>): number => {
     const share = budget.share()
     let bytes = 0
     while (bytes < 10_000 && share.take(1, user)) bytes++
     return bytes
   }
 
-  test('leaves two thirds to others when one user takes its full share', () => {
+  test('leaves two thirds to other users when one user takes its full share', () => {
     const budget = new BodyBudget(3000)
-    expect(mostFor(budget, requester('mallory'))).toBe(1000)
-    expect(mostFor(budget, requester('mallory'))).toBe(0)
-    expect(mostFor(budget, requester('alice'))).toBeGreaterThan(400)
+    expect(takeAll(budget, requester('mallory'))).toBe(1000)
+    expect(takeAll(budget, requester('mallory'))).toBe(0)
+    expect(takeAll(budget, requester('alice'))).toBeGreaterThan(400)
   })
 
   test('leaves half to other levels when all users of a level take their full share', () => {
     const budget = new BodyBudget(3000)
-    for (let user = 0; user < 100; user++) mostFor(budget, requester(`mallory-${user}`))
-    expect(mostFor(budget, requester('alice', 'leader-election'))).toBeGreaterThan(400)
+    for (let user = 0; user < 100; user++) takeAll(budget, requester(`mallory-${user}`))
+    expect(takeAll(budget, requester('alice', 'leader-election'))).toBeGreaterThan(400)
   })
 
   test('never rejects superusers', () => {
     const budget = new BodyBudget(3000)
-    for (let user = 0; user < 100; user++) mostFor(budget, requester(`mallory-${user}`))
-    expect(mostFor(budget, requester('admin'))).toBe(10_000)
+    for (let user = 0; user < 100; user++) takeAll(budget, requester(`mallory-${user}`))
+    expect(takeAll(budget, requester('admin'))).toBe(10_000)
   })
 
   test('is released when the requests have ended', () => {
@@ -252,15 +252,15 @@ describe('the budget for bodies', () => {
     expect([share.take(10, requester('alice')), share.take(1, requester('alice'))]).toEqual([true, false])
     share.free()
     share.free()
-    expect(mostFor(budget, requester('alice'))).toBe(10)
+    expect(takeAll(budget, requester('alice'))).toBe(10)
   })
 })
 
 const preface = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame('settings', 0, 0)])
 /** `GET https /` with an authority, in HPACK. */
 const request = Buffer.from([0x82, 0x87, 0x84, 0x41, 1, 0x61])
-const repeated = (count: number, make: (index: number) => Buffer) =>
-  Buffer.concat(Array.from({ length: count }, (_, index) => make(index)))
+const repeated = (count: number, makeFrame: (index: number) => Buffer) =>
+  Buffer.concat(Array.from({ length: count }, (_, index) => makeFrame(index)))
 
 test.each<[string, () => Buffer]>([
   ['pings', () => repeated(100_000, () => frame('ping', 0, 0, Buffer.alloc(8)))],
@@ -291,7 +291,7 @@ test.each<[string, () => Buffer]>([
 ])('a flood of HTTP/2 %s does not delay other clients', async (_, flood) => {
   const listener = await start()
   const socket = await open(listener, 'h2')
-  // It does not read responses either.
+  // The client does not read responses either.
   socket.pause()
   socket.write(preface)
   socket.write(flood())
@@ -338,17 +338,17 @@ test('the server survives arbitrary bytes', async () => {
       frame('data', endStream, 3, Buffer.from('{}')),
     ),
   )
-  const talk = fc.oneof(
+  const conversation = fc.oneof(
     fc.array(piece, { maxLength: 8 }).map((pieces) => ({ protocol: 'http/1.1' as const, bytes: Buffer.concat(pieces) })),
     fc.array(h2, { maxLength: 8 }).map((frames) => ({ protocol: 'h2' as const, bytes: Buffer.concat([preface, ...frames]) })),
   )
   await fc.assert(
-    fc.asyncProperty(talk, async ({ protocol, bytes }) => {
+    fc.asyncProperty(conversation, async ({ protocol, bytes }) => {
       const socket = await open(listener, protocol)
       const ended = readToEnd(socket)
       socket.end(bytes)
       expect(await ended).not.toMatch(/^HTTP\/1.1 5/)
-      stops.length = 1
+      cleanups.length = 1
     }),
     { seed: 1, numRuns: 100 * runFactor },
   )
@@ -374,7 +374,7 @@ test('closing under load takes bounded time: accepted requests are completed, wa
   const watching = await session(listener)
   const watches: ClientHttp2Stream[] = Array.from({ length: 50 }, () => watching.request({ ':path': '/watch' }))
   const ends = watches.map((stream) => once(stream.resume(), 'end'))
-  let cut = 0
+  let disconnected = 0
   let answered = 0
   const clients = Array.from({ length: 20 }, async () => {
     const client = await session(listener)
@@ -384,7 +384,7 @@ test('closing under load takes bounded time: accepted requests are completed, wa
         if (client.closed || client.destroyed) return
       }
     } catch {
-      cut++
+      disconnected++
     }
   })
   while (answered < 100) await new Promise(setImmediate)
@@ -392,5 +392,5 @@ test('closing under load takes bounded time: accepted requests are completed, wa
   await Promise.all(ends)
   await Promise.all(clients)
   expect(answered).toBe(working)
-  expect(cut).toBeLessThanOrEqual(20)
+  expect(disconnected).toBeLessThanOrEqual(20)
 })

@@ -22,8 +22,8 @@ let workload: Authority
 beforeAll(async () => {
   const make = async (name: string): Promise<Authority> => {
     const ca = await makeAuthority(systemClock, { commonName: 'kubernetes' })
-    const issue = (commonName: string, more: object) =>
-      issueCertificate(ca, systemClock, { commonName, usages: ['server', 'client'], ...more })
+    const issue = (commonName: string, options: object) =>
+      issueCertificate(ca, systemClock, { commonName, usages: ['server', 'client'], ...options })
     const server = await issue('server', { dnsNames: [name, 'localhost'], ipAddresses: ['127.0.0.1'] })
     return { ca, server, alice: await issue('alice', { organizations: ['devs', 'ops'] }) }
   }
@@ -247,7 +247,7 @@ describe('a body whose declared length is too long is rejected before the client
 test.each([['HTTP/1.1'], ['HTTP/2']])(
   'a stream over %s sends its head at once, waits for a slow reader, and ends when the client disconnects',
   async (protocol) => {
-    let made = 0
+    let produced = 0
     let ended: () => void
     const end = new Promise<void>((resolve) => {
       ended = resolve
@@ -259,7 +259,7 @@ test.each([['HTTP/1.1'], ['HTTP/2']])(
         try {
           await new Promise((resolve) => setImmediate(resolve))
           while (!streamSignal.aborted) {
-            made++
+            produced++
             yield Buffer.alloc(64 * 1024)
           }
         } finally {
@@ -269,8 +269,8 @@ test.each([['HTTP/1.1'], ['HTTP/2']])(
     }))
     const ca = management.ca.certificate
     const settled = async () => {
-      for (let before = -1; before !== made; ) {
-        before = made
+      for (let before = -1; before !== produced; ) {
+        before = produced
         for (let turn = 0; turn < 200; turn++) await new Promise(setImmediate)
       }
     }
@@ -290,7 +290,7 @@ test.each([['HTTP/1.1'], ['HTTP/2']])(
       req.destroy()
       await end
     }
-    expect(made).toBeLessThan(400)
+    expect(produced).toBeLessThan(400)
   },
 )
 

@@ -14,18 +14,18 @@ import { BodyBudget, type BodyShare } from './body-budget.ts'
 import { clientGone, readBody, type Req, type Res, respond } from './node-exchange.ts'
 
 /**
- * Responds to malformed HTTP/1.1 and closes the connection. Node would close it at once, mostly before the response is sent. Remaining
+ * Responds to malformed HTTP/1.1 and closes the connection. Node would close it at once, usually before the response is sent. Remaining
  * input is read and discarded, because closing a socket with unread data makes the kernel drop the response.
  */
 function rejectMalformed(err: NodeJS.ErrnoException, socket: Duplex): void {
   if (!socket.writable || err.code === 'ECONNRESET') return void socket.destroy()
-  const status = malformed[err.code ?? ''] ?? '400 Bad Request'
+  const status = malformedStatuses[err.code ?? ''] ?? '400 Bad Request'
   socket.resume()
   socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`)
   if (socket instanceof Socket) socket.setTimeout(seconds(1), () => socket.destroy())
 }
 
-const malformed: { readonly [code: string]: string } = {
+const malformedStatuses: { readonly [code: string]: string } = {
   HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
 }
@@ -51,8 +51,8 @@ export interface ListenOptions {
   /** Port to listen on. 0 selects a free port. */
   readonly port: number
   /**
-   * Selects the API server for a server name (SNI), or for `undefined` when the client sends none. When it returns `undefined`, the
-   * handshake is rejected.
+   * Selects the API server for a server name (SNI), or for `undefined` when the client sends none. When the function returns `undefined`,
+   * the handshake is rejected.
    */
   readonly endpointFor: (servername: string | undefined) => Endpoint | undefined
   readonly clock: Clock
@@ -80,7 +80,7 @@ export interface Timeouts {
   readonly handshake: number
   /** For the request headers. Upstream has the same value. */
   readonly headers: number
-  /** Without progress in reading a response; also applies to watches. */
+  /** For a client that does not read its response; also applies to watches. */
   readonly reading: number
 }
 
@@ -94,11 +94,11 @@ const MaxContexts = 64
 /** Budget for the bodies of all requests together; the limit for one request is 3 MiB. */
 const MaxBodyBytes = 256 * 1024 * 1024
 
-/** Interval of HTTP/2 pings. A connection that does not answer them is closed, as Go clients do. */
-const pingEvery = seconds(30)
+/** Interval of HTTP/2 pings. A connection that does not answer one within this interval is closed, as Go clients do. */
+const pingInterval = seconds(30)
 const IdleTime = seconds(120)
 
-/** @throws Error naming the port when it is taken */
+/** Starts to listen. @throws Error naming the port when it is in use */
 export async function listen({
   host = '127.0.0.1',
   port,
@@ -106,17 +106,17 @@ export async function listen({
   clock,
   log = silent,
   minVersion = 'TLSv1.2',
-  timeouts: given,
+  timeouts: timeoutOverrides,
   maxStreams = 1000,
 }: ListenOptions): Promise<Listener> {
-  const timeouts = { ...defaultTimeouts, ...given }
+  const timeouts = { ...defaultTimeouts, ...timeoutOverrides }
   const stopping = new AbortController()
   const budget = new BodyBudget(MaxBodyBytes)
   const connections = new Connections(endpointFor, clock)
   const server = createSecureServer({
     allowHTTP1: true,
     minVersion,
-    // A resumed session would keep the client certificate's verification result, even when another API server made it.
+    // A resumed session would keep the verification result of the client certificate, even if it is from another API server of the port.
     secureOptions: constants.SSL_OP_NO_TICKET,
     requestCert: true,
     rejectUnauthorized: false,
@@ -150,14 +150,14 @@ export async function listen({
     keepAlive(session, clock)
   })
   let pending = 0
-  let idle: (() => void) | undefined
+  let onIdle: (() => void) | undefined
   server.on('request', (req, res) => {
     pending++
     const share = budget.share()
     const options = { connections, stopping: stopping.signal, log, clock, timeout: timeouts.reading, budget: share }
     void serve(req, res as unknown as Res, options).finally(() => {
       share.free()
-      if (--pending === 0) idle?.()
+      if (--pending === 0) onIdle?.()
     })
   })
 
@@ -171,11 +171,11 @@ export async function listen({
     throw new Error(`Cannot listen on ${host}:${port}: ${code ?? String(err)}`, { cause: err })
   }
   server.on('error', (err) => log.error('Server failed', { err }))
-  const bound = (server.address() as AddressInfo).port
+  const boundPort = (server.address() as AddressInfo).port
   return {
     host,
-    port: bound,
-    url: `https://${host.includes(':') ? `[${host}]` : host}:${bound}`,
+    port: boundPort,
+    url: `https://${host.includes(':') ? `[${host}]` : host}:${boundPort}`,
     async close(grace = seconds(5)) {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       stopping.abort()
@@ -184,7 +184,7 @@ export async function listen({
       if (pending > 0) {
         await new Promise<void>((resolve) => {
           const timer = clock.schedule(grace, resolve)
-          idle = () => {
+          onIdle = () => {
             timer.cancel()
             resolve()
           }
@@ -222,32 +222,33 @@ const http1Options = ({ headers, reading }: Timeouts) => ({
   connectionsCheckingInterval: headers / 4,
 })
 
+/** Pings a session, and closes it when the client does not answer or the session is idle for too long. */
 function keepAlive(session: ServerHttp2Session, clock: Clock): void {
-  let answered = true
+  let isPingAnswered = true
   let streams = 0
-  let idleBeats = 0
+  let idleIntervals = 0
   session.on('stream', (stream) => {
     streams++
-    idleBeats = 0
+    idleIntervals = 0
     stream.on('close', () => streams--)
   })
-  const beat = () => {
+  const onInterval = () => {
     if (session.destroyed) return
-    if (streams === 0 && ++idleBeats * pingEvery > IdleTime) {
+    if (streams === 0 && ++idleIntervals * pingInterval > IdleTime) {
       session.close()
       return
     }
-    if (!answered) {
+    if (!isPingAnswered) {
       session.destroy()
       return
     }
-    answered = false
+    isPingAnswered = false
     session.ping(() => {
-      answered = true
+      isPingAnswered = true
     })
-    timer = clock.schedule(pingEvery, beat)
+    timer = clock.schedule(pingInterval, onInterval)
   }
-  let timer = clock.schedule(pingEvery, beat)
+  let timer = clock.schedule(pingInterval, onInterval)
   session.on('close', () => timer.cancel())
 }
 
@@ -255,10 +256,13 @@ function keepAlive(session: ServerHttp2Session, clock: Clock): void {
 class Connections {
   readonly #endpointFor: ListenOptions['endpointFor']
   readonly #clock: Clock
-  /** Serving keys of the API servers that clients connected to. Their TLS contexts, ten times as large, are cached only for the latest. */
+  /**
+   * Serving keys of the API servers that clients connected to. A TLS context is ten times as large as its key, so contexts are cached only
+   * for the latest servers.
+   */
   readonly #keys = new WeakMap<Endpoint, Promise<ServingKey>>()
   readonly #contexts = new Map<Endpoint, SecureContext>()
-  readonly #known = new WeakMap<object, { readonly endpoint: Endpoint; readonly certificate: Credentials['certificate'] }>()
+  readonly #connections = new WeakMap<object, { readonly endpoint: Endpoint; readonly certificate: Credentials['certificate'] }>()
 
   constructor(endpointFor: ListenOptions['endpointFor'], clock: Clock) {
     this.#endpointFor = endpointFor
@@ -278,9 +282,9 @@ class Connections {
   }
 
   async #contextOf(endpoint: Endpoint): Promise<SecureContext> {
-    const known = this.#contexts.get(endpoint)
+    const cached = this.#contexts.get(endpoint)
     this.#contexts.delete(endpoint)
-    const context = known ?? (await secureContext(contextOf(endpoint, await this.#keyOf(endpoint))))
+    const context = cached ?? (await secureContext(contextOf(endpoint, await this.#keyOf(endpoint))))
     this.#contexts.set(endpoint, context)
     if (this.#contexts.size > MaxContexts) this.#contexts.delete(this.#contexts.keys().next().value!)
     return context
@@ -295,7 +299,7 @@ class Connections {
     return key
   }
 
-  /** Returns `undefined` when the API server of the connection has been removed. */
+  /** Returns the API server and the client certificate of a request's connection; `undefined` when the API server has been removed. */
   of(req: Req): { endpoint: Endpoint; certificate: Credentials['certificate'] } | undefined {
     const session = 'stream' in req ? req.stream.session : undefined
     const socket = (session ? session.socket : req.socket) as TLSSocket
@@ -303,10 +307,10 @@ class Connections {
     const endpoint = this.#endpointFor(name === false || name === '' ? undefined : name)
     if (!endpoint) return undefined
     const key = session ?? socket
-    const known = this.#known.get(key)
-    if (known) return known.endpoint === endpoint ? known : undefined
+    const cached = this.#connections.get(key)
+    if (cached) return cached.endpoint === endpoint ? cached : undefined
     const connection = { endpoint, certificate: certificateOf(socket, endpoint, this.#clock) }
-    this.#known.set(key, connection)
+    this.#connections.set(key, connection)
     return connection
   }
 }
@@ -319,7 +323,7 @@ function certificateOf(socket: TLSSocket, { clientCA }: Endpoint, clock: Clock):
   if (clientCA === undefined) return undefined
   const peer = socket.getPeerCertificate()
   if (!socket.authorized && !isForAnyUse(socket, peer, clientCA, clock.now())) return undefined
-  // Attributes that occur more than once are lists.
+  // Node returns an attribute that occurs more than once as a list.
   const subject = peer.subject as { CN?: string | string[]; O?: string | string[] } | undefined
   if (!subject) return undefined
   return {
@@ -330,8 +334,8 @@ function certificateOf(socket: TLSSocket, { clientCA }: Endpoint, clock: Clock):
 }
 
 /**
- * Reports whether the only problem of a client certificate is its usage, and that is anyExtendedKeyUsage, which Go accepts and OpenSSL does
- * not. OpenSSL reports one problem of several, so that the issuer and the dates are checked here again.
+ * Reports whether a client certificate is valid except for its usage anyExtendedKeyUsage, which Go accepts and OpenSSL does not. OpenSSL
+ * reports only one of several problems, so the issuer and the dates are checked here again.
  */
 function isForAnyUse(socket: TLSSocket, { raw }: PeerCertificate, clientCA: string, now: number): boolean {
   if ((socket.authorizationError as unknown) !== 'INVALID_PURPOSE' || !raw) return false
@@ -375,7 +379,7 @@ async function serve(req: Req, res: Res, { connections, stopping, log, clock, ti
   const streamEnd = new AbortController()
   const stop = () => streamEnd.abort(clientGone)
   res.on('close', () => {
-    // A stream that its client has reset counts as finished, too.
+    // A complete response. Node also emits `close` when the client disconnects or resets the stream.
     if (res.writableEnded && res.writableFinished) return
     gone.abort(clientGone)
     stop()
@@ -387,13 +391,13 @@ async function serve(req: Req, res: Res, { connections, stopping, log, clock, ti
       ...(certificate === undefined ? {} : { certificate }),
       ...(authorization === undefined ? {} : { authorization }),
     })
-    const answer = await endpoint.handler(requestOf(req, gone.signal, streamEnd.signal, budget), identity)
-    await respond(answer, req, res, { clock, timeout, gone: gone.signal })
+    const response = await endpoint.handler(requestOf(req, gone.signal, streamEnd.signal, budget), identity)
+    await respond(response, req, res, { clock, timeout, gone: gone.signal })
   } catch (err) {
-    const rejection = err instanceof StatusError ? err : undefined
-    if (!rejection && !gone.signal.aborted) log.error('Request failed', { method: req.method, err })
-    if (!res.headersSent) res.writeHead(rejection?.code ?? 500, { 'content-type': 'application/json' })
-    res.end(rejection && JSON.stringify(rejection.status))
+    const statusError = err instanceof StatusError ? err : undefined
+    if (!statusError && !gone.signal.aborted) log.error('Request failed', { method: req.method, err })
+    if (!res.headersSent) res.writeHead(statusError?.code ?? 500, { 'content-type': 'application/json' })
+    res.end(statusError && JSON.stringify(statusError.status))
   } finally {
     stopping.removeEventListener('abort', stop)
   }
@@ -411,6 +415,9 @@ function requestOf(req: Req, signal: AbortSignal, streamSignal: AbortSignal, bud
   }
 }
 
-/** Values of a header in Node's list of names and values. Node joins repeated headers with commas, which a value may contain itself. */
+/**
+ * Returns the values of a header from Node's list of names and values. Node's other properties join repeated headers with commas, which a
+ * value may contain.
+ */
 const valuesIn = (raw: readonly string[], name: string): string[] =>
   raw.filter((_, index) => index % 2 === 1 && raw[index - 1]!.toLowerCase() === name)

@@ -12,13 +12,13 @@ export type Req = Http2ServerRequest | IncomingMessage
 export type Res = ServerResponse
 
 /** A body that is too long is read up to this many times its limit, so that clients that send before they read get the response. */
-const Drained = 8
+const DrainFactor = 8
 
 /** Reads the whole body. @throws BodyTooLarge, and TooManyRequests when the budget is used up */
 export function readBody(req: Req, limit: number, budget: Pick<BodyShare, 'take'>, requester?: Requester): Promise<Buffer> {
   const declared = Number(req.headers['content-length'] ?? 0)
   // An HTTP/2 stream can be closed without its connection, so its input need not be drained.
-  if (declared > ('stream' in req ? limit : Drained * limit)) return Promise.reject(new BodyTooLarge())
+  if (declared > ('stream' in req ? limit : DrainFactor * limit)) return Promise.reject(new BodyTooLarge())
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
@@ -29,7 +29,7 @@ export function readBody(req: Req, limit: number, budget: Pick<BodyShare, 'take'
       if (size <= limit && declared <= limit && isWithinBudget) chunks.push(chunk)
       else {
         chunks.length = 0
-        if (size > Drained * limit) req.destroy()
+        if (size > DrainFactor * limit) req.destroy()
       }
     })
     req.on('end', () => {
@@ -42,7 +42,7 @@ export function readBody(req: Req, limit: number, budget: Pick<BodyShare, 'take'
   })
 }
 
-/** One shared error, because each new one costs a stack trace. */
+/** One shared error, because each new Error costs a stack trace. */
 export const clientGone = new Error('the client went away')
 
 export interface Delivery {
@@ -52,7 +52,7 @@ export interface Delivery {
   readonly gone: AbortSignal
 }
 
-/** Sends the response. Resolves when all of it was handed to the socket, or when the client has disconnected. */
+/** Sends the response. Resolves when the socket has taken the whole response, or when the client has disconnected. */
 export async function respond({ status, headers, body }: HttpAnswer, req: Req, res: Res, delivery: Delivery): Promise<void> {
   const isStream = typeof body !== 'string' && !Buffer.isBuffer(body)
   const isEmpty = req.method === 'HEAD' || status === 304 || status === 204
@@ -68,11 +68,11 @@ export async function respond({ status, headers, body }: HttpAnswer, req: Req, r
     // An ASCII body is joined with the head, and both are encoded at once: heads are Latin-1.
     const isASCII = typeof body === 'string' && body.length === length
     const isLong = req.httpVersionMajor === 1 && length! >= (res.socket?.writableHighWaterMark ?? 0) / 2
-    const rest = isLong
+    const remainder = isLong
       ? await sendFirstPart(typeof body === 'string' && !isASCII ? Buffer.from(body) : body, res, delivery)
       : body
-    if (isASCII) res.end(rest, 'latin1')
-    else res.end(rest)
+    if (isASCII) res.end(remainder, 'latin1')
+    else res.end(remainder)
   } else {
     // Clients wait for the head before they treat a watch as started.
     res.flushHeaders()
@@ -84,23 +84,24 @@ export async function respond({ status, headers, body }: HttpAnswer, req: Req, r
     res.end()
   }
   if (!res.writableFinished && !delivery.gone.aborted) await withinTimeout(res, delivery, (done) => res.once('finish', done))
-  // A client that gets an early response need not send the rest of its body.
+  // The client need not send the rest of a body that the handler did not read.
   if (isUnread && 'stream' in req) (res as unknown as Http2ServerResponse).stream.close(constants.NGHTTP2_NO_ERROR)
 }
 
 /** Bytes of a long response that are sent last. */
-const LastPart = 1024
+const LastPartSize = 1024
 
 /**
- * Sends a long HTTP/1.1 response up to its last 1024 bytes, waits until the socket has taken them, and returns the rest. Otherwise the client
- * could have the whole response, and send its next request, while Node still waits for the socket: Node then pauses the parser, and fails
- * when the next body arrives (HPE_PAUSED). A response is long from half of the socket's buffer on, because its head is sent, too.
+ * Sends a long HTTP/1.1 response up to its last 1024 bytes, waits until the socket has taken them, and returns the rest. Otherwise the
+ * client could have the whole response, and send its next request, while Node still waits for the socket: Node then pauses the parser, and
+ * fails when the next body arrives (HPE_PAUSED). `respond` treats a body of at least half of the socket's buffer as long, because the head
+ * needs space, too.
  */
 async function sendFirstPart(bytes: string | Buffer, res: Res, delivery: Delivery): Promise<string | Buffer> {
-  const end = bytes.length - LastPart
+  const end = bytes.length - LastPartSize
   if (end <= 0) return bytes
-  const first = bytes.slice(0, end)
-  if (!delivery.gone.aborted) await withinTimeout(res, delivery, (done) => res.write(first, 'latin1', done))
+  const firstPart = bytes.slice(0, end)
+  if (!delivery.gone.aborted) await withinTimeout(res, delivery, (done) => res.write(firstPart, 'latin1', done))
   return bytes.slice(end)
 }
 

@@ -1,6 +1,6 @@
 /**
- * The generic API server: state, verbs, admission, custom resources, without a socket. It contains no built-in kind: the caller passes them
- * as tables (`GenericServerOptions.kinds`), as upstream's kube-apiserver passes its registries to k8s.io/apiserver.
+ * The generic API server: state, verbs, admission, custom resources, without a socket. It contains no built-in kinds: the caller passes
+ * them as tables (`GenericServerOptions.kinds`), as upstream's kube-apiserver passes its registries to k8s.io/apiserver.
  */
 import {
   type Admission,
@@ -42,9 +42,9 @@ import type { Engine } from './verbs/engine.ts'
 import { execute, openWatch } from './verbs/execute.ts'
 import type { RequestContext, Handler, ServerContext } from './verbs/context.ts'
 
-/** How admission and conversion webhooks, which are configured through the API, are reached. */
+/** Options for calls of admission and conversion webhooks, which are configured through the API. */
 export interface WebhookOptions {
-  /** Returns the address at which a Service of this server listens; without it, only webhooks with a URL can be called. */
+  /** Returns the address of a Service; without this function, only webhooks with a URL can be called. */
   readonly resolveService?: ResolveService
   /** Default: HTTPS. */
   readonly transport?: WebhookTransport
@@ -79,7 +79,7 @@ export interface GenericServerOptions {
   /** Audiences of tokens for this server. */
   readonly apiAudiences: readonly string[]
   readonly webhooks: WebhookOptions
-  /** Whether dependents of deleted owners are deleted. */
+  /** Whether the garbage collector runs, which deletes dependents of deleted owners. */
   readonly garbageCollector: boolean
   readonly log?: Logger
   /**
@@ -103,8 +103,8 @@ export interface GenericServer {
   /** Authenticates credentials, for `listen`. */
   readonly authenticate: Authenticate
   /**
-   * Sends requests in-process, once the server is ready: responses contain the stored objects themselves, frozen. With `authorized`, each request is authorized
-   * first, as requests over the network are.
+   * Sends requests in-process, once the server is ready: responses contain the stored objects themselves, frozen. With `authorized`, each
+   * request is authorized first, as requests over the network are.
    */
   transport(caller?: Partial<Caller>, options?: { readonly authorized?: boolean }): Transport
   close(): Promise<void>
@@ -115,7 +115,7 @@ const Administrator: Caller = { name: 'system:admin', groups: ['system:masters',
 export function createGenericServer(options: GenericServerOptions): GenericServer {
   const { clock, random, store, pending, kinds, enabled, authorizer, authenticateToken, apiAudiences, log = silent } = options
   const registry = new Registry(kinds.resources)
-  const stops: (() => void)[] = []
+  const cleanups: (() => void)[] = []
   const closing = new AbortController()
   const engine: Engine = {
     execute: (request, caller, signal) => execute(server, request, caller, signal),
@@ -125,7 +125,7 @@ export function createGenericServer(options: GenericServerOptions): GenericServe
   }
   const transport: GenericServer['transport'] = (caller = {}, { authorized = false } = {}) =>
     (authorized ? authorizedInProcess : inProcess)(engine, { ...Administrator, ...caller }, clock)
-  const as: ClientAs = (agent, name) => createClient(transport({ agent, ...(name === undefined ? {} : { name }) }))
+  const clientAs: ClientAs = (agent, name) => createClient(transport({ agent, ...(name === undefined ? {} : { name }) }))
   const caller = new WebhookCaller({ clock, ...options.webhooks })
   const converter = new Converter({ random, caller })
   const inVersions = {
@@ -135,9 +135,9 @@ export function createGenericServer(options: GenericServerOptions): GenericServe
   const webhooks = new Webhooks({ store, random, caller, log, authorizer, enabled, ...inVersions })
   const isEnabled = enabled.has('ValidatingAdmissionPolicy')
   const policies = new Policies({ store, registry, authorizer, isEnabled, ...inVersions })
-  stops.push(() => policies.close())
-  stops.push(() => caller.close())
-  stops.push(() => webhooks.close())
+  cleanups.push(() => policies.close())
+  cleanups.push(() => caller.close())
+  cleanups.push(() => webhooks.close())
   const server: ServerContext = {
     store,
     pending,
@@ -159,8 +159,8 @@ export function createGenericServer(options: GenericServerOptions): GenericServe
     apiAudiences,
   }
 
-  const collector = as('kube-controller-manager', 'system:serviceaccount:kube-system:generic-garbage-collector')
-  stops.push(
+  const collector = clientAs('kube-controller-manager', 'system:serviceaccount:kube-system:generic-garbage-collector')
+  cleanups.push(
     runCustomResources({
       store,
       registry,
@@ -174,11 +174,11 @@ export function createGenericServer(options: GenericServerOptions): GenericServe
       },
     }),
   )
-  if (options.garbageCollector) stops.push(runGarbageCollector({ store, registry, clock, log, client: collector }))
-  appendAll(stops, options.startControllers({ store, registry, clock, log }, as))
+  if (options.garbageCollector) cleanups.push(runGarbageCollector({ store, registry, clock, log, client: collector }))
+  appendAll(cleanups, options.startControllers({ store, registry, clock, log }, clientAs))
 
-  const ready = options.prepare(as('kube-apiserver'))
-  // Reported by `ready`; this handler prevents a second report when no caller awaits it.
+  const ready = options.prepare(clientAs('kube-apiserver'))
+  // Prevents an unhandled rejection when no caller awaits `ready`.
   ready.catch(() => {})
   return {
     engine,
@@ -189,7 +189,7 @@ export function createGenericServer(options: GenericServerOptions): GenericServe
     transport: (...args) => whenReady(transport(...args), ready),
     async close() {
       closing.abort()
-      for (const stop of stops.reverse()) stop()
+      for (const cleanUp of cleanups.reverse()) cleanUp()
       await ready.catch(() => {})
       await store.close()
     },
@@ -209,14 +209,14 @@ const inProcess = (engine: Engine, caller: Caller, clock: Clock): Transport => (
   close() {},
 })
 
-/** Delays requests until the server is ready: until then, the default namespaces may be missing. */
+/** Delays requests until the server is ready, because the default namespaces may be missing before. */
 function whenReady({ send, watch, close }: Transport, ready: Promise<void>): Transport {
   let isReady = false
-  const becomesReady = ready.then(() => void (isReady = true))
-  becomesReady.catch(() => {})
+  const whenPrepared = ready.then(() => void (isReady = true))
+  whenPrepared.catch(() => {})
   return {
-    send: (request, signal) => (isReady ? send(request, signal) : becomesReady.then(() => send(request, signal))),
-    watch: (request, signal) => (isReady ? watch(request, signal) : becomesReady.then(() => watch(request, signal))),
+    send: (request, signal) => (isReady ? send(request, signal) : whenPrepared.then(() => send(request, signal))),
+    watch: (request, signal) => (isReady ? watch(request, signal) : whenPrepared.then(() => watch(request, signal))),
     close,
   }
 }

@@ -1,4 +1,4 @@
-/** Watchers on real sockets that do not read during many writes: they delay no other watcher, and share the memory of one history. */
+/** Watchers on real sockets that do not read during many writes: they do not delay other watchers, and share the memory of one history. */
 import { once } from 'node:events'
 import { connect } from 'node:http2'
 import { setFlagsFromString } from 'node:v8'

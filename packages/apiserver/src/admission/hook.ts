@@ -117,7 +117,10 @@ function matchesScope(scope: string, { plural, namespace }: Target): boolean {
   return (scope === 'Cluster') === isCluster
 }
 
-/** Reports whether the new or the old object matches the objectSelector. One match is enough, so that an update cannot avoid the webhook by removing a label. */
+/**
+ * Reports whether the new or the old object matches the objectSelector. One match is enough, so that an update cannot avoid the webhook by
+ * removing a label.
+ */
 export const selectsObject = (
   { objectSelector }: Hook,
   object: KubeObject | undefined,

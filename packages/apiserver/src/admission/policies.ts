@@ -169,7 +169,10 @@ export class Policies {
     }
   }
 
-  /** Returns the version of the resource that a rule matches; `undefined` when no rule matches. With `evaluatesRules` false, only exclusions and selectors are evaluated. */
+  /**
+   * Returns the version of the resource that a rule matches; `undefined` when no rule matches. With `evaluatesRules` false, only exclusions
+   * and selectors are evaluated.
+   */
   #matches(match: Match, write: Write, evaluatesRules: boolean): ResourceInfo | undefined {
     const { info, target, object, oldObject } = write
     const hook = { ...match, webhook: { rules: match.rules, matchPolicy: match.matchPolicy } } as never

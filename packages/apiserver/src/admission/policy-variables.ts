@@ -9,7 +9,9 @@ import {
 } from '@capstan/kube'
 import type { PolicySpec } from './policy-types.ts'
 
-/** Compiles the variables of a policy, in order: a variable may use earlier ones. Returns the valid variables, and errors of invalid ones. */
+/**
+ * Compiles the variables of a policy, in order: a variable may use earlier ones. Returns the valid variables, and errors of invalid ones.
+ */
 export function variablesOf({ variables = [], paramKind }: Pick<PolicySpec, 'variables' | 'paramKind'>): {
   readonly known: NonNullable<AdmissionScope['variables']>
   readonly errors: readonly FieldError[]

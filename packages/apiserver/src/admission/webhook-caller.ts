@@ -192,7 +192,7 @@ export function httpsWebhooks(): WebhookTransport {
         keepAlive: true,
         keepAliveMsecs: seconds(30),
         maxSockets: MaxSockets,
-        // Go accepts the server's own certificate as CA bundle, whoever issued it. envtest relies on this.
+        // Go accepts the server's own certificate as CA bundle, independent of its issuer. envtest relies on this.
         ...(ca === undefined ? {} : { ca, allowPartialTrustChain: true }),
         ...(servername === undefined ? {} : { servername }),
       })

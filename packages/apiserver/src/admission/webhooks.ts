@@ -288,7 +288,8 @@ export class Webhooks {
 }
 
 /**
- * Exempts webhook configurations and admission policies, so that an administrator can repair a broken one. Upstream: rules.IsExemptAdmissionConfigurationResource.
+ * Exempts webhook configurations and admission policies, so that an administrator can repair a broken one. Upstream:
+ * rules.IsExemptAdmissionConfigurationResource.
  */
 export const isExempt = ({ group, plural }: ResourceInfo): boolean =>
   group === 'admissionregistration.k8s.io' && /^(mutating|validating)/.test(plural)

@@ -1,6 +1,6 @@
 /**
- * Authorization. A request is authorized before any look-up, so that a client without permission cannot learn whether an object exists. Upstream:
- * k8s.io/apiserver/pkg/authorization.
+ * Authorization. A request is authorized before any look-up, so that a client without permission cannot learn whether an object exists.
+ * Upstream: k8s.io/apiserver/pkg/authorization.
  */
 import { type NamedResource, resourceName, type StatusDetails, StatusError } from '@capstan/kube'
 import type { User } from './user.ts'

@@ -80,8 +80,8 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
   }
 
   /**
-   * Serves a CRD if no other CRD has its names; stops serving a deleted CRD, for which `crd` is undefined. `revision` is the revision of the
-   * change, and is absent for CRDs that existed at start.
+   * Serves a CRD if no other CRD has its names; stops serving a deleted CRD, for which `crd` is undefined. `revision` is the revision of
+   * the change, and is absent for CRDs that existed at start.
    */
   function serve(name: string, crd: CustomResourceDefinition | undefined, revision?: number): void {
     const before = served.get(name)

@@ -47,7 +47,7 @@ describe('background deletion', () => {
 
   test('a dependent with another owner only loses the reference', async () => {
     const [one, two] = [await make('one'), await make('two')]
-    await make('child', [{ object: one }, { object: two }])
+    await make('child', [{ of: one }, { of: two }])
     await t.client.delete(ConfigMap, at('one'))
     expect(await remainingNames()).toBe('child two')
     expect((await t.client.get(ConfigMap, at('child'))).metadata.ownerReferences).toMatchObject([{ name: 'two' }])
@@ -56,8 +56,8 @@ describe('background deletion', () => {
   test('a dependent is deleted when its owner never existed or has another uid', async () => {
     const owner = await make('owner')
     const impostor = { ...owner, metadata: { ...owner.metadata, uid: 'somebody-else' } }
-    await make('child', [{ object: impostor }])
-    await make('orphan', [{ object: { ...owner, metadata: { ...owner.metadata, name: 'never' } } }])
+    await make('child', [{ of: impostor }])
+    await make('orphan', [{ of: { ...owner, metadata: { ...owner.metadata, name: 'never' } } }])
     expect(await remainingNames()).toBe('owner')
   })
 

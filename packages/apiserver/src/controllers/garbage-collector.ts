@@ -110,8 +110,8 @@ class GarbageCollector {
   }
 
   /**
-   * Deletes an object when each of its owners is absent or in foreground deletion; otherwise removes the references to such owners. Upstream:
-   * attemptToDeleteItem.
+   * Deletes an object when each of its owners is absent or in foreground deletion; otherwise removes the references to such owners.
+   * Upstream: attemptToDeleteItem.
    */
   async #collectDependent(key: StoreKey, object: KubeObject): Promise<void> {
     const references = owners(object)
@@ -157,7 +157,9 @@ class GarbageCollector {
     await this.#dropFinalizer(key, owner, 'orphan')
   }
 
-  /** Enqueues the dependents that block the owner, so that they are deleted. Removes the finalizer of the owner once no dependent blocks it. */
+  /**
+   * Enqueues the dependents that block the owner, so that they are deleted. Removes the finalizer of the owner once no dependent blocks it.
+   */
   async #deleteInForeground(key: StoreKey, owner: KubeObject): Promise<void> {
     const blocking = this.#dependentsOf(owner).filter(({ object }) =>
       owners(object).some(({ uid, blockOwnerDeletion }) => uid === owner.metadata.uid && blockOwnerDeletion === true),
@@ -178,7 +180,10 @@ class GarbageCollector {
     return dependents
   }
 
-  /** Looks an owner up in the namespace of its dependent, or among cluster-scoped objects. `unknown`: its resource is not served or not namespaced alike. */
+  /**
+   * Looks an owner up in the namespace of its dependent, or among cluster-scoped objects. `unknown`: its resource is not served or not
+   * namespaced alike.
+   */
   #findOwner(
     { apiVersion, kind, name, uid }: OwnerReference,
     namespace: string | undefined,

@@ -26,8 +26,8 @@ export class Converter {
   }
 
   /**
-   * For dry runs: converts an object by webhook to its storage version and back, as a write does, so that the dry run fails if the write would fail.
-   * Without a webhook, returns the object itself.
+   * For dry runs: converts an object by webhook to its storage version and back, as a write does, so that the dry run fails if the write
+   * would fail. Without a webhook, returns the object itself.
    */
   async roundTrip<T extends KubeObject>(info: ResourceInfo, object: T): Promise<T> {
     return info.stored && info.conversion ? this.convert(info, await this.convert(info.stored, object)) : object

@@ -63,7 +63,10 @@ export function encodeResponse(
   return send(code, readJSON(listBytes(body, { typedItems }).toString()) as object, representation, headers)
 }
 
-/** Returns a short response as one buffer. The parts of a long response are encoded when the socket accepts more data; other requests run between them. */
+/**
+ * Returns a short response as one buffer. The parts of a long response are encoded when the socket accepts more data; other requests run
+ * between them.
+ */
 function inParts(parts: Generator<Buffer, void>): HttpAnswer['body'] {
   const first = parts.next().value!
   const second = parts.next()

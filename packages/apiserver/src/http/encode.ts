@@ -15,7 +15,9 @@ export function objectBytes(object: object): Buffer {
 export const objectLine = (object: object): Buffer | string =>
   isPacked(object) || !Object.isFrozen(object) ? `${jsonOf(object)}\n` : Buffer.concat([objectBytes(object), lineEnd])
 
-/** Encodes an object as a line, in pieces; returns `undefined` for an object of few values, and for a packed object, which already is JSON. */
+/**
+ * Encodes an object as a line, in pieces; returns `undefined` for an object of few values, and for a packed object, which already is JSON.
+ */
 export const longLine = (clock: Clock, object: object): Promise<string> | undefined =>
   isPacked(object) || !isLong(object) ? undefined : lineInPieces(clock, object)
 

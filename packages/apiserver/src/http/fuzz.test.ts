@@ -1,6 +1,6 @@
 /**
- * Sends unusual requests, which are mutated from realistic ones, and expects a response without an internal error. `CAPSTAN_FUZZ=100` sends a
- * hundred times as many requests; a failure prints its seed.
+ * Sends unusual requests, which are mutated from realistic ones, and expects a response without an internal error. `CAPSTAN_FUZZ=100` sends
+ * a hundred times as many requests; a failure prints its seed.
  */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'

@@ -70,7 +70,10 @@ const names: { readonly [path in HealthPath]: readonly string[] } = {
 export const healthPaths = (): string[] =>
   Object.entries(names).flatMap(([path, list]) => [`/${path}`, ...list.map((name) => `/${path}/${name}`)])
 
-/** Returns the checks of a path: upstream's checks, then the other elements of `checks`. An upstream check that `checks` does not contain always passes. */
+/**
+ * Returns the checks of a path: upstream's checks, then the other elements of `checks`. An upstream check that `checks` does not contain
+ * always passes.
+ */
 export function checksOf(path: HealthPath, checks: readonly HealthCheck[]): readonly HealthCheck[] {
   const checksOfPath = checks.filter(({ paths }) => paths === undefined || paths.includes(path))
   return [

@@ -1,6 +1,6 @@
 /**
- * Requests to a real kube-apiserver v1.36.2 with its recorded responses: code, reason and text, or causes in
- * any order. `testdata/recorded` has them, one file for each subject; every file begins on a fresh server.
+ * Sends requests whose responses a real kube-apiserver v1.36.2 has given, and compares code, reason and text, or the causes in
+ * any order. The recordings are in `testdata/recorded`, one file for each subject; each file is replayed on a fresh server.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { seededRandom, seconds, VirtualClock } from '@capstan/kube'

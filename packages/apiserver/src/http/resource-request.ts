@@ -1,4 +1,4 @@
-/** Resource requests: builds the engine's request from method, path, query and body, and the HTTP response from its result. */
+/** Handles resource requests: builds the engine's request from method, path, query and body, and the HTTP response from the result. */
 import type { ApiRequest, Clock, RequestOptions, ResourcePath, Verb } from '@capstan/kube'
 import { badRequest, pauseIfDue, StatusError, verbOf } from '@capstan/kube'
 import type { Caller } from '../auth/user.ts'
@@ -55,7 +55,7 @@ export async function resourceAnswer(
     tables: hasTables(resource, path.subresource),
   })
   const apiRequest = await apiRequestOf(server, verb, path, resource, request, query)
-  // Decoding a long body may have blocked the event loop.
+  // Decoding a long body may have blocked the event loop; encoding a long object may block it again.
   const pause = pauseIfDue(server.clock)
   if (pause) await pause
   if (verb === 'watch') return watchAnswer(server, resource, apiRequest, representation, request, query, caller)
@@ -64,18 +64,22 @@ export async function resourceAnswer(
     await engine.execute({ ...apiRequest, body: container === null ? {} : { container } }, caller, request.signal)
     return { status: 204, headers: {}, body: '' }
   }
-  const answer = await engine.execute(apiRequest, caller, request.signal)
+  const result = await engine.execute(apiRequest, caller, request.signal)
   const encodePause = pauseIfDue(server.clock)
   if (encodePause) await encodePause
-  return encodeResponse(server.clock, resource, answer, representation, query)
+  return encodeResponse(server.clock, resource, result, representation, query)
 }
 
-/** Upstream: kinds whose storage implements rest.TableConvertor. Reviews and most subresources do not. */
+/**
+ * Reports whether objects can be requested as a Table. Upstream: kinds whose storage implements rest.TableConvertor; reviews and most
+ * subresources do not.
+ */
 const hasTables = ({ verbs }: Resource, subresource: string | undefined): boolean =>
   subresource === undefined
     ? !(verbs?.length === 1 && verbs[0] === 'create')
     : subresource === 'status' || subresource === 'scale'
 
+/** Reports whether the path has a namespace although the resource is cluster-scoped, or lacks one that the method needs. */
 const isMisplaced = (method: string, { namespace, name, watch }: ResourcePath, { namespaced }: Resource): boolean =>
   namespaced
     ? namespace === undefined && !watch && (name !== undefined || !['GET', 'HEAD', 'DELETE'].includes(method))
@@ -85,8 +89,8 @@ const isMisplaced = (method: string, { namespace, name, watch }: ResourcePath, {
 function withoutEmptyNamespace(method: string, path: ResourcePath, { namespaced }: Resource): ResourcePath {
   if (path.namespace !== '' || !namespaced) return path
   if (path.name !== undefined || method !== 'GET') throw badRequest('Namespace parameter required.')
-  const { namespace: _, ...everywhere } = path
-  return everywhere
+  const { namespace: _, ...pathInAllNamespaces } = path
+  return pathInAllNamespaces
 }
 
 /** @throws StatusError when the path is invalid, or does not support the method */
@@ -99,8 +103,8 @@ function verbAt(method: string, path: ResourcePath, resource: Resource, query: U
     throw unknownResource()
   const verb = verbOf(method, path, query)
   if (verb === undefined) throw methodNotAllowed()
-  const isEverywhere = resource.namespaced && namespace === undefined
-  if (isEverywhere && verb !== 'list' && verb !== 'watch') throw methodNotAllowed()
+  const isInAllNamespaces = resource.namespaced && namespace === undefined
+  if (isInAllNamespaces && verb !== 'list' && verb !== 'watch') throw methodNotAllowed()
   if (resource.verbs?.includes(verb) === false) throw methodNotAllowed()
   if ((subresource === 'status' || subresource === 'scale') && !['get', 'update', 'patch'].includes(verb)) {
     throw resource.builtin ? methodNotAllowed() : verbNotSupported(verb, resource)
@@ -127,13 +131,13 @@ async function apiRequestOf(
   const { watch: _, name, ...target } = path
   const readers = { yaml: yaml.for(request), protobufMessages: engine.resources.protobufMessages, clock }
   // The deprecated watch path of a single object is a watch of the collection.
-  const named = name === undefined ? {} : verb === 'watch' ? {} : { name }
-  const make = (options: RequestOptions, more: Partial<ApiRequest> = {}): ApiRequest => ({
+  const nameOfRequest = name === undefined ? {} : verb === 'watch' ? {} : { name }
+  const make = (options: RequestOptions, body: Partial<ApiRequest> = {}): ApiRequest => ({
     verb,
     ...target,
-    ...named,
+    ...nameOfRequest,
     options,
-    ...more,
+    ...body,
   })
   switch (verb) {
     case 'get':

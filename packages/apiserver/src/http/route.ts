@@ -1,4 +1,4 @@
-/** Classifies paths. Pure; whether the resource exists is looked up later. */
+/** Classifies paths, without I/O. The resource of a path need not exist: that is checked later. */
 import type { ResourcePath } from '@capstan/kube'
 import { parseResourcePath } from '@capstan/kube'
 
@@ -21,7 +21,7 @@ export type Route =
   /** `/api/VERSION`, `/apis/GROUP/VERSION` */
   | { readonly kind: 'resources'; readonly group: string; readonly version: string }
   | { readonly kind: 'openapi' }
-  /** `/openapi/v3/PATH`, where PATH is that of a group version without the first slash. */
+  /** `/openapi/v3/PATH`, where PATH is the path of a group version without the first slash, such as `apis/apps/v1`. */
   | { readonly kind: 'openapi-document'; readonly path: string }
   | { readonly kind: 'openapi-v2' }
   /** `/openid/v1/jwks` and `/.well-known/openid-configuration`: keys that verify service account tokens. */
@@ -34,7 +34,7 @@ export type HealthPath = 'healthz' | 'livez' | 'readyz'
 
 export function routeOf(path: string): Route {
   const isFolder = path.endsWith('/')
-  const [root = '', second = '', third, ...rest] = path.replace(/\/$/, '').slice(1).split('/')
+  const [root = '', second = '', third, ...furtherSegments] = path.replace(/\/$/, '').slice(1).split('/')
   switch (root) {
     case '':
       return path === '/' ? { kind: 'paths' } : { kind: 'none' }
@@ -44,7 +44,7 @@ export function routeOf(path: string): Route {
     case 'livez':
     case 'readyz':
       if (isFolder) return { kind: 'none' }
-      return { kind: 'health', path: root, only: [second, third, ...rest].filter(Boolean).join('/') }
+      return { kind: 'health', path: root, only: [second, third, ...furtherSegments].filter(Boolean).join('/') }
     case 'metrics':
       if (isFolder || third !== undefined || !['', 'slis'].includes(second)) return { kind: 'none' }
       return { kind: 'metrics', of: second === '' ? 'requests' : 'health' }
@@ -61,7 +61,7 @@ export function routeOf(path: string): Route {
       if (isFolder) return { kind: 'none' }
       if (second === 'v2' && third === undefined) return { kind: 'openapi-v2' }
       if (second !== 'v3') return { kind: 'none' }
-      return third === undefined ? { kind: 'openapi' } : { kind: 'openapi-document', path: [third, ...rest].join('/') }
+      return third === undefined ? { kind: 'openapi' } : { kind: 'openapi-document', path: [third, ...furtherSegments].join('/') }
     case 'api':
       if (second === '') return { kind: 'core' }
       if (third === undefined) return { kind: 'resources', group: '', version: second }
@@ -69,7 +69,7 @@ export function routeOf(path: string): Route {
     case 'apis':
       if (second === '') return { kind: 'groups' }
       if (third === undefined) return { kind: 'group', group: second }
-      if (rest.length === 0) return { kind: 'resources', group: second, version: third }
+      if (furtherSegments.length === 0) return { kind: 'resources', group: second, version: third }
       break
     default:
   }

@@ -14,14 +14,14 @@ test('texts up to the maximum are sent unchanged', () => {
   expect(warningHeaders(texts)).toEqual(texts.map(header))
 })
 
-test('texts are truncated when they exceed the maximum together', () => {
+test('texts are truncated when their total length exceeds the maximum', () => {
   expect(warningHeaders([long('a', 4000), 'b', long('c', 96), 'd'])).toEqual(
     [long('a', 256), 'b', long('c', 96), 'd'].map(header),
   )
   expect(warningHeaders([long('😀', 4097)])).toEqual([Buffer.from(header(long('😀', 256))).toString('latin1')])
 })
 
-test('only the first of very many texts are sent', () => {
+test('of very many texts, only the first ones are sent', () => {
   const texts = Array.from({ length: 40 }, (_, index) => `${index} ${long('x', 1000)}`)
   const headers = warningHeaders(texts)
   expect(headers).toEqual(texts.slice(0, 16).map((text) => header(text.slice(0, 256))))

@@ -1,21 +1,21 @@
 /** Warning headers of a response. Upstream: WithWarningRecorder of k8s.io/apiserver, and NewWarningHeader of apimachinery, v0.36. */
 
-/** Maximum characters of all texts together. */
+/** Maximum total length of all texts in characters. */
 const maxTotal = 4096
-/** Characters that each text is truncated to when the maximum is exceeded. */
+/** Number of characters to which each text is truncated when the total length exceeds the maximum. */
 const maxEach = 256
 
-/** Values of `Warning` headers: each text once, truncated when they are too long together. */
+/** Returns the values of `Warning` headers: each text once, truncated when the total length exceeds the maximum. */
 export function warningHeaders(texts: readonly string[]): string[] {
-  const all = [...new Set(texts)].filter((text) => text !== '').map((text) => Array.from(text))
+  const uniqueTexts = [...new Set(texts)].filter((text) => text !== '').map((text) => Array.from(text))
   let total = 0
-  const tooMuch = all.findIndex((text) => (total += text.length) > maxTotal)
-  if (tooMuch < 0) return all.map(headerOf)
+  const exceedingIndex = uniqueTexts.findIndex((text) => (total += text.length) > maxTotal)
+  if (exceedingIndex < 0) return uniqueTexts.map(headerOf)
   const headers: string[] = []
   let length = 0
-  for (const [index, text] of all.entries()) {
-    // Upstream keeps all texts up to the one that exceeded the maximum.
-    if (index > tooMuch && length >= maxTotal) break
+  for (const [index, text] of uniqueTexts.entries()) {
+    // Upstream keeps all texts up to the text that exceeds the maximum.
+    if (index > exceedingIndex && length >= maxTotal) break
     const shortened = text.slice(0, maxEach)
     length += shortened.length
     headers.push(headerOf(shortened))

@@ -3,17 +3,17 @@ import type { HttpAnswer, HttpHandler, HttpRequest } from './exchange.ts'
 import { BodyTooLarge } from './exchange.ts'
 
 /**
- * The handler as a function of the platform's Request and Response: for tests, and to run inside other servers. The platform joins repeated
- * headers, so that a request can impersonate one group only.
+ * Adapts a handler to the platform's Request and Response: for tests, and to run inside other servers. The platform joins repeated
+ * headers, so a request can impersonate only one group.
  */
 export function webHandler(handler: HttpHandler): (request: Request, identity: Identity) => Promise<Response> {
   return async (request, identity) => {
-    const answer = await handler(fromRequest(request), identity)
+    const response = await handler(fromRequest(request), identity)
     const headers = new Headers()
-    for (const [name, value] of Object.entries(answer.headers)) {
+    for (const [name, value] of Object.entries(response.headers)) {
       for (const headerValue of typeof value === 'string' ? [value] : value) headers.append(name, headerValue)
     }
-    return new Response(bodyOf(answer), { status: answer.status, headers })
+    return new Response(bodyOf(response), { status: response.status, headers })
   }
 }
 

@@ -5,11 +5,12 @@ import { plainText } from './health.ts'
 const warning =
   'Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.'
 
+/** State of a running server. */
 export interface Running {
   /** Milliseconds since the Unix epoch. */
   readonly started: number
   readonly now: number
-  /** `v1.36.2` */
+  /** Kubernetes version, such as `v1.36.2`. */
   readonly version: string
 }
 
@@ -43,7 +44,7 @@ const page = (name: string, lines: readonly string[]): HttpAnswer => ({
   body: `\napiserver ${name}\n${warning}\n${lines.join('\n')}\n`,
 })
 
-/** `Sat Nov 21 14:52:06 UTC 2026` */
+/** Formats a time like `Sat Nov 21 14:52:06 UTC 2026`. */
 function dateText(date: Date): string {
   const [, weekday, day, month, year, time] = /^(\w+), (\d+) (\w+) (\d+) (\S+)/.exec(date.toUTCString())!
   return `${weekday} ${month} ${Number(day) < 10 ? ` ${Number(day)}` : day} ${time} UTC ${year}`

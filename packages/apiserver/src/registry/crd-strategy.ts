@@ -40,8 +40,8 @@ export const crdStrategy = {
   },
 
   warnings(object: UnknownObject, old: UnknownObject | undefined): string[] {
-    const formatsOf = (definition: UnknownObject | undefined) =>
-      (definition ? schemasOf(definition) : []).flatMap((schema) => [...unknownFormats(schema, isKnownFormat)])
+    const formatsOf = (crd: UnknownObject | undefined) =>
+      (crd ? schemasOf(crd) : []).flatMap((schema) => [...unknownFormats(schema, isKnownFormat)])
     const before = new Set(formatsOf(old))
     const newFormats = new Set(formatsOf(object).filter((format) => !before.has(format)))
     return [...newFormats].map((format) => `unrecognized format ${JSON.stringify(format)}`)
@@ -73,19 +73,19 @@ export const crdStrategy = {
     const versionsByName = Map.groupBy([...versionsIn(sent), ...versionsIn(old)], (version) => version.name)
     for (const { name, schema } of spec.versions ?? []) {
       if (!schema?.openAPIV3Schema) continue
-      const same = versionsByName
+      const frozenVersion = versionsByName
         .get(name)
         ?.find(
           (version) =>
             Object.isFrozen(version.schema?.openAPIV3Schema) && equal(version.schema?.openAPIV3Schema, schema.openAPIV3Schema),
         )
-      if (same?.schema?.openAPIV3Schema) schema.openAPIV3Schema = same.schema.openAPIV3Schema
+      if (frozenVersion?.schema?.openAPIV3Schema) schema.openAPIV3Schema = frozenVersion.schema.openAPIV3Schema
     }
   },
 
   prepare(object: UnknownObject, old: UnknownObject | undefined): void {
-    const definition = asCRD(object)
-    const storage = definition.spec.versions?.find((version) => version.storage)?.name
+    const crd = asCRD(object)
+    const storage = crd.spec.versions?.find((version) => version.storage)?.name
     if (!old) {
       object.status = {
         conditions: null,
@@ -94,13 +94,13 @@ export const crdStrategy = {
       }
       return
     }
-    const stored = definition.status?.storedVersions ?? []
+    const stored = crd.status?.storedVersions ?? []
     const before = asCRD(old).spec.versions.find((version) => version.storage)?.name
     if (storage !== undefined && storage !== before && !stored.includes(storage)) {
-      object.status = { ...definition.status, storedVersions: [...stored, storage] }
+      object.status = { ...crd.status, storedVersions: [...stored, storage] }
     } else if (storage !== undefined && stored.length === 0) {
-      // The sent status has no stored versions, but objects are stored in the storage version.
-      object.status = { ...definition.status, storedVersions: [storage] }
+      // The client sent a status without stored versions, but objects are stored in the storage version.
+      object.status = { ...crd.status, storedVersions: [storage] }
     }
   },
 

@@ -28,8 +28,8 @@ export function validateCRD(crd: CustomResourceDefinition, old: CustomResourceDe
   const { spec } = crd
   const errors: FieldError[] = []
   if (spec.preserveUnknownFields === true) {
-    const why = 'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead'
-    errors.push(invalid('spec.preserveUnknownFields', true, why))
+    const reason = 'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead'
+    errors.push(invalid('spec.preserveUnknownFields', true, reason))
   }
   if (!old && crd.metadata.name !== `${spec.names.plural}.${spec.group}`) {
     errors.push(invalid('metadata.name', crd.metadata.name, 'must be spec.names.plural+"."+spec.group'))
@@ -120,7 +120,7 @@ function versionErrors({ spec, status }: CustomResourceDefinition, old: CustomRe
   if (new Set(versions.map(({ name }) => name)).size < versions.length) {
     errors.push(invalid('spec.versions', goVersionsText(versions), 'must contain unique version names'))
   }
-  // Upstream validates after it has moved parts that all versions share to the top level.
+  // Upstream validates the internal version, in which parts that all versions share are at the top level of the spec.
   const sharedParts = new Map<string, boolean>()
   const shared = (part: keyof CustomResourceVersion): boolean => {
     if (!sharedParts.has(part)) sharedParts.set(part, sameInAll(versions, part))
@@ -151,14 +151,15 @@ function versionErrors({ spec, status }: CustomResourceDefinition, old: CustomRe
         }),
       )
     }
-    const [scaleAt, columnsAt, fieldsAt] = [
+    const [scalePath, columnsPath, selectableFieldsPath] = [
       pathOf('subresources'),
       pathOf('additionalPrinterColumns'),
       pathOf('selectableFields'),
     ]
-    if (scaleAt !== undefined) appendAll(errors, scaleErrors(version, scaleAt))
-    if (columnsAt !== undefined) appendAll(errors, columnErrors(version, columnsAt))
-    if (fieldsAt !== undefined) appendAll(errors, selectableFieldErrors(version, before, fieldsAt, isShared.schema))
+    if (scalePath !== undefined) appendAll(errors, scaleErrors(version, scalePath))
+    if (columnsPath !== undefined) appendAll(errors, columnErrors(version, columnsPath))
+    if (selectableFieldsPath !== undefined)
+      appendAll(errors, selectableFieldErrors(version, before, selectableFieldsPath, isShared.schema))
   })
   appendAll(errors, storedVersionErrors(versions, old ? [] : storage, status?.storedVersions ?? undefined))
   return errors
@@ -173,8 +174,8 @@ function deprecationErrors({ deprecated, deprecationWarning: warning }: CustomRe
     if (warning === '') problems.push('must not be an empty string')
     const index = /[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/u.exec(warning)?.index
     if (index !== undefined) {
-      const at = Buffer.byteLength(warning.slice(0, index))
-      problems.push(`must only contain printable UTF-8 characters; non-printable character found at index ${at}`)
+      const byteIndex = Buffer.byteLength(warning.slice(0, index))
+      problems.push(`must only contain printable UTF-8 characters; non-printable character found at index ${byteIndex}`)
     }
   }
   return problems.map((problem) => invalid(field, warning, problem))
@@ -210,9 +211,9 @@ function selectableFieldErrors(
     }
     if (/^\.metadata(\.|$)/.test(jsonPath)) errors.push(invalid(fieldPath, jsonPath, 'must not point to fields in metadata'))
     if (!['string', 'boolean', 'integer'].includes(selected.type ?? '')) {
-      const why =
+      const reason =
         'must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.'
-      errors.push(invalid(fieldPath, jsonPath, why))
+      errors.push(invalid(fieldPath, jsonPath, reason))
     }
     if (seenPaths.has(jsonPath)) errors.push(duplicate(fieldPath, jsonPath))
     seenPaths.add(jsonPath)
@@ -250,13 +251,13 @@ function schemaAt(schema: JSONSchema, path: string): JSONSchema | string {
 const sameInAll = (versions: readonly CustomResourceVersion[], part: keyof CustomResourceVersion): boolean =>
   versions.every((version) => equal(version[part], versions[0]![part]))
 
-/** Formats versions as Go prints the list. */
+/** Returns versions as upstream's internal version has them, for error texts. */
 function goVersionsText(versions: readonly CustomResourceVersion[]): unknown {
   const shared = new Set(
     (['schema', 'subresources', 'additionalPrinterColumns'] as const).filter((part) => sameInAll(versions, part)),
   )
   return versions.map((version) => {
-    const own = (part: 'schema' | 'subresources' | 'additionalPrinterColumns') =>
+    const valueOf = (part: 'schema' | 'subresources' | 'additionalPrinterColumns') =>
       shared.has(part) ? null : (version[part] ?? null)
     return {
       Name: version.name,
@@ -264,9 +265,9 @@ function goVersionsText(versions: readonly CustomResourceVersion[]): unknown {
       Storage: version.storage,
       Deprecated: version.deprecated ?? false,
       DeprecationWarning: version.deprecationWarning ?? null,
-      Schema: own('schema'),
-      Subresources: own('subresources'),
-      AdditionalPrinterColumns: own('additionalPrinterColumns'),
+      Schema: valueOf('schema'),
+      Subresources: valueOf('subresources'),
+      AdditionalPrinterColumns: valueOf('additionalPrinterColumns'),
       SelectableFields: version.selectableFields ?? null,
     }
   })
@@ -345,30 +346,30 @@ function conversionErrors({ spec }: CustomResourceDefinition, old: CustomResourc
   if (!conversion) return []
   const errors: FieldError[] = []
   const { clientConfig, conversionReviewVersions: versions = [] } = conversion.webhook ?? {}
-  const [configAt, versionsAt] = ['spec.conversion.webhookClientConfig', 'spec.conversion.conversionReviewVersions']
+  const [configPath, versionsPath] = ['spec.conversion.webhookClientConfig', 'spec.conversion.conversionReviewVersions']
   if (!conversion.strategy) errors.push(required('spec.conversion.strategy'))
   else if (!['None', 'Webhook'].includes(conversion.strategy))
     errors.push(notSupported('spec.conversion.strategy', conversion.strategy, ['None', 'Webhook']))
   if (conversion.strategy === 'Webhook') {
-    if (!clientConfig) errors.push(required(configAt, 'required when strategy is set to Webhook'))
+    if (!clientConfig) errors.push(required(configPath, 'required when strategy is set to Webhook'))
     else {
-      appendAll(errors, clientConfigErrors(clientConfig, configAt))
+      appendAll(errors, clientConfigErrors(clientConfig, configPath))
       const before = old?.spec.conversion?.webhook?.clientConfig?.caBundle
       if (old && isEstablished(old) && !(before && caBundleProblem(before))) {
         const problem = clientConfig.caBundle && caBundleProblem(clientConfig.caBundle)
-        if (problem) errors.push(invalid(`${configAt}.caBundle`, clientConfig.caBundle, problem))
+        if (problem) errors.push(invalid(`${configPath}.caBundle`, clientConfig.caBundle, problem))
       }
     }
-    appendAll(errors, reviewVersionErrors(versions, versionsAt))
+    appendAll(errors, reviewVersionErrors(versions, versionsPath))
     return errors
   }
-  const why = 'should not be set when strategy is not set to Webhook'
-  if (clientConfig) errors.push(forbidden(configAt, why))
-  if (versions.length > 0) errors.push(forbidden(versionsAt, why))
+  const reason = 'should not be set when strategy is not set to Webhook'
+  if (clientConfig) errors.push(forbidden(configPath, reason))
+  if (versions.length > 0) errors.push(forbidden(versionsPath, reason))
   return errors
 }
 
-/** Upstream: validated only for an established CRD, because controllers may set the bundle before. */
+/** Returns the problem of a CA bundle. Upstream validates the bundle only for an established CRD, because a controller may set it later. */
 function caBundleProblem(bundle: string): string | undefined {
   const text = Buffer.from(bundle, 'base64').toString()
   const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
@@ -380,34 +381,34 @@ function caBundleProblem(bundle: string): string | undefined {
   return blocks.length > 0 ? undefined : 'unable to load root certificates: unable to parse bytes as PEM block'
 }
 
-function reviewVersionErrors(versions: readonly string[], at: string): FieldError[] {
-  if (versions.length === 0) return [required(at)]
+function reviewVersionErrors(versions: readonly string[], path: string): FieldError[] {
+  if (versions.length === 0) return [required(path)]
   const repeated = repeats(versions)
   const errors = versions.flatMap((version, index) =>
     repeated[index]
-      ? [invalid(`${at}[${index}]`, version, 'duplicate version')]
-      : dns1035LabelProblems(version).map((problem) => invalid(`${at}[${index}]`, version, problem)),
+      ? [invalid(`${path}[${index}]`, version, 'duplicate version')]
+      : dns1035LabelProblems(version).map((problem) => invalid(`${path}[${index}]`, version, problem)),
   )
   if (!versions.some((version) => ConversionReviewVersions.includes(version))) {
-    errors.push(invalid(at, versions, `must include at least one of ${ConversionReviewVersions.join(', ')}`))
+    errors.push(invalid(path, versions, `must include at least one of ${ConversionReviewVersions.join(', ')}`))
   }
   return errors
 }
 
 const isEstablished = ({ status }: CustomResourceDefinition): boolean =>
-  status?.conditions?.some(({ type, status: now }) => type === 'Established' && now === 'True') === true
+  status?.conditions?.some(({ type, status: conditionStatus }) => type === 'Established' && conditionStatus === 'True') === true
 
 /** Group and plural are immutable; scope and kind become immutable when the CRD is established. */
 function updateErrors({ spec }: CustomResourceDefinition, old: CustomResourceDefinition): FieldError[] {
   const errors: FieldError[] = []
-  const same = (field: string, now: string, was: string) => {
-    if (now !== was) errors.push(invalid(field, now, 'field is immutable'))
+  const requireSame = (field: string, value: string, oldValue: string) => {
+    if (value !== oldValue) errors.push(invalid(field, value, 'field is immutable'))
   }
   if (isEstablished(old)) {
-    same('spec.scope', spec.scope, old.spec.scope)
-    same('spec.names.kind', spec.names.kind, old.spec.names.kind)
+    requireSame('spec.scope', spec.scope, old.spec.scope)
+    requireSame('spec.names.kind', spec.names.kind, old.spec.names.kind)
   }
-  same('spec.group', spec.group, old.spec.group)
-  same('spec.names.plural', spec.names.plural, old.spec.names.plural)
+  requireSame('spec.group', spec.group, old.spec.group)
+  requireSame('spec.names.plural', spec.names.plural, old.spec.names.plural)
   return errors
 }

@@ -34,7 +34,7 @@ function infoOf(
 ): ResourceInfo {
   const { group, scope } = spec
   const names = status?.acceptedNames?.kind ? { ...spec.names, ...status.acceptedNames } : spec.names
-  const schema = version.schema?.openAPIV3Schema ?? everything
+  const schema = version.schema?.openAPIV3Schema ?? anyObject
   const storage = spec.versions.find((version) => version.storage)!
   return Object.freeze({
     group,
@@ -89,7 +89,7 @@ const strategy: Strategy = Object.freeze({
   nameProblems: (name: string, isPrefix: boolean) => subdomainProblems(isPrefix ? maskTrailingDash(name) : name),
 })
 
-const everything: JSONSchema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
+const anyObject: JSONSchema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
 
 function deprecationOf(
   { group, versions }: CustomResourceDefinition['spec'],
@@ -101,12 +101,12 @@ function deprecationOf(
   const [better] = versions
     .filter((version) => version.served && !version.deprecated)
     .map((version) => version.name)
-    .filter((one) => compareApiVersions(one, name) < 0)
+    .filter((candidate) => compareApiVersions(candidate, name) < 0)
     .sort(compareApiVersions)
   return `${group}/${name} ${kind} is deprecated${better === undefined ? '' : `; use ${group}/${better} ${kind}`}`
 }
 
-/** Selectable fields are simple paths to strings, integers or booleans. */
+/** Returns a reader of a selectable field, whose path is simple and leads to a string, an integer or a boolean. */
 function fieldReader(jsonPath: string): (object: UnknownObject) => string {
   const path = jsonPath.split('.').slice(1)
   return (object) => memberText(object, path)

@@ -1,4 +1,7 @@
-/** Resources of one API server: built-in ones, shared by all servers of the process, and those that CustomResourceDefinitions add. */
+/**
+ * Resources of one API server: built-in resources, which all servers of the process share, and resources that CustomResourceDefinitions
+ * add.
+ */
 import { equal } from '@capstan/kube'
 import type { ProtobufMessages, Resource, Resources } from './resource.ts'
 import type { ResourceInfo } from './resource-info.ts'
@@ -20,8 +23,8 @@ export class Registry implements Resources {
   #custom = new Map<string, ResourceInfo>()
   #all: readonly ResourceInfo[] | undefined
   #generation = 0
-  readonly #beginnings = new Map<string, number>()
-  readonly #removals = new Map<string, Set<() => void>>()
+  readonly #servedSince = new Map<string, number>()
+  readonly #removalListeners = new Map<string, Set<() => void>>()
 
   constructor(builtins: BuiltinResources) {
     this.#builtins = builtins
@@ -74,35 +77,35 @@ export class Registry implements Resources {
 
   /** Returns the revision since which a custom resource is served; 0 when that was before this process started. */
   servedSince(storage: string): number {
-    return this.#beginnings.get(storage) ?? 0
+    return this.#servedSince.get(storage) ?? 0
   }
 
   /** Replaces the served versions of a custom resource; `since` is the revision at which it was first served. */
   serve(storage: string, versions: readonly ResourceInfo[], since?: number): void {
-    if (since !== undefined) this.#beginnings.set(storage, since)
+    if (since !== undefined) this.#servedSince.set(storage, since)
     const next = new Map([...this.#custom].filter(([, info]) => info.storage !== storage))
     for (const info of versions) next.set(idOf(info), info)
-    const changedIds = [...this.#custom].filter(([id, was]) => !sameObjects(was, next.get(id))).map(([id]) => id)
+    const changedIds = [...this.#custom].filter(([id, info]) => !sameObjects(info, next.get(id))).map(([id]) => id)
     this.#custom = next
     this.#all = undefined
     this.#generation++
-    for (const id of changedIds) for (const listener of this.#removals.get(id) ?? []) listener()
+    for (const id of changedIds) for (const listener of this.#removalListeners.get(id) ?? []) listener()
   }
 
   /** Calls `listener` when the version is no longer served, or when its storage version or conversion changes. */
   onRemoval(resource: Resource, listener: () => void): () => void {
     if (resource.builtin) return () => {}
     const id = idOf(resource)
-    let listeners = this.#removals.get(id)
-    if (!listeners) this.#removals.set(id, (listeners = new Set()))
+    let listeners = this.#removalListeners.get(id)
+    if (!listeners) this.#removalListeners.set(id, (listeners = new Set()))
     listeners.add(listener)
     return () => listeners.delete(listener)
   }
 }
 
-/** Reports whether clients still get the same objects in this version. If not, its watches end, so that clients watch again. */
-const sameObjects = (was: ResourceInfo, now: ResourceInfo | undefined): boolean =>
-  now !== undefined && was.storageVersion === now.storageVersion && equal(was.conversion, now.conversion)
+/** Reports whether clients still get the same objects in a version. If not, watches of the version end, so that clients watch again. */
+const sameObjects = (before: ResourceInfo, after: ResourceInfo | undefined): boolean =>
+  after !== undefined && before.storageVersion === after.storageVersion && equal(before.conversion, after.conversion)
 
 /** One index for all servers of a process. */
 function byId(builtins: BuiltinResources): ReadonlyMap<string, ResourceInfo> {

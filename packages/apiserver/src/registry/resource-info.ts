@@ -1,6 +1,6 @@
 /**
- * One served version of a resource: names, schema, versions, conversion, and the strategy of its objects (`strategy.ts`). Built from a built-in
- * declaration or from a CustomResourceDefinition (`custom.ts`).
+ * One served version of a resource: names, schema, versions, conversion, and the strategy of its objects (`strategy.ts`). Built from a
+ * built-in declaration or from a CustomResourceDefinition (`custom.ts`).
  */
 import {
   apiVersionOf,
@@ -19,7 +19,7 @@ import type { Strategy } from './strategy.ts'
 
 export interface ConversionWebhook {
   readonly clientConfig: WebhookClientConfig
-  /** Version of the ConversionReview that the webhook accepts. */
+  /** Version of the ConversionReview that the webhook receives. */
   readonly reviewVersion: string
 }
 
@@ -29,7 +29,7 @@ export interface GoType {
   isRegistered(apiVersion: unknown, kind: unknown): boolean
   /** Error of the JSON decoder for the first value of the wrong type. */
   jsonProblem(object: object): Work<string | undefined>
-  /** The same error from Go's converter of maps to structs, which decodes the result of a strategic merge patch. */
+  /** Like `jsonProblem`, with the text of Go's converter of maps to structs, which decodes the result of a strategic merge patch. */
   convertedProblem(object: object): Work<string | undefined>
   /** Replaces nulls in a draft, whose types have been checked, by the values that the decoder decodes them to. */
   readNulls(object: { [field: string]: unknown }): Work<void>
@@ -70,9 +70,9 @@ export interface ResourceInfo extends Resource {
 }
 
 /**
- * Converts the object to the version of `info` without a conversion webhook (with one: `Converter.convert`): sets its apiVersion, prunes
- * fields that the version does not know, and, in the storage version, adds defaults that the CRD gained since the object was written. The
- * same stored object always gives the same result, and the object itself when nothing changes, so that caches can share it.
+ * Converts the object to the version of `info` without a conversion webhook; `Converter.convert` calls webhooks. Sets its apiVersion,
+ * prunes fields that the version does not know, and, in the storage version, adds defaults that the CRD gained since the object was
+ * written. The same stored object always gives the same result, so that caches can share it: the object itself if nothing changes.
  */
 export function inVersion<T extends KubeObject>(info: ResourceInfo, object: T): T {
   if (!info.defaultsOnRead && object.apiVersion === info.apiVersion) return object
@@ -82,9 +82,9 @@ export function inVersion<T extends KubeObject>(info: ResourceInfo, object: T): 
   if (!views) viewsOf.set(info, (views = new WeakMap()))
   let view = views.get(object)
   if (!view) {
-    const inside = inMemory(object)
-    // `markDefaulted` recorded that it has all its defaults.
-    view = inside && inside !== object && views.get(inside as KubeObject) === inside ? object : viewOf(info, object)
+    const unpacked = inMemory(object)
+    // `markDefaulted` recorded the unpacked object, which has all its defaults.
+    view = unpacked && unpacked !== object && views.get(unpacked as KubeObject) === unpacked ? object : viewOf(info, object)
     views.set(object, view)
   }
   return view as T

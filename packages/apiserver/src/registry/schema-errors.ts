@@ -1,6 +1,7 @@
 /** Validates the schemas of a CustomResourceDefinition, including their CEL rules. */
 import { appendAll, type FieldError, forbidden, invalid, type JSONSchema, ruleErrors, validateStructural } from '@capstan/kube'
 
+/** State of the CustomResourceDefinition that affects the validation of one of its schemas. */
 export interface SchemaInDefinition {
   /** Whether the stored CRD has the same schema. */
   readonly isUnchanged: boolean
@@ -17,7 +18,7 @@ export function schemaErrors(schema: JSONSchema, path: string, place: SchemaInDe
   return errors
 }
 
-/** Valid frozen schemas, which are not validated again by other servers of the process, or when a server starts again. */
+/** Valid frozen schemas, which other servers of the process, or a restarted server, do not validate again. */
 const validSchemas = new WeakSet<JSONSchema>()
 const validSchemasWithStatus = new WeakSet<JSONSchema>()
 
@@ -45,10 +46,10 @@ const nameInGo = (keyword: string): string =>
 
 function rootErrors(schema: JSONSchema, path: string): FieldError[] {
   // For `nullable`, and for a type other than object, there are separate errors.
-  const other = Object.entries(schema).find(
+  const disallowed = Object.entries(schema).find(
     ([keyword, value]) => value !== undefined && value !== false && !allowedAtRoot.includes(nameInGo(keyword)),
   )
-  if (!other) return []
+  if (!disallowed) return []
   const fields = `[${allowedAtRoot.join(' ')}]`
   return [
     invalid(path, schema, `only ${fields} fields are allowed at the root of the schema if the status subresource is enabled`),

@@ -1,11 +1,12 @@
 /**
- * Fields of schemas in CustomResourceDefinitions. No schema describes them, because they are recursive: unknown fields are pruned, and
- * fields that Go omits when empty are omitted. Upstream: JSONSchemaProps of k8s.io/apiextensions-apiserver, v0.36.
+ * Fields of schemas in CustomResourceDefinitions. Schemas are recursive, so no structural schema can describe them: this file prunes
+ * their unknown fields, and omits fields that Go omits when empty. Upstream: JSONSchemaProps of k8s.io/apiextensions-apiserver, v0.36.
  */
 import { isRecord } from '@capstan/kube'
 
-type Fields = { readonly [field: string]: Value }
-type Value =
+type Fields = { readonly [field: string]: FieldForm }
+/** How a field is normalized. */
+type FieldForm =
   /** Kept unchanged. */
   | 'any'
   /** A string, a list or a map that is omitted when empty. */
@@ -39,8 +40,8 @@ const schemaFields: Fields = {
   },
 }
 
-function every(value: Value, fields: string): Fields {
-  return Object.fromEntries(fields.split(' ').map((field) => [field, value]))
+function every(form: FieldForm, fields: string): Fields {
+  return Object.fromEntries(fields.split(' ').map((field) => [field, form]))
 }
 
 /**
@@ -81,7 +82,7 @@ function normalize(value: unknown, fields: Fields, path: string, report: (path: 
   }
 }
 
-/** Formats that are not validated. Upstream: GetUnrecognizedFormats. */
+/** Returns the formats in a schema for which `knows` returns false. Upstream: GetUnrecognizedFormats. */
 export function unknownFormats(schema: unknown, knows: (type: string | undefined, format: string) => boolean): Set<string> {
   const formats = new Set<string>()
   const visit = (schemaOrList: unknown): void => {
@@ -93,7 +94,7 @@ export function unknownFormats(schema: unknown, knows: (type: string | undefined
       const form = Object.hasOwn(schemaFields, field) ? schemaFields[field] : undefined
       if (form === 'schema' || form === 'quiet schema') visit(member)
       else if ((form === 'map of schemas' || form === 'list of schemas') && typeof member === 'object' && member !== null)
-        for (const each of Object.values(member)) visit(each)
+        for (const innerSchema of Object.values(member)) visit(innerSchema)
     }
   }
   visit(schema)

@@ -11,7 +11,7 @@ export interface WriteContext {
   readonly verb: Verb
   /** Namespace of the request. */
   readonly namespace: string | undefined
-  /** The server that will store the object. */
+  /** Parts of the server that will store the object. */
   readonly server: WriteServices
   readonly caller: User
   readonly warn: (text: string) => void
@@ -30,7 +30,7 @@ export interface WriteServices {
 
 /** Rules for creating, updating and deleting objects of a kind. All members are optional. `T` is the type of decoded objects. */
 export interface Strategy<T = UnknownObject> {
-  /** Whether `metadata.generation` counts changes of the spec; a function returns whether another change counts, too. */
+  /** Whether `metadata.generation` counts changes of the spec; a function reports whether a change of another part counts, too. */
   readonly generation?: boolean | ((object: T, old: T) => boolean)
   /** Whether a create keeps the status, although there is a status subresource. */
   readonly statusOnCreate?: boolean
@@ -46,7 +46,7 @@ export interface Strategy<T = UnknownObject> {
   pruneUnknown?(object: T): string[]
   /** Part of decoding: normalizes a draft to the form that the server stores. */
   normalize?(object: T): void
-  /** Part of decoding: sets defaults, which count as sent by the client. */
+  /** Part of decoding: sets defaults. In managedFields, they belong to the client as if it had sent them. */
   default?(object: T, old: T | undefined): void
   /** Last step of decoding: replaces parts of the draft by equal frozen parts, so that they are shared instead of copied. */
   reuseFrozen?(object: T, sent: unknown, old: T | undefined): void
@@ -59,13 +59,15 @@ export interface Strategy<T = UnknownObject> {
   authorize?(object: T, old: T | undefined, context: WriteContext): void
   /** Fields excluded from managedFields for each subresource; default: the usual fields. Upstream: resetFields. */
   readonly resetFields?: { readonly [subresource: string]: readonly (readonly string[])[] }
-  /** For subresources other than `status`: resets the parts of a draft that they do not write. */
+  /** For subresources other than `status`: resets the parts of a draft that the subresource does not write. */
   readonly subresourceWrites?: { readonly [subresource: string]: (object: T, old: T) => void }
   /** Returns the grace period of a deletion in seconds, from the requested one. */
   gracePeriod?(object: T, requested: number | undefined): number
   /** Updates the status of an object when its deletion is requested, at the given time. */
   markDeleted?(object: T, now: string): void
-  /** Kinds with long lists validate in pieces, between which other requests run. The objects do not change meanwhile. */
+  /**
+   * Validates an object. Kinds with long lists validate in pieces, between which other requests run; the objects do not change meanwhile.
+   */
   validate?(object: T, old: T | undefined, context: WriteContext): FieldError[] | Work<FieldError[]>
   /** Returns warnings for a valid object. */
   warnings?(object: T, old: T | undefined, context: WriteContext): string[]

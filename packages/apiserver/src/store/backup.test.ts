@@ -62,7 +62,7 @@ describe('a backup', () => {
     expect(isFirst).toBe(false)
   })
 
-  test('made during writes contains the state of one moment', async () => {
+  test('that is made during writes contains the state at one moment', async () => {
     const main = await stores.store('main')
     let isDone = false
     const writing = (async () => {
@@ -86,7 +86,7 @@ describe('a backup', () => {
     await writing
   })
 
-  test('is rejected when it is truncated at any byte, or any byte is changed', async () => {
+  test('is rejected when it is truncated or a byte is changed', async () => {
     await backUp({ folder, file, clock })
     const bytes = readFileSync(file)
     for (let size = 0; size < bytes.length; size += 1 + (size % 11)) {
@@ -154,13 +154,13 @@ describe('a backup', () => {
     })
   })
 
-  test('cannot be made of another folder than a data folder, and the error names the path', async () => {
+  test('of a folder without state is an error that names the folder', async () => {
     await expect(backUp({ folder: otherFolder, file, clock })).rejects.toThrow(`There is no state in data folder ${otherFolder}`)
   })
 })
 
 describe('a restore', () => {
-  test('restores objects and their resourceVersions; later writes are gone, and no revision is used twice', async () => {
+  test('restores objects and their resourceVersions, drops later writes, and uses no revision twice', async () => {
     await backUp({ folder, file, clock })
     await put(await stores.store('main'), at('later'))
     await restore()
@@ -226,7 +226,7 @@ describe('a restore', () => {
 test.each(['crash', 'loss of power'] as const)(
   'a replacement that is interrupted by a %s leaves the old or the new state',
   async (after) => {
-    const make = (disk: SimulatedDisk, content: string) => async (newFolder: string) => {
+    const writeState = (disk: SimulatedDisk, content: string) => async (newFolder: string) => {
       for (const name of ['a', 'b']) {
         const opened = await disk.open(`${newFolder}/${name}`, 'create')
         await opened.write(Buffer.from(content), 0)
@@ -238,10 +238,10 @@ test.each(['crash', 'loss of power'] as const)(
     for (let seed = 0; seed < 200; seed++) {
       const random = seededRandom(seed)
       const disk = new SimulatedDisk(random)
-      await replaceState(disk, '/data', make(disk, 'old'))
+      await replaceState(disk, '/data', writeState(disk, 'old'))
       await disk.syncFolder('/data')
       disk.dieAfter(1 + Math.floor(random.next() * 25))
-      const isDone = await replaceState(disk, '/data', make(disk, 'new')).then(
+      const isDone = await replaceState(disk, '/data', writeState(disk, 'new')).then(
         () => true,
         () => false,
       )
@@ -257,7 +257,7 @@ test.each(['crash', 'loss of power'] as const)(
   },
 )
 
-async function turnOf(from: DurableStores, name: string): Promise<number> {
-  const stored = (await from.store('main')).get(at(name)) as unknown as { data: { turn: string } } | undefined
+async function turnOf(stores: DurableStores, name: string): Promise<number> {
+  const stored = (await stores.store('main')).get(at(name)) as unknown as { data: { turn: string } } | undefined
   return Number(stored?.data.turn ?? -1)
 }

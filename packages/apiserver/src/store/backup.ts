@@ -1,6 +1,6 @@
 /**
- * Backups of a data folder: one file with all its stores, verified frame by frame and as a whole. They are made from the files of the
- * folder, whether or not a server runs on it: acknowledged writes are in files that only grow.
+ * Backups of a data folder: one file with all its stores, verified frame by frame and as a whole. A backup is made from the files of the
+ * folder, even while a server uses them: acknowledged writes are in files that only grow.
  */
 import type { Clock } from '@capstan/kube'
 import { type Checkpoint, type CheckpointHeader, Format, readCheckpoint, storeSnapshots, writeCheckpoint } from './checkpoint.ts'
@@ -15,7 +15,7 @@ import { readState } from './state-folder.ts'
 
 /** Content of a backup. */
 export interface Backup {
-  /** Milliseconds since the epoch, by the clock of the process that made it. */
+  /** Creation time in milliseconds since the epoch, by the clock of the process that made the backup. */
   readonly time: number
   readonly format: number
   readonly size: number
@@ -77,8 +77,8 @@ export interface RestoreOptions extends BackupOptions {
 export const DefaultBump = 1_000_000_000
 
 /**
- * Replaces the data folder by a backup. After a crash, the folder is as it was before or as restored. @throws Error when there is data
- * already and `force` is not set, or a server runs on it
+ * Replaces the data folder by a backup. After a crash, the folder is as it was before or as restored. @throws Error when the folder
+ * contains data and `force` is not set, or a server uses the folder
  */
 export async function restoreBackup(options: RestoreOptions): Promise<Backup> {
   const { folder, file, clock, files = nodeFiles, force = false, bumpRevision = DefaultBump } = options
@@ -109,8 +109,8 @@ async function readAcknowledged(files: Files, folder: string): Promise<Salvaged>
     try {
       const state = await readState(files, `${folder}/${StateName}`, 'acknowledged')
       if (state.isMarkerWhole) return { ...state, damage: [] }
-      // One copy of the commit marker cannot be read. Either a server is writing it now, and the next attempt succeeds; or it is damaged, and may
-      // have been the newer copy. Then everything that can be read counts as acknowledged, as when a server starts.
+      // One copy of the commit marker cannot be read. If a server is writing it now, the next attempt succeeds. Otherwise it is damaged,
+      // and may have been the newer copy: then all readable writes count as acknowledged, as when a server starts.
       if (isLast) return { ...(await readState(files, `${folder}/${StateName}`, 'everything')), damage: [] }
     } catch (err) {
       if (isLast || !(err instanceof DamagedData || isGone(err))) throw err

@@ -21,11 +21,11 @@ interface WindowEntry extends TimedChange {
   readonly changedAt: number
 }
 
-/** Removes old changes when there are too many, when their objects are too large, or when they are too old. */
+/** Keeps the latest changes of a store. Removes the oldest changes beyond limits of number, size and age. */
 export class ChangeWindow {
   readonly #limits: HistoryLimits
   readonly #clock: Clock | undefined
-  readonly #all = new Queue<WindowEntry>()
+  readonly #changes = new Queue<WindowEntry>()
   readonly #byResource = new Map<string, Queue<Change>>()
   #size = 0
   /** All changes after this revision are in the window. */
@@ -45,26 +45,26 @@ export class ChangeWindow {
     const { previous } = change
     const size = (previous && isPacked(previous) ? jsonOf(previous).length : sizeOf(previous)) + 200
     const now = this.#now()
-    this.#all.push({ change, time, size, changedAt: now - Math.max(0, this.#lastTime - time) })
+    this.#changes.push({ change, time, size, changedAt: now - Math.max(0, this.#lastTime - time) })
     this.#size += size
     let queue = this.#byResource.get(change.key.resource)
     if (!queue) this.#byResource.set(change.key.resource, (queue = new Queue()))
     queue.push(change)
 
-    this.#forget(now)
+    this.#removeOld(now)
   }
 
   /** All changes in the window, oldest first. */
   all(): TimedChange[] {
-    return this.#all.after(-1, () => 0).map(({ change, time }) => ({ change, time }))
+    return this.#changes.after(-1, () => 0).map(({ change, time }) => ({ change, time }))
   }
 
   /** Removes changes beyond the limits, always the oldest revision first. */
-  #forget(now: number): void {
+  #removeOld(now: number): void {
     const { changes, size, age } = this.#limits
-    for (let oldest = this.#all.first; oldest; oldest = this.#all.first) {
-      if (this.#all.length <= changes && this.#size <= size && now - oldest.changedAt <= age) break
-      this.#all.shift()
+    for (let oldest = this.#changes.first; oldest; oldest = this.#changes.first) {
+      if (this.#changes.length <= changes && this.#size <= size && now - oldest.changedAt <= age) break
+      this.#changes.shift()
       this.#byResource.get(oldest.change.key.resource)?.shift()
       this.#size -= oldest.size
       this.#floor = oldest.change.revision
@@ -81,13 +81,13 @@ export class ChangeWindow {
   }
 
   since(revision: number, resource: string, limit?: number): Since {
-    this.#forget(this.#now())
+    this.#removeOld(this.#now())
     if (revision < this.#floor) return { kind: 'expired', oldest: this.#floor + 1 }
     return { kind: 'changes', changes: this.#byResource.get(resource)?.after(revision, revisionOf, limit) ?? [] }
   }
 }
 
-/** First in, first out, without moving the other items at every removal. */
+/** A queue whose `shift` does not move the remaining items each time. */
 class Queue<T> {
   #items: T[] = []
   #head = 0
@@ -130,7 +130,7 @@ class Queue<T> {
 
 const revisionOf = ({ revision }: Change): number => revision
 
-/** Approximate length of a value as JSON: good enough to bound memory, and cheap. */
+/** Returns the approximate length of a value as JSON, which is cheap to compute and sufficient to limit memory. */
 function sizeOf(value: unknown): number {
   if (typeof value === 'string') return value.length + 2
   if (typeof value !== 'object' || value === null) return 4

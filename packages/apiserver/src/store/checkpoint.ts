@@ -1,6 +1,6 @@
 /**
- * All stores of a folder in one file: the start of a log, and the content of a backup. The first frame identifies the file; the last has
- * the numbers of stores and objects, and a digest of everything before.
+ * All stores of a folder in one file: the start of a log, and the content of a backup. The first frame identifies the file; the last frame
+ * has the numbers of stores and objects, and a digest of all frames before it.
  */
 import { readJSON } from '@capstan/kube'
 import { createHash } from 'node:crypto'
@@ -26,7 +26,7 @@ export interface Totals {
   readonly objects: number
 }
 
-/** One store at one revision: a copy, because the map of a `Snapshot` keeps changing. */
+/** Copy of one store at one revision, needed because the map of a `Snapshot` keeps changing. */
 export interface StoreSnapshot {
   readonly store: string
   readonly revision: number
@@ -44,10 +44,10 @@ type Line =
   | { readonly key: readonly [resource: string, namespace: string, name: string]; readonly object: KubeObject }
   | (Totals & { readonly end: true; readonly sha256: string })
 
-/** Maximum number of characters in one frame: small enough that writing one does not block the event loop for long. */
+/** Maximum number of characters in one frame: small enough that writing a frame does not block the event loop for long. */
 const FrameSize = 256 * 1024
 
-/** Writes frame by frame, yielding to the event loop in between. Returns the size in bytes. */
+/** Writes a checkpoint frame by frame, yielding to the event loop between frames. Returns its size in bytes. */
 export async function writeCheckpoint(
   file: OpenFile,
   header: CheckpointHeader,
@@ -89,7 +89,10 @@ export interface Checkpoint {
   readonly size: number
 }
 
-/** @throws DamagedData when the content is damaged, Error when its format or kind is not the expected one */
+/**
+ * Reads and verifies a checkpoint or backup. @throws DamagedData when the content is damaged, Error when its format or kind is not the
+ * expected one
+ */
 export async function readCheckpoint(
   files: Files,
   path: string,
@@ -101,12 +104,12 @@ export async function readCheckpoint(
   const snapshots: Snapshots = new Map()
   let header: CheckpointHeader | undefined
   let end: (Totals & { sha256: string }) | undefined
-  let from = 0
+  let position = 0
   const frames = readFrames(bytes, 1)
   let next = frames.next()
   for (; !next.done; next = frames.next()) {
-    const { content, end: to } = next.value
-    if (end) throw new DamagedData(path, from, 'there is something after its end')
+    const { content, end: frameEnd } = next.value
+    if (end) throw new DamagedData(path, position, 'there is something after its end')
     if (!header) header = headerOf(path, content, kind)
     else {
       const lines = content.split('\n').map((line) => readJSON(line) as Line)
@@ -114,17 +117,17 @@ export async function readCheckpoint(
       if (first && 'end' in first) end = first
       else readStore(snapshots, lines, encode)
     }
-    if (!end) digest.update(bytes.subarray(from, to))
-    from = to
+    if (!end) digest.update(bytes.subarray(position, frameEnd))
+    position = frameEnd
   }
   const ending = next.value
-  // The server chooses the file of a checkpoint, but the user chooses the file of a backup, which may be any file.
+  // The user chooses the file of a backup, so it may be any file; the server chooses the file of a checkpoint.
   if (!header && kind === 'backup') throw new Error(`${path} is not a backup of Capstan, or its beginning is damaged`)
   if (ending.kind === 'damaged') throw new DamagedData(path, ending.at, ending.why)
   if (!header || !end || ending.kind === 'torn') throw new DamagedData(path, bytes.length, 'it ends too early')
   const totals = { stores: snapshots.size, objects: sumOf(snapshots.values()) }
   if (end.stores !== totals.stores || end.objects !== totals.objects || end.sha256 !== digest.digest('hex'))
-    throw new DamagedData(path, from, 'its content does not match the totals at its end')
+    throw new DamagedData(path, position, 'its content does not match the totals at its end')
   return { header, snapshots, totals, size: bytes.length }
 }
 
@@ -135,7 +138,7 @@ function headerOf(path: string, content: string, kind: string): CheckpointHeader
   return header
 }
 
-/** @throws Error naming the version that wrote the file, unless it is this one */
+/** @throws Error naming both formats when the file has another format than this version reads */
 export function rejectOtherFormats(path: string, format: number): void {
   if (format !== Format) throw new Error(`${path} has format ${format}, and this version reads format ${Format} only`)
 }

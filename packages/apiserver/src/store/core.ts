@@ -1,6 +1,6 @@
 /**
  * State that the memory store and the durable store share: objects by revision, the window of recent changes, group commit. A `Log` makes a
- * group of changes durable; without one, a commit completes at once.
+ * group of changes durable; without a log, a commit completes at once.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { appendAll, type Clock, type KubeObject, messageOf, StatusError } from '@capstan/kube'
@@ -41,7 +41,7 @@ interface Pending {
   reject(reason: unknown): void
 }
 
-/** Maximum writes in one group: this many of the largest objects still fit into one string. */
+/** Maximum writes in one group. The lines of this many objects of the maximum size still fit into one string. */
 const LargestGroup = 256
 
 export class CoreStore implements Store {
@@ -90,12 +90,12 @@ export class CoreStore implements Store {
     const later = this.#window.since(revision, resource)
     if (later.kind === 'expired') return undefined
     if (later.changes.length === 0) return this.list(resource, namespace)
-    const past = this.#tables.get(resource)?.copy() ?? Table.empty()
+    const pastTable = this.#tables.get(resource)?.copy() ?? Table.empty()
     for (const { key, previous } of later.changes.toReversed()) {
-      if (previous) past.put(textOf(key), previous)
-      else past.remove(textOf(key))
+      if (previous) pastTable.put(textOf(key), previous)
+      else pastTable.remove(textOf(key))
     }
-    return past.list(namespace)
+    return pastTable.list(namespace)
   }
 
   count(resource: string): number {
@@ -114,7 +114,7 @@ export class CoreStore implements Store {
     }
     return new Promise((resolve, reject) => {
       this.#pending.push({ write, resolve, reject })
-      // Waits until all requests received by now have been processed: they share one sync and one notification of watchers.
+      // Waits until all requests that have arrived are processed, so that their writes share one sync and one notification of watchers.
       this.#flushing ??= nextTurn().then(() => this.#flush(log))
     })
   }
@@ -137,7 +137,7 @@ export class CoreStore implements Store {
     await this.#log?.close(this.#window.all())
   }
 
-  /** Commits groups until no write waits. A second write of one key waits for the next group, so that it sees the first. */
+  /** Commits groups until no write waits. A second write of one key waits for the next group, so that it is checked against the first. */
   async #flush(log: Log): Promise<void> {
     while (this.#pending.length > 0) {
       const waiting = this.#pending
@@ -186,7 +186,7 @@ export class CoreStore implements Store {
     if (this.#publishing) return
     this.#publishing = true
     try {
-      // Listeners append to the list while it is read.
+      // Listeners may append to the list during this loop.
       for (const change of this.#unpublished) {
         for (const listener of this.#listeners.get(change.key.resource) ?? []) notify(listener, change)
         for (const listener of this.#listeners.get(undefined) ?? []) notify(listener, change)

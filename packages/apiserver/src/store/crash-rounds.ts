@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { appendAll } from '@capstan/kube'
 import type { Random } from '@capstan/kube'
 
-/** First line of a writer: the state that it found. */
+/** First line of a writer's output: the state that the writer found. */
 export interface Found {
   readonly revision: number
   readonly objects: readonly (readonly [name: string, revision: number])[]
@@ -14,7 +14,7 @@ export interface Found {
   readonly changes: readonly Acknowledged[] | undefined
 }
 
-/** Every other line of a writer: an acknowledged write. */
+/** Each further line of a writer's output: an acknowledged write. */
 export interface Acknowledged {
   readonly revision: number
   readonly name: string
@@ -43,20 +43,21 @@ export interface CrashResult {
 const SmallLog = 20_000
 const LargeLog = 4_000_000
 
+/** Runs the rounds; returns how often the state of the next process contradicted the acknowledged writes. */
 export async function crashRounds({ folder, rounds, random, isEnough }: CrashOptions): Promise<CrashResult> {
   /** The last acknowledged write, by name. */
   const last = new Map<string, Acknowledged>()
   /** All acknowledged writes, oldest first. */
-  const all: Acknowledged[] = []
+  const writes: Acknowledged[] = []
   const mistakes: string[] = []
   let [round, early, expired, acknowledgedCount] = [0, 0, 0, 0]
   for (; round < rounds && !isEnough?.(); round++) {
-    const knownRevision = all[Math.max(0, all.length - 1 - Math.floor(random.next() * 300))]?.revision ?? 0
+    const knownRevision = writes[Math.max(0, writes.length - 1 - Math.floor(random.next() * 300))]?.revision ?? 0
     const { found, acknowledged } = await runWriter(folder, knownRevision, random)
     if (found) {
       appendAll(
         mistakes,
-        mistakesIn(found, knownRevision, last, all).map((mistake) => `round ${round}: ${mistake}`),
+        mistakesIn(found, knownRevision, last, writes).map((mistake) => `round ${round}: ${mistake}`),
       )
       if (!found.changes) expired++
       // A write in progress when the writer was killed may or may not be stored; the found state decides.
@@ -66,10 +67,10 @@ export async function crashRounds({ folder, rounds, random, isEnough }: CrashOpt
     } else early++
     for (const write of acknowledged.toSorted((a, b) => a.revision - b.revision)) {
       last.set(write.name, write)
-      all.push(write)
+      writes.push(write)
     }
     acknowledgedCount += acknowledged.length
-    all.splice(0, all.length - 1000)
+    writes.splice(0, writes.length - 1000)
   }
   return { rounds: round, acknowledged: acknowledgedCount, early, expired, mistakes }
 }
@@ -111,10 +112,10 @@ function mistakesIn(
   { revision, objects, changes }: Found,
   knownRevision: number,
   last: ReadonlyMap<string, Acknowledged>,
-  all: readonly Acknowledged[],
+  writes: readonly Acknowledged[],
 ): string[] {
   const mistakes: string[] = []
-  const highest = all.at(-1)?.revision ?? 0
+  const highest = writes.at(-1)?.revision ?? 0
   if (revision < highest) mistakes.push(`revision ${revision} is below ${highest}, which was acknowledged`)
   const foundRevisions = new Map(objects)
   const isDeletedSince = (write: Acknowledged) =>
@@ -131,7 +132,7 @@ function mistakesIn(
   if (!isWithoutGaps || changes.length !== revision - knownRevision)
     mistakes.push(`changes after ${knownRevision} have gaps up to ${revision}`)
   const observed = new Map(changes.map((change) => [change.revision, JSON.stringify(change)]))
-  for (const write of all.filter((each) => each.revision > knownRevision))
+  for (const write of writes.filter(({ revision }) => revision > knownRevision))
     if (observed.get(write.revision) !== JSON.stringify(write))
       mistakes.push(`a watch from ${knownRevision} did not receive ${JSON.stringify(write)}`)
   return mistakes

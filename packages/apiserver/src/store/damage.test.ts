@@ -14,25 +14,25 @@ const journalOf = (disk: SimulatedDisk) =>
   Journal.open(folder, { clock: new VirtualClock(), log: silent, files: disk, sync: true, checkpointAfter: 3000 })
 
 /** A folder with two checkpoints and some logs, and its content. */
-let good: SimulatedDisk
+let intactDisk: SimulatedDisk
 let content: string
 let nextFrame: number
 let newestLog: string
 const contentOf = (store: Store) => JSON.stringify([store.revision, store.list('configmaps')])
 
 beforeAll(async () => {
-  good = new SimulatedDisk(seededRandom(1))
-  await makeState(good, folder, new Map(), 0)
-  const journal = await journalOf(good)
+  intactDisk = new SimulatedDisk(seededRandom(1))
+  await makeState(intactDisk, folder, new Map(), 0)
+  const journal = await journalOf(intactDisk)
   const store = await storesOf(journal, new VirtualClock()).store('main')
   for (let i = 0; i < 40; i++) await put(store, at(`object-${i % 6}`), { turn: String(i), padding: 'x'.repeat(i * 5) })
   content = contentOf(store)
   await store.close()
   await journal.close()
-  newestLog = good.paths.findLast((path) => path.includes('/log-'))!
+  newestLog = intactDisk.paths.findLast((path) => path.includes('/log-'))!
   // 40 changes, and the first frame of each log.
   nextFrame = 40 + Number(newestLog.slice(-10)) + 1
-  expect(good.paths.filter((path) => path.includes('checkpoint'))).toHaveLength(2)
+  expect(intactDisk.paths.filter((path) => path.includes('checkpoint'))).toHaveLength(2)
 })
 
 type Outcome = { kind: 'complete' } | { kind: 'rejected'; path: string } | { kind: 'lost'; content: string }
@@ -52,10 +52,10 @@ async function outcomeOf(disk: SimulatedDisk): Promise<Outcome> {
 /** Damages each file in each of the given ways, and counts the outcomes. */
 async function outcomesOf(damages: (bytes: Buffer) => Iterable<Buffer>): Promise<Record<string, number>> {
   const counts: Record<string, number> = { complete: 0, rejected: 0 }
-  for (const path of good.paths) {
-    const bytes = await good.read(path)
+  for (const path of intactDisk.paths) {
+    const bytes = await intactDisk.read(path)
     for (const damaged of damages(bytes)) {
-      const disk = good.copy()
+      const disk = intactDisk.copy()
       disk.damage(path, () => damaged)
       const outcome = await outcomeOf(disk)
       if (outcome.kind === 'lost') expect.fail(`${path}: ${outcome.content}`)
@@ -96,8 +96,8 @@ describe('all acknowledged writes are readable, or the error of opening names th
   })
 
   test('removal', async () => {
-    for (const path of good.paths) {
-      const disk = good.copy()
+    for (const path of intactDisk.paths) {
+      const disk = intactDisk.copy()
       await disk.remove(path)
       const outcome = await outcomeOf(disk)
       expect(outcome.kind === 'complete' || (outcome.kind === 'rejected' && outcome.path === path), path).toBe(true)
@@ -114,7 +114,7 @@ describe('data that was never acknowledged', () => {
     return encodeFrame(nextFrame, changeLine('main', { revision: 41, key: at('new'), previous: undefined, object }, 0))
   }
   const withTail = async (tail: Buffer) => {
-    const disk = good.copy()
+    const disk = intactDisk.copy()
     disk.damage(newestLog, (bytes) => Buffer.concat([bytes, tail]))
     return outcomeOf(disk)
   }
@@ -127,7 +127,7 @@ describe('data that was never acknowledged', () => {
   })
 
   test('is dropped when some of its sectors are missing', async () => {
-    const { length } = await good.read(newestLog)
+    const { length } = await intactDisk.read(newestLog)
     const boundary = 512 - (length % 512)
     for (const from of [0, boundary, boundary + 512]) {
       const tail = Buffer.from(frame()).fill(0, from, Math.min(from + 512, from === 0 ? boundary : Infinity))
@@ -136,7 +136,7 @@ describe('data that was never acknowledged', () => {
     expect(await withTail(Buffer.alloc(3000))).toEqual({ kind: 'complete' })
   })
 
-  test('is reported as damage when it was written completely and changed later', async () => {
+  test('is reported as damage when it was changed after it was written completely', async () => {
     const tail = frame()
     tail[200]! ^= 4
     expect(await withTail(tail)).toEqual({ kind: 'rejected', path: newestLog })

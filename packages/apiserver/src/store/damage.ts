@@ -3,12 +3,12 @@ export class DamagedData extends Error {
   override readonly name = 'DamagedData'
   readonly path: string
 
-  constructor(path: string, at: number | undefined, why: string) {
-    super(`${path} is damaged${at === undefined ? '' : ` at byte ${at}`}: ${why}`)
+  constructor(path: string, offset: number | undefined, problem: string) {
+    super(`${path} is damaged${offset === undefined ? '' : ` at byte ${offset}`}: ${problem}`)
     this.path = path
   }
 }
 
-/** Error for a data folder that cannot be used. The cause is for programs, and omitted when the message already contains it. */
-export const unopened = (folder: string, why: string, cause?: unknown): Error =>
-  new Error(`Cannot open data folder ${folder}: ${why}`, cause === undefined ? {} : { cause })
+/** Error for a data folder that cannot be used. `cause` may be omitted when the message already contains its text. */
+export const unopened = (folder: string, problem: string, cause?: unknown): Error =>
+  new Error(`Cannot open data folder ${folder}: ${problem}`, cause === undefined ? {} : { cause })

@@ -134,7 +134,7 @@ describe('the durable store', () => {
   })
 
   const levelFiles = ['000005.ldb', '000012.log', 'CURRENT', 'LOG', 'LOG.old', 'MANIFEST-000011']
-  test('a folder of an earlier version, with the files of a LevelDB, is opened, and those files are removed', async () => {
+  test('opening a folder of an earlier version removes its LevelDB files', async () => {
     await put(await stores.store('main'), at('a'))
     await stores.close()
     rmSync(join(folder, 'format'))

@@ -21,7 +21,7 @@ import type { Store } from './store.ts'
 
 /** The stores of one data folder. */
 export interface DurableStores {
-  /** Returns the store of that name, empty when it is new. The same name returns the same store until that is closed. */
+  /** Returns the store of that name, empty when it is new. Returns the same store for the same name until the store is closed. */
   store(name: string, options?: StoreOptions): Promise<Store>
   /** Deletes a store with its content. */
   remove(name: string): Promise<void>
@@ -35,8 +35,8 @@ export interface DurableOptions {
   /** Default: the files of this machine. */
   readonly files?: Files
   /**
-   * Whether a write waits for fsync; otherwise, data that the operating system has not written yet is lost when the machine crashes (not when
-   * the process does).
+   * Whether a write waits for fsync; otherwise a crash of the machine, but not of the process, loses data that the operating system
+   * has not written yet.
    */
   readonly sync?: boolean
   /** Size in bytes at which a new log begins; less than 4 MB is for tests. */
@@ -75,7 +75,7 @@ export async function openDurable(folder: string, options: DurableOptions): Prom
   return storesOf(journal, clock, encode, lock)
 }
 
-/** Stores of a state folder. `lock` excludes other processes, and is kept as long as any store is open. */
+/** Returns the stores of a state folder. `lock` excludes other processes, and is released when the stores are closed. */
 export function storesOf(
   journal: Journal,
   clock: Clock,

@@ -43,10 +43,10 @@ export const nodeFiles: Files = {
       async write(bytes, position) {
         const isSmall = bytes.length <= SynchronousWriteLimit
         for (let written = 0; written < bytes.length; ) {
-          const [length, at] = [bytes.length - written, position + written]
+          const [length, target] = [bytes.length - written, position + written]
           written += isSmall
-            ? writeSync(handle.fd, bytes, written, length, at)
-            : (await handle.write(bytes, written, length, at)).bytesWritten
+            ? writeSync(handle.fd, bytes, written, length, target)
+            : (await handle.write(bytes, written, length, target)).bytesWritten
         }
       },
       truncate: (size) => handle.truncate(size),
@@ -81,7 +81,7 @@ export const nodeFiles: Files = {
   },
 }
 
-/** Writes a file completely or not at all; durable when it resolves. */
+/** Writes a file completely or not at all. Resolves once the file is durable. */
 export async function writeWhole(files: Files, path: string, write: (file: OpenFile) => Promise<void>): Promise<void> {
   const temporary = `${path}.new`
   const file = await files.open(temporary, 'create')

@@ -1,12 +1,12 @@
-/** Version of a data folder's layout. The file is beside the state, so that a folder whose state is missing is not taken for a new one. */
+/** Version of a data folder's layout. The file is beside the state, so that a folder without its state is not treated as a new folder. */
 import { unopened } from './damage.ts'
 import type { Files } from './files.ts'
 
 const Format = '2'
 const FormatName = 'format'
 
-/** Files of LevelDB, which earlier versions used; without its lock file, because this version locks the folder with it, too. */
-const LeftBehind = /^(CURRENT|LOG|LOG\.old|MANIFEST-\d+|\d+\.(log|ldb))$/
+/** Names of files of LevelDB, which earlier versions used, except the lock file: this version locks the folder with it, too. */
+const LevelDBFile = /^(CURRENT|LOG|LOG\.old|MANIFEST-\d+|\d+\.(log|ldb))$/
 
 /**
  * Reads the format of a folder. `old`: the folder has a state, and its format file must be written; undefined: the folder is new. @throws
@@ -30,5 +30,5 @@ export async function writeFormat(files: Files, folder: string): Promise<void> {
   } finally {
     await file.close()
   }
-  for (const name of await files.list(folder)) if (LeftBehind.test(name)) await files.remove(`${folder}/${name}`)
+  for (const name of await files.list(folder)) if (LevelDBFile.test(name)) await files.remove(`${folder}/${name}`)
 }

@@ -22,7 +22,7 @@ const inUse = () => `Cannot open data folder ${folder}: it is in use by another 
 async function startHolder(): Promise<ChildProcess> {
   const writer = fileURLToPath(new URL('./crash-writer.ts', import.meta.url))
   const child = spawn(process.execPath, [writer, folder, '4000000', '0'], { stdio: ['ignore', 'pipe', 'inherit'] })
-  // It prints first the found state, then its acknowledged writes.
+  // The process prints first the found state, then its acknowledged writes.
   let output = ''
   while (output.split('\n').length < 3) output += ((await once(child.stdout, 'data')) as [Buffer])[0].toString()
   child.stdout.resume()

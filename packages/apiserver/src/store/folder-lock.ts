@@ -1,6 +1,6 @@
 /**
- * Locks a data folder for one process. Node has no file locks, but SQLite, which is part of Node, takes one. The kernel releases it when the
- * process ends in any way. The lock is a transaction on an empty file that never ends and never writes.
+ * Locks a data folder for one process. Node has no API for file locks, but its built-in SQLite locks the file of a database. The lock is a
+ * transaction on an empty file: it never ends and never writes. The kernel releases the lock however the process ends.
  *
  * Closing a file releases all locks that the process has on it, so no other code may open the lock file.
  */
@@ -44,7 +44,7 @@ function lockOn(path: string): DatabaseSync {
     return openLocked(path)
   } catch (err) {
     if (codeOf(err) !== NotADatabase) throw err
-    // The file was overwritten, so no process had the lock then. A process that has acquired it since also started from an empty file.
+    // The file was overwritten, so no process has locked this content. A process that has locked the file since has truncated it, too.
     truncateSync(path)
     return openLocked(path)
   }

@@ -1,6 +1,6 @@
 /**
- * Frames: the encoding of the log, of checkpoints and of backups. Each has its length, its number and checksums of both its head and its
- * content, so that a reader can distinguish a frame that was never completely written from one that was damaged later.
+ * Frames: the encoding of the log, of checkpoints and of backups. Each frame has its length, its number and checksums of both its head and
+ * its content, so that a reader can distinguish a frame that was never completely written from a frame that was damaged later.
  *
  * Head, 20 bytes, little endian: length of the content (4), CRC-32 of the content (4), number (8), CRC-32 of the 16 bytes before (4).
  */
@@ -28,7 +28,7 @@ export function encodeFrame(number: number, content: string): Buffer {
   return bytes
 }
 
-/** Why reading a sequence of frames ended. */
+/** Reason for which reading a sequence of frames ended. */
 export type Ending =
   | { readonly kind: 'whole'; readonly at: number }
   /** The frame at `at` was not completely written, so it was never acknowledged. */
@@ -36,7 +36,7 @@ export type Ending =
   /** The frame at `at` was written completely and is damaged. */
   | { readonly kind: 'damaged'; readonly at: number; readonly why: string }
 
-/** Reads frames numbered from `first` on; returns why it stopped. */
+/** Reads frames numbered from `first` on; returns the reason for which reading ended. */
 export function* readFrames(bytes: Buffer, first: number): Generator<Frame, Ending> {
   let at = 0
   for (let number = first; at < bytes.length; number++) {
@@ -48,7 +48,7 @@ export function* readFrames(bytes: Buffer, first: number): Generator<Frame, Endi
   return { kind: 'whole', at }
 }
 
-/** Number that the first frame claims to have. */
+/** Returns the number in the head of the first frame, which is not verified. */
 export const firstNumber = (bytes: Buffer): number => (bytes.length < HeadSize ? 0 : Number(bytes.readBigUInt64LE(8)))
 
 /** Returns the frame that begins at `at`; `undefined` when there is none, or it is damaged. */
@@ -81,7 +81,7 @@ function endingAt(bytes: Buffer, at: number, number: number, misplaced: Frame | 
   return { kind: 'damaged', at, why: `the checksum of frame ${number} does not match` }
 }
 
-/** Number of a readable frame beyond `at` with a higher number. Its two checksums rule out a coincidence. */
+/** Returns the number of a readable frame after `at` with a higher number. Two matching checksums cannot be a coincidence. */
 function laterFrame(bytes: Buffer, at: number, number: number): number | undefined {
   for (let start = at + 1; start + HeadSize <= bytes.length; start++) {
     const higher = bytes.readUInt32LE(start + 8) + bytes.readUInt32LE(start + 12) * 2 ** 32

@@ -45,7 +45,7 @@ describe('a durable store with failing checkpoints and frequent new logs', () =>
   })
 })
 
-/** Acknowledged writes, which a reader may rely on. */
+/** Writes of one simulated disk, as their writers know them. */
 interface Known {
   readonly acknowledged: Map<string, { revision: number; text: string | undefined }>
   /** Writes that may or may not be stored: the process died, or they failed. */

@@ -3,7 +3,7 @@
  * grow without bound; and begins a new log after a failed write.
  *
  * After a failed write or sync the content of the log file is unknown, so it is never written to again. Pending and new writes are rejected
- * until a new log has begun, which records the position up to which the old one is valid.
+ * until a new log has begun, which records the position up to which the old log is valid.
  */
 import { type Clock, type Logger, messageOf, seconds, type Timer } from '@capstan/kube'
 import { type CheckpointHeader, Format, storeSnapshots, writeCheckpoint } from './checkpoint.ts'
@@ -143,7 +143,7 @@ export class Journal {
 
   async #writeAll(): Promise<void> {
     while (this.#waiting.length > 0) {
-      const group = this.#take()
+      const group = this.#takeGroup()
       try {
         if (this.#end.offset > Math.max(this.#options.checkpointAfter, this.#checkpointSize)) await this.#beginLog()
         await this.#writeFrame(group.map(({ line }) => line).join('\n'))
@@ -160,7 +160,7 @@ export class Journal {
   }
 
   /** Removes the next group from the queue: all pending writes, up to the size of a frame. */
-  #take(): Waiting[] {
+  #takeGroup(): Waiting[] {
     let size = 0
     const end = this.#waiting.findIndex(({ line }) => (size += line.length) > LargestFrame)
     return this.#waiting.splice(0, end < 0 ? Infinity : Math.max(1, end))
@@ -181,14 +181,14 @@ export class Journal {
   async #beginLog(): Promise<void> {
     const { files, clock } = this.#options
     const generation = this.#end.generation + 1
-    const begun = await beginLog(files, this.#folder, {
+    const newLog = await beginLog(files, this.#folder, {
       generation,
       previousEnd: this.#end.offset,
       number: this.#next,
     })
     const previousLog = this.#log
-    this.#log = begun.file
-    this.#end = { generation, offset: begun.size }
+    this.#log = newLog.file
+    this.#end = { generation, offset: newLog.size }
     this.#next++
     await previousLog.close().catch(() => {})
     // A failed checkpoint is harmless: without it, the earlier logs are kept.
@@ -209,7 +209,7 @@ export class Journal {
     )
   }
 
-  /** Removes files that neither this checkpoint nor the previous one needs; the previous one is kept for the history between them. */
+  /** Removes files that neither the newest checkpoint nor the previous one needs; the previous one is kept for the history between them. */
   async #removeOldFiles(newest: number): Promise<void> {
     const { files } = this.#options
     // After a loss of power, the commit marker must not point to a log that was removed.
@@ -266,7 +266,7 @@ interface Started {
   readonly checkpointSize: number
 }
 
-/** Creates the first files of a state folder: an empty log, or one that begins with a checkpoint of `snapshots`. */
+/** Creates the first files of a state folder: an empty log and, if there are `snapshots`, the checkpoint from which the log continues. */
 export async function makeState(files: Files, folder: string, snapshots: Snapshots, time: number): Promise<void> {
   await files.makeFolder(folder)
   const generation = snapshots.size === 0 ? 1 : 2

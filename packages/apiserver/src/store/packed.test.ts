@@ -2,13 +2,13 @@ import { draft, equal, type KubeObject } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { type ObjectEncoding, packedObjects, inMemory, isPacked, jsonOf } from './packed.ts'
 
-const object = (name: string, more: object = {}): KubeObject =>
+const object = (name: string, members: object = {}): KubeObject =>
   ({
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: { name, labels: { a: 'b' } },
     data: { text: 'ü "quoted" \u2028 🚢' },
-    ...more,
+    ...members,
   }) as never
 
 describe('a packed object', () => {

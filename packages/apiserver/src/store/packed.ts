@@ -1,9 +1,9 @@
 /**
  * Two encodings of stored objects. Plain objects, frozen and shared, suit a server whose controllers run in the same process. Packed
- * objects are stored as JSON: they take a third of the memory, for a server whose clients all use sockets, and mostly want JSON.
+ * objects are stored as JSON: they take a third of the memory, for a server whose clients all use sockets, and mostly request JSON.
  *
- * All readers share one packed object as long as it is stored. It has the same members as a plain object. The members are parsed at the first
- * read, and cached while they are used.
+ * All readers share one packed object as long as it is stored. It has the same members as a plain object. The members are parsed at the
+ * first read, and cached while they are used.
  */
 import { freeze, hasLongInteger, type KubeObject, readJSON, writeJSON } from '@capstan/kube'
 
@@ -18,8 +18,8 @@ export const plainObjects: ObjectEncoding = freeze
  * generation.
  */
 export function packedObjects(unpacked = 512): ObjectEncoding {
-  const few = Math.min(unpacked, 64)
-  const newest = new UnpackedCache(few, new UnpackedCache(few, new UnpackedCache(unpacked)))
+  const smallSize = Math.min(unpacked, 64)
+  const newest = new UnpackedCache(smallSize, new UnpackedCache(smallSize, new UnpackedCache(unpacked)))
   return (object) => {
     const text = writeJSON(object)
     const members = membersOf(object)
@@ -55,18 +55,18 @@ const ExistingObject = function ExistingObject(object: object) {
 type Members = Readonly<Record<string, unknown>>
 
 /**
- * State of a packed object; its members are getters, so that it looks like a plain object. There are tens of thousands of them, so each
- * further field counts.
+ * State of a packed object, whose members are getters, so that it looks like a plain object. A server has tens of thousands of packed
+ * objects, so each further field would cost memory.
  */
 class Packed extends ExistingObject {
   readonly #text: string
-  /** The unpacked members; or, while they are not unpacked, the cache to put them in when one is read. */
-  #inside: Members | UnpackedCache
+  /** The unpacked members; while there are none, the cache that the object enters when a member is read. */
+  #unpackedOrCache: Members | UnpackedCache
 
   constructor(members: object, text: string, unpacked: object, cache: UnpackedCache) {
     super(members)
     this.#text = text
-    this.#inside = unpacked as Members
+    this.#unpackedOrCache = unpacked as Members
     cache.add(this)
   }
 
@@ -75,21 +75,23 @@ class Packed extends ExistingObject {
   }
 
   static unpackedOf(object: object): object | undefined {
-    return #text in object && !(object.#inside instanceof UnpackedCache) ? object.#inside : undefined
+    return #text in object && !(object.#unpackedOrCache instanceof UnpackedCache) ? object.#unpackedOrCache : undefined
   }
 
   static member(object: object, key: string): unknown {
     if (!(#text in object)) return undefined
-    if (object.#inside instanceof UnpackedCache) {
-      const cache = object.#inside
-      object.#inside = freeze((withLongIntegers.has(object) ? readJSON(object.#text) : JSON.parse(object.#text)) as Members)
+    if (object.#unpackedOrCache instanceof UnpackedCache) {
+      const cache = object.#unpackedOrCache
+      object.#unpackedOrCache = freeze(
+        (withLongIntegers.has(object) ? readJSON(object.#text) : JSON.parse(object.#text)) as Members,
+      )
       cache.add(object)
     }
-    return object.#inside[key]
+    return object.#unpackedOrCache[key]
   }
 
   static evict(object: object, next: UnpackedCache): void {
-    if (#text in object) object.#inside = next
+    if (#text in object) object.#unpackedOrCache = next
   }
 }
 
@@ -97,7 +99,7 @@ class Packed extends ExistingObject {
 class UnpackedCache {
   readonly #ring: (object | undefined)[]
   readonly #next: UnpackedCache
-  #at = 0
+  #oldestIndex = 0
 
   constructor(size: number, next?: UnpackedCache) {
     this.#ring = Array.from<undefined>({ length: size })
@@ -105,10 +107,10 @@ class UnpackedCache {
   }
 
   add(packed: object): void {
-    const oldest = this.#ring[this.#at]
+    const oldest = this.#ring[this.#oldestIndex]
     if (oldest) Packed.evict(oldest, this.#next)
-    this.#ring[this.#at] = packed
-    this.#at = (this.#at + 1) % this.#ring.length
+    this.#ring[this.#oldestIndex] = packed
+    this.#oldestIndex = (this.#oldestIndex + 1) % this.#ring.length
   }
 }
 
@@ -140,7 +142,7 @@ function sharedType(type: unknown): unknown {
   if (types.size < MostTypes) types.set(type, type)
   return type
 }
-/** A cache, like `getters`. */
+/** A bounded cache, like `getters`. */
 const types = new Map<unknown, string>()
 const MostTypes = 1000
 

@@ -27,14 +27,15 @@ export class PendingWrites {
     this.#writes.delete(object)
   }
 
-  /** Pending writes of one resource, without the write of `object` itself. */
+  /** Returns the pending writes of one resource, without the write of `object` itself. */
   of(resource: string, object: UnknownObject): PendingWrite[] {
     return [...this.#writes.values()].filter(
-      (write) => write.resource === resource && write.object !== object && this.#isUnderWay(resource, write),
+      (write) => write.resource === resource && write.object !== object && this.#isNotStored(resource, write),
     )
   }
 
-  #isUnderWay(resource: string, { object: { metadata }, old }: PendingWrite): boolean {
+  /** Reports whether the stored object is still the one that the write replaces: a write is removed only some time after its commit. */
+  #isNotStored(resource: string, { object: { metadata }, old }: PendingWrite): boolean {
     const stored = this.#store.get({ resource, namespace: metadata.namespace ?? '', name: metadata.name ?? '' })
     return stored?.metadata.resourceVersion === old?.metadata.resourceVersion
   }

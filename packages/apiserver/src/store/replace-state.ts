@@ -2,7 +2,7 @@
  * Replaces a whole state atomically: after an interruption at any time, the folder has the old or the new state.
  *
  *   state.new       the new state while it is written
- *   state.restored  the complete new state, which replaces `state` once that has been moved away
+ *   state.restored  the complete new state, which replaces `state` once the old state has been moved away
  *   state.replaced  the old state
  */
 import type { Files } from './files.ts'
@@ -12,10 +12,10 @@ const TemporaryName = 'state.new'
 const RestoredName = 'state.restored'
 const ReplacedName = 'state.replaced'
 
-/** Replaces the state. `make` writes the new state into the given folder, and resolves once it is durable. */
-export async function replaceState(files: Files, folder: string, make: (folder: string) => Promise<void>): Promise<void> {
+/** Replaces the state. `writeState` writes the new state into the given folder, and resolves once it is durable. */
+export async function replaceState(files: Files, folder: string, writeState: (folder: string) => Promise<void>): Promise<void> {
   await finishReplacement(files, folder)
-  await make(`${folder}/${TemporaryName}`)
+  await writeState(`${folder}/${TemporaryName}`)
   await files.rename(`${folder}/${TemporaryName}`, `${folder}/${RestoredName}`)
   await files.syncFolder(folder)
   if ((await files.list(folder)).includes(StateName)) await files.rename(`${folder}/${StateName}`, `${folder}/${ReplacedName}`)

@@ -21,10 +21,10 @@ export interface Salvaged {
   readonly damage: readonly DamagedData[]
 }
 
-/** @throws DamagedData when no checkpoint and no first log can be read */
+/** Reads all that is readable. @throws DamagedData when no checkpoint and no first log can be read */
 export async function salvageState(files: Files, folder: string): Promise<Salvaged> {
   const damage: DamagedData[] = []
-  /** Awaits a read; on damage, records it and returns undefined. */
+  /** Returns the result of a read; records damage and returns undefined. */
   const orDamaged = async <T>(reading: Promise<T>): Promise<T | undefined> => {
     try {
       return await reading
@@ -37,7 +37,7 @@ export async function salvageState(files: Files, folder: string): Promise<Salvag
   const acknowledged = await orDamaged(readCommitMarker(files, folder))
   const { logs, checkpoints } = await generationsIn(files, folder)
 
-  // Newest first: the fewer logs are needed, the fewer can be damaged.
+  // The newest checkpoint comes first, because fewer logs are read after it, and fewer may be damaged.
   let snapshots: Snapshots | undefined
   let generation = 1
   for (const base of checkpoints.toReversed()) {
@@ -52,17 +52,17 @@ export async function salvageState(files: Files, folder: string): Promise<Salvag
   let end: Position = { generation, offset: 0 }
   let log: Log | undefined = await orDamaged(readLog(files, `${folder}/${logName(generation)}`, generation))
   for (let next = log?.first; log && next !== undefined; ) {
-    const following: Log | undefined =
+    const nextLog: Log | undefined =
       generation < last ? await orDamaged(readLog(files, `${folder}/${logName(generation + 1)}`, generation + 1)) : undefined
-    const { ending, number } = replayLog(snapshots, log, next, following?.header.previousEnd)
+    const { ending, number } = replayLog(snapshots, log, next, nextLog?.header.previousEnd)
     end = { generation, offset: ending.at }
     if (ending.kind === 'damaged') damage.push(new DamagedData(log.path, ending.at, ending.why))
     if (ending.kind !== 'whole') break
-    ;[next, log, generation] = [number, following, generation + 1]
+    ;[next, log, generation] = [number, nextLog, generation + 1]
   }
   if (acknowledged && isBefore(end, acknowledged) && damage.length === 0) {
-    const why = `it ends there, and writes up to byte ${acknowledged.offset} of ${logName(acknowledged.generation)} have been acknowledged`
-    damage.push(new DamagedData(`${folder}/${logName(end.generation)}`, end.offset, why))
+    const problem = `it ends there, and writes up to byte ${acknowledged.offset} of ${logName(acknowledged.generation)} have been acknowledged`
+    damage.push(new DamagedData(`${folder}/${logName(end.generation)}`, end.offset, problem))
   }
   return { snapshots, damage }
 }

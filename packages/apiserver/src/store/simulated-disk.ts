@@ -1,6 +1,7 @@
 /**
  * A simulated disk with all failures that real disks may have. Bytes that are not synced are only in memory: they survive the death of the
- * process, but a loss of power removes an arbitrary part of them, sector by sector. Any step can fail, and the effect of a failed sync is unknown.
+ * process, but a loss of power removes an arbitrary part of them, sector by sector. Any step can fail, and the effect of a failed sync is
+ * unknown.
  */
 import type { Random } from '@capstan/kube'
 import type { Files, OpenFile } from './files.ts'
@@ -20,7 +21,7 @@ type Change =
   | { readonly kind: 'write'; readonly position: number; readonly bytes: Buffer }
   | { readonly kind: 'truncate'; readonly size: number }
 
-/** A change of names, which reaches the disk in order when the folder is synced, or earlier. */
+/** A change of file names. Such changes reach the disk in order, at the latest when the folder is synced. */
 type Naming = (names: Map<string, File>) => void
 
 export class SimulatedDisk implements Files {
@@ -67,7 +68,7 @@ export class SimulatedDisk implements Files {
     this.#visible = new Map(this.#durable)
   }
 
-  /** Another disk with the same files. */
+  /** Returns another disk with the same files. */
   copy(): SimulatedDisk {
     const copy = new SimulatedDisk(this.#random)
     for (const [path, { visible: content }] of this.#visible)
@@ -168,7 +169,9 @@ export class SimulatedDisk implements Files {
     return file
   }
 
-  /** Yields; then does the step, or fails, possibly after doing a part of it. */
+  /**
+   * Yields, then counts the step. Fails if the process is dead or `failing` throws, possibly after `inPart` has done a part of the step.
+   */
   async #step(name: string, path: string, inPart?: () => void): Promise<void> {
     await Promise.resolve()
     this.steps++
@@ -195,7 +198,10 @@ export class SimulatedDisk implements Files {
     file.pending.push(change)
   }
 
-  /** Writes any subset of its sectors. The file's length follows from the last sector that arrived; missing sectors are zeros. */
+  /**
+   * Writes a random subset of the sectors of a change. The file's length follows from the last sector that arrived; missing sectors are
+   * zeros.
+   */
   #arriveInPart(file: File, change: Change): void {
     if (change.kind === 'truncate') {
       if (this.#random.next() < 0.5) file.durable = changed(file.durable, change)

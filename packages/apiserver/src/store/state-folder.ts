@@ -56,14 +56,14 @@ export const logName = (generation: number): string => `log-${padded(generation)
 export const checkpointName = (generation: number): string => `checkpoint-${padded(generation)}`
 export const MarkerName = 'acknowledged'
 
-/** Generations of existing logs and checkpoints, in order. */
+/** Returns the generations of existing logs and checkpoints, in order. */
 export async function generationsIn(files: Files, folder: string): Promise<{ logs: number[]; checkpoints: number[] }> {
   const names = (await files.list(folder)).sort()
   const numbersIn = (pattern: RegExp) => names.flatMap((name) => pattern.exec(name)?.[1] ?? []).map(Number)
   return { logs: numbersIn(/^log-(\d{10})$/), checkpoints: numbersIn(/^checkpoint-(\d{10})$/) }
 }
 
-/** @throws DamagedData when an acknowledged write cannot be read */
+/** Reads the newest state. @throws DamagedData when an acknowledged write cannot be read */
 export async function readState(
   files: Files,
   folder: string,
@@ -75,7 +75,7 @@ export async function readState(
   const { logs, checkpoints } = await generationsIn(files, folder)
   const isInExtent = (generation: number) => extent === 'everything' || generation <= acknowledged.generation
   const last = Math.max(acknowledged.generation, largest(logs.filter(isInExtent)))
-  // Oldest first: the oldest base and the logs after it give the longest history. If one of these is damaged, the next base is used.
+  // The oldest base comes first, because it gives the longest history. If the base or a log after it is damaged, the next base is used.
   const bases = [...(logs[0] === 1 || checkpoints.length === 0 ? [1] : []), ...checkpoints.filter(isInExtent)]
   const skipped: Error[] = []
   for (const base of bases) {
@@ -92,14 +92,14 @@ export async function readState(
     const checkpoint =
       base === 1 ? undefined : await readCheckpoint(files, `${folder}/${checkpointName(base)}`, 'checkpoint', encode)
     const snapshots: Snapshots = checkpoint?.snapshots ?? new Map()
-    const opened: Log[] = []
+    const logsSinceBase: Log[] = []
     for (let generation = base; generation <= last; generation++)
-      opened.push(await readLog(files, `${folder}/${logName(generation)}`, generation))
-    let next = opened[0]!.first
+      logsSinceBase.push(await readLog(files, `${folder}/${logName(generation)}`, generation))
+    let next = logsSinceBase[0]!.first
     let end = 0
-    for (const [index, log] of opened.entries()) {
+    for (const [index, log] of logsSinceBase.entries()) {
       // The header of the next log contains the end of this one, which takes precedence over the commit marker.
-      const previousEnd = opened[index + 1]?.header.previousEnd
+      const previousEnd = logsSinceBase[index + 1]?.header.previousEnd
       const requiredEnd = previousEnd ?? (last === acknowledged.generation ? acknowledged.offset : 0)
       const until = previousEnd ?? (extent === 'acknowledged' ? requiredEnd : undefined)
       const { ending, number } = replayLog(snapshots, log, next, until, encode)
@@ -110,7 +110,7 @@ export async function readState(
       end = ending.at
     }
     const unacknowledged =
-      last === acknowledged.generation ? opened.at(-1)!.bytes.subarray(acknowledged.offset, end) : Buffer.alloc(0)
+      last === acknowledged.generation ? logsSinceBase.at(-1)!.bytes.subarray(acknowledged.offset, end) : Buffer.alloc(0)
     return {
       snapshots,
       acknowledged,
@@ -131,9 +131,9 @@ export interface Log {
   readonly first: number
 }
 
-/** @throws DamagedData when it is missing, or its first frame cannot be read */
+/** Reads a log. @throws DamagedData when it is missing, or its first frame cannot be read */
 export async function readLog(files: Files, path: string, generation: number): Promise<Log> {
-  const bytes = await readOrMissing(path, (at) => files.read(at))
+  const bytes = await readOrMissing(path, (file) => files.read(file))
   const first = firstNumber(bytes)
   const { value } = readFrames(bytes, first).next()
   // A log is renamed to its final name only when its first frame is durable, so the first frame cannot be torn.
@@ -182,7 +182,7 @@ async function readOrMissing<T>(path: string, read: (path: string) => Promise<T>
 const MarkerPattern = /^(\d{10}) (\d{16}) ([0-9a-f]{8})\n/
 const SlotSize = 512
 
-/** Returns the line, and its offset in the file. */
+/** Returns a line of the commit marker, and its offset in the file. */
 export function markerLine({ generation, offset }: Position, turn: number): { bytes: Buffer; at: number } {
   const text = `${padded(generation)} ${String(offset).padStart(16, '0')}`
   return { bytes: Buffer.from(`${text} ${checksum(text)}\n`), at: (turn % 2) * SlotSize }
@@ -190,8 +190,8 @@ export function markerLine({ generation, offset }: Position, turn: number): { by
 
 export async function readCommitMarker(files: Files, folder: string): Promise<Position & { readonly isWhole: boolean }> {
   const path = `${folder}/${MarkerName}`
-  const bytes = await readOrMissing(path, (at) => files.read(at))
-  const lines = [0, SlotSize].flatMap((at) => positionIn(bytes.toString('latin1', at, at + SlotSize)) ?? [])
+  const bytes = await readOrMissing(path, (file) => files.read(file))
+  const lines = [0, SlotSize].flatMap((start) => positionIn(bytes.toString('latin1', start, start + SlotSize)) ?? [])
   const newest = lines.sort((a, b) => b.generation - a.generation || b.offset - a.offset)[0]
   if (!newest) throw new DamagedData(path, 0, 'its checksum does not match')
   return { ...newest, isWhole: lines.length === 2 }

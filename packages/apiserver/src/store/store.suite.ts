@@ -61,8 +61,8 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
     test('a hundred concurrent creations are all stored, in one order for all readers', async () => {
       const revisions: number[] = []
       store.subscribe('configmaps', (change) => revisions.push(change.revision))
-      const all = await Promise.all(Array.from({ length: 100 }, (_, i) => put(store, at(`o${i}`))))
-      expect(new Set(all.map((c) => c.revision)).size).toBe(100)
+      const created = await Promise.all(Array.from({ length: 100 }, (_, i) => put(store, at(`o${i}`))))
+      expect(new Set(created.map((c) => c.revision)).size).toBe(100)
       expect(revisions).toEqual(Array.from({ length: 100 }, (_, i) => i + 1))
       expect(store.count('configmaps')).toBe(100)
     })
@@ -118,7 +118,7 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
       await remove(store, at('a'))
       stop()
       await put(store, at('unseen'))
-      const received = changes.map(({ revision, previous, object: now }) => [revision, dataOf(previous), dataOf(now)])
+      const received = changes.map(({ revision, previous, object: current }) => [revision, dataOf(previous), dataOf(current)])
       expect(received).toEqual([
         [1, undefined, { v: '1' }],
         [2, { v: '1' }, { v: '2' }],
@@ -147,20 +147,20 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
       ['there are too many', { changes: 3, size: 1e9 }],
       ['they are too large', { changes: 1e9, size: 1000 }],
     ])('are removed, oldest first, when %s', async (_, history) => {
-      const small = await open({ history })
-      for (let i = 0; i < 10; i++) await put(small, at('a'), { v: String(i) })
-      const received = small.since(1, 'configmaps')
+      const limited = await open({ history })
+      for (let i = 0; i < 10; i++) await put(limited, at('a'), { v: String(i) })
+      const received = limited.since(1, 'configmaps')
       expect(received.kind).toBe('expired')
       const oldest = received.kind === 'expired' ? received.oldest : 0
       expect(oldest).toBeGreaterThan(5)
-      expect(small.since(oldest - 1, 'configmaps')).toMatchObject({ kind: 'changes' })
-      expect(small.since(oldest - 1, 'pods')).toEqual({ kind: 'changes', changes: [] })
-      expect(small.listAt(oldest - 2, 'configmaps')).toBeUndefined()
-      expect(small.listAt(oldest, 'configmaps')).toHaveLength(1)
-      await small.close()
+      expect(limited.since(oldest - 1, 'configmaps')).toMatchObject({ kind: 'changes' })
+      expect(limited.since(oldest - 1, 'pods')).toEqual({ kind: 'changes', changes: [] })
+      expect(limited.listAt(oldest - 2, 'configmaps')).toBeUndefined()
+      expect(limited.listAt(oldest, 'configmaps')).toHaveLength(1)
+      await limited.close()
     })
 
-    test('are removed after their maximum age, also when the clock is set meanwhile', async () => {
+    test('are removed after their maximum age, also when the clock is set back or forward', async () => {
       const clock = settableClock()
       const aged = await open({ history: { age: minutes(5) }, clock })
       const knows = (revision: number) => aged.since(revision, 'configmaps').kind === 'changes'

@@ -1,6 +1,6 @@
 /**
- * State of one API server: every object, by revision. All of it is in memory; the durable store writes a log behind the same interface
- * (`memory.ts`, `durable.ts`). `store.suite.ts` runs against every implementation.
+ * State of one API server: every object, by revision. The whole state is in memory; the durable store writes a log behind the same
+ * interface (`memory.ts`, `durable.ts`). `store.suite.ts` runs against every implementation.
  *
  * Guarantees:
  * - A commit resolves, and is visible to `get`, `list` and subscribers, only when it is durable.
@@ -21,9 +21,9 @@ export interface StoreKey {
 export interface Change {
   readonly revision: number
   readonly key: StoreKey
-  /** The stored object before, absent for a creation. */
+  /** The stored object before the change; absent for a creation. */
   readonly previous: KubeObject | undefined
-  /** The stored object after, absent for a deletion. */
+  /** The stored object after the change; absent for a deletion. */
   readonly object: KubeObject | undefined
 }
 
@@ -35,8 +35,10 @@ export interface Write {
   readonly object: KubeObject | undefined
 }
 
+/** Result of `Store.since`. */
 export type Since =
   | { readonly kind: 'changes'; readonly changes: readonly Change[] }
+  /** The history begins at revision `oldest`. */
   | { readonly kind: 'expired'; readonly oldest: number }
 
 export interface Store {
@@ -47,7 +49,7 @@ export interface Store {
   get(key: StoreKey): KubeObject | undefined
   /** Objects of a resource (all namespaces when `namespace` is absent) in bytewise order of namespace/name. */
   list(resource: string, namespace?: string): readonly KubeObject[]
-  /** Like `list` at an older revision; `undefined` when history does not reach back that far. */
+  /** Like `list` at an older revision; `undefined` when the history does not contain all changes since. */
   listAt(revision: number, resource: string, namespace?: string): readonly KubeObject[] | undefined
   /** Number of objects of a resource. */
   count(resource: string): number

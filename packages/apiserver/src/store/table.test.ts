@@ -11,14 +11,14 @@ test.each([
   ['after 7 changes', 7, 1000],
   ['after 200 changes', 200, 2000],
   ['after more changes than may stay unsorted', 6000, 12_000],
-])('objects are sorted by key, when listed %s', (_, every, turns) => {
+])('objects are sorted by key, when listed %s', (_, interval, turns) => {
   const random = seededRandom(1)
-  const below = (most: number) => Math.floor(random.next() * most)
+  const randomBelow = (limit: number) => Math.floor(random.next() * limit)
   const table = Table.empty()
   const expected = new Map<string, KubeObject>()
   for (let turn = 1; turn <= turns; turn++) {
-    const key = `${['', 'a', 'ab', 'b'][below(4)]}/${below(turns / 5)}`
-    if (below(3) === 0) {
+    const key = `${['', 'a', 'ab', 'b'][randomBelow(4)]}/${randomBelow(turns / 5)}`
+    if (randomBelow(3) === 0) {
       table.remove(key)
       expected.delete(key)
     } else {
@@ -26,7 +26,7 @@ test.each([
       table.put(key, object)
       expected.set(key, object)
     }
-    if (turn % every !== 0) continue
+    if (turn % interval !== 0) continue
     const keys = [...expected.keys()].sort()
     expect(table.size).toBe(keys.length)
     expect(table.list()).toEqual(keys.map((key) => expected.get(key)))

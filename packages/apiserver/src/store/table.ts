@@ -69,17 +69,17 @@ export class Table {
   }
 
   #insertOrRemove(key: string): void {
-    const at = position(this.#keys, key)
-    const existingCount = this.#keys[at] === key ? 1 : 0
+    const index = position(this.#keys, key)
+    const existingCount = this.#keys[index] === key ? 1 : 0
     const object = this.#byKey.get(key)
     if (object && existingCount) {
-      this.#objects[at] = object
+      this.#objects[index] = object
     } else if (object) {
-      this.#keys.splice(at, 0, key)
-      this.#objects.splice(at, 0, object)
+      this.#keys.splice(index, 0, key)
+      this.#objects.splice(index, 0, object)
     } else {
-      this.#keys.splice(at, existingCount)
-      this.#objects.splice(at, existingCount)
+      this.#keys.splice(index, existingCount)
+      this.#objects.splice(index, existingCount)
     }
   }
 
@@ -95,11 +95,11 @@ export class Table {
         objects.push(object)
       }
     }
-    for (const [at, key] of this.#keys.entries()) {
+    for (const [index, key] of this.#keys.entries()) {
       appendChanged(key)
       if (changed[next - 1] === key) continue
       keys.push(key)
-      objects.push(this.#objects[at]!)
+      objects.push(this.#objects[index]!)
     }
     appendChanged(undefined)
     this.#keys = keys
@@ -107,7 +107,7 @@ export class Table {
   }
 }
 
-/** Index of the first key that is not less than `key`. */
+/** Returns the index of the first key that is not less than `key`. */
 function position(keys: readonly string[], key: string): number {
   let low = 0
   let high = keys.length

@@ -42,7 +42,8 @@ export async function apply(server: ServerContext, context: RequestContext): Pro
     withConversions(server, context, function* (context) {
       return yield* applying(current, yield* drafting(applied), { ...context, force })
     })
-  const unchanged = (object: UnknownObject) => object
+  // `applyTo` has already updated managedFields.
+  const keepManagedFields = (object: UnknownObject) => object
 
   for (;;) {
     const key = keyFor(info, request.namespace, request.name!)
@@ -52,7 +53,7 @@ export async function apply(server: ServerContext, context: RequestContext): Pro
         // Decoding of applied objects is stricter than field validation, so its warnings are dropped.
         apply: async (current) =>
           inPieces(server.clock, decoding(context, { ...(await applyTo(current, applied)) }, 'apply', current)),
-        track: unchanged,
+        track: keepManagedFields,
       })
       return { object, created: false }
     }
@@ -64,12 +65,12 @@ export async function apply(server: ServerContext, context: RequestContext): Pro
     // The permission to patch does not include creating.
     authorize(server.authorizer, attributesOf(context.caller, { ...request, verb: 'create' }))
     const { resourceVersion: _, ...metadata } = applied.metadata
-    const fresh = { ...applied, metadata: metadata as KubeObject['metadata'] }
-    const object = await inPieces(server.clock, decoding(context, { ...(await applyTo(undefined, fresh)) }, 'apply'))
+    const newObject = { ...applied, metadata: metadata as KubeObject['metadata'] }
+    const object = await inPieces(server.clock, decoding(context, { ...(await applyTo(undefined, newObject)) }, 'apply'))
     try {
-      return { object: await createDecoded(server, context, object, unchanged), created: true }
+      return { object: await createDecoded(server, context, object, keepManagedFields), created: true }
     } catch (err) {
-      // Another client created it meanwhile: apply to that object.
+      // Another client has created the object meanwhile: the next turn applies to that object.
       if (!isReason(err, 'AlreadyExists')) throw err
     }
   }
@@ -79,7 +80,7 @@ export async function apply(server: ServerContext, context: RequestContext): Pro
 function readApplied(context: RequestContext): UnknownObject {
   const { info, request } = context
   const sent: unknown = request.body
-  // Only the metadata is changed here.
+  // Only the metadata is copied, because this function changes nothing else.
   const body = isRecord(sent) ? { ...sent, metadata: draft(sent.metadata) } : draftOf(info, sent)
   const apiVersion = typeof body.apiVersion === 'string' ? body.apiVersion : ''
   const kind = typeof body.kind === 'string' ? body.kind : ''
@@ -89,11 +90,11 @@ function readApplied(context: RequestContext): UnknownObject {
   }
   const managed = (body.metadata as { managedFields?: unknown } | undefined)?.managedFields
   if (managed !== undefined && managed !== null) throw badRequest('metadata.managedFields must be nil')
-  // Unknown and mistyped metadata fields would be dropped before the whole object is checked.
+  // `coerceMetadata` drops unknown and mistyped metadata fields, so the error for the whole object is raised here.
   const reject = () => checkFitsSchema(request.body as KubeObject, info)
-  const wrongType = (why: string) => {
+  const wrongType = (problem: string) => {
     reject()
-    return badRequest(why)
+    return badRequest(problem)
   }
   const unknown = coerceMetadata(info, body, wrongType, { keepsEmpty: true })
   if (unknown.length > 0) reject()

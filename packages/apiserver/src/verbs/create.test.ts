@@ -161,18 +161,18 @@ test.each([
     'parsing time "2020-01-01" as "2006-01-02T15:04:05Z07:00": cannot parse "2020-01-01" as "2006"',
   ],
   [{ creationTimestamp: 5 }, /^json: cannot unmarshal number into /],
-])('an object with %j is rejected', async (metadata, why) => {
+])('an object with %j is rejected', async (metadata, problem) => {
   const error = await rejection(t.client.create(ConfigMap, { metadata: { ...at('c'), ...metadata } as never }))
   const [, text] = /^400 BadRequest: ConfigMap in version "v1" cannot be handled as a ConfigMap: (.*)$/.exec(error) ?? []
-  expect(text).toEqual(typeof why === 'string' ? why : expect.stringMatching(why))
+  expect(text).toEqual(typeof problem === 'string' ? problem : expect.stringMatching(problem))
 })
 
 test('a finalizer without a domain on a custom resource causes one warning', async () => {
   const executeWrite = async (verb: 'create' | 'update', metadata: object) => {
     const type = { apiVersion: 'shop.example.com/v1', kind: 'Widget' }
     const body = { ...type, ...aWidget('w'), metadata: { ...at('w'), ...metadata } }
-    const named = verb === 'update' ? { name: 'w' } : {}
-    const request = { verb, group: 'shop.example.com', version: 'v1', plural: 'widgets', namespace, ...named, body } as const
+    const nameField = verb === 'update' ? { name: 'w' } : {}
+    const request = { verb, group: 'shop.example.com', version: 'v1', plural: 'widgets', namespace, ...nameField, body } as const
     return t.server.engine.execute(request, { name: 'me', groups: [], agent: 'test' })
   }
   const created = await executeWrite('create', { finalizers: ['plain', 'example.com/hold', 'orphan'] })
@@ -209,10 +209,10 @@ describe('unknown fields', () => {
     [undefined, ['unknown field "metadata.bogus"', 'unknown field "extra"', 'unknown field "spec.wat"']],
     ['Ignore', []],
   ] as const)('are dropped with field validation %s, with warnings %j', async (mode, warnings) => {
-    const answer = await send(mode)
-    expect(answer).toMatchObject({ code: 201, warnings, body: { spec: { replicas: 1 } } })
-    expect(answer.body).not.toHaveProperty('extra')
-    expect(answer.body).not.toHaveProperty('metadata.bogus')
+    const response = await send(mode)
+    expect(response).toMatchObject({ code: 201, warnings, body: { spec: { replicas: 1 } } })
+    expect(response.body).not.toHaveProperty('extra')
+    expect(response.body).not.toHaveProperty('metadata.bogus')
   })
 
   test('are rejected with field validation Strict, and the error names all of them', async () => {

@@ -17,13 +17,13 @@ import { trackFields } from './steps/managed-fields.ts'
 import { type RequestContext, keyFor, type ServerContext } from './context.ts'
 import { draftFor, store, type Write } from './write.ts'
 
-/** Upstream: MaxNameLength less the suffix, and maxNameGenerationCreateAttempts. */
+/** Upstream: MaxNameLength minus the length of the suffix, and maxNameGenerationCreateAttempts. */
 const MaxPrefix = 58
 const NameAttempts = 8
 
 export async function create(server: ServerContext, context: RequestContext): Promise<KubeObject> {
   const object = await inPieces(server.clock, decodingBody(context))
-  return createDecoded(server, context, object, (fresh) => trackFields(server, context, fresh, undefined))
+  return createDecoded(server, context, object, (newObject) => trackFields(server, context, newObject, undefined))
 }
 
 /** Creates a decoded object. `track` records the managers of its fields. */
@@ -52,20 +52,20 @@ export async function createDecoded(
   for (let attempt = 1; ; attempt++) {
     const named = prefix === undefined ? drafted : draft(drafted)
     if (prefix !== undefined) named.metadata.name = generatedName(server, prefix)
-    // Later stages rely on a name being present; validation rejects the empty one.
+    // Later stages require that the name is a string; validation rejects the empty name.
     else named.metadata.name ??= ''
     setSystemFields(server, info, named)
     try {
       return await store(server, context, write, named)
     } catch (err) {
       if (!(err instanceof StoreConflict)) throw err
-      const exists = nameTaken(server, info, named)
-      if (prefix === undefined) throw exists
+      const nameTakenError = nameTaken(server, info, named)
+      if (prefix === undefined) throw nameTakenError
       if (attempt < NameAttempts) continue
       throw new StatusError(
         'AlreadyExists',
-        `${exists.message}, the server was not able to generate a unique name for the object`,
-        { details: { ...exists.details, retryAfterSeconds: 1 } },
+        `${nameTakenError.message}, the server was not able to generate a unique name for the object`,
+        { details: { ...nameTakenError.details, retryAfterSeconds: 1 } },
       )
     }
   }
@@ -84,7 +84,9 @@ function setSystemFields({ random, clock }: ServerContext, info: ResourceInfo, o
   else delete metadata.generation
 }
 
-/** @throws StatusError for a resourceVersion (upstream: only the store rejects it, so dry runs accept it), StoreConflict for a taken name */
+/**
+ * @throws StatusError for a resourceVersion (upstream: only the store rejects it, so dry runs accept it), StoreConflict for a taken name
+ */
 function checkNew({ store }: ServerContext, { info, options }: RequestContext, { metadata }: UnknownObject): void {
   if (metadata.resourceVersion !== undefined && !options.dryRun) {
     throw new StatusError('', 'resourceVersion should not be set on objects to be created')

@@ -13,14 +13,14 @@ const finalizers = (...list: string[]) =>
 describe('a delete', () => {
   test('of an object without finalizers returns a Status and removes the object', async () => {
     const { metadata } = await t.client.create(Widget, aWidget('w'))
-    const answer = await t.client.transport.send({
+    const response = await t.client.transport.send({
       verb: 'delete',
       group: 'shop.example.com',
       version: 'v1',
       plural: 'widgets',
       ...at('w'),
     })
-    expect(answer).toEqual({
+    expect(response).toEqual({
       kind: 'Status',
       apiVersion: 'v1',
       metadata: {},
@@ -53,7 +53,7 @@ describe('a delete', () => {
   test.each([
     ['Foreground', ['foregroundDeletion']],
     ['Orphan', ['orphan']],
-  ] as const)('with policy %s leaves dependents to the garbage collector', async (propagationPolicy, expected) => {
+  ] as const)('with policy %s adds a finalizer for the garbage collector', async (propagationPolicy, expected) => {
     await t.client.create(Widget, aWidget('w'))
     const pending = await t.client.delete(Widget, at('w'), { propagationPolicy })
     expect(pending?.metadata.finalizers).toEqual(expected)
@@ -81,11 +81,11 @@ describe('a delete', () => {
     )
   })
 
-  test('succeeds for one of several clients at once, and is NotFound for the others', async () => {
+  test('by several clients at once succeeds for one client, and is NotFound for the others', async () => {
     await t.client.create(Widget, aWidget('w'))
-    const answers = await Promise.all(Array.from({ length: 5 }, () => rejection(t.client.delete(Widget, at('w')))))
-    expect(answers.filter((answer) => answer === 'accepted')).toHaveLength(1)
-    expect(new Set(answers)).toEqual(new Set(['accepted', '404 NotFound: widgets.shop.example.com "w" not found']))
+    const outcomes = await Promise.all(Array.from({ length: 5 }, () => rejection(t.client.delete(Widget, at('w')))))
+    expect(outcomes.filter((outcome) => outcome === 'accepted')).toHaveLength(1)
+    expect(new Set(outcomes)).toEqual(new Set(['accepted', '404 NotFound: widgets.shop.example.com "w" not found']))
   })
 })
 
@@ -124,11 +124,11 @@ describe('deletecollection', () => {
     expect((await t.client.get(Widget, at('b'))).metadata.deletionTimestamp).toBeDefined()
   })
 
-  test('with a limit deletes that many, and returns a continue token', async () => {
+  test('with a limit deletes that many objects, and returns a continue token', async () => {
     const request = { verb: 'deletecollection', group: 'shop.example.com', version: 'v1', plural: 'widgets', namespace } as const
-    const answer = (await t.client.transport.send({ ...request, options: { limit: 1 } })) as ObjectList
-    expect(answer.items.map(({ metadata }) => metadata.name)).toEqual(['a'])
-    expect(answer.metadata).toMatchObject({ continue: expect.stringMatching(/./), remainingItemCount: 2 })
+    const deleted = (await t.client.transport.send({ ...request, options: { limit: 1 } })) as ObjectList
+    expect(deleted.items.map(({ metadata }) => metadata.name)).toEqual(['a'])
+    expect(deleted.metadata).toMatchObject({ continue: expect.stringMatching(/./), remainingItemCount: 2 })
     expect(await names()).toEqual(['b', 'c'])
   })
 

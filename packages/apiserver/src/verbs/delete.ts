@@ -34,6 +34,7 @@ export type Deleted =
   /** The object is marked as deleted until its finalizers are removed or its grace period ends. */
   | { readonly state: 'pending'; readonly object: KubeObject }
 
+/** DELETE of one object. Returns the object while it is being deleted, a Status once it is removed. */
 export async function remove(server: ServerContext, context: RequestContext): Promise<KubeObject | Status> {
   const deleted = await removeNamed(server, context, context.request.namespace, context.request.name!, requestedDeletion(context))
   const { info } = context
@@ -52,7 +53,7 @@ export async function remove(server: ServerContext, context: RequestContext): Pr
   }
 }
 
-/** Options in the body of a DELETE, with defaults of the kind. */
+/** Returns the options in the body of a DELETE, with the defaults of the kind. */
 export function requestedDeletion({ info, request, warnings }: RequestContext): Deletion {
   const deletion = deletionOf(request.body)
   if (info.strategy.orphanWarning === undefined || deletion.propagationPolicy !== undefined) return deletion
@@ -60,7 +61,7 @@ export function requestedDeletion({ info, request, warnings }: RequestContext): 
   return { ...deletion, propagationPolicy: 'Orphan' }
 }
 
-/** @throws StatusError Invalid for an unknown propagation policy */
+/** Decodes DeleteOptions. @throws StatusError Invalid for an unknown propagation policy */
 export function deletionOf(body: unknown): Deletion {
   if (!isRecord(body)) return {}
   const { preconditions, propagationPolicy, gracePeriodSeconds, orphanDependents } = body
@@ -160,6 +161,7 @@ function finalizersByPolicy(finalizers: readonly string[], policy: Deletion['pro
     : otherFinalizers
 }
 
+/** @throws StatusError Conflict when the object does not meet the preconditions */
 export function checkPreconditions(info: ResourceInfo, { metadata }: KubeObject, { preconditions = {} }: Deletion): void {
   const { uid, resourceVersion } = preconditions
   // Upstream names the kind here, and the resource in all other texts.

@@ -1,7 +1,7 @@
 /** Errors about a resource rather than an object, with upstream's texts. */
 import { type NamedResource, resourceName, StatusError } from '@capstan/kube'
 
-/** The resource or subresource does not exist in a group version that is served. */
+/** Error for a resource or subresource that does not exist in a served group version. */
 export const unknownResource = (): StatusError =>
   new StatusError('NotFound', 'the server could not find the requested resource', { details: {} })
 

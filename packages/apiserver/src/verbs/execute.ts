@@ -29,7 +29,7 @@ export async function execute(
       return { code: created ? 201 : 200, body: object, warnings: context.warnings }
     }
     if (isCreation(server, context)) return { code: 201, body: await createByUpdate(server, context), warnings: context.warnings }
-    const body = await answer(server, context)
+    const body = await callVerb(server, context)
     return { code: request.verb === 'create' ? 201 : 200, body, warnings: context.warnings }
   } catch (err) {
     if (err instanceof StatusError) err.warnings = context.warnings
@@ -41,7 +41,7 @@ export function openWatch(server: ServerContext, request: ApiRequest, caller: Ca
   return watch(server, contextOf(server, request, caller, signal), signal)
 }
 
-async function answer(server: ServerContext, context: RequestContext): Promise<KubeObject | ObjectList | Status> {
+async function callVerb(server: ServerContext, context: RequestContext): Promise<KubeObject | ObjectList | Status> {
   const { request } = context
   checkSubresource(context)
   if (request.subresource === 'scale') return scale(server, context)
@@ -88,7 +88,7 @@ function checkSubresource({ info, request: { subresource, verb, name } }: Reques
     throw notFound(info, name ?? '')
   }
   const [first] = subresource.split('/')
-  const offered = info.subresources.find(({ name }) => name === (first === 'proxy' ? first : subresource))
-  if (!offered) throw unknownResource()
-  if (!offered.verbs.includes(verb)) throw methodNotAllowed()
+  const supported = info.subresources.find(({ name }) => name === (first === 'proxy' ? first : subresource))
+  if (!supported) throw unknownResource()
+  if (!supported.verbs.includes(verb)) throw methodNotAllowed()
 }

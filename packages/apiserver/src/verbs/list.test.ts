@@ -50,7 +50,7 @@ describe('a list', () => {
     expect(await names(options)).toEqual(expected)
   })
 
-  test('of built-in kinds selects by their own fields', async () => {
+  test('of Secrets can select by type', async () => {
     for (const type of ['Opaque', 'cluster.x-k8s.io/secret']) {
       await t.client.create(Secret, { metadata: { namespace, generateName: 's-' }, type })
     }
@@ -98,7 +98,7 @@ describe('a list', () => {
 })
 
 describe('pages', () => {
-  test('show one snapshot, independent of writes between them', async () => {
+  test('show one snapshot, independent of writes between the requests', async () => {
     const first = await list({ limit: 2 })
     expect(first.metadata).toMatchObject({ remainingItemCount: 3 })
     await t.client.delete(Widget, at('c'))
@@ -141,8 +141,8 @@ describe('an older resourceVersion', () => {
     const { resourceVersion } = (await list()).metadata
     await t.client.delete(Widget, at('a'))
     await t.client.patch(Widget, at('b'), { type: 'merge', body: { spec: { replicas: 9 } } })
-    const then = await list({ resourceVersion, resourceVersionMatch: 'Exact' })
-    expect(then.items.map(({ spec }) => spec.replicas)).toEqual([0, 1, 1, 1, 1])
+    const past = await list({ resourceVersion, resourceVersionMatch: 'Exact' })
+    expect(past.items.map(({ spec }) => spec.replicas)).toEqual([0, 1, 1, 1, 1])
     expect(await names({ resourceVersion, resourceVersionMatch: 'NotOlderThan' })).toEqual(['b', 'c', 'd', 'e'])
   })
 

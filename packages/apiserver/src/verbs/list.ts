@@ -30,20 +30,20 @@ export async function list(server: ServerContext, context: RequestContext): Prom
 
   const revision = page.revision ?? server.store.revision
   const items: KubeObject[] = []
-  let rest = 0
+  let remaining = 0
   const source = page.after === undefined ? snapshot : snapshot.slice(firstAfter(snapshot, page.after))
   const candidates = selection || page.limit === undefined ? source : source.slice(0, page.limit)
   const converted = info.conversion ? await server.converter.convertAll(info, candidates) : undefined
   for (let index = 0; index < source.length; index++) {
     const isFull = items.length === page.limit
     if (isFull && !selection) {
-      rest = source.length - index
+      remaining = source.length - index
       break
     }
     const object = converted ? converted[index]! : inVersion(info, source[index]!)
     if (selection && !selection(object)) continue
     if (isFull) {
-      rest = 1
+      remaining = 1
       break
     }
     items.push(object)
@@ -52,9 +52,9 @@ export async function list(server: ServerContext, context: RequestContext): Prom
     apiVersion: info.apiVersion,
     kind: info.listKind,
     metadata: {
-      ...(rest > 0 ? { continue: encodeToken({ rv: revision, start: `${sortKeyOf(items.at(-1)!)}\0` }) } : {}),
-      ...(rest > 0 && !selection ? { remainingItemCount: rest } : {}),
-      ...(rest === 0 && !info.builtin ? { continue: '' } : {}),
+      ...(remaining > 0 ? { continue: encodeToken({ rv: revision, start: `${sortKeyOf(items.at(-1)!)}\0` }) } : {}),
+      ...(remaining > 0 && !selection ? { remainingItemCount: remaining } : {}),
+      ...(remaining === 0 && !info.builtin ? { continue: '' } : {}),
       resourceVersion: String(revision),
     },
     items,
@@ -65,7 +65,7 @@ interface Page {
   /** Revision to read; absent: the most recent one. */
   readonly revision: number | undefined
   readonly limit: number | undefined
-  /** Key of the last item that was already sent. */
+  /** Key of the last item on the previous page. */
   readonly after: string | undefined
 }
 
@@ -111,7 +111,7 @@ function rejectOptions(options: RequestOptions): void {
 
 export const notWithContinue = 'resourceVersionMatch is forbidden when continue is provided'
 
-/** Waits for a future revision for a short time. @throws StatusError Timeout when it is not reached */
+/** Waits up to three seconds for a future revision. @throws StatusError Timeout when it is not reached */
 export async function waitForRevision(
   { store, clock }: ServerContext,
   { storage }: ResourceInfo,
@@ -119,16 +119,16 @@ export async function waitForRevision(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   if (revision <= store.revision) return
-  const done = new AbortController()
-  const stop = store.subscribe(storage, () => {
-    if (store.revision >= revision) done.abort()
+  const reached = new AbortController()
+  const unsubscribe = store.subscribe(storage, () => {
+    if (store.revision >= revision) reached.abort()
   })
   try {
-    await sleep(clock, seconds(3), signal ? AbortSignal.any([signal, done.signal]) : done.signal)
+    await sleep(clock, seconds(3), signal ? AbortSignal.any([signal, reached.signal]) : reached.signal)
   } catch {
     signal?.throwIfAborted()
   } finally {
-    stop()
+    unsubscribe()
   }
   if (revision > store.revision) throw tooLargeRevision(revision, store.revision)
 }
@@ -152,8 +152,8 @@ const encodeToken = ({ rv, start }: Token): string =>
 
 function parseToken(text: string): Token {
   const json = Buffer.from(text, 'base64url').toString('latin1')
-  const reject = (why: string) => badRequest(`invalid continue token: continue key is not valid: ${why}`)
-  // Go decodes four characters at a time, and reports the position of the first four that it cannot decode.
+  const reject = (problem: string) => badRequest(`invalid continue token: continue key is not valid: ${problem}`)
+  // Go decodes four characters at a time, and reports the position of the first group that it cannot decode.
   if (/[^\w-]/.test(text) || text.length % 4 === 1)
     throw reject(`illegal base64 data at input byte ${Math.max(text.search(/[^\w-]/), text.length - (text.length % 4 || 4))}`)
   const { error } = scanJSON(json)

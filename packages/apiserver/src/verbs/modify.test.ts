@@ -106,7 +106,7 @@ describe('an update', () => {
     expect(await rejection(patch({ spec: {} }))).toBe('404 NotFound: widgets.shop.example.com "w" not found')
   })
 
-  test('may leave fields unchanged that have become invalid', async () => {
+  test('may leave invalid fields unchanged', async () => {
     const { store } = t.server
     const created = await t.client.create(Widget, aWidget('w'))
     const key = { resource: 'widgets.shop.example.com', ...at('w') }
@@ -223,8 +223,8 @@ describe('a patch', () => {
 })
 
 describe('an apply', () => {
-  const apply = (fieldManager: string, spec: object, more: { force?: boolean } = {}, metadata = {}) =>
-    t.client.apply(Widget, aWidget('a', spec, metadata), { fieldManager, ...more })
+  const apply = (fieldManager: string, spec: object, options: { force?: boolean } = {}, metadata = {}) =>
+    t.client.apply(Widget, aWidget('a', spec, metadata), { fieldManager, ...options })
 
   const applyWithoutName = (body: object, subresource?: string) =>
     t.client.transport.send({
@@ -245,7 +245,7 @@ describe('an apply', () => {
     expect(await applyWithoutName({ status: { phase: 'x' } }, 'status')).toMatchObject({ status: { phase: 'x' } })
   })
 
-  test('creates the object, changes its own fields, and removes those no longer applied', async () => {
+  test('creates the object, changes its own fields, and removes fields that are no longer applied', async () => {
     expect(await apply('m1', { color: 'red', replicas: 2 })).toMatchObject({ spec: { color: 'red', replicas: 2 } })
     const after = await apply('m1', { replicas: 3 })
     expect(after.spec).toEqual({ replicas: 3 })
@@ -289,7 +289,7 @@ describe('an apply', () => {
       '400 BadRequest: the name of the object (a based on URL) was undeterminable: name must be provided',
     ],
     [
-      'of null in place of a required value',
+      'of null for a field that is not nullable',
       () => apply('m', { color: null }),
       '422 Invalid: Widget.shop.example.com "a" is invalid: spec.color: Invalid value: "null": spec.color in body must be of type string: "null"',
     ],

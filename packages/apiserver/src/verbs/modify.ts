@@ -1,7 +1,7 @@
 /**
  * Changes of a stored object: `change` makes a draft from the current object; the stages (`write.ts`) are the same for PUT, patches and
- * subresources. After a concurrent write, all stages run again on the new object, so that no update is lost. A client that must not build upon
- * other writes sends a resourceVersion.
+ * subresources. After a concurrent write, all stages run again on the new object, so that no update is lost. A client that
+ * must not overwrite other writes sends a resourceVersion.
  */
 import { conflict, invalid, invalidObject, type KubeObject, StatusError, type UnknownObject } from '@capstan/kube'
 import { StoreConflict } from '../store/store.ts'
@@ -22,18 +22,19 @@ export interface Change {
   readonly view?: AdmissionView
 }
 
+/** Changes a stored object, and repeats the change after a conflict. */
 export async function modify(server: ServerContext, context: RequestContext, change: Change): Promise<KubeObject> {
   const { info, request } = context
   const key = keyFor(info, request.namespace, request.name!)
   for (;;) {
     const current = stored(server, info, key)
-    const warned = context.warnings.length
+    const warningCount = context.warnings.length
     try {
       const write = await writeOf(server, context, change, current)
       return await store(server, context, write, await draftFor(server, context, write))
     } catch (err) {
       if (!(err instanceof StoreConflict)) throw err
-      context.warnings.length = warned
+      context.warnings.length = warningCount
     }
   }
 }

@@ -59,12 +59,12 @@ export function patcher({ info, request: { patchType, body } }: RequestContext):
   }
 }
 
-/** Work in one piece. */
-const inOnePiece = (act: () => object): Work<object> => asWork(() => undefined, act)
+/** Returns work that is done without a pause. */
+const inOnePiece = (run: () => object): Work<object> => asWork(() => undefined, run)
 
-function objectOf(body: unknown, before: string): Record<string, unknown> {
+function objectOf(body: unknown, errorPrefix: string): Record<string, unknown> {
   if (isRecord(body)) return body
-  throw badRequest(`${before}json: cannot unmarshal ${jsonTypeName(body)} into Go value of type map[string]interface {}`)
+  throw badRequest(`${errorPrefix}json: cannot unmarshal ${jsonTypeName(body)} into Go value of type map[string]interface {}`)
 }
 
 function unsupportedPatch(builtin: boolean): StatusError {

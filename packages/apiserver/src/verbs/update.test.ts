@@ -3,9 +3,9 @@ import { afterEach, expect, test } from 'vitest'
 import type { Caller } from '../auth/user.ts'
 import { createApiServer } from '@capstan/kubernetes-kinds'
 
-const stops: (() => Promise<void>)[] = []
+const closeServers: (() => Promise<void>)[] = []
 afterEach(async () => {
-  await Promise.all(stops.splice(0).map((stop) => stop()))
+  await Promise.all(closeServers.splice(0).map((close) => close()))
 })
 
 const root: Caller = { name: 'root', groups: ['system:masters'], agent: 'test' }
@@ -15,7 +15,7 @@ const lease = (metadata: object) => ({ metadata, spec: { holderIdentity: 'me' } 
 
 async function start() {
   const server = createApiServer({ clock: new VirtualClock(), random: seededRandom(1), authorization: ['RBAC'] })
-  stops.push(() => server.close())
+  closeServers.push(() => server.close())
   await server.ready
   const put = async (resource: typeof leases, name: string, body: object, caller = root) => {
     try {
@@ -58,7 +58,7 @@ test('a PUT that creates requires the permission to create', async () => {
   expect(await put(leases, 'one', lease({ name: 'one' }), bob)).toMatch(/User "bob" cannot create resource "leases"/)
 })
 
-test('a PUT of other kinds is NotFound, after the body is decoded', async () => {
+test('a PUT of an absent object of any other kind is NotFound, after the body is decoded', async () => {
   const { put } = await start()
   expect(await put(configMaps, 'one', { metadata: { name: 'one' } })).toBe('configmaps "one" not found')
   expect(await put(configMaps, 'one', { metadata: { name: 'two' } })).toMatch(/does not match the name on the URL/)

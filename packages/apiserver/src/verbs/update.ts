@@ -17,7 +17,9 @@ export async function update(server: ServerContext, context: RequestContext): Pr
   })
 }
 
-/** Reports whether a PUT creates the object: the object does not exist, and its kind allows creation by PUT. Upstream: AllowCreateOnUpdate. */
+/**
+ * Reports whether a PUT creates the object: the object does not exist, and its kind allows creation by PUT. Upstream: AllowCreateOnUpdate.
+ */
 export const isCreation = (server: ServerContext, context: RequestContext): boolean =>
   context.request.verb === 'update' &&
   context.request.subresource === undefined &&
@@ -33,7 +35,7 @@ export async function createByUpdate(server: ServerContext, context: RequestCont
   const creation = { ...request, verb: 'create' as const }
   authorize(server.authorizer, attributesOf(caller, creation))
   delete (object.metadata as Partial<KubeObject['metadata']>).resourceVersion
-  return createDecoded(server, { ...context, request: creation }, object, (fresh) =>
-    trackFields(server, context, fresh, undefined),
+  return createDecoded(server, { ...context, request: creation }, object, (newObject) =>
+    trackFields(server, context, newObject, undefined),
   )
 }

@@ -9,6 +9,7 @@ export type Start =
   | { readonly kind: 'after'; readonly revision: number }
   | { readonly kind: 'now' }
 
+/** Returns the start of a watch, which its options determine. */
 export function startOf({ resourceVersion, sendInitialEvents, allowWatchBookmarks }: RequestOptions): Start {
   const revision = parseRevision(resourceVersion)
   if (sendInitialEvents === true) return { kind: 'everything', endMark: allowWatchBookmarks === true }
@@ -20,7 +21,7 @@ export function startOf({ resourceVersion, sendInitialEvents, allowWatchBookmark
 /** Upstream: validateWatchOptions of k8s.io/apimachinery. */
 export function rejectOptions({ sendInitialEvents, resourceVersionMatch: match, continue: token }: RequestOptions): void {
   const errors: FieldError[] = []
-  const reject = (why: string) => errors.push(forbidden('resourceVersionMatch', why))
+  const reject = (problem: string) => errors.push(forbidden('resourceVersionMatch', problem))
   if (sendInitialEvents !== undefined && match !== 'NotOlderThan') {
     reject('sendInitialEvents requires setting resourceVersionMatch to NotOlderThan')
   }

@@ -268,13 +268,13 @@ describe('a watch continues', () => {
     await server.close()
   })
 
-  test('for a slow reader as long as the history has its unread changes', async () => {
+  test('for a slow reader while the history has its unread changes, and ends for a client that does not read', async () => {
     const store = memoryStore({ history: { changes: 1000 } })
     const { server, client } = await testServer({ store })
     const options = { namespace, resourceVersion: String(store.revision), signal: stop.signal }
     const slow = (await client.watch(ConfigMap, options))[Symbol.asyncIterator]()
     const first = slow.next()
-    const never = await client.watch(ConfigMap, options)
+    const unread = await client.watch(ConfigMap, options)
     await client.create(ConfigMap, { metadata: at('c'), data: { n: '0' } })
     await first
     const key = { resource: 'configmaps', ...at('c') }
@@ -284,7 +284,7 @@ describe('a watch continues', () => {
       // The reader stays 500 events behind.
       if (n > 500) await slow.next()
     }
-    const events = collected(never)
+    const events = collected(unread)
     await quiet()
     expect(events.ended).toBe(true)
     expect(events.seen.length).toBeLessThan(1000)

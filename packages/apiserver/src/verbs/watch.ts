@@ -9,7 +9,7 @@ import { selectionOf } from './steps/selection.ts'
 
 /** Maximum events in a batch. */
 const MaxBatch = 64
-const BookmarkEvery = minutes(1)
+const BookmarkInterval = minutes(1)
 
 /** Starts a watch. @throws StatusError for invalid options, and Expired when the start is outside of the window of changes */
 export function watch(server: ServerContext, context: RequestContext, signal: AbortSignal): WatchStream {
@@ -67,11 +67,11 @@ function viewOf({ info, options, request: { namespace } }: RequestContext): View
       const events: WatchEvent[] = []
       for (const change of changes) {
         if (namespace !== undefined && change.key.namespace !== namespace) continue
-        const was = change.previous && selects(inVersion(info, change.previous))
-        const is = change.object && selects(inVersion(info, change.object))
-        if (is) events.push({ type: was ? 'MODIFIED' : 'ADDED', object: inVersion(info, change.object!) })
+        const wasSelected = change.previous && selects(inVersion(info, change.previous))
+        const isSelected = change.object && selects(inVersion(info, change.object))
+        if (isSelected) events.push({ type: wasSelected ? 'MODIFIED' : 'ADDED', object: inVersion(info, change.object!) })
         // The object was deleted or is no longer selected: send its old content at the revision of the change.
-        else if (was) events.push({ type: 'DELETED', object: inVersion(info, lastSeen(change)) })
+        else if (wasSelected) events.push({ type: 'DELETED', object: inVersion(info, lastSeen(change)) })
       }
       return events
     },
@@ -95,17 +95,17 @@ function convertedView({ converter }: ServerContext, { info, options, request: {
       for (const change of changes) {
         const { key, object, previous } = change
         if (namespace !== undefined && key.namespace !== namespace) continue
-        const was = previous !== undefined && (await selects(previous))
-        const is = object !== undefined && (await selects(object))
-        if (is) events.push({ type: was ? 'MODIFIED' : 'ADDED', object: await converted(object) })
-        else if (was) events.push({ type: 'DELETED', object: await converted(lastSeen(change)) })
+        const wasSelected = previous !== undefined && (await selects(previous))
+        const isSelected = object !== undefined && (await selects(object))
+        if (isSelected) events.push({ type: wasSelected ? 'MODIFIED' : 'ADDED', object: await converted(object) })
+        else if (wasSelected) events.push({ type: 'DELETED', object: await converted(lastSeen(change)) })
       }
       return events
     },
   }
 }
 
-/** The deleted object at the revision of its deletion, shared by all watchers of the change. */
+/** Returns the deleted or no longer selected object at the revision of the change, shared by all watchers of the change. */
 function lastSeen(change: Change): KubeObject {
   let object = lastSeenOf.get(change)
   if (!object) {
@@ -130,7 +130,7 @@ interface StartingPoint {
   readonly begin: Begin
   /** Only events after this revision are delivered. */
   readonly from: number
-  /** The oldest earlier change that is delivered as well. */
+  /** Revision of the oldest change up to `from` that is delivered as well. */
   readonly unread: number | undefined
 }
 
@@ -202,9 +202,9 @@ class Stream implements WatchStream {
     const tick = () => {
       this.#bookmark = store.revision
       this.#wake?.()
-      timer = clock.schedule(BookmarkEvery, tick)
+      timer = clock.schedule(BookmarkInterval, tick)
     }
-    let timer = clock.schedule(BookmarkEvery, tick)
+    let timer = clock.schedule(BookmarkInterval, tick)
     this.#release.push(() => timer.cancel())
   }
 
@@ -233,7 +233,7 @@ class Stream implements WatchStream {
     try {
       const begin = typeof this.#begin === 'function' ? await this.#begin() : this.#begin
       this.#begin = []
-      for (let at = 0; at < begin.length && !this.#isDropped; at += MaxBatch) yield begin.slice(at, at + MaxBatch)
+      for (let index = 0; index < begin.length && !this.#isDropped; index += MaxBatch) yield begin.slice(index, index + MaxBatch)
       for (;;) {
         const changes = this.#take()
         if (changes.length > 0) {

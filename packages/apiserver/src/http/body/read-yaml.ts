@@ -1,6 +1,6 @@
 /**
- * Parses YAML of clients. A body of the accepted size can take many seconds of CPU time, so long texts are parsed in a thread. The thread is
- * terminated when it takes too long, uses too much memory, or the request has ended. The number of threads is limited for each user.
+ * Parses YAML of clients. A body of the accepted size can take many seconds of CPU time, so long texts are parsed in a thread. The thread
+ * is terminated when it takes too long, uses too much memory, or the request has ended. The number of threads is limited for each user.
  */
 import { Worker } from 'node:worker_threads'
 import { type Clock, seconds } from '@capstan/kube'

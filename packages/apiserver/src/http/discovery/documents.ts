@@ -1,7 +1,7 @@
 /**
- * Discovery and OpenAPI documents with their hashes, created on request and cached until the resources change. Clients cache them by hash, so
- * the hash depends only on the content, and is the same after a restart. OpenAPI documents grow with the number of served versions, so they are
- * created in pieces, between which other requests run, and once for all concurrent requests.
+ * Discovery and OpenAPI documents with their hashes, created on request and cached until the resources change. Clients cache them by hash,
+ * so the hash depends only on the content, and is the same after a restart. OpenAPI documents grow with the number of served versions, so
+ * they are created in pieces, between which other requests run, and once for all concurrent requests.
  */
 import { type Clock, inPieces, type Work, writeJSON } from '@capstan/kube'
 import { createHash } from 'node:crypto'

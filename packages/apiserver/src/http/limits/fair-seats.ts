@@ -1,7 +1,7 @@
 /**
- * Seats for concurrent requests, shared by priority level and, within a level, by flow: the flow with the fewest seats gets the next seat. A
- * small version of upstream's API Priority and Fairness (k8s.io/apiserver/pkg/util/flowcontrol): the shares are the same, but each flow has
- * its own queue instead of shared ones, and free seats are borrowed immediately.
+ * Seats for concurrent requests, shared by priority level and, within a level, by flow: the flow with the fewest seats gets the next seat.
+ * A small version of upstream's API Priority and Fairness (k8s.io/apiserver/pkg/util/flowcontrol): the shares are the same, but each flow
+ * has its own queue instead of shared ones, and free seats are borrowed immediately.
  */
 import type { Clock } from '@capstan/kube'
 import { TooManyRequests } from '../exchange.ts'

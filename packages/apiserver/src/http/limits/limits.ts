@@ -90,7 +90,10 @@ async function withBody(request: HttpRequest, requester: Requester, ending: Endi
   return { ...request, body: () => body, requester, ended: () => ending.signal }
 }
 
-/** The end of a request: its signal aborts when the client disconnects or `end` is called. Creates the signal on first use, since most requests need none. */
+/**
+ * The end of a request: its signal aborts when the client disconnects or `end` is called. Creates the signal on first use, since most
+ * requests need none.
+ */
 class Ending {
   readonly #disconnected: AbortSignal
   #timedOut: AbortController | undefined

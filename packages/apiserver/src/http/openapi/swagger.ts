@@ -46,8 +46,8 @@ export const swaggerJSON: SwaggerForm = {
 }
 
 /**
- * Creates the document from all parts of v3. Yields often, so that the caller can pause.
- * @returns the parts of the text
+ * Creates the document of v2 from the parts of the v3 documents. Yields often, so that the caller can pause.
+ * @returns the document in parts
  */
 export function* swaggerOf(
   parts: Iterable<OpenAPIPart>,
@@ -81,7 +81,8 @@ const unknownToV2 = new Set(['oneOf', 'anyOf', 'not', 'nullable'])
 export function definition(schema: Fields): Fields {
   const referenced = Array.isArray(schema.allOf) && schema.allOf.length === 1 ? (schema.allOf[0] as Fields) : undefined
   if (typeof referenced?.$ref === 'string') {
-    // In v3 a reference with further keywords is wrapped in an allOf. Upstream's v2 has the keywords beside the reference, except the default.
+    // In v3 a reference with further keywords is wrapped in an allOf. Upstream's v2 has the keywords beside the reference, except the
+    // default.
     const { allOf: _, default: _default, ...keywords } = schema
     return { ...keywords, $ref: definitionRef(referenced.$ref) }
   }

@@ -153,8 +153,8 @@ function readValue(messages: ProtobufMessages, type: string, value: bigint | Buf
       return oneOrMany(messages, value, (items) => items.map((item) => bytesOf(item).toString('utf8')))
     case 'SchemaOrBool': {
       const parts = new Map(wireFields(bytesOf(value)).map(({ number, value: part }) => [number, part]))
-      const one = parts.get(2)
-      return one === undefined ? varintOf(parts.get(1) ?? 0n) !== 0n : readMessage(messages, schema, bytesOf(one))
+      const nested = parts.get(2)
+      return nested === undefined ? varintOf(parts.get(1) ?? 0n) !== 0n : readMessage(messages, schema, bytesOf(nested))
     }
     default:
       // A named list type is encoded as a message whose first field is the list.
@@ -166,19 +166,19 @@ function readValue(messages: ProtobufMessages, type: string, value: bigint | Buf
   }
 }
 
-/** Schema of a CustomResourceDefinition. */
+/** Message of a schema in a CustomResourceDefinition. */
 const schema = 'apiextensions/v1.JSONSchemaProps'
 
 /** Decodes a type that is one schema (field 1) or a list (field 2). Its JSON is the schema or the list. */
 function oneOrMany(
   messages: ProtobufMessages,
   value: bigint | Buffer,
-  many: (items: readonly (bigint | Buffer)[]) => readonly unknown[],
+  readItems: (items: readonly (bigint | Buffer)[]) => readonly unknown[],
 ): unknown {
   const fields = wireFields(bytesOf(value))
   const items = fields.filter(({ number }) => number === 2)
   const single = fields.find(({ number }) => number === 1)
-  if (items.length > 0) return many(items.map((item) => item.value))
+  if (items.length > 0) return readItems(items.map((item) => item.value))
   return single === undefined ? null : readMessage(messages, schema, bytesOf(single.value))
 }
 
@@ -202,11 +202,11 @@ interface WireField {
 
 function wireFields(bytes: Buffer): WireField[] {
   const fields: WireField[] = []
-  let at = 0
+  let position = 0
   const take = (length: number): Buffer => {
-    if (length < 0 || at + length > bytes.length) throw new ProtobufError('unexpected EOF')
-    at += length
-    return bytes.subarray(at - length, at)
+    if (length < 0 || position + length > bytes.length) throw new ProtobufError('unexpected EOF')
+    position += length
+    return bytes.subarray(position - length, position)
   }
   const varint = (): bigint => {
     let value = 0n
@@ -217,7 +217,7 @@ function wireFields(bytes: Buffer): WireField[] {
     }
     throw new ProtobufError('proto: integer overflow')
   }
-  while (at < bytes.length) {
+  while (position < bytes.length) {
     const key = Number(varint())
     const number = key >>> 3
     if (number === 0) throw new ProtobufError('proto: illegal tag 0')

@@ -23,11 +23,11 @@ export function humanDuration(ms: number): string {
 }
 
 function twoUnits(ms: number, unit: number, name: string, smaller: number, smallerName: string): string {
-  const rest = Math.floor((ms % unit) / smaller)
-  return `${Math.floor(ms / unit)}${name}${rest === 0 ? '' : `${rest}${smallerName}`}`
+  const remainder = Math.floor((ms % unit) / smaller)
+  return `${Math.floor(ms / unit)}${name}${remainder === 0 ? '' : `${remainder}${smallerName}`}`
 }
 
-/** Time since a timestamp. */
+/** Formats the time since a timestamp. */
 export function age(time: unknown, now: number): string {
   const then = typeof time === 'string' ? Date.parse(time) : Number.NaN
   return Number.isNaN(then) ? '<invalid>' : humanDuration(now - then)

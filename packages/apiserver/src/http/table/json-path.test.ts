@@ -39,7 +39,7 @@ test.each<[string, unknown[]]>([
   expect(jsonPath(path)(object)).toEqual(values)
 })
 
-test('a path with several `..` visits each part of a deep object once', () => {
+test('a path with several `..` finds a deeply nested value once', () => {
   let deep: object = { name: 'n' }
   for (let depth = 0; depth < 400; depth++) deep = { a: deep }
   expect(jsonPath('..a..a..a..a..a..name')(deep)).toEqual(['n'])

@@ -4,7 +4,7 @@
  */
 import { equal, isNumeric, isRecord, readJSON } from '@capstan/kube'
 
-/** All values that the path finds, in order. */
+/** Returns all values that the path finds, in order. */
 export type JSONPath = (value: unknown) => unknown[]
 
 type Step = (values: unknown[]) => unknown[]
@@ -23,8 +23,8 @@ const field =
 const children: Step = (values) => values.flatMap((v) => (Array.isArray(v) ? v : isRecord(v) ? Object.values(v) : []))
 
 /**
- * The values and everything in them, each object and list once. With two `..` in a path upstream finds parts several times, which
- * multiplies with the depth of the object; columns show only the first value that a path finds.
+ * Returns the values and all values inside them, but each object and list once. Upstream finds values several times when a path has two
+ * `..`, and their number multiplies with the depth of the object. Columns show only the first value, so the difference does not matter.
  */
 const descendants: Step = (values) => {
   const visited = new Set<unknown>()
@@ -47,9 +47,9 @@ const slice =
     values.flatMap((v) => (Array.isArray(v) ? v.slice(from, to) : []))
 
 const index =
-  (at: number): Step =>
+  (position: number): Step =>
   (values) =>
-    values.flatMap((v) => (Array.isArray(v) && v.at(at) !== undefined ? [v.at(at)] : []))
+    values.flatMap((v) => (Array.isArray(v) && v.at(position) !== undefined ? [v.at(position)] : []))
 
 type Operator = '==' | '!=' | '<' | '<=' | '>' | '>='
 

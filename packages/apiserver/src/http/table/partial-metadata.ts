@@ -29,8 +29,8 @@ export const partialMetadataList = (list: ObjectList, version: Version): object 
   items: list.items.length === 0 ? null : list.items.map((item) => partialMetadata(item, version)),
 })
 
-/** Omits an empty continue token. Only lists of custom resources contain it. */
-export const withoutEmptyContinue = ({ continue: token, ...rest }: ListMeta): ListMeta =>
-  token ? { ...rest, continue: token } : rest
+/** Omits an empty continue token, which only lists of custom resources contain. */
+export const withoutEmptyContinue = ({ continue: token, ...otherFields }: ListMeta): ListMeta =>
+  token ? { ...otherFields, continue: token } : otherFields
 
 const caches = { v1: new WeakMap<KubeObject, PartialObjectMetadata>(), v1beta1: new WeakMap<KubeObject, PartialObjectMetadata>() }

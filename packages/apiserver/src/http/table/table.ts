@@ -49,10 +49,11 @@ export function includeObjectOf(query: URLSearchParams): IncludeObject {
   )
 }
 
+/** Returns a list or an object as a Table. */
 export function tableOf(resource: Resource, body: KubeObject | ObjectList, options: TableOptions): Table {
   const isList = 'items' in body
-  const listed = (isList ? body.items : [body]) as unknown as readonly UnknownObject[]
-  const objects = resource.order ? listed.toSorted(resource.order) : listed
+  const unsorted = (isList ? body.items : [body]) as unknown as readonly UnknownObject[]
+  const objects = resource.order ? unsorted.toSorted(resource.order) : unsorted
   const { resourceVersion } = body.metadata
   const columns = isScale(body) ? scaleColumns : columnsOf(resource)
   return {
@@ -119,7 +120,7 @@ function makeColumns({ builtin, columns, printer, publishedColumns = [] }: Resou
   }
   if (columns.length > 0) return [name, ...columns.map(declaredColumn)]
   const created = { type: 'date', format: '', description: createdDescription, priority: 0 }
-  // For built-in kinds without a printer, upstream shows the creation time itself.
+  // For built-in kinds without a printer, upstream shows the creation time instead of the age.
   return builtin
     ? [name, { definition: { name: 'Created At', ...created }, cell: ({ metadata }) => metadata.creationTimestamp }]
     : [name, { definition: { name: 'Age', ...created }, cell: ({ metadata }, now) => age(metadata.creationTimestamp, now) }]
@@ -135,12 +136,12 @@ function declaredColumn(column: Column): TableColumn {
 
 const definitionOf = (
   { name, type, format, description, priority }: Partial<ColumnDefinition> & { name: string; type: string },
-  otherwise: string,
+  defaultDescription: string,
 ): ColumnDefinition => ({
   name,
   type,
   format: format ?? '',
-  description: description !== undefined && description !== '' ? description : otherwise,
+  description: description !== undefined && description !== '' ? description : defaultDescription,
   priority: priority ?? 0,
 })
 

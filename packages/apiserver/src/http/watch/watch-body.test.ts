@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { packedObjects } from '../../store/packed.ts'
 import { SharedLines } from './watch-body.ts'
 
-const object = (name: string, more: object = {}) =>
-  ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, ...more } }) as KubeObject
+const object = (name: string, metadata: object = {}) =>
+  ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, ...metadata } }) as KubeObject
 const added = (object: KubeObject): WatchEvent => ({ type: 'ADDED', object })
 const text = (object: KubeObject) => `{"type":"ADDED","object":${JSON.stringify(object)}}\n`
 
@@ -15,9 +15,9 @@ describe('watchers share', () => {
   test.each([
     ['an object', () => freeze(object('ä'))],
     ['a packed object', () => packed(object('ä'))],
-  ])('the encoded line of %s, one for each type of event', (_, make) => {
+  ])('the encoded line of %s, one for each type of event', (_, makeObject) => {
     const lines = new SharedLines()
-    const shared = make()
+    const shared = makeObject()
     // Reads other objects, so that this one is packed again.
     for (let n = 0; n < 10; n++) void packed(object(`other-${n}`)).metadata.name
     const line = lines.line(added(shared))

@@ -40,7 +40,7 @@ export async function* watchBody(
   }
 }
 
-/** Size of the joined parts in bytes: large enough that few writes are needed, small enough to be buffered for each of many readers. */
+/** Size of the joined parts in bytes: large enough that few writes are needed, small enough to be buffered for each of many watchers. */
 const PartSize = 64 * 1024
 
 /** State that all watchers of a server share. */
@@ -51,13 +51,13 @@ export interface Watched {
 
 type Lines = { readonly [type in WatchEvent['type']]?: Buffer }
 
-/** Lines, and joined lines, that watchers of the same changes share. */
+/** Caches lines, and joined lines, so that watchers of the same changes share them. */
 export class SharedLines {
   /** The latest lines of packed objects: the bytes of packed objects are not cached otherwise. */
   readonly #recent = new Map<object, Lines>()
   #size = 0
   #parts: readonly Buffer[] = []
-  #whole: Buffer = Buffer.alloc(0)
+  #joined: Buffer = Buffer.alloc(0)
   #watchers = 0
 
   /** Registers a watcher; `leave` must follow. */
@@ -66,15 +66,15 @@ export class SharedLines {
   }
 
   /**
-   * Unregisters a watcher. After the last one the buffers are released: they are only a megabyte, but keep the heap below them from being
-   * returned.
+   * Unregisters a watcher. After the last watcher, the buffers are released: they are only a megabyte, but their place in the heap prevents
+   * V8 from returning memory below them.
    */
   leave(): void {
     if (--this.#watchers > 0) return
     this.#recent.clear()
     this.#size = 0
     this.#parts = []
-    this.#whole = Buffer.alloc(0)
+    this.#joined = Buffer.alloc(0)
   }
 
   line({ type, object }: WatchEvent): Buffer {
@@ -88,11 +88,11 @@ export class SharedLines {
 
   joined(parts: readonly Buffer[]): Buffer {
     if (parts.length === 1) return parts[0]!
-    if (parts.length !== this.#parts.length || parts.some((part, at) => part !== this.#parts[at])) {
+    if (parts.length !== this.#parts.length || parts.some((part, index) => part !== this.#parts[index])) {
       this.#parts = parts
-      this.#whole = Buffer.concat(parts)
+      this.#joined = Buffer.concat(parts)
     }
-    return this.#whole
+    return this.#joined
   }
 
   #keep(type: WatchEvent['type'], object: object, line: Buffer): void {
@@ -100,7 +100,7 @@ export class SharedLines {
     for (const [oldest, lines] of this.#recent) {
       if (this.#size <= RecentSize) break
       this.#recent.delete(oldest)
-      for (const old of Object.values(lines)) this.#size -= old.length
+      for (const oldLine of Object.values(lines)) this.#size -= oldLine.length
     }
     this.#recent.set(object, { ...this.#recent.get(object), [type]: line })
   }
@@ -127,7 +127,7 @@ function lineOf(
   let isFirst = true
   return ({ type, object }) => {
     const table = tableOf(resource, object, tableOptions())
-    // Upstream sends the columns only once; kubectl keeps them.
+    // Upstream sends the columns only with the first event; kubectl keeps them.
     const sent = isFirst ? table : { ...table, columnDefinitions: null }
     isFirst = false
     return eventBytes(type, sent)

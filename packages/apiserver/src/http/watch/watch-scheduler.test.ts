@@ -10,10 +10,10 @@ beforeEach(() => {
   scheduler = new WatchScheduler(clock)
 })
 
-/** Notifies a batch of watchers, which takes this many milliseconds. */
-async function notifyFor(took: number): Promise<void> {
+/** Notifies a batch of one watcher, which takes `duration` milliseconds. */
+async function notifyFor(duration: number): Promise<void> {
   expect(scheduler.turn()).toBeUndefined()
-  advance(took)
+  advance(duration)
   await setImmediate()
 }
 
@@ -22,7 +22,7 @@ const advance = (time: number): void => {
   while (clock.step(end));
 }
 
-/** Milliseconds that a watcher has to wait from now on. */
+/** Returns the milliseconds that a watcher has to wait from now on. */
 async function waitTime(): Promise<number> {
   const from = clock.now()
   let isOver = false
@@ -78,7 +78,7 @@ test('watchers do not pause without other requests', async () => {
   expect(await waitTime()).toBe(2)
 })
 
-test('the pause ends once the other requests are answered', async () => {
+test('the pause ends two milliseconds after the last of the other requests', async () => {
   scheduler.requestStarted()
   scheduler.requestStarted()
   await notifyFor(10)

@@ -1,8 +1,8 @@
 /**
  * Schedules when watchers on the network are notified. Notifying two hundred watchers takes longer than a write; if each change were sent
- * by itself, watchers would use nearly all CPU time and writes would starve. So watchers are notified in batches. After a batch that took
- * long, other requests run first, and their changes are sent together in the next batch. With few watchers or no other requests, nothing
- * waits.
+ * separately, watchers would use nearly all CPU time and writes would starve. So watchers are notified in batches. After a batch that took
+ * long, other requests run first, and the next batch sends their changes together. With few watchers, or without other requests, watchers
+ * do not wait.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock, Timer } from '@capstan/kube'
@@ -13,7 +13,7 @@ const PauseFactor = 3
 export const MaxPause = 50
 /** Milliseconds without a request after which the pause ends early. */
 const QuietTime = 2
-/** Watchers notified in one turn of the event loop. A request waits for that many, not for a whole batch. */
+/** Watchers notified in one turn of the event loop. A request waits for these watchers, not for a whole batch. */
 export const BatchSize = 32
 
 export class WatchScheduler {
@@ -24,7 +24,7 @@ export class WatchScheduler {
   #notified = 0
   #pause: { end(): void } | undefined
   #requests = 0
-  #quiet: Timer | undefined
+  #quietTimer: Timer | undefined
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -33,7 +33,7 @@ export class WatchScheduler {
   /** Called when a request other than a watch arrives; `requestEnded` must follow. */
   requestStarted(): void {
     this.#requests++
-    this.#quiet?.cancel()
+    this.#quietTimer?.cancel()
   }
 
   requestEnded(): void {
@@ -51,7 +51,7 @@ export class WatchScheduler {
   /** Notifies waiting watchers in batches until none is left. Yields to the event loop after each batch, so that its output is written. */
   async #notifyAll(): Promise<void> {
     this.#isNotifying = true
-    const began = this.#clock.now()
+    const start = this.#clock.now()
     do {
       await nextTurn()
       this.#notified = 0
@@ -61,15 +61,15 @@ export class WatchScheduler {
       }
     } while (this.#notified > 0)
     this.#isNotifying = false
-    const took = this.#clock.now() - began
+    const duration = this.#clock.now() - start
     // The clock counts whole milliseconds: a duration of 1 may be nearly zero.
-    if (took > 1) this.#pauseFor(Math.min(PauseFactor * took, MaxPause))
+    if (duration > 1) this.#pauseFor(Math.min(PauseFactor * duration, MaxPause))
   }
 
   #pauseFor(time: number): void {
     const end = () => {
       timer.cancel()
-      this.#quiet?.cancel()
+      this.#quietTimer?.cancel()
       this.#pause = undefined
       if (this.#waiting.length > 0) void this.#notifyAll()
     }
@@ -79,6 +79,6 @@ export class WatchScheduler {
   }
 
   #untilQuiet(): void {
-    if (this.#pause) this.#quiet = this.#clock.schedule(QuietTime, this.#pause.end)
+    if (this.#pause) this.#quietTimer = this.#clock.schedule(QuietTime, this.#pause.end)
   }
 }

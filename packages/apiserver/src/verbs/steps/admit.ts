@@ -37,19 +37,19 @@ export async function mutate(
   const request = admissionRequest(server, context, old ? 'UPDATE' : 'CREATE', old)
   const write = pluginWrite(server, context, object, old, request.operation)
   for (const plugin of server.pluginsFor(context.info)) await plugin.mutate?.(write)
-  let ran = false
+  let hasDefaulted = false
   for (const admission of admissionOf(server, context, request.operation)) {
     if (!admission.default) continue
     try {
       await admission.default(object, request)
     } catch (err) {
-      // Admission functions rely on a valid schema. For an object that violates its schema, validation later reports the better error.
+      // Admission functions rely on a valid schema. For an object that violates its schema, validation reports a more useful error later.
       if (err instanceof StatusError || context.info.structural.validate(object, old).length === 0) throw err
       return object
     }
-    ran = true
+    hasDefaulted = true
   }
-  if (ran) context.info.structural.default(object)
+  if (hasDefaulted) context.info.structural.default(object)
   return mutateWebhooks(server, context, request.operation, object, old, view)
 }
 
@@ -64,16 +64,16 @@ export async function validate(
   const { info } = context
   const { clock } = server
   const pending = inPieces(clock, metadataErrors(info, object))
-  const ofMetadata = pending instanceof Promise ? await pending : pending
+  const metadataProblems = pending instanceof Promise ? await pending : pending
   // Upstream validates the metadata of an update twice, and lists its errors twice.
-  if (old) appendAll(ofMetadata, metadataUpdateErrors(object, old))
-  const ofScale = info.builtin ? [] : scaleErrors(info, context.request.subresource, object)
-  const ofSchema = info.validatesSchema ? structuralErrors(info, object, old, ofMetadata, ofScale) : []
+  if (old) appendAll(metadataProblems, metadataUpdateErrors(object, old))
+  const scaleProblems = info.builtin ? [] : scaleErrors(info, context.request.subresource, object)
+  const schemaProblems = info.validatesSchema ? structuralErrors(info, object, old, metadataProblems, scaleProblems) : []
   const schemaPause = pauseIfDue(clock)
   if (schemaPause) await schemaPause
-  const byStrategy = listInPieces(clock, info.strategy.validate?.(object, old, writeContext(server, context)) ?? [])
-  const ofStrategy = byStrategy instanceof Promise ? await byStrategy : byStrategy
-  const errors: FieldError[] = [...ofMetadata, ...(old ? ofMetadata : []), ...ofSchema, ...ofStrategy]
+  const strategyResult = listInPieces(clock, info.strategy.validate?.(object, old, writeContext(server, context)) ?? [])
+  const strategyProblems = strategyResult instanceof Promise ? await strategyResult : strategyResult
+  const errors: FieldError[] = [...metadataProblems, ...(old ? metadataProblems : []), ...schemaProblems, ...strategyProblems]
   const strategyPause = pauseIfDue(clock)
   if (strategyPause) await strategyPause
   // Upstream sends warnings about ratcheted errors also when the update is rejected for other errors.
@@ -104,10 +104,10 @@ function structuralErrors(
   { structural, builtin }: ResourceInfo,
   object: UnknownObject,
   old: UnknownObject | undefined,
-  earlier: readonly FieldError[],
-  also: readonly FieldError[],
+  metadataProblems: readonly FieldError[],
+  scaleProblems: readonly FieldError[],
 ): FieldError[] {
-  const errors = structural.validate(object, old, earlier, also)
+  const errors = structural.validate(object, old, metadataProblems, scaleProblems)
   return builtin ? errors.filter(({ type }) => type !== 'FieldValueDuplicate') : errors
 }
 
@@ -127,7 +127,7 @@ export async function validateAdmission(
   }
 }
 
-/** Returns the admission of a kind. Of the subresources it applies only to scale, which writes the spec. */
+/** Returns the admission functions for a write: of the object itself, or of its scale subresource, which writes the spec. */
 function admissionOf(
   { admission }: ServerContext,
   { info, request }: RequestContext,

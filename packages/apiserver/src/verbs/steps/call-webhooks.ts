@@ -1,4 +1,4 @@
-/** Builds AdmissionReview requests of a write and applies the returned patches. */
+/** Calls webhooks and policies for a write, and decodes the objects that mutating webhooks return. */
 import { atOnce, isRecord, messageOf, type UnknownObject } from '@capstan/kube'
 import { type GroupVersionKind, internalError } from '../../admission/review.ts'
 import type { Write } from '../../admission/webhooks.ts'
@@ -128,7 +128,7 @@ function writeOf(
   }
 }
 
-/** The options of a request as an object of the API. A patch is an update, and so are its options. */
+/** Returns the options of a request as webhooks receive them. A patch has UpdateOptions. */
 function optionsOf(
   operation: Operation,
   { dryRun, fieldManager, fieldValidation }: RequestContext['options'],

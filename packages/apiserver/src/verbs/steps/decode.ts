@@ -24,19 +24,19 @@ import { invalidPatch, wrongMetadataOf } from './patch-errors.ts'
 import type { RequestContext } from '../context.ts'
 import { schemeName } from '../errors.ts'
 
-/** Origin of an object; selects how an invalid field is reported. */
+/** Origin of an object, on which the error for an invalid field depends. */
 export type Source = 'body' | 'patch' | 'apply'
 
 type Draft = { [field: string]: unknown }
 
-export const decode = (...given: Parameters<typeof decoding>): UnknownObject => atOnce(decoding(...given))
+export const decode = (...args: Parameters<typeof decoding>): UnknownObject => atOnce(decoding(...args))
 
 /** Decodes an object. @param raw a draft that may be changed, see `draftOf` @throws StatusError as upstream: BadRequest or Invalid */
 export function* decoding(context: RequestContext, raw: Draft, source: Source, old?: UnknownObject): Work<UnknownObject> {
   const { info } = context
   yield
   checkType(context, raw, source)
-  const patched = source !== 'body' && context.options.fieldValidation === 'Strict' ? yield* writingStableText(raw) : ''
+  const patchedText = source !== 'body' && context.options.fieldValidation === 'Strict' ? yield* writingStableText(raw) : ''
   const unknown = coerceMetadata(
     info,
     raw,
@@ -52,7 +52,7 @@ export function* decoding(context: RequestContext, raw: Draft, source: Source, o
   }
   appendAll(unknown, yield* info.structural.pruning(object), info.strategy.pruneUnknown?.(object) ?? [])
   yield
-  reportUnknownFields(context, unknown, source, patched)
+  reportUnknownFields(context, unknown, source, patchedText)
   yield
   // Upstream: an apply keeps null values.
   if (source !== 'apply') yield* info.structural.droppingNulls(object)
@@ -155,12 +155,13 @@ function* checkTypes({ info, request }: RequestContext, goType: GoType, object: 
   throw badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${problem}`)
 }
 
-function reportUnknownFields(context: RequestContext, unknown: readonly string[], source: Source, patched: string): void {
+function reportUnknownFields(context: RequestContext, unknown: readonly string[], source: Source, patchedText: string): void {
   const { body, duplicates = [], written } = context.request
   if (unknown.length + duplicates.length === 0 || context.options.fieldValidation === 'Ignore') return
   // Upstream's decoder of built-in kinds reports all fields in the order of the body.
   const isOrdered = context.info.builtin && source === 'body'
-  // Upstream: only the JSON decoder limits the number of errors. Another one decodes custom resources and results of strategic merge patches.
+  // Upstream: only the JSON decoder limits the number of errors. Custom resources and results of strategic merge patches have other
+  // decoders.
   const { patchType } = context.request
   const isBounded = context.info.builtin && (source === 'body' || patchType !== 'application/strategic-merge-patch+json')
   const fields = isOrdered ? inBodyOrder(unknown, body) : unknown
@@ -172,7 +173,7 @@ function reportUnknownFields(context: RequestContext, unknown: readonly string[]
     appendAll(context.warnings, texts)
     return
   }
-  throw strictError(context.info, texts, source, patched)
+  throw strictError(context.info, texts, source, patchedText)
 }
 
 /** Checks that name and namespace of the object are those of the request. Sets a missing namespace. */

@@ -24,7 +24,7 @@ export function problemsInBodyOrder(unknown: readonly string[], written: readonl
   return [...texts]
 }
 
-/** Returns the paths in the order of the body, as many as are reported. */
+/** Sorts paths into the order of the body; returns at most as many as are reported. */
 export function inBodyOrder(paths: readonly string[], body: unknown): readonly string[] {
   if (paths.length < 2) return paths
   const remaining = new Set(paths)
@@ -44,15 +44,15 @@ export function inBodyOrder(paths: readonly string[], body: unknown): readonly s
   return ordered
 }
 
-/** Error of strict decoding. */
+/** Error for unknown and duplicate fields under strict validation. `patchedText` is the result of a patch or an apply. */
 export function strictError(
   { kind, version }: Pick<ResourceInfo, 'kind' | 'version'>,
   texts: readonly string[],
   source: Source,
-  patched: string,
+  patchedText: string,
 ): StatusError {
   const text = `strict decoding error: ${texts.join(', ')}`
   return source === 'body'
     ? badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${text}`)
-    : invalidPatch(patched, text)
+    : invalidPatch(patchedText, text)
 }

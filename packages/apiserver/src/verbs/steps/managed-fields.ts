@@ -115,7 +115,7 @@ function builtinVersion(registry: ServerContext['registry'], info: ResourceInfo,
   return served?.storage === info.storage ? served : undefined
 }
 
-/** An object without any field set, as the server stores it. */
+/** Returns an object without any field set, in the form in which the server stores it. */
 function blankObject(info: ResourceInfo, goType: GoType): object {
   let blank = blanks.get(info)
   if (!blank) {

@@ -57,19 +57,19 @@ const fields: { readonly [field: string]: Shape } = {
 export function coerceMetadata(
   { kind, version, builtin }: ResourceInfo,
   object: { metadata?: unknown },
-  reject = (why: string): StatusError =>
-    badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${why}`),
+  reject = (problem: string): StatusError =>
+    badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${problem}`),
   { keepsEmpty = false } = {},
 ): string[] {
   const wrongType = (value: unknown, field: string | undefined, goType: string) => {
     // Upstream decodes the metadata of custom resources separately.
-    const where =
+    const goTarget =
       field === undefined
         ? builtin
           ? `Go struct field ${kind}.metadata`
           : 'Go value'
         : `Go struct field ObjectMeta.${builtin ? 'metadata.' : ''}${field}`
-    return reject(`json: cannot unmarshal ${jsonTypeName(value, goType)} into ${where} of type ${goType}`)
+    return reject(`json: cannot unmarshal ${jsonTypeName(value, goType)} into ${goTarget} of type ${goType}`)
   }
   object.metadata ??= {}
   if (!isRecord(object.metadata)) throw wrongType(object.metadata, undefined, 'v1.ObjectMeta')
@@ -93,9 +93,9 @@ export function coerceMetadata(
 const isEmptyContainer = (shape: Shape | undefined, value: unknown): boolean =>
   (shape === 'stringMap' || shape === 'strings' || shape === 'owners') && (value === null || isEmpty(value))
 
-type WrongType = (value: unknown, wanted: string) => StatusError
+type WrongType = (value: unknown, goType: string) => StatusError
 
-function coerceField(shape: Shape, value: unknown, wrongType: WrongType, reject: (why: string) => StatusError): unknown {
+function coerceField(shape: Shape, value: unknown, wrongType: WrongType, reject: (problem: string) => StatusError): unknown {
   const checkTime = (text: string): void => {
     const problem = timeProblem(text, false)
     if (problem !== undefined) throw reject(problem)
@@ -134,11 +134,11 @@ function coerceField(shape: Shape, value: unknown, wrongType: WrongType, reject:
       return value.map((item: unknown) => {
         if (item === null) return {}
         if (!isRecord(item)) throw wrongType(item, type)
-        for (const [field, part] of Object.entries(item)) {
-          if (part === null) delete item[field]
-          else if (booleanFields.has(field) ? typeof part !== 'boolean' : typeof part !== 'string' && field !== 'fieldsV1')
-            throw wrongType(part, booleanFields.has(field) ? 'bool' : 'string')
-          else if (field === 'time') checkTime(part as string)
+        for (const [field, member] of Object.entries(item)) {
+          if (member === null) delete item[field]
+          else if (booleanFields.has(field) ? typeof member !== 'boolean' : typeof member !== 'string' && field !== 'fieldsV1')
+            throw wrongType(member, booleanFields.has(field) ? 'bool' : 'string')
+          else if (field === 'time') checkTime(member as string)
         }
         return item
       })
@@ -209,16 +209,18 @@ function ownerErrors(owners: NonNullable<ObjectMeta['ownerReferences']>): FieldE
   return errors
 }
 
-/** Finalizers that are not in `old`. */
-function addedFinalizers(now: readonly string[] = [], old: readonly string[] = []): string[] {
+/** Returns the finalizers that are not in `old`. */
+function addedFinalizers(finalizers: readonly string[] = [], old: readonly string[] = []): string[] {
   const oldFinalizers = new Set(old)
-  return now.filter((finalizer) => !oldFinalizers.has(finalizer))
+  return finalizers.filter((finalizer) => !oldFinalizers.has(finalizer))
 }
 
 /** Finalizers that are valid without a domain. */
 const standardFinalizers = new Set(['orphan', 'foregroundDeletion', 'kubernetes'])
 
-/** Warns of finalizers without a domain on custom resources. Upstream: validateKubeFinalizerName of apiextensions-apiserver. */
+/**
+ * Returns warnings about finalizers without a domain on custom resources. Upstream: validateKubeFinalizerName of apiextensions-apiserver.
+ */
 export function finalizerWarnings({ metadata }: KubeObject, old: KubeObject | undefined): string[] {
   return addedFinalizers(metadata.finalizers, old?.metadata.finalizers)
     .filter((finalizer) => !finalizer.includes('/') && !standardFinalizers.has(finalizer))
@@ -242,13 +244,13 @@ function* finalizerErrors(errors: FieldError[], finalizers: readonly string[], s
 const unqualifiedFinalizer = ['name is neither a standard finalizer name nor is it fully qualified']
 
 /** Validates changes of metadata in an update. System fields have been carried over already; `uid` is as the client sent it. */
-export function metadataUpdateErrors({ metadata: now }: KubeObject, { metadata: old }: KubeObject): FieldError[] {
+export function metadataUpdateErrors({ metadata }: KubeObject, { metadata: old }: KubeObject): FieldError[] {
   const errors: FieldError[] = []
   for (const field of ['uid', 'deletionTimestamp', 'deletionGracePeriodSeconds'] as const) {
-    if (!equal(now[field], old[field])) errors.push(invalid(`metadata.${field}`, now[field], 'field is immutable'))
+    if (!equal(metadata[field], old[field])) errors.push(invalid(`metadata.${field}`, metadata[field], 'field is immutable'))
   }
   if (old.deletionTimestamp !== undefined) {
-    const added = addedFinalizers(now.finalizers, old.finalizers).sort()
+    const added = addedFinalizers(metadata.finalizers, old.finalizers).sort()
     if (added.length > 0) {
       const list = `[]string{${added.map((finalizer) => JSON.stringify(finalizer)).join(', ')}}`
       errors.push(

@@ -5,18 +5,18 @@ export const MaxObjectBytes = 1.5 * 1024 * 1024
 
 /** @throws StatusError with etcd's text and no reason, as upstream passes it on */
 export function rejectTooLarge(object: object): void {
-  // A character takes at most six bytes of JSON, so that most objects need not be encoded.
+  // A character takes at most six bytes of JSON, so most objects need not be encoded.
   if (charactersLeft(object, MaxObjectBytes / 6) > 0) return
   if (Buffer.byteLength(writeJSON(object)) > MaxObjectBytes) throw new StatusError('', 'etcdserver: request is too large')
 }
 
-/** Remaining `budget` after `value`, in characters of JSON; stops once it is used up. */
+/** Returns what remains of `budget`, in characters of JSON, after `value`; stops once the budget is used up. */
 function charactersLeft(value: unknown, budget: number): number {
   if (typeof value === 'string') return budget - value.length - 3
   if (typeof value !== 'object' || value === null) return budget - 25
   let remaining = budget - 3
   if (Array.isArray(value)) {
-    for (let at = 0; at < value.length && remaining > 0; at++) remaining = charactersLeft(value[at], remaining)
+    for (let index = 0; index < value.length && remaining > 0; index++) remaining = charactersLeft(value[index], remaining)
     return remaining
   }
   for (const key in value) {

@@ -5,15 +5,15 @@ import type { RequestContext } from '../context.ts'
 /** Error for a patch after which metadata has the wrong Go type. */
 export const wrongMetadataOf =
   ({ request }: RequestContext, object: object) =>
-  (why: string): StatusError =>
+  (problem: string): StatusError =>
     request.patchType === 'application/strategic-merge-patch+json'
-      ? invalidPatch(goText(request.body), converterMessage(why))
-      : invalidPatch(stableText(object), why)
+      ? invalidPatch(goText(request.body), converterMessage(problem))
+      : invalidPatch(stableText(object), problem)
 
 /** Translates a message of Go's JSON decoder to that of its converter of maps to structs. */
-function converterMessage(why: string): string {
-  const [, jsonType, goType = ''] = /^json: cannot unmarshal (\S+).* of type (\S+)$/.exec(why) ?? []
-  if (jsonType === undefined) return why
+function converterMessage(problem: string): string {
+  const [, jsonType, goType = ''] = /^json: cannot unmarshal (\S+).* of type (\S+)$/.exec(problem) ?? []
+  if (jsonType === undefined) return problem
   if (goType.startsWith('[]')) return `cannot restore slice from ${jsonType}`
   if (goType.startsWith('map[')) return `cannot restore map from ${jsonType}`
   if (goType.startsWith('v1.')) return `cannot restore struct from: ${jsonType}`

@@ -1,4 +1,4 @@
-/** Combines the selectors of a request to one predicate. */
+/** Combines the selectors of a request into one predicate. */
 import {
   badRequest,
   type KubeObject,
@@ -36,7 +36,7 @@ function fieldOf({ selectableFields: fields }: ResourceInfo, object: KubeObject,
   return fields[field]?.(object as UnknownObject) ?? ''
 }
 
-/** Upstream: kinds with selectable fields of their own have their own text. */
+/** Error for an unsupported field. Upstream: kinds with selectable fields of their own have their own text. */
 const unknownField = ({ builtin, selectableFields: fields, unknownFieldSelector: text }: ResourceInfo, field: string) =>
   badRequest(
     text

@@ -25,18 +25,22 @@ function replicasErrors(path: string, object: UnknownObject): FieldError[] {
 
 /** Errors for a value of another type, or a path through a value that is not an object. `zero` is the value that upstream prints. */
 function valueErrors(path: string, object: UnknownObject, type: 'int64' | 'string', zero: unknown): FieldError[] {
-  const reject = (at: string, value: unknown, expected: string) => [
-    invalid(path, zero, `${at} accessor error: ${goText(value)} is of the type ${goTypeName(value)}, expected ${expected}`),
+  const reject = (failingPath: string, value: unknown, expected: string) => [
+    invalid(
+      path,
+      zero,
+      `${failingPath} accessor error: ${goText(value)} is of the type ${goTypeName(value)}, expected ${expected}`,
+    ),
   ]
   let value: unknown = object
-  let at = ''
+  let currentPath = ''
   for (const member of membersOf(path)) {
     if (value === undefined || value === null) return []
-    at += `.${member}`
-    if (!isRecord(value)) return reject(at, value, 'map[string]interface{}')
+    currentPath += `.${member}`
+    if (!isRecord(value)) return reject(currentPath, value, 'map[string]interface{}')
     value = value[member]
   }
-  return value === undefined || goTypeName(value) === type ? [] : reject(at, value, type)
+  return value === undefined || goTypeName(value) === type ? [] : reject(currentPath, value, type)
 }
 
 const membersOf = (path: string): string[] => path.split('.').slice(1)

@@ -144,11 +144,11 @@ function scaleOf({ specReplicasPath, statusReplicasPath, labelSelectorPath }: Sc
   }) as KubeObject
 }
 
-/** Text of a selector: workloads have a label selector, ReplicationControllers only its labels, custom resources a text. */
+/** Returns a selector as text. Workloads have a label selector, ReplicationControllers a map of labels, custom resources a text. */
 function selectorText(selector: unknown): unknown {
   if (!isRecord(selector)) return selector
-  const isWhole = 'matchLabels' in selector || 'matchExpressions' in selector
-  return labelSelector((isWhole ? selector : { matchLabels: selector }) as LabelSelector).text
+  const isLabelSelector = 'matchLabels' in selector || 'matchExpressions' in selector
+  return labelSelector((isLabelSelector ? selector : { matchLabels: selector }) as LabelSelector).text
 }
 
 const membersOf = (path: string): string[] => path.split('.').slice(1)
