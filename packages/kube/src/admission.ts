@@ -28,9 +28,9 @@ export interface AdmissionRequest<T extends KubeObject> extends AdmissionContext
 export interface SeparateWebhook {
   /** Distinguishes the webhook from others of the kind: a lower-case word. */
   readonly name: string
-  /** Behaviour of the API server when the webhook cannot be called. */
+  /** Whether the API server rejects or accepts the request when the webhook cannot be called. */
   readonly failurePolicy: 'Fail' | 'Ignore'
-  /** CEL expressions over the request, evaluated by the API server; the webhook is called only when all are true. */
+  /** CEL expressions over the request, which the API server evaluates: it calls the webhook only when all are true. */
   readonly matchConditions: readonly { readonly name: string; readonly expression: string }[]
 }
 
@@ -48,7 +48,7 @@ export interface Admission<T extends KubeObject = KubeObject> {
 }
 
 /** Casts the admission of a kind to the general type, for a list of several kinds. */
-export const admission = <T extends KubeObject>(declared: Admission<T>): Admission => declared as unknown as Admission
+export const admission = <T extends KubeObject>(functions: Admission<T>): Admission => functions as unknown as Admission
 
 /** Returns the admission functions that the declarations of kinds contain: their `default` and `validate`. */
 export const admissionOf = (kinds: readonly DeclaredKind[]): Admission[] =>

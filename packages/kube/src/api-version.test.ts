@@ -18,7 +18,7 @@ test('versions are ordered as kubectl prefers them', () => {
     'v10beta3',
   ]
   expect(versions.toSorted(compareApiVersions)).toEqual([
-    // Stable, beta, alpha, and names that are not versions.
+    // First stable versions, then beta versions, alpha versions, and names that are not versions.
     'v10',
     'v2',
     'v1',
@@ -34,7 +34,7 @@ test('versions are ordered as kubectl prefers them', () => {
   ])
 })
 
-test('the order does not depend on the order of the input', () => {
+test('compareApiVersions is antisymmetric and transitive', () => {
   const version = fc.oneof(
     fc.constantFrom('v1', 'v2', 'v1beta1', 'v1beta2', 'v2alpha1', 'x'),
     fc.stringMatching(/^v\d{1,2}(beta\d)?$/),

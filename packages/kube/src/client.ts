@@ -15,7 +15,7 @@ export type PatchType =
   | 'application/strategic-merge-patch+json'
   | 'application/apply-patch+yaml'
 
-/** Query parameters of the API, under their own names. The verb determines which of them apply. */
+/** Query parameters of the API, under their names in the API. The verb determines which parameters apply. */
 export interface RequestOptions {
   labelSelector?: string
   fieldSelector?: string
@@ -43,11 +43,14 @@ export interface ApiRequest {
   readonly name?: string
   readonly subresource?: string
   readonly options?: RequestOptions
-  /** The object to create or update, the patch, or DeleteOptions. The receiver never changes it, and copies it before keeping it. */
+  /** The object to create or update, the patch, or DeleteOptions. The transport never changes the body, and copies what it keeps. */
   readonly body?: unknown
   /** Duplicate keys in the text of the body, as field validation reports them. The parsed body no longer contains the duplicates. */
   readonly duplicates?: readonly string[]
-  /** Only for a body with duplicate fields: the paths of all fields in the order of the text. A duplicate field is listed each time it occurs. */
+  /**
+   * Only for a body with duplicate fields: the paths of all fields in the order of the text. A duplicate field is listed each time it
+   * occurs.
+   */
   readonly written?: readonly string[]
   readonly patchType?: PatchType
   /** For lists: the caller needs only the metadata of items, so a remote server sends only metadata. */
@@ -161,6 +164,7 @@ export interface Client extends Reader {
   readonly transport: Transport
 }
 
+/** Creates a client. `defaults.fieldManager` is the field manager of writes that name none. */
 export function createClient(transport: Transport, defaults: { fieldManager?: string } = {}): Client {
   const target = (kind: Kind, namespace?: string, name?: string, subresource?: string) => ({
     group: kind.group,
@@ -233,11 +237,11 @@ export function createClient(transport: Transport, defaults: { fieldManager?: st
       )) as never
     },
     async delete(kind, key, { signal, dryRun, ...body } = {}) {
-      const answer = (await transport.send(
+      const response = (await transport.send(
         { verb: 'delete', ...target(kind, key.namespace, key.name), options: dryRun ? { dryRun } : {}, body: deleteBody(body) },
         signal,
       )) as { kind?: string }
-      return answer.kind === 'Status' ? undefined : (answer as never)
+      return response.kind === 'Status' ? undefined : (response as never)
     },
     async deleteCollection(kind, { namespace, ...selection }, { signal, dryRun, ...body } = {}) {
       await transport.send(

@@ -52,7 +52,7 @@ test('runs ten milliseconds of work in each turn of the event loop', async () =>
 test('continues after a turn with the tasks that have waited longest', async () => {
   const { work, turns } = fakeEventLoop()
   await Promise.all([work('busy', 10), ...'abcdefghijklmno'.split('').map((name) => work(name, 2))])
-  expect(turns.map((done) => done.join(' '))).toMatchInlineSnapshot(`
+  expect(turns.map((tasks) => tasks.join(' '))).toMatchInlineSnapshot(`
     [
       "busy1 a1 b1 c1 d1 e1 f1 g1 h1 i1",
       "j1 k1 l1 m1 n1 o1 busy2 a2 b2 c2",
@@ -62,10 +62,10 @@ test('continues after a turn with the tasks that have waited longest', async () 
   `)
 })
 
-test('waiting work runs to its end after a piece that was too long', async () => {
+test('waiting work runs to its end after a piece that took too long', async () => {
   const { work, long, turns } = fakeEventLoop()
   await Promise.all([long(3), work('small', 15)])
-  expect(turns.map((done) => done.join(' ')).filter(Boolean)).toMatchInlineSnapshot(`
+  expect(turns.map((tasks) => tasks.join(' ')).filter(Boolean)).toMatchInlineSnapshot(`
     [
       "long1",
       "small1 small2 small3 small4 small5 small6 small7 small8 small9 small10",

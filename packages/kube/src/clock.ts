@@ -8,8 +8,8 @@ export interface Clock {
   schedule(after: number, callback: () => void): Timer
   /**
    * Called before each piece of long work. Returns a promise to await when timers and sockets have not run for long; `undefined` otherwise.
-   * Call it again after the wait: another waiting task may have used up the time. Absent on clocks whose time passes only when no work is
-   * left.
+   * Call `yieldIfDue` again after the wait: another waiting task may have used up the time. Absent on clocks whose time passes only when no
+   * work is left.
    */
   yieldIfDue?(): Promise<void> | undefined
 }
@@ -22,12 +22,13 @@ export const seconds = (n: number): number => n * 1000
 export const minutes = (n: number): number => n * 60_000
 export const hours = (n: number): number => n * 3_600_000
 
-/** A time in the format of the Kubernetes API: RFC 3339, UTC, whole seconds. */
+/** Formats a time for the Kubernetes API: RFC 3339, UTC, whole seconds. */
 export const timestamp = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`
 
 /**
- * Milliseconds until `length` has passed since the recorded time `since`; 0 or less when it has. A time further ahead than `length` was
- * recorded before the clock was set back, and the period counts as over, so that a wait is never longer than twice its length.
+ * Returns the milliseconds until `length` has passed since the recorded time `since`; 0 or less when it has passed. If `since` is further
+ * ahead than `length`, it was recorded before the clock was set back. The period then counts as over, so that a wait is never longer than
+ * twice its length.
  */
 export const timeLeft = ({ since, length, now }: { since: number; length: number; now: number }): number =>
   since - now > length ? 0 : since + length - now
@@ -61,8 +62,8 @@ export function pauseIfDue(clock: Clock): Promise<void> | undefined {
 export type Work<T> = Generator<undefined, T>
 
 /**
- * Runs `work` to its end. At each of its yields, timers and sockets run first when they have not run for long. Returns a promise only in that
- * case, so that short work runs in the order of its calls.
+ * Runs `work` to its end. At each of its yields, timers and sockets run first when they have not run for long. Returns a promise only in
+ * that case, so that short work runs in the order of its calls.
  */
 export function inPieces<T>(clock: Clock, work: Work<T>): T | Promise<T> {
   for (;;) {
@@ -106,22 +107,22 @@ const MaxSteps = 4 * PieceSize
 
 /** Calls `act` with each element. Returns the rest of long work, which yields after each piece. `act` may call `each` for nested lists. */
 export function each<T>(elements: readonly T[], act: (element: T) => Rest): Rest {
-  for (let at = 0; at < elements.length; at++) {
-    if (++steps > MaxSteps) return eachFrom(elements, at, act)
-    const rest = act(elements[at]!)
-    if (rest) return eachFrom(elements, at + 1, act, rest)
+  for (let index = 0; index < elements.length; index++) {
+    if (++steps > MaxSteps) return eachFrom(elements, index, act)
+    const rest = act(elements[index]!)
+    if (rest) return eachFrom(elements, index + 1, act, rest)
   }
   return undefined
 }
 
 function* eachFrom<T>(elements: readonly T[], from: number, act: (element: T) => Rest, first?: Rest): Work<void> {
   if (first) yield* first
-  for (let at = from; at < elements.length; at++) {
+  for (let index = from; index < elements.length; index++) {
     if (++steps > MaxSteps) {
       yield
       steps = 0
     }
-    const rest = act(elements[at]!)
+    const rest = act(elements[index]!)
     if (rest) yield* rest
   }
 }
@@ -157,15 +158,16 @@ export function* sorting<T>(list: T[], compare?: (a: T, b: T) => number): Work<T
   yield
   const order = compare ?? compareTexts
   let [l, r] = [0, 0]
-  for (let at = 0; at < list.length; at++) {
-    list[at] = r === right.length || (l < left.length && order(left[l]!, right[r]!) <= 0) ? left[l++]! : right[r++]!
-    if (at % SortedAtOnce === 0) yield
+  for (let index = 0; index < list.length; index++) {
+    list[index] = r === right.length || (l < left.length && order(left[l]!, right[r]!) <= 0) ? left[l++]! : right[r++]!
+    if (index % SortedAtOnce === 0) yield
   }
   return list
 }
 
 const compareTexts = (a: unknown, b: unknown): number =>
   (a as string) < (b as string) ? -1 : (a as string) > (b as string) ? 1 : 0
+/** Number of elements that are sorted in one piece. */
 export const SortedAtOnce = 16 * PieceSize
 
 /** Browsers have no setImmediate. */
@@ -175,8 +177,8 @@ const nextTurn: (callback: () => void) => unknown = globalThis.setImmediate ?? s
 const LongestTurn = 10
 
 /**
- * Maximum pause after work that cannot be divided, in milliseconds: enough for a handshake, or for several small requests. The pause takes a
- * tenth of the time of the work.
+ * Maximum pause after work that cannot be divided, in milliseconds: enough for a handshake, or for several small requests. The pause takes
+ * a tenth of the time of the work.
  */
 const LongestRest = 10
 
@@ -211,8 +213,8 @@ export function eventLoopYielder(loop: EventLoop): () => Promise<void> | undefin
     turn ??= { since: loop.now(), over: loop.turn().then(() => void (turn = undefined)), hasWaiter: false }
     const spent = loop.now() - turn.since
     if (spent < LongestTurn) return undefined
-    // The first task that waits has used up the time. If that was long, one turn is too short for requests that need several turns, such as
-    // those of new connections.
+    // The first task that waits has used up the time. If the task was long, one turn is too short for requests that need several turns,
+    // such as those of new connections.
     const needsRest = !turn.hasWaiter && spent >= 2 * LongestTurn
     turn.hasWaiter = true
     return needsRest ? turn.over.then(() => loop.rest(Math.min(spent / 10, LongestRest))) : turn.over
@@ -258,8 +260,8 @@ export class VirtualClock implements Clock {
     this.#due.splice(index, 0, due)
     return {
       cancel: () => {
-        const at = this.#due.indexOf(due)
-        if (at >= 0) this.#due.splice(at, 1)
+        const position = this.#due.indexOf(due)
+        if (position >= 0) this.#due.splice(position, 1)
       },
     }
   }
@@ -269,7 +271,7 @@ export class VirtualClock implements Clock {
     return this.#due[0] && this.#start + this.#due[0].at
   }
 
-  /** Runs the next callback due by `time` and moves to its time. Without one, moves to `time` and returns false. */
+  /** Runs the next callback due by `time` and advances to its time. Without such a callback, advances to `time` and returns false. */
   step(time: number): boolean {
     const next = this.#due[0]
     const until = time - this.#start

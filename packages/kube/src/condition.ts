@@ -11,7 +11,7 @@ export interface NewCondition {
   readonly lastTransitionTime?: string
 }
 
-/** One declared condition: creates conditions with the reasons from its list. */
+/** One declared condition type, which creates conditions with the declared reasons. */
 export interface ConditionType<Type extends string = string, Reason extends string = string> {
   readonly type: Type
   readonly reasons: readonly Reason[]
@@ -32,10 +32,10 @@ export function conditionTypes<const Table extends { readonly [type: string]: re
 ): { readonly [Type in keyof Table & string]: ConditionType<Type, Table[Type][number]> } {
   const types: Record<string, ConditionType> = {}
   for (const [type, reasons] of Object.entries(table)) {
-    const make =
+    const conditionWith =
       (status: Condition['status']) =>
       (reason: string, message = ''): NewCondition => ({ type, status, reason, message })
-    types[type] = { type, reasons, true: make('True'), false: make('False'), unknown: make('Unknown') }
+    types[type] = { type, reasons, true: conditionWith('True'), false: conditionWith('False'), unknown: conditionWith('Unknown') }
   }
   return types as never
 }

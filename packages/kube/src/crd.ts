@@ -73,12 +73,12 @@ export function customResourceDefinition(
 
 function versionOf(
   { version, schema, statusSubresource, scale, columns }: DeclaredKind,
-  as: Pick<CustomResourceVersion, 'storage' | 'deprecated'>,
+  flags: Pick<CustomResourceVersion, 'storage' | 'deprecated'>,
 ): CustomResourceVersion {
   return {
     name: version,
     served: true,
-    ...as,
+    ...flags,
     schema: { openAPIV3Schema: schema },
     // Present even when empty, as controller-gen writes it.
     subresources: { ...(statusSubresource ? { status: {} } : {}), ...(scale ? { scale } : {}) },

@@ -59,7 +59,7 @@ export interface Status {
 
 export interface StatusErrorOptions extends ErrorOptions {
   details?: StatusDetails
-  /** HTTP code, for the few errors whose code is not the usual one of their reason. */
+  /** HTTP code, for the few errors whose code is not the usual code of their reason. */
   code?: number
 }
 
@@ -112,7 +112,7 @@ export class StatusError extends Error {
   }
 }
 
-/** True when `err` is a StatusError with one of `reasons`, even if another copy of this module created it. */
+/** Reports whether `err` is a StatusError with one of `reasons`, even if another copy of this module created it. */
 export function isReason(err: unknown, ...reasons: StatusReason[]): err is StatusError {
   return err instanceof Error && err.name === 'StatusError' && reasons.includes((err as StatusError).reason as StatusReason)
 }
@@ -128,8 +128,9 @@ export async function orAbsent<T>(promise: Promise<T>): Promise<T | undefined> {
 }
 
 /**
- * Whether `err`, or one of its causes, means that the server rejected the request, which then had no effect. False for server errors and
- * for requests without a response: these may have succeeded, so the caller must keep the objects that they depend on.
+ * Reports whether `err`, or one of its causes, means that the server rejected the request, so that the request had no effect. False for
+ * server errors and for requests without a response: such requests may have succeeded, so the caller must keep the objects that they
+ * depend on.
  */
 export function wasRejected(err: unknown): boolean {
   for (let cause = err; cause instanceof Error; cause = cause.cause) {
@@ -138,7 +139,7 @@ export function wasRejected(err: unknown): boolean {
   return false
 }
 
-/** Error that a retry cannot fix until the spec changes: it is reported in a condition, and not retried. */
+/** Error that a retry cannot fix until the spec changes. The controller reports it in a condition, and does not retry. */
 export class TerminalError extends Error {
   override readonly name = 'TerminalError'
 }
@@ -162,13 +163,13 @@ export const notFound = (resource: NamedResource, name: string): StatusError =>
 export const alreadyExists = (resource: NamedResource, name: string): StatusError =>
   new StatusError('AlreadyExists', `${resourceText(resource)} "${name}" already exists`, { details: detailsOf(resource, name) })
 
-/** Error for a conflict. `why` completes the sentence `Operation cannot be fulfilled on …: why`. */
+/** Error for a conflict, with the text `Operation cannot be fulfilled on RESOURCE "NAME": REASON`. */
 export const conflict = (
   resource: NamedResource,
   name: string,
-  why = 'the object has been modified; please apply your changes to the latest version and try again',
+  reason = 'the object has been modified; please apply your changes to the latest version and try again',
 ): StatusError =>
-  new StatusError('Conflict', `Operation cannot be fulfilled on ${resourceText(resource)} "${name}": ${why}`, {
+  new StatusError('Conflict', `Operation cannot be fulfilled on ${resourceText(resource)} "${name}": ${reason}`, {
     details: detailsOf(resource, name),
   })
 
@@ -209,7 +210,7 @@ export const invalid = (field: string, value: unknown, detail: string): FieldErr
   text: withDetail(`Invalid value: ${valueText(value)}`, detail),
 })
 /**
- * Appends an error for each detail. Errors above the maximum of one response have no text, because the response contains only their number,
+ * Appends an error for each detail. Errors beyond the maximum of one response have no text: the response contains only their number,
  * and a list may have a million invalid elements.
  */
 export function addInvalid(errors: FieldError[], field: string, value: unknown, details: readonly string[]): void {
@@ -262,12 +263,16 @@ export const tooMany = (field: string, count: number, max: number): FieldError =
 const MaxFieldErrors = 10_000
 const errorWithoutText: FieldError = { type: 'FieldValueInvalid', field: '', text: '' }
 
-/** The 422 error for one or more field errors, with the text of a real API server. Contains at most the first 10,000. */
-export function invalidObject(kind: { group: string; kind: string }, name: string, all: readonly FieldError[]): StatusError {
-  const errors = all.length > MaxFieldErrors ? all.slice(0, MaxFieldErrors) : all
+/** The 422 error for one or more field errors, with the text of a real API server. Contains at most the first 10,000 field errors. */
+export function invalidObject(
+  kind: { group: string; kind: string },
+  name: string,
+  fieldErrors: readonly FieldError[],
+): StatusError {
+  const errors = fieldErrors.length > MaxFieldErrors ? fieldErrors.slice(0, MaxFieldErrors) : fieldErrors
   // Upstream: equal field errors appear once in the message, but each in the causes.
   const lines = [...new Set(errors.map((e) => `${e.field}: ${e.text}`))]
-  if (all.length > errors.length) lines.push(`and ${all.length - errors.length} more errors`)
+  if (fieldErrors.length > errors.length) lines.push(`and ${fieldErrors.length - errors.length} more errors`)
   const text = lines.length === 1 ? lines[0] : `[${lines.join(', ')}]`
   const kindText = kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`
   return new StatusError('Invalid', `${kindText} ${JSON.stringify(name)} is invalid: ${text}`, {

@@ -6,7 +6,7 @@ export const hasFinalizer = (
   finalizer: string,
 ): boolean => object.metadata.finalizers?.includes(finalizer) ?? false
 
-/** Adds a finalizer to a draft. Returns false when it exists, or when the object is being deleted, because it then accepts no new finalizers. */
+/** Adds a finalizer to a draft. Returns false when the draft has it, or is being deleted: the API server then rejects new finalizers. */
 export function addFinalizer(object: KubeObject, finalizer: string): boolean {
   if (object.metadata.deletionTimestamp !== undefined || hasFinalizer(object, finalizer)) return false
   object.metadata.finalizers = [...(object.metadata.finalizers ?? []), finalizer]

@@ -15,7 +15,7 @@ export function goText(value: unknown): string {
 /** Formats a number as Go's `%v` does: integers with all digits, floats in their shortest form. */
 const numberText = (value: number): string => (Number.isSafeInteger(value) ? String(value) : goFloat(value))
 
-/** A float in its shortest form: with an exponent from 1e+06 on or below 1e-04. */
+/** Formats a float in its shortest form: with an exponent from 1e+06 on or below 1e-04. */
 export function goFloat(value: number | bigint): string {
   const float = Number(value)
   const [mantissa = '', exponent = ''] = float.toExponential().split('e')
@@ -25,8 +25,8 @@ export function goFloat(value: number | bigint): string {
 }
 
 /**
- * Name of a value's JSON type in errors of Go's decoder. `wanted` is the Go type of the field; if it is an integer type, the name of a
- * number contains its digits.
+ * Returns the name of a value's JSON type in errors of Go's decoder. `goType` is the Go type of the field; if it is an integer type, the
+ * name of a number contains its digits.
  */
 export function jsonTypeName(value: unknown, goType = ''): string {
   if (isNumeric(value)) return goType.startsWith('int') ? `number ${value}` : 'number'
@@ -34,7 +34,7 @@ export function jsonTypeName(value: unknown, goType = ''): string {
   return Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value
 }
 
-/** Go type of a JSON value that is decoded without a schema, as `%T` prints it. */
+/** Returns the Go type of a JSON value that is decoded without a schema, as `%T` prints it. */
 export function goTypeName(value: unknown): string {
   if (isNumeric(value)) return isInt64(value) ? 'int64' : 'float64'
   if (typeof value === 'boolean') return 'bool'

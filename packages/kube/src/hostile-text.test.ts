@@ -8,8 +8,8 @@ import { parseQuantity, quantityText } from './quantity.ts'
 import { parseResourcePath } from './request.ts'
 import { parseFieldSelector, parseLabelSelector } from './selector.ts'
 
-const often = Number(process.env.CAPSTAN_FUZZ ?? 1)
-const from = (...parts: string[]) =>
+const runFactor = Number(process.env.CAPSTAN_FUZZ ?? 1)
+const textOf = (...parts: string[]) =>
   fc.oneof(
     fc.array(fc.constantFrom(...parts), { maxLength: 12 }).map((list) => list.join('')),
     fc.string({ maxLength: 12 }),
@@ -22,7 +22,7 @@ clusters: [{name: k, cluster: {server: "https://127.0.0.1:1", certificate-author
 users: [{name: u, user: {token: t, client-certificate-data: aGVsbG8=, client-key-data: aGVsbG8=, exec: {command: x}}}]
 contexts: [{name: c, context: {cluster: k, user: u, namespace: n}}]
 `
-const changed = fc
+const mutatedKubeconfig = fc
   .array(
     fc.record({
       at: fc.nat(kubeconfig.length),
@@ -33,19 +33,19 @@ const changed = fc
   )
   .map((edits) => edits.reduce((text, { at, cut, put }) => text.slice(0, at) + put + text.slice(at + cut), kubeconfig))
 
-const readers: { readonly [what: string]: readonly [fc.Arbitrary<string>, (text: string) => unknown] } = {
-  durations: [from('1', '0', '.', '-', '+', 'h', 'm', 's', 'ms', 'us', 'µs', 'ns', '9'.repeat(30), ' '), parseDuration],
+const readers: { readonly [title: string]: readonly [fc.Arbitrary<string>, (text: string) => unknown] } = {
+  durations: [textOf('1', '0', '.', '-', '+', 'h', 'm', 's', 'ms', 'us', 'µs', 'ns', '9'.repeat(30), ' '), parseDuration],
   quantities: [
-    from('1', '0', '.', '-', '+', 'e', 'E', 'Ki', 'Mi', 'm', 'n', 'u', 'k', '9'.repeat(30), ' '),
+    textOf('1', '0', '.', '-', '+', 'e', 'E', 'Ki', 'Mi', 'm', 'n', 'u', 'k', '9'.repeat(30), ' '),
     (text) => quantityText(parseQuantity(text)),
   ],
   'label selectors': [
-    from('a', '=', '==', '!=', '!', ',', '(', ')', ' in ', ' notin ', '<', '>', '1', ' ', 'a/b', '-', '.'),
+    textOf('a', '=', '==', '!=', '!', ',', '(', ')', ' in ', ' notin ', '<', '>', '1', ' ', 'a/b', '-', '.'),
     parseLabelSelector,
   ],
-  'field selectors': [from('a', '=', '==', '!=', ',', '\\', '\\,', '\\=', ' ', '.'), parseFieldSelector],
-  paths: [from('/', 'api', 'apis', 'v1', 'watch', 'namespaces', 'a', '%', '%2f', '%00', '..', 'status'), parseResourcePath],
-  JSON: [from('{', '}', '[', ']', '"', ':', ',', '\\', 'u00', 'null', 'true', '1', '-', '.', 'e', ' ', '\n'), scanJSON],
+  'field selectors': [textOf('a', '=', '==', '!=', ',', '\\', '\\,', '\\=', ' ', '.'), parseFieldSelector],
+  paths: [textOf('/', 'api', 'apis', 'v1', 'watch', 'namespaces', 'a', '%', '%2f', '%00', '..', 'status'), parseResourcePath],
+  JSON: [textOf('{', '}', '[', ']', '"', ':', ',', '\\', 'u00', 'null', 'true', '1', '-', '.', 'e', ' ', '\n'), scanJSON],
 }
 
 describe.each(Object.entries(readers))('%s', (_, [texts, read]) => {
@@ -58,7 +58,7 @@ describe.each(Object.entries(readers))('%s', (_, [texts, read]) => {
           expect((err as Error).name).toMatch(/^(?:Error|StatusError|SyntaxError)$/)
         }
       }),
-      { seed: 1, numRuns: 500 * often },
+      { seed: 1, numRuns: 500 * runFactor },
     )
   })
 
@@ -71,14 +71,14 @@ describe.each(Object.entries(readers))('%s', (_, [texts, read]) => {
           expect((err as Error).name).toMatch(/^(?:Error|StatusError|SyntaxError|RangeError)$/)
         }
       }),
-      { seed: 1, numRuns: 20 * often },
+      { seed: 1, numRuns: 20 * runFactor },
     )
   })
 })
 
 test('invalid kubeconfigs are rejected with the reason', async () => {
   await fc.assert(
-    fc.asyncProperty(changed, async (text) => {
+    fc.asyncProperty(mutatedKubeconfig, async (text) => {
       try {
         await resolveKubeconfig(parseKubeconfig(text))
       } catch (err) {
@@ -86,6 +86,6 @@ test('invalid kubeconfigs are rejected with the reason', async () => {
         expect((err as Error).message).toMatch(/kubeconfig/i)
       }
     }),
-    { seed: 1, numRuns: 300 * often },
+    { seed: 1, numRuns: 300 * runFactor },
   )
 })

@@ -1,6 +1,6 @@
 /**
- * Finds problems in JSON text that `JSON.parse` does not report: errors with the messages of Go's decoder, and duplicate keys. Only used after a
- * problem is known.
+ * Finds problems in JSON text that `JSON.parse` does not report: errors with the messages of Go's decoder, and duplicate keys. Used only
+ * after a problem has been detected, because scanning is slow.
  */
 import { asWork, each, type Rest, type Work } from './clock.ts'
 
@@ -13,6 +13,7 @@ export interface JSONScan {
   readonly keys: readonly string[]
 }
 
+/** Scans a JSON text; stops at the first syntax error. */
 export function scanJSON(text: string): JSONScan {
   const duplicates = new Set<string>()
   const keys: string[] = []
@@ -21,8 +22,8 @@ export function scanJSON(text: string): JSONScan {
   const skipSpace = () => {
     while (text[at] === ' ' || text[at] === '\t' || text[at] === '\n' || text[at] === '\r') at++
   }
-  const unexpected = (where: string): SyntaxError =>
-    new SyntaxError(at >= text.length ? 'unexpected end of JSON input' : `invalid character ${quoteChar(text[at]!)} ${where}`)
+  const unexpected = (context: string): SyntaxError =>
+    new SyntaxError(at >= text.length ? 'unexpected end of JSON input' : `invalid character ${quoteChar(text[at]!)} ${context}`)
 
   const readString = (): string => {
     const start = at++
@@ -46,8 +47,8 @@ export function scanJSON(text: string): JSONScan {
     }
   }
   const readNumber = () => {
-    const readDigits = (where: string) => {
-      if (!isDigit(text[at])) throw unexpected(where)
+    const readDigits = (context: string) => {
+      if (!isDigit(text[at])) throw unexpected(context)
       while (isDigit(text[at])) at++
     }
     if (text[at] === '-') at++
@@ -167,7 +168,7 @@ export function countingKeys(value: unknown): Work<number> {
 
 const isDigit = (char: string | undefined): boolean => char !== undefined && char >= '0' && char <= '9'
 
-/** Quotes a character as Go does: printable ones as they are, others as escapes. */
+/** Quotes a character as Go does: a printable character unchanged, any other character as an escape. */
 function quoteChar(char: string): string {
   if (char === "'") return `'\\''`
   if (char === '"') return `'"'`

@@ -72,9 +72,9 @@ it('numbers round-trip with every digit', () => {
   fc.assert(
     fc.property(values, (value) => {
       const text = writeJSON(value)
-      const back = readJSON(text)
-      expect(back).toStrictEqual(value)
-      expect(writeJSON(back)).toBe(text)
+      const parsed = readJSON(text)
+      expect(parsed).toStrictEqual(value)
+      expect(writeJSON(parsed)).toBe(text)
     }),
   )
 })

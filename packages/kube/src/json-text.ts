@@ -4,7 +4,7 @@
  * sigs.k8s.io/json, which decodes integers as int64, and every other number as float64.
  */
 
-/** @throws SyntaxError */
+/** Like `JSON.parse`, with exact integers. @throws SyntaxError */
 export const readJSON = (text: string): unknown =>
   hasLongInteger(text) ? parseWithSource(text, reviveExactly) : JSON.parse(text)
 
@@ -24,7 +24,7 @@ export const exactInteger = (value: bigint): number | bigint => (isSafe(value) ?
 
 export const isNumeric = (value: unknown): value is number | bigint => typeof value === 'number' || typeof value === 'bigint'
 
-/** Whether Go decodes the value as int64. Whole numbers outside of that range are floats. */
+/** Reports whether Go decodes the value as int64. Whole numbers outside of that range are floats. */
 export const isInt64 = (value: unknown): value is number | bigint => typeof value === 'bigint' || Number.isSafeInteger(value)
 
 const isSafe = (value: bigint): boolean => value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER
@@ -59,7 +59,10 @@ type Reviver = (key: string, value: unknown, context: { readonly source?: string
 
 const parseWithSource = JSON.parse as (text: string, reviver: Reviver) => unknown
 
-/** Text of at most 19 digits, as a 64-bit integer has. Longer text is not given to BigInt, which takes half a second for a million digits. */
+/**
+ * Matches at most 19 digits, as a 64-bit integer has. Longer text is not converted to a BigInt, because a million digits take half a
+ * second.
+ */
 const Int64Text = /^-?\d{1,19}$/
 
 const reviveExactly: Reviver = (_key, value, { source }) => {

@@ -32,9 +32,9 @@ export function drafting<T>(value: T): Work<T> {
 export const isLong = (value: unknown): boolean => valuesLeft(value, LongValues) < 0
 const LongValues = 10_000
 
-/** Subtracts the number of values from `most`. Stops counting when the result is negative. */
-function valuesLeft(value: unknown, most: number): number {
-  let remaining = most - 1
+/** Subtracts the number of values from `limit`. Stops counting when the result is negative. */
+function valuesLeft(value: unknown, limit: number): number {
+  let remaining = limit - 1
   if (typeof value !== 'object' || value === null) return remaining
   for (const key in value) {
     if (remaining < 0) return remaining
@@ -59,7 +59,7 @@ function copyMembers(to: unknown, from: unknown): Rest {
   })
 }
 
-/** Returns an own member of the object. Inherited ones, such as `constructor`, are not data. */
+/** Returns an own member of the object. Inherited members, such as `constructor`, are not data. */
 export const getMember = (object: Readonly<Record<string, unknown>>, key: string): unknown =>
   Object.hasOwn(object, key) ? object[key] : undefined
 
@@ -69,7 +69,7 @@ export function setMember(object: Record<string, unknown>, key: string, value: u
   else object[key] = value
 }
 
-/** Freezes a JSON value and everything in it. Skips frozen parts, so that sharing them costs little. */
+/** Freezes a JSON value and all values inside it. Skips frozen parts, so that sharing them costs little. */
 export function freeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
   for (const key of Object.keys(value)) freeze((value as Record<string, unknown>)[key])
@@ -97,7 +97,7 @@ export function equal(a: unknown, b: unknown): boolean {
   return members === otherMembers
 }
 
-/** A key for Maps and Sets: two values have the same key exactly when they are `equal`. */
+/** Returns a key for Maps and Sets: two values have the same key exactly when they are `equal`. */
 export function valueKey(value: unknown): string | number | bigint | boolean | null | undefined {
   if (typeof value === 'bigint') return integerKey(value)
   if (typeof value === 'string') return `"${value}`
@@ -105,7 +105,7 @@ export function valueKey(value: unknown): string | number | bigint | boolean | n
   return textOf(value)
 }
 
-/** An integer that a double represents exactly has the key of the double. */
+/** Returns the key of an integer: the double, if a double represents the integer exactly. */
 const integerKey = (value: bigint): number | bigint => (BigInt(Number(value)) === value ? Number(value) : value)
 
 function textOf(value: unknown): string {
@@ -120,7 +120,7 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? JSON.stringify(value) : String(typeof value === 'bigint' ? integerKey(value) : value)
 }
 
-/** Whether an exact integer and a number are equal: 10n ** 18n and 1e18. */
+/** Reports whether an exact integer and a number are equal, such as 10n ** 18n and 1e18. */
 function sameInteger(a: unknown, b: unknown): boolean {
   if (typeof a === 'bigint') return Number.isInteger(b) && a === BigInt(b as number)
   return typeof b === 'bigint' && sameInteger(b, a)

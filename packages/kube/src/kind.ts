@@ -12,7 +12,7 @@ export interface Kind<T extends KubeObject = KubeObject> {
   readonly kind: string
   readonly plural: string
   readonly scope: 'Namespaced' | 'Cluster'
-  /** Phantom: exists for the type checker only. */
+  /** Never set: exists only for the type checker. */
   readonly _t?: T
 }
 
@@ -33,7 +33,7 @@ export interface ScaleSubresource {
   readonly labelSelectorPath?: string
 }
 
-/** Facts about a write that admission functions can use besides the object. */
+/** Information about a write that admission functions can use besides the object. */
 export interface AdmissionContext<T> {
   readonly operation: 'CREATE' | 'UPDATE' | 'DELETE'
   readonly oldObject: T | undefined
@@ -102,9 +102,9 @@ export interface ConversionContext {
  */
 export interface KindVersion<Other extends KubeObject = KubeObject, Stored extends KubeObject = KubeObject> {
   readonly kind: DeclaredKind<Other>
-  /** Whether the server sends a deprecation warning to clients that use it. */
+  /** Whether the server sends a deprecation warning to clients that use the version. */
   readonly deprecated?: boolean
-  /** Kinds that the stored object references without an API version, and that this version references with one. */
+  /** Returns the kinds that the stored object references without an API version, and that this version references with an API version. */
   references?(object: Stored): readonly GroupKind[]
   toStored(object: Other): ConvertedObject<Stored>
   fromStored(object: Stored, context: ConversionContext): ConvertedObject<Other>
@@ -117,7 +117,10 @@ export interface DeclaredKind<T extends KubeObject = KubeObject> extends Kind<T>
   readonly shortNames: readonly string[]
   readonly categories: readonly string[]
   readonly doc: string
-  /** Schema of the whole object; the server adds that of metadata. Frozen: servers in this process share it, and compile it once. */
+  /**
+   * Schema of the whole object; the server adds the schema of metadata. Frozen, so that all servers of the process share and compile it
+   * once.
+   */
   readonly schema: JSONSchema
   readonly statusSubresource: boolean
   readonly scale: ScaleSubresource | undefined
@@ -132,6 +135,7 @@ export interface DeclaredKind<T extends KubeObject = KubeObject> extends Kind<T>
 /** The static type of a kind's objects: `export type Machine = ObjectOf<typeof Machine>`. */
 export type ObjectOf<K extends Kind> = NonNullable<K['_t']>
 
+/** Declares a kind. */
 export function defineKind<Spec extends Schema = Schema, Status extends Schema = Schema, const Fields extends Shape = {}>(
   options: KindOptions<Spec, Status, Fields>,
 ): DeclaredKind<ObjectOfParts<Spec, Status, Fields>> {
@@ -206,8 +210,8 @@ export const resourceName = ({ group, plural }: Pick<Kind, 'group' | 'plural'>):
 export const column = (
   name: string,
   jsonPath: string,
-  more: { type?: Column['type']; description?: string; priority?: number; format?: string } = {},
-): Column => ({ name, jsonPath, ...more, type: more.type ?? 'string' })
+  options: { type?: Column['type']; description?: string; priority?: number; format?: string } = {},
+): Column => ({ name, jsonPath, ...options, type: options.type ?? 'string' })
 
 /** The column `Age`, usually the last one. */
 export const age = (): Column => column('Age', '.metadata.creationTimestamp', { type: 'date' })

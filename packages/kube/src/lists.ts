@@ -1,8 +1,8 @@
 /** Operations on lists of any length. `push(...list)` and `Math.max(...list)` overflow the stack with some 100,000 elements. */
 
 /** Appends the elements of the lists, in order. */
-export function appendAll<T>(to: T[], ...lists: readonly Iterable<T>[]): void {
-  for (const list of lists) for (const element of list) to.push(element)
+export function appendAll<T>(target: T[], ...lists: readonly Iterable<T>[]): void {
+  for (const list of lists) for (const element of list) target.push(element)
 }
 
 /** Returns, for each key, whether an equal key precedes it. */
@@ -15,21 +15,21 @@ export function repeats(keys: readonly unknown[]): boolean[] {
   })
 }
 
-/** Merges records into one; of members with the same name, the last one wins. */
+/** Merges records into one; of members with the same name, the last member wins. */
 export function merged<T>(records: Iterable<Readonly<Record<string, T>> | undefined>): Record<string, T> {
   const result: Record<string, T> = {}
   for (const record of records) Object.assign(result, record)
   return result
 }
 
-/** The largest number, or -Infinity without any: `Math.max(...numbers)`. */
+/** Returns the largest number, or -Infinity for an empty list, like `Math.max(...numbers)`. */
 export function largest(numbers: Iterable<number>): number {
   let result = Number.NEGATIVE_INFINITY
   for (const value of numbers) result = Math.max(result, value)
   return result
 }
 
-/** The smallest number, or Infinity without any: `Math.min(...numbers)`. */
+/** Returns the smallest number, or Infinity for an empty list, like `Math.min(...numbers)`. */
 export function smallest(numbers: Iterable<number>): number {
   let result = Number.POSITIVE_INFINITY
   for (const value of numbers) result = Math.min(result, value)

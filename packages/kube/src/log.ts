@@ -12,8 +12,9 @@ export interface Logger {
 
 export type LogFields = { readonly [name: string]: unknown }
 
-/** Identifies an object in logs by namespace and name, without its content. */
+/** Returns `namespace/name` of an object, or its name, to identify it in logs. */
 export const ref = ({ metadata }: { metadata: { name: string; namespace?: string } }): string =>
   metadata.namespace ? `${metadata.namespace}/${metadata.name}` : metadata.name
 
+/** A logger that discards all messages. */
 export const silent: Logger = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent }

@@ -42,7 +42,7 @@ export const wildcardSubdomainProblems = (value: string): string[] => [
   ...(matches(WildcardSubdomain, value) ? [] : [notOfForm(WildcardSubdomain, '*.example.com')]),
 ]
 
-/** Validates only that the name can be a segment of a path. Upstream: path.ValidatePathSegmentName. */
+/** Validates that the name can be a segment of a path. Upstream: path.ValidatePathSegmentName. */
 export function pathSegmentProblems(name: string): string[] {
   if (name === '.' || name === '..') return [`may not be '${name}'`]
   return ['/', '%'].filter((character) => name.includes(character)).map((character) => `may not contain '${character}'`)
@@ -127,6 +127,6 @@ function notOfForm({ rule, pattern, texts }: Form, ...examples: readonly [string
   return text
 }
 
-/** Lists the first `most` names: `a, b, c, ... (2 more)`. */
-export const shortList = (names: readonly string[], most: number): string =>
-  names.slice(0, most).join(', ') + (names.length > most ? `, ... (${names.length - most} more)` : '')
+/** Lists the first `limit` names: `a, b, c, ... (2 more)`. */
+export const shortList = (names: readonly string[], limit: number): string =>
+  names.slice(0, limit).join(', ') + (names.length > limit ? `, ... (${names.length - limit} more)` : '')

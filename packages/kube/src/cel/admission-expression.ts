@@ -25,7 +25,7 @@ export interface AdmissionInput {
   readonly params?: unknown
 }
 
-/** Variables that expressions can use besides those about the request. */
+/** Variables that expressions can use besides those for the object and the request. */
 export interface AdmissionScope {
   readonly hasParams?: boolean
   /** Whether `authorizer` is declared. Default true. */
@@ -43,34 +43,40 @@ export interface AdmissionExpression {
 export type KnownVariables = Map<string, Value | EvaluationError>
 
 const text: JSONSchema = { type: 'string' }
-const texts = (...names: string[]): JSONSchema => ({
+const objectOfTexts = (...names: string[]): JSONSchema => ({
   type: 'object',
   properties: Object.fromEntries(names.map((name) => [name, text])),
 })
-const lists: JSONSchema = { type: 'array', items: text }
+const listOfTexts: JSONSchema = { type: 'array', items: text }
 
-const fields: { readonly [name: string]: SchemaView } = {
+const requestFields: { readonly [name: string]: SchemaView } = {
   ...Object.fromEntries(
     Object.entries<JSONSchema>({
-      kind: texts('group', 'version', 'kind'),
-      resource: texts('group', 'version', 'resource'),
+      kind: objectOfTexts('group', 'version', 'kind'),
+      resource: objectOfTexts('group', 'version', 'resource'),
       subResource: text,
-      requestKind: texts('group', 'version', 'kind'),
-      requestResource: texts('group', 'version', 'resource'),
+      requestKind: objectOfTexts('group', 'version', 'kind'),
+      requestResource: objectOfTexts('group', 'version', 'resource'),
       requestSubResource: text,
       name: text,
       namespace: text,
       operation: text,
       userInfo: {
         type: 'object',
-        properties: { username: text, uid: text, groups: lists, extra: { type: 'object', additionalProperties: lists } },
+        properties: {
+          username: text,
+          uid: text,
+          groups: listOfTexts,
+          extra: { type: 'object', additionalProperties: listOfTexts },
+        },
       },
       dryRun: { type: 'boolean' },
     }).map(([name, schema]) => [name, schemaView(schema)!]),
   ),
   options: dynamicView,
 }
-const fieldNamed = (name: string): SchemaView | undefined => (Object.hasOwn(fields, name) ? fields[name] : undefined)
+const fieldNamed = (name: string): SchemaView | undefined =>
+  Object.hasOwn(requestFields, name) ? requestFields[name] : undefined
 
 const requestType: Type = { kind: 'object', field: (name) => fieldNamed(name)?.type }
 
@@ -102,7 +108,7 @@ const CostLimit = 1_000_000
 
 /**
  * Compiles an expression. `returns`: allowed kinds of the result type; absent: any. Returns an error text when the expression does not
- * compile or has another type.
+ * compile or its result has another type.
  */
 export function admissionExpression(
   source: string,
@@ -129,7 +135,7 @@ function valuesOf(input: AdmissionInput, scope: AdmissionScope, known: KnownVari
   return [
     dynamicView.view(input.object),
     dynamicView.view(input.oldObject),
-    // These field names are not escaped: `namespace` is a keyword, but usable here.
+    // Names of request fields are not escaped, so that expressions can read `request.namespace`, although `namespace` is a reserved word.
     new ObjectValue(input.request, fieldNamed, false),
     dynamicView.view(input.namespaceObject),
     ...(scope.hasParams ? [dynamicView.view(input.params)] : []),
@@ -191,7 +197,7 @@ function requestAttributes(request: AdmissionInput['request']): Record<string, s
   }
 }
 
-/** Error text of a run that returned no value. The text is upstream's. */
+/** Error text for an evaluation without a value, as upstream. */
 export const failureText = (source: string, result: Exclude<Result, { kind: 'value' }>): string =>
   `expression '${source}' resulted in error: ${
     result.kind === 'error'

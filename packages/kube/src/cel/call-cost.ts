@@ -61,6 +61,7 @@ const PerCharacter = 0.1
 const PerPatternCharacter = 0.25
 const unitCost: CallCost = { cost: one }
 
+/** Estimates a call of one overload; the default cost is 1. */
 export function callCost(call: CallOfOverload): CallCost {
   const estimated = Object.hasOwn(costs, call.name) ? costs[call.name]!(call) : undefined
   return estimated ?? unitCost
@@ -93,19 +94,19 @@ const setsCost =
 const patternCost = (text: Range, expression: Range): Range =>
   text.plus(one).by(PerCharacter).times(expression.by(PerPatternCharacter))
 
-const ofFind: Cost = ({ target, args: [expression] }) =>
+const findCost: Cost = ({ target, args: [expression] }) =>
   target && expression && { cost: patternCost(target.size, expression.size), size: new Range(0, target.size.max) }
 
-const ofOrder: Cost = ({ parameters, args: [a, b] }) =>
-  isText(parameters[0]!) ? { cost: comparison(a!.size, b!.size) } : undefined
+const orderCost: Cost = ({ parameters, args: [a, b] }) =>
+  isText(parameters[0]!) ? { cost: comparisonCost(a!.size, b!.size) } : undefined
 
-/** The shorter of two texts determines the cost. */
-function comparison(a: Range, b: Range): Range {
+/** Cost of a comparison, which the shorter of two values determines. */
+function comparisonCost(a: Range, b: Range): Range {
   const max = Math.min(a.max, b.max)
   return new Range(max > 0 ? 1 : 0, max).by(PerCharacter)
 }
 
-const ofEquality: Cost = ({ args: [a, b] }) => ({ cost: comparison(a!.size, b!.size) })
+const defaultEqualityCost: Cost = ({ args: [a, b] }) => ({ cost: comparisonCost(a!.size, b!.size) })
 
 /** Values of Kubernetes' own types have their own comparison costs. */
 const equalityCost: Cost = (call) => {
@@ -115,17 +116,17 @@ const equalityCost: Cost = (call) => {
     if (a.type.name === 'kubernetes.NamedFormat') return { cost: new Range(1, 64).by(PerCharacter) }
     return unitCost
   }
-  return ofEquality(call)
+  return defaultEqualityCost(call)
 }
 
 /** Size of an IP address in bytes. */
-const address = new Range(4, 16)
+const addressSize = new Range(4, 16)
 
-const ofContained =
+const containmentCost =
   (isNetwork: boolean): Cost =>
   ({ parameters, args: [other] }) => {
-    const compared = traversal(address.plus(address))
-    const masked = isNetwork ? traversal(address).plus(one) : new Range(0, 0)
+    const compared = traversal(addressSize.plus(addressSize))
+    const masked = isNetwork ? traversal(addressSize).plus(one) : new Range(0, 0)
     const read = parameters[1]?.kind === 'string' ? traversal(other!.size) : new Range(0, 0)
     return { cost: compared.plus(masked).plus(read) }
   }
@@ -179,11 +180,11 @@ const costs: { readonly [name: string]: Cost } = {
   fieldSelector: ({ args: [text] }) => ({ cost: selectorCost(text!.size) }),
   labelSelector: ({ args: [text] }) => ({ cost: selectorCost(text!.size) }),
   '_==_': equalityCost,
-  '_!=_': ofEquality,
-  '_<_': ofOrder,
-  '_<=_': ofOrder,
-  '_>_': ofOrder,
-  '_>=_': ofOrder,
+  '_!=_': defaultEqualityCost,
+  '_<_': orderCost,
+  '_<=_': orderCost,
+  '_>_': orderCost,
+  '_>=_': orderCost,
   '_+_': additionCost,
   '@in': ({ parameters, args: [, list] }) => (parameters[1]!.kind === 'list' ? { cost: list!.size } : undefined),
   bytes: ({ parameters, args: [text] }) =>
@@ -202,10 +203,10 @@ const costs: { readonly [name: string]: Cost } = {
   startsWith: firstArgumentCost,
   endsWith: firstArgumentCost,
   contains: ({ target, args: [part] }) => target && { cost: traversal(target.size).times(traversal(part!.size)) },
-  // Only the method. Upstream has no cost estimator for the function `matches(text, pattern)`, which gets the default cost.
+  // The cost of the method. Upstream has no cost estimator for the function `matches(text, pattern)`, which gets the default cost.
   matches: ({ target, args: [expression] }) => target && { cost: patternCost(target.size, expression!.size) },
-  find: ofFind,
-  findAll: ofFind,
+  find: findCost,
+  findAll: findCost,
 
   isSorted: itemsCost,
   sum: itemsCost,
@@ -243,8 +244,8 @@ const costs: { readonly [name: string]: Cost } = {
   isCIDR: firstArgumentCost,
   ip: ({ parameters: [first], args: [text] }) => (first!.kind === 'string' ? { cost: traversal(text!.size) } : undefined),
   'ip.isCanonical': ({ args: [text] }) => ({ cost: traversal(text!.size, 2) }),
-  containsIP: ofContained(false),
-  containsCIDR: ofContained(true),
+  containsIP: containmentCost(false),
+  containsCIDR: containmentCost(true),
   quantity: firstArgumentCost,
   isQuantity: firstArgumentCost,
   semver: firstArgumentCost,

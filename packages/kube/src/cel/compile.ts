@@ -1,5 +1,6 @@
 /**
- * Checks the types of an expression and compiles it to a function, in one walk. Values of type `dyn` are checked at run time.
+ * Checks the types of an expression and compiles it to a function, in one traversal of its tree. Values of type `dyn` are checked at run
+ * time.
  */
 import { compilePattern } from '../structural/pattern.ts'
 import {
@@ -111,8 +112,8 @@ class Compiler {
   readonly #functions: Functions
   readonly #facts: Map<Node, Fact> | undefined
   readonly issues: Issue[] = []
-  /** Above zero while literals of lists and maps may have items of different types. */
-  #mixed = 0
+  /** Above zero while arguments are compiled in which literals may have items of different types. */
+  #mixedDepth = 0
 
   constructor(functions: Functions, facts: Map<Node, Fact> | undefined) {
     this.#functions = functions
@@ -225,9 +226,9 @@ class Compiler {
     const displayName = namespacedOverloads ? `${namespace}.${name}` : name
     const nodes = withTarget ? [target, ...node.args] : node.args
     // Upstream: the arguments of `format` may have any types.
-    if (name === 'format') this.#mixed++
+    if (name === 'format') this.#mixedDepth++
     const args = nodes.map((arg) => this.compile(arg, scope))
-    if (name === 'format') this.#mixed--
+    if (name === 'format') this.#mixedDepth--
     const existsInOtherForm = !overloads && this.#functions.has(withTarget ? name : `.${name}`)
     if (!overloads && !existsInOtherForm) return this.#fail(at, `undeclared reference to '${displayName}' (in container '')`)
     if (args.includes(failedNode)) return failedNode
@@ -369,7 +370,7 @@ class Compiler {
       if (!isKnown(type) && !isAny(type)) continue
       if (!common) common = type
       else if (isAny(common) !== isAny(type) || !fits(common, type, new Map())) {
-        if (this.#mixed > 0) return dyn
+        if (this.#mixedDepth > 0) return dyn
         this.#fail(at, `expected type '${typeText(common)}' but found '${typeText(type)}'`)
       }
     }
@@ -419,8 +420,8 @@ class Compiler {
     const range = this.compile(node.range, scope)
     const types = rangeTypes(range.type, node.variables.length)
     if (!types) {
-      const why = `expression of type '${typeText(range.type)}' cannot be range of a comprehension (must be list, map, or dynamic)`
-      return this.#fail(node.range.at, why)
+      const problem = `expression of type '${typeText(range.type)}' cannot be range of a comprehension (must be list, map, or dynamic)`
+      return this.#fail(node.range.at, problem)
     }
     const inner = innerScope(
       scope,
@@ -539,11 +540,11 @@ function compileTypeName(name: string): Compiled | undefined {
 function dottedName(node: Node): string | undefined {
   if (node.kind === 'name') return node.name
   if (node.kind !== 'select' || node.optional) return undefined
-  const before = dottedName(node.of)
-  return before === undefined ? undefined : `${before}.${node.field}`
+  const operandName = dottedName(node.of)
+  return operandName === undefined ? undefined : `${operandName}.${node.field}`
 }
 
-/** Types of the variables of a macro; `undefined` when the type cannot be iterated. */
+/** Returns the types of the variables of a macro; `undefined` when values of the type cannot be iterated over. */
 function rangeTypes(range: Type, count: number): readonly Type[] | undefined {
   if (range.kind === 'list') return count === 1 ? [range.item] : [int, range.item]
   if (range.kind === 'map') return count === 1 ? [range.key] : [range.key, range.value]

@@ -28,10 +28,13 @@ const MaxRequest = 3 * 1024 * 1024
 export const mostOccurrences = ({ serialized }: DeclaredSize): number => Math.floor(MaxRequest / (serialized + 1))
 
 const scalar = (serialized: number, max = 0): DeclaredSize => ({ max, serialized })
-const MinString = 2
-const stringSize = scalar(MinString)
+const MinStringLength = 2
+const stringSize = scalar(MinStringLength)
 
-/** Returns `undefined` when expressions cannot access values of the schema. `isRoot`: the schema is that of a whole API object. */
+/**
+ * Returns the size of values of a schema; `undefined` when expressions cannot access them. `isRoot`: the schema describes a whole API
+ * object.
+ */
 export function declaredSize(schema: JSONSchema, isRoot: boolean): DeclaredSize | undefined {
   if (schema['x-kubernetes-int-or-string']) return scalar(1, lengthLimit(schema))
   switch (schema.type) {
@@ -51,12 +54,12 @@ export function declaredSize(schema: JSONSchema, isRoot: boolean): DeclaredSize 
   }
 }
 
-const inner = (schema: JSONSchema) => declaredSize(schema, schema['x-kubernetes-embedded-resource'] === true)
-/** Limits may be bigints. */
+const sizeOfInner = (schema: JSONSchema) => declaredSize(schema, schema['x-kubernetes-embedded-resource'] === true)
+/** Returns a limit of a schema, which may be negative or a bigint, as a number of at least 0. */
 const atLeastZero = (limit: number): number => Math.max(0, Number(limit))
 
 function sizeOfList({ items, maxItems }: JSONSchema): DeclaredSize | undefined {
-  const item = items && inner(items)
+  const item = items && sizeOfInner(items)
   if (!item) return undefined
   const max = maxItems === undefined ? Math.floor((MaxRequest - 2) / (item.serialized + 1)) : atLeastZero(maxItems)
   return { max, serialized: 2, item }
@@ -65,9 +68,9 @@ function sizeOfList({ items, maxItems }: JSONSchema): DeclaredSize | undefined {
 function sizeOfObject(schema: JSONSchema, isRoot: boolean): DeclaredSize | undefined {
   const { additionalProperties, maxProperties, required = [] } = schema
   if (typeof additionalProperties === 'object') {
-    const item = inner(additionalProperties)
+    const item = sizeOfInner(additionalProperties)
     if (!item) return undefined
-    // Two quotes, a colon, a comma and the shortest key.
+    // Besides the value, an entry has at least a key of two characters, two quotes, a colon and a comma.
     const max = maxProperties === undefined ? Math.floor((MaxRequest - 2) / (item.serialized + 6)) : atLeastZero(maxProperties)
     return { max, serialized: 2, key: stringSize, item }
   }
@@ -81,7 +84,7 @@ function sizeOfObject(schema: JSONSchema, isRoot: boolean): DeclaredSize | undef
   const fields: { [name: string]: DeclaredSize } = {}
   let serialized = 2
   for (const [name, property] of Object.entries(properties)) {
-    const size = inner(property)
+    const size = sizeOfInner(property)
     if (!size) continue
     fields[expressionName(name)] = size
     if (required.includes(name) && property.default === undefined) serialized += name.length + size.serialized + 4
@@ -93,7 +96,7 @@ function sizeOfString(schema: JSONSchema): DeclaredSize {
   const { format, maxLength, enum: values = [] } = schema
   switch (format) {
     case 'byte':
-      return scalar(MinString, maxLength === undefined ? MaxRequest - 2 : atLeastZero(maxLength))
+      return scalar(MinStringLength, maxLength === undefined ? MaxRequest - 2 : atLeastZero(maxLength))
     case 'duration':
       return scalar(3, 32)
     case 'date':
@@ -103,7 +106,7 @@ function sizeOfString(schema: JSONSchema): DeclaredSize {
     case undefined:
     default: {
       const longest = Math.max(0, largest(values.map((value) => (typeof value === 'string' ? value.length : 0))))
-      return scalar(MinString, maxLength === undefined && values.length > 0 ? longest : lengthLimit(schema))
+      return scalar(MinStringLength, maxLength === undefined && values.length > 0 ? longest : lengthLimit(schema))
     }
   }
 }

@@ -14,9 +14,9 @@ export interface RulesOfDefinition {
   readonly path: string
   /** False when the schema itself is invalid: the types of expressions are derived from it. */
   readonly canCompile: boolean
-  /** The schema is that of a whole object, so its rules can read `metadata.name`. */
+  /** Whether the schema describes a whole object, whose rules can read `metadata.name`. */
   readonly isRoot: boolean
-  /** The stored CRD has the same schema: the cost limit of single rules is then not checked again. */
+  /** Whether the stored CRD has the same schema. If so, the cost limit of single rules is not checked. */
   readonly isUnchanged?: boolean
 }
 
@@ -51,7 +51,7 @@ interface Findings {
 }
 
 interface Place extends RulesOfDefinition {
-  /** The surrounding list whose items cannot be correlated, so that none of them has an old value. */
+  /** Path of the surrounding list whose items cannot be correlated with old items, so that inner values have no old value. */
   readonly uncorrelatable: string | undefined
   /** Maximum number of values of this schema in one object; absent when the schemas around it set no limit. */
   readonly occurrences: number | undefined
@@ -87,7 +87,7 @@ function checkAllRules(schema: JSONSchema, place: Place, findings: Findings): bo
  * Upstream: extractMaxElements.
  */
 function mostMembers({ type, additionalProperties, maxProperties, maxItems }: JSONSchema): number | undefined {
-  const limit = (most: number | undefined) => (most === undefined ? undefined : Math.max(0, Number(most)))
+  const limit = (maximum: number | undefined) => (maximum === undefined ? undefined : Math.max(0, Number(maximum)))
   if (type === 'array') return limit(maxItems)
   return type === 'object' && additionalProperties !== undefined ? limit(maxProperties) : 1
 }
@@ -110,8 +110,8 @@ function checkRules(schema: JSONSchema, place: Place, findings: Findings): void 
     else if (cost?.message !== undefined)
       checkCost(`${rulePath}.messageExpression`, 'estimated messageExpression cost', cost.message)
     if (usesOldSelf && place.uncorrelatable !== undefined) {
-      const why = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${place.uncorrelatable}`
-      errors.push(invalid(`${rulePath}.rule`, rule.rule, why))
+      const problem = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${place.uncorrelatable}`
+      errors.push(invalid(`${rulePath}.rule`, rule.rule, problem))
     }
     if (!usesOldSelf && rule.optionalOldSelf !== undefined) {
       errors.push(invalid(`${rulePath}.optionalOldSelf`, rule.optionalOldSelf, 'may not be set if oldSelf is not used in rule'))
@@ -121,17 +121,17 @@ function checkRules(schema: JSONSchema, place: Place, findings: Findings): void 
 
 /** Returns errors that name the most expensive rules when the total cost of all rules exceeds the limit. */
 function totalErrors(costs: Findings['costs'], path: string): FieldError[] {
-  const total = costs.reduce((all, { cost }) => all + cost, 0)
+  const total = costs.reduce((sum, { cost }) => sum + cost, 0)
   if (total <= CostLimitOfDefinition) return []
   const mostExpensive = costs
     .filter(({ cost }) => cost >= CostLimitOfDefinition / 100)
     .sort((a, b) => b.cost - a.cost)
     .slice(0, 4)
-  const why = 'contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema'
-  const all = 'x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema'
+  const problem = 'contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema'
+  const totalName = 'x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema'
   return [
-    ...mostExpensive.map(({ field }) => forbidden(field, why)),
-    forbidden(path, tooCostly(all, total, CostLimitOfDefinition)),
+    ...mostExpensive.map(({ field }) => forbidden(field, problem)),
+    forbidden(path, tooCostly(totalName, total, CostLimitOfDefinition)),
   ]
 }
 
@@ -142,7 +142,7 @@ function tooCostly(costName: string, cost: number, limit: number): string {
   return `${costName} exceeds budget by factor of ${factor} (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)`
 }
 
-/** A rule as Go prints it. */
+/** Returns a rule with the names of Go's fields, for error texts. */
 const goRule = ({ rule, message, messageExpression, reason, fieldPath, optionalOldSelf }: ValidationRule): unknown => ({
   Rule: rule,
   Message: message ?? '',
@@ -177,16 +177,16 @@ function checkForm(validation: ValidationRule, schema: JSONSchema, rulePath: str
   if (!isDeclaredPath(schema, fieldPath)) errors.push(invalid(`${rulePath}.fieldPath`, fieldPath, 'must be a valid path'))
 }
 
-/** Whether a field path (`.a.b`, `.a['b']`) leads to a field that the schema declares. */
+/** Reports whether a field path (`.a.b`, `.a['b']`) leads to a field that the schema declares. */
 function isDeclaredPath(schema: JSONSchema, fieldPath: string): boolean {
   const members = fieldPath.match(/\.[^.[\]']+|\['(?:[^'\\]|\\.)+'\]/g) ?? []
   if (members.length === 0 || members.join('') !== fieldPath) return false
-  let at: JSONSchema = schema
+  let current: JSONSchema = schema
   for (const member of members) {
     const name = member.startsWith('.') ? member.slice(1) : member.slice(2, -2).replaceAll(/\\(.)/g, '$1')
-    const next = memberSchema(at, name)
+    const next = memberSchema(current, name)
     if (!next) return false
-    at = next
+    current = next
   }
   return true
 }

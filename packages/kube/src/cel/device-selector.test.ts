@@ -77,12 +77,12 @@ describe('an expression that selects devices', () => {
     ['size(device.attributes) > 2', 6],
     ['device.capacity[a].map(c, c).size() > 1', 0],
     ['device.driver.replace("a", "b") == "c"', 1],
-  ])('may contain %s %i times, but not once more', (term, most) => {
+  ])('may contain %s %i times, but not once more', (term, maximum) => {
     const problemOf = (times: number) => {
       const terms = Array.from({ length: times }, () => term).join(' && ')
       const inner = `device.attributes[a].all(c0, ${terms})`
       return deviceSelectorProblem(`device.attributes.all(a, device.capacity.exists(b, ${inner}))`)?.kind
     }
-    expect([most === 0 ? undefined : problemOf(most), problemOf(most + 1)]).toEqual([undefined, 'too costly'])
+    expect([maximum === 0 ? undefined : problemOf(maximum), problemOf(maximum + 1)]).toEqual([undefined, 'too costly'])
   })
 })

@@ -11,7 +11,7 @@ import { any, bool, isAny, mapOf, string, type Type, typeText } from './type.ts'
 /** Validation error of an expression that selects devices. */
 export type DeviceSelectorProblem = { readonly kind: 'invalid'; readonly message: string } | { readonly kind: 'too costly' }
 
-/** Returns `undefined` for a valid expression. */
+/** Validates an expression that selects devices; returns `undefined` for a valid expression. */
 export function deviceSelectorProblem(source: string): DeviceSelectorProblem | undefined {
   let type: Type
   try {

@@ -1,6 +1,6 @@
 /**
- * Estimates the maximum cost of an expression before it runs: every step at its highest cost, for the largest values that the schema
- * allows. A CRD whose rules could cost too much is rejected.
+ * Estimates the maximum cost of an expression before it runs: each step at its highest cost, for the largest values that the schema
+ * allows. The API server rejects a CRD whose rules could cost too much.
  * Upstream: cel-go checker/cost.go v0.26, with the environment of apiserver v0.36. The cost of a macro is that of its expansion upstream.
  */
 import { callCost, type Part, Range, unknownRange } from './call-cost.ts'
@@ -243,9 +243,9 @@ class Estimator {
     const optional = this.estimate(node.of, scope)
     const inner = optional.type.kind === 'optional' ? optional.type.of : dyn
     const body = this.estimate(node.body, new Map(scope).set(node.variable, { place: undefined, size: sizeOfType(inner) }))
-    const ofCost = optional.cost.plus(one)
-    const bound = ListBase.plus(optional.cost.plus(one)).plus(body.cost)
-    return this.#withoutPlace(type, ofCost.plus((node.flat ? bound : bound.plus(one)).union(one)), unknownRange)
+    const operandCost = optional.cost.plus(one)
+    const bodyCost = ListBase.plus(optional.cost.plus(one)).plus(body.cost)
+    return this.#withoutPlace(type, operandCost.plus((node.flat ? bodyCost : bodyCost.plus(one)).union(one)), unknownRange)
   }
 }
 
@@ -266,9 +266,9 @@ function literalSize(value: NodeOf<'literal'>['value']): number {
   return value instanceof Uint8Array ? value.length : 1
 }
 
-/** Range from the smallest to the largest size. */
+/** Returns the range from the smallest to the largest size. */
 const unionOfSizes = (parts: readonly Estimate[]): Range =>
-  parts.length === 0 ? noCost : parts.map(({ size }) => size ?? unknownRange).reduce((all, size) => all.union(size))
+  parts.length === 0 ? noCost : parts.map(({ size }) => size ?? unknownRange).reduce((union, size) => union.union(size))
 
 const unionOfEntries = (a: Entry | undefined, b: Entry | undefined): Entry | undefined =>
   a && b && { of: a.of, key: a.key.union(b.key), value: a.value.union(b.value) }

@@ -1,4 +1,4 @@
-/** Run-time operations of compiled expressions. Every step adds to the cost of the run, so that no expression runs for long. */
+/** Run-time operations of compiled expressions. Every step adds to the cost of the evaluation, so that the cost limit stops it. */
 import { largest } from '../lists.ts'
 import {
   CelList,
@@ -22,6 +22,7 @@ export interface Run {
 
 export type Evaluate = (run: Run) => Value
 
+/** Adds to the cost of an evaluation. @throws OutOfBudget when the cost exceeds the limit */
 export function spend(run: Run, cost: number): void {
   run.spent += cost
   if (run.spent > run.limit) throw new OutOfBudget('actual cost limit exceeded')
@@ -59,13 +60,13 @@ export function indexed(container: Value, index: Value): Value {
   throw new EvaluationError(container instanceof CelList ? `index out of bounds: ${text}` : `no such key: ${text}`)
 }
 
-/** Cost of creating or passing on a value, without its content. */
+/** Returns the cost of creating or passing on a value, without its content. */
 export function sizeOf(value: Value): number {
   if (typeof value === 'string' || value instanceof Uint8Array) return value.length / 10
   return value instanceof CelList || value instanceof CelMap ? value.size / 10 : 0
 }
 
-/** Cost of visiting all content of a value, recursively. */
+/** Returns the cost of visiting all content of a value, recursively. */
 function weightOf(value: unknown): number {
   if (typeof value === 'string' || value instanceof Uint8Array) return 1 + value.length / 10
   if (typeof value !== 'object' || value === null) return 1
@@ -109,14 +110,17 @@ export function equals(run: Run, a: Value, b: Value): boolean {
   return equalValues(a, b, (cost) => spend(run, cost))
 }
 
-export function isIn(run: Run, value: Value, where: Value): boolean {
+export function isIn(run: Run, value: Value, container: Value): boolean {
   spend(run, 1)
-  if (where instanceof CelList) return contains(where, value, (cost) => spend(run, cost))
-  if (where instanceof CelMap) return where.get(value) !== undefined
+  if (container instanceof CelList) return contains(container, value, (cost) => spend(run, cost))
+  if (container instanceof CelMap) return container.get(value) !== undefined
   throw noOverload()
 }
 
-/** Evaluates `&&` and `||` over any number of operands. An operand with the decisive value wins over errors of the others. */
+/**
+ * Evaluates `&&` and `||` over any number of operands. An operand with the decisive value determines the result, even if other operands
+ * fail.
+ */
 export function evaluateLogic(run: Run, operands: readonly Evaluate[], decisive: boolean): boolean {
   let failure: EvaluationError | undefined
   for (const operand of operands) {
@@ -151,16 +155,16 @@ export interface Loop {
 }
 
 /** Assigns each item of the range to the slots of the loop, and yields the value of the first variable. */
-export function* each(run: Run, { range, slot, hasTwoVariables: two }: Loop, filter?: Evaluate): Generator<Value> {
+export function* each(run: Run, { range, slot, hasTwoVariables }: Loop, filter?: Evaluate): Generator<Value> {
   const container = range(run)
   const keys = container instanceof CelMap ? container.keys() : undefined
   if (!keys && !(container instanceof CelList)) throw noOverload()
   const size = keys ? keys.length : (container as CelList).size
   for (let index = 0; index < size; index++) {
     spend(run, 1)
-    const first = keys ? keys[index]! : two ? BigInt(index) : (container as CelList).at(index)
+    const first = keys ? keys[index]! : hasTwoVariables ? BigInt(index) : (container as CelList).at(index)
     run.slots[slot] = first
-    if (two) run.slots[slot + 1] = keys ? (container as CelMap).get(first)! : (container as CelList).at(index)
+    if (hasTwoVariables) run.slots[slot + 1] = keys ? (container as CelMap).get(first)! : (container as CelList).at(index)
     if (filter) {
       const decision = filter(run)
       if (typeof decision !== 'boolean') throw noOverload()
@@ -170,6 +174,7 @@ export function* each(run: Run, { range, slot, hasTwoVariables: two }: Loop, fil
   }
 }
 
+/** Compiles `all` (`decisive` is false) and `exists` (`decisive` is true). */
 export function quantified(loop: Loop, body: Evaluate, decisive: boolean): Evaluate {
   return (run) => {
     let failure: EvaluationError | undefined

@@ -10,7 +10,7 @@ import { EvaluationError, OutOfBudget, type Value } from './value.ts'
 export interface Expression {
   readonly source: string
   readonly type: Type
-  /** Whether the expression mentions the variable. */
+  /** Reports whether the expression mentions the variable. */
   uses(name: string): boolean
   run(values: () => Value[], limit: number): Result
 }
@@ -47,7 +47,7 @@ export function expression(source: string, variables: readonly Variable[], diale
   }
 }
 
-/** Upstream compares names alone: a macro variable that shadows the variable counts, too. */
+/** Reports whether a node contains a name. Upstream: a macro variable that shadows the variable counts, too. */
 function mentions(part: unknown, name: string): boolean {
   if (Array.isArray(part)) return part.some((item) => mentions(item, name))
   if (typeof part !== 'object' || part === null) return false

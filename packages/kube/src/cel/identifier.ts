@@ -7,8 +7,8 @@ const Keywords = new Set(['true', 'false', 'null', 'in'])
 
 export const isReserved = (word: string): boolean => Reserved.has(word)
 
-/** Whether a word has the form of an identifier but cannot be used as one. */
+/** Reports whether a word has the form of an identifier but cannot be used as one. */
 export const isKeyword = (word: string): boolean => Reserved.has(word) || Keywords.has(word)
 
-/** Whether expressions can declare a variable of this name. */
+/** Reports whether expressions can declare a variable of this name. */
 export const isIdentifier = (name: string): boolean => /^[_a-zA-Z]\w*$/.test(name) && !isKeyword(name)

@@ -9,7 +9,7 @@ export type Token = { readonly at: number; readonly text: string } & (
   | { readonly kind: 'literal'; readonly value: Literal }
 )
 
-/** Syntax error inside the parser, which callers get as a CompileError. */
+/** Syntax error inside the parser, which `parse` converts to a CompileError. */
 export class SyntaxProblem extends Error implements Issue {
   readonly at: number
   constructor(at: number, message: string) {
@@ -68,7 +68,7 @@ function wordOf(text: string, at: number): Token {
   return text === 'in' ? { kind: 'operator', at, text } : { kind: 'name', at, text }
 }
 
-/** The parser checks the limits of signed integers, because it knows the sign. */
+/** Returns the token of an integer. The parser checks the limits of signed integers, because it knows the sign. */
 function integerOf([text, digits, suffix]: RegExpExecArray, at: number): Token {
   const value = BigInt(digits!)
   if (suffix === '') return { kind: 'literal', at, text, value }

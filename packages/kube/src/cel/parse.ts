@@ -1,4 +1,4 @@
-/** Parses the text of an expression to a syntax tree. Upstream: cel-go's parser, with the macros that Kubernetes enables. */
+/** Parses the text of an expression into a syntax tree. Upstream: cel-go's parser, with the macros that Kubernetes enables. */
 import { isReserved } from './identifier.ts'
 import { SyntaxProblem, type Token, tokens } from './lex.ts'
 import { CompileError, type Macro, type Node } from './syntax.ts'
@@ -128,16 +128,16 @@ class Parser {
   #unary(): Node {
     const { at, text } = this.#next
     if (!this.#nextIs('!') && !this.#nextIs('-')) return this.#member()
-    let times = 0
-    while (this.#skip(text)) times++
-    // A minus before a number is part of the literal: the smallest integer has no positive counterpart.
+    let count = 0
+    while (this.#skip(text)) count++
+    // A minus before a number is part of the literal, because the smallest integer has no positive counterpart.
     const literal = this.#next
     if (text === '-' && literal.kind === 'literal' && (typeof literal.value === 'bigint' || typeof literal.value === 'number')) {
       const member = this.#member(true)
-      return times % 2 === 1 ? member : { kind: 'call', at, name: '-_', args: [member] }
+      return count % 2 === 1 ? member : { kind: 'call', at, name: '-_', args: [member] }
     }
     const member = this.#member()
-    return times % 2 === 0 ? member : { kind: 'call', at, name: `${text}_`, args: [member] }
+    return count % 2 === 0 ? member : { kind: 'call', at, name: `${text}_`, args: [member] }
   }
 
   #member(negative = false): Node {
@@ -245,7 +245,7 @@ class Parser {
 const ExpressionStarts =
   "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
 
-/** Tokens expected after the opening bracket of a call: the start of an argument, or `)` when there are no arguments. */
+/** Tokens expected after the opening bracket of a call: the start of an argument or, for a call without arguments, `)`. */
 const ExpressionStartsOrClose = ExpressionStarts.replace("'(',", "'(', ')',")
 
 /** Macros by name: allowed numbers of variables, and whether a filter argument may precede the body. */

@@ -22,12 +22,12 @@ const schemasOf = (module: object): [string, JSONSchema][] =>
       : [],
   )
 
-const compileFailures = (all: readonly string[]): string[] => all.filter((result) => !result.endsWith(': compiles'))
+const compileFailures = (results: readonly string[]): string[] => results.filter((result) => !result.endsWith(': compiles'))
 
 describe('rules of kinds', () => {
   test('every rule of our own kinds compiles', () => {
-    const all = [...schemasOf(api), ...schemasOf(local)].flatMap(([kind, schema]) => problems(schema, kind))
-    expect(all.length).toBeGreaterThan(3)
-    expect(compileFailures(all)).toEqual([])
+    const results = [...schemasOf(api), ...schemasOf(local)].flatMap(([kind, schema]) => problems(schema, kind))
+    expect(results.length).toBeGreaterThan(3)
+    expect(compileFailures(results)).toEqual([])
   })
 })

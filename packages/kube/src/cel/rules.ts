@@ -1,5 +1,5 @@
 /**
- * The rules of one schema (`x-kubernetes-validations`), compiled. Upstream: apiextensions-apiserver pkg/apiserver/schema/cel, v1.36.
+ * Compiles the rules of one schema (`x-kubernetes-validations`). Upstream: apiextensions-apiserver pkg/apiserver/schema/cel, v1.36.
  */
 import type { JSONSchema, ValidationRule } from '../schema.ts'
 import type { Variable } from './compile.ts'
@@ -11,7 +11,7 @@ import { CompileError } from './syntax.ts'
 import { optionalOf } from './type.ts'
 import { none, Optional, type Value } from './value.ts'
 
-/** Old value of an update, if there is one. */
+/** Old value of an update; `undefined` when there is none. */
 type Before = { readonly value: unknown } | undefined
 
 interface Message {
@@ -26,7 +26,7 @@ export interface CompiledRule {
   /** Compile error, in the form in which a CRD with the rule is rejected. */
   readonly error?: string
   readonly messageError?: string
-  /** True for a transition rule: it reads the old value. */
+  /** True for a transition rule, which reads the old value. */
   readonly usesOldSelf: boolean
   /**
    * Estimated cost of the rule and of its message expression for one value, by the declared size of values. Absent when there is an error.
@@ -41,7 +41,10 @@ export interface CompiledRule {
 const compiled = new WeakMap<JSONSchema, readonly CompiledRule[]>()
 const compiledRoots = new WeakMap<JSONSchema, readonly CompiledRule[]>()
 
-/** Compiles the rules of this schema, without those of inner schemas, once. Rules at the root can also read `metadata.name`. */
+/**
+ * Compiles the rules of this schema, without the rules of inner schemas. The result is cached by schema. Rules at the root can also read
+ * `metadata.name`.
+ */
 export function compileRules(schema: JSONSchema, isRoot: boolean): readonly CompiledRule[] {
   const cache = isRoot ? compiledRoots : compiled
   let compiledRules = cache.get(schema)
@@ -62,7 +65,7 @@ function compileRule(rule: ValidationRule, { type, view }: SchemaView): Compiled
   // An empty rule is rejected as empty, without further errors.
   if (!rule.rule?.trim()) return { rule, usesOldSelf: false }
   const condition = tryCompile(rule.rule, variables)
-  const text = rule.messageExpression?.trim() ? tryCompile(rule.messageExpression.trim(), variables) : undefined
+  const messageResult = rule.messageExpression?.trim() ? tryCompile(rule.messageExpression.trim(), variables) : undefined
   // Upstream: `oldSelf` in the message expression does not make a transition rule.
   const usesOldSelf = condition.compiled?.uses('oldSelf') === true
   const valuesOf = (self: unknown, old: Before) => (): Value[] => {
@@ -80,9 +83,9 @@ function compileRule(rule: ValidationRule, { type, view }: SchemaView): Compiled
     estimates: (size) => ({ rule: estimate(rule.rule, size) }),
     evaluate: (self, old, limit) => compiled.run(valuesOf(self, old), limit),
   }
-  if (!text) return base
-  if (text.error !== undefined) return { ...base, messageError: `messageExpression ${text.error}` }
-  const message = text.compiled!
+  if (!messageResult) return base
+  if (messageResult.error !== undefined) return { ...base, messageError: `messageExpression ${messageResult.error}` }
+  const message = messageResult.compiled!
   if (message.type.kind !== 'string') return { ...base, messageError: 'messageExpression must evaluate to a string' }
   return {
     ...base,

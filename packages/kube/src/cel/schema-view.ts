@@ -1,7 +1,6 @@
 /**
- * API objects as values of expressions. The schema determines which numbers are `int` or `double`, which strings are timestamps, and the
- * names of properties. Views read the object itself; no part is copied.
- * Upstream: apiserver/pkg/cel/common, v1.36.
+ * Provides API objects as values of expressions. The schema determines which numbers are `int` or `double`, which strings are timestamps,
+ * and the names of properties. Views read the object itself, without a copy. Upstream: apiserver/pkg/cel/common, v1.36.
  */
 import { isNumeric, isInt64, writeJSON } from '../json-text.ts'
 import type { JSONSchema } from '../schema.ts'
@@ -51,7 +50,7 @@ function viewOf(schema: JSONSchema): SchemaView | undefined {
   }
 }
 
-/** A null is null in expressions, for every schema. Only nullable fields can be null here: nulls of other fields were dropped earlier. */
+/** Returns a view in which null stays null. Only nullable fields can be null here, because decoding drops the nulls of other fields. */
 const nullableView = (type: Type, view: (raw: unknown) => Value): SchemaView => ({
   type,
   view: (raw) => (raw === null || raw === undefined ? null : view(raw)),
@@ -111,7 +110,7 @@ function stringView(format: string | undefined): SchemaView {
   }
 }
 
-/** An unchanged value may have another type than the current schema declares. */
+/** Error for a value of another type than its schema declares, as an unchanged value of an older schema may have. */
 function typeMismatch(raw: unknown, type: string): never {
   const actualType = Array.isArray(raw) ? 'array' : isNumeric(raw) ? 'number' : typeof raw
   throw new EvaluationError(`invalid data, expected ${type} to match the provided schema, got ${actualType}`)
@@ -194,13 +193,13 @@ export const dynamicView: SchemaView = nullableView(dyn, (raw) => {
 
 const Escapes: { readonly [name: string]: string } = { underscores: '__', dot: '.', dash: '-', slash: '/' }
 
-/** Name of a property in expressions: characters that identifiers cannot contain are escaped (`a-b` is `a__dash__b`). */
+/** Returns the name of a property in expressions, where characters that identifiers cannot contain are escaped (`a-b` is `a__dash__b`). */
 export function expressionName(property: string): string {
   if (isKeyword(property)) return `__${property}__`
   return property.replaceAll(/__|[.\-/]/g, (part) => `__${Object.keys(Escapes).find((name) => Escapes[name] === part)}__`)
 }
 
-/** Property that a name in an expression stands for; `undefined` for an invalid escape. */
+/** Returns the property of a name in an expression; `undefined` for an invalid escape. */
 function propertyName(name: string): string | undefined {
   if (!name.includes('__')) return isKeyword(name) ? undefined : name
   const keyword = /^__(\w+?)__$/.exec(name)?.[1]

@@ -20,10 +20,10 @@ export interface Overload {
 /** Overloads by name; names of methods begin with a dot. */
 export type Functions = Pick<ReadonlyMap<string, readonly Overload[]>, 'get' | 'has'>
 
-/** Signatures are parsed at the first lookup, because many programs use no expressions. */
+/** Declares the functions of libraries. Signatures are parsed at the first look-up, because many programs use no expressions. */
 export function functionsOf(libraries: readonly Library[]): Functions {
-  let read: Functions | undefined
-  const functions = () => (read ??= overloadsIn(libraries))
+  let parsed: Functions | undefined
+  const functions = () => (parsed ??= overloadsIn(libraries))
   return { get: (name) => functions().get(name), has: (name) => functions().has(name) }
 }
 

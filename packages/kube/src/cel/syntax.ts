@@ -1,6 +1,6 @@
 /**
- * The syntax tree of an expression. Macros have their own nodes and are not expanded, so that errors and run-time behaviour are those of
- * the macro.
+ * The syntax tree of an expression. Macros have their own nodes and are not expanded, so that errors refer to the macro
+ * itself.
  */
 
 /** Position of a node in the source, as upstream reports it: the bracket of a call, the operator of an operation or a selection. */
@@ -23,7 +23,7 @@ export type Node = At &
         readonly kind: 'map'
         readonly entries: readonly { readonly key: Node; readonly value: Node; readonly optional: boolean }[]
       }
-    /** Any number of operands, so that long conditions do not make a deep tree. */
+    /** Any number of operands, so that the tree of a long condition is not deep. */
     | { readonly kind: 'all' | 'any'; readonly operands: readonly Node[] }
     | { readonly kind: 'choice'; readonly condition: Node; readonly yes: Node; readonly no: Node }
     | {
@@ -48,7 +48,10 @@ export interface Issue {
   readonly message: string
 }
 
-/** Error of an expression that does not compile. The message has upstream's form: each issue with its line and a mark below it. */
+/**
+ * Error of an expression that does not compile. The message has upstream's form: each issue with its source line, and a mark below its
+ * position.
+ */
 export class CompileError extends Error {
   override readonly name = 'CompileError'
   constructor(source: string, issues: readonly Issue[]) {

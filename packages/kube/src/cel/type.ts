@@ -26,7 +26,7 @@ export const optionalOf = (of: Type): Type => ({ kind: 'optional', of })
 
 export const isAny = (type: Type): boolean => type.kind === 'dyn' && type.shown === 'any'
 
-/** A type as upstream prints it in messages. */
+/** Formats a type as upstream does in messages. */
 export function typeText(type: Type): string {
   switch (type.kind) {
     case 'list':
@@ -58,12 +58,12 @@ export function typeText(type: Type): string {
   }
 }
 
-/** Types that the type parameters of a signature are bound to in one call. */
+/** Types to which the type parameters of a signature are bound in one call. */
 export type Bindings = Map<string, Type>
 
 /**
- * Whether a value of type `given` can be used where `wanted` is required. A type that is known only at run time fits: its values are
- * checked then.
+ * Reports whether a value of type `actual` can be used where `required` is expected. A type that is known only at run time fits, because
+ * its values are checked at run time.
  */
 export function fits(required: Type, actual: Type, bindings: Bindings): boolean {
   if (required.kind === 'parameter') {
@@ -89,7 +89,7 @@ export function fits(required: Type, actual: Type, bindings: Bindings): boolean 
 const mayBeNull = ({ kind }: Type): boolean =>
   kind === 'null' || kind === 'object' || kind === 'opaque' || kind === 'optional' || kind === 'timestamp' || kind === 'duration'
 
-/** `type` with its type parameters replaced by the types that they are bound to. */
+/** Replaces the type parameters in `type` by the types that they are bound to. */
 export function bound(type: Type, bindings: Bindings): Type {
   if (type.kind === 'parameter') return bindings.get(type.name) ?? dyn
   if (type.kind === 'list') return listOf(bound(type.item, bindings))
@@ -98,10 +98,10 @@ export function bound(type: Type, bindings: Bindings): Type {
   return type
 }
 
-/** Whether values of the type need no check at run time. */
+/** Reports whether values of the type need no check at run time. */
 export const isKnown = ({ kind }: Type): boolean => kind !== 'dyn' && kind !== 'null'
 
-/** Whether a value has the type. Items of lists and maps are not checked. */
+/** Reports whether a value has the type. Items of lists and maps are not checked. */
 export function accepts(type: Type, value: Value): boolean {
   switch (type.kind) {
     case 'dyn':

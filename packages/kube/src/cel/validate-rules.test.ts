@@ -3,7 +3,7 @@ import type { JSONSchema, ValidationRule } from '../schema.ts'
 import { structural } from '../structural/structural.ts'
 import { ruleErrorsOfValue } from './validate-rules.ts'
 
-const rule = (text: string, more: Partial<ValidationRule> = {}): ValidationRule[] => [{ rule: text, ...more }]
+const rule = (text: string, fields: Partial<ValidationRule> = {}): ValidationRule[] => [{ rule: text, ...fields }]
 const spec = (properties: { [name: string]: JSONSchema }, rules: ValidationRule[] = []): JSONSchema => ({
   type: 'object',
   properties: { spec: { type: 'object', properties, 'x-kubernetes-validations': rules } },
@@ -78,7 +78,7 @@ describe('values that rules read', () => {
     ])
   })
 
-  test('the root has a name and a kind, but nothing else of its metadata', () => {
+  test('the root of an object has its kind and name, but no other metadata', () => {
     const schema = (condition: string): JSONSchema => ({ type: 'object', 'x-kubernetes-validations': rule(condition) })
     const object = { apiVersion: 'v1', kind: 'K', metadata: { name: 'x', labels: { a: 'b' } } }
     expect(structural(schema("self.metadata.name == 'x' && self.kind == 'K'")).validate(object)).toEqual([])
@@ -95,14 +95,14 @@ describe('transition rules', () => {
     ...(kind === 'map' ? { 'x-kubernetes-list-map-keys': ['k'] } : {}),
     items: { type: 'object', properties: { k: { type: 'string' }, n: number } },
   })
-  test('are not evaluated for a create, and for a value without an old value', () => {
+  test('are not evaluated for a create or for a value without an old value', () => {
     expect(errorTexts(spec({ n: number }), { n: 1 })).toEqual([])
     expect(errorTexts(spec({ n: number }), { n: 1 }, {})).toEqual([])
     expect(errorTexts(spec({ n: number }), { n: 1 }, { n: 2 })).toEqual([
       'spec.n: Invalid value: 1: failed rule: self >= oldSelf',
     ])
   })
-  test('correlate items of list maps by their keys, and no items of other lists', () => {
+  test('correlate items of lists of type map by their keys, and items of other lists not at all', () => {
     const [now, before] = [
       {
         l: [
@@ -143,9 +143,12 @@ describe('an unchanged part of an update', () => {
 })
 
 describe('errors report', () => {
-  const schema = (more: Partial<ValidationRule>) =>
-    spec({ a: { type: 'string' }, b: { type: 'object', additionalProperties: { type: 'string' } } }, rule("self.a != 'x'", more))
-  const failing: [what: string, more: Partial<ValidationRule>, text: string][] = [
+  const schema = (fields: Partial<ValidationRule>) =>
+    spec(
+      { a: { type: 'string' }, b: { type: 'object', additionalProperties: { type: 'string' } } },
+      rule("self.a != 'x'", fields),
+    )
+  const failing: [title: string, more: Partial<ValidationRule>, text: string][] = [
     ['the rule when there is no message', {}, "spec: Invalid value: failed rule: self.a != 'x'"],
     ['the message', { message: ' no x ' }, 'spec: Invalid value: no x'],
     ['the messageExpression', { message: 'no x', messageExpression: "'a is ' + self.a" }, 'spec: Invalid value: a is x'],
@@ -164,7 +167,7 @@ describe('errors report', () => {
     ['that it is forbidden', { message: 'm', reason: 'FieldValueForbidden' }, 'spec: Forbidden: m'],
     ['that it is required', { message: 'm', reason: 'FieldValueRequired', fieldPath: '.a' }, 'spec.a: Required value: m'],
   ]
-  test.each(failing)('%s', (_what, more, text) => expect(errorTexts(schema(more), { a: 'x' })).toEqual([text]))
+  test.each(failing)('%s', (_title, fields, text) => expect(errorTexts(schema(fields), { a: 'x' })).toEqual([text]))
 
   test('an evaluation error, with the message of the rule if it has one', () => {
     const object = spec({ a: { type: 'string' } }, [{ rule: 'self.a == "x"' }, { rule: 'dyn(self.a) + 1 == 2', message: 'm' }])
@@ -191,10 +194,10 @@ describe('errors report', () => {
     [{ type: 'string' }, 7, 'expected string to match the provided schema, got number'],
     [{ type: 'object', additionalProperties: { type: 'string' } }, [], 'expected object to match the provided schema, got array'],
     [{ 'x-kubernetes-int-or-string': true }, {}, 'expected int-or-string to match the provided schema, got object'],
-  ])('that a value from an older schema does not match %o', (a, value, why) => {
+  ])('that a value from an older schema does not match %o', (a, value, problem) => {
     const schema = spec({ a, b: { type: 'integer' } }, rule('self.a == self.a && self.b > 0', { message: 'm' }))
     expect(errorTexts(schema, { a: value, b: 1 }, { a: value, b: 2 })).toEqual([
-      `spec: Invalid value: "object": invalid data, ${why} evaluating rule: m`,
+      `spec: Invalid value: "object": invalid data, ${problem} evaluating rule: m`,
     ])
   })
   test('that rules were not evaluated because the object violates its schema', () => {
@@ -232,7 +235,7 @@ describe('a default', () => {
 describe('a costly rule', () => {
   const numbers = (count: number) => Array.from({ length: count }, (_, index) => index)
   const list: JSONSchema = { type: 'array', items: { type: 'integer' } }
-  const cases: [what: string, rule: string][] = [
+  const cases: [title: string, rule: string][] = [
     ['nested loops over the object', 'self.l.all(a, self.l.all(b, self.l.all(c, a + b + c >= 0)))'],
     ['loops that ignore failures', 'self.l.exists(a, self.l.exists(b, self.l.exists(c, a / 0 == b + c)))'],
     ['loops over literals', `[1,2,3,4,5,6,7,8,9].all(a, ${'[1,2,3,4,5,6,7,8,9].all(b, '.repeat(8)}true${')'.repeat(9)}`],
@@ -243,7 +246,7 @@ describe('a costly rule', () => {
     ['sets of long lists', 'self.l.all(a, sets.equivalent(self.l, self.l.reverse()))'],
     ['patterns over long texts', "self.l.all(a, self.t.matches('^(a|aa)+$|b{100}|(a*)*c'))"],
   ]
-  test.each(cases)('is stopped: %s', (_what, text) => {
+  test.each(cases)('is stopped: %s', (_title, text) => {
     const errors = errorTexts(spec({ l: list, t: { type: 'string' } }, rule(text, { message: 'm' })), {
       l: numbers(200),
       t: 'a'.repeat(10_000),

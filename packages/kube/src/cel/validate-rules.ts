@@ -1,6 +1,7 @@
 /**
- * Validates objects by the CEL rules of their schema. Outer rules come before inner ones; parts that an update leaves unchanged are not
- * validated (ratcheting), except by transition rules. Upstream: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go, v1.36.
+ * Validates objects by the CEL rules of their schema. Rules of outer values are evaluated before rules of inner values; parts that an
+ * update leaves unchanged are not validated (ratcheting), except by transition rules. Upstream: apiextensions-apiserver
+ * pkg/apiserver/schema/cel/validation.go, v1.36.
  */
 import { duplicate, type FieldError, forbidden, invalid, required } from '../errors.ts'
 import { equal, isRecord } from '../json.ts'
@@ -23,7 +24,9 @@ export interface RuleError extends FieldError {
   readonly detail: string
 }
 
-/** Returns `undefined` when the schema contains no rules. Rules are compiled when the first object is validated. */
+/**
+ * Returns the validator of a schema; `undefined` when the schema contains no rules. Rules are compiled when the first object is validated.
+ */
 export function rulesValidator(schema: JSONSchema): ValidateRules | undefined {
   if (!hasRules(schema)) return undefined
   let check: Check | undefined
@@ -37,7 +40,7 @@ export function rulesValidator(schema: JSONSchema): ValidateRules | undefined {
 
 /**
  * Returns errors of a single value in a schema, such as a default. Upstream: the value is validated as an update from itself, so that
- * transition rules run as well; if that finds no errors, it is also validated as a create.
+ * transition rules run as well; without errors, it is also validated as a create.
  */
 export function ruleErrorsOfValue(schema: JSONSchema, value: unknown): RuleError[] {
   const check = compileCheck(schema, false)
@@ -63,7 +66,7 @@ interface State {
   readonly errors: RuleError[]
   readonly ratcheting: boolean
   readonly isOnlyUnchanged: boolean
-  /** Cost that further rules of the object may have; negative after the limit was exceeded, which stops the evaluation. */
+  /** Remaining cost for further rules of the object; negative once the limit is exceeded, which stops the evaluation. */
   budget: number
 }
 
@@ -75,7 +78,7 @@ interface Before {
 }
 
 interface Check {
-  /** Whether the schema, or one below it, has transition rules. */
+  /** Whether the schema or an inner schema has transition rules. */
   readonly usesOldSelf: boolean
   run(value: unknown, path: string, state: State, before: Before): void
 }
@@ -125,7 +128,7 @@ function compileCheck(schema: JSONSchema, isRoot: boolean): Check | undefined {
   return { usesOldSelf, run }
 }
 
-/** Compares content only if `isCompared`, otherwise only identity: if each level compared content, inner levels would be compared repeatedly. */
+/** Compares content if `isCompared`, otherwise only identity: if each level compared content, inner levels would be compared repeatedly. */
 const isSame = (value: unknown, old: unknown, isCompared: boolean): boolean => value === old || (isCompared && equal(value, old))
 
 interface Subject {
@@ -161,9 +164,9 @@ function checkRule(compiled: CompiledRule, schema: JSONSchema, { value, path, st
     return
   }
   if (result.kind === 'error') {
-    const hint = result.message.startsWith('no such overload')
+    const isOverloadError = result.message.startsWith('no such overload')
     reportError(
-      hint
+      isOverloadError
         ? `'${result.message}': call arguments did not match a supported operator, function or macro signature for rule: ${nameOf(rule)}`
         : `${result.message} evaluating rule: ${nameOf(rule)}`,
     )
@@ -199,7 +202,7 @@ function ruleError({ reason }: ValidationRule, field: string, { type }: JSONSche
 
 /** Appends the field path of a rule (`.max`, `['a.b']`) to the path of the value: `spec.max`, `spec[a.b]`. */
 function appendFieldPath(path: string, fieldPath: string | undefined): string {
-  const below = (fieldPath ?? '').trim().replaceAll(/\['([^']*)'\]/g, '[$1]')
-  const whole = path + below
-  return whole === '' ? '<nil>' : whole.replace(/^\./, '')
+  const relativePath = (fieldPath ?? '').trim().replaceAll(/\['([^']*)'\]/g, '[$1]')
+  const fullPath = path + relativePath
+  return fullPath === '' ? '<nil>' : fullPath.replace(/^\./, '')
 }

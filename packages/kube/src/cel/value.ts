@@ -142,7 +142,7 @@ export class LiteralMap extends CelMap {
   }
 }
 
-/** Text that is the same for equal keys: 1, 1u and 1.0 are equal. */
+/** Returns a text that is the same for equal keys: 1, 1u and 1.0 are equal. */
 function keyId(key: Value): string | undefined {
   if (typeof key === 'string') return `s${key}`
   if (typeof key === 'bigint') return `n${key}`
@@ -162,7 +162,7 @@ function compareNumbers(a: bigint | number, b: bigint | number): number | undefi
   return left < right ? -1 : left > right ? 1 : left === right ? 0 : undefined
 }
 
-/** Called with the cost of each step of a comparison. */
+/** Receives the cost of each step of a comparison. */
 export type Step = (cost: number) => void
 
 export function equalValues(a: Value, b: Value, step?: Step): boolean {
@@ -206,7 +206,7 @@ function equalLists(a: CelList, b: CelList, step?: Step): boolean {
 }
 
 function equalMaps(a: CelMap, b: CelMap, step?: Step): boolean {
-  // A shortcut, because most compared values are unchanged.
+  // Saves a comparison of the content, because most compared values are unchanged.
   if ('raw' in a && 'raw' in b && a.raw === b.raw) return true
   if (a.size !== b.size) return false
   for (const key of a.keys()) {

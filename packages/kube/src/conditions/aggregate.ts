@@ -6,7 +6,7 @@ import { GenericReasons, MergePriorities, mergedStatus, nested, topPriority, usu
 import type { ReportedCondition } from './read.ts'
 import { getCondition } from './read.ts'
 
-/** An object whose conditions are aggregated, and which messages name. */
+/** An object whose conditions are aggregated. Messages contain its kind and name. */
 export interface AggregatedObject {
   readonly kind: string
   readonly metadata: { readonly name: string; readonly labels?: { readonly [key: string]: string } }
@@ -16,7 +16,7 @@ export interface AggregatedObject {
 export interface AggregateOptions<Reason extends string = string> {
   /** The resulting condition; by default it has the type of its sources. */
   readonly as?: string | ConditionType<string, Reason>
-  /** The source condition is good when False, and so is the result. */
+  /** Whether the source condition has negative polarity (False is good). The result then has negative polarity, too. */
   readonly negative?: boolean
   readonly reasons?: MergeReasons<Reason>
   /** Replaces the default classification of conditions as issues. The result is then of positive polarity unless `negative`. */
@@ -24,8 +24,8 @@ export interface AggregateOptions<Reason extends string = string> {
 }
 
 /**
- * Aggregates one condition of many objects: False when any reports an issue, else Unknown when any is Unknown, else True. The message names
- * the objects behind the three most important messages and counts the rest.
+ * Aggregates one condition of many objects: False when any object reports an issue, else Unknown when any is Unknown, else True. The
+ * message names the objects with the three most important messages, and counts the other objects.
  *
  * @throws Error without objects: the caller decides what an empty list means
  *
@@ -88,28 +88,28 @@ interface Group {
 const MaxMessages = 3
 const MaxNames = 3
 
-const Rest = { issue: 'with other issues', unknown: 'with status unknown', info: 'with additional info' } as const
+const RemainderTexts = { issue: 'with other issues', unknown: 'with status unknown', info: 'with additional info' } as const
 
 function messageOf(reports: readonly Report[]): string {
   const firstNames = new Set(reports.filter((report) => report.first).map((report) => report.name))
   const lines: string[] = []
   let remainingMessages = MaxMessages
   for (const [kind, groups] of groupsByKind(reports)) {
-    const rest = new Map<number, number>()
+    const remainingByRank = new Map<number, number>()
     for (const { message, names, rank } of groups) {
       if (remainingMessages === 0) {
-        rest.set(rank, (rest.get(rank) ?? 0) + names.length)
+        remainingByRank.set(rank, (remainingByRank.get(rank) ?? 0) + names.length)
         continue
       }
       remainingMessages--
       names.sort((a, b) => Number(firstNames.has(b)) - Number(firstNames.has(a)) || compareText(a, b))
-      const more = names.length - MaxNames
-      const listed = names.slice(0, MaxNames).join(', ') + (more > 0 ? `, ... (${more} more)` : '')
+      const unlisted = names.length - MaxNames
+      const listed = names.slice(0, MaxNames).join(', ') + (unlisted > 0 ? `, ... (${unlisted} more)` : '')
       lines.push(`* ${kindAfterCount(kind, names.length)} ${listed}:${nested(message)}`)
     }
     for (const [rank, priority] of MergePriorities.entries()) {
-      const count = rest.get(rank)
-      if (count !== undefined) lines.push(`And ${count} ${kindAfterCount(kind, count)} ${Rest[priority]}`)
+      const count = remainingByRank.get(rank)
+      if (count !== undefined) lines.push(`And ${count} ${kindAfterCount(kind, count)} ${RemainderTexts[priority]}`)
     }
   }
   return lines.join('\n')
@@ -120,8 +120,8 @@ function groupsByKind(reports: readonly Report[]): [kind: string, groups: Group[
   const ordered = [...reports].sort((a, b) => rankOf(a) - rankOf(b) || compareText(a.since, b.since))
   const best = new Map<string, { first: boolean; rank: number }>()
   for (const report of ordered) {
-    const known = best.get(report.message) ?? { first: false, rank: MergePriorities.length }
-    best.set(report.message, { first: known.first || report.first, rank: Math.min(known.rank, rankOf(report)) })
+    const previous = best.get(report.message) ?? { first: false, rank: MergePriorities.length }
+    best.set(report.message, { first: previous.first || report.first, rank: Math.min(previous.rank, rankOf(report)) })
   }
   const kinds = new Map<string, Map<string, Group>>()
   for (const { kind, message, name } of ordered) {

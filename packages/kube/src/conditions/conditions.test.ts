@@ -158,12 +158,12 @@ describe('mirror', () => {
 
 describe('summary', () => {
   const reasons = { issue: 'NotReady', unknown: 'ReadyUnknown', info: 'Ready' } as const
-  const sum = (conditions: Condition[], more: Partial<Parameters<typeof summary>[2]> = {}) => {
+  const sum = (conditions: Condition[], options: Partial<Parameters<typeof summary>[2]> = {}) => {
     const { status, reason, message } = summary(conditions, Conditions.Ready, {
       of: ['A', 'B', 'Deleting'],
       negative: ['Deleting'],
       reasons,
-      ...more,
+      ...options,
     } as never)
     return `${status} ${reason}\n${message}`
   }
@@ -311,7 +311,7 @@ describe('aggregate', () => {
     expect(`${status} ${reason}\n${message}`).toBe(expected)
   })
 
-  test('makes a condition of another type with its own reasons', () => {
+  test('returns a condition of the type `as`, with the given reasons', () => {
     expect(
       aggregate([ready('a', 'Unknown', '')], 'Ready', {
         as: Conditions.Ready,

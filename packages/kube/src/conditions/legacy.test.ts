@@ -42,7 +42,7 @@ describe('setLegacyConditions', () => {
       { ...legacyTrue('A'), lastTransitionTime: '2025-12-31T00:00:00Z' },
       '2026-01-02T03:04:05Z',
     ],
-  ])('the transition time is kept only without a change: %s', (_, computed, time) => {
+  ])('the transition time is kept only when nothing changes: %s', (_, computed, time) => {
     const [condition] = setLegacyConditions([since(legacyFalse('A', 'Why', 'Info', 'so'))], [computed], now)
     expect(condition?.lastTransitionTime).toBe(time)
   })

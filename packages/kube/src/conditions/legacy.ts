@@ -1,6 +1,6 @@
 /**
  * Conditions of v1beta1, which v1beta2 objects contain in `status.deprecated.v1beta1`. They have a severity, no observedGeneration, and
- * need no reason when True. Pure. Upstream: util/conditions/deprecated/v1beta1, v1.14.
+ * need no reason when True. Upstream: util/conditions/deprecated/v1beta1, v1.14.
  */
 import { smallest } from '../lists.ts'
 import { timestamp } from '../clock.ts'
@@ -20,7 +20,7 @@ export interface LegacyCondition {
 
 export type Severity = 'Error' | 'Warning' | 'Info'
 
-/** A legacy condition computed by a reconcile. Only a mirrored one has a time. */
+/** A legacy condition computed by a reconcile. Only a mirrored condition has a time. */
 export type NewLegacyCondition = Omit<LegacyCondition, 'lastTransitionTime'> & { readonly lastTransitionTime?: string }
 
 export const legacyTrue = (type: string): NewLegacyCondition => ({ type, status: 'True' })
@@ -40,16 +40,16 @@ export const legacyUnknown = (type: string, reason: string, message = ''): NewLe
   message,
 })
 
-/** The condition that summarizes the others. */
+/** Type of the condition that summarizes the other conditions. */
 const Ready = 'Ready'
 
 /** Length limits in the schema of legacy conditions. */
 const MaxLength = { reason: 256, message: 10240 } as const
 
 /**
- * Merges computed legacy conditions into those of an object: each replaces the existing condition of its type; others stay. Ready is first,
- * the others follow alphabetically. The transition time changes with status, reason, severity or message. Returns `existing` itself when all are equal, so
- * that no write follows.
+ * Merges computed legacy conditions into the conditions of an object: each replaces the existing condition of its type; other conditions
+ * stay. Ready is first, the other types follow alphabetically. The transition time changes with status, reason, severity or message.
+ * Returns `existing` itself when nothing changes, so that the object is not written.
  */
 export function setLegacyConditions(
   existing: readonly LegacyCondition[] | undefined,
@@ -64,7 +64,7 @@ export function setLegacyConditions(
     const state = {
       type,
       status,
-      // Empty fields are omitted: the schema requires at least one character.
+      // Empty fields are omitted, because the schema requires at least one character.
       ...(severity ? { severity } : {}),
       ...(reason ? { reason: shortened(reason, MaxLength.reason, '') } : {}),
       ...(message ? { message: shortened(message, MaxLength.message) } : {}),
@@ -72,8 +72,8 @@ export function setLegacyConditions(
     if (old && sameState(old, state)) continue
     changed = true
     // Upstream: a mirrored condition keeps the time of its source only when it is added.
-    const since = old || lastTransitionTime === undefined ? Number.NaN : Date.parse(lastTransitionTime)
-    const next = { ...state, lastTransitionTime: timestamp(Number.isNaN(since) ? now : since) }
+    const sourceTime = old || lastTransitionTime === undefined ? Number.NaN : Date.parse(lastTransitionTime)
+    const next = { ...state, lastTransitionTime: timestamp(Number.isNaN(sourceTime) ? now : sourceTime) }
     if (old) merged[index] = next
     else merged.push(next)
   }
@@ -108,7 +108,10 @@ export function mirrorProviderReady({ status }: WithStatus, type: string, fallba
   return readyAs(isRecord(status) ? listOf(status.conditions) : [], type) ?? fallback
 }
 
-/** Mirrors the legacy Ready of one of our own objects as a legacy condition of this type; returns the fallback while it has none. */
+/**
+ * Mirrors the legacy Ready of an object of Cluster API's own kinds as a legacy condition of this type; returns the fallback while it has
+ * none.
+ */
 export const mirrorLegacyReady = (source: WithStatus, type: string, fallback: NewLegacyCondition): NewLegacyCondition =>
   readyAs(legacyConditionsOf(source), type) ?? fallback
 
@@ -131,7 +134,7 @@ const isCondition = (value: unknown): value is LegacyCondition =>
   )
 
 export interface LegacySummaryOptions {
-  /** Types to summarize if reported. The first one with the worst status gives reason and message. */
+  /** Types to summarize if reported. The first type with the worst status gives reason and message. */
   readonly of: readonly string[]
   /** Types to count as steps while no other type of `of` is reported: the message is then `1 of 2 completed`. */
   readonly steps?: readonly string[]
@@ -143,8 +146,8 @@ export function legacySummary(
   { of, steps }: LegacySummaryOptions,
 ): NewLegacyCondition | undefined {
   const inScope = conditions.filter(({ type }) => of.includes(type))
-  const counts = steps !== undefined && inScope.every(({ type }) => steps.includes(type))
-  return merge(Ready, inScope.sort(byType), { order: of, ...(counts ? { total: steps.length } : {}) })
+  const countsSteps = steps !== undefined && inScope.every(({ type }) => steps.includes(type))
+  return merge(Ready, inScope.sort(byType), { order: of, ...(countsSteps ? { total: steps.length } : {}) })
 }
 
 interface Named {
@@ -154,8 +157,8 @@ interface Named {
 }
 
 /**
- * Aggregates the legacy Ready of several objects to one legacy condition; `undefined` while no object has it. The message counts the Ready
- * objects, and the reason names the object that it comes from.
+ * Aggregates the legacy Ready of several objects into one legacy condition; `undefined` while no object has it. The message counts the
+ * Ready objects, and the reason names the object that it comes from.
  */
 export function legacyAggregate(objects: readonly Named[], type: string): NewLegacyCondition | undefined {
   const inScope: NewLegacyCondition[] = []
@@ -170,7 +173,7 @@ export function legacyAggregate(objects: readonly Named[], type: string): NewLeg
 const byName = (a: Named, b: Named): number =>
   a.metadata.name < b.metadata.name ? -1 : a.metadata.name > b.metadata.name ? 1 : 0
 
-/** Merges conditions: the worst one decides. With `total`, the message counts True conditions. */
+/** Merges conditions: the worst condition gives status and reason. With `total`, the message counts True conditions. */
 function merge(
   type: string,
   conditions: readonly NewLegacyCondition[],
@@ -189,7 +192,7 @@ function merge(
     : { type, status: 'Unknown', reason, message }
 }
 
-/** Rank of a condition, the worst first. Upstream: False without severity, as conditions of contract v1beta2 are, is last. */
+/** Returns the rank of a condition, the worst first. Upstream: False without severity, as in contract v1beta2, is last. */
 function rankOf({ status, severity = '' }: NewLegacyCondition): number {
   if (status === 'True') return 3
   if (status === 'Unknown') return 4

@@ -46,11 +46,11 @@ export function mirror(
 }
 
 /**
- * Returns the reason why the conditions of a source are invalid. One invalid condition makes the whole list invalid, even if another one is
+ * Returns the error for invalid conditions of a source. One invalid condition makes the whole list invalid, even if another condition is
  * mirrored. Upstream: UnstructuredGetAll in util/conditions.
  */
 function invalidConditions(source: ConditionSource): string | undefined {
-  if (Array.isArray(source)) return source.map(invalidCondition).find((why) => why !== undefined)
+  if (Array.isArray(source)) return source.map(invalidCondition).find((problem) => problem !== undefined)
   const { status, kind = 'object' } = source as { readonly status?: unknown; readonly kind?: string }
   if (!isRecord(status)) return undefined
   const inTransition = isRecord(status.v1beta2) ? status.v1beta2.conditions : undefined
@@ -58,8 +58,8 @@ function invalidConditions(source: ConditionSource): string | undefined {
     ? ['status.v1beta2.conditions', inTransition]
     : ['status.conditions', status.conditions]
   if (!Array.isArray(conditions)) return undefined
-  const why = conditions.map(invalidCondition).find((problem) => problem !== undefined)
-  return why === undefined ? undefined : `failed to convert ${path} from ${kind} to []metav1.Condition: ${why}`
+  const firstProblem = conditions.map(invalidCondition).find((problem) => problem !== undefined)
+  return firstProblem === undefined ? undefined : `failed to convert ${path} from ${kind} to []metav1.Condition: ${firstProblem}`
 }
 
 function invalidCondition(condition: unknown): string | undefined {

@@ -8,7 +8,7 @@ export type MergePriority = 'issue' | 'unknown' | 'info'
 export const MergePriorities = ['issue', 'unknown', 'info'] as const satisfies readonly MergePriority[]
 
 /**
- * The default priority: conditions that are not True are issues; those in `negative` are issues when True.
+ * The default priority: conditions that are not True are issues; conditions of the types in `negative` are issues when True.
  *
  * @example priority: (condition) => (isBeingDeleted(condition) ? 'info' : usualPriority(['Deleting'])(condition))
  */
@@ -25,18 +25,18 @@ export type MergeReasons<Reason extends string = string> = { readonly [P in Merg
 /** Default reasons of a merged condition, as upstream. */
 export const GenericReasons: MergeReasons = { issue: 'IssuesReported', unknown: 'UnknownReported', info: 'InfoReported' }
 
-/** The highest of several priorities. */
+/** Returns the highest of several priorities. */
 export function topPriority(priorities: readonly MergePriority[]): MergePriority {
   return MergePriorities.find((priority) => priorities.includes(priority)) ?? 'info'
 }
 
-/** The status of a merged condition. One of negative polarity is True when there is an issue. */
+/** Returns the status of a merged condition. A condition of negative polarity is True when there is an issue. */
 export function mergedStatus(top: MergePriority, negativeTarget: boolean): Condition['status'] {
   if (top === 'unknown') return 'Unknown'
   return (top === 'issue') === negativeTarget ? 'True' : 'False'
 }
 
-/** Formats a message after its bullet: on the same line, or indented below it when it has several lines or bullets of its own. */
+/** Formats a message for a bullet: on its line, or indented below it when the message has several lines or bullets of its own. */
 export function nested(message: string): string {
   if (!message.includes('\n') && !hasBullet(message)) return ` ${message}`
   const lines = message.split('\n')

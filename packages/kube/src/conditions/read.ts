@@ -2,7 +2,7 @@ import { isRecord } from '../json.ts'
 import type { UnknownObject } from '../object.ts'
 import type { Condition } from '../schema.ts'
 
-/** A condition as read from an object: complete on our own kinds, perhaps without reason, message or time on a provider's. */
+/** A condition as read from an object. Objects of providers may omit reason, message or time. */
 export interface ReportedCondition {
   readonly type: string
   readonly status: Condition['status']
@@ -27,16 +27,16 @@ export function conditionsOf(source: ConditionSource): readonly ReportedConditio
   return Array.isArray(conditions) ? conditions.filter(isCondition) : []
 }
 
-/** The condition of this type, if the object reports it. */
+/** Returns the condition of this type, if the object reports it. */
 export function getCondition(source: ConditionSource, type: string): ReportedCondition | undefined {
   return conditionsOf(source).find((condition) => condition.type === type)
 }
 
-/** Whether the object reports the condition as True. */
+/** Reports whether the object has the condition with status True. */
 export const isTrue = (source: ConditionSource, type: string): boolean => getCondition(source, type)?.status === 'True'
-/** Whether the object reports the condition as False. An absent condition is not False. */
+/** Reports whether the object has the condition with status False. An absent condition is not False. */
 export const isFalse = (source: ConditionSource, type: string): boolean => getCondition(source, type)?.status === 'False'
-/** Whether the condition is Unknown or not reported. Upstream: a missing condition counts as Unknown. */
+/** Reports whether the condition is Unknown or absent. Upstream: a missing condition counts as Unknown. */
 export const isUnknown = (source: ConditionSource, type: string): boolean =>
   (getCondition(source, type)?.status ?? 'Unknown') === 'Unknown'
 

@@ -8,7 +8,7 @@ export interface SetOptions {
   readonly now: number
   /** `metadata.generation` of the object that the conditions were computed for. */
   readonly generation?: number | undefined
-  /** Types in their order. Others follow alphabetically; `Paused` and `Deleting` are always last. */
+  /** Types in their order. Other types follow alphabetically; `Paused` and `Deleting` are always last. */
   readonly order?: readonly string[]
 }
 
@@ -16,8 +16,8 @@ export interface SetOptions {
 const LongestMessage = 32768
 
 /**
- * Merges computed conditions into those of an object: each replaces the existing condition of its type; others stay. The transition time changes
- * only with the status. Returns `existing` itself when all are equal, so that no write follows.
+ * Merges computed conditions into the conditions of an object: each replaces the existing condition of its type; other conditions stay. The
+ * transition time changes only with the status. Returns `existing` itself when nothing changes, so that the object is not written.
  */
 export function setConditions(
   existing: readonly Condition[] | undefined,
@@ -26,16 +26,16 @@ export function setConditions(
 ): Condition[] {
   const merged = [...(existing ?? [])]
   let changed = false
-  for (const fresh of computed) {
-    const index = merged.findIndex((condition) => condition.type === fresh.type)
+  for (const newCondition of computed) {
+    const index = merged.findIndex((condition) => condition.type === newCondition.type)
     const old = merged[index]
     const next: Condition = {
-      type: fresh.type,
-      status: fresh.status,
+      type: newCondition.type,
+      status: newCondition.status,
       ...(generation ? { observedGeneration: generation } : {}),
-      lastTransitionTime: old && old.status === fresh.status ? old.lastTransitionTime : transitionTime(fresh, now),
-      reason: fresh.reason,
-      message: shortened(fresh.message, LongestMessage),
+      lastTransitionTime: old && old.status === newCondition.status ? old.lastTransitionTime : transitionTime(newCondition, now),
+      reason: newCondition.reason,
+      message: shortened(newCondition.message, LongestMessage),
     }
     if (old && same(old, next)) continue
     changed = true
@@ -46,7 +46,7 @@ export function setConditions(
   return merged.sort(byOrder(order))
 }
 
-/** A mirrored condition keeps the time of its source, cut to whole seconds; all others get the current time. */
+/** Returns the time of a mirrored condition's source, in whole seconds; the current time for any other condition. */
 function transitionTime({ lastTransitionTime }: NewCondition, now: number): string {
   const sourceTime = lastTransitionTime === undefined ? Number.NaN : Date.parse(lastTransitionTime)
   return timestamp(Number.isNaN(sourceTime) ? now : sourceTime)

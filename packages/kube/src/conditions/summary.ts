@@ -35,7 +35,13 @@ export function summary<Reason extends string>(
   options: SummaryOptions<NoInfer<Reason>>,
 ): NewCondition {
   const type = typeof target === 'string' ? target : target.type
-  const { of, negative = [], reasons = GenericReasons, priority = usualPriority(negative), lines = (all) => all } = options
+  const {
+    of,
+    negative = [],
+    reasons = GenericReasons,
+    priority = usualPriority(negative),
+    lines = (unchanged) => unchanged,
+  } = options
   const conditions = inScope(source, type, options)
   if (conditions.length === 0) throw new Error(`condition ${type} sums up no conditions: none of ${of.join(', ')} is reported`)
 
@@ -47,7 +53,7 @@ export function summary<Reason extends string>(
 
 const text = ({ message, reason = '' }: ReportedCondition): string => (message ? nested(message) : ` ${reason}`)
 
-/** The conditions to merge, in order of relevance. Missing ones are Unknown. */
+/** Returns the conditions to merge, in order of relevance. Missing conditions are Unknown. */
 function inScope(
   source: ConditionSource,
   target: string,
@@ -62,7 +68,8 @@ function inScope(
   }
   const scope: ReportedCondition[] = []
   for (const type of of) {
-    const condition = overrides.find((o) => o.type === type) ?? reported.find((condition) => condition.type === type)
+    const condition =
+      overrides.find((override) => override.type === type) ?? reported.find((condition) => condition.type === type)
     if (condition) scope.push(condition)
     else if (!ignoreIfMissing.includes(type)) {
       scope.push({ type, status: 'Unknown', reason: NotYetReported, message: 'Condition not yet reported' })

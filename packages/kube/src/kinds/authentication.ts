@@ -76,7 +76,7 @@ export const TokenRequest = defineKind({
   validate({ spec }) {
     const errors: FieldError[] = []
     const { expirationSeconds: seconds = 0 } = spec
-    const reject = (why: string) => errors.push(invalid('spec.expirationSeconds', seconds, why))
+    const reject = (problem: string) => errors.push(invalid('spec.expirationSeconds', seconds, problem))
     if (seconds < 600) reject('may not specify a duration less than 10 minutes')
     if (seconds > 2 ** 32) reject('may not specify a duration larger than 2^32 seconds')
     return errors

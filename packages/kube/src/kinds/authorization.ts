@@ -97,10 +97,10 @@ export const LocalSubjectAccessReview = defineKind({
   status: decision,
   default: emptySpec,
   validate({ metadata, spec }) {
-    const { namespace, managedFields: _, ...rest } = metadata
+    const { namespace, managedFields: _, ...otherFields } = metadata
     const errors = subjectReviewErrors(spec)
-    if (Object.keys(rest).length > 0)
-      errors.push(invalid('metadata', { ...rest, namespace }, 'must be empty except for namespace'))
+    if (Object.keys(otherFields).length > 0)
+      errors.push(invalid('metadata', { ...otherFields, namespace }, 'must be empty except for namespace'))
     if (spec.nonResourceAttributes)
       errors.push(
         invalid('spec.nonResourceAttributes', printedPath(spec.nonResourceAttributes), 'disallowed on this kind of request'),
@@ -138,7 +138,7 @@ export const SelfSubjectRulesReview = defineKind({
 })
 export type SelfSubjectRulesReview = ObjectOf<typeof SelfSubjectRulesReview>
 
-/** Go decodes a missing spec as an empty one. */
+/** Sets a missing spec to an empty object, as Go's decoder does. */
 export function emptySpec(review: { spec?: object }): void {
   review.spec ??= {}
 }
@@ -151,14 +151,14 @@ function actionErrors({ resourceAttributes: resource, nonResourceAttributes: pat
     ]
   if (path) return []
   if (resource) {
-    const within = 'spec.resourceAttributes'
+    const path = 'spec.resourceAttributes'
     return [
-      ...selectorErrors(resource.fieldSelector, `${within}.fieldSelector`, fieldRequirementErrors),
-      ...selectorErrors(resource.labelSelector, `${within}.labelSelector`, labelRequirementErrors),
+      ...selectorErrors(resource.fieldSelector, `${path}.fieldSelector`, fieldRequirementErrors),
+      ...selectorErrors(resource.labelSelector, `${path}.labelSelector`, labelRequirementErrors),
     ]
   }
-  const why = 'exactly one of nonResourceAttributes or resourceAttributes must be specified'
-  return [invalid('spec.resourceAttributes', null, why)]
+  const problem = 'exactly one of nonResourceAttributes or resourceAttributes must be specified'
+  return [invalid('spec.resourceAttributes', null, problem)]
 }
 
 type Requirement = NonNullable<Selector['requirements']>[number]
@@ -186,10 +186,10 @@ const fieldRequirementErrors = ({ key = '', ...values }: Requirement, field: str
   ...valuesErrors(values, field),
 ]
 
-const labelRequirementErrors = ({ key = '', ...rest }: Requirement, field: string): FieldError[] => [
-  ...valuesErrors(rest, field),
+const labelRequirementErrors = ({ key = '', ...values }: Requirement, field: string): FieldError[] => [
+  ...valuesErrors(values, field),
   ...labelKeyProblems(key).map((problem) => invalid(`${field}.key`, key, problem)),
-  ...(rest.values ?? []).flatMap((value, index) =>
+  ...(values.values ?? []).flatMap((value, index) =>
     labelValueProblems(value).map((problem) => invalid(`${field}.values[${index}]`, value, problem)),
   ),
 ]

@@ -59,21 +59,24 @@ const InvalidKey = [
 
 /** Errors for changes of an object with `immutable: true`. */
 export function immutableErrors<T extends { immutable?: boolean }>(
-  now: T,
+  object: T,
   old: T,
   fields: readonly (keyof T & string)[],
 ): FieldError[] {
   const text = 'field is immutable when `immutable` is set'
-  const errors = now.immutable ? [] : [forbidden('immutable', text)]
-  for (const field of fields) if (!equal(now[field] ?? {}, old[field] ?? {})) errors.push(forbidden(field, text))
+  const errors = object.immutable ? [] : [forbidden('immutable', text)]
+  for (const field of fields) if (!equal(object[field] ?? {}, old[field] ?? {})) errors.push(forbidden(field, text))
   return errors
 }
 
 const encoder = new TextEncoder()
 
-/** Encoding each of 200,000 short values would take longer than all other checks. */
+/**
+ * Returns the length of a text in UTF-8. Encodes only non-ASCII text: encoding 200,000 short values would take longer than all other
+ * checks.
+ */
 function byteLength(text: string): number {
-  for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) > 0x7f) return encoder.encode(text).length
+  for (let index = 0; index < text.length; index++) if (text.charCodeAt(index) > 0x7f) return encoder.encode(text).length
   return text.length
 }
 

@@ -14,7 +14,7 @@ const names = () =>
     categories: s.list(s.string()).atomic().optional(),
   })
 
-/** A schema inside a schema: JSON that the server checks in code, since it refers to itself. */
+/** A schema inside a schema. Schemas refer to themselves, so they are validated in code instead of by a schema. */
 const jsonSchema = () => s.of<JSONSchema>({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true })
 
 const declared = defineKind({

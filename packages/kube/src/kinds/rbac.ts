@@ -130,7 +130,7 @@ function ruleErrors(rule: Partial<PolicyRule>, field: string, { namespaced }: { 
   const errors: FieldError[] = []
   if (verbs.length === 0) errors.push(required(`${field}.verbs`, 'verbs must contain at least one value'))
   if (nonResourceURLs.length > 0) {
-    const reject = (why: string) => errors.push(invalid(`${field}.nonResourceURLs`, nonResourceURLs, why))
+    const reject = (problem: string) => errors.push(invalid(`${field}.nonResourceURLs`, nonResourceURLs, problem))
     if (namespaced) reject('namespaced rules cannot apply to non-resource URLs')
     if (apiGroups.length > 0 || resources.length > 0 || resourceNames.length > 0)
       reject('rules cannot apply to both regular resources and non-resource URLs')
@@ -161,7 +161,7 @@ function bindingErrors(
     appendAll(errors, subjectErrors(boundSubject, `subjects[${index}]`, isNamespaced)),
   )
   if (old && !equal(old.roleRef, ref)) {
-    // Upstream prints its internal type.
+    // Upstream prints the fields of its internal type.
     const printed = { APIGroup: ref.apiGroup, Kind: ref.kind, Name: ref.name }
     errors.push(invalid('roleRef', printed, 'cannot change roleRef'))
   }

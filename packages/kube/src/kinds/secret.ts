@@ -70,7 +70,7 @@ const requiredKeys: { readonly [type: string]: readonly string[] } = {
   'kubernetes.io/ssh-auth': ['ssh-privatekey'],
 }
 
-/** Registry credentials must be JSON; errors do not quote the content. */
+/** Validates that registry credentials are JSON. Errors do not contain the credentials. */
 function configErrors(type: string, data: { readonly [key: string]: string }): FieldError[] {
   const key = { 'kubernetes.io/dockercfg': '.dockercfg', 'kubernetes.io/dockerconfigjson': '.dockerconfigjson' }[type]
   const value = key === undefined ? undefined : data[key]
@@ -80,7 +80,7 @@ function configErrors(type: string, data: { readonly [key: string]: string }): F
   return problem === undefined ? [] : [invalid(`data[${key!}]`, '<secret contents redacted>', problem)]
 }
 
-/** Base64 of a text's UTF-8 bytes, without Node's Buffer: this runs in browsers, too. */
+/** Encodes the UTF-8 bytes of a text as base64, without Node's Buffer, because this code runs in browsers, too. */
 function base64(text: string): string {
   let bytes = ''
   for (const byte of new TextEncoder().encode(text)) bytes += String.fromCharCode(byte)

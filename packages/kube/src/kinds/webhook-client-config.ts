@@ -4,7 +4,7 @@ import { s } from '../schema.ts'
 export interface WebhookClientConfig {
   url?: string
   service?: { namespace: string; name: string; path?: string; port?: number }
-  /** PEM, base64. */
+  /** CA certificates in PEM format, base64-encoded. */
   caBundle?: string
 }
 

@@ -41,9 +41,9 @@ test('a complete webhook is accepted', () => {
   expect(ValidatingWebhookConfiguration.validate?.(configuration(valid), context)).toEqual([])
 })
 
-describe('rejects', () => {
+describe('a webhook configuration is rejected for', () => {
   const rule = valid.rules![0]!
-  test.each<[what: string, change: object, field: string, text: string]>([
+  test.each<[title: string, change: object, field: string, text: string]>([
     [
       'a name with fewer than three segments',
       { name: 'a.b' },
@@ -106,7 +106,7 @@ describe('rejects', () => {
       'Unsupported value: "PATCH": supported values: "*", "CONNECT", "CREATE", "DELETE", "UPDATE"',
     ],
     [
-      'the operation * beside another',
+      'the operation * beside another operation',
       { rules: [{ ...rule, operations: ['*', 'CREATE'] }] },
       'rules[0].operations',
       `Invalid value: ["*","CREATE"]: if '*' is present, must not specify other operations`,

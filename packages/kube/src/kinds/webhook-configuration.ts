@@ -310,8 +310,8 @@ function urlErrors(text: string, field: string): FieldError[] {
   const formHint = '; desired format: https://host[/path]'
   const url = URL.parse(text)
   if (!url && !/^[a-z][a-z0-9+.-]*:/i.test(text)) {
-    const hasScheme = invalid(field, '', `'https' is the only allowed URL scheme${formHint}`)
-    return [hasScheme, invalid(field, '', `host must be specified${formHint}`)]
+    const schemeError = invalid(field, '', `'https' is the only allowed URL scheme${formHint}`)
+    return [schemeError, invalid(field, '', `host must be specified${formHint}`)]
   }
   if (!url) return [required(field, `url must be a valid URL: ${JSON.stringify(text)} cannot be parsed${formHint}`)]
   const errors: FieldError[] = []

@@ -5,7 +5,7 @@ import { defineKind, type ObjectOf } from '../kind.ts'
 import { type Schema, s } from '../schema.ts'
 import { labelSelector } from './label-selector.ts'
 
-/** Declared fields have types and are validated, all others are preserved. */
+/** Adds preservation of unknown fields to a schema: declared fields are validated, all other fields are preserved. */
 const keepUnknownFields = <T, O extends boolean>(schema: Schema<T, O>): Schema<T, O> =>
   schema.with({ 'x-kubernetes-preserve-unknown-fields': true })
 

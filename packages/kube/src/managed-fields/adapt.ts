@@ -9,8 +9,8 @@ import { deducedType, memberType } from './type.ts'
 const adapted = new WeakMap<FieldSet, WeakMap<Type, FieldSet>>()
 
 /**
- * Adapts a set to the current schema. If a list or map has become atomic, a manager of any part of it owns all of it. Returns the set itself if
- * it needs no change. Upstream: the change from atomic to granular changes no ownership.
+ * Adapts a set to the current schema. If a list or map has become atomic, a manager of any of its parts now owns the whole. Returns the set
+ * itself if it needs no change. Upstream: the change from atomic to granular changes no ownership.
  */
 export function adaptToType(type: Type, set: FieldSet): FieldSet {
   const cached = adapted.get(set)?.get(type)

@@ -1,4 +1,4 @@
-/** Validates that a value has the form of its type. Server-side apply rejects other values before it merges. */
+/** Validates values against their types. Server-side apply rejects invalid values before it merges. */
 import { isNumeric, writeJSON } from '../json-text.ts'
 import { goText, goTypeName } from '../go-text.ts'
 import { isRecord } from '../json.ts'
@@ -14,17 +14,17 @@ export function typeProblems(type: Type, value: unknown, options: { allowDuplica
   return problems
 }
 
-/** Joins several errors to one text in upstream's format. */
+/** Joins several errors into one text in upstream's format. */
 export const problemsText = (problems: readonly string[]): string =>
   problems.length === 1 ? problems[0]! : ['errors:', ...problems.map((problem) => `  ${problem}`)].join('\n')
 
 type Report = (path: string, text: string) => void
 
-function check(type: Type, value: unknown, path: string, report: Report, duplicates: boolean): void {
+function check(type: Type, value: unknown, path: string, report: Report, allowDuplicates: boolean): void {
   const { map, scalar, list } = formsOf(type, value)
-  if (map) checkMap(map, value, path, report, duplicates)
+  if (map) checkMap(map, value, path, report, allowDuplicates)
   else if (scalar) checkScalar(scalar, value, path, report)
-  else if (list) checkList(list, value, path, report, duplicates)
+  else if (list) checkList(list, value, path, report, allowDuplicates)
 }
 
 function checkScalar(scalar: ScalarType, value: unknown, path: string, report: Report): void {
@@ -44,7 +44,7 @@ function checkScalar(scalar: ScalarType, value: unknown, path: string, report: R
   }
 }
 
-function checkList(list: ListType, value: unknown, path: string, report: Report, duplicates: boolean): void {
+function checkList(list: ListType, value: unknown, path: string, report: Report, allowDuplicates: boolean): void {
   if (value === null || value === undefined) return
   if (!Array.isArray(value)) return report(path, `expected list, got &{${goText(value)}}`)
   const seenElements = new Set<string>()
@@ -56,22 +56,22 @@ function checkList(list: ListType, value: unknown, path: string, report: Report,
       } catch (err) {
         return report(path, `element ${index}: ${(err as Error).message}`)
       }
-      if (seenElements.has(element) && !duplicates) report(path, `duplicate entries for key ${elementText(element)}`)
+      if (seenElements.has(element) && !allowDuplicates) report(path, `duplicate entries for key ${elementText(element)}`)
       seenElements.add(element)
     }
-    check(list.element, item, path + (list.atomic ? `[${index}]` : elementText(element)), report, duplicates)
+    check(list.element, item, path + (list.atomic ? `[${index}]` : elementText(element)), report, allowDuplicates)
   }
 }
 
-function checkMap(map: MapType, value: unknown, path: string, report: Report, duplicates: boolean): void {
+function checkMap(map: MapType, value: unknown, path: string, report: Report, allowDuplicates: boolean): void {
   if (value === null || value === undefined) return
   if (!isRecord(value)) return report(path, `expected map, got &{${goText(value)}}`)
   for (const name of Object.keys(value)) {
     if (value[name] === undefined) continue
     const type = memberType(map, name)
-    const below = path + elementText(fieldElement(name))
-    if (!type) report(below, 'field not declared in schema')
-    else check(type, value[name], below, report, duplicates)
+    const memberPath = path + elementText(fieldElement(name))
+    if (!type) report(memberPath, 'field not declared in schema')
+    else check(type, value[name], memberPath, report, allowDuplicates)
   }
 }
 

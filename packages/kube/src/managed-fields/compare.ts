@@ -15,14 +15,14 @@ export interface Comparison {
   readonly modified: FieldSet
 }
 
-const same: Comparison = { added: emptySet, removed: emptySet, modified: emptySet }
-const addedLeaf: Comparison = { ...same, added: leaf }
-const removedLeaf: Comparison = { ...same, removed: leaf }
-const modifiedLeaf: Comparison = { ...same, modified: leaf }
+const noDifferences: Comparison = { added: emptySet, removed: emptySet, modified: emptySet }
+const addedLeaf: Comparison = { ...noDifferences, added: leaf }
+const removedLeaf: Comparison = { ...noDifferences, removed: leaf }
+const modifiedLeaf: Comparison = { ...noDifferences, modified: leaf }
 
 /** Compares two values of a type. `undefined` means that the value is absent. */
 export function* compareTyped(type: Type, before: unknown, after: unknown): Work<Comparison> {
-  if (before === after) return same
+  if (before === after) return noDifferences
   const [oldForm, newForm] = [formsOf(type, before), formsOf(type, after)]
   if (after === undefined) return withContainer(yield* compareForm(oldForm, before, after), before, after)
   if (before === undefined || sameForm(oldForm, newForm)) {
@@ -52,7 +52,7 @@ interface TypedComparison {
   readonly isLeaf: boolean
 }
 
-/** A container that is added or removed counts as a field itself. */
+/** Adds the container itself to the fields if it was added or removed. */
 function withContainer({ fields, isLeaf }: TypedComparison, before: unknown, after: unknown): Comparison {
   if (isLeaf) return fields
   if (before === undefined) return { ...fields, added: { ...fields.added, owned: true } }
@@ -74,7 +74,7 @@ const compareLeaf = (before: unknown, after: unknown): TypedComparison => ({
 })
 
 const leafComparison = (before: unknown, after: unknown): Comparison =>
-  before === undefined ? addedLeaf : after === undefined ? removedLeaf : equal(before, after) ? same : modifiedLeaf
+  before === undefined ? addedLeaf : after === undefined ? removedLeaf : equal(before, after) ? noDifferences : modifiedLeaf
 
 /** Compares two members. Scalars are compared directly, because they are leaves in every type. */
 function* compareMember(type: Type, before: unknown, after: unknown): Work<Comparison> {
@@ -119,12 +119,13 @@ function* compareList(list: ListType, before: unknown, after: unknown): Work<Typ
   return { fields: parts.comparison(), isLeaf: false }
 }
 
-/** Compares the items of one path element: usually one, but live lists may contain duplicates, which count as one value together. */
+/** Compares the items with one path element. A live list may contain duplicate items, which count together as one value. */
 function* compareItems(type: Type, before: readonly unknown[], after: readonly unknown[]): Work<Comparison> {
   if (before.length <= 1 && after.length <= 1) return yield* compareMember(type, before[0], after[0])
-  if (before.length > 1 && after.length > 1) return equal(before, after) ? same : modifiedLeaf
-  if (before.length > 1) return unionOf(after.length > 0 ? yield* compareTyped(type, undefined, after[0]) : same, removedLeaf)
-  return unionOf(before.length > 0 ? yield* compareTyped(type, before[0], undefined) : same, addedLeaf)
+  if (before.length > 1 && after.length > 1) return equal(before, after) ? noDifferences : modifiedLeaf
+  if (before.length > 1)
+    return unionOf(after.length > 0 ? yield* compareTyped(type, undefined, after[0]) : noDifferences, removedLeaf)
+  return unionOf(before.length > 0 ? yield* compareTyped(type, before[0], undefined) : noDifferences, addedLeaf)
 }
 
 function* groupItems(list: ListType, items: readonly unknown[]): Work<Map<PathElement, unknown[]>> {
@@ -159,7 +160,7 @@ class Parts {
   }
 
   comparison(): Comparison {
-    if (!this.#added && !this.#removed && !this.#modified) return same
+    if (!this.#added && !this.#removed && !this.#modified) return noDifferences
     return {
       added: this.#added ? { owned: false, children: this.#added } : emptySet,
       removed: this.#removed ? { owned: false, children: this.#removed } : emptySet,

@@ -7,11 +7,11 @@ import type { ListType, MapType, Type } from './type.ts'
 import { formsOf, memberType } from './type.ts'
 
 export interface ExtractOptions {
-  /** List items keep their keys even if the set does not contain them. */
+  /** Whether list items keep their keys even if the set does not contain the keys. */
   readonly keepKeys?: boolean
 }
 
-/** Returns the part of the value that the set covers; atomic fields have all their content. Null when the value has no field of the set. */
+/** Returns the part of the value that the set covers, atomic fields as a whole; null when the value has no field of the set. */
 export function extractFields(type: Type, value: unknown, fields: FieldSet, options: ExtractOptions = {}): unknown {
   const { map, scalar, list } = formsOf(type, value)
   if (map) return isRecord(value) ? extractMembers(map, value, fields, options) : null

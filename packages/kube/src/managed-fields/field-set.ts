@@ -1,6 +1,7 @@
 /**
- * Sets of fields of an object, as trees: a node is one field. Its `owned` is true when that field is in the set; its children are the fields
- * below that field. Sets are immutable; operations share unchanged parts, and return one of their arguments when the result equals it.
+ * Sets of fields of an object, as trees: a node is one field. Its `owned` is true when that field is in the set; its children are the
+ * fields below that field. Sets are immutable; operations share unchanged parts, and return one of their arguments when the result equals
+ * it.
  */
 import type { PathElement } from './path-element.ts'
 import { elementText, inOrder } from './path-element.ts'
@@ -22,7 +23,7 @@ export const leaf: FieldSet = { owned: true, children: NoChildren }
 
 export const isEmpty = (set: FieldSet | undefined): boolean => set === undefined || (!set.owned && set.children.size === 0)
 
-/** A node with these children, without the empty ones. */
+/** Creates a node with these children, except empty ones. */
 export function fieldSet(owned: boolean, children: Iterable<readonly [PathElement, FieldSet | undefined]>): FieldSet {
   const nonEmpty = new Map<PathElement, FieldSet>()
   for (const [element, child] of children) if (child !== undefined && !isEmpty(child)) nonEmpty.set(element, child)
@@ -30,13 +31,13 @@ export function fieldSet(owned: boolean, children: Iterable<readonly [PathElemen
   return { owned, children: nonEmpty }
 }
 
-/** The set of the given paths. */
+/** Creates the set of the given paths. */
 export function setOf(paths: readonly Path[]): FieldSet {
   return paths.reduce<FieldSet>(
     (set, path) =>
       union(
         set,
-        path.reduceRight<FieldSet>((below, element) => ({ owned: false, children: new Map([[element, below]]) }), leaf),
+        path.reduceRight<FieldSet>((child, element) => ({ owned: false, children: new Map([[element, child]]) }), leaf),
       ),
     emptySet,
   )
@@ -58,7 +59,7 @@ export function union(a: FieldSet, b: FieldSet): FieldSet {
   return isChanged ? { owned: a.owned || b.owned, children } : a
 }
 
-/** Fields that are in both sets. */
+/** Returns the fields that are in both sets. */
 export function intersection(a: FieldSet, b: FieldSet): FieldSet {
   if (a === b) return a
   const [small, large] = a.children.size <= b.children.size ? [a, b] : [b, a]
@@ -70,12 +71,12 @@ export function intersection(a: FieldSet, b: FieldSet): FieldSet {
   return fieldSet(a.owned && b.owned, children)
 }
 
-/** Fields of `a` that are not in `b`. Fields below a field of `b` stay. */
+/** Returns the fields of `a` that are not in `b`. Fields below a field of `b` stay. */
 export function difference(a: FieldSet, b: FieldSet): FieldSet {
   return without(a, b, (childOfA, childOfB) => difference(childOfA, childOfB))
 }
 
-/** Fields of `a` that are neither in `b` nor below a field of `b`. */
+/** Returns the fields of `a` that are neither in `b` nor below a field of `b`. */
 export function recursiveDifference(a: FieldSet, b: FieldSet): FieldSet {
   return without(a, b, (childOfA, childOfB) => (childOfB.owned ? emptySet : recursiveDifference(childOfA, childOfB)))
 }
@@ -97,7 +98,7 @@ function without(a: FieldSet, b: FieldSet, subtract: (childOfA: FieldSet, childO
   return fieldSet(owned, children ?? a.children)
 }
 
-/** Fields of the set without other fields of the set below them. */
+/** Returns the fields of the set that have no other fields of the set below them. */
 export function leavesOf(set: FieldSet): FieldSet {
   if (set.children.size === 0) return set
   return fieldSet(
@@ -128,7 +129,7 @@ export function hasPath(set: FieldSet, path: Path): boolean {
   return node?.owned ?? false
 }
 
-/** Paths of the set: at each node its own fields in order, then the fields below them. */
+/** Returns the paths of the set: at each node its own fields in order, then the fields below them. */
 export function pathsOf(set: FieldSet): Path[] {
   const paths: Path[] = []
   const visit = (node: FieldSet, prefix: Path) => {

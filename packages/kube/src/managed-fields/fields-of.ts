@@ -10,8 +10,8 @@ import type { ListType, MapType, Type } from './type.ts'
 import { formsOf, memberType } from './type.ts'
 
 /**
- * Fields that applying this value sets: its leaves, the items of its lists, and containers that are empty or not declared. Declared
- * containers are not included: setting a field does not own its parent.
+ * Returns the fields that applying this value sets: its leaves, the items of its lists, and containers that are empty or not declared.
+ * Declared containers are not included: setting a field does not own its parent.
  */
 export const fieldsOf = (type: Type, value: unknown): FieldSet => atOnce(fieldsIn(type, value))
 
@@ -24,7 +24,7 @@ export function* fieldsIn(type: Type, value: unknown): Work<FieldSet> {
   return Array.isArray(value) ? yield* fieldsInList(list!, value) : emptySet
 }
 
-/** Returns the fields of a value: at once for a scalar, as most values are, and otherwise as work. */
+/** Returns the fields of a value: at once for a scalar, as most values are, otherwise as work. */
 const fieldsBelow = (type: Type, value: unknown): FieldSet | Work<FieldSet> => {
   if (typeof value === 'object' && value !== null) return fieldsIn(type, value)
   const { map, scalar, list } = formsOf(type, value)
@@ -54,7 +54,7 @@ function* fieldsInList(list: ListType, value: readonly unknown[]): Work<FieldSet
     if (++count % PieceSize === 0) yield
     const element = itemElement(list, item)
     const pending = fieldsBelow(list.element, item)
-    // Duplicate items are one value together, without fields below.
+    // Duplicate items count together as one value, without fields below it.
     children.set(element, children.has(element) ? leaf : asOwned('owned' in pending ? pending : yield* pending))
   }
   return fieldSet(false, children)

@@ -12,7 +12,7 @@ export type FieldsV1 = { [element: string]: unknown }
 const decoded = new WeakMap<object, FieldSet>()
 const encoded = new WeakMap<FieldSet, FieldsV1>()
 
-/** @throws Error when it is not FieldsV1 */
+/** Decodes FieldsV1. @throws Error when the value is not FieldsV1 */
 export function decodeFields(fields: unknown): FieldSet {
   if (fields === null || fields === undefined) return emptySet
   if (!isRecord(fields)) throw new Error('fieldsV1 is not an object')
@@ -52,19 +52,19 @@ function decodeChildren(fields: Record<string, unknown>, owned: boolean): FieldS
       throw new Error(`fieldsV1 has something other than an object at ${JSON.stringify(key)}`)
     const names = below === null ? [] : Object.keys(below)
     const child = names.length === 0 ? leaf : decodeChildren(below!, names.includes('.'))
-    const twin = children.get(element)
-    children.set(element, twin ? union(twin, child) : child)
+    const sameElement = children.get(element)
+    children.set(element, sameElement ? union(sameElement, child) : child)
   }
   return fieldSet(owned, children)
 }
 
-/** Sets that were encoded last: entries of one manager are often equal in all objects of a kind. */
+/** The latest encoded sets: entries of one manager are often equal in all objects of a kind. */
 const recent: FieldSet[] = []
 const MostRecent = 16
 /** Maximum number of nodes of a set in `recent`: sixteen sets of 200,000 fields would occupy hundreds of megabytes. */
 const MostNodes = 2000
 
-/** Encodes a set as FieldsV1, elements in order. Frozen, and the same object for the same set. */
+/** Encodes a set as FieldsV1, with elements in order. The result is frozen, and the same object for the same set. */
 export function* encodeFields(set: FieldSet): Work<FieldsV1> {
   const cached = encoded.get(set)
   if (cached) return cached
@@ -90,17 +90,17 @@ function nodesLeft(set: FieldSet, nodes: number): number {
   return remaining
 }
 
-/** Encoded value of every field without fields below it. */
-const Nothing: FieldsV1 = Object.freeze({})
+/** Encoding of a field without fields below it. */
+const EncodedLeaf: FieldsV1 = Object.freeze({})
 
-function* encode(set: FieldSet, isItself = false): Work<FieldsV1> {
+function* encode(set: FieldSet, isOwned = false): Work<FieldsV1> {
   const fields: FieldsV1 = {}
-  if (isItself) fields['.'] = Nothing
+  if (isOwned) fields['.'] = EncodedLeaf
   let count = 0
   const isLong = set.children.size > SortedAtOnce
   for (const element of isLong ? yield* ordering([...set.children.keys()]) : sortedElements(set)) {
     const child = set.children.get(element)!
-    setMember(fields, element, child.children.size === 0 ? Nothing : yield* encode(child, child.owned))
+    setMember(fields, element, child.children.size === 0 ? EncodedLeaf : yield* encode(child, child.owned))
     if (++count % PieceSize === 0) yield
   }
   return Object.freeze(fields)

@@ -12,7 +12,7 @@ import type { Typed } from './updater.ts'
 
 const LastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
 
-/** Fields that client-side apply set and whose value has not changed since. */
+/** Returns the fields that client-side apply set and whose values have not changed since. */
 export function unchangedSinceLastApplied(live: KubeObject, current: Typed): FieldSet | undefined {
   const text = live.metadata.annotations?.[LastApplied]
   if (!text) return undefined
@@ -31,9 +31,9 @@ export function unchangedSinceLastApplied(live: KubeObject, current: Typed): Fie
 /** Upstream: when the annotation of client-side apply exists, server-side apply of kubectl updates it. */
 export function renewLastApplied(result: KubeObject, applied: KubeObject): void {
   if (!result.metadata.annotations?.[LastApplied]) return
-  const plain = draft(applied)
-  delete plain.metadata.annotations?.[LastApplied]
-  result.metadata.annotations[LastApplied] = `${stableText(plain)}\n`
+  const configuration = draft(applied)
+  delete configuration.metadata.annotations?.[LastApplied]
+  result.metadata.annotations[LastApplied] = `${stableText(configuration)}\n`
   const size = Object.entries(result.metadata.annotations).reduce((sum, [key, value]) => sum + key.length + value.length, 0)
   if (size > MaxAnnotations) delete result.metadata.annotations[LastApplied]
 }

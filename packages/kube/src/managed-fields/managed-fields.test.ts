@@ -38,12 +38,12 @@ const context = (manager: string, minutes = 0) => ({
   ignored: resetFields({ hasStatusSubresource: true }),
 })
 
-const widget = (more: object = {}, metadata: object = {}): KubeObject =>
+const widget = (fields: object = {}, metadata: object = {}): KubeObject =>
   ({
     apiVersion: 'shop.example.com/v1',
     kind: 'Widget',
     metadata: { name: 'w', namespace: 'ns', ...metadata },
-    ...more,
+    ...fields,
   }) as KubeObject
 
 /** A stored object: frozen, with the fields that the server sets. */
@@ -163,8 +163,8 @@ describe('apply', () => {
     ],
     ['duplicate values', { spec: { tags: ['a', 'a'] } }, {}, '.spec.tags: duplicate entries for key [="a"]'],
     ['managedFields', {}, { managedFields: [] }, 'metadata.managedFields must be nil'],
-  ])('%s in the applied object is rejected', (_, more, metadata, message) => {
-    expect(() => applyPatch(undefined, widget(more, metadata), { ...context('m'), force: false })).toThrow(message)
+  ])('%s in the applied object is rejected', (_, fields, metadata, message) => {
+    expect(() => applyPatch(undefined, widget(fields, metadata), { ...context('m'), force: false })).toThrow(message)
   })
 
   test('another version is rejected', () => {
@@ -174,7 +174,7 @@ describe('apply', () => {
     )
   })
 
-  test('kubectl takes over the fields of client-side apply, and keeps the annotation of client-side apply up to date', () => {
+  test('kubectl takes over the fields of client-side apply, and updates its annotation', () => {
     const key = 'kubectl.kubernetes.io/last-applied-configuration'
     const last = JSON.stringify(widget({ spec: { color: 'red' } }))
     const live = stored(
@@ -193,7 +193,7 @@ describe('apply', () => {
 })
 
 describe('update', () => {
-  test('its manager owns the changed fields and added containers, and all other managers lose them', () => {
+  test('transfers the changed fields and added containers from other managers to its manager', () => {
     const live = stored(apply(undefined, 'm', { replicas: 1, color: 'red' }))
     const next = update(
       live,
@@ -270,7 +270,7 @@ describe('update', () => {
     expect(entryTexts(update(live, 'ctl', (w) => (w.metadata.managedFields = managedFields)))).toEqual(expected)
   })
 
-  test('if there are more than ten managers, the oldest are merged to ancient-changes', () => {
+  test('with more than ten managers, the oldest entries are merged into ancient-changes', () => {
     let live: KubeObject | undefined
     for (let index = 0; index < 12; index++) {
       live = stored(update(live, `m${index}`, (w) => (w.metadata.labels = { ...w.metadata.labels, [`l${index}`]: 'x' }), index))
@@ -348,7 +348,7 @@ describe('the cache of encoded sets', () => {
   })
 })
 
-describe('yields between pieces of work on many values', () => {
+describe('work on many values pauses', () => {
   const type = typeOfSchema(schema)
   const names = Array.from({ length: 10 * PieceSize }, (_, index) => `v${index}`)
   const map = { spec: { free: Object.fromEntries(names.map((name) => [name, 1])) } }

@@ -17,7 +17,7 @@ import { typeOfSchema } from './type.ts'
 import type { Managers, Typed, Versions } from './updater.ts'
 import { ApplyConflicts, applyConfig, conflictsText, ownersAfterUpdate } from './updater.ts'
 
-/** Facts about a request that managedFields depend on. */
+/** Properties of a request on which managedFields depend. */
 export interface ManagedFieldsContext {
   /** Version of the request and of the given objects, with its schema. */
   readonly apiVersion: string
@@ -26,7 +26,7 @@ export interface ManagedFieldsContext {
   readonly manager: string
   /** Subresource of the request; empty or absent for the main resource. */
   readonly subresource?: string
-  /** Fields that this endpoint resets, which therefore get no manager through it; see `resetFields`. */
+  /** Fields that the endpoint of the request resets, and that therefore get no manager; see `resetFields`. */
   readonly ignored?: FieldSet
   /** Milliseconds since the Unix epoch. */
   readonly now: number
@@ -38,8 +38,8 @@ export interface ManagedFieldsContext {
   /** Whether entries of updates get no time, as upstream's for the scale subresource. */
   readonly untimed?: boolean
   /**
-   * Converts an object to another version of its kind. Absent, or returning `undefined`: the version does not exist, and its managers are
-   * removed. Throws a StatusError to reject an apply for that reason.
+   * Converts an object to another version of its kind. If the function is absent or returns `undefined`, the version does not exist, and
+   * its managers are removed. Throws a StatusError to reject an apply instead.
    */
   readonly convert?: (object: KubeObject, apiVersion: string) => { object: KubeObject; schema: JSONSchema } | undefined
 }
@@ -61,7 +61,7 @@ const MainResets = setOf([path('status')])
 
 /**
  * Updates `metadata.managedFields` of a draft that will replace `live` (absent for a create): the manager owns the fields that differ, and
- * other managers lose them. A list of entries in the draft replaces that of `live`, and an empty list removes managedFields, except through
+ * other managers lose them. Entries in the draft replace the entries of `live`, and an empty list removes managedFields, except through
  * subresources.
  */
 export const updateManagedFields = (live: KubeObject | undefined, next: KubeObject, context: ManagedFieldsContext): void =>
@@ -134,7 +134,7 @@ function* updateEntries(
   mergeOldest(entries)
 }
 
-/** Placeholder for the current operation, as distinct from fields that the same manager owned before. */
+/** Id of the manager during its operation, to distinguish the new fields from fields that the manager owned before. */
 const Current = 'current-operation'
 
 /** Identity and system fields, which have no manager. */
@@ -156,8 +156,8 @@ const NeverOwned = setOf([
 ])
 
 /**
- * Applies `applied` to `live` (absent when the apply creates it) and returns the resulting draft with its managedFields. The caller
- * defaults and validates it, and compares it with `live` (`keepTimes`).
+ * Applies `applied` to `live` (absent when the apply creates the object) and returns the resulting draft with its managedFields. The caller
+ * defaults and validates the draft, and compares it with `live` (`keepTimes`).
  * @throws StatusError Conflict when fields of other managers would change; without a reason when `applied` does not fit the schema
  */
 export const applyPatch = (
@@ -197,11 +197,11 @@ export function* applying(
   const { object, owners } = yield* applyOrTakeOver(live, current, config, ownersOf(entries), id, context)
   const previousTime = entries.get(id)?.time
   setOwners(entries, owners)
-  const mine = owners.get(id)
-  const fields = mine && difference(mine.fields, NeverOwned)
+  const ownedByApplier = owners.get(id)
+  const fields = ownedByApplier && difference(ownedByApplier.fields, NeverOwned)
   if (fields && !isEmpty(fields)) {
     const time = object ? timestamp(context.now) : previousTime
-    entries.set(id, { ...applier, owned: { ...mine, fields }, time })
+    entries.set(id, { ...applier, owned: { ...ownedByApplier, fields }, time })
   } else entries.delete(id)
 
   yield
@@ -235,8 +235,7 @@ function decodeLive(live: KubeObject | undefined): Entries {
 }
 
 /**
- * Applies, with a forced second attempt for `kubectl` when it conflicts only with its own client-side applies; other managers get the
- * conflict.
+ * Applies. If `kubectl` conflicts only with its own client-side applies, applies again with force; throws any other conflict.
  */
 function* applyOrTakeOver(
   live: KubeObject | undefined,
@@ -282,8 +281,8 @@ function schemaMismatch(
 }
 
 /**
- * Restores the times of `live`'s entries in a draft that differs from it only in times. Returns true when the two are then equal, so that
- * no write is needed.
+ * Restores the times of `live`'s entries in a draft that differs from `live` only in times. Returns true when the objects are then equal,
+ * so that no write is needed.
  */
 export function keepTimes(live: KubeObject, next: KubeObject): boolean {
   const [before, after] = [live.metadata.managedFields, next.metadata.managedFields]

@@ -21,7 +21,7 @@ export interface Entry extends Manager {
 
 export type Entries = Map<string, Entry>
 
-/** Key of a manager. Upstream: the version is part of the key for Update entries, not for Apply entries. */
+/** Returns the key of a manager. Upstream: the version is part of the key for Update entries, not for Apply entries. */
 export const managerId = ({ manager, operation, apiVersion, subresource }: Manager): string =>
   JSON.stringify({
     manager,
@@ -33,11 +33,11 @@ export const managerId = ({ manager, operation, apiVersion, subresource }: Manag
 /** Names a manager in conflict messages: `"kubectl-edit" with subresource "scale" using apps/v1`. */
 export function managerText(id: string): string {
   const { manager, operation, apiVersion, subresource } = JSON.parse(id) as Partial<Manager>
-  const named = JSON.stringify(manager) + (subresource ? ` with subresource ${JSON.stringify(subresource)}` : '')
-  return operation === 'Update' ? `${named} using ${apiVersion}` : named
+  const nameText = JSON.stringify(manager) + (subresource ? ` with subresource ${JSON.stringify(subresource)}` : '')
+  return operation === 'Update' ? `${nameText} using ${apiVersion}` : nameText
 }
 
-/** @throws Error when an entry is invalid */
+/** Decodes the entries of an object. @throws Error when an entry is invalid */
 export function decodeEntries(list: readonly ManagedFieldsEntry[] | undefined): Entries {
   const entries: Entries = new Map()
   for (const [index, { manager = '', operation, apiVersion, subresource = '', time, fieldsType, fieldsV1 }] of (
@@ -93,25 +93,25 @@ const secondsOf = ({ time }: Entry): number => (time === undefined ? 0 : Math.fl
 const MaxUpdaters = 10
 const AncientChanges = 'ancient-changes'
 
-/** Upstream: if more than ten managers have Update entries, the oldest entries are merged to one per version. */
+/** Upstream: if more than ten managers have Update entries, the oldest entries are merged into one entry for each version. */
 export function mergeOldest(entries: Entries): void {
   const updaters = [...entries].filter(([, { operation }]) => operation === 'Update')
   let count = updaters.length
   if (count <= MaxUpdaters) return
   updaters.sort(([a, x], [b, y]) => secondsOf(x) - secondsOf(y) || compareText(a, b))
-  const firstOf = new Map<string, string>()
+  const oldestByVersion = new Map<string, string>()
   for (const [id, { owned, time }] of updaters) {
     if (count <= MaxUpdaters) return
     const { apiVersion } = owned
-    const first = firstOf.get(apiVersion)
-    if (first === undefined) {
-      firstOf.set(apiVersion, id)
+    const oldestId = oldestByVersion.get(apiVersion)
+    if (oldestId === undefined) {
+      oldestByVersion.set(apiVersion, id)
       continue
     }
     const bucket: Manager = { manager: AncientChanges, operation: 'Update', apiVersion, subresource: '' }
     const bucketId = managerId(bucket)
-    const older = entries.get(bucketId) ?? entries.get(first)
-    if (!entries.has(bucketId)) entries.delete(first)
+    const older = entries.get(bucketId) ?? entries.get(oldestId)
+    if (!entries.has(bucketId)) entries.delete(oldestId)
     if (id !== bucketId) entries.delete(id)
     const fields = older ? union(owned.fields, older.owned.fields) : owned.fields
     entries.set(bucketId, { ...bucket, owned: { ...owned, fields }, time })

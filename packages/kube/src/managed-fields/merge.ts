@@ -18,7 +18,7 @@ export function* merging(type: Type, live: unknown, applied: unknown): Work<unkn
   return applied === undefined ? live : applied
 }
 
-/** Whether the applied value replaces the live one: an applied scalar replaces a scalar or an absent value in every type. */
+/** Reports whether the applied value replaces the live value: an applied scalar replaces a scalar or an absent value in every type. */
 const isReplaced = (live: unknown, applied: unknown): boolean => isScalar(live) && isScalar(applied)
 const isScalar = (value: unknown): boolean => typeof value !== 'object' || value === null
 
@@ -51,7 +51,7 @@ function* mergeMap(map: MapType, live: unknown, applied: unknown): Work<unknown>
 
 /**
  * Merges two lists. Live items keep their relative order, and so do applied items; if the two orders differ for shared items, the applied
- * one wins. Live duplicates are replaced by one item when they are applied.
+ * order wins. Live duplicates are replaced by one item when they are applied.
  */
 function* mergeList(list: ListType, live: unknown, applied: unknown): Work<unknown> {
   const [left, right] = [asList(live), asList(applied)]
@@ -81,7 +81,7 @@ function* mergeList(list: ListType, live: unknown, applied: unknown): Work<unkno
         continue
       }
       if (rightItems.byElement.has(liveElement) && nextShared < shared.length && shared[nextShared] !== liveElement) {
-        // Both lists have this item, but in the applied order another shared item comes first. So it is taken later.
+        // Both lists have this item, but another shared item precedes it in the applied order, so this item is taken later.
         l++
         continue
       }

@@ -23,20 +23,20 @@ export const fieldName = (element: PathElement): string | undefined => (element.
  */
 export function parseElement(text: string): PathElement | undefined {
   if (text.length < 2 || text[1] !== ':') throw new Error(`missing colon: ${JSON.stringify(text)}`)
-  const rest = text.slice(2)
+  const content = text.slice(2)
   switch (text.charAt(0)) {
     case 'f':
       return text
     case 'k': {
-      const keys: unknown = readJSON(rest)
+      const keys: unknown = readJSON(content)
       if (!isRecord(keys)) throw new Error(`incorrect key: ${JSON.stringify(text)} is not an object`)
       return keyElement(keys)
     }
     case 'v':
-      return valueElement(readJSON(rest))
+      return valueElement(readJSON(content))
     case 'i': {
-      if (!/^-?\d+$/.test(rest)) throw new Error(`incorrect index: ${JSON.stringify(text)}`)
-      return `i:${Number(rest)}`
+      if (!/^-?\d+$/.test(content)) throw new Error(`incorrect index: ${JSON.stringify(text)}`)
+      return `i:${Number(content)}`
     }
     default:
       return undefined
@@ -45,20 +45,20 @@ export function parseElement(text: string): PathElement | undefined {
 
 /** Formats the element for messages: `.name`, `[name="a"]`, `[="a"]`, `[0]`. */
 export function elementText(element: PathElement): string {
-  const rest = element.slice(2)
+  const content = element.slice(2)
   switch (element.charAt(0)) {
     case 'f':
-      return `.${rest}`
+      return `.${content}`
     case 'k': {
-      const keys = readJSON(rest) as Record<string, unknown>
+      const keys = readJSON(content) as Record<string, unknown>
       return `[${Object.entries(keys)
         .map(([name, value]) => `${name}=${valueText(value)}`)
         .join(',')}]`
     }
     case 'v':
-      return `[=${valueText(readJSON(rest))}]`
+      return `[=${valueText(readJSON(content))}]`
     default:
-      return `[${rest}]`
+      return `[${content}]`
   }
 }
 
@@ -70,7 +70,9 @@ function valueText(value: unknown): string {
     .join('')
 }
 
-/** Sorts the elements of a set: fields, keys, values, indexes. Values are parsed once: sorting compares each several times. */
+/**
+ * Sorts the elements of a set: fields, keys, values, indexes. Values are parsed once, because sorting compares each value several times.
+ */
 export const inOrder = (elements: PathElement[]): PathElement[] => atOnce(ordering(elements))
 
 /** `inOrder` in pieces. */
@@ -86,7 +88,7 @@ export function* ordering(elements: PathElement[]): Work<PathElement[]> {
 }
 const KindOrder = 'fkvi'
 
-/** Replaces objects by lists of their names and values, because objects are compared in that order. */
+/** Replaces objects by lists of their names and values, which is the order in which objects are compared. */
 const toSortable = (value: unknown): unknown =>
   Array.isArray(value)
     ? value.map(toSortable)

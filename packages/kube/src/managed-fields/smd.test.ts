@@ -45,8 +45,8 @@ const resolved = new Map<string, Type>()
 
 function typeOf(schemaRef: string, ref: TypeRef): Type {
   const key = `${schemaRef} ${JSON.stringify(ref)}`
-  const known = resolved.get(key)
-  if (known) return known
+  const cached = resolved.get(key)
+  if (cached) return cached
   if (ref.namedType === '__untyped_deduced_') return deducedType
   if (ref.namedType === '__untyped_atomic_') return atomicType
   const named = schemas[schemaRef]!.types.find(({ name }) => name === ref.namedType)
@@ -194,7 +194,7 @@ function play({ schemaRef, type, converter, ignoreFilter, ignoredFields, steps }
       }
     } else act()
     const value = live?.value ?? null
-    // The converter of these scenarios writes no values, so that empty containers become null.
+    // The converter of these scenarios turns empty containers into null.
     if (converter === 'repeatLetters') expect(emptyAsNull(value)).toEqual(expected.live)
     else if (!('liveInV6_3_2' in expected && equal(value, expected.liveInV6_3_2))) expect(value).toEqual(expected.live)
     const owners = Object.fromEntries(
@@ -223,7 +223,7 @@ function emptyAsNull(value: unknown): unknown {
 for (const file of readdirSync(new URL('testdata/scenarios/', import.meta.url)).sort()) {
   const { group, cases } = read(`scenarios/${file}`) as { group: string; cases: Case[] }
   describe(group, () => {
-    test.each(cases.map((one) => [one.name, one] as const))('%s', (_, one) => play(one))
+    test.each(cases.map((scenario) => [scenario.name, scenario] as const))('%s', (_, scenario) => play(scenario))
   })
 }
 

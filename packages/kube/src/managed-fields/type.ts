@@ -13,7 +13,7 @@ export interface Type {
 export type ScalarType = 'string' | 'numeric' | 'boolean' | 'untyped'
 
 export interface ListType {
-  /** Whether the list is atomic. Otherwise items are identified by `keys`, or by their value if there are none. */
+  /** Whether the list is atomic. Otherwise items are identified by `keys`, or by their values if `keys` is empty. */
   readonly atomic: boolean
   readonly keys: readonly string[]
   readonly element: Type
@@ -48,9 +48,9 @@ export const deducedType: Type = recursiveType((self) => ({
 }))
 
 /** Creates a type that refers to itself. */
-function recursiveType(make: (self: Type) => Type): Type {
+function recursiveType(define: (self: Type) => Type): Type {
   const self: Type = {}
-  return Object.assign(self, make(self))
+  return Object.assign(self, define(self))
 }
 
 const types = new WeakMap<JSONSchema, Type>()

@@ -53,10 +53,10 @@ export class ApplyConflicts extends Error {
   }
 }
 
-/** Formats conflicts: a single one on one line, several as a list for each manager. */
+/** Formats conflicts: a single conflict on one line, several as a list for each manager. */
 export function conflictsText(conflicts: readonly FieldConflict[], managerText: (manager: string) => string): string {
-  const [first, ...more] = conflicts
-  if (first && more.length === 0) return `conflict with ${managerText(first.manager)}: ${pathText(first.path)}`
+  const [first, ...others] = conflicts
+  if (first && others.length === 0) return `conflict with ${managerText(first.manager)}: ${pathText(first.path)}`
   const byManager = new Map<string, Path[]>()
   for (const { manager, path } of conflicts) byManager.set(manager, [...(byManager.get(manager) ?? []), path])
   return [...byManager.keys()]
@@ -68,7 +68,9 @@ export function conflictsText(conflicts: readonly FieldConflict[], managerText: 
     .join('\n')
 }
 
-/** Returns the owners after `manager` has changed `live` to `next`: it owns the changed fields, and all others lose them. */
+/**
+ * Returns the owners after `manager` has changed `live` to `next`: the manager owns the changed fields, and all other managers lose them.
+ */
 export function* ownersAfterUpdate(
   live: Typed,
   next: Typed,
@@ -191,16 +193,19 @@ function keepOwned(merged: Typed, pruned: Typed, managers: Managers, versions: V
   for (const { apiVersion, fields } of inOrder) byVersion.set(apiVersion, union(byVersion.get(apiVersion) ?? emptySet, fields))
   let [original, remaining] = [merged, pruned]
   for (const [apiVersion, owned] of byVersion) {
-    const [nextWhole, nextLeft] = [inVersion(original, apiVersion, versions), inVersion(remaining, apiVersion, versions)]
-    if (!nextWhole || !nextLeft) continue
-    const fieldsToKeep = union(allFields(nextLeft), withDeclaredParents(nextWhole.type, owned))
-    original = nextWhole
+    const [convertedOriginal, convertedRemaining] = [
+      inVersion(original, apiVersion, versions),
+      inVersion(remaining, apiVersion, versions),
+    ]
+    if (!convertedOriginal || !convertedRemaining) continue
+    const fieldsToKeep = union(allFields(convertedRemaining), withDeclaredParents(convertedOriginal.type, owned))
+    original = convertedOriginal
     remaining = without(original, difference(allFields(original), fieldsToKeep))
   }
   return remaining
 }
 
-/** Restores fields that the manager did not own before: its apply must not remove them. */
+/** Restores fields that the manager did not own before, because its apply must not remove them. */
 function keepOthers(merged: Typed, pruned: Typed, last: Owned, versions: Versions): Typed {
   const remaining = inVersion(pruned, last.apiVersion, versions)
   if (!remaining) return merged

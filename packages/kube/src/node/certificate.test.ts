@@ -22,7 +22,7 @@ function authority(type: 'rsa' | 'ed25519' | 'ec', from = clock.now(), until = f
   return { make, key: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string, spki }
 }
 
-test('an authority with an RSA key issues certificates as well', async () => {
+test('an authority with an RSA key issues valid certificates', async () => {
   const { make, key } = authority('rsa')
   const ca = { certificate: make(), key }
   const issued = new X509Certificate((await issueCertificate(ca, clock, { commonName: 'x', usages: ['client'] })).certificate)
@@ -71,9 +71,9 @@ test.each([
 
 test('the name of the issuer is copied from its certificate', () => {
   const { make, spki } = authority('ec')
-  const { name, keyIdentifier: own } = subjectOf(new X509Certificate(make()).raw)
+  const { name, keyIdentifier: issuerKeyIdentifier } = subjectOf(new X509Certificate(make()).raw)
   expect(name).toEqual(distinguishedName('made elsewhere', ['example']))
-  expect(own).toEqual(keyIdentifier(spki))
+  expect(issuerKeyIdentifier).toEqual(keyIdentifier(spki))
 })
 
 test('encoded lengths round-trip', () => {

@@ -20,11 +20,11 @@ import {
 export type CertificateUsage = 'server' | 'client' | 'any'
 
 export interface CertificateFields {
-  /** Name of the subject, DER. */
+  /** Name of the subject, in DER. */
   readonly subject: Buffer
   /** Name and key of the issuer. */
   readonly issuer: { readonly name: Buffer; readonly keyIdentifier: Buffer; readonly key: KeyObject }
-  /** The subject's key: SubjectPublicKeyInfo, DER. */
+  /** Public key of the subject: SubjectPublicKeyInfo in DER. */
   readonly publicKey: Buffer
   /** Milliseconds, rounded down to seconds. */
   readonly from: number
@@ -35,7 +35,7 @@ export interface CertificateFields {
     | { readonly usages: readonly CertificateUsage[]; readonly dnsNames: readonly string[]; readonly ips: readonly string[] }
 }
 
-/** A signed certificate, PEM. */
+/** Creates a signed certificate in PEM format. */
 export function certificatePEM({ subject, issuer, publicKey, from, until, use }: CertificateFields): string {
   const algorithm = signatureAlgorithm(issuer.key)
   const content = sequence(
@@ -51,14 +51,14 @@ export function certificatePEM({ subject, issuer, publicKey, from, until, use }:
   return pem('CERTIFICATE', sequence(content, algorithm, bits(sign('sha256', content, issuer.key))))
 }
 
-/** A distinguished name with organizations and one common name. */
+/** Encodes a distinguished name with organizations and one common name. */
 export const distinguishedName = (commonName: string, organizations: readonly string[] = []): Buffer =>
   sequenceOf([
     ...organizations.map((organization) => attribute(ids.organization, organization)),
     attribute(ids.commonName, commonName),
   ])
 
-/** Key identifier that links a certificate with the key of its issuer. */
+/** Returns the key identifier that links a certificate with the key of its issuer. */
 export function keyIdentifier(publicKey: Buffer): Buffer {
   const [info] = elements(publicKey)
   const key = elements(info!.content)[1]!.content.subarray(1)
@@ -71,9 +71,9 @@ export function subjectOf(certificate: Buffer): { readonly name: Buffer; readonl
   const [content] = elements(outer!.content)
   const fields = elements(content!.content)
   // The version comes first, except for version 1.
-  const [, , , , subject, publicKey, ...more] = fields[0]!.tag === 0xa0 ? fields.slice(1) : fields
-  const listed = more.find(({ tag }) => tag === 0xa3)
-  for (const extension of listed ? elements(elements(listed.content)[0]!.content) : []) {
+  const [, , , , subject, publicKey, ...optionalFields] = fields[0]!.tag === 0xa0 ? fields.slice(1) : fields
+  const extensionList = optionalFields.find(({ tag }) => tag === 0xa3)
+  for (const extension of extensionList ? elements(elements(extensionList.content)[0]!.content) : []) {
     const parts = elements(extension.content)
     if (parts[0]!.encoded.equals(ids.subjectKeyIdentifier))
       return { name: subject!.encoded, keyIdentifier: elements(parts.at(-1)!.content)[0]!.content }
@@ -105,14 +105,14 @@ const ids = {
 
 const attribute = (id: Buffer, text: string): Buffer => set(sequence(id, utf8(text)))
 
-/** A positive random number that is unique in practice. */
+/** Returns a positive random number that is unique in practice. */
 function serialNumber(): Buffer {
   const bytes = randomBytes(16)
   bytes[0] = (bytes[0]! & 0x7f) | 0x40
   return bytes
 }
 
-/** @throws Error for key types that are not supported here */
+/** @throws Error for an unsupported key type */
 function signatureAlgorithm(key: KeyObject): Buffer {
   const type = key.asymmetricKeyType
   if (type === 'rsa') return sequence(ids.rsaWithSHA256, nullElement)
@@ -147,7 +147,7 @@ function extensions(subjectKey: Buffer, issuerKey: Buffer, use: CertificateField
   ]
 }
 
-/** Bytes of an IPv4 (4) or IPv6 address (16). */
+/** Returns the bytes of an IP address: 4 for IPv4, 16 for IPv6. */
 function ipBytes(ip: string): Buffer {
   if (!ip.includes(':')) return Buffer.from(ip.split('.').map(Number))
   // The URL parser normalizes every form to groups of hexadecimal digits.

@@ -9,11 +9,11 @@ function elementOf(tag: number, contents: readonly Uint8Array[]): Buffer {
   return Buffer.concat([Buffer.from([tag, ...lengthOf(length)]), ...contents])
 }
 
-/** Encodes a length: below 128 in one byte; otherwise one byte with the number of length bytes, and then these. */
+/** Encodes a length: below 128 in one byte; otherwise one byte with the number of length bytes, then the length bytes. */
 function lengthOf(length: number): number[] {
   if (length < 0x80) return [length]
   const bytes: number[] = []
-  for (let rest = length; rest > 0; rest = Math.floor(rest / 256)) bytes.unshift(rest % 256)
+  for (let remaining = length; remaining > 0; remaining = Math.floor(remaining / 256)) bytes.unshift(remaining % 256)
   return [0x80 | bytes.length, ...bytes]
 }
 
@@ -38,9 +38,9 @@ export function integer(bytes: Uint8Array): Buffer {
 
 /** Encodes an object identifier, such as 2.5.4.3. */
 export function identifier(text: string): Buffer {
-  const [first = 0, second = 0, ...rest] = text.split('.').map(Number)
+  const [first = 0, second = 0, ...furtherArcs] = text.split('.').map(Number)
   const bytes = [first * 40 + second]
-  for (const arc of rest) {
+  for (const arc of furtherArcs) {
     const groups = [arc & 0x7f]
     for (let remaining = arc >>> 7; remaining > 0; remaining >>>= 7) groups.unshift(0x80 | (remaining & 0x7f))
     appendAll(bytes, groups)
@@ -62,7 +62,7 @@ export interface Element {
   readonly encoded: Buffer
 }
 
-/** Decodes bytes that consist of elements only. @throws Error when they do not */
+/** Decodes a sequence of elements. @throws Error when the bytes are not a sequence of elements */
 export function elements(bytes: Buffer): Element[] {
   const decoded: Element[] = []
   for (let at = 0; at < bytes.length; ) {

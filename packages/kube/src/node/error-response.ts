@@ -3,12 +3,12 @@ import type { Status, StatusReason } from '../errors.ts'
 import { StatusError } from '../errors.ts'
 import { isRecord } from '../json.ts'
 
-/** The error of a response: from the Status in its body, or from the code if there is no Status (from proxies, or for unknown paths). */
+/** Returns the error of a response: from the Status in its body or, without a Status (as proxies respond), from the HTTP code. */
 export function errorOfResponse(request: ApiRequest, code: number, body: Buffer): StatusError {
   const status = parseStatus(body)
   if (status) return StatusError.from({ ...status, code: status.code ?? code })
   const { verb, group, plural, name } = request
-  const [reason, message] = generic[code] ?? [
+  const [reason, message] = genericErrors[code] ?? [
     code >= 500 ? 'InternalError' : '',
     `an error on the server (${JSON.stringify(body.subarray(0, 256).toString('utf8').trim() || 'unknown')}) has prevented the request from succeeding`,
   ]
@@ -31,7 +31,7 @@ function parseStatus(body: Buffer): Status | undefined {
 }
 
 /** Upstream: k8s.io/apimachinery/pkg/api/errors, NewGenericServerResponse. */
-const generic: { readonly [code: number]: readonly [StatusReason, string] } = {
+const genericErrors: { readonly [code: number]: readonly [StatusReason, string] } = {
   400: ['BadRequest', 'the server rejected our request for an unknown reason'],
   401: ['Unauthorized', 'the server has asked for the client to provide credentials'],
   403: ['Forbidden', 'the server does not allow access to the requested resource'],

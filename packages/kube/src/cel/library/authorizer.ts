@@ -21,7 +21,7 @@ export type PermissionQuery = {
 )
 
 /** Checks a permission of the requesting user, or of the named service account. */
-export type CheckPermission = (question: PermissionQuery) => { readonly allowed: boolean; readonly reason: string }
+export type CheckPermission = (query: PermissionQuery) => { readonly allowed: boolean; readonly reason: string }
 
 type About = { readonly [member: string]: string | { readonly namespace: string; readonly name: string } }
 
@@ -59,7 +59,7 @@ class Decision extends Opaque {
 
 export const authorizerValue = (checkPermission: CheckPermission): Opaque => new PendingCheck('Authorizer', checkPermission, {})
 
-/** Returns a check for the resource of the request, without a verb. */
+/** Value of `authorizer.requestResource`: a check for the resource of the request, without a verb. */
 export const requestResourceValue = (checkPermission: CheckPermission, about: About): Opaque =>
   new PendingCheck('ResourceCheck', checkPermission, about)
 
@@ -78,7 +78,7 @@ function ofServiceAccount({ checkPermission, about }: PendingCheck, namespace: s
 const check = ({ checkPermission, about }: PendingCheck, verb: string): Decision =>
   new Decision(checkPermission({ ...about, verb } as PermissionQuery))
 
-/** Selectors do not affect any authorizer here, so they are ignored. */
+/** Ignores a selector, because no authorizer of this server uses selectors. */
 const ignoreSelector = (pending: PendingCheck): PendingCheck => pending
 
 export const authorizer: Library = {

@@ -26,13 +26,13 @@ class Format extends Opaque {
   }
 }
 
-/** Form of `generateName`, which may end in a dash. */
+/** Check of a `generateName`, which may end in a dash. */
 const prefix =
   (check: Check): Check =>
   (text) =>
     check(text.replace(/-$/, 'a'))
 
-const known =
+const checkOfFormat =
   (format: string, problem: string): Check =>
   (text) =>
     formatCheck(format)!(text) ? [] : [problem]
@@ -46,11 +46,11 @@ const Formats: { readonly [name: string]: Check } = {
   dns1123SubdomainPrefix: prefix((text) => subdomainProblems(text)),
   dns1035LabelPrefix: prefix(dns1035LabelProblems),
   labelValue: labelValueProblems,
-  uri: known('uri', 'invalid URI'),
-  uuid: known('uuid', 'does not match the UUID format'),
-  byte: known('byte', 'invalid base64'),
-  date: known('date', 'invalid date'),
-  datetime: known('date-time', 'invalid datetime'),
+  uri: checkOfFormat('uri', 'invalid URI'),
+  uuid: checkOfFormat('uuid', 'does not match the UUID format'),
+  byte: checkOfFormat('byte', 'invalid base64'),
+  date: checkOfFormat('date', 'invalid date'),
+  datetime: checkOfFormat('date-time', 'invalid datetime'),
 }
 
 const formatNamed = (name: string): Optional =>

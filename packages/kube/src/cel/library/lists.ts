@@ -21,13 +21,13 @@ function isSorted(list: CelList): boolean {
   return values.every((value, index) => index === 0 || (compareValues(values[index - 1]!, value) ?? 1) <= 0)
 }
 
-/** The least value with `sign` 1, the greatest with -1. */
+/** Returns the least value when `sign` is 1, the greatest value when it is -1. */
 const extreme =
   (name: string, sign: number) =>
   (list: CelList): Value => {
-    const [first, ...rest] = list.values()
+    const [first, ...others] = list.values()
     if (first === undefined) throw new EvaluationError(`${name} called on empty list`)
-    return rest.reduce((best, value) => ((compareValues(value, best) ?? 0) * sign < 0 ? value : best), first)
+    return others.reduce((best, value) => ((compareValues(value, best) ?? 0) * sign < 0 ? value : best), first)
   }
 
 const integerSum = (list: CelList): Value => {
@@ -52,8 +52,8 @@ function sumOf(list: CelList): Value {
     ['bigint', 'list<int>.sum(): int'],
     ['number', 'list<double>.sum(): double'],
   ] as const
-  const same = kinds.find(([kind]) => values.every((value) => typeof value === kind))
-  if (same) return sums[same[1]]!(list)
+  const kindOfAll = kinds.find(([kind]) => values.every((value) => typeof value === kind))
+  if (kindOfAll) return sums[kindOfAll[1]]!(list)
   if (values.every((value) => value instanceof Uint)) return sums['list<uint>.sum(): uint']!(list)
   if (values.every((value) => value instanceof Duration)) return sums['list<duration>.sum(): duration']!(list)
   throw new EvaluationError('no such overload')
@@ -84,7 +84,7 @@ function flatten(list: CelList, depth = 1n): CelList {
   return new CelList(flat(list.values(), Math.min(Number(depth), 64)))
 }
 
-/** A longer range would exceed any cost limit. */
+/** Length of a range that exceeds any cost limit. */
 const MaxRange = 1_000_000n
 
 function range(end: bigint): CelList {

@@ -48,17 +48,17 @@ function readIPv6(text: string): bigint | undefined {
   const [head = [], tail] = groups
   const missing = 8 - head.length - (tail?.length ?? 0)
   if (tail ? missing < 1 : missing !== 0) return undefined
-  const all = [...head, ...Array.from({ length: missing }, () => '0'), ...(tail ?? [])]
-  if (!all.every((group) => /^[0-9a-fA-F]{1,4}$/.test(group))) return undefined
-  return all.reduce((address, group) => (address << 16n) | BigInt(`0x${group}`), 0n)
+  const allGroups = [...head, ...Array.from({ length: missing }, () => '0'), ...(tail ?? [])]
+  if (!allGroups.every((group) => /^[0-9a-fA-F]{1,4}$/.test(group))) return undefined
+  return allGroups.reduce((address, group) => (address << 16n) | BigInt(`0x${group}`), 0n)
 }
 
 function readIP(text: string): IP | undefined {
-  const short = readIPv4(text)
-  if (short !== undefined) return new IP(32, short)
-  const long = readIPv6(text)
+  const address4 = readIPv4(text)
+  if (address4 !== undefined) return new IP(32, address4)
+  const address6 = readIPv6(text)
   // IPv4-mapped IPv6 addresses are invalid, as upstream.
-  return long === undefined || long >> 32n === 0xffffn ? undefined : new IP(128, long)
+  return address6 === undefined || address6 >> 32n === 0xffffn ? undefined : new IP(128, address6)
 }
 
 function parseIP(text: string): IP {
@@ -71,7 +71,7 @@ function parseIP(text: string): IP {
 function textOf({ bits, address }: IP): string {
   if (bits === 32) return [24n, 16n, 8n, 0n].map((shift) => (address >> shift) & 0xffn).join('.')
   const groups = Array.from({ length: 8 }, (_, index) => ((address >> BigInt(112 - 16 * index)) & 0xffffn).toString(16))
-  // The longest run of zeros is shortened to `::` (the first one of equal length, at least two groups).
+  // `::` replaces the longest run of at least two zero groups, the first of several runs of the same length.
   let [start, size] = [0, 1]
   for (let from = 0; from < 8; from++) {
     let to = from
@@ -83,9 +83,9 @@ function textOf({ bits, address }: IP): string {
 }
 
 function readCIDR(text: string): CIDR | undefined {
-  const [address = '', length = '', ...more] = text.split('/')
+  const [address = '', length = '', ...extraParts] = text.split('/')
   const ip = readIP(address)
-  if (!ip || more.length > 0 || !/^(?:0|[1-9]\d{0,2})$/.test(length) || Number(length) > ip.bits) return undefined
+  if (!ip || extraParts.length > 0 || !/^(?:0|[1-9]\d{0,2})$/.test(length) || Number(length) > ip.bits) return undefined
   return new CIDR(ip, Number(length))
 }
 
@@ -98,14 +98,14 @@ function parseCIDR(text: string): CIDR {
 
 const networkOf = ({ bits, address }: IP, length: number): bigint => address >> BigInt(bits - length)
 const masked = ({ ip, length }: CIDR): CIDR => {
-  const rest = BigInt(ip.bits - length)
-  return new CIDR(new IP(ip.bits, (ip.address >> rest) << rest), length)
+  const hostBits = BigInt(ip.bits - length)
+  return new CIDR(new IP(ip.bits, (ip.address >> hostBits) << hostBits), length)
 }
 const containsIP = (cidr: CIDR, ip: IP): boolean =>
   cidr.ip.bits === ip.bits && networkOf(cidr.ip, cidr.length) === networkOf(ip, cidr.length)
 const containsCIDR = (outer: CIDR, inner: CIDR): boolean => outer.length <= inner.length && containsIP(outer, inner.ip)
 
-/** Whether one of the networks contains the address. */
+/** Reports whether one of the networks contains the address. */
 const within = (ip: IP, ...networks: string[]): boolean => networks.some((network) => containsIP(parseCIDR(network), ip))
 const isUnspecified = ({ address }: IP) => address === 0n
 const isLoopback = (ip: IP) => within(ip, '127.0.0.0/8', '::1/128')

@@ -7,7 +7,7 @@ function valueOf({ value }: Optional): Value {
   return value
 }
 
-/** Whether a value is the zero value of its type: 0, an empty string, an empty list. */
+/** Reports whether a value is the zero value of its type: 0, an empty string, an empty list. */
 function isZero(value: Value): boolean {
   if (value === null || value === false || value === 0 || value === 0n || value === '') return true
   if (value instanceof CelList || value instanceof CelMap) return value.size === 0

@@ -32,13 +32,13 @@ function isQuantity(text: string): boolean {
   }
 }
 
-const One = 1_000_000_000n
+const NanosPerUnit = 1_000_000_000n
 const isInteger = ({ quantity: { nano } }: QuantityValue): boolean =>
-  nano % One === 0n && BigInt.asIntN(64, nano / One) === nano / One
+  nano % NanosPerUnit === 0n && BigInt.asIntN(64, nano / NanosPerUnit) === nano / NanosPerUnit
 
 function asInteger(value: QuantityValue): bigint {
   if (!isInteger(value)) throw new EvaluationError('cannot convert value to integer')
-  return value.quantity.nano / One
+  return value.quantity.nano / NanosPerUnit
 }
 
 const addNano = ({ quantity }: QuantityValue, nano: bigint) => new QuantityValue({ ...quantity, nano: quantity.nano + nano })
@@ -52,9 +52,9 @@ export const quantity: Library = {
   'Quantity.asInteger(): int': asInteger,
   'Quantity.asApproximateFloat(): double': ({ quantity: { nano } }: QuantityValue) => Number(nano) / 1e9,
   'Quantity.add(Quantity): Quantity': (a: QuantityValue, b: QuantityValue) => addNano(a, b.quantity.nano),
-  'Quantity.add(int): Quantity': (a: QuantityValue, b: bigint) => addNano(a, b * One),
+  'Quantity.add(int): Quantity': (a: QuantityValue, b: bigint) => addNano(a, b * NanosPerUnit),
   'Quantity.sub(Quantity): Quantity': (a: QuantityValue, b: QuantityValue) => addNano(a, -b.quantity.nano),
-  'Quantity.sub(int): Quantity': (a: QuantityValue, b: bigint) => addNano(a, -b * One),
+  'Quantity.sub(int): Quantity': (a: QuantityValue, b: bigint) => addNano(a, -b * NanosPerUnit),
   'Quantity.isGreaterThan(Quantity): bool': (a: QuantityValue, b: QuantityValue) => order(a, b) > 0,
   'Quantity.isLessThan(Quantity): bool': (a: QuantityValue, b: QuantityValue) => order(a, b) < 0,
   'Quantity.compareTo(Quantity): int': (a: QuantityValue, b: QuantityValue) => BigInt(Math.sign(order(a, b))),

@@ -33,10 +33,10 @@ function read(text: string, normalize = false): Semver | undefined {
 
 /** Removes the prefix `v` and leading zeros, and pads the version to three numbers. */
 function normalizeVersion(text: string): string {
-  const [, numbers = '', rest = ''] = /^v?([0-9.]*)(.*)$/s.exec(text)!
+  const [, numbers = '', suffix = ''] = /^v?([0-9.]*)(.*)$/s.exec(text)!
   const parts = numbers.split('.').map((part) => part.replace(/^0+(?=\d)/, ''))
-  while (parts.length < 3 && rest === '') parts.push('0')
-  return parts.join('.') + rest
+  while (parts.length < 3 && suffix === '') parts.push('0')
+  return parts.join('.') + suffix
 }
 
 function parse(text: string, normalize = false): Semver {

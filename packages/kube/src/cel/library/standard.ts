@@ -76,7 +76,7 @@ export const operators: Library = {
   '_-_(timestamp, duration): timestamp': (a: Timestamp, b: Duration) => new Timestamp(a.nanos - b.nanos),
   '_-_(duration, duration): duration': (a: Duration, b: Duration) => new Duration(a.nanos - b.nanos),
   ...['bool', 'int', 'uint', 'double', 'string', 'bytes', 'timestamp', 'duration'].reduce(
-    (all, type) => ({ ...all, ...orderings(type) }),
+    (library, type) => ({ ...library, ...orderings(type) }),
     {} as Library,
   ),
   ...orderings('int', 'uint'),
@@ -95,7 +95,7 @@ function concatText(a: string, b: string): string {
   return a + b
 }
 
-/** Upstream: sets are united; lists with map keys are merged by key. */
+/** Concatenates lists. Upstream: sets are united, and lists of type map are merged by key. */
 function concatLists(a: CelList, b: CelList): CelList {
   const [left, right] = [a.values(), b.values()]
   const { kind } = a
@@ -120,7 +120,7 @@ function truncate(value: number, low: number, high: number): bigint {
   return BigInt(Math.trunc(value))
 }
 
-/** Text of a double with the fewest digits, as Go prints it. */
+/** Formats a double with the fewest digits, as Go prints it. */
 export function doubleText(value: number): string {
   if (Number.isNaN(value)) return 'NaN'
   if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf'

@@ -13,41 +13,42 @@ export function formatted(pattern: string, values: readonly Value[]): string {
     if (used >= values.length) throw new EvaluationError(`index ${used} out of range`)
     const digits = precision === undefined ? undefined : Number(precision || '0')
     if (digits !== undefined && digits > MaxPrecision) throw new EvaluationError(`precision ${digits} is too large`)
-    return clause(verb, values[used++]!, digits)
+    return formatClause(verb, values[used++]!, digits)
   })
 }
 
-function clause(verb: string, value: Value, precision: number | undefined): string {
-  const wrong = (wanted: string) => new EvaluationError(`error during formatting: ${wanted}, was given ${typeName(value)}`)
-  const whole = typeof value === 'bigint' ? value : value instanceof Uint ? value.value : undefined
-  const number = typeof value === 'number' ? value : whole === undefined ? undefined : Number(whole)
+function formatClause(verb: string, value: Value, precision: number | undefined): string {
+  const clauseError = (problem: string) =>
+    new EvaluationError(`error during formatting: ${problem}, was given ${typeName(value)}`)
+  const integer = typeof value === 'bigint' ? value : value instanceof Uint ? value.value : undefined
+  const number = typeof value === 'number' ? value : integer === undefined ? undefined : Number(integer)
   switch (verb) {
     case 's':
       return formatValue(value)
     case 'd':
       if (typeof value === 'number' && !Number.isFinite(value)) return infiniteText(value)
-      if (whole === undefined) throw wrong('decimal clause can only be used on integers')
-      return whole.toString()
+      if (integer === undefined) throw clauseError('decimal clause can only be used on integers')
+      return integer.toString()
     case 'f':
-      if (number === undefined) throw wrong('fixed-point clause can only be used on doubles')
+      if (number === undefined) throw clauseError('fixed-point clause can only be used on doubles')
       return Number.isFinite(number) ? fixedText(number, precision ?? 6) : infiniteText(number)
     case 'e': {
-      if (number === undefined) throw wrong('scientific clause can only be used on doubles')
+      if (number === undefined) throw clauseError('scientific clause can only be used on doubles')
       if (!Number.isFinite(number)) return infiniteText(number)
       const text = number.toExponential(Math.min(precision ?? 6, 100))
       return text.replace(/e([+-])(\d)$/, 'e$10$2')
     }
     case 'b':
       if (typeof value === 'boolean') return value ? '1' : '0'
-      if (whole === undefined) throw wrong('only integers and bools can be formatted as binary')
-      return whole.toString(2)
+      if (integer === undefined) throw clauseError('only integers and bools can be formatted as binary')
+      return integer.toString(2)
     case 'o':
-      if (whole === undefined) throw wrong('octal clause can only be used on integers')
-      return whole.toString(8)
+      if (integer === undefined) throw clauseError('octal clause can only be used on integers')
+      return integer.toString(8)
     case 'x':
     case 'X': {
-      const text = whole?.toString(16) ?? hex(value)
-      if (text === undefined) throw wrong('only integers, byte buffers, and strings can be formatted as hex')
+      const text = integer?.toString(16) ?? hex(value)
+      if (text === undefined) throw clauseError('only integers, byte buffers, and strings can be formatted as hex')
       return verb === 'X' ? text.toUpperCase() : text
     }
     default:
@@ -63,9 +64,9 @@ function hex(value: Value): string | undefined {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** Numbers from 1e21 on, which `toFixed` prints with an exponent, are integers. */
+/** Formats a double with a fixed number of digits. Doubles from 1e21 on, which `toFixed` prints with an exponent, are integers. */
 function fixedText(value: number, digits: number): string {
-  // Go rounds halves to the even neighbour, JavaScript up.
+  // Go rounds halves to the even neighbour, JavaScript rounds them up.
   const isHalf = digits === 0 && Math.abs(value % 1) === 0.5
   if (isHalf) return (2 * Math.round(value / 2)).toFixed(0)
   if (Math.abs(value) < 1e21) return value.toFixed(Math.min(digits, 100))

@@ -1,4 +1,4 @@
-/** Further functions on strings. Upstream: cel-go's string extension, version 2. */
+/** String functions beyond the standard of CEL. Upstream: cel-go's string extension, version 2. */
 import type { Library } from '../signature.ts'
 import { CelList, EvaluationError, type Value } from '../value.ts'
 import { formatted } from './string-format.ts'

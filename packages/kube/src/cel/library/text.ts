@@ -1,6 +1,7 @@
 /** String operations by code points. JavaScript strings consist of UTF-16 code units. */
 import { EvaluationError } from '../value.ts'
 
+/** Returns the number of code points of a text. */
 export function codePoints(text: string): number {
   let count = text.length
   for (let index = 0; index < text.length - 1; index++) {
@@ -16,7 +17,7 @@ export function codePoints(text: string): number {
   return count
 }
 
-/** Whether every character is one UTF-16 code unit, so that indexes are the same. */
+/** Reports whether every character is one UTF-16 code unit, so that indexes are the same. */
 export const isPlainText = (text: string): boolean => codePoints(text) === text.length
 
 export function concatBytes(a: Uint8Array, b: Uint8Array): Uint8Array {

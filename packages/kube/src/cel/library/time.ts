@@ -15,15 +15,15 @@ const Units: { readonly [unit: string]: bigint } = {
 const Second = 1_000_000_000n
 
 export function durationOf(text: string): Duration {
-  const wrong = () => new EvaluationError("type conversion error from 'string' to 'google.protobuf.Duration'")
-  const [, sign, rest = ''] = /^([+-]?)(.*)$/s.exec(text)!
-  if (rest === '0') return new Duration(0n)
-  if (!/^(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+$/.test(rest)) throw wrong()
+  const conversionError = () => new EvaluationError("type conversion error from 'string' to 'google.protobuf.Duration'")
+  const [, sign, unsigned = ''] = /^([+-]?)(.*)$/s.exec(text)!
+  if (unsigned === '0') return new Duration(0n)
+  if (!/^(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+$/.test(unsigned)) throw conversionError()
   let total = 0n
-  for (const [, whole = '', fraction = '', unit = ''] of rest.matchAll(/(\d*)\.?(\d*)(ns|us|µs|μs|ms|s|m|h)/g)) {
+  for (const [, whole = '', fraction = '', unit = ''] of unsigned.matchAll(/(\d*)\.?(\d*)(ns|us|µs|μs|ms|s|m|h)/g)) {
     const size = Units[unit]!
     total += BigInt(whole || '0') * size
-    // Digits below a nanosecond are cut off.
+    // Digits below a nanosecond are dropped.
     const digits = fraction.slice(0, 18)
     if (digits !== '') total += (BigInt(digits) * size) / 10n ** BigInt(digits.length)
   }
@@ -42,22 +42,22 @@ const Time = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|
 
 export function timestampOf(text: string): Timestamp {
   const parts = Time.exec(text)
-  const wrong = () => new EvaluationError("type conversion error from 'string' to 'google.protobuf.Timestamp'")
-  if (!parts) throw wrong()
+  const conversionError = () => new EvaluationError("type conversion error from 'string' to 'google.protobuf.Timestamp'")
+  if (!parts) throw conversionError()
   const [, year, month, day, hour, minute, second, fraction = '', sign, offsetHours = '0', offsetMinutes = '0'] = parts
   const date = `${year}-${month}-${day}`
   const midnight = Date.parse(`${date}T00:00:00Z`)
-  if (Number.isNaN(midnight) || new Date(midnight).toISOString().slice(0, 10) !== date) throw wrong()
-  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59 || Number(offsetMinutes) > 59) throw wrong()
+  if (Number.isNaN(midnight) || new Date(midnight).toISOString().slice(0, 10) !== date) throw conversionError()
+  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59 || Number(offsetMinutes) > 59) throw conversionError()
   const offset = (Number(offsetHours) * 60 + Number(offsetMinutes)) * (sign === '-' ? -1 : 1)
   const seconds = midnight / 1000 + Number(hour) * 3600 + (Number(minute) - offset) * 60 + Number(second)
   return new Timestamp(BigInt(seconds) * Second + BigInt(fraction.slice(0, 9).padEnd(9, '0')))
 }
 
 export function timestampText({ nanos }: Timestamp): string {
-  const below = ((nanos % Second) + Second) % Second
-  const milliseconds = Number((nanos - below) / Second) * 1000
-  return `${new Date(milliseconds).toISOString().slice(0, 19)}${fractionText(below)}Z`
+  const fraction = ((nanos % Second) + Second) % Second
+  const milliseconds = Number((nanos - fraction) / Second) * 1000
+  return `${new Date(milliseconds).toISOString().slice(0, 19)}${fractionText(fraction)}Z`
 }
 
 interface Parts {
@@ -73,8 +73,8 @@ interface Parts {
 }
 
 function partsOf({ nanos }: Timestamp, zone = 'UTC'): Parts {
-  const below = ((nanos % Second) + Second) % Second
-  const instant = Number((nanos - below) / Second) * 1000
+  const fraction = ((nanos % Second) + Second) % Second
+  const instant = Number((nanos - fraction) / Second) * 1000
   const local = new Date(instant + offsetOf(instant, zone))
   const year = local.getUTCFullYear()
   return {
@@ -86,7 +86,7 @@ function partsOf({ nanos }: Timestamp, zone = 'UTC'): Parts {
     hour: local.getUTCHours(),
     minute: local.getUTCMinutes(),
     second: local.getUTCSeconds(),
-    millisecond: Number(below / 1_000_000n),
+    millisecond: Number(fraction / 1_000_000n),
   }
 }
 

@@ -49,7 +49,7 @@ function parse(text: string): URLValue {
 function queryOf({ query }: URLValue): LiteralMap {
   const values = new Map<string, string[]>()
   for (const [name, value] of new URLSearchParams(query)) values.set(name, [...(values.get(name) ?? []), value])
-  return new LiteralMap([...values].map(([name, all]) => [name, new CelList(all)] as const))
+  return new LiteralMap([...values].map(([name, list]) => [name, new CelList(list)] as const))
 }
 
 export const url: Library = {
