@@ -10,8 +10,8 @@ type Owned = { readonly metadata: { readonly ownerReferences?: readonly OwnerRef
 export const ownerReference = (
   owner: { metadata: { name: string; uid: string } },
   kind: Kind,
-  more: Pick<OwnerReference, 'controller' | 'blockOwnerDeletion'> = {},
-): OwnerReference => ({ ...typeMeta(kind), name: owner.metadata.name, uid: owner.metadata.uid, ...more })
+  flags: Pick<OwnerReference, 'controller' | 'blockOwnerDeletion'> = {},
+): OwnerReference => ({ ...typeMeta(kind), name: owner.metadata.name, uid: owner.metadata.uid, ...flags })
 
 /** Returns a reference that makes `owner` the controller of an object. */
 export const controllerReference = (owner: { metadata: { name: string; uid: string } }, kind: Kind): OwnerReference =>
@@ -25,17 +25,17 @@ export const controllerOf = (object: Owned): OwnerReference | undefined =>
 export const sameOwner = (a: OwnerReference, b: OwnerReference): boolean =>
   a.kind === b.kind && a.name === b.name && parseApiVersion(a.apiVersion).group === parseApiVersion(b.apiVersion).group
 
-/** Whether `owner` owns the object, as its controller or as another owner. */
+/** Reports whether `owner` owns the object, as its controller or as another owner. */
 export const isOwnedBy = (object: Owned, owner: { metadata: { name: string } }, kind: GroupKind): boolean =>
   (object.metadata.ownerReferences ?? []).some((reference) => refersTo(reference, owner, kind))
 
-/** Whether `owner` is the controller of the object. */
+/** Reports whether `owner` is the controller of the object. */
 export function isControlledBy(object: Owned, owner: { metadata: { name: string } }, kind: GroupKind): boolean {
   const reference = controllerOf(object)
   return reference !== undefined && refersTo(reference, owner, kind)
 }
 
-/** The first owner of this kind, of any version. */
+/** Returns the first owner of this kind, in any version. */
 export const ownerOfKind = (object: Owned, { group, kind }: GroupKind): OwnerReference | undefined =>
   object.metadata.ownerReferences?.find(
     (reference) => reference.kind === kind && parseApiVersion(reference.apiVersion).group === group,

@@ -9,7 +9,7 @@ export interface Quantity {
   readonly format: QuantityFormat
 }
 
-/** @throws Error with upstream's text when it is not a quantity */
+/** Parses a quantity. @throws Error with upstream's text when the text is not a quantity */
 export function parseQuantity(text: string): Quantity {
   const parts = /^([+-]?)(\d*)(?:\.(\d*))?([eEinumkKMGTP]*[-+]?\d*)$/.exec(text)
   if (!parts || text === '') throw new Error(`quantities must match the regular expression '${Pattern}'`)
@@ -23,7 +23,7 @@ export function parseQuantity(text: string): Quantity {
   if (format === 'BinarySI') {
     if (nano > MaxBinary) nano = MaxBinary
     // Amounts below one have no binary suffix.
-    if (nano > 0n && nano < One) format = 'DecimalSI'
+    if (nano > 0n && nano < NanosPerUnit) format = 'DecimalSI'
   }
   return { nano: sign === '-' ? -nano : nano, format }
 }
@@ -31,9 +31,9 @@ export function parseQuantity(text: string): Quantity {
 /** Returns the canonical text: an integer with the largest suffix that is possible without a fraction. */
 export function quantityText({ nano, format }: Quantity): string {
   if (nano === 0n) return '0'
-  const small = nano > -1024n * One && nano < 1024n * One
-  if (format === 'BinarySI' && !small && nano % One === 0n) {
-    let [amount, power] = [nano / One, 0]
+  const small = nano > -1024n * NanosPerUnit && nano < 1024n * NanosPerUnit
+  if (format === 'BinarySI' && !small && nano % NanosPerUnit === 0n) {
+    let [amount, power] = [nano / NanosPerUnit, 0]
     while (amount % 1024n === 0n && power < BinarySuffixes.length - 1) {
       amount /= 1024n
       power++
@@ -53,14 +53,14 @@ export function quantityText({ nano, format }: Quantity): string {
 /** Returns a negative number, zero or a positive number, as a is less than, equal to or more than b. */
 export const compareQuantities = (a: Quantity, b: Quantity): number => (a.nano < b.nano ? -1 : a.nano > b.nano ? 1 : 0)
 
-/** The sum, in the format of the first quantity that is not zero. */
+/** Returns the sum, in the format of the first quantity that is not zero. */
 export const addQuantities = (a: Quantity, b: Quantity): Quantity => ({
   nano: a.nano + b.nano,
   format: a.nano === 0n ? b.format : a.format,
 })
 
-const One = 1_000_000_000n
-const MaxBinary = (2n ** 63n - 1n) * One
+const NanosPerUnit = 1_000_000_000n
+const MaxBinary = (2n ** 63n - 1n) * NanosPerUnit
 const Pattern = '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'
 const DecimalSuffixes = ['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E']
 const BinarySuffixes = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']
@@ -87,7 +87,7 @@ function unitOf(suffix: string): Unit | undefined {
  * positive amount never becomes zero.
  */
 function toBillionths(digits: bigint, { base, exponent }: Unit, decimals: number): bigint {
-  const numerator = digits * One * (exponent > 0 ? base ** BigInt(exponent) : 1n)
+  const numerator = digits * NanosPerUnit * (exponent > 0 ? base ** BigInt(exponent) : 1n)
   const denominator = 10n ** BigInt(decimals) * (exponent < 0 ? base ** BigInt(-exponent) : 1n)
   return (numerator + denominator - 1n) / denominator
 }

@@ -25,14 +25,14 @@ export const forkRandom = (random: Random): Random => seededRandom(Math.floor(ra
 /** Letters and digits of generated names. Upstream: k8s.io/apimachinery/pkg/util/rand, chosen so that no words appear. */
 const NameAlphabet = 'bcdfghjklmnpqrstvwxz2456789'
 
-/** A random suffix as Kubernetes appends to `generateName`. */
+/** Returns a random suffix, as Kubernetes appends it to `generateName`. */
 export function randomSuffix(random: Random, length = 5): string {
   let suffix = ''
   for (let i = 0; i < length; i++) suffix += NameAlphabet[Math.floor(random.next() * NameAlphabet.length)]
   return suffix
 }
 
-/** A version 4 UUID. */
+/** Returns a version 4 UUID. */
 export function randomUUID(random: Random): string {
   let hex = ''
   for (let i = 0; i < 32; i++) {

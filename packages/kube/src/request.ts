@@ -1,4 +1,4 @@
-/** Converts between an `ApiRequest` and its HTTP method and URL. Pure. */
+/** Converts between an `ApiRequest` and its HTTP method and URL, without I/O. */
 import type { ApiRequest, RequestOptions, Verb } from './client.ts'
 import { apiVersionOf } from './object.ts'
 
@@ -15,7 +15,7 @@ const methods: { readonly [verb in Verb]: string } = {
 
 export const methodOf = (verb: Verb): string => methods[verb]
 
-/** Path and query of a request, such as `/apis/cluster.x-k8s.io/v1beta2/namespaces/default/machines/m1?fieldManager=x`. */
+/** Returns the path and query of a request, such as `/apis/cluster.x-k8s.io/v1beta2/namespaces/default/machines/m1?fieldManager=x`. */
 export function urlOf(request: ApiRequest): string {
   const { group, namespace, plural, name, subresource, options = {} } = request
   const segments = [group === '' ? '/api' : '/apis', apiVersionOf(request)]
@@ -73,29 +73,29 @@ export function parseResourcePath(path: string): ResourcePath | undefined {
   // An empty segment is allowed only for the namespace: `namespaces//pods`.
   if (
     decoded.length === 0 ||
-    decoded.some((part, at) => part === '' && !(at === 1 && decoded[0] === 'namespaces' && decoded.length > 2))
+    decoded.some((part, index) => part === '' && !(index === 1 && decoded[0] === 'namespaces' && decoded.length > 2))
   )
     return undefined
   const head = { group, version, ...(watch ? { watch: true as const } : {}) }
 
   // `namespaces/x` and `namespaces/x/status` are the Namespace itself; longer paths are resources in it.
   const [first, namespace, third] = decoded
-  const isInside =
+  const isInNamespace =
     first === 'namespaces' && third !== undefined && !(group === '' && namespaceSubresources.has(third) && decoded.length === 3)
-  const [plural, name, ...rest] = isInside ? decoded.slice(2) : decoded
+  const [plural, name, ...subresourceSegments] = isInNamespace ? decoded.slice(2) : decoded
   if (plural === undefined) return undefined
   return {
     ...head,
     plural,
-    ...(isInside && namespace !== undefined ? { namespace } : {}),
+    ...(isInNamespace && namespace !== undefined ? { namespace } : {}),
     ...(name === undefined ? {} : { name }),
-    ...(rest.length === 0 ? {} : { subresource: rest.join('/') }),
+    ...(subresourceSegments.length === 0 ? {} : { subresource: subresourceSegments.join('/') }),
   }
 }
 
 const namespaceSubresources: ReadonlySet<string> = new Set(['status', 'finalize'])
 
-/** The verb of a method at a path; `undefined` when the method is not allowed. */
+/** Returns the verb of a method at a path; `undefined` when the method is not allowed. */
 export function verbOf(method: string, path: ResourcePath, query: URLSearchParams): Verb | undefined {
   const isCollection = path.name === undefined
   switch (method) {

@@ -1,7 +1,7 @@
 /**
- * The structural schema builder. `s` expresses only schemas that a CustomResourceDefinition may contain: kube-apiserver accepts every schema
- * that TypeScript compiles. A schema combines its static type (`Infer`) and its OpenAPI form (`json`); `structural.ts` compiles the OpenAPI
- * form into pruning, defaulting and validation.
+ * The structural schema builder. `s` expresses only schemas that a CustomResourceDefinition may contain: kube-apiserver accepts every
+ * schema that TypeScript compiles. A schema combines its static type (`Infer`) and its OpenAPI form (`json`); `structural.ts` compiles the
+ * OpenAPI form into pruning, defaulting and validation.
  *
  * Types are read by indexed access on a phantom member, never inferred conditionally, which keeps type checking fast and hovers short.
  */
@@ -65,7 +65,7 @@ export interface ValidationRule {
 
 /** A schema of values of type `T`. `Optional`: whether an object may omit the field. */
 export class Schema<T = unknown, Optional extends boolean = boolean> {
-  /** Phantom: exists for the type checker only. */
+  /** Never set: exists only for the type checker. */
   declare readonly _t: T
   declare readonly _optional: Optional
   readonly json: JSONSchema
@@ -97,9 +97,9 @@ export class Schema<T = unknown, Optional extends boolean = boolean> {
   }
 
   /** Adds a CEL rule over `self` (and `oldSelf`, which makes it a transition rule). */
-  rule(rule: string, message: string, more: Omit<ValidationRule, 'rule' | 'message'> = {}): Schema<T, Optional> {
+  rule(rule: string, message: string, options: Omit<ValidationRule, 'rule' | 'message'> = {}): Schema<T, Optional> {
     const rules = this.json['x-kubernetes-validations'] ?? []
-    return this.with({ 'x-kubernetes-validations': [...rules, { rule, message, ...more }] })
+    return this.with({ 'x-kubernetes-validations': [...rules, { rule, message, ...options }] })
   }
 
   /** Rejects changes of the value once it is set. */

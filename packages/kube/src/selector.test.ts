@@ -59,7 +59,7 @@ describe('label selectors', () => {
     expect([selector.matches({ app: 'web', tier: 'c' }), selector.matches({ app: 'web', tier: 'a' })]).toEqual([true, false])
   })
 
-  test('an absent selector selects no object, an empty one all', () => {
+  test('an absent selector selects no object, an empty selector all objects', () => {
     expect([labelSelector(undefined), labelSelector({})]).toEqual([nothing, everything])
   })
 

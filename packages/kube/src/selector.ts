@@ -42,7 +42,7 @@ export function parseLabelSelector(text: string): Selector {
 }
 
 /**
- * Parses the selector of a spec. An absent selector selects no objects, an empty one all.
+ * Parses the selector of a spec. An absent selector selects no objects, an empty selector all objects.
  *
  * @throws StatusError BadRequest when an expression is not valid
  */
@@ -71,15 +71,17 @@ export function labelSelectorErrors(selector: LabelSelector | undefined, path: s
     add(`${path}.matchLabels`, value, labelValueProblems(value))
   }
   for (const [index, { key, operator, values = [] }] of (selector?.matchExpressions ?? []).entries()) {
-    const at = `${path}.matchExpressions[${index}]`
+    const expressionPath = `${path}.matchExpressions[${index}]`
     const takesValues = operator === 'In' || operator === 'NotIn'
-    if (!Object.hasOwn(ExpressionOperators, operator)) add(`${at}.operator`, operator, ['not a valid selector operator'])
+    if (!Object.hasOwn(ExpressionOperators, operator))
+      add(`${expressionPath}.operator`, operator, ['not a valid selector operator'])
     else if (takesValues && values.length === 0)
-      errors.push(required(`${at}.values`, "must be specified when `operator` is 'In' or 'NotIn'"))
+      errors.push(required(`${expressionPath}.values`, "must be specified when `operator` is 'In' or 'NotIn'"))
     else if (!takesValues && values.length > 0)
-      errors.push(forbidden(`${at}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"))
-    add(`${at}.key`, key, labelKeyProblems(key))
-    for (const [valueIndex, value] of values.entries()) add(`${at}.values[${valueIndex}]`, value, labelValueProblems(value))
+      errors.push(forbidden(`${expressionPath}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"))
+    add(`${expressionPath}.key`, key, labelKeyProblems(key))
+    for (const [valueIndex, value] of values.entries())
+      add(`${expressionPath}.values[${valueIndex}]`, value, labelValueProblems(value))
   }
   return errors
 }
@@ -157,15 +159,15 @@ function requirement(
     problems.push(invalidText('values[0]', values[0] ?? '', "for 'Gt', 'Lt' operators, the value must be an integer"))
   }
   for (const [index, value] of values.entries()) {
-    const wrong = labelValueProblems(value)
-    if (wrong.length > 0) problems.push(invalidText(`values[${index}][${key}]`, value, wrong.join('; ')))
+    const valueProblems = labelValueProblems(value)
+    if (valueProblems.length > 0) problems.push(invalidText(`values[${index}][${key}]`, value, valueProblems.join('; ')))
   }
   if (problems.length > 0) throw badRequest(problems.length === 1 ? problems[0]! : `[${problems.join(', ')}]`)
   return { key, operator, values }
 }
 
-const invalidText = (path: string, value: string, why: string): string =>
-  `${path}: Invalid value: ${JSON.stringify(value)}: ${why}`
+const invalidText = (path: string, value: string, problem: string): string =>
+  `${path}: Invalid value: ${JSON.stringify(value)}: ${problem}`
 
 /** Parses a 64-bit integer as Go's ParseInt does. */
 function integer(text: string | undefined): bigint | undefined {
@@ -206,8 +208,8 @@ function parse(tokens: readonly Token[]): LabelRequirement[] {
     if (negated) token = take()
     if (token.kind !== 'identifier') throw unparsable(`found '${token.text}', expected: identifier`)
     const key = token.text
-    const wrong = labelKeyProblems(key)
-    if (wrong.length > 0) throw unparsable(invalidText('<nil>', key, wrong.join('; ')))
+    const keyProblems = labelKeyProblems(key)
+    if (keyProblems.length > 0) throw unparsable(invalidText('<nil>', key, keyProblems.join('; ')))
     if (negated) return checkRequirement(key, '!', [])
     if (peek().kind === 'end' || peek().kind === ',') return checkRequirement(key, 'exists', [])
     const operator = tokens[position++] ?? End
@@ -278,7 +280,7 @@ function parse(tokens: readonly Token[]): LabelRequirement[] {
   }
 }
 
-const unparsable = (why: string) => badRequest(`unable to parse requirement: ${why}`)
+const unparsable = (problem: string) => badRequest(`unable to parse requirement: ${problem}`)
 
 function checkRequirement(key: string, operator: LabelOperator, values: readonly string[]): LabelRequirement {
   try {
@@ -311,7 +313,7 @@ export function parseFieldSelector(text: string): FieldRequirement[] {
   })
 }
 
-/** Whether the requirements match an object whose fields `read` returns. A missing field is the empty string. */
+/** Reports whether the requirements match an object whose fields `read` returns. A missing field is the empty string. */
 export const matchesFields = (requirements: readonly FieldRequirement[], read: (field: string) => string): boolean =>
   requirements.every(({ field, value, equals }) => (read(field) === value) === equals)
 

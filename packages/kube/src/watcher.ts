@@ -38,6 +38,7 @@ export interface WatcherOptions {
   log?: Logger
 }
 
+/** Yields the events of a kind until `signal` aborts; see the guarantees above. */
 export async function* watchObjects<T extends KubeObject>(
   client: Client,
   kind: Kind<T>,
@@ -96,7 +97,7 @@ export type WatcherInput =
   | { readonly kind: 'ended' }
   | { readonly kind: 'failed'; readonly error: unknown }
 
-/** Computes the next state of a watcher from its state and an input. Pure. */
+/** Computes the next state of a watcher from its state and an input, without side effects. */
 export function nextState(state: WatcherState, input: WatcherInput): WatcherState {
   switch (input.kind) {
     case 'listed':
@@ -119,13 +120,16 @@ export function nextState(state: WatcherState, input: WatcherInput): WatcherStat
 const firstDelay = 100
 const longestDelay = seconds(30)
 
-/** Delay before the next attempt in milliseconds: doubled each time, plus a random part, so that clients do not retry at the same time. */
+/**
+ * Returns the delay before the next attempt in milliseconds: doubled each time, plus a random part, so that clients do not retry at the
+ * same time.
+ */
 export function backoff({ failures }: WatcherState, random: Random): number {
   if (failures === 0) return 0
   return Math.min(firstDelay * 2 ** (failures - 1), longestDelay) * (1 + random.next())
 }
 
-/** Whether the server cannot continue a watch from its version, because the version is too old or too new. */
+/** Reports whether the server cannot continue a watch from its version, because the version is too old or too new. */
 const isExpired = (error: unknown): boolean =>
   isReason(error, 'Expired', 'Gone') ||
   (isReason(error, 'Timeout') && (error.details?.causes ?? []).some(({ reason }) => reason === 'ResourceVersionTooLarge'))

@@ -264,7 +264,8 @@ test('a watch yields events that are pretty-printed or not separated by a newlin
     res
       .writeHead(200)
       .end(
-        events.map((event) => JSON.stringify(event)).join('') + events.map((one) => JSON.stringify(one, undefined, 2)).join('\n'),
+        events.map((event) => JSON.stringify(event)).join('') +
+          events.map((prettyEvent) => JSON.stringify(prettyEvent, undefined, 2)).join('\n'),
       ),
   )
   const { names, end } = await follow(url)

@@ -1,6 +1,7 @@
 /**
  * Transport to an API server over HTTPS (HTTP/1.1) with keep-alive and JSON. At most 16 requests share the connections to a server.
- * Each watch, and requests for Leases, have connections of their own, so that watches delay no request, and requests no Lease.
+ * Each watch, and requests for Leases, have connections of their own, so that watches do not delay requests, and requests do not delay
+ * Leases.
  */
 import { readFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
@@ -30,11 +31,11 @@ export interface HttpsTransportOptions {
   stallAfter?: number
   /** Size limit of responses. */
   maxResponseBytes?: number
-  /** Called for each HTTP response with its status code, and with `<error>` for a request that got none, as client-go counts them. */
+  /** Called for each HTTP response with its status code, and with `<error>` for a request without a response, as client-go counts them. */
   onResponse?: (method: string, code: string) => void
 }
 
-/** @throws StatusError from its methods: the server's error, or ServiceUnavailable and Timeout without a response */
+/** Creates a transport. Its methods throw StatusError: the server's error, or ServiceUnavailable or Timeout without a response. */
 export function httpsTransport(access: ClusterAccess, options: HttpsTransportOptions): Transport {
   return new HttpsTransport(access, options)
 }
@@ -44,8 +45,8 @@ const metadataForm = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.i
 /** Size limit of one watch event. */
 const maxEventBytes = 32 << 20
 /**
- * Limit of concurrent requests; further ones wait in this process. More do not make a server faster whose CPU is busy: they wait there,
- * together with the requests of others and with the webhook calls of each write, which have a time limit.
+ * Limit of concurrent requests; further requests wait in this process. More requests would not make a busy server faster: they would wait
+ * there, together with requests of other clients and with the webhook calls of each write, which have a time limit.
  */
 const MaxConcurrent = 16
 /** Limit of retries when the server sends Retry-After. Upstream: client-go's rest.Request. */
@@ -56,7 +57,7 @@ class HttpsTransport implements Transport {
   readonly #options: Required<HttpsTransportOptions>
   readonly #url: URL
   readonly #agent: Agent
-  /** For Leases: a Lease that is renewed late is lost. */
+  /** Agent for requests for Leases, because a Lease that is renewed late is lost. */
   readonly #leaseAgent: Agent
   readonly #watchAgent: Agent
   #token: { value: string; readAt: number } | undefined
@@ -91,11 +92,11 @@ class HttpsTransport implements Transport {
   async send(request: ApiRequest, signal?: AbortSignal): Promise<unknown> {
     const { clock, timeout, maxResponseBytes } = this.#options
     const agent = request.group === Lease.group ? this.#leaseAgent : this.#agent
-    const lost = new AbortController()
+    const timedOut = new AbortController()
     const timer = clock.schedule(timeout, () => {
-      lost.abort(this.#unreachable('Timeout', request, `timed out after ${timeout / 1000} s`))
+      timedOut.abort(this.#unreachable('Timeout', request, `timed out after ${timeout / 1000} s`))
     })
-    const anySignal = signal ? AbortSignal.any([signal, lost.signal]) : lost.signal
+    const anySignal = signal ? AbortSignal.any([signal, timedOut.signal]) : timedOut.signal
     try {
       for (let retries = 0; ; retries++) {
         const response = await this.#open(request, agent, anySignal)
@@ -119,15 +120,15 @@ class HttpsTransport implements Transport {
     const { random, timeout, clock } = this.#options
     // Upstream: client-go requests a timeout of 5 to 10 minutes, which spreads reconnections over the servers.
     const timeoutSeconds = request.options?.timeoutSeconds ?? Math.floor(300 * (1 + random.next()))
-    const lost = new AbortController()
+    const timedOut = new AbortController()
     const timer = clock.schedule(timeout, () => {
-      lost.abort(this.#unreachable('Timeout', request, `timed out after ${timeout / 1000} s`))
+      timedOut.abort(this.#unreachable('Timeout', request, `timed out after ${timeout / 1000} s`))
     })
     try {
       const timedRequest = { ...request, options: { ...request.options, timeoutSeconds } }
-      const response = await this.#open(timedRequest, this.#watchAgent, AbortSignal.any([signal, lost.signal]))
+      const response = await this.#open(timedRequest, this.#watchAgent, AbortSignal.any([signal, timedOut.signal]))
       if (response.statusCode !== 200) {
-        const body = await this.#read(response, request, maxEventBytes, AbortSignal.any([signal, lost.signal]))
+        const body = await this.#read(response, request, maxEventBytes, AbortSignal.any([signal, timedOut.signal]))
         throw errorOfResponse(request, response.statusCode ?? 500, body)
       }
       return this.#events(response, request, signal)
@@ -271,8 +272,8 @@ class HttpsTransport implements Transport {
     return `Bearer ${this.#token.value}`
   }
 
-  #unreachable(reason: 'ServiceUnavailable' | 'Timeout', request: ApiRequest, why: string, cause?: unknown): StatusError {
-    return new StatusError(reason, `${describe(request)}: cannot reach ${this.#url.origin}: ${why}`, { cause })
+  #unreachable(reason: 'ServiceUnavailable' | 'Timeout', request: ApiRequest, problem: string, cause?: unknown): StatusError {
+    return new StatusError(reason, `${describe(request)}: cannot reach ${this.#url.origin}: ${problem}`, { cause })
   }
 }
 

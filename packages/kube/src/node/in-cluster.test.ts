@@ -35,9 +35,9 @@ test.each([
   [env, { 'ca.crt': 'PEM' }, /token: there is no such file$/],
   [env, { token: ' \n', 'ca.crt': 'PEM' }, /token is empty$/],
   [env, { token: 'very-secret' }, /ca\.crt: there is no such file$/],
-])('environment %j with files %j is rejected', async (env, files, why) => {
+])('environment %j with files %j is rejected', async (env, files, message) => {
   const rejected = inClusterAccess(env, mount(files as { [name: string]: string }))
-  await expect(rejected).rejects.toThrow(why)
+  await expect(rejected).rejects.toThrow(message)
   await expect(rejected).rejects.not.toThrow(/very-secret/)
 })
 

@@ -11,7 +11,7 @@ const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Whether this process runs in a pod that has a service account. */
+/** Reports whether this process runs in a pod that has a service account. */
 export const isInCluster = (env: Env): boolean => !!env.KUBERNETES_SERVICE_HOST && !!env.KUBERNETES_SERVICE_PORT
 
 /**
@@ -31,8 +31,8 @@ export async function inClusterAccess(env: Env, folder = serviceAccountFolder): 
       return await readFile(join(folder, name), 'utf8')
     } catch (err) {
       const { code, message } = err as NodeJS.ErrnoException
-      const why = code === 'ENOENT' ? 'there is no such file' : message
-      throw new Error(`unable to load in-cluster configuration: ${join(folder, name)}: ${why}`, { cause: err })
+      const problem = code === 'ENOENT' ? 'there is no such file' : message
+      throw new Error(`unable to load in-cluster configuration: ${join(folder, name)}: ${problem}`, { cause: err })
     }
   }
   if ((await read('token')).trim() === '')

@@ -42,7 +42,7 @@ class ObjectScanner {
   #inString = false
   #escaped = false
 
-  /** Index in the chunk at which the current object continues or the next one begins; the length of the chunk if there is none. */
+  /** Returns the index at which the current object continues or the next object begins; the length of the chunk if no object begins. */
   begin(chunk: Buffer, from: number): number {
     if (this.#depth > 0) return from
     let at = from
@@ -52,7 +52,7 @@ class ObjectScanner {
     return at
   }
 
-  /** Index after the end of the object that is open or begins at `from`; `undefined` when it does not end in this chunk. */
+  /** Returns the index after the end of the object that is open or begins at `from`; `undefined` when it does not end in this chunk. */
   end(chunk: Buffer, from: number): number | undefined {
     let at = from
     while (at < chunk.length) {
@@ -68,7 +68,7 @@ class ObjectScanner {
     return undefined
   }
 
-  /** Index after the closing quote, or the length of the chunk. */
+  /** Returns the index after the closing quote, or the length of the chunk. */
   #endOfString(chunk: Buffer, from: number): number {
     for (let at = from; at < chunk.length; at++) {
       const byte = chunk[at]!

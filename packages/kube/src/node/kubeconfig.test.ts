@@ -60,14 +60,14 @@ test('several kubeconfigs are merged: the first entry of a name counts, and path
   }
 })
 
-const base = (user: object, cluster: object = {}, more: object = {}) =>
+const base = (user: object, cluster: object = {}, fields: object = {}) =>
   JSON.stringify({
     kind: 'Config',
     clusters: [{ name: 'c', cluster: { server: 'https://h', ...cluster } }],
     users: [{ name: 'u', user }],
     contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
     'current-context': 'x',
-    ...more,
+    ...fields,
   })
 
 test.each([

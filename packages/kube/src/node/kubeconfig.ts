@@ -43,7 +43,7 @@ export interface KubeconfigUser {
 export interface ClusterAccess {
   /** URL of the server, such as https://127.0.0.1:6443. Its path, if any, is put in front of the path of each request. */
   readonly server: string
-  /** PEM bundle of authorities for the server's certificate; the system's authorities when absent. */
+  /** PEM bundle of authorities for the server's certificate; the authorities that Node trusts when absent. */
   readonly ca?: string
   /** Name that the server's certificate must have, if it is not the host of `server`. */
   readonly servername?: string
@@ -61,7 +61,7 @@ export interface ClusterAccess {
 }
 
 export interface ResolveOptions {
-  /** Name of the context; the file's current one when absent. */
+  /** Name of the context; the current context of the file when absent. */
   context?: string
   /** Base folder of relative paths in the file. */
   folder?: string
@@ -69,7 +69,7 @@ export interface ResolveOptions {
   allowInsecure?: boolean
 }
 
-/** A kubeconfig with one cluster, one user and one context, all named `name`. */
+/** Creates a kubeconfig with one cluster, one user and one context, all named `name`. */
 export function kubeconfigFor(name: string, access: ClusterAccess): Kubeconfig {
   const cluster: KubeconfigCluster = { server: access.server }
   if (access.ca !== undefined) cluster['certificate-authority-data'] = encode(access.ca)
@@ -101,9 +101,11 @@ function yamlLines(value: object): string[] {
     if (member === undefined) return []
     const head = isList ? '-' : `${scalarText(key)}:`
     if (typeof member !== 'object' || member === null) return [`${head} ${scalarText(member)}`]
-    const [first, ...rest] = yamlLines(member)
+    const [first, ...others] = yamlLines(member)
     if (first === undefined) return [`${head} ${Array.isArray(member) ? '[]' : '{}'}`]
-    return isList ? [`- ${first}`, ...rest.map((line) => `  ${line}`)] : [head, ...[first, ...rest].map((line) => `  ${line}`)]
+    return isList
+      ? [`- ${first}`, ...others.map((line) => `  ${line}`)]
+      : [head, ...[first, ...others].map((line) => `  ${line}`)]
   })
 }
 
@@ -119,12 +121,12 @@ export function parseKubeconfig(text: string): Kubeconfig {
   let value: unknown
   try {
     const { parse } = createRequire(import.meta.url)('yaml') as typeof import('yaml')
-    // Warnings of the parser would be printed by the process, and quote the text. As in upstream, the last of several equal keys counts: the
-    // parser would compare each key with all others.
+    // Warnings of the parser would be printed by the process, and quote the text. As in upstream, the last of several equal keys counts:
+    // the parser would compare each key with all others.
     value = parse(text, { prettyErrors: false, logLevel: 'error', uniqueKeys: false })
   } catch (err) {
-    const at = (err as { linePos?: { line: number }[] }).linePos?.[0]?.line
-    throw new Error(`Cannot read kubeconfig: it is not YAML${at === undefined ? '' : ` (line ${at})`}`)
+    const line = (err as { linePos?: { line: number }[] }).linePos?.[0]?.line
+    throw new Error(`Cannot read kubeconfig: it is not YAML${line === undefined ? '' : ` (line ${line})`}`)
   }
   if (!isRecord(value)) throw new Error('Cannot read kubeconfig: expected a mapping with clusters, users and contexts')
   if (value.kind !== undefined && value.kind !== 'Config') throw new Error('Cannot read kubeconfig: kind must be Config')
@@ -149,21 +151,21 @@ export function parseKubeconfig(text: string): Kubeconfig {
   }
 }
 
-/** Returns the paths in `$KUBECONFIG`. Upstream ignores empty ones. */
+/** Returns the paths in `$KUBECONFIG`. Upstream ignores empty paths. */
 export const kubeconfigPaths = (variable: string | undefined): string[] =>
   (variable ?? '').split(delimiter).filter((path) => path !== '')
 
 /**
- * Reads kubeconfig files and resolves the cluster of the context. Several files are merged as client-go does: of entries with the same name,
- * and of current-contexts, the first file's counts, and missing files are ignored unless all are missing.
+ * Reads kubeconfig files and resolves the cluster of the context. Several files are merged as client-go does: the first entry of a name
+ * and the first current-context count. Missing files are ignored unless all files are missing.
  */
 export async function loadKubeconfig(
   path: string | readonly string[],
   options: Omit<ResolveOptions, 'folder'> = {},
 ): Promise<ClusterAccess> {
   const paths = typeof path === 'string' ? [path] : path
-  const read = await Promise.all(paths.map(readKubeconfig))
-  const configs = read.filter((config) => config !== undefined)
+  const loaded = await Promise.all(paths.map(readKubeconfig))
+  const configs = loaded.filter((config) => config !== undefined)
   const names = paths.join(', ')
   if (configs.length === 0) throw new Error(`Cannot read kubeconfig ${names}: there is no such file`)
   try {
@@ -208,7 +210,7 @@ function withAbsolutePaths(config: Kubeconfig, folder: string): Kubeconfig {
   }
 }
 
-/** An entry is found by the first of equal names. */
+/** Concatenates the entries of all files. A look-up finds the first entry of a name. */
 const mergeKubeconfigs = (configs: readonly Kubeconfig[]): Kubeconfig => ({
   apiVersion: 'v1',
   kind: 'Config',
@@ -258,7 +260,7 @@ export async function resolveKubeconfig(config: Kubeconfig, options: ResolveOpti
     ...(cluster['tls-server-name'] ? { servername: cluster['tls-server-name'] } : {}),
     ...(certificate === undefined ? {} : { certificate }),
     ...(key === undefined ? {} : { key }),
-    // Upstream: a token file wins over an inline token.
+    // Upstream: a token file takes precedence over an inline token.
     ...(user.tokenFile
       ? { tokenFile: resolve(options.folder ?? '.', user.tokenFile) }
       : user.token === undefined
@@ -276,8 +278,8 @@ function find<T extends { name: string }>(list: readonly T[], name: string, noun
   return named
 }
 
-function rejectIf(present: unknown, why: string): void {
-  if (present) throw new Error(`Cannot use kubeconfig: ${why}`)
+function rejectIf(condition: unknown, problem: string): void {
+  if (condition) throw new Error(`Cannot use kubeconfig: ${problem}`)
 }
 
 const encode = (text: string): string => Buffer.from(text, 'utf8').toString('base64')

@@ -71,8 +71,8 @@ export async function issueCertificate(authority: CertifiedKey, clock: Clock, op
 export const certificateExpiry = (certificate: string): number => Date.parse(new X509Certificate(certificate).validTo)
 
 /**
- * Whether a certificate is valid now and for more than `margin` milliseconds, belongs to its key, and was issued by `authority` (by itself
- * when absent). False for text that is not a certificate or key.
+ * Reports whether a certificate is valid now and for more than `margin` milliseconds, belongs to its key, and was issued by `authority` (by
+ * itself when absent). False for text that is not a certificate or key.
  */
 export function isUsable({ certificate, key }: CertifiedKey, now: number, margin: number, authority = certificate): boolean {
   try {
@@ -98,7 +98,7 @@ function newKeys(): { publicKey: Buffer; key: KeyObject; pem: string } {
   }
 }
 
-/** Certificates have a resolution of one second. */
+/** Returns a period of validity in whole seconds, the resolution of certificates. */
 const period = (clock: Clock, validity: number, backdate = skew) => ({
   from: Math.floor((clock.now() - backdate) / 1000) * 1000,
   until: Math.floor((clock.now() + validity) / 1000) * 1000,

@@ -32,8 +32,8 @@ export function parseJsonPatch(body: unknown): readonly JsonPatchOperation[] {
     for (const member of ['op', 'path', 'from']) {
       const value = operation?.[member] ?? ''
       if (typeof value === 'string') continue
-      const where = `Go struct field jsonPatchOp.${member} of type string`
-      throw badRequest(`error decoding patch: json: cannot unmarshal ${jsonTypeName(value)} into ${where}`)
+      const goField = `Go struct field jsonPatchOp.${member} of type string`
+      throw badRequest(`error decoding patch: json: cannot unmarshal ${jsonTypeName(value)} into ${goField}`)
     }
   }
   if (body.length > MaxJsonPatchOperations) {
@@ -218,11 +218,11 @@ function diffItems(from: readonly unknown[], to: readonly unknown[], budget: Bud
   const [old, next] = [from.slice(start, from.length - end), to.slice(start, to.length - end)]
 
   const operations: JsonPatchOperation[] = []
-  let at = start
+  let position = start
   for (const step of alignItems(old, next, budget)) {
-    if (step.kind === 'keep') appendAll(operations, withPathPrefix(at++, step.operations))
-    else if (step.kind === 'remove') operations.push({ op: 'remove', path: `/${at}` })
-    else operations.push({ op: 'add', path: `/${at++}`, value: step.item as Json })
+    if (step.kind === 'keep') appendAll(operations, withPathPrefix(position++, step.operations))
+    else if (step.kind === 'remove') operations.push({ op: 'remove', path: `/${position}` })
+    else operations.push({ op: 'add', path: `/${position++}`, value: step.item as Json })
   }
   return operations
 }
@@ -263,7 +263,8 @@ function alignItems(old: readonly unknown[], next: readonly unknown[], budget: B
 
 const alignByIndex = (old: readonly unknown[], next: readonly unknown[], budget: Budget): Step[] => [
   ...old.map(
-    (before, at): Step => (at < next.length ? { kind: 'keep', operations: diff(before, next[at], budget) } : { kind: 'remove' }),
+    (before, index): Step =>
+      index < next.length ? { kind: 'keep', operations: diff(before, next[index], budget) } : { kind: 'remove' },
   ),
   ...next.slice(old.length).map((item): Step => ({ kind: 'add', item })),
 ]

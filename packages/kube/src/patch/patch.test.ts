@@ -79,13 +79,13 @@ describe('JSON patch', () => {
     ],
     ['a copy of a missing member', { op: 'copy', from: '/x', path: '/y' }, 'operation 0 ("copy" "/y"): there is nothing at "/x"'],
     ['an operation without a path', { op: 'add', value: 1 }, 'operation 0 ("add" undefined): the path is not a string'],
-  ])('%s is rejected without changing the document', (_, operation, why) => {
+  ])('%s is rejected without changing the document', (_, operation, reason) => {
     expect(() => applyJsonPatch(document, [operation as JsonPatchOperation])).toThrow(
       expect.objectContaining({
         reason: 'Invalid',
         message: 'the server rejected our request due to an error in our request',
         details: {},
-        cause: expect.objectContaining({ message: why }),
+        cause: expect.objectContaining({ message: reason }),
       }),
     )
   })
@@ -173,19 +173,19 @@ describe('JSON patch', () => {
   }
 
   test('the difference does not depend on the order of members', () => {
-    const turned = (value: unknown): unknown => {
-      if (Array.isArray(value)) return value.map(turned)
+    const reversed = (value: unknown): unknown => {
+      if (Array.isArray(value)) return value.map(reversed)
       if (typeof value !== 'object' || value === null) return value
       return Object.fromEntries(
         Object.entries(value)
-          .map(([name, member]) => [name, turned(member)] as const)
+          .map(([name, member]) => [name, reversed(member)] as const)
           .reverse(),
       )
     }
     const { any } = json(names, leaf)
     fc.assert(
       fc.property(any, any, (from, to) => {
-        expect(diffJson(turned(from) as Json, to as Json)).toEqual(diffJson(from as Json, turned(to) as Json))
+        expect(diffJson(reversed(from) as Json, to as Json)).toEqual(diffJson(from as Json, reversed(to) as Json))
       }),
       { seed: 1 },
     )

@@ -29,8 +29,8 @@ const DeleteValues = '$deleteFromPrimitiveList/'
 
 function mergeObject(object: Members, patch: Members, schema: JSONSchema | undefined): Members {
   if (Object.hasOwn(patch, Directive)) {
-    const { [Directive]: directive, ...rest } = patch
-    if (directive === 'replace') return rest
+    const { [Directive]: directive, ...replacement } = patch
+    if (directive === 'replace') return replacement
     if (directive === 'delete') return {}
     throw unknownDirective(patch)
   }
@@ -88,7 +88,7 @@ const propertyOf = (schema: JSONSchema | undefined, key: string): JSONSchema | u
   return declared ?? (typeof schema?.additionalProperties === 'object' ? schema.additionalProperties : undefined)
 }
 
-/** Whether a list is merged, and by which key; without a key its items are scalars. */
+/** Returns whether a list is merged, and by which key; without a key its items are scalars. */
 function strategyOf(schema: JSONSchema | undefined): { merges: boolean; mergeKey: string | undefined } {
   const strategy = schema?.['x-kubernetes-patch-strategy']
   const listType = schema?.['x-kubernetes-list-type']
@@ -142,7 +142,7 @@ function mergeList(
   return { list, added }
 }
 
-/** First index of each key in the list. */
+/** Returns the first index of each key in the list. */
 function firstIndexes(list: readonly unknown[], keyOf: (item: unknown) => unknown): Map<unknown, number> {
   const indexes = new Map<unknown, number>()
   for (const [index, item] of list.entries()) {
@@ -153,7 +153,7 @@ function firstIndexes(list: readonly unknown[], keyOf: (item: unknown) => unknow
 }
 
 /**
- * Sorts the items that `order` names by that order. The others keep their order, and their place relative to the named items in `current`
+ * Sorts the items that `order` names by that order. Other items keep their order, and their place relative to the named items in `current`
  * as far as possible; without a known place, named items come first.
  */
 function sortByOrder(
@@ -196,7 +196,7 @@ function elementOrders(patch: Members): Map<string, unknown[]> {
   return orders
 }
 
-/** Items of the patch must be in the same order as in `$setElementOrder`. */
+/** Rejects a patch whose items are in another order than in `$setElementOrder`. */
 function checkOrder(patch: readonly unknown[], order: readonly unknown[], mergeKey: string | undefined): void {
   if (patch.length === 0 || order.length === 0) return
   const idOf = (item: unknown) => (mergeKey !== undefined && isRecord(item) ? getMember(item, mergeKey) : item)
@@ -231,7 +231,7 @@ function deleteValues(object: Members, key: string, values: unknown): void {
   )
 }
 
-/** Value that a patch adds, without directives and nulls; `undefined` for a directive. */
+/** Returns the value that a patch adds, without directives and nulls; `undefined` for a directive. */
 function withoutDirectives(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutDirectives).filter((item) => item !== undefined)
   if (!isRecord(value)) return value

@@ -6,7 +6,7 @@ import type { JSONSchema } from '../schema.ts'
 export type Check = (value: unknown, path: string, errors: FieldError[]) => void
 
 /**
- * Compiles the check of a value and everything in it, outer values first. `checkOf` returns the check of one schema without its nested
+ * Compiles the check of a value and all values inside it, outer values first. `checkOf` returns the check of one schema without its nested
  * schemas. Returns `undefined` when no schema has a check.
  */
 export function compileChecks(schema: JSONSchema, checkOf: (schema: JSONSchema) => Check | undefined): Check | undefined {

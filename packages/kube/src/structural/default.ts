@@ -28,23 +28,25 @@ export function compileDropNulls(schema: JSONSchema): Fill | undefined {
 
 type Touch = (object: Record<string, unknown>, name: string, present: boolean) => void
 
-/** Compiles a walk that applies `touchOf` to every declared member and then visits its value. Returns `undefined` when no member needs it. */
+/**
+ * Compiles a walk that applies `touchOf` to every declared member and then visits its value. Returns `undefined` when no member needs it.
+ */
 function compileWalk(
   schema: JSONSchema,
-  below: (schema: JSONSchema) => Fill | undefined,
+  compileInner: (schema: JSONSchema) => Fill | undefined,
   touchOf: (schema: JSONSchema) => Touch | undefined,
 ): Fill | undefined {
   const touches: { name: string; touch: Touch }[] = []
   const fills = new Map<string, Fill>()
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
-    const [touch, fill] = [touchOf(property), below(property)]
+    const [touch, fill] = [touchOf(property), compileInner(property)]
     if (touch) touches.push({ name, touch })
     if (fill) fills.set(name, fill)
   }
   const declared = new Set(Object.keys(schema.properties ?? {}))
   const other = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined
-  const [touchOther, fillOther] = other ? [touchOf(other), below(other)] : [undefined, undefined]
-  const item = schema.items ? below(schema.items) : undefined
+  const [touchOther, fillOther] = other ? [touchOf(other), compileInner(other)] : [undefined, undefined]
+  const item = schema.items ? compileInner(schema.items) : undefined
   if (touches.length + fills.size === 0 && !touchOther && !fillOther && !item) return undefined
 
   return (value) => {

@@ -17,8 +17,8 @@ import { compileValidate } from './validate.ts'
 type GivenSchema = JSONSchema & { readonly [keyword: string]: unknown }
 
 /**
- * Validates the schema of a CustomResourceDefinition. `path` is the schema's, such as `spec.versions[0].schema.openAPIV3Schema`. Later
- * checks rely on earlier ones, so only the errors of the first failing check are returned.
+ * Validates the schema of a CustomResourceDefinition. `path` is the path of the schema, such as `spec.versions[0].schema.openAPIV3Schema`.
+ * Later checks rely on earlier ones, so only the errors of the first failing check are returned.
  */
 export function validateStructural(schema: JSONSchema, path: string): FieldError[] {
   const checks = [keywordErrors, structureErrors, defaultErrors]
@@ -32,8 +32,9 @@ export function validateStructural(schema: JSONSchema, path: string): FieldError
 /** Yields a schema and the schemas inside of it, with their paths. `throughJunctors`: also those in `allOf`, `anyOf`, `oneOf` and `not`. */
 function* schemasIn(schema: JSONSchema, path: string, throughJunctors: boolean): Generator<readonly [GivenSchema, string]> {
   yield [schema as GivenSchema, path]
-  for (const [below, where] of membersOf(schema, path)) yield* schemasIn(below, where, throughJunctors)
-  if (throughJunctors) for (const [below, where] of junctorsOf(schema, path)) yield* schemasIn(below, where, throughJunctors)
+  for (const [inner, innerPath] of membersOf(schema, path)) yield* schemasIn(inner, innerPath, throughJunctors)
+  if (throughJunctors)
+    for (const [inner, innerPath] of junctorsOf(schema, path)) yield* schemasIn(inner, innerPath, throughJunctors)
 }
 
 function membersOf({ properties, additionalProperties, items }: JSONSchema, path: string): [JSONSchema, string][] {
@@ -94,8 +95,8 @@ function metadataDefaultErrors({ properties = {} }: JSONSchema, rootPath: string
   for (const property of ['apiVersion', 'kind', 'metadata']) {
     const schema = Object.hasOwn(properties, property) ? properties[property] : undefined
     if (!schema) continue
-    for (const [below, path] of schemasIn(schema, `${rootPath}.properties[${property}]`, false)) {
-      if (below.default !== undefined && below.default !== null)
+    for (const [inner, path] of schemasIn(schema, `${rootPath}.properties[${property}]`, false)) {
+      if (inner.default !== undefined && inner.default !== null)
         errors.push(forbidden(`${path}.default`, `must not be set in top-level ${property}`))
     }
   }
@@ -120,9 +121,9 @@ function extensionErrors(schema: GivenSchema, path: string): FieldError[] {
   return [...errors, ...listTypeErrors(schema, path)]
 }
 
-function typeErrors({ type }: JSONSchema, path: string, expected: string, because: string): FieldError[] {
+function typeErrors({ type }: JSONSchema, path: string, expected: string, keyword: string): FieldError[] {
   if (type === expected) return []
-  const text = `must be ${expected} if ${because} is specified`
+  const text = `must be ${expected} if ${keyword} is specified`
   return [type === undefined ? required(`${path}.type`, text) : invalid(`${path}.type`, type, text)]
 }
 
@@ -292,8 +293,10 @@ function patternErrors(pattern: string | undefined, path: string): FieldError[] 
 /** Schemas below a junctor (`allOf`, `anyOf`, `oneOf`, `not`) may only restrict values, not declare types or defaults. */
 function junctorErrors(schema: JSONSchema, path: string): FieldError[] {
   return junctorsOf(schema, path)
-    .filter(([, where]) => !(isIntOrString(schema.anyOf) && where.startsWith(`${path}.anyOf[`)))
-    .flatMap(([below, where]) => nestedErrors(below, where, isIntOrString(below.anyOf) && where === `${path}.allOf[0]`))
+    .filter(([, innerPath]) => !(isIntOrString(schema.anyOf) && innerPath.startsWith(`${path}.anyOf[`)))
+    .flatMap(([inner, innerPath]) =>
+      nestedErrors(inner, innerPath, isIntOrString(inner.anyOf) && innerPath === `${path}.allOf[0]`),
+    )
 }
 
 /** The only form in which a junctor may declare types. */
@@ -328,8 +331,8 @@ function nestedErrors(schema: JSONSchema, path: string, allowsIntOrString = fals
     appendAll(errors, nestedErrors(property, `${path}.properties[${name}]`))
   }
   if (schema.items) appendAll(errors, nestedErrors(schema.items, `${path}.items`))
-  for (const [below, where] of junctorsOf(schema, path)) {
-    if (!allowsIntOrString || !where.startsWith(`${path}.anyOf[`)) appendAll(errors, nestedErrors(below, where))
+  for (const [inner, innerPath] of junctorsOf(schema, path)) {
+    if (!allowsIntOrString || !innerPath.startsWith(`${path}.anyOf[`)) appendAll(errors, nestedErrors(inner, innerPath))
   }
   return [...errors, ...patternErrors(schema.pattern, path)]
 }

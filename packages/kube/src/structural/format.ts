@@ -1,7 +1,7 @@
 /** String formats that an API server validates; unknown formats are ignored. Upstream: kube-openapi strfmt. */
 import { parseDuration } from '../duration.ts'
 
-/** Returns the check of a format; `undefined` for an unknown one. */
+/** Returns the check of a format; `undefined` for an unknown format. */
 export function formatCheck(format: string): ((text: string) => boolean) | undefined {
   const name = format === 'datetime' ? 'date-time' : format
   return Object.hasOwn(Formats, name) ? Formats[name as keyof typeof Formats] : undefined
@@ -42,8 +42,8 @@ const isIPv4 = (text: string): boolean => {
 }
 
 const isIPv6 = (text: string): boolean => {
-  const [head = '', tail, ...more] = text.split('::')
-  if (more.length > 0) return false
+  const [head = '', tail, ...extraParts] = text.split('::')
+  if (extraParts.length > 0) return false
   const groups = (side: string) => (side === '' ? [] : side.split(':'))
   const all = tail === undefined ? groups(head) : [...groups(head), ...groups(tail)]
   const last = all.at(-1) ?? ''

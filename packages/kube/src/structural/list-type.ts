@@ -19,8 +19,9 @@ function uniqueness(schema: JSONSchema): Check | undefined {
       const keys = schema['x-kubernetes-list-map-keys'] ?? []
       return (list, path, errors) => {
         if (!Array.isArray(list)) return
-        const odd = list.findIndex((entry) => !isRecord(entry))
-        if (odd >= 0) errors.push(invalid(`${path}[${odd}]`, list[odd], 'must be an object for an array of list-type map'))
+        const invalidIndex = list.findIndex((entry) => !isRecord(entry))
+        if (invalidIndex >= 0)
+          errors.push(invalid(`${path}[${invalidIndex}]`, list[invalidIndex], 'must be an object for an array of list-type map'))
         else findRepeated(list, (entry) => keysOf(entry as Record<string, unknown>, keys), path, errors)
       }
     }

@@ -1,4 +1,4 @@
-/** Regular expressions of schemas, in RE2 syntax. They are untrusted: no input may make one run for long. */
+/** Regular expressions of schemas, in RE2 syntax. They are untrusted: no pattern may run for long on any text. */
 import { RE2JS } from 're2js'
 
 export interface Pattern {
@@ -8,6 +8,7 @@ export interface Pattern {
   readonly error?: string
 }
 
+/** Compiles a pattern, and caches the result. */
 export function compilePattern(pattern: string): Pattern {
   let compiled = compiledOf.get(pattern)
   if (!compiled) {
@@ -21,7 +22,7 @@ export function compilePattern(pattern: string): Pattern {
 /** Returns the syntax error of a pattern, with the text of Go's regexp. */
 export const patternProblem = (pattern: string): string | undefined => compile(pattern).error
 
-/** Cache of compiled patterns: schemas often contain the same ones, and compiling is slow. */
+/** Cache of compiled patterns: schemas often contain the same patterns, and compiling is slow. */
 const compiledOf = new Map<string, Pattern>()
 const MaxCompiled = 256
 

@@ -2,7 +2,7 @@ import { after, asWork, each, type Rest, sorting, type Work } from '../clock.ts'
 import { writeJSON } from '../json-text.ts'
 import { isRecord } from '../json.ts'
 
-/** JSON with sorted members: equal values have equal texts. */
+/** Formats a value as JSON with sorted members, so that equal values have equal texts. */
 export function stableText(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(stableText).join(',')}]`
   if (!isRecord(value)) return writeJSON(value) ?? 'null'
@@ -19,7 +19,7 @@ export const writingStableText = (value: unknown): Work<string> => writing(value
 /** `writeJSON` in pieces. */
 export const writingJSON = (value: unknown): Work<string> => writing(value)
 
-/** Parts that are joined in one piece of work. */
+/** Number of parts that are joined in one piece of work. */
 const LongestChunk = 1024
 
 function writing(value: unknown, order?: (keys: string[]) => Work<string[]>): Work<string> {

@@ -55,10 +55,10 @@ const withoutTimes = (value: unknown): unknown =>
 
 /** A schema of an object with one field, `spec`. */
 const objectWith = (spec: JSONSchema): JSONSchema => ({ type: 'object', properties: { metadata: { type: 'object' }, spec } })
-const props = (properties: { [name: string]: JSONSchema }, more: JSONSchema = {}): JSONSchema => ({
+const props = (properties: { [name: string]: JSONSchema }, keywords: JSONSchema = {}): JSONSchema => ({
   type: 'object',
   properties,
-  ...more,
+  ...keywords,
 })
 
 describe('pruning', () => {
@@ -336,7 +336,7 @@ test('ratcheted rule errors are reported until the rules are satisfied', () => {
     before.ratchetedErrors(object, old).map(({ field, text }) => `${field}: ${text}`)
   expect(before.validate({ ...broken, b: 2 }, broken)).toEqual([])
   expect(ratcheted({ ...broken, b: 2 }, broken)).toEqual(['a: Invalid value: -1: failed rule: self > 0'])
-  const mended = { a: 1, b: 2 }
-  expect(ratcheted(mended, broken)).toEqual([])
-  expect(ratcheted({ a: 1, b: 3 }, mended)).toEqual([])
+  const repaired = { a: 1, b: 2 }
+  expect(ratcheted(repaired, broken)).toEqual([])
+  expect(ratcheted({ a: 1, b: 3 }, repaired)).toEqual([])
 })

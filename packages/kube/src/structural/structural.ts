@@ -91,18 +91,18 @@ function compile(schema: JSONSchema): Structural {
       const errors = [...validateSchema(object, old), ...also]
       if (!validateRules) return errors
       if (earlier.some(preventsRules) || errors.some(preventsRules)) return [...errors, rulesNotChecked]
-      const broken = validateRules(object, old)
-      if (old === undefined && broken.length === 0) validByRules.add(object)
-      return [...errors, ...broken]
+      const ruleErrors = validateRules(object, old)
+      if (old === undefined && ruleErrors.length === 0) validByRules.add(object)
+      return [...errors, ...ruleErrors]
     },
     ratchetedErrors(object, old) {
       if (!validateRules || validByRules.has(old)) {
         validByRules.add(object)
         return []
       }
-      const broken = validateRules(object, old, { isOnlyUnchanged: true })
-      if (broken.length === 0) validByRules.add(object)
-      return broken
+      const ruleErrors = validateRules(object, old, { isOnlyUnchanged: true })
+      if (ruleErrors.length === 0) validByRules.add(object)
+      return ruleErrors
     },
     validateSchema,
     validateRules: (object, old, options) => validateRules?.(object, old, options) ?? [],

@@ -21,6 +21,7 @@ export type Old = { readonly value: unknown } | undefined
  */
 export type Validate = (value: unknown, path: string, errors: FieldError[], old: Old) => number
 
+/** Compiles the validation of values by a schema. */
 export function compileValidate(schema: JSONSchema): Validate {
   const checks = compileChecks(schema)
   const members = compileMembers(schema)
