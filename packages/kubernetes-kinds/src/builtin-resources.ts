@@ -38,7 +38,7 @@ import { messages } from './protobuf-messages.ts'
 import { isConnection } from './subresources/connect.ts'
 import { type BuiltinResources, type ResourceInfo, type GoType, maskTrailingDash, type Strategy } from '@capstan/apiserver/kinds'
 
-/** In the order in which discovery lists the groups. */
+/** Declarations by group and version, in the order in which discovery lists the groups. */
 const groups: { readonly [groupVersion: string]: KindTable } = {
   v1: core,
   'apiregistration.k8s.io/v1': apiregistration,

@@ -1,6 +1,6 @@
 /**
- * Sets the default class of Ingresses and PersistentVolumeClaims that name none. Upstream: defaultingressclass and storageclass/setdefault
- * below plugin/pkg/admission, v1.36.
+ * Sets the default class of Ingresses and PersistentVolumeClaims that name no class. Upstream: defaultingressclass and
+ * storageclass/setdefault below plugin/pkg/admission, v1.36.
  */
 import { isRecord, type KubeObject } from '@capstan/kube'
 import type { Store, Plugin } from '@capstan/apiserver/kinds'
@@ -43,13 +43,13 @@ function defaultClass({ name, storage, field, oldName, classes, marks }: Classes
       const { metadata, spec } = object
       if (operation !== 'CREATE' || subresource !== undefined || !isRecord(spec)) return
       if (spec[field] !== undefined || metadata.annotations?.[oldName] !== undefined) return
-      const newest = newestOf(store, classes, marks)
+      const newest = newestDefault(store, classes, marks)
       if (newest) spec[field] = newest.metadata.name
     },
   }
 }
 
-function newestOf(store: Store, classes: string, marks: readonly string[]): KubeObject | undefined {
+function newestDefault(store: Store, classes: string, marks: readonly string[]): KubeObject | undefined {
   const isDefault = ({ metadata }: KubeObject) => marks.some((mark) => metadata.annotations?.[mark] === 'true')
   return store.list(classes, undefined).filter(isDefault).toSorted(newestFirst)[0]
 }

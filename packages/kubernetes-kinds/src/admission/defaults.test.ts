@@ -95,7 +95,7 @@ describe('PersistentVolumeClaimResize', () => {
     ['Bound', true, /^accepted$/],
     ['Bound', false, /only dynamically provisioned pvc can be resized/],
     ['Pending', true, /Only bound persistent volume claims can be expanded|spec is immutable after creation/],
-  ])('the growth of a claim that is %s, with allowVolumeExpansion %j, is answered with %s', async (phase, grows, expected) => {
+  ])('growing a claim in phase %s, with allowVolumeExpansion %j, results in %s', async (phase, grows, expected) => {
     expect(await grow(phase, grows)).toMatch(expected)
   })
 })

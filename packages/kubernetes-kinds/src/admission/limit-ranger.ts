@@ -36,7 +36,7 @@ export const limitRanger: Plugin = {
   },
 }
 
-/** Upstream checks updates of claims, not of pods. */
+/** Reports whether a write is checked. Upstream checks updates of claims, but not updates of pods. */
 const isChecked = ({ operation, subresource, info }: PluginWrite): boolean =>
   subresource === undefined && (operation === 'CREATE' || (operation === 'UPDATE' && info.storage !== 'pods'))
 

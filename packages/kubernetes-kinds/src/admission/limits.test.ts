@@ -46,7 +46,7 @@ describe('limits', () => {
     expect(await rejection(t.client.create(pods, aPod('p', resources)))).toContain(text)
   })
 
-  test('of pods apply to the sum of all containers, those of claims to each claim', async () => {
+  test('of pods apply to the sum of all containers, and limits of claims to each claim', async () => {
     await limit(
       { type: 'Pod', max: { cpu: '1' } },
       { type: 'PersistentVolumeClaim', max: { storage: '2Gi' }, min: { storage: '1Gi' } },
@@ -71,7 +71,7 @@ describe('quotas', () => {
   const quota = (hard: object, spec: object = {}) =>
     t.client.create(quotas, { metadata: at('q'), spec: { hard, ...spec } } as never)
 
-  test('count objects, without deleted ones', async () => {
+  test('count existing objects, and no deleted objects', async () => {
     await quota({ 'count/configmaps': '1' })
     const create = (name: string) => rejection(t.client.create(configMaps, { metadata: at(name) } as never))
     expect(await create('a')).toBe('accepted')
@@ -97,13 +97,13 @@ describe('quotas', () => {
   test.each<[string[], object, object]>([
     [['BestEffort'], {}, { requests: { cpu: '1' } }],
     [['NotBestEffort'], { requests: { cpu: '1' } }, {}],
-  ])('of scope %j count no other pods', async (scopes, countedResources, otherResources) => {
+  ])('of scope %j count only pods of that scope', async (scopes, countedResources, otherResources) => {
     await quota({ pods: '0' }, { scopes })
     expect(await rejection(t.client.create(pods, aPod('a', countedResources)))).toContain('exceeded quota: q')
     expect(await rejection(t.client.create(pods, aPod('b', otherResources)))).toBe('accepted')
   })
 
-  test('apply to concurrent writes, without counting failed ones', async () => {
+  test('apply to concurrent writes, and do not count failed writes', async () => {
     await quota({ 'count/configmaps': '3' })
     const create = (name: string) => rejection(t.client.create(configMaps, { metadata: at(name) } as never))
     const outcomes = await Promise.all(['a', 'b', 'c', 'd', 'e', 'A'].map(create))

@@ -1,11 +1,11 @@
 /**
- * Merges the tolerations of a pod with those of its RuntimeClass. Upstream: pkg/util/tolerations, which compares each pair. A pod may have
- * 100,000 tolerations, so this module groups them first.
+ * Merges the tolerations of a pod with the tolerations of its RuntimeClass. Upstream: pkg/util/tolerations, which compares each pair. A pod
+ * may have 100,000 tolerations, so this module groups them first.
  */
 import { stableText } from '@capstan/kube'
 import type { Toleration } from '../kinds/schemas/types.ts'
 
-/** Drops tolerations that another one covers; of equal ones, the first stays. */
+/** Drops tolerations that another toleration covers, and keeps the first of equal tolerations. */
 export function mergeTolerations(all: readonly Toleration[]): Toleration[] {
   const texts = all.map((toleration) => stableText(toleration))
   const isCoveredLater: boolean[] = []
@@ -33,9 +33,9 @@ interface Reach {
   readonly seconds: number
 }
 
-/** For each group of tolerations that differ only in tolerationSeconds, the two with the most seconds. */
+/** For each group of tolerations that differ only in tolerationSeconds, the two tolerations with the most seconds. */
 class Widest {
-  /** Two of each group, since `covers` ignores the one that equals its argument. */
+  /** Two tolerations of each group, because `covers` ignores a toleration that equals its argument. */
   readonly #groups = new Map<string, readonly Reach[]>()
 
   add(wide: Toleration, text: string): void {
@@ -48,7 +48,7 @@ class Widest {
     this.#groups.set(group, [...otherReaches, { text, seconds }].sort((a, b) => (a.seconds < b.seconds ? 1 : -1)).slice(0, 2))
   }
 
-  /** Reports whether an added toleration, other than an equal one, covers this one. */
+  /** Reports whether an added toleration, other than an equal toleration, covers the given toleration. */
   covers({ key = '', effect = '', operator, value = '', tolerationSeconds = Infinity }: Toleration, text: string): boolean {
     const groups = [effect, ''].flatMap((groupEffect) => [
       groupOf(key, groupEffect, anyValue),

@@ -14,7 +14,7 @@ export const taintNodesByCondition: Plugin = {
     if (operation !== 'CREATE' || subresource !== undefined) return
     const { spec } = object as unknown as Node
     const taints = spec.taints ?? []
-    const isThere = taints.some(({ key, effect }) => key === NotReady.key && effect === NotReady.effect)
-    if (!isThere) spec.taints = [...taints, { ...NotReady }]
+    const hasTaint = taints.some(({ key, effect }) => key === NotReady.key && effect === NotReady.effect)
+    if (!hasTaint) spec.taints = [...taints, { ...NotReady }]
   },
 }

@@ -19,16 +19,16 @@ export const ownerReferences: Plugin = {
       const { allowed, reason } = may({ verb: 'delete', group, resource, subresource, namespace, name: write.name })
       if (!allowed) throw forbidden(write, `cannot set an ownerRef on a resource you can't delete: ${reason}, <nil>`)
     }
-    const blocking = newlyBlocking(object, old)
+    const blockingOwners = newlyBlocking(object, old)
     const finalize = { verb: 'update', subresource: 'finalizers' }
-    if (blocking.length === 0 || may({ ...finalize, group: '*', resource: '*', name: '*' }).allowed) return
-    for (const { apiVersion, kind, name } of blocking) {
-      for (const owner of ownersResources(write, apiVersion, kind)) {
+    if (blockingOwners.length === 0 || may({ ...finalize, group: '*', resource: '*', name: '*' }).allowed) return
+    for (const { apiVersion, kind, name } of blockingOwners) {
+      for (const owner of resourcesOfOwner(write, apiVersion, kind)) {
         const scope = owner.namespaced ? { namespace } : {}
         const { allowed, reason } = may({ ...finalize, group: owner.group, resource: owner.plural, name, ...scope })
         if (allowed) continue
-        const why = "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on"
-        throw forbidden(write, `${why}: ${reason}, <nil>`)
+        const problem = "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on"
+        throw forbidden(write, `${problem}: ${reason}, <nil>`)
       }
     }
   },
@@ -36,13 +36,13 @@ export const ownerReferences: Plugin = {
 
 const ownersOf = (object: KubeObject | undefined): readonly OwnerReference[] => object?.metadata.ownerReferences ?? []
 
-/** References that newly set blockOwnerDeletion. */
+/** Returns the references that newly set blockOwnerDeletion. */
 function newlyBlocking(object: KubeObject, old: KubeObject | undefined): OwnerReference[] {
   const before = new Map(ownersOf(old).map((owner) => [owner.uid, owner.blockOwnerDeletion]))
   return ownersOf(object).filter(({ blockOwnerDeletion, uid }) => blockOwnerDeletion === true && before.get(uid) !== true)
 }
 
-function ownersResources(write: PluginWrite, apiVersion: string, kind: string): Resource[] {
+function resourcesOfOwner(write: PluginWrite, apiVersion: string, kind: string): Resource[] {
   const { group, version } = parseApiVersion(apiVersion)
   const resources = write.registry.list().filter((info) => info.group === group && info.version === version && info.kind === kind)
   if (resources.length > 0) return resources

@@ -57,10 +57,10 @@ type Name = keyof Plugins
 /** Name of an implemented plugin. */
 export type AdmissionPlugin = { [N in Name]: Plugins[N] extends 'on' | 'off' ? N : never }[Name]
 
-const isHere = (name: Name): name is AdmissionPlugin => plugins[name] === 'on' || plugins[name] === 'off'
+const isImplemented = (name: Name): name is AdmissionPlugin => plugins[name] === 'on' || plugins[name] === 'off'
 
 /** Names of the implemented plugins. */
-export const AdmissionPlugins: readonly AdmissionPlugin[] = (Object.keys(plugins) as Name[]).filter(isHere)
+export const AdmissionPlugins: readonly AdmissionPlugin[] = (Object.keys(plugins) as Name[]).filter(isImplemented)
 
 /** Returns the state of a plugin; `undefined` for a name that does not exist upstream. */
 export const admissionPluginState = (name: string): 'on' | 'off' | 'absent' | 'rejected' | undefined =>

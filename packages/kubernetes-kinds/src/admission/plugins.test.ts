@@ -14,15 +14,15 @@ import { describe, expect, test } from 'vitest'
 import { quiet, rejection, testServer, type TestServer } from '../test-server.ts'
 import { AdmissionPlugins, admissionPluginState, enabledPlugins } from './plugin-names.ts'
 
-describe('switches', () => {
-  test('the default plugins are enabled, and options enable and disable others', () => {
+describe('switches of plugins', () => {
+  test('the default plugins are enabled, and options enable and disable plugins', () => {
     expect([...enabledPlugins()]).toEqual(AdmissionPlugins.filter((name) => admissionPluginState(name) === 'on'))
     expect(enabledPlugins({ enable: ['AlwaysDeny'], disable: ['NamespaceLifecycle'] })).toEqual(
       new Set([...enabledPlugins(), 'AlwaysDeny'].filter((name) => name !== 'NamespaceLifecycle')),
     )
   })
 
-  test('rejects plugin names that upstream does not have', () => {
+  test('a plugin name that upstream does not have has no state', () => {
     expect(['NamespaceLifecycle', 'LimitRanger', 'Nope', 'toString'].map(admissionPluginState)).toEqual([
       'on',
       expect.any(String),
@@ -150,7 +150,7 @@ describe('ServiceAccount', () => {
     })
   })
 
-  test('rejects a pod whose ServiceAccount is missing; for `default` it waits first', async () => {
+  test('rejects a pod whose ServiceAccount does not exist, but first waits for a missing ServiceAccount `default`', async () => {
     const { client, clock } = await testServer({ admissionPlugins: { enable: ['ServiceAccount'] } })
     expect(await rejection(client.create(Pod, aPod('a', { serviceAccountName: 'x' })))).toBe(
       '403 Forbidden: pods "a" is forbidden: error looking up service account default/x: serviceaccount "x" not found',

@@ -1,5 +1,5 @@
 /**
- * Adds tolerations for a limited time on nodes that are not ready or unreachable, to pods without their own. Upstream:
+ * Lets pods that have no such tolerations tolerate nodes that are not ready or unreachable, for a limited time. Upstream:
  * plugin/pkg/admission/defaulttolerationseconds.
  */
 import type { Pod, Toleration } from '../kinds/schemas/types.ts'
@@ -11,9 +11,12 @@ export interface TolerationSeconds {
   readonly unreachable?: number
 }
 
-const Usual = 300
+const DefaultSeconds = 300
 
-export const defaultTolerationSeconds = ({ notReady = Usual, unreachable = Usual }: TolerationSeconds): Plugin => ({
+export const defaultTolerationSeconds = ({
+  notReady = DefaultSeconds,
+  unreachable = DefaultSeconds,
+}: TolerationSeconds): Plugin => ({
   name: 'DefaultTolerationSeconds',
   appliesTo: ({ storage }) => storage === 'pods',
   mutate({ operation, subresource, object }) {

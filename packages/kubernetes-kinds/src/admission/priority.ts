@@ -78,7 +78,7 @@ const priorityOf = ({ metadata: { name }, value, preemptionPolicy }: PriorityCla
   preemptionPolicy,
 })
 
-/** The default class; of several that became default concurrently, the one with the lowest priority. */
+/** Returns the default class. If several classes became the default concurrently, the lowest priority counts. */
 const defaultClass = (store: Store): PriorityClass | undefined =>
   (store.list(storage, undefined) as unknown as PriorityClass[])
     .filter(({ globalDefault }) => globalDefault === true)

@@ -15,31 +15,31 @@ export const resourceQuota: Plugin = {
     const quotas = store.list('resourcequotas', namespace) as unknown as readonly ResourceQuota[]
     if (quotas.length === 0) return
     const requested = usageOf(info.storage, object)
-    const had = old ? usageOf(info.storage, old) : {}
+    const oldUsage = old ? usageOf(info.storage, old) : {}
     for (const quota of quotas) {
       if (!inScope(quota, info.storage, object)) continue
       const hard = quota.spec.hard ?? {}
       if (info.storage === 'pods' && operation === 'CREATE') requireAmounts(write, quota)
-      const more: { [name: string]: string } = {}
+      const increases: { [name: string]: string } = {}
       for (const name of Object.keys(hard)) {
-        const delta = addAmounts(requested[name] ?? '0', had[name] ?? '0', -1)
-        if (compareAmounts(delta, 0) > 0) more[name] = delta
+        const delta = addAmounts(requested[name] ?? '0', oldUsage[name] ?? '0', -1)
+        if (compareAmounts(delta, 0) > 0) increases[name] = delta
       }
-      if (Object.keys(more).length === 0) continue
+      if (Object.keys(increases).length === 0) continue
       const used = usageIn(quota, write)
-      const exceeded = Object.keys(more)
-        .filter((name) => compareAmounts(addAmounts(used[name] ?? '0', more[name]!), hard[name]!) > 0)
+      const exceeded = Object.keys(increases)
+        .filter((name) => compareAmounts(addAmounts(used[name] ?? '0', increases[name]!), hard[name]!) > 0)
         .sort()
       if (exceeded.length === 0) continue
       const list = (amounts: Amounts) => exceeded.map((name) => `${name}=${amounts[name] ?? 0}`).join(',')
-      const text = `requested: ${list(more)}, used: ${list(used)}, limited: ${list(hard)}`
+      const text = `requested: ${list(increases)}, used: ${list(used)}, limited: ${list(hard)}`
       throw forbidden(write, `exceeded quota: ${quota.metadata.name}, ${text}`)
     }
     pending.add(info.storage, object, old)
   },
 }
 
-/** When a quota counts a resource, every container must specify its amount. */
+/** Requires that every container specifies the amount of each resource that the quota counts. */
 function requireAmounts(write: PluginWrite, { metadata, spec: { hard = {} } }: ResourceQuota): void {
   const { spec } = write.object as unknown as Pod
   const missing = new Map<string, string[]>()

@@ -27,7 +27,7 @@ async function scenario() {
     } as never)
 }
 
-const why = (text: string) => expect.stringContaining(`is forbidden: ${text}`)
+const forbiddenBecause = (text: string) => expect.stringContaining(`is forbidden: ${text}`)
 
 test('a pod gets the overhead and the scheduling of its RuntimeClass', async () => {
   const create = await scenario()
@@ -38,21 +38,23 @@ test('a pod gets the overhead and the scheduling of its RuntimeClass', async () 
   const { spec } = await create({ runtimeClassName: 'sandbox', nodeSelector: { disk: 'fast' }, tolerations })
   expect(spec).toMatchObject({ overhead: { cpu: '250m' }, nodeSelector: { disk: 'fast', runtime: 'sandbox' } })
   const ownTolerations = (spec as { tolerations?: { key: string }[] }).tolerations!.filter(({ key }) => !key.startsWith('node.'))
-  // The toleration of the class covers more than the pod's own.
+  // The toleration of the class covers more than the toleration of the pod.
   expect(ownTolerations).toEqual([tolerations[0], { key: 'sandbox', operator: 'Exists', effect: 'NoSchedule' }])
 })
 
 test('a pod that contradicts its RuntimeClass is rejected', async () => {
   const create = await scenario()
-  expect(await rejection(create({ runtimeClassName: 'none' }))).toEqual(why('pod rejected: RuntimeClass "none" not found'))
+  expect(await rejection(create({ runtimeClassName: 'none' }))).toEqual(
+    forbiddenBecause('pod rejected: RuntimeClass "none" not found'),
+  )
   expect(await rejection(create({ runtimeClassName: 'sandbox', nodeSelector: { runtime: 'x' } }))).toEqual(
-    why('conflict: runtimeClass.scheduling.nodeSelector[runtime] = sandbox; pod.spec.nodeSelector[runtime] = x'),
+    forbiddenBecause('conflict: runtimeClass.scheduling.nodeSelector[runtime] = sandbox; pod.spec.nodeSelector[runtime] = x'),
   )
   expect(await rejection(create({ runtimeClassName: 'sandbox', overhead: { cpu: '1' } }))).toEqual(
-    why("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"),
+    forbiddenBecause("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"),
   )
   expect(await rejection(create({ overhead: { cpu: '1' } }))).toEqual(
-    why('pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead'),
+    forbiddenBecause('pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead'),
   )
   expect(await rejection(create({}))).toBe('accepted')
 })

@@ -62,7 +62,7 @@ const specOf = (pod: UnknownObject): Fields => {
 
 const listOf = (value: unknown): Fields[] => (Array.isArray(value) ? value.filter(isRecord) : [])
 
-/** Returns the account; waits for `default`. @throws StatusError Forbidden when the account does not exist */
+/** Returns the account; waits until the account `default` is created. @throws StatusError Forbidden when the account does not exist */
 async function accountOf(write: PluginWrite, name: string): Promise<Account> {
   const { store, clock, namespace = '' } = write
   const key = { resource: 'serviceaccounts', namespace, name }
@@ -112,12 +112,12 @@ const tokenVolume = () => ({
   defaultMode: 0o644,
 })
 
-/** Error for a mirror pod that references a service account or Secrets. */
+/** Returns the error text for a mirror pod that references a service account or Secrets. */
 function mirrorProblem(spec: Fields): string | undefined {
   if (spec.serviceAccountName) return 'a mirror pod may not reference service accounts'
   if (secretsOf(spec).length > 0 || listOf(spec.imagePullSecrets).length > 0) return 'a mirror pod may not reference secrets'
-  const projects = listOf(spec.volumes).flatMap(({ projected }) => (isRecord(projected) ? listOf(projected.sources) : []))
-  if (projects.some(({ serviceAccountToken }) => serviceAccountToken !== undefined))
+  const sources = listOf(spec.volumes).flatMap(({ projected }) => (isRecord(projected) ? listOf(projected.sources) : []))
+  if (sources.some(({ serviceAccountToken }) => serviceAccountToken !== undefined))
     return 'a mirror pod may not use ServiceAccountToken volume projections'
   return undefined
 }
@@ -150,15 +150,15 @@ function secretsOf(spec: Fields): SecretUse[] {
   return [...volumes, ...containers(spec.initContainers, 'init container'), ...containers(spec.containers, 'container')]
 }
 
-/** Error for a Secret that the account does not list, when the account enforces mountable secrets. */
+/** Returns the error text for a Secret that the account does not list, when the account enforces mountable secrets. */
 function secretProblem({ metadata, secrets = [], imagePullSecrets = [] }: Account, spec: Fields): string | undefined {
   const mountable = new Set(secrets.map(({ name }) => name))
-  const other = secretsOf(spec).find(({ secret }) => !mountable.has(secret))
-  if (other) {
-    return `${other.by} secret.secretName="${other.secret}" is not allowed because service account ${metadata.name} does not reference that secret`
+  const unlistedUse = secretsOf(spec).find(({ secret }) => !mountable.has(secret))
+  if (unlistedUse) {
+    return `${unlistedUse.by} secret.secretName="${unlistedUse.secret}" is not allowed because service account ${metadata.name} does not reference that secret`
   }
-  const pulls = new Set(imagePullSecrets.map(({ name }) => name))
-  const index = listOf(spec.imagePullSecrets).findIndex(({ name }) => !pulls.has(name as string))
+  const listedNames = new Set(imagePullSecrets.map(({ name }) => name))
+  const index = listOf(spec.imagePullSecrets).findIndex(({ name }) => !listedNames.has(name as string))
   if (index < 0) return undefined
   const { name } = listOf(spec.imagePullSecrets)[index]!
   return `imagePullSecrets[${index}].name="${String(name)}" is not allowed because service account ${metadata.name} does not reference that imagePullSecret`

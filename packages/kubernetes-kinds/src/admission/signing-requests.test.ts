@@ -9,7 +9,7 @@ const Request = unknownKind({
   scope: 'Cluster',
 })
 
-/** Certificate signing requests, made with openssl: for a member of `devs`, and for one of `system:masters`. */
+/** Certificate signing requests that openssl created, for a member of group `devs` and a member of group `system:masters`. */
 const requestOfDevs =
   'LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIYk1JR0JBZ0VBTUI4eERUQUxCZ05WQkFvTUJHUmxkbk14RGpBTUJnTlZCQU1NQldGc2FXTmxNRmt3RXdZSApLb1pJemowQ0FRWUlLb1pJemowREFRY0RRZ0FFSUhqUHZBTFF3TWw4MXo0TGRETXdmQnZMOGJ3a1dmVDBORUh3CllVdG16ajliWUhLY1pPOHdOL01QbkFHb3d5YSt6anU4WjdoTTlORXdGaUMwM2dCcHI2QUFNQW9HQ0NxR1NNNDkKQkFNQ0Ewa0FNRVlDSVFDUzEvblFHWjcrTGFTcVphN2o2allvbmNJOEpjbE5SNEpPTTFaWDBIdWtEd0loQUxKeApPL0t3bnRvRVkrUzhOSTV5UUQzQUhBWWV0d2dEOEFIZUlSWml3d3U1Ci0tLS0tRU5EIENFUlRJRklDQVRFIFJFUVVFU1QtLS0tLQo='
 const requestOfMasters =

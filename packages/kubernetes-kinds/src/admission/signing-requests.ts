@@ -59,7 +59,7 @@ function organizationsOf(write: PluginWrite, request: string): readonly string[]
   }
 }
 
-/** Whether the user has a permission for this signer, or for all signers of its domain. */
+/** Reports whether the user has a permission for this signer, or for all signers of its domain. */
 function isAllowedForSigner({ authorizer, caller: user }: PluginWrite, verb: string, signer: string): boolean {
   const [domain = ''] = signer.split('/')
   const isAllowed = (name: string) =>

@@ -1,5 +1,5 @@
 /**
- * Adds a finalizer to volumes and claims, which their controllers remove when the objects are no longer in use. Upstream:
+ * Adds a finalizer to volumes, claims and volume attributes classes. Controllers remove it when the object is no longer in use. Upstream:
  * plugin/pkg/admission/storage/storageobjectinuseprotection.
  */
 import type { Plugin } from '@capstan/apiserver/kinds'

@@ -1,5 +1,5 @@
 /**
- * Default roles and bindings of RBAC, including those of Kubernetes' controllers: the controllers that do not run in this server may run
+ * Default roles and bindings of RBAC, including roles for Kubernetes' controllers: controllers that do not run in this server may run
  * elsewhere and connect with tokens. `scripts/tools/bootstrap-roles.ts` writes the data from upstream's module (bootstrappolicy, v1.36).
  */
 import { readFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ interface BootstrapObject {
 }
 
 export interface BootstrapRole extends BootstrapObject {
-  /** Null for roles that aggregate others. */
+  /** Null for roles that aggregate other roles. */
   readonly rules: ClusterRole['rules'] | null
   readonly aggregationRule?: NonNullable<ClusterRole['aggregationRule']>
 }

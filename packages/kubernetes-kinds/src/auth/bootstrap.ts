@@ -1,6 +1,6 @@
 /**
- * Creates and completes the roles and bindings of `bootstrap-roles.ts` at start. Permissions that a user added stay, and so do objects with
- * the annotation `rbac.authorization.kubernetes.io/autoupdate: "false"`. Upstream: pkg/registry/rbac/reconciliation.
+ * Creates and completes the roles and bindings of `bootstrap-roles.ts` at start. Keeps permissions that a user added, and does not change
+ * objects with the annotation `rbac.authorization.kubernetes.io/autoupdate: "false"`. Upstream: pkg/registry/rbac/reconciliation.
  */
 import {
   type Client,
@@ -80,7 +80,7 @@ const existing = <T extends KubeObject>(
 
 const isLeftAlone = ({ metadata }: KubeObject): boolean => metadata.annotations?.[autoupdate] === 'false'
 
-/** Repeats after conflicts with concurrent writes, such as those of the controller that aggregates rules. */
+/** Repeats `ensure` after conflicts with concurrent writes, such as those of the controller that aggregates rules. */
 async function untilDone({ namespace }: { namespace?: string }, ensure: () => Promise<void>): Promise<void> {
   for (;;) {
     try {

@@ -1,6 +1,6 @@
 /**
- * Escalation check: writing a role requires holding its permissions, and writing a binding requires those of its role, unless the user has
- * the verb `escalate` or `bind`. Upstream: pkg/registry/rbac, policybased storage of each kind.
+ * Escalation check: writing a role requires holding its permissions, and writing a binding requires holding the permissions of its role,
+ * unless the user has the verb `escalate` or `bind`. Upstream: pkg/registry/rbac, policybased storage of each kind.
  */
 import {
   type ClusterRole,
@@ -60,7 +60,7 @@ function isExempt(object: KubeObject, old: KubeObject | undefined, { caller }: W
  * do. Such an update grants no permissions.
  */
 function changesOnlyOwnership(object: UnknownObject, old: UnknownObject): boolean {
-  const rest = ({ metadata, ...fields }: UnknownObject) => {
+  const otherFields = ({ metadata, ...fields }: UnknownObject) => {
     const {
       ownerReferences: _,
       finalizers: _f,
@@ -71,12 +71,12 @@ function changesOnlyOwnership(object: UnknownObject, old: UnknownObject): boolea
     } = metadata
     return { ...fields, metadata: otherMetadata }
   }
-  return equal(rest(object), rest(old))
+  return equal(otherFields(object), otherFields(old))
 }
 
 function requireRolePermissions(plural: RoleKind, role: Role | ClusterRole, write: Write): void {
   if (may(write, 'escalate', plural, role.metadata.name)) return
-  const deny = (why: string) => forbiddenTo({ group: rbacGroup, plural }, role.metadata.name, why)
+  const deny = (reason: string) => forbiddenTo({ group: rbacGroup, plural }, role.metadata.name, reason)
   const problem = escalation(write, role.rules ?? [])
   if (problem !== undefined) throw deny(problem)
   // Any rules may be aggregated into this role later, so all permissions are required.

@@ -12,7 +12,7 @@ import {
 } from '@capstan/kube'
 import { type User, type Store, type Attributes, type Authorizer, allows, appliesTo } from '@capstan/apiserver/kinds'
 
-const stored = (plural: string): string => `${plural}.${rbacGroup}`
+const storageName = (plural: string): string => `${plural}.${rbacGroup}`
 
 /** A binding that applies to the user: its rules, or an error when its role does not exist. */
 interface Grant {
@@ -44,9 +44,9 @@ export function rbacAuthorizer(store: Store): Pick<Authorizer, 'decide' | 'rules
 
 const namespaceOf = (attributes: Attributes): string => (attributes.kind === 'resource' ? (attributes.namespace ?? '') : '')
 
-/** ClusterRoleBindings come first, because most requests are allowed by one of them. */
+/** ClusterRoleBindings come first, because a ClusterRoleBinding allows most requests. */
 function* grants(store: Store, user: User, namespace: string): Generator<Grant> {
-  for (const binding of store.list(stored('clusterrolebindings')) as readonly ClusterRoleBinding[]) {
+  for (const binding of store.list(storageName('clusterrolebindings')) as readonly ClusterRoleBinding[]) {
     const subject = binding.subjects?.find((candidate) => appliesTo(candidate, user, ''))
     if (!subject) continue
     yield {
@@ -55,7 +55,7 @@ function* grants(store: Store, user: User, namespace: string): Generator<Grant> 
     }
   }
   if (namespace === '') return
-  for (const binding of store.list(stored('rolebindings'), namespace) as readonly RoleBinding[]) {
+  for (const binding of store.list(storageName('rolebindings'), namespace) as readonly RoleBinding[]) {
     const subject = binding.subjects?.find((candidate) => appliesTo(candidate, user, namespace))
     if (!subject) continue
     yield {
@@ -76,15 +76,15 @@ function rulesOf(store: Store, ref: RoleRef, namespace: string): Pick<Grant, 'ru
 export function roleOf(store: Store, ref: RoleRef, namespace: string): Role | ClusterRole | undefined {
   const isRole = ref.kind === 'Role'
   return store.get({
-    resource: stored(isRole ? 'roles' : 'clusterroles'),
+    resource: storageName(isRole ? 'roles' : 'clusterroles'),
     namespace: isRole ? namespace : '',
     name: ref.name,
   }) as Role | ClusterRole | undefined
 }
 
 function describe(binding: string, { kind, name }: RoleRef, subject: Subject, namespace: string): string {
-  const to = subject.kind === 'ServiceAccount' ? `${subject.name}/${subject.namespace || namespace}` : subject.name
-  return `${JSON.stringify(binding)} of ${kind} ${JSON.stringify(name)} to ${subject.kind} ${JSON.stringify(to)}`
+  const subjectName = subject.kind === 'ServiceAccount' ? `${subject.name}/${subject.namespace || namespace}` : subject.name
+  return `${JSON.stringify(binding)} of ${kind} ${JSON.stringify(name)} to ${subject.kind} ${JSON.stringify(subjectName)}`
 }
 
 /** Joins errors as Go aggregates them. */

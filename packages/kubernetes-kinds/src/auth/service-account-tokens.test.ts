@@ -102,7 +102,7 @@ test('a token is rejected after its expiry', async () => {
 
 test.each<[string, object]>([
   ['issued more than a minute in the future', { iat: 61 }],
-  ['not valid for more than a minute', { nbf: 61 }],
+  ['that becomes valid in more than a minute', { nbf: 61 }],
   ['expired more than a minute ago', { exp: -61 }],
   ['with an expiry beyond int64', { exp: 1e300 }],
   ['with a subject that is a number', { sub: 1 }],
@@ -116,7 +116,7 @@ test.each<[string, object]>([
 
 test.each<[string, object]>([
   ['issued a minute in the future', { iat: 60 }],
-  ['that is valid in a minute', { nbf: 60 }],
+  ['that becomes valid in a minute', { nbf: 60 }],
   ['that expired a minute ago', { exp: -60 }],
   ['without an expiry', { exp: undefined }],
   ['without an audience', { aud: undefined }],
@@ -147,7 +147,7 @@ function signedAgain({ clock }: World, token: string, changedClaims: object): st
 }
 const signingKey = makeSigningKey()
 
-test('a token is invalid after its service account is deleted, also when a new one has the same name', async () => {
+test('a token is invalid after its service account is deleted, also when a new service account has the same name', async () => {
   const world = await start()
   const token = await tokenOf(world)
   await world.client.delete(ServiceAccount, robot)
@@ -156,7 +156,7 @@ test('a token is invalid after its service account is deleted, also when a new o
   expect(authenticateToken(world, token)).toEqual(rejected)
 })
 
-test('a token that is bound to a pod names the pod, and is invalid after its deletion', async () => {
+test('a token that is bound to a pod names the pod, and is invalid after the pod is deleted', async () => {
   const world = await start()
   const pod = await world.client.create(Pod, {
     metadata: { name: 'p', namespace },
@@ -176,7 +176,7 @@ test('a token that is bound to a pod names the pod, and is invalid after its del
 test.each([
   ['Secret', Secret, namespace],
   ['Node', Node, undefined],
-] as const)('a token that is bound to a %s is invalid after its deletion', async (kind, type, objectNamespace) => {
+] as const)('a token that is bound to a %s is invalid after that object is deleted', async (kind, type, objectNamespace) => {
   const world = await start()
   const namespaceOfBound = objectNamespace === undefined ? {} : { namespace: objectNamespace }
   const make = () => world.client.create(type as typeof Secret, { metadata: { name: 'b', ...namespaceOfBound } } as never)
@@ -332,7 +332,7 @@ test('unusable keys are rejected at start, without printing them', () => {
   expect(create({ verificationKeys: ['secret'] })).toThrow(/^Cannot read a key for service account tokens: expected PEM$/)
 })
 
-test('every namespace has its service account and the CA certificate, which are restored after deletion', async () => {
+test('every namespace has a service account and the CA certificate, and its service account is restored after deletion', async () => {
   const { client } = await start({ controllers: { serviceAccounts: true, rootCA: 'PEM' } })
   const settled = () => new Promise((resolve) => setImmediate(resolve))
   await client.create(Namespace, { metadata: { name: 'new' } })
@@ -350,7 +350,7 @@ test('every namespace has its service account and the CA certificate, which are 
   expect(await accountAndCA()).toEqual(['default', 'kube-root-ca.crt'])
 })
 
-test('a token that a pod must renew within the hour is valid for a year; others have at most the maximum lifetime', async () => {
+test('a token that a pod must renew within the hour is valid for a year; other tokens have at most the maximum lifetime', async () => {
   const limited = await start({ serviceAccountTokens: { maxExpirationSeconds: 3600 } })
   const { spec, status } = await request(limited, { expirationSeconds: 7200 })
   expect([spec.expirationSeconds, claimsOf(status!.token).exp]).toEqual([3600, limited.clock.now() / 1000 + 3600])
@@ -375,7 +375,7 @@ test('a token that a pod must renew within the hour is valid for a year; others 
   }
 })
 
-test('a token request whose account is not the one in the path is rejected', async () => {
+test('a token request whose metadata names another account than its path is rejected', async () => {
   const world = await start()
   const { uid } = (await world.client.get(ServiceAccount, robot)).metadata
   const requestToken = (metadata: object) =>

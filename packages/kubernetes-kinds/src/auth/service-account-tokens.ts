@@ -38,23 +38,23 @@ import {
 } from '@capstan/apiserver/kinds'
 
 export interface ServiceAccountTokenOptions {
-  /** Issuers. The first one is written into tokens; tokens of the others are still accepted. */
+  /** Issuers: the first issuer is written into tokens, and tokens of all issuers are accepted. */
   readonly issuers?: readonly string[]
   /** EC or RSA private key, PEM. Default: generated when first needed, and lost with the process. */
   readonly signingKey?: string
   /** Further keys or certificates that verify tokens, PEM; a text may contain several. */
   readonly verificationKeys?: readonly string[]
-  /** Audiences of tokens whose request names none; default: the issuers. */
+  /** Audiences of tokens whose request names no audiences; default: the issuers. */
   readonly audiences?: readonly string[]
   /** Maximum lifetime of tokens in seconds; default: unlimited. */
   readonly maxExpirationSeconds?: number
   /** Whether a pod's own token is valid for a year, although the pod is asked to renew it within the hour; default: true. */
   readonly extendExpiration?: boolean
-  /** URL of the published keys, when it is not this server's. */
+  /** URL of the published keys, if another server publishes them. */
   readonly jwksUri?: string
 }
 
-/** Object that a token is bound to besides its service account: the token becomes invalid when it is deleted. */
+/** Object that a token is bound to besides its service account: the token becomes invalid when the object is deleted. */
 export interface BoundObject {
   readonly kind: 'Pod' | 'Secret' | 'Node'
   readonly name: string
@@ -78,14 +78,14 @@ export interface ServiceAccountTokens extends TokenIssuer {
   readonly extendExpiration: boolean
   readonly authenticate: AuthenticateToken
   issue(account: ServiceAccount, contents: TokenContents): string
-  /** Token without expiry: valid as long as the Secret that contains it exists. */
+  /** Issues a token without expiry, which is valid as long as the Secret that contains it exists. */
   issueForSecret(account: ServiceAccount, secret: string): string
 }
 
 /** Default issuer of most Kubernetes distributions. */
 const usualIssuer = 'https://kubernetes.default.svc.cluster.local'
 
-/** @throws Error when a key cannot be read, or cannot sign tokens */
+/** Creates the issuer and verifier of tokens. @throws Error when a key cannot be read, or cannot sign tokens */
 export function serviceAccountTokens(
   { store, clock, random }: { store: Store; clock: Clock; random: Random },
   options: ServiceAccountTokenOptions = {},
@@ -208,7 +208,7 @@ function keyOf(key: KeyObject): Key {
 /** Parses public keys, private keys and certificates that follow one another in a text. */
 function publicKeys(text: string): KeyObject[] {
   const blocks = text.match(/-----BEGIN ([A-Z0-9 ]+)-----[^-]*-----END \1-----/g) ?? []
-  // Files of OpenSSL may contain the curve of the key below.
+  // Files that OpenSSL writes may contain the curve of the key before the key.
   const keys = blocks.filter((block) => !block.startsWith('-----BEGIN EC PARAMETERS'))
   if (keys.length === 0) throw new Error('Cannot read a key for service account tokens: expected PEM')
   return keys.map((block) => {
@@ -247,10 +247,10 @@ function signToken(signing: KeyObject, { id, algorithm }: Key, claims: object): 
 const MaxLength = 16 * 1024
 
 function parse(token: string): Parsed | undefined {
-  const [head, body, signature, ...rest] = token.split('.')
-  if (head === undefined || body === undefined || signature === undefined || rest.length > 0) return undefined
+  const [head, body, signature, ...extraParts] = token.split('.')
+  if (head === undefined || body === undefined || signature === undefined || extraParts.length > 0) return undefined
   if (token.length > MaxLength) return undefined
-  // Node's decoder ignores invalid characters, such as padding; Go's does not.
+  // Node's decoder ignores invalid characters, such as padding; Go's decoder does not.
   if (![head, body, signature].every((part) => /^[\w-]*$/.test(part))) return undefined
   const read = (part: string): unknown => JSON.parse(Buffer.from(part, 'base64url').toString())
   try {
@@ -270,7 +270,7 @@ const isSignedBy = ({ header, input, signature }: Parsed, { id, key, algorithm }
 
 interface SecretTokenContext {
   readonly requestedAudiences: readonly string[]
-  /** Audiences of tokens in Secrets, which contain none. */
+  /** Audiences of tokens in Secrets, because those tokens contain no audiences. */
   readonly audiences: readonly string[]
   readonly keys: readonly Key[]
   readonly store: Store
@@ -340,14 +340,14 @@ function verdictOn(
   if (notBefore !== undefined && now + Leeway < notBefore) return reject('service account token is not valid yet')
   if (expiry !== undefined && now - Leeway > expiry) return reject('service account token has expired')
   if (issuedAt !== undefined && now + Leeway < issuedAt) return reject('service account token is issued in the future')
-  const userOrError = accountOf(claims, context)
+  const userOrError = userOf(claims, context)
   return typeof userOrError === 'string' ? reject(userOrError) : { kind: 'known', user: userOrError, audiences }
 }
 
-/** Clocks of servers may differ by this much. Upstream: jwt.DefaultLeeway of go-jose. */
+/** Maximum difference between the clocks of servers. Upstream: jwt.DefaultLeeway of go-jose. */
 const Leeway = seconds(60)
 
-/** Error of a claim that cannot be decoded. The text is upstream's. Upstream: jwt.Claims of go-jose v2. */
+/** Returns upstream's error text for a claim that cannot be decoded. Upstream: jwt.Claims of go-jose v2. */
 function malformedClaim(claims: Parsed['claims']): string | undefined {
   for (const name of ['iss', 'sub', 'jti']) {
     const value = claims[name] ?? ''
@@ -363,7 +363,7 @@ function malformedClaim(claims: Parsed['claims']): string | undefined {
   return undefined
 }
 
-/** A date in milliseconds. Upstream: Go converts a number outside of int64 to the lowest int64. */
+/** Returns a date in milliseconds. Upstream: Go converts a number outside of int64 to the lowest int64. */
 function dateOf(claim: unknown): number | undefined {
   if (typeof claim !== 'number') return undefined
   return Math.abs(claim) < 2 ** 63 ? seconds(Math.trunc(claim)) : Number.NEGATIVE_INFINITY
@@ -380,7 +380,7 @@ function referenceOf(value: unknown): Reference | undefined {
 }
 
 /** Returns the user of a token, or an error text. */
-function accountOf({ 'kubernetes.io': claim, jti }: Parsed['claims'], context: TokenContext): User | string {
+function userOf({ 'kubernetes.io': claim, jti }: Parsed['claims'], context: TokenContext): User | string {
   const { namespace, ...references } = isRecord(claim) ? claim : {}
   const account = referenceOf(references.serviceaccount)
   if (typeof namespace !== 'string' || !account) return 'service account token has no claims about its service account'
@@ -416,6 +416,6 @@ function accountOf({ 'kubernetes.io': claim, jti }: Parsed['claims'], context: T
 const lookUp = (store: Store, resource: string, namespace: string, name: string): KubeObject | undefined =>
   store.get({ resource, namespace, name })
 
-/** Tokens of an object that is being deleted stay valid for a minute, so that its clean-up can use them. */
+/** Reports whether the tokens of an object are invalid: one minute after its deletion began, so that its clean-up can use them. */
 const isInvalidated = ({ metadata: { deletionTimestamp } }: KubeObject, clock: Clock): boolean =>
   deletionTimestamp !== undefined && Date.parse(deletionTimestamp) < clock.now() - seconds(60)

@@ -23,7 +23,7 @@ test('every served group and version has an APIService, which is restored after 
   expect(await names()).toContain('v1.apps')
 })
 
-test('the APIService of a CustomResourceDefinition is deleted with it', async () => {
+test('the APIService of a CustomResourceDefinition is deleted with the CustomResourceDefinition', async () => {
   const { client } = await scenario()
   await quiet()
   expect(await client.get(APIService, { name: 'v1.shop.example.com' })).toMatchObject({

@@ -1,5 +1,5 @@
 /**
- * Maintains an APIService for every group and version: built-in ones from the start, those of custom resources while a CRD serves them. API
+ * Maintains an APIService for every group and version: of built-in versions from the start, of custom versions while a CRD serves them. API
  * aggregation is not implemented. Upstream: kube-aggregator, pkg/controllers/autoregister, and pkg/controlplane/apiserver/aggregator.go,
  * v1.36.
  */
@@ -29,19 +29,21 @@ export function runAPIServices({ store, client, clock, log }: Options): () => vo
   }
   /** Names of the group versions that each CRD serves: a CRD may have thousands. */
   const custom = new Map<string, ReadonlySet<string>>()
-  const serve = (definition: string, names: readonly string[]) => {
+  const trackDefinition = (definition: string, names: readonly string[]) => {
     const before = custom.get(definition) ?? []
     if (names.length === 0) custom.delete(definition)
     else custom.set(definition, new Set(names))
     for (const name of [...before, ...names]) queue.add(name)
   }
   const stops = [
-    store.subscribe(definitions, ({ key, object }) => serve(key.name, namesOf(object as CustomResourceDefinition | undefined))),
+    store.subscribe(definitions, ({ key, object }) =>
+      trackDefinition(key.name, namesOf(object as CustomResourceDefinition | undefined)),
+    ),
     store.subscribe(resource, ({ key }) => queue.add(key.name)),
   ]
   for (const name of builtinGroupVersions.keys()) queue.add(name)
   for (const definition of store.list(definitions))
-    serve(definition.metadata.name, namesOf(definition as CustomResourceDefinition))
+    trackDefinition(definition.metadata.name, namesOf(definition as CustomResourceDefinition))
   return () => {
     for (const stop of stops) stop()
     queue.close()
@@ -64,12 +66,12 @@ export function runAPIServices({ store, client, clock, log }: Options): () => vo
   async function reportUnavailable({ metadata: { name }, spec, status }: UnknownObject): Promise<void> {
     const { service } = spec as { service?: { namespace: string; name: string } }
     if (!service || (status as { conditions?: unknown[] } | undefined)?.conditions) return
-    const isThere = store.get({ resource: 'services', ...service })
+    const serviceExists = store.get({ resource: 'services', ...service })
     const condition = {
       type: 'Available',
       status: 'False',
       lastTransitionTime: timestamp(clock.now()),
-      ...(isThere
+      ...(serviceExists
         ? { reason: 'AggregationNotSupported', message: 'this server does not pass requests on to others' }
         : {
             reason: 'ServiceNotFound',
@@ -89,7 +91,7 @@ export function runAPIServices({ store, client, clock, log }: Options): () => vo
 
 const nameOf = (group: string, version: string): string => `${version}.${group}`
 
-/** Names of the APIServices of a CRD; none while it is being deleted. */
+/** Returns the names of the APIServices of a CRD; none while the CRD is being deleted. */
 function namesOf(definition: CustomResourceDefinition | undefined): string[] {
   if (!definition || definition.metadata.deletionTimestamp !== undefined) return []
   const { group, versions } = definition.spec

@@ -1,4 +1,4 @@
-/** Aggregates the rules of ClusterRoles into those that select them by label. Upstream: pkg/controller/clusterroleaggregation. */
+/** Aggregates the rules of ClusterRoles into ClusterRoles that select them by label. Upstream: pkg/controller/clusterroleaggregation. */
 import { ClusterRole, equal, isReason, valueKey, labelSelector, type PolicyRule } from '@capstan/kube'
 import { type ControllerOptions, WorkQueue } from '@capstan/apiserver/kinds'
 
@@ -26,9 +26,9 @@ export function runClusterRoles({ store, clock, log, client }: Omit<ControllerOp
     const ruleKeys = new Set<unknown>()
     for (const selector of role.aggregationRule.clusterRoleSelectors ?? []) {
       const { matches } = labelSelector(selector)
-      for (const other of roles()) {
-        if (other.metadata.name === name || !matches(other.metadata.labels)) continue
-        for (const rule of other.rules ?? []) {
+      for (const selectedRole of roles()) {
+        if (selectedRole.metadata.name === name || !matches(selectedRole.metadata.labels)) continue
+        for (const rule of selectedRole.rules ?? []) {
           const key = valueKey(rule)
           if (!ruleKeys.has(key)) rules.push(rule)
           ruleKeys.add(key)
@@ -40,7 +40,7 @@ export function runClusterRoles({ store, clock, log, client }: Omit<ControllerOp
       const { uid } = role.metadata
       await client.apply(ClusterRole, { metadata: { name, uid }, rules }, { fieldManager, force: true })
     } catch (err) {
-      // The uid keeps the apply from recreating a role that was deleted meanwhile: that fails with Invalid.
+      // The uid keeps the apply from recreating a role that was deleted meanwhile: such an apply fails with Invalid.
       if (!isReason(err, 'Invalid')) throw err
     }
   }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { quiet, testServer } from '../test-server.ts'
 
 test.each([
-  ['kept', 0],
+  ['not changed', 0],
   ['set back', -hours(1)],
 ])('an Event is deleted after its lifetime, counted from its last write, by a clock that is %s', async (_, step) => {
   const { client, clock, server } = await testServer({ controllers: { eventLifetime: seconds(60) } })

@@ -10,7 +10,7 @@ interface Due {
 
 /** @param lifetime in milliseconds */
 export function runEventExpiry({ store, clock, log }: { store: Store; clock: Clock; log: Logger }, lifetime: number): () => void {
-  // All have the same lifetime, so insertion order is expiry order.
+  // All Events have the same lifetime, so insertion order is expiry order.
   const due = new Map<string, Due>()
   let timer: Timer | undefined
   const trackExpiry = ({ key, object }: Pick<Change, 'key' | 'object'>, at = clock.elapsed() + lifetime) => {
@@ -37,8 +37,8 @@ export function runEventExpiry({ store, clock, log }: { store: Store; clock: Clo
   const unlessConflict = (err: unknown) => {
     if (!(err instanceof StoreConflict)) log.warn('Cannot delete an expired event', { err })
   }
-  const old = store.list('events').map((object) => ({ object, written: Date.parse(object.metadata.creationTimestamp) }))
-  for (const { object, written } of old.sort((a, b) => a.written - b.written)) {
+  const storedEvents = store.list('events').map((object) => ({ object, written: Date.parse(object.metadata.creationTimestamp) }))
+  for (const { object, written } of storedEvents.sort((a, b) => a.written - b.written)) {
     const { namespace = '', name } = object.metadata
     const remainingTime = timeLeft({ since: written, length: lifetime, now: clock.now() })
     trackExpiry({ key: { resource: 'events', namespace, name }, object }, clock.elapsed() + remainingTime)

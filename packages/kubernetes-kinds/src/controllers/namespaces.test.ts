@@ -27,7 +27,10 @@ test('a namespace is deleted with its content, after all finalizers are removed'
   expect(terminating).toMatchObject({ spec: { finalizers: ['kubernetes'] }, status: { phase: 'Terminating' } })
   await quiet()
   expect((await client.list(ConfigMap, { namespace: 'ns' })).items).toEqual([])
-  expect((await client.get(Namespace, { name: 'ns' })).status?.conditions, 'it may go any moment').toBeUndefined()
+  expect(
+    (await client.get(Namespace, { name: 'ns' })).status?.conditions,
+    'the namespace may be deleted at any moment',
+  ).toBeUndefined()
   clock.step(clock.now() + seconds(5))
   await quiet()
   const { status } = await client.get(Namespace, { name: 'ns' })

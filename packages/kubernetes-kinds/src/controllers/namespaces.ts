@@ -6,8 +6,8 @@ import { type Condition, draft, equal, isReason, messageOf, Namespace, seconds, 
 import { type ControllerOptions, setCondition, WorkQueue } from '@capstan/apiserver/kinds'
 
 export function runNamespaces({ store, registry, clock, log, client }: ControllerOptions): () => void {
-  const queue = new WorkQueue({ name: 'namespaces', clock, log, run: empty })
-  const terminating = (name: string) => {
+  const queue = new WorkQueue({ name: 'namespaces', clock, log, run: deleteContent })
+  const terminatingNamespace = (name: string) => {
     const namespace = store.get({ resource: 'namespaces', namespace: '', name })
     return namespace?.metadata.deletionTimestamp === undefined ? undefined : (namespace as Namespace)
   }
@@ -15,7 +15,7 @@ export function runNamespaces({ store, registry, clock, log, client }: Controlle
   const stop = store.subscribe(undefined, ({ key, object }) => {
     if (key.resource === 'namespaces') {
       if (object?.metadata.deletionTimestamp !== undefined) queue.add(key.name)
-    } else if (!object && key.namespace !== '' && terminating(key.namespace)) queue.add(key.namespace)
+    } else if (!object && key.namespace !== '' && terminatingNamespace(key.namespace)) queue.add(key.namespace)
   })
   for (const { metadata } of store.list('namespaces')) if (metadata.deletionTimestamp !== undefined) queue.add(metadata.name)
   return () => {
@@ -23,14 +23,14 @@ export function runNamespaces({ store, registry, clock, log, client }: Controlle
     queue.close()
   }
 
-  async function empty(name: string): Promise<void> {
-    if (!terminating(name)) return
+  async function deleteContent(name: string): Promise<void> {
+    if (!terminatingNamespace(name)) return
     // A rejected deletion must not prevent the deletion of other objects, because it may depend on their deletion.
     const failures: unknown[] = []
-    for (const info of stored()) await deleteAll(info, name).catch((err: unknown) => failures.push(err))
-    const namespace = terminating(name)
+    for (const info of namespacedResources()) await deleteAll(info, name).catch((err: unknown) => failures.push(err))
+    const namespace = terminatingNamespace(name)
     if (!namespace) return
-    const remaining = remains(name)
+    const remaining = countRemaining(name)
     if (remaining.size === 0) return release(namespace)
     const since = Date.parse(namespace.metadata.deletionTimestamp!)
     const wait = timeLeft({ since, length: ReportAfter, now: clock.now() })
@@ -39,8 +39,8 @@ export function runNamespaces({ store, registry, clock, log, client }: Controlle
     if (failures.length > 0) throw failures[0]
   }
 
-  /** @throws the first error, after the deletion of each object was tried */
-  async function deleteAll(info: ReturnType<typeof stored>[number], namespace: string): Promise<void> {
+  /** Deletes all objects of a resource. @throws the first error, after the deletion of each object was tried */
+  async function deleteAll(info: ReturnType<typeof namespacedResources>[number], namespace: string): Promise<void> {
     const kind = unknownKind({ ...info, scope: 'Namespaced' })
     const failures: unknown[] = []
     for (const { metadata } of store.list(info.storage, namespace)) {
@@ -54,8 +54,8 @@ export function runNamespaces({ store, registry, clock, log, client }: Controlle
     if (failures.length > 0) throw failures[0]
   }
 
-  /** Every namespaced resource once, however many versions it has. */
-  function stored() {
+  /** Returns every namespaced resource once, whatever the number of its versions. */
+  function namespacedResources() {
     const seenStorages = new Set<string>()
     return registry
       .list()
@@ -63,9 +63,9 @@ export function runNamespaces({ store, registry, clock, log, client }: Controlle
   }
 
   /** Counts the remaining objects and their finalizers. */
-  function remains(name: string): Map<string, Remains> {
+  function countRemaining(name: string): Map<string, Remains> {
     const remaining = new Map<string, Remains>()
-    for (const { storage, plural, group } of stored()) {
+    for (const { storage, plural, group } of namespacedResources()) {
       const objects = store.list(storage, name)
       if (objects.length === 0) continue
       const finalizers = objects.flatMap(({ metadata }) => metadata.finalizers ?? [])
@@ -74,7 +74,7 @@ export function runNamespaces({ store, registry, clock, log, client }: Controlle
     return remaining
   }
 
-  async function report(namespace: Namespace, remaining: ReturnType<typeof remains>, failures: string[]): Promise<void> {
+  async function report(namespace: Namespace, remaining: ReturnType<typeof countRemaining>, failures: string[]): Promise<void> {
     const finalizers = new Map<string, number>()
     for (const name of [...remaining.values()].flatMap((resource) => resource.finalizers))
       finalizers.set(name, (finalizers.get(name) ?? 0) + 1)
@@ -84,7 +84,7 @@ export function runNamespaces({ store, registry, clock, log, client }: Controlle
     const conditions = ((next.status ??= {}).conditions ??= [])
     const set = (type: string, status: Condition['status'], reason: string, message: string) =>
       setCondition(conditions, { type, status, reason, message }, clock.now())
-    for (const { type, reason, message } of fine) set(type, 'False', reason, message)
+    for (const { type, reason, message } of successConditions) set(type, 'False', reason, message)
     if (failures.length > 0) {
       const message = `Failed to delete all resource types, ${failures.length} remaining: ${listed(failures)}`
       set('NamespaceDeletionContentFailure', 'True', 'ContentDeletionFailed', message)
@@ -124,7 +124,7 @@ interface Remains {
 const ReportAfter = seconds(5)
 
 /** Conditions of a deletion without failures. Discovery cannot fail in-process. */
-const fine = [
+const successConditions = [
   {
     type: 'NamespaceDeletionDiscoveryFailure',
     reason: 'ResourcesDiscovered',

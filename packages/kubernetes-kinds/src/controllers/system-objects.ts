@@ -19,20 +19,20 @@ const consumer = { fieldManager: 'api-priority-and-fairness-config-consumer-v1',
 
 export async function ensureSystemObjects(client: Client, now: number): Promise<void> {
   await Promise.all([
-    ...systemPriorityClasses.map(({ name, ...rest }) =>
-      unlessExists(client.create(PriorityClass, { metadata: { name }, ...rest })),
+    ...systemPriorityClasses.map(({ name, ...fields }) =>
+      unlessExists(client.create(PriorityClass, { metadata: { name }, ...fields })),
     ),
     ...priorityLevels.map(({ name, spec }) =>
       unlessExists(client.create(PriorityLevel, { metadata: { name, annotations }, spec }, producer)),
     ),
     ...flowSchemas.map(async ({ name, spec }) => {
       const created = await unlessExists(client.create(FlowSchema, { metadata: { name, annotations }, spec }, producer))
-      if (created) await client.apply(FlowSchema, foundLevel(name, spec.priorityLevelConfiguration.name, now), consumer)
+      if (created) await client.apply(FlowSchema, notDangling(name, spec.priorityLevelConfiguration.name, now), consumer)
     }),
   ])
 }
 
-const foundLevel = (name: string, level: string, now: number) => ({
+const notDangling = (name: string, level: string, now: number) => ({
   metadata: { name },
   status: {
     conditions: [

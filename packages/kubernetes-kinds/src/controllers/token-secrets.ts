@@ -43,9 +43,9 @@ export function runTokenSecrets({ store, clock, log, client, tokens, rootCA }: O
     const { annotations = {} } = secret.metadata
     const key = { resource: 'serviceaccounts', namespace, name: annotations[accountName] ?? '' }
     const account = store.get(key) as ServiceAccount | undefined
-    const isItsOwn = account && (!annotations[accountUid] || annotations[accountUid] === account.metadata.uid)
+    const matchesAccount = account && (!annotations[accountUid] || annotations[accountUid] === account.metadata.uid)
     try {
-      if (isItsOwn) await fill(secret, account)
+      if (matchesAccount) await fill(secret, account)
       else await client.delete(Secret, { namespace, name }, { preconditions: { uid: secret.metadata.uid } })
     } catch (err) {
       // Another client wrote first, and that change triggers another run; or the Secret was deleted.

@@ -2,7 +2,7 @@
 import { BlockList, isIP, isIPv4 } from 'node:net'
 import { type FieldError, invalid } from '@capstan/kube'
 
-/** Error texts of an address. */
+/** Returns the error texts of an address. */
 export function addressProblems(address: string): string[] {
   if (isIP(address) !== 0 && !address.includes('%')) return []
   // Older servers accepted leading zeros.
@@ -13,7 +13,7 @@ export function addressProblems(address: string): string[] {
 export const addressErrors = (path: string, address: string): FieldError[] =>
   addressProblems(address).map((text) => invalid(path, address, text))
 
-/** Errors of an address that other machines cannot reach. */
+/** Returns the errors of an address that other machines cannot reach. */
 export function endpointAddressErrors(path: string, address: string): FieldError[] {
   const family = isIPv4(address) ? 'ipv4' : 'ipv6'
   if (/^[0.:]*$/.test(address)) return [invalid(path, address, `may not be unspecified (${address})`)]
@@ -41,22 +41,22 @@ export interface Block {
 
 /** Returns `undefined` for a text that is not a CIDR block. */
 export function parseBlock(text: string): Block | undefined {
-  const [address = '', bits = '', ...rest] = text.split('/')
+  const [address = '', bits = '', ...extraParts] = text.split('/')
   const kind = isIP(address)
-  if (kind === 0 || rest.length > 0 || !/^\d{1,3}$/.test(bits)) return undefined
+  if (kind === 0 || extraParts.length > 0 || !/^\d{1,3}$/.test(bits)) return undefined
   if (Number(bits) > (kind === 4 ? 32 : 128)) return undefined
   return { address, bits: Number(bits), family: kind === 4 ? 'ipv4' : 'ipv6' }
 }
 
-/** Whether the block contains the address. */
-export function contains({ address, bits, family }: Block, other: string): boolean {
-  if ((isIPv4(other) ? 'ipv4' : 'ipv6') !== family) return false
+/** Reports whether the block contains the address. */
+export function contains({ address, bits, family }: Block, candidate: string): boolean {
+  if ((isIPv4(candidate) ? 'ipv4' : 'ipv6') !== family) return false
   const list = new BlockList()
   list.addSubnet(address, bits, family)
-  return list.check(other, family)
+  return list.check(candidate, family)
 }
 
-/** Bits of an address as a number. */
+/** Returns the bits of an address as a number. */
 export function bitsOf(address: string): bigint {
   if (isIPv4(address)) return address.split('.').reduce((sum, part) => sum * 256n + BigInt(part), 0n)
   const [head = '', tail] = address.split('::')
@@ -81,6 +81,6 @@ export function blockErrors(path: string, text: string, withHostBits: boolean): 
   const block = parseBlock(text)
   if (!block) return [invalid(path, text, 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)')]
   const width = block.family === 'ipv4' ? 32 : 128
-  const rest = bitsOf(block.address) & ((1n << BigInt(width - block.bits)) - 1n)
-  return withHostBits || rest === 0n ? [] : [invalid(path, text, 'must not have bits set beyond the prefix length')]
+  const hostBits = bitsOf(block.address) & ((1n << BigInt(width - block.bits)) - 1n)
+  return withHostBits || hostBits === 0n ? [] : [invalid(path, text, 'must not have bits set beyond the prefix length')]
 }

@@ -65,8 +65,8 @@ export const validatingadmissionpolicies: BuiltinKind<ValidatingAdmissionPolicy>
     const variables = variablesOf(spec)
     appendAll(errors, variables.errors)
     if (validations.length === 0 && auditAnnotations.length === 0) {
-      const why = 'validations or auditAnnotations must contain at least one item'
-      return [...errors, required('spec.validations', why), required('spec.auditAnnotations', why)]
+      const problem = 'validations or auditAnnotations must contain at least one item'
+      return [...errors, required('spec.validations', problem), required('spec.auditAnnotations', problem)]
     }
     const scope = { hasParams, variables: variables.known }
     validations.forEach((validation, index) =>
@@ -156,8 +156,8 @@ function paramKindErrors({
   const kindProblems = dns1035LabelProblems(kind.toLowerCase())
   if (kind === '') errors.push(required('spec.paramKind.kind'))
   else if (kindProblems.length > 0) {
-    const why = `may have mixed case, but should otherwise match: ${kindProblems.join(',')}`
-    errors.push(invalid('spec.paramKind.kind', kind, why))
+    const problem = `may have mixed case, but should otherwise match: ${kindProblems.join(',')}`
+    errors.push(invalid('spec.paramKind.kind', kind, problem))
   }
   return errors
 }
@@ -196,12 +196,12 @@ function annotationErrors(
 ): FieldError[] {
   const name = `${policy}/${key}`
   const errors = problems(`${field}.key`, name, qualifiedNameProblems(name))
-  const at = `${field}.valueExpression`
+  const valueField = `${field}.valueExpression`
   const source = valueExpression.trim()
-  if (source === '') return [...errors, required(at, 'valueExpression is not specified')]
-  if (source.length > 5 * 1024) return [...errors, required(at, 'must not exceed 5120 bytes in length')]
+  if (source === '') return [...errors, required(valueField, 'valueExpression is not specified')]
+  if (source.length > 5 * 1024) return [...errors, required(valueField, 'must not exceed 5120 bytes in length')]
   const compiled = admissionExpression(source, scope, ['string', 'null'])
-  return typeof compiled === 'string' ? [...errors, invalid(at, valueExpression, compiled)] : errors
+  return typeof compiled === 'string' ? [...errors, invalid(valueField, valueExpression, compiled)] : errors
 }
 
 function paramRefErrors({ name = '', selector, parameterNotFoundAction: action }: ParamRef): FieldError[] {
@@ -228,9 +228,9 @@ function actionErrors(actions: readonly string[]): FieldError[] {
     if (repeated[index]) errors.push(duplicate(`${field}[${index}]`, action))
   })
   if (actions.includes('Deny') && actions.includes('Warn')) {
-    const why =
+    const problem =
       'must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)'
-    errors.push(invalid(field, actions, why))
+    errors.push(invalid(field, actions, problem))
   }
   if (actions.length === 0) errors.push(required(field, 'at least one validation action is required'))
   return errors

@@ -81,10 +81,10 @@ function specErrors(spec: APIServiceSpec): FieldError[] {
   ]
 }
 
-const insecure = (why: string): FieldError => invalid('spec.insecureSkipTLSVerify', true, why)
+const insecure = (problem: string): FieldError => invalid('spec.insecureSkipTLSVerify', true, problem)
 
-const withinErrors = (path: string, value: number, most: number): FieldError[] =>
-  value > 0 && value <= most ? [] : [invalid(path, value, `must be positive and less than ${most}`)]
+const withinErrors = (path: string, value: number, maximum: number): FieldError[] =>
+  value > 0 && value <= maximum ? [] : [invalid(path, value, `must be positive and less than ${maximum}`)]
 
 function serviceErrors({ namespace, name, port = 0 }: KubeaggregatorV1ServiceReference): FieldError[] {
   const path = 'spec.service'

@@ -20,7 +20,7 @@ export interface Check {
   /** Upstream's name of the check, which determines the order of checks. */
   readonly id: string
   readonly level: 'baseline' | 'restricted'
-  /** Oldest first; each rule applies from its minor version of Kubernetes until that of the next rule. */
+  /** Rules, the oldest first. Each rule applies from its minor version of Kubernetes until the version of the next rule. */
   readonly rules: readonly { readonly since: number; readonly rule: Rule }[]
   /** Id of the baseline check that this check includes. */
   readonly replaces?: string
@@ -41,30 +41,35 @@ export interface Settings<T> {
   /** Where the invalid values are set: `pod`, `container "a"` or `containers "a", "b"`, or both. */
   readonly setters: readonly string[]
   readonly values: readonly T[]
-  /** Names of the containers without a value, unless the pod has a valid one. */
+  /** Names of the containers without a value, unless the pod has a valid value. */
   readonly unset: readonly string[]
 }
 
+/** Reads a value from the security contexts of a pod and its containers, and returns which of them violate a rule. */
 export function settings<T>(
   spec: PodSpec,
   read: (context: PodSecurityContext & SecurityContext) => T | undefined,
-  isGood: (value: T) => boolean,
+  isValid: (value: T) => boolean,
 ): Settings<T> {
-  const ofPod = spec.securityContext && read(spec.securityContext)
-  const podIsBad = ofPod !== undefined && !isGood(ofPod)
-  const podIsGood = ofPod !== undefined && !podIsBad
-  const values: T[] = podIsBad ? [ofPod] : []
-  const [bad, unset]: [string[], string[]] = [[], []]
+  const podValue = spec.securityContext && read(spec.securityContext)
+  const podViolates = podValue !== undefined && !isValid(podValue)
+  const podComplies = podValue !== undefined && !podViolates
+  const values: T[] = podViolates ? [podValue] : []
+  const [violators, unset]: [string[], string[]] = [[], []]
   for (const { name, securityContext } of containersOf(spec)) {
     const value = securityContext && read(securityContext)
     if (value === undefined) {
-      if (!podIsGood) unset.push(name)
-    } else if (!isGood(value)) {
-      bad.push(name)
+      if (!podComplies) unset.push(name)
+    } else if (!isValid(value)) {
+      violators.push(name)
       values.push(value)
     }
   }
-  return { setters: [...(podIsBad ? ['pod'] : []), ...(bad.length > 0 ? [containerList(bad)] : [])], values, unset }
+  return {
+    setters: [...(podViolates ? ['pod'] : []), ...(violators.length > 0 ? [containerList(violators)] : [])],
+    values,
+    unset,
+  }
 }
 
 /** Skips a rule for Windows pods. The rule does not apply to Windows, and validation rejects the fields that it checks. */
@@ -73,7 +78,7 @@ export const unlessWindows =
   (pod) =>
     pod.spec.os?.name === 'windows' ? undefined : rule(pod)
 
-/** Root in a user namespace has no privileges outside of it. */
+/** Skips a rule for pods in a user namespace, where root has no privileges on the host. */
 export const unlessUserNamespace =
   (rule: Rule): Rule =>
   (pod) =>

@@ -12,7 +12,7 @@ const pod = (name: string, spec: object = {}, owner?: string) =>
     spec: { containers: [{ name: 'c' }], ...spec },
   }) as unknown as Pod
 
-test('pods with the same violations cause one warning, which names the first of them', () => {
+test('pods with the same violations cause one warning, which names the first pod in alphabetical order', () => {
   const pods = [
     pod('z', { hostPID: true }),
     pod('good'),
@@ -35,7 +35,7 @@ test('pods that satisfy the standard cause no warning', () => {
   expect(existingPodWarnings('ns', [], baseline, never)).toEqual([])
 })
 
-test('checks at most 3000 pods, one of each controller before the others', () => {
+test('at most 3000 pods are checked, beginning with one pod of each controller', () => {
   const replicas = Array.from({ length: 3000 }, (_, index) => pod(`r-${index}`, { hostPID: true }, 'set'))
   const others = [pod('alone', { hostIPC: true }), pod('owned', { volumes: [{ name: 'v', hostPath: {} }] }, 'job')]
   expect(existingPodWarnings('ns', [...replicas, ...others], baseline, never)).toEqual([
@@ -46,7 +46,7 @@ test('checks at most 3000 pods, one of each controller before the others', () =>
   ])
 })
 
-test('stops when the time is over', () => {
+test('the check stops when its time is over', () => {
   let checks = 0
   const pods = ['a', 'b', 'c'].map((name) => pod(name, { hostPID: true }))
   expect(existingPodWarnings('ns', pods, baseline, () => ++checks === 2)).toEqual([

@@ -12,8 +12,8 @@ export function existingPodWarnings(namespace: string, pods: readonly Pod[], enf
   let checked = 0
   for (const pod of differingFirst(pods).slice(0, mostPods)) {
     const reasons = reasonsOf(findings(pod, enforce))
-    const alike = violators.get(reasons)
-    if (alike) alike.push(pod.metadata.name)
+    const names = violators.get(reasons)
+    if (names) names.push(pod.metadata.name)
     else if (reasons !== '') violators.set(reasons, [pod.metadata.name])
     checked++
     if (isLate()) break
@@ -29,17 +29,17 @@ export function existingPodWarnings(namespace: string, pods: readonly Pod[], enf
   return [...warnings, ...[...violators].map(([reasons, names]) => `${describePods(names)}: ${reasons}`).sort()]
 }
 
-/** Sorts pods so that one pod of each controller precedes the others, because pods of one controller are alike. */
+/** Sorts pods so that one pod of each controller precedes the other pods, because pods of one controller are alike. */
 function differingFirst(pods: readonly Pod[]): Pod[] {
   const seenControllers = new Set<string>()
-  const [first, rest]: [Pod[], Pod[]] = [[], []]
+  const [first, others]: [Pod[], Pod[]] = [[], []]
   for (const pod of pods) {
     const uid = controllerOf(pod as never)?.uid
     if (uid === undefined || !seenControllers.has(uid)) first.push(pod)
-    else rest.push(pod)
+    else others.push(pod)
     if (uid !== undefined) seenControllers.add(uid)
   }
-  return [...first, ...rest]
+  return [...first, ...others]
 }
 
 /** Describes a list of pods by the first name in alphabetical order. */

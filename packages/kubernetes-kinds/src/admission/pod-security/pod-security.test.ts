@@ -67,7 +67,7 @@ describe('pods', () => {
     ).toEqual([])
   })
 
-  test('that are rejected cause no warnings; other violations do', async () => {
+  test('that violate only the standard for warnings cause warnings, and rejected pods cause none', async () => {
     await labelled({ [`${label}/enforce`]: 'baseline', [`${label}/warn`]: 'restricted', [`${label}/warn-version`]: 'v1.0' })
     expect(await warnings('create', 'v1', 'pods', aPod('p'))).toEqual([
       'would violate PodSecurity "restricted:v1.0": runAsNonRoot != true (pod or container "c" must set securityContext.runAsNonRoot=true)',
@@ -140,7 +140,7 @@ describe('pod templates', () => {
 })
 
 describe('namespaces', () => {
-  test('are rejected with invalid labels, and the error names all of them', async () => {
+  test('with invalid labels are rejected, and the error names all invalid labels', async () => {
     const labels = { [`${label}/enforce`]: 'strict', [`${label}/warn-version`]: '1.2' }
     expect(await rejection(t.client.create(Namespace, { metadata: { name: 'n', labels } }))).toBe(
       `422 Invalid: Namespace "n" is invalid: [metadata.labels[${label}/enforce]: Invalid value: "strict": must be one of privileged, baseline, restricted, ` +
@@ -163,7 +163,7 @@ describe('namespaces', () => {
   })
 })
 
-test('without the plugin labels have no effect', async () => {
+test('labels have no effect when the plugin is disabled', async () => {
   t = await testServer({ admissionPlugins: { disable: ['PodSecurity'] } })
   await labelled({ [`${label}/enforce`]: 'strict' })
   expect(await rejection(t.client.create(pods, aPod('p', { hostPID: true })))).toBe('accepted')

@@ -1,11 +1,11 @@
-/** Returns the pod template of a kind. Upstream: DefaultPodSpecExtractor, v0.36. */
+/** Pod templates of the kinds that have a template. Upstream: DefaultPodSpecExtractor, v0.36. */
 import type { CronJob, Pod, PodTemplate, PodTemplateSpec } from '../../kinds/schemas/types.ts'
 import type { PodLike } from './check.ts'
 
 const inSpec = (object: unknown): PodTemplateSpec | undefined =>
   (object as { spec: { template?: PodTemplateSpec } }).spec.template
 
-/** Functions by storage name. The template of a ReplicationController is optional. */
+/** Functions that return the template of an object, by storage name. The template of a ReplicationController is optional. */
 export const podTemplates: ReadonlyMap<string, (object: unknown) => PodLike | undefined> = new Map([
   ['podtemplates', (object: unknown) => (object as PodTemplate).template],
   ['replicationcontrollers', inSpec],
@@ -17,7 +17,10 @@ export const podTemplates: ReadonlyMap<string, (object: unknown) => PodLike | un
   ['cronjobs.batch', (object: unknown) => (object as CronJob).spec.jobTemplate.spec.template],
 ])
 
-/** Whether an update of a pod could violate a standard that the old pod satisfies: it changes the number or the images of containers. */
+/**
+ * Reports whether an update of a pod could violate a standard that the old pod satisfies: it changes the number or the images of
+ * containers.
+ */
 export function changesContainers({ spec }: Pod, { spec: old }: Pod): boolean {
   const lists = [
     [spec.containers, old.containers],

@@ -20,8 +20,8 @@ export interface Policy {
 
 const prefix = 'pod-security.kubernetes.io/'
 const latest = 'latest'
-const anything: Standard = { level: 'privileged', version: latest }
-const openPolicy: Policy = { enforce: anything, warn: anything }
+const noRestrictions: Standard = { level: 'privileged', version: latest }
+const openPolicy: Policy = { enforce: noRestrictions, warn: noRestrictions }
 
 /** `restricted:latest` */
 export const standardText = ({ level, version }: Standard): string => `${level}:${version}`
@@ -53,8 +53,8 @@ export function policyOf(labels: Labels | undefined): { readonly policy: Policy;
   }
   const warn: Standard = { level: warnLevel.value ?? 'privileged', version: warnVersion.value ?? latest }
   // Upstream: without a label for warnings, the enforced level applies to warnings as well, since only pods, not templates, are rejected.
-  const follows = !warnLevel.isSet && enforceLevel.value !== undefined && enforce.level !== 'privileged'
-  if (!follows) return { policy: { enforce, warn }, errors }
+  const warnsAsEnforced = !warnLevel.isSet && enforceLevel.value !== undefined && enforce.level !== 'privileged'
+  if (!warnsAsEnforced) return { policy: { enforce, warn }, errors }
   return {
     policy: { enforce, warn: { level: enforce.level, version: warnVersion.isSet ? warn.version : enforce.version } },
     errors,

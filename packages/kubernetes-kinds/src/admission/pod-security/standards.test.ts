@@ -264,7 +264,7 @@ describe('a check applies the rules of the requested version', () => {
     expect(reasons('baseline', unmasked, 'latest')).toEqual(['procMount'])
   })
 
-  test('future versions have the same rules as the latest one', () => {
+  test('future versions have the same rules as the latest version', () => {
     for (const version of ['v1.35', 'v1.36', 'v1.99', 'v1.9223372036854775807']) {
       expect(verdict({ hostPID: true, containers: [probeWithHost] }, `restricted:${version}`)).toBe(
         verdict({ hostPID: true, containers: [probeWithHost] }, 'restricted:latest'),

@@ -17,7 +17,7 @@ import { hostPathVolumes, restrictedVolumes } from './checks/volumes.ts'
 import { windowsHostProcess } from './checks/windows-host-process.ts'
 import type { Level, Standard } from './policy.ts'
 
-/** In the order of findings: baseline first, each level sorted by the names of its checks. */
+/** All checks, in the order of their findings: baseline first, each level sorted by the names of its checks. */
 export const checks: readonly Check[] = [
   appArmor,
   capabilitiesBaseline,
@@ -40,7 +40,7 @@ export const checks: readonly Check[] = [
   seccompRestricted,
 ]
 
-/** Violations of a standard by a pod; empty when it complies. */
+/** Returns the violations of a standard by a pod; empty when the pod complies. */
 export const findings = (pod: PodLike, { level, version }: Standard): Finding[] =>
   rulesOf(level, version).flatMap((rule) => rule(pod) ?? [])
 

@@ -42,9 +42,9 @@ export const daemonsets: BuiltinKind<DaemonSet> = {
   },
   prepare(set, old, { subresource }) {
     if (subresource === 'status') return
-    const counted = Number(old?.metadata.annotations?.[templateGeneration] ?? 0)
-    const changed = !old || !same(set.spec.template, old.spec.template)
-    set.metadata.annotations = { ...set.metadata.annotations, [templateGeneration]: String(counted + (changed ? 1 : 0)) }
+    const oldGeneration = Number(old?.metadata.annotations?.[templateGeneration] ?? 0)
+    const isChanged = !old || !same(set.spec.template, old.spec.template)
+    set.metadata.annotations = { ...set.metadata.annotations, [templateGeneration]: String(oldGeneration + (isChanged ? 1 : 0)) }
   },
   warnings: ({ metadata: { annotations }, spec: { template } }, old) =>
     annotations?.[templateGeneration] === old?.metadata.annotations?.[templateGeneration]

@@ -3,7 +3,7 @@ import { containersOf } from '../../../kinds/pod/defaults.ts'
 import type { PodSpec } from '../../../kinds/schemas/types.ts'
 import { type Check, containerList, quoted, type Rule, sorted, unlessWindows } from '../check.ts'
 
-const ordinary =
+const defaultCapabilities =
   'AUDIT_WRITE CHOWN DAC_OVERRIDE FOWNER FSETID KILL MKNOD NET_BIND_SERVICE SETFCAP SETGID SETPCAP SETUID SYS_CHROOT'.split(' ')
 
 /** Containers must not add capabilities beyond the usual ones of container runtimes. */
@@ -14,18 +14,18 @@ export const capabilitiesBaseline: Check = {
     {
       since: 0,
       rule({ spec }) {
-        const detail = addedBeyond(ordinary, spec)
+        const detail = addedBeyond(defaultCapabilities, spec)
         return detail === undefined ? undefined : { reason: 'non-default capabilities', detail }
       },
     },
   ],
 }
 
-const leastOf: Rule = ({ spec }) => {
-  const keeping = containersOf(spec).flatMap(({ name, securityContext }) =>
+const requireDropAll: Rule = ({ spec }) => {
+  const violators = containersOf(spec).flatMap(({ name, securityContext }) =>
     securityContext?.capabilities?.drop?.includes('ALL') ? [] : [name],
   )
-  const details = keeping.length === 0 ? [] : [`${containerList(keeping)} must set securityContext.capabilities.drop=["ALL"]`]
+  const details = violators.length === 0 ? [] : [`${containerList(violators)} must set securityContext.capabilities.drop=["ALL"]`]
   const added = addedBeyond(['NET_BIND_SERVICE'], spec)
   if (added !== undefined) details.push(added)
   return details.length === 0 ? undefined : { reason: 'unrestricted capabilities', detail: details.join('; ') }
@@ -36,8 +36,8 @@ export const capabilitiesRestricted: Check = {
   id: 'capabilities_restricted',
   level: 'restricted',
   rules: [
-    { since: 22, rule: leastOf },
-    { since: 25, rule: unlessWindows(leastOf) },
+    { since: 22, rule: requireDropAll },
+    { since: 25, rule: unlessWindows(requireDropAll) },
   ],
   replaces: capabilitiesBaseline.id,
 }
@@ -46,10 +46,10 @@ function addedBeyond(allowed: readonly string[], spec: PodSpec): string | undefi
   const names: string[] = []
   const added: string[] = []
   for (const { name, securityContext } of containersOf(spec)) {
-    const more = (securityContext?.capabilities?.add ?? []).filter((capability) => !allowed.includes(capability))
-    if (more.length === 0) continue
+    const forbiddenCapabilities = (securityContext?.capabilities?.add ?? []).filter((capability) => !allowed.includes(capability))
+    if (forbiddenCapabilities.length === 0) continue
     names.push(name)
-    appendAll(added, more)
+    appendAll(added, forbiddenCapabilities)
   }
   if (names.length === 0) return undefined
   return `${containerList(names)} must not include ${quoted(sorted(added))} in securityContext.capabilities.add`

@@ -9,14 +9,17 @@ export const hostPorts: Check = {
     {
       since: 0,
       rule({ spec }) {
-        const using = containersOf(spec)
+        const violators = containersOf(spec)
           .map(({ name, ports = [] }) => ({ name, taken: ports.flatMap(({ hostPort }) => (hostPort ? [String(hostPort)] : [])) }))
           .filter(({ taken }) => taken.length > 0)
-        if (using.length === 0) return undefined
-        const names = using.map(({ name }) => name)
-        const ports = sorted(using.flatMap(({ taken }) => taken))
-        const use = names.length === 1 ? 'uses' : 'use'
-        return { reason: 'hostPort', detail: `${containerList(names)} ${use} ${plural('hostPort', ports)} ${ports.join(', ')}` }
+        if (violators.length === 0) return undefined
+        const names = violators.map(({ name }) => name)
+        const ports = sorted(violators.flatMap(({ taken }) => taken))
+        const predicate = names.length === 1 ? 'uses' : 'use'
+        return {
+          reason: 'hostPort',
+          detail: `${containerList(names)} ${predicate} ${plural('hostPort', ports)} ${ports.join(', ')}`,
+        }
       },
     },
   ],

@@ -1,7 +1,7 @@
 import { containersOf } from '../../../kinds/pod/defaults.ts'
 import { type Check, containerList, type Rule, unlessWindows } from '../check.ts'
 
-const ruledOut: Rule = ({ spec }) => {
+const requireNoEscalation: Rule = ({ spec }) => {
   const names = containersOf(spec).flatMap(({ name, securityContext }) =>
     securityContext?.allowPrivilegeEscalation === false ? [] : [name],
   )
@@ -15,7 +15,7 @@ export const privilegeEscalation: Check = {
   id: 'allowPrivilegeEscalation',
   level: 'restricted',
   rules: [
-    { since: 8, rule: ruledOut },
-    { since: 25, rule: unlessWindows(ruledOut) },
+    { since: 8, rule: requireNoEscalation },
+    { since: 25, rule: unlessWindows(requireNoEscalation) },
   ],
 }

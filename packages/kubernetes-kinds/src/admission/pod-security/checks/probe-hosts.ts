@@ -10,14 +10,14 @@ export const probeHosts: Check = {
     {
       since: 34,
       rule({ spec }) {
-        const asking = containersOf(spec)
+        const violators = containersOf(spec)
           .map((container) => ({ name: container.name, hosts: hostsOf(container) }))
           .filter(({ hosts }) => hosts.length > 0)
-        if (asking.length === 0) return undefined
-        const names = sorted(asking.map(({ name }) => name))
-        const hosts = sorted(asking.flatMap((container) => container.hosts))
-        const use = names.length === 1 ? 'uses' : 'use'
-        const detail = `${containerList(names)} ${use} ${plural('probe or lifecycle host', hosts)} ${quoted(hosts)}`
+        if (violators.length === 0) return undefined
+        const names = sorted(violators.map(({ name }) => name))
+        const hosts = sorted(violators.flatMap((container) => container.hosts))
+        const predicate = names.length === 1 ? 'uses' : 'use'
+        const detail = `${containerList(names)} ${predicate} ${plural('probe or lifecycle host', hosts)} ${quoted(hosts)}`
         return { reason: 'probe or lifecycle host', detail }
       },
     },

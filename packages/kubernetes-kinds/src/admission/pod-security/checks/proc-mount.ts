@@ -1,7 +1,7 @@
 import { containersOf } from '../../../kinds/pod/defaults.ts'
 import { type Check, containerList, quoted, type Rule, sorted, unlessUserNamespace } from '../check.ts'
 
-const masked: Rule = ({ spec }) => {
+const requireDefaultMount: Rule = ({ spec }) => {
   const violating = containersOf(spec).flatMap(({ name, securityContext: { procMount = 'Default' } = {} }) =>
     procMount === 'Default' ? [] : [{ name, procMount }],
   )
@@ -16,15 +16,15 @@ export const procMount: Check = {
   id: 'procMount',
   level: 'baseline',
   rules: [
-    { since: 0, rule: masked },
-    { since: 35, rule: unlessUserNamespace(masked) },
+    { since: 0, rule: requireDefaultMount },
+    { since: 35, rule: unlessUserNamespace(requireDefaultMount) },
   ],
 }
 
-/** The same rule, but containers in a user namespace must comply as well. */
+/** Containers must use the default proc mount, also in a user namespace. */
 export const procMountRestricted: Check = {
   id: 'procMount_restricted',
   level: 'restricted',
-  rules: [{ since: 35, rule: masked }],
+  rules: [{ since: 35, rule: requireDefaultMount }],
   replaces: procMount.id,
 }

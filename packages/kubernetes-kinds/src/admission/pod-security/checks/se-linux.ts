@@ -10,9 +10,9 @@ const rule =
       ({ type, user = '', role = '' }) => isAllowed(type) && user === '' && role === '',
     )
     if (setters.length === 0) return undefined
-    const bad = sorted(values.flatMap(({ type }) => (type === undefined || isAllowed(type) ? [] : [type])))
+    const invalidTypes = sorted(values.flatMap(({ type }) => (type === undefined || isAllowed(type) ? [] : [type])))
     const faults = [
-      ...(bad.length > 0 ? [`${plural('type', bad)} ${quoted(bad)}`] : []),
+      ...(invalidTypes.length > 0 ? [`${plural('type', invalidTypes)} ${quoted(invalidTypes)}`] : []),
       ...(values.some(({ user = '' }) => user !== '') ? ['user may not be set'] : []),
       ...(values.some(({ role = '' }) => role !== '') ? ['role may not be set'] : []),
     ]
@@ -20,14 +20,14 @@ const rule =
     return { reason: 'seLinuxOptions', detail }
   }
 
-const usual = ['container_t', 'container_init_t', 'container_kvm_t']
+const usualTypes = ['container_t', 'container_init_t', 'container_kvm_t']
 
 /** SELinux types must be those of containers; user and role must not be set. */
 export const seLinux: Check = {
   id: 'seLinuxOptions',
   level: 'baseline',
   rules: [
-    { since: 0, rule: rule(...usual) },
-    { since: 31, rule: rule(...usual, 'container_engine_t') },
+    { since: 0, rule: rule(...usualTypes) },
+    { since: 31, rule: rule(...usualTypes, 'container_engine_t') },
   ],
 }

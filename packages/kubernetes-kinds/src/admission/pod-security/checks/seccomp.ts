@@ -5,19 +5,19 @@ import { type Check, containerList, type Finding, plural, quoted, type Rule, set
 
 const reason = 'seccompProfile'
 
-/** Before there were fields for profiles, annotations selected them. */
-const annotated: Rule = ({ metadata, spec }) => {
+/** Checks the annotations that selected profiles before there were fields for profiles. */
+const checkAnnotations: Rule = ({ metadata, spec }) => {
   const names = [
     'seccomp.security.alpha.kubernetes.io/pod',
     ...containersOf(spec).map(({ name }) => `container.seccomp.security.alpha.kubernetes.io/${name}`),
   ]
-  const bad = names.flatMap((name) => {
+  const violations = names.flatMap((name) => {
     const profile = metadata?.annotations?.[name]
     if (profile === undefined || ['runtime/default', 'docker/default'].includes(profile)) return []
     return profile.startsWith('localhost/') ? [] : [`${name}=${quotedGo(profile)}`]
   })
-  if (bad.length === 0) return undefined
-  const annotations = sorted(bad)
+  if (violations.length === 0) return undefined
+  const annotations = sorted(violations)
   return { reason, detail: `forbidden ${plural('annotation', annotations)} ${annotations.join(', ')}` }
 }
 
@@ -28,7 +28,7 @@ const profiles = (spec: PodSpec) =>
     (type) => type === 'RuntimeDefault' || type === 'Localhost',
   )
 
-const unfit = (setters: readonly string[], types: readonly string[]): Finding => ({
+const invalidProfile = (setters: readonly string[], types: readonly string[]): Finding => ({
   reason,
   detail: `${setters.join(' and ')} must not set securityContext.seccompProfile.type to ${quoted(sorted(types))}`,
 })
@@ -38,20 +38,20 @@ export const seccompBaseline: Check = {
   id: 'seccompProfile_baseline',
   level: 'baseline',
   rules: [
-    { since: 0, rule: annotated },
+    { since: 0, rule: checkAnnotations },
     {
       since: 19,
       rule({ spec }) {
         const { setters, values } = profiles(spec)
-        return setters.length === 0 ? undefined : unfit(setters, values)
+        return setters.length === 0 ? undefined : invalidProfile(setters, values)
       },
     },
   ],
 }
 
-const chosen: Rule = ({ spec }) => {
+const requireProfile: Rule = ({ spec }) => {
   const { setters, values, unset } = profiles(spec)
-  if (setters.length > 0) return unfit(setters, values)
+  if (setters.length > 0) return invalidProfile(setters, values)
   if (unset.length === 0) return undefined
   const detail = `pod or ${containerList(unset)} must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"`
   return { reason, detail }
@@ -62,8 +62,8 @@ export const seccompRestricted: Check = {
   id: 'seccompProfile_restricted',
   level: 'restricted',
   rules: [
-    { since: 19, rule: chosen },
-    { since: 25, rule: unlessWindows(chosen) },
+    { since: 19, rule: requireProfile },
+    { since: 25, rule: unlessWindows(requireProfile) },
   ],
   replaces: seccompBaseline.id,
 }

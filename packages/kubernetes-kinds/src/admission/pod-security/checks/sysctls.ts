@@ -1,6 +1,6 @@
 import type { Check, Rule } from '../check.ts'
 
-const only =
+const allowOnly =
   (allowed: readonly string[]): Rule =>
   ({ spec }) => {
     const forbiddenNames = (spec.securityContext?.sysctls ?? []).map(({ name }) => name).filter((name) => !allowed.includes(name))
@@ -29,9 +29,9 @@ export const sysctls: Check = {
   id: 'sysctls',
   level: 'baseline',
   rules: [
-    { since: 0, rule: only(since0) },
-    { since: 27, rule: only(since27) },
-    { since: 29, rule: only(since29) },
-    { since: 32, rule: only(since32) },
+    { since: 0, rule: allowOnly(since0) },
+    { since: 27, rule: allowOnly(since27) },
+    { since: 29, rule: allowOnly(since29) },
+    { since: 32, rule: allowOnly(since32) },
   ],
 }

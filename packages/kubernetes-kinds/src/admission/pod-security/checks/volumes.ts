@@ -63,12 +63,12 @@ export const restrictedVolumes: Check = {
     {
       since: 0,
       rule({ spec }) {
-        const bad = (spec.volumes ?? []).filter((volume) => !allowed.some((source) => volume[source]))
-        if (bad.length === 0) return undefined
-        const names = bad.map(({ name }) => name)
-        const sources = sorted(bad.map((volume) => restricted.find((source) => volume[source]) ?? 'unknown'))
-        const use = names.length === 1 ? 'uses' : 'use'
-        const detail = `${plural('volume', names)} ${quoted(names)} ${use} ${plural('restricted volume type', sources)} ${quoted(sources)}`
+        const violators = (spec.volumes ?? []).filter((volume) => !allowed.some((source) => volume[source]))
+        if (violators.length === 0) return undefined
+        const names = violators.map(({ name }) => name)
+        const sources = sorted(violators.map((volume) => restricted.find((source) => volume[source]) ?? 'unknown'))
+        const predicate = names.length === 1 ? 'uses' : 'use'
+        const detail = `${plural('volume', names)} ${quoted(names)} ${predicate} ${plural('restricted volume type', sources)} ${quoted(sources)}`
         return { reason: 'restricted volume types', detail }
       },
     },
