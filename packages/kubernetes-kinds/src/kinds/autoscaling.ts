@@ -8,7 +8,7 @@ import { nonNegative } from './counts.ts'
 import { nullIfNone } from './go-nulls.ts'
 import type { AutoscalingV2HorizontalPodAutoscaler as Autoscaler, HPAScalingRules } from './schemas/types.ts'
 
-const current: BuiltinKind<Autoscaler> = {
+const autoscalerV2: BuiltinKind<Autoscaler> = {
   convertFrom: { 'autoscaling/v1': toV2 },
   columns: autoscalerColumns,
   default({ spec, status }) {
@@ -41,7 +41,7 @@ const scaleUp: HPAScalingRules = {
 }
 const scaleDown: HPAScalingRules = { selectPolicy: 'Max', policies: [{ type: 'Percent', value: 100, periodSeconds: 15 }] }
 
-const former: BuiltinKind = {
+const autoscalerV1: BuiltinKind = {
   storedAs: 'autoscaling/v2',
   convertFrom: { 'autoscaling/v2': toV1 },
   columns: autoscalerColumns.map((column) => ({
@@ -55,7 +55,7 @@ const former: BuiltinKind = {
     ;(autoscaler.spec as { minReplicas?: number }).minReplicas ??= 1
   },
   validate: (autoscaler, old, context) =>
-    current.validate!(inStoredForm(autoscaler) as unknown as Autoscaler, old as unknown as Autoscaler | undefined, context),
+    autoscalerV2.validate!(inStoredForm(autoscaler) as unknown as Autoscaler, old as unknown as Autoscaler | undefined, context),
 }
 
 function inStoredForm(autoscaler: UnknownObject): UnknownObject {
@@ -64,5 +64,5 @@ function inStoredForm(autoscaler: UnknownObject): UnknownObject {
   return stored
 }
 
-export const autoscalingV1: KindTable = { horizontalpodautoscalers: former }
-export const autoscalingV2: KindTable = { horizontalpodautoscalers: current }
+export const autoscalingV1: KindTable = { horizontalpodautoscalers: autoscalerV1 }
+export const autoscalingV2: KindTable = { horizontalpodautoscalers: autoscalerV2 }

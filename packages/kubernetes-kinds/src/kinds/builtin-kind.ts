@@ -20,7 +20,10 @@ export interface BuiltinKind<T = UnknownObject> extends Omit<Strategy<T>, 'nameP
   readonly columns?: readonly PrinterColumn[]
   /** Sort order of tables; default: by name. */
   readonly order?: (a: UnknownObject, b: UnknownObject) => number
-  /** Group version under which the objects are stored, when another group has a resource of the same name; default: its own. */
+  /**
+   * Group version under which the objects are stored, when another group has a resource of the same name; default: the kind's own group
+   * version.
+   */
   readonly storedAs?: string
   /** Converts drafts of other versions to this version; sets their apiVersion. */
   readonly convertFrom?: { readonly [apiVersion: string]: (object: UnknownObject) => void }

@@ -36,7 +36,7 @@ let records: { readonly [groupVersion: string]: { readonly [plural: string]: Res
 const files = new Map<string, { readonly [name: string]: Component }>()
 const resolved = new Map<string, JSONSchema>()
 
-/** @throws TypeError for a resource that does not exist upstream */
+/** Returns the discovery data of a resource. @throws TypeError for a resource that does not exist upstream */
 export function recordOf(groupVersion: string, plural: string): ResourceRecord {
   records ??= read('resources') as NonNullable<typeof records>
   const record = records[groupVersion]?.[plural]
@@ -44,7 +44,7 @@ export function recordOf(groupVersion: string, plural: string): ResourceRecord {
   return record
 }
 
-/** A table column, besides those that all kinds have. */
+/** A table column other than the columns that all kinds have. */
 export interface RecordedColumn {
   readonly name: string
   readonly type: string
@@ -53,7 +53,7 @@ export interface RecordedColumn {
   readonly priority?: number
 }
 
-/** Table columns of a resource besides `Name` and `Age`. */
+/** Returns the table columns of a resource besides `Name` and `Age`. */
 export function recordedColumns(groupVersion: string, plural: string): readonly RecordedColumn[] {
   columns ??= read('columns') as NonNullable<typeof columns>
   return columns[`${groupVersion}/${plural}`] ?? []
@@ -69,7 +69,7 @@ export function componentOf(name: string): Component | undefined {
   return schemas[name]
 }
 
-/** Name of the published schema of a kind. */
+/** Returns the name of the published schema of a kind. */
 export function componentName(group: string, version: string, kind: string): string {
   switch (group) {
     case 'apiextensions.k8s.io':
@@ -81,7 +81,7 @@ export function componentName(group: string, version: string, kind: string): str
   }
 }
 
-/** The named schemas and all schemas that they refer to, by name. */
+/** Returns the named schemas and all schemas that they refer to, by name. */
 export function closureOf(names: Iterable<string>): Map<string, Component> {
   const components = new Map<string, Component>()
   const visit = (name: string): void => {
@@ -89,7 +89,7 @@ export function closureOf(names: Iterable<string>): Map<string, Component> {
     const component = componentOf(name)
     if (!component) throw new TypeError(`no built-in schema ${name}`)
     components.set(name, component)
-    for (const other of referencesOf(component)) visit(other)
+    for (const reference of referencesOf(component)) visit(reference)
   }
   for (const name of names) visit(name)
   return components
@@ -97,10 +97,10 @@ export function closureOf(names: Iterable<string>): Map<string, Component> {
 
 function* referencesOf({ $ref, allOf = [], items, properties = {}, additionalProperties }: Component): Iterable<string> {
   if ($ref !== undefined) yield nameIn($ref)
-  const below = [...allOf, ...Object.values(properties)]
-  if (items) below.push(items)
-  if (typeof additionalProperties === 'object') below.push(additionalProperties)
-  for (const inner of below) yield* referencesOf(inner)
+  const innerSchemas = [...allOf, ...Object.values(properties)]
+  if (items) innerSchemas.push(items)
+  if (typeof additionalProperties === 'object') innerSchemas.push(additionalProperties)
+  for (const inner of innerSchemas) yield* referencesOf(inner)
 }
 
 /**
@@ -120,9 +120,9 @@ export function schemaNamed(name: string): JSONSchema {
 /** Removes zero defaults of fields that JSON omits when they are zero. */
 function withoutIdleDefaults(name: string, schema: JSONSchema): JSONSchema {
   const go = goFields(name)
-  for (const [field, { default: value, ...rest }] of Object.entries(schema.properties ?? {})) {
+  for (const [field, { default: value, ...otherKeywords }] of Object.entries(schema.properties ?? {})) {
     const isZero = value === 0 || value === '' || value === false
-    if (isZero && go.get(field) === 'left out') schema.properties![field] = { ...rest, 'x-capstan-zero': value }
+    if (isZero && go.get(field) === 'left out') schema.properties![field] = { ...otherKeywords, 'x-capstan-zero': value }
   }
   return schema
 }
@@ -138,14 +138,14 @@ function resolve(component: Component): JSONSchema {
     enum: __,
     description: ___,
     oneOf,
-    ...rest
+    ...keywords
   } = component
   const target = targetOf({ ...($ref === undefined ? {} : { $ref }), ...(allOf ? { allOf } : {}) })
   if (target !== undefined) {
     const schema = schemaNamed(target)
-    return Object.keys(rest).length === 0 ? schema : { ...schema, ...rest }
+    return Object.keys(keywords).length === 0 ? schema : { ...schema, ...keywords }
   }
-  const schema: JSONSchema = rest
+  const schema: JSONSchema = keywords
   if (oneOf) schema['x-kubernetes-int-or-string'] = true
   if (items) schema.items = resolve(items)
   if (properties)
@@ -160,8 +160,8 @@ function resolve(component: Component): JSONSchema {
 }
 
 /**
- * The zero value of a Go type: structs that are not pointers, and `null` for lists and maps that are not omitted when empty. Creating an
- * object does not make its manager the owner of these fields.
+ * Returns the zero value of a Go type: structs that are not pointers, and `null` for lists and maps that are not omitted when empty.
+ * Creating an object does not make its manager the owner of these fields.
  */
 export function blankOf(name: string): object {
   let blank = blanks.get(name)
@@ -187,7 +187,7 @@ const blanks = new Map<string, object>()
 
 const isStruct = (value: unknown): boolean => typeof value === 'object' && value !== null && Object.keys(value).length === 0
 
-/** Name of the schema that a schema refers to, if it consists of a reference. */
+/** Returns the name of the schema that a schema refers to, if it consists of a reference. */
 export function targetOf({ $ref, allOf }: Component): string | undefined {
   const reference = $ref ?? allOf?.[0]?.$ref
   return reference === undefined ? undefined : nameIn(reference)

@@ -102,7 +102,7 @@ function stateOf(types: readonly string[], isIssued: boolean): string {
 const ofType = (conditions: readonly Condition[] | undefined, type: string): Condition[] =>
   (conditions ?? []).filter((condition) => condition.type === type)
 
-/** Issuers of certificates cannot change approvals. */
+/** Restores the conditions Approved and Denied, which issuers of certificates cannot change. */
 function keepDecisions({ status }: CertificateSigningRequest, { status: old }: CertificateSigningRequest): void {
   for (const type of ['Approved', 'Denied']) {
     const before = ofType(old.conditions, type)
@@ -182,14 +182,14 @@ function specErrors(spec: CertificateSigningRequestSpec, oldSigner: string | und
 /** Upstream: ValidateSignerName. */
 function signerErrors(path: string, signer: string): FieldError[] {
   if (signer === '') return [required(path)]
-  const [domain = '', name = '', ...more] = signer.split('/')
-  if (!signer.includes('/') || more.length > 0) {
+  const [domain = '', name = '', ...extraSegments] = signer.split('/')
+  if (!signer.includes('/') || extraSegments.length > 0) {
     return [invalid(path, signer, "must be a fully qualified domain and path of the form 'example.com/signer-name'")]
   }
   const labelled = (value: string, problemsOf: (label: string) => string[]): FieldError[] => {
     const label = value.split('.').find((part) => problemsOf(part).length > 0)
     if (label === undefined) return []
-    return problemsOf(label).map((why) => invalid(path, value, `validating label ${JSON.stringify(label)}: ${why}`))
+    return problemsOf(label).map((problem) => invalid(path, value, `validating label ${JSON.stringify(label)}: ${problem}`))
   }
   return [
     ...(domain.length > 253 ? [tooLong(path, 253)] : []),

@@ -17,18 +17,18 @@ import {
 } from '@capstan/kube'
 import type { LabelSelector } from './schemas/types.ts'
 
-/** One error for each error text of a value. */
+/** Returns one error for each error text of a value. */
 export const problems = (field: string, value: unknown, texts: readonly string[]): FieldError[] =>
   texts.map((text) => invalid(field, value, text))
 
-/** Error for a reference to an object that does not exist. */
+/** Returns the error for a reference to an object that does not exist. */
 export const missing = (field: string, value: unknown, detail = ''): FieldError => ({
   type: 'FieldValueNotFound',
   field,
   text: `Not found: ${JSON.stringify(value)}${detail === '' ? '' : `: ${detail}`}`,
 })
 
-/** Error for a value outside of a fixed set. An absent value counts as the empty string. */
+/** Returns the error for a value outside of a fixed set. An absent value counts as the empty string. */
 export const oneOf = (field: string, value: string | undefined, supported: readonly string[]): FieldError[] =>
   supported.includes(value ?? '') ? [] : [notSupported(field, value ?? '', supported)]
 
@@ -82,21 +82,22 @@ export function labelSelector(field: string, selector: LabelSelector | undefined
   if (!selector) return []
   const errors = labels(`${field}.matchLabels`, selector.matchLabels)
   for (const [index, { key, operator, values = [] }] of (selector.matchExpressions ?? []).entries()) {
-    const at = `${field}.matchExpressions[${index}]`
+    const expressionPath = `${field}.matchExpressions[${index}]`
     if (operator === 'In' || operator === 'NotIn') {
-      if (values.length === 0) errors.push(required(`${at}.values`, "must be specified when `operator` is 'In' or 'NotIn'"))
+      if (values.length === 0)
+        errors.push(required(`${expressionPath}.values`, "must be specified when `operator` is 'In' or 'NotIn'"))
     } else if (operator === 'Exists' || operator === 'DoesNotExist') {
       if (values.length > 0) {
         errors.push({
           type: 'FieldValueForbidden',
-          field: `${at}.values`,
+          field: `${expressionPath}.values`,
           text: "Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
         })
       }
-    } else errors.push(invalid(`${at}.operator`, operator, 'not a valid selector operator'))
-    appendAll(errors, problems(`${at}.key`, key, labelKeyProblems(key)))
+    } else errors.push(invalid(`${expressionPath}.operator`, operator, 'not a valid selector operator'))
+    appendAll(errors, problems(`${expressionPath}.key`, key, labelKeyProblems(key)))
     for (const [valueIndex, value] of values.entries()) {
-      appendAll(errors, problems(`${at}.values[${valueIndex}]`, value, labelValueProblems(value)))
+      appendAll(errors, problems(`${expressionPath}.values[${valueIndex}]`, value, labelValueProblems(value)))
     }
   }
   return errors

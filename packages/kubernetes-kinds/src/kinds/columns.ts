@@ -4,15 +4,15 @@ import { type PrinterColumn, memberAt, memberText, nameDescription } from '@caps
 
 type Cell = PrinterColumn['cell']
 
-export const column = (name: string, cell: Cell, more: Partial<PrinterColumn> = {}): PrinterColumn => ({
+export const column = (name: string, cell: Cell, options: Partial<PrinterColumn> = {}): PrinterColumn => ({
   name,
   type: 'string',
   cell,
-  ...more,
+  ...options,
 })
-/** Shown with `-o wide`. */
-export const wide = (name: string, cell: Cell, more: Partial<PrinterColumn> = {}): PrinterColumn =>
-  column(name, cell, { priority: 1, ...more })
+/** Creates a column that is shown with `-o wide`. */
+export const wide = (name: string, cell: Cell, options: Partial<PrinterColumn> = {}): PrinterColumn =>
+  column(name, cell, { priority: 1, ...options })
 
 export const nameColumn = column('Name', ({ metadata }) => metadata.name, { format: 'name', description: nameDescription })
 export const ageColumn = column('Age', ({ metadata }) => metadata.creationTimestamp ?? null, { type: 'date' })
@@ -23,9 +23,9 @@ export const number = (object: UnknownObject, ...path: string[]): number => Numb
 export const list = <T>(object: UnknownObject, ...path: string[]): T[] => (at(object, ...path) as T[] | undefined) ?? []
 export const orNone = (value: string): string => (value === '' ? '<none>' : value)
 export const orUnknown = (value: string): string => (value === '' ? '<unknown>' : value)
-/** Number of keys in several parts of an object. */
-export const count = (object: UnknownObject, ...parts: string[]): number =>
-  parts.reduce((sum, part) => sum + Object.keys((object[part] as object | undefined) ?? {}).length, 0)
+/** Returns the number of keys in several members of an object. */
+export const count = (object: UnknownObject, ...members: string[]): number =>
+  members.reduce((sum, member) => sum + Object.keys((object[member] as object | undefined) ?? {}).length, 0)
 
 /** Returns a scalar member, for field selectors. */
 export const field =
@@ -33,7 +33,7 @@ export const field =
   (object: UnknownObject): string =>
     memberText(object, path)
 
-/** Labels as `a=1,b=2`. */
+/** Formats labels as `a=1,b=2`. */
 export const pairs = (labels: unknown): string =>
   orNone(
     Object.entries((labels as Record<string, string> | undefined) ?? {})
@@ -42,7 +42,7 @@ export const pairs = (labels: unknown): string =>
       .join(','),
   )
 
-/** A column with a label selector, in the form of a query. */
+/** Creates a column with a label selector, in the form of a query. */
 export const selectorColumn = (selectorOf: (object: UnknownObject) => unknown): PrinterColumn =>
   wide('Selector', (object) => selectorText(selectorOf(object)))
 
@@ -52,7 +52,7 @@ export function selectorText(selector: unknown): string {
   return orNone(text)
 }
 
-/** Names and images of the containers of a pod template. */
+/** Creates columns with the names and images of the containers of a pod template. */
 export function containerColumns(...template: string[]): PrinterColumn[] {
   const path = template.length > 0 ? template : ['spec', 'template']
   const valuesOfContainers = (o: UnknownObject, member: string) =>

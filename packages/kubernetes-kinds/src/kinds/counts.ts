@@ -3,7 +3,7 @@ import { type FieldError, invalid, isNumeric, tooMany } from '@capstan/kube'
 
 export const atLeastZero = 'must be greater than or equal to 0'
 
-/** Errors of fields of an object that must not be negative, in the given order; `field` is empty for the object itself. */
+/** Returns the errors of fields of an object that must not be negative, in the given order; `field` is empty for the object itself. */
 export function nonNegative<T extends object>(field: string, object: T, ...names: (keyof T & string)[]): FieldError[] {
   return names.flatMap((name) => {
     const value = object[name]
@@ -11,7 +11,7 @@ export function nonNegative<T extends object>(field: string, object: T, ...names
   })
 }
 
-/** Errors of fields that must not exceed the field `limit`, such as readyReplicas and replicas. */
+/** Returns the errors of fields that must not exceed the field `limit`, such as readyReplicas and replicas. */
 export function notAbove<T extends object>(
   field: string,
   object: T,
@@ -19,10 +19,10 @@ export function notAbove<T extends object>(
   names: readonly (keyof T & string)[],
   text: string,
 ): FieldError[] {
-  const most = Number(object[limit] ?? 0)
+  const maximum = Number(object[limit] ?? 0)
   return names.flatMap((name) => {
     const value = Number(object[name] ?? 0)
-    return value > most ? [invalid(`${field}.${name}`, value, text)] : []
+    return value > maximum ? [invalid(`${field}.${name}`, value, text)] : []
   })
 }
 
@@ -47,7 +47,7 @@ export function intOrPercentErrors(field: string, value: number | string | undef
 export const atMostWhole = (field: string, value: number | string | undefined): FieldError[] =>
   isPercent(value) && Number.parseInt(value, 10) > 100 ? [invalid(field, value, 'must not be greater than 100%')] : []
 
-/** The number; for a percentage, the number before the sign. */
+/** Returns the number; for a percentage, the number before the percent sign. */
 export function numberOf(value: number | string | undefined): number {
   if (typeof value === 'number') return value
   return isPercent(value) || /^[+-]?\d+$/.test(value ?? '') ? Number.parseInt(value!, 10) : 0

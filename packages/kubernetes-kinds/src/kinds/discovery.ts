@@ -45,8 +45,8 @@ const endpointslices: BuiltinKind<EndpointSlice> = {
   },
   prepare(slice, old) {
     // The deprecated field is kept only in objects that already have it.
-    const isOld = old?.endpoints?.some(({ deprecatedTopology }) => deprecatedTopology !== undefined) === true
-    if (!isOld) for (const endpoint of slice.endpoints ?? []) delete endpoint.deprecatedTopology
+    const hadTopology = old?.endpoints?.some(({ deprecatedTopology }) => deprecatedTopology !== undefined) === true
+    if (!hadTopology) for (const endpoint of slice.endpoints ?? []) delete endpoint.deprecatedTopology
   },
   warnings: ({ addressType }) => (addressType === 'FQDN' ? ['spec.addressType: FQDN endpoints are deprecated'] : []),
   validate({ addressType, ...slice }, old) {
@@ -55,7 +55,7 @@ const endpointslices: BuiltinKind<EndpointSlice> = {
     return [
       ...requiredOneOf('addressType', addressType, ['FQDN', 'IPv4', 'IPv6']),
       ...portErrors(ports),
-      // Endpoints that older servers accepted may stay.
+      // Unchanged endpoints that an older server accepted stay valid.
       ...(old && same(endpoints, old.endpoints ?? []) ? [] : endpointErrors(endpoints, addressType)),
       ...(old ? immutable('addressType', addressType, old.addressType) : []),
     ]
@@ -64,8 +64,8 @@ const endpointslices: BuiltinKind<EndpointSlice> = {
 
 function firstThree(texts: readonly string[]): string {
   if (texts.length === 0) return '<unset>'
-  const more = texts.length - 3
-  return `${texts.slice(0, 3).join(',')}${more > 0 ? ` + ${more} more...` : ''}`
+  const hiddenCount = texts.length - 3
+  return `${texts.slice(0, 3).join(',')}${hiddenCount > 0 ? ` + ${hiddenCount} more...` : ''}`
 }
 
 function endpointErrors(endpoints: readonly Endpoint[], type: string): FieldError[] {

@@ -9,14 +9,14 @@ import { eventColumns } from './core/event.ts'
 import { fromNewEvent, toNewEvent } from './events/conversion.ts'
 import { changedEventErrors, commonErrors, newEventErrors } from './events/validation.ts'
 
-const regarding = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath']
+const regardingFields = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath']
 
 const events: BuiltinKind = {
   createsOnUpdate: true,
   storedAs: 'v1',
   convertFrom: { v1: toNewEvent },
   selectableFields: {
-    ...Object.fromEntries(regarding.map((member) => [`regarding.${member}`, field('regarding', member)])),
+    ...Object.fromEntries(regardingFields.map((member) => [`regarding.${member}`, field('regarding', member)])),
     reason: field('reason'),
     reportingController: field('reportingController'),
     type: field('type'),

@@ -119,8 +119,8 @@ function namespaceErrors(path: string, namespaces: readonly string[], isClusterS
   const none = 'resource rules that are not cluster scoped must supply at least one namespace'
   if (namespaces.length === 0 || namespaces.includes('*')) return someOf(path, namespaces, none, 'namespaces')
   return namespaces.flatMap((namespace, index) =>
-    dnsLabelProblems(namespace).map((why) =>
-      invalid(`${path}[${index}]`, namespace, `each member of this list must be '*' or a DNS-1123 label; ${why}`),
+    dnsLabelProblems(namespace).map((problem) =>
+      invalid(`${path}[${index}]`, namespace, `each member of this list must be '*' or a DNS-1123 label; ${problem}`),
     ),
   )
 }
@@ -142,14 +142,14 @@ function subjectErrors(path: string, subject: Subject): FieldError[] {
       errors.push(required(`${path}.${member}.namespace`, 'must specify namespace for service account'))
     }
   }
-  for (const [other, field] of Object.entries(members)) {
+  for (const [otherKind, field] of Object.entries(members)) {
     if (field === member || !subject[field]) continue
-    errors.push(forbidden(`${path}.${field}`, `${field} is forbidden when subject kind is not '${other}'`))
+    errors.push(forbidden(`${path}.${field}`, `${field} is forbidden when subject kind is not '${otherKind}'`))
   }
   return errors
 }
 
-const ofQueues =
+const queuingValue =
   (field: string) =>
   (object: Parameters<typeof at>[0]): number | string =>
     (at(object, 'spec', 'limited', 'limitResponse', 'queuing', field) as number | undefined) ?? '<none>'
@@ -163,9 +163,9 @@ const prioritylevelconfigurations: BuiltinKind<PriorityLevelConfiguration> = {
       'NominalConcurrencyShares',
       (o) => (at(o, 'spec', 'limited', 'nominalConcurrencyShares') as number | undefined) ?? '<none>',
     ),
-    column('Queues', ofQueues('queues')),
-    column('HandSize', ofQueues('handSize')),
-    column('QueueLengthLimit', ofQueues('queueLengthLimit')),
+    column('Queues', queuingValue('queues')),
+    column('HandSize', queuingValue('handSize')),
+    column('QueueLengthLimit', queuingValue('queueLengthLimit')),
     ageColumn,
   ],
   default({ spec: { exempt, limited } }) {

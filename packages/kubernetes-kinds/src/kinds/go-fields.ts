@@ -1,7 +1,7 @@
 /** How JSON shows the zero values of Go types, from the table of protobuf messages, which is generated from the same types. */
 import { messages } from '../protobuf-messages.ts'
 
-/** `null`: JSON shows the zero value as null. */
+/** How JSON shows the zero value of a field; `null`: as null. */
 export type Zero = 'shown' | 'left out' | 'null'
 
 /** Fields of the Go type of a schema, including those of embedded types; empty for an unknown type. */

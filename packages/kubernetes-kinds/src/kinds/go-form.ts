@@ -7,7 +7,7 @@ import { badRequest, isNumeric, isRecord, messageOf, parseQuantity, quantityText
 import { type Component, componentOf, targetOf } from './catalog.ts'
 import { goFields } from './go-fields.ts'
 
-/** Changes a value in place; returns it, or its replacement. */
+/** Changes a value in place, and returns the value or its replacement. */
 type Form = (value: unknown) => unknown
 
 const forms = new Map<string, Form>()
@@ -129,8 +129,8 @@ function quantityForm(value: unknown): unknown {
 function resourceForm(value: unknown): unknown {
   if (typeof value !== 'string' && !isNumeric(value)) return value
   const { nano, format } = readQuantity(value)
-  const rest = nano % Milli
-  return quantityText({ nano: rest > 0n ? nano + Milli - rest : nano - rest, format })
+  const remainder = nano % Milli
+  return quantityText({ nano: remainder > 0n ? nano + Milli - remainder : nano - remainder, format })
 }
 
 const Milli = 1_000_000n

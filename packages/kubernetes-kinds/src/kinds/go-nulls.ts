@@ -55,8 +55,8 @@ function structReader(name: string): Reader {
 }
 
 /**
- * Zero value of a required field: strings are empty; for CustomResourceDefinitions structs are, too, because their missing fields are
- * reported individually.
+ * Returns the zero value of a required field: strings are empty, and so are structs of CustomResourceDefinitions, because their missing
+ * fields are reported individually.
  */
 function zeroOfRequired(schema: Component, owner: string): (() => unknown) | undefined {
   const target = targetOf(schema)
@@ -91,7 +91,7 @@ function zeroOf(schema: Component): unknown {
   return type === 'integer' || type === 'number' ? 0 : null
 }
 
-/** Sets an absent or empty list that JSON always shows to `null`: stored objects do not distinguish the two. */
+/** Sets an absent or empty list that JSON always shows to `null`: stored objects do not distinguish absent and empty lists. */
 export function nullIfNone<T extends object>(owner: T | undefined, field: keyof T): void {
   const list = owner?.[field] as readonly unknown[] | null | undefined
   if (owner && !list?.length) owner[field] = null as never

@@ -65,8 +65,8 @@ interface Misfit {
 }
 
 /**
- * Finds the first misfit in a value that is not null: the value itself, or a part of it. The path of the misfit begins at the value. Runs in
- * pieces if there are many values.
+ * Finds the first misfit in a value that is not null: the value itself, or a part of it. The path of the misfit begins at the value. Runs
+ * in pieces if there are many values.
  */
 type Check = (value: unknown) => CheckResult
 type CheckResult = Misfit | undefined | Work<Misfit | undefined>
@@ -174,7 +174,7 @@ function checkOf(schema: Component, struct: string): Check | undefined {
   }
 }
 
-/** Whether an integer is in the range of its Go type. */
+/** Reports whether an integer is in the range of its Go type. */
 function fits(value: number | bigint, format: string | undefined): boolean {
   const limit = format === 'int32' ? 2 ** 31 : 2 ** 63
   return value >= -limit && value < limit
@@ -220,18 +220,18 @@ const withProblem = (value: unknown, problem: string | undefined, makeMisfit: Ma
 function firstMisfit<T>(
   elements: readonly T[],
   find: (element: T) => CheckResult,
-  at: (element: T, misfit: Misfit) => Misfit = (_, misfit) => misfit,
+  locate: (element: T, misfit: Misfit) => Misfit = (_, misfit) => misfit,
 ): CheckResult {
   let misfit: Misfit | undefined
   const record = function* (element: T, work: Work<Misfit | undefined>): Work<void> {
     const result = yield* work
-    misfit = result && at(element, result)
+    misfit = result && locate(element, result)
   }
   const rest = each(elements, (element) => {
     if (misfit) return undefined
     const result = find(element)
     if (isWork(result)) return record(element, result)
-    misfit = result && at(element, result)
+    misfit = result && locate(element, result)
     return undefined
   })
   return rest ? afterRest(rest, () => misfit) : misfit
@@ -294,7 +294,7 @@ function quantityProblem(text: string): string | undefined {
 function base64Problem(text: string): string | undefined {
   const withoutBreaks = text.replaceAll(/[\r\n]/g, '')
   const invalidByte = /[^A-Za-z0-9+/=]|=(?!=?$)/.exec(withoutBreaks)
-  const at =
+  const offset =
     invalidByte?.index ?? (withoutBreaks.length % 4 === 0 ? undefined : withoutBreaks.length - (withoutBreaks.length % 4))
-  return at === undefined ? undefined : `illegal base64 data at input byte ${at}`
+  return offset === undefined ? undefined : `illegal base64 data at input byte ${offset}`
 }

@@ -47,7 +47,7 @@ test('only the first 10,000 errors of address families have a text', () => {
   expect(errors.filter(({ text }) => text !== '')).toHaveLength(10_000)
 })
 
-test('decoding nulls reads the fields that an object has, not all of its type', () => {
+test('decoding nulls reads the fields that an object has, not all fields of its type', () => {
   let reads = 0
   const counted = new Proxy({ name: 'c', image: null } as object, {
     get: (target, field) => (reads++, Reflect.get(target, field)),

@@ -14,7 +14,7 @@ function nameWarnings(name: string, use: string): string[] {
   return texts.length === 0 ? [] : [`metadata.name: ${hint}: [${texts.join(' ')}]`]
 }
 
-/** Parses a selector; `undefined` for an invalid one. */
+/** Parses a selector; `undefined` for an invalid selector. */
 export function usableSelector(selector: LabelSelector | undefined): Selector | undefined {
   try {
     return labelSelector(selector)

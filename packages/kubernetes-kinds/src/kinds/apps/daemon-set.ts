@@ -78,14 +78,16 @@ function strategyErrors({ type, rollingUpdate }: DaemonSetUpdateStrategy): Field
   }
   const path = 'spec.updateStrategy.rollingUpdate'
   const { maxSurge, maxUnavailable } = rollingUpdate ?? {}
-  const [surges, misses] = [numberOf(maxSurge) !== 0, numberOf(maxUnavailable) !== 0]
+  const [allowsSurge, allowsUnavailable] = [numberOf(maxSurge) !== 0, numberOf(maxUnavailable) !== 0]
   return [
     ...intOrPercentErrors(`${path}.maxUnavailable`, maxUnavailable),
     ...intOrPercentErrors(`${path}.maxSurge`, maxSurge),
     ...atMostWhole(`${path}.maxUnavailable`, maxUnavailable),
     ...atMostWhole(`${path}.maxSurge`, maxSurge),
-    ...(surges && misses ? [invalid(`${path}.maxSurge`, maxSurge, 'may not be set when maxUnavailable is non-zero')] : []),
-    ...(!surges && !misses ? [required(`${path}.maxUnavailable`, 'cannot be 0 when maxSurge is 0')] : []),
+    ...(allowsSurge && allowsUnavailable
+      ? [invalid(`${path}.maxSurge`, maxSurge, 'may not be set when maxUnavailable is non-zero')]
+      : []),
+    ...(!allowsSurge && !allowsUnavailable ? [required(`${path}.maxUnavailable`, 'cannot be 0 when maxSurge is 0')] : []),
   ]
 }
 

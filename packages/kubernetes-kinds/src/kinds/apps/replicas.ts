@@ -19,7 +19,7 @@ export const replicasScale: ScaleSubresource = {
   labelSelectorPath: '.spec.selector',
 }
 
-/** Errors of a required selector; `kind` names the workload in the text about an empty one. */
+/** Returns the errors of a required selector; the error text about an empty selector contains `kind`. */
 export function requiredSelectorErrors(selector: LabelSelector | undefined, kind: string): FieldError[] {
   if (!selector) return [required('spec.selector')]
   return [...labelSelector('spec.selector', selector), ...emptySelectorErrors(selector, kind)]
@@ -28,7 +28,7 @@ export function requiredSelectorErrors(selector: LabelSelector | undefined, kind
 export const emptySelectorErrors = (selector: LabelSelector, kind: string): FieldError[] =>
   isEmptySelector(selector) ? [invalid('spec.selector', selector, `empty selector is invalid for ${kind}`)] : []
 
-/** Error when the selector does not match pods of the template. */
+/** Returns an error when the selector does not match pods of the template. */
 export function templateLabelErrors(selector: LabelSelector | undefined, template: PodTemplateSpec): FieldError[] {
   const selects = usableSelector(selector)
   const { labels } = template.metadata

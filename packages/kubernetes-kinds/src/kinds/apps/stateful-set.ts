@@ -65,15 +65,15 @@ export const statefulsets: BuiltinKind<StatefulSet> = {
 function* specErrors(spec: StatefulSetSpec, old: StatefulSetSpec | undefined): Work<FieldError[]> {
   const { selector, template, podManagementPolicy: policy, serviceName } = spec
   const retention = spec.persistentVolumeClaimRetentionPolicy
-  const retain = ['Retain', 'Delete']
+  const retentionPolicies = ['Retain', 'Delete']
   const isUsable = !selector || usableSelector(selector) !== undefined
   return [
     ...(policy === 'OrderedReady' || policy === 'Parallel'
       ? []
       : [invalid('spec.podManagementPolicy', policy, "must be 'OrderedReady' or 'Parallel'")]),
     ...strategyErrors(spec.updateStrategy),
-    ...oneOf('spec.persistentVolumeClaimRetentionPolicy.whenDeleted', retention?.whenDeleted, retain),
-    ...oneOf('spec.persistentVolumeClaimRetentionPolicy.whenScaled', retention?.whenScaled, retain),
+    ...oneOf('spec.persistentVolumeClaimRetentionPolicy.whenDeleted', retention?.whenDeleted, retentionPolicies),
+    ...oneOf('spec.persistentVolumeClaimRetentionPolicy.whenScaled', retention?.whenScaled, retentionPolicies),
     ...(old ? [] : claimErrors(spec)),
     ...nonNegative('spec', spec, 'replicas', 'minReadySeconds'),
     ...(spec.ordinals ? nonNegative('spec.ordinals', spec.ordinals, 'start') : []),
@@ -81,7 +81,7 @@ function* specErrors(spec: StatefulSetSpec, old: StatefulSetSpec | undefined): W
     ...(old || serviceName === '' ? [] : problems('spec.serviceName', serviceName, dnsLabelProblems(serviceName))),
     ...requiredSelectorErrors(selector, 'statefulset'),
     ...(isUsable
-      ? [...templateLabelErrors(selector, template), ...(yield* validatePodTemplate('spec.template', asClaimed(spec)))]
+      ? [...templateLabelErrors(selector, template), ...(yield* validatePodTemplate('spec.template', withClaimVolumes(spec)))]
       : [invalid('spec.selector', selector, '')]),
     ...longRunningErrors(template, 'StatefulSet'),
   ]
@@ -117,27 +117,29 @@ function strategyErrors({ type, rollingUpdate }: StatefulSetUpdateStrategy): Fie
     const badValue = { Type: type, RollingUpdate: rollingUpdate ?? null }
     return [invalid('spec.updateStrategy', badValue, "must be 'RollingUpdate' or 'OnDelete'")]
   }
-  const most = rollingUpdate?.maxUnavailable
+  const maxUnavailable = rollingUpdate?.maxUnavailable
   return [
     ...(rollingUpdate ? nonNegative(path, rollingUpdate, 'partition') : []),
-    ...intOrPercentErrors(`${path}.maxUnavailable`, most),
-    ...(most !== undefined && numberOf(most) === 0 ? [invalid(`${path}.maxUnavailable`, most, 'cannot be 0')] : []),
-    ...atMostWhole(`${path}.maxUnavailable`, most),
+    ...intOrPercentErrors(`${path}.maxUnavailable`, maxUnavailable),
+    ...(maxUnavailable !== undefined && numberOf(maxUnavailable) === 0
+      ? [invalid(`${path}.maxUnavailable`, maxUnavailable, 'cannot be 0')]
+      : []),
+    ...atMostWhole(`${path}.maxUnavailable`, maxUnavailable),
   ]
 }
 
-/** The template as applied to pods: with a volume for each claim, and without fields that differ between pods. */
-function asClaimed({ template, volumeClaimTemplates = [] }: StatefulSetSpec): PodTemplateSpec {
+/** Returns the template as the controller applies it to pods: with a volume for each claim, and without fields that differ between pods. */
+function withClaimVolumes({ template, volumeClaimTemplates = [] }: StatefulSetSpec): PodTemplateSpec {
   const { hostname: _hostname, subdomain: _subdomain, ...spec } = template.spec
-  const claimed = volumeClaimTemplates.map(({ metadata: { name } }) => name)
-  if (claimed.length === 0) return { ...template, spec }
-  const names = new Set(claimed)
+  const claimNames = volumeClaimTemplates.map(({ metadata: { name } }) => name)
+  if (claimNames.length === 0) return { ...template, spec }
+  const names = new Set(claimNames)
   const otherVolumes = (spec.volumes ?? []).filter(({ name }) => !names.has(name))
-  const volumes = claimed.map((name) => ({ name, persistentVolumeClaim: { claimName: name } }))
+  const volumes = claimNames.map((name) => ({ name, persistentVolumeClaim: { claimName: name } }))
   return { ...template, spec: { ...spec, volumes: [...volumes, ...otherVolumes] } }
 }
 
-const changeable = [
+const mutableFields = [
   'replicas',
   'template',
   'updateStrategy',
@@ -148,14 +150,14 @@ const changeable = [
 ] as const
 
 function updateErrors(spec: StatefulSetSpec, old: StatefulSetSpec): FieldError[] {
-  const fixed = (from: StatefulSetSpec): object => {
-    const rest: Partial<StatefulSetSpec> = { ...from }
-    for (const name of changeable) delete rest[name]
-    return rest
+  const immutableFields = (from: StatefulSetSpec): object => {
+    const fields: Partial<StatefulSetSpec> = { ...from }
+    for (const name of mutableFields) delete fields[name]
+    return fields
   }
   const text =
     "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
-  return same(fixed(spec), fixed(old)) ? [] : [forbidden('spec', text)]
+  return same(immutableFields(spec), immutableFields(old)) ? [] : [forbidden('spec', text)]
 }
 
 function statusErrors(status: StatefulSetStatus, old: StatefulSetStatus | undefined): FieldError[] {

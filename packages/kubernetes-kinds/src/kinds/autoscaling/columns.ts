@@ -18,8 +18,8 @@ const MaxShown = 2
 function targets(metrics: readonly MetricSpec[], current: readonly MetricStatus[]): string {
   if (metrics.length === 0) return '<none>'
   const listed = metrics.slice(0, MaxShown).map((metric, index) => target(metric, current[index]))
-  const more = metrics.length - MaxShown
-  return `${listed.join(', ')}${more > 0 ? ` + ${more} more...` : ''}`
+  const hiddenCount = metrics.length - MaxShown
+  return `${listed.join(', ')}${hiddenCount > 0 ? ` + ${hiddenCount} more...` : ''}`
 }
 
 type Amount = string | number | undefined
@@ -29,18 +29,18 @@ const percent = (value: number | undefined): Amount => (value === undefined ? un
 
 function target(
   { type, external, object, pods, resource, containerResource }: MetricSpec,
-  now: MetricStatus | undefined,
+  status: MetricStatus | undefined,
 ): string {
   if ((type === 'External' && external) || (type === 'Object' && object)) {
     const metricTarget = (type === 'External' ? external! : object!).target
-    const measured = (type === 'External' ? now?.external : now?.object)?.current
+    const measured = (type === 'External' ? status?.external : status?.object)?.current
     if (metricTarget.averageValue !== undefined) return `${unknown(measured?.averageValue)}/${metricTarget.averageValue} (avg)`
     return `${unknown(measured?.value)}/${metricTarget.value ?? ''}`
   }
-  if (type === 'Pods' && pods) return `${unknown(now?.pods?.current.averageValue)}/${pods.target.averageValue ?? ''}`
+  if (type === 'Pods' && pods) return `${unknown(status?.pods?.current.averageValue)}/${pods.target.averageValue ?? ''}`
   const source = type === 'Resource' ? resource : type === 'ContainerResource' ? containerResource : undefined
   if (!source) return '<unknown type>'
-  const measured = (type === 'Resource' ? now?.resource : now?.containerResource)?.current
+  const measured = (type === 'Resource' ? status?.resource : status?.containerResource)?.current
   const { averageValue, averageUtilization } = source.target
   if (averageValue !== undefined) return `${source.name}: ${unknown(measured?.averageValue)}/${averageValue}`
   return `${source.name}: ${unknown(percent(measured?.averageUtilization))}/${percent(averageUtilization) ?? '<auto>'}`

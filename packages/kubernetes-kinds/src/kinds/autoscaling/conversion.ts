@@ -51,7 +51,7 @@ export function toV1(autoscaler: UnknownObject): void {
 /** Converts a draft of v1 to v2. */
 export function toV2(autoscaler: UnknownObject): void {
   const { targetCPUUtilizationPercentage: target, ...spec } = autoscaler.spec as Fields
-  const { currentCPUUtilizationPercentage: now, ...status } = (autoscaler.status ?? {}) as Fields
+  const { currentCPUUtilizationPercentage: currentCPU, ...status } = (autoscaler.status ?? {}) as Fields
   const { annotations = {} } = autoscaler.metadata
   const metrics = [
     ...(parseAnnotation(annotations[annotationNames.metrics], listOf(specToV2)) ?? []),
@@ -65,10 +65,10 @@ export function toV2(autoscaler: UnknownObject): void {
     metrics: metrics.length > 0 ? metrics : [defaultMetric()],
     ...(behavior ? { behavior } : {}),
   }
-  const ofNow = { type: 'Resource', resource: { name: 'cpu', current: { averageUtilization: now } } }
+  const cpuStatus = { type: 'Resource', resource: { name: 'cpu', current: { averageUtilization: currentCPU } } }
   autoscaler.status = {
     ...status,
-    ...(current ? { currentMetrics: current } : now === undefined ? {} : { currentMetrics: [ofNow] }),
+    ...(current ? { currentMetrics: current } : currentCPU === undefined ? {} : { currentMetrics: [cpuStatus] }),
     ...(conditions ? { conditions } : {}),
   }
   if ((autoscaler.status as Fields).currentReplicas === 0) delete (autoscaler.status as Fields).currentReplicas
@@ -85,7 +85,7 @@ function setAnnotations({ metadata }: UnknownObject, annotations: { [key: string
   else delete metadata.annotations
 }
 
-/** Parses an annotation; `undefined` when it has another format, in which case it is treated as absent. */
+/** Parses an annotation. An annotation in another format is treated as absent. */
 function parseAnnotation<T>(text: string | undefined, read: (value: Fields) => T): T | undefined {
   try {
     return text === undefined ? undefined : read(JSON.parse(text) as Fields)

@@ -10,7 +10,7 @@ import { defaultJobTemplate, jobSpecErrors } from './job-spec.ts'
 import { scheduleProblem } from './schedule.ts'
 import { templateWarnings } from '../pod/warnings.ts'
 
-/** The name of a job consists of the name of its CronJob and the minute. */
+/** Maximum length of a CronJob's name: the name of its Job consists of this name and the scheduled minute. */
 const MaxName = 52
 
 /** Upstream: pkg/apis/batch and pkg/registry/batch/cronjob, v1.36. */
@@ -39,11 +39,11 @@ export const cronjobs: BuiltinKind<CronJob> = {
   },
   warnings(cronJob, old) {
     const { template } = cronJob.spec.jobTemplate.spec
-    const ofPods = templateWarnings('spec.jobTemplate.spec.template', template, cronJob, old)
-    if (!old) return [...podNameWarnings(cronJob), ...ofPods]
+    const templateTexts = templateWarnings('spec.jobTemplate.spec.template', template, cronJob, old)
+    if (!old) return [...podNameWarnings(cronJob), ...templateTexts]
     const text =
       'cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details'
-    return cronJob.spec.schedule.includes('TZ') ? [...ofPods, text] : ofPods
+    return cronJob.spec.schedule.includes('TZ') ? [...templateTexts, text] : templateTexts
   },
   *validate({ metadata: { name }, spec }, old, { subresource }) {
     if (subresource === 'status') return []

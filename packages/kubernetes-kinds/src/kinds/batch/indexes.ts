@@ -4,7 +4,7 @@ interface Malformed {
   readonly error: string
 }
 
-/** Counts the indexes in a text; returns an error for an invalid one. */
+/** Counts the indexes in a text; returns an error for an invalid text. */
 export function countIndexes(text: string, completions: number): number | Malformed {
   const intervals = intervalsOf(text, completions)
   return 'error' in intervals ? intervals : intervals.reduce((sum, [first, last]) => sum + last - first + 1, 0)
@@ -14,11 +14,11 @@ export function countIndexes(text: string, completions: number): number | Malfor
 export function commonIndex(a: string, b: string, completions: number): number | undefined {
   const [left, right] = [intervalsOf(a, completions), intervalsOf(b, completions)]
   if ('error' in left || 'error' in right) return undefined
-  let at = 0
+  let position = 0
   for (const [first, last] of left) {
-    while (at < right.length && right[at]![1] < first) at++
-    const met = right[at]
-    if (met && met[0] <= last) return Math.max(first, met[0])
+    while (position < right.length && right[position]![1] < first) position++
+    const candidate = right[position]
+    if (candidate && candidate[0] <= last) return Math.max(first, candidate[0])
   }
   return undefined
 }
@@ -29,9 +29,9 @@ function intervalsOf(text: string, completions: number): readonly (readonly [num
   for (const part of text.split(',')) {
     const interval = intervalOf(part, completions)
     if ('error' in interval) return interval
-    const before = intervals.at(-1)?.[1]
-    if (before !== undefined && before >= interval[0]) {
-      return { error: `non-increasing order, previous: ${before}, current: ${interval[0]}` }
+    const previousLast = intervals.at(-1)?.[1]
+    if (previousLast !== undefined && previousLast >= interval[0]) {
+      return { error: `non-increasing order, previous: ${previousLast}, current: ${interval[0]}` }
     }
     intervals.push(interval)
   }

@@ -217,8 +217,8 @@ function successRuleErrors(
     else errors.push(invalid(`${path}.succeededIndexes`, text, `error parsing succeededIndexes: ${counted.error}`))
   }
   if (count === undefined) return errors
-  const limit = (most: number, noun: string) =>
-    errors.push(invalid(`${path}.succeededCount`, count, `must be less than or equal to ${most} (the number of ${noun})`))
+  const limit = (maximum: number, noun: string) =>
+    errors.push(invalid(`${path}.succeededCount`, count, `must be less than or equal to ${maximum} (the number of ${noun})`))
   if (count < 0) errors.push(invalid(`${path}.succeededCount`, count, 'must be greater than or equal to 0'))
   if (count > completions) limit(completions, 'specified completions')
   if (text !== undefined && count > indexes) limit(indexes, 'indexes in the specified succeededIndexes field')

@@ -9,7 +9,7 @@ const hasCondition = ({ conditions = [] }: JobStatus, type: string): boolean =>
   conditions.some((condition) => condition.type === type && condition.status === 'True')
 const isFinished = (status: JobStatus): boolean => hasCondition(status, 'Complete') || hasCondition(status, 'Failed')
 
-/** A rule applies only when the update changes one of its fields. */
+/** Validates a status update. A rule applies only when the update changes one of the fields that the rule checks. */
 export function statusErrors({ spec, status }: Job, { status: old }: Job): FieldError[] {
   const changed = (...names: (keyof JobStatus)[]) => names.some((name) => !equal(status[name] ?? null, old[name] ?? null))
   const changes = (type: string) => hasCondition(status, type) !== hasCondition(old, type)
@@ -17,13 +17,13 @@ export function statusErrors({ spec, status }: Job, { status: old }: Job): Field
   const { completionTime, startTime, active = 0, ready, terminating = 0 } = status
   const [complete, failed] = [hasCondition(status, 'Complete'), hasCondition(status, 'Failed')]
   const errors = nonNegative('status', status, 'active', 'succeeded', 'failed', 'ready', 'terminating')
-  const conditions = (text: string) => errors.push(invalidWhole('status.conditions', text))
+  const addConditionError = (text: string) => errors.push(invalidWhole('status.conditions', text))
 
   if ((changes('Complete') || changes('Failed')) && complete && failed) {
-    conditions('cannot set Complete=True and Failed=true conditions')
+    addConditionError('cannot set Complete=True and Failed=true conditions')
   }
   if ((changes('Complete') || changes('FailureTarget')) && complete && hasCondition(status, 'FailureTarget')) {
-    conditions('cannot set Complete=True and FailureTarget=true conditions')
+    addConditionError('cannot set Complete=True and FailureTarget=true conditions')
   }
   if (changes('Complete') || changed('completionTime')) {
     if (completionTime !== undefined && !complete) {
@@ -38,10 +38,10 @@ export function statusErrors({ spec, status }: Job, { status: old }: Job): Field
     errors.push(invalid('status.completionTime', completionTime, 'must be equal to or after `startTime`'))
   }
   if ((changes('Failed') || changed('failedIndexes')) && failed && !hasCondition(status, 'FailureTarget')) {
-    conditions('cannot set Failed=True condition without the FailureTarget=true condition')
+    addConditionError('cannot set Failed=True condition without the FailureTarget=true condition')
   }
   if ((changes('Complete') || changes('SuccessCriteriaMet')) && complete && !hasCondition(status, 'SuccessCriteriaMet')) {
-    conditions('cannot set Complete=True condition without the SuccessCriteriaMet=true condition')
+    addConditionError('cannot set Complete=True condition without the SuccessCriteriaMet=true condition')
   }
   if ((finishes || changed('active')) && active > 0 && isFinished(status)) {
     errors.push(invalid('status.active', active, 'active>0 is invalid for finished job'))
@@ -58,8 +58,9 @@ export function statusErrors({ spec, status }: Job, { status: old }: Job): Field
     errors.push(invalid('status.ready', ready, 'cannot set more ready pods than active'))
   }
   if (hasCondition(status, 'SuccessCriteriaMet')) {
-    if (failed) conditions('cannot set SuccessCriteriaMet=True and Failed=true conditions')
-    if (hasCondition(status, 'FailureTarget')) conditions('cannot set SuccessCriteriaMet=True and FailureTarget=true conditions')
+    if (failed) addConditionError('cannot set SuccessCriteriaMet=True and Failed=true conditions')
+    if (hasCondition(status, 'FailureTarget'))
+      addConditionError('cannot set SuccessCriteriaMet=True and FailureTarget=true conditions')
   }
   return [...errors, ...transitionErrors(spec, status, old)]
 }
@@ -106,12 +107,12 @@ function transitionErrors(spec: Job['spec'], status: JobStatus, old: JobStatus):
     }
   }
   const mayShrink = spec.completionMode === 'Indexed' && spec.completions === spec.parallelism
-  const fewer = (name: 'failed' | 'succeeded') => {
+  const requireNoDecrease = (name: 'failed' | 'succeeded') => {
     if ((status[name] ?? 0) >= (old[name] ?? 0)) return
     errors.push(invalid(`status.${name}`, status[name], `cannot decrease the ${name} counter`))
   }
-  fewer('failed')
-  if (!mayShrink) fewer('succeeded')
+  requireNoDecrease('failed')
+  if (!mayShrink) requireNoDecrease('succeeded')
   if (status.completionTime && old.completionTime && status.completionTime !== old.completionTime) {
     errors.push(invalid('status.completionTime', status.completionTime, 'field is immutable'))
   }

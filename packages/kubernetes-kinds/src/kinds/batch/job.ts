@@ -47,7 +47,7 @@ export const jobs: BuiltinKind<Job> = {
     spec.suspend ??= false
     spec.podReplacementPolicy ??= spec.podFailurePolicy ? 'Failed' : 'TerminatingOrFailed'
     spec.manualSelector ??= false
-    labelLikePods(job, metadata.labels)
+    copyPodLabels(job, metadata.labels)
   },
   prepare(job, old, { subresource }) {
     if (subresource !== undefined || old || job.spec.manualSelector) return
@@ -59,8 +59,8 @@ export const jobs: BuiltinKind<Job> = {
     // Label that identifies the pods of this job.
     const uidLabel = 'batch.kubernetes.io/controller-uid'
     spec.selector = { ...spec.selector, matchLabels: inOrder({ [uidLabel]: metadata.uid!, ...spec.selector?.matchLabels })! }
-    // The name of the job is now a label of the template. If it is invalid, it is reported there, and not copied to the job.
-    if (labelValueProblems(metadata.name).length === 0) labelLikePods(job, metadata.labels)
+    // The name of the job is now a label of the template. An invalid name is reported there, and not copied to the job.
+    if (labelValueProblems(metadata.name).length === 0) copyPodLabels(job, metadata.labels)
   },
   warnings: (job, old) => [
     ...(old ? [] : podNameWarnings(job)),
@@ -76,9 +76,9 @@ export const jobs: BuiltinKind<Job> = {
 }
 
 /** Copies the labels of the pod template to a job without labels. */
-function labelLikePods({ metadata, spec }: Job, labels: { readonly [key: string]: string } | undefined): void {
-  const ofPods = spec.template.metadata.labels
-  if (ofPods && Object.keys(labels ?? {}).length === 0) metadata.labels = { ...ofPods }
+function copyPodLabels({ metadata, spec }: Job, labels: { readonly [key: string]: string } | undefined): void {
+  const podLabels = spec.template.metadata.labels
+  if (podLabels && Object.keys(labels ?? {}).length === 0) metadata.labels = { ...podLabels }
 }
 
 function stateOf(job: UnknownObject): string {
@@ -91,10 +91,10 @@ function stateOf(job: UnknownObject): string {
 }
 
 function completions(job: UnknownObject): string {
-  const done = number(job, 'status', 'succeeded')
-  if (at(job, 'spec', 'completions') !== undefined) return `${done}/${number(job, 'spec', 'completions')}`
+  const succeeded = number(job, 'status', 'succeeded')
+  if (at(job, 'spec', 'completions') !== undefined) return `${succeeded}/${number(job, 'spec', 'completions')}`
   const parallelism = number(job, 'spec', 'parallelism')
-  return `${done}/1${parallelism > 1 ? ` of ${parallelism}` : ''}`
+  return `${succeeded}/1${parallelism > 1 ? ` of ${parallelism}` : ''}`
 }
 
 function duration(job: UnknownObject, now: number): string {
@@ -102,7 +102,7 @@ function duration(job: UnknownObject, now: number): string {
   return start === '' ? '' : humanDuration((end === '' ? now : Date.parse(end)) - Date.parse(start))
 }
 
-/** Errors of labels that differ from the generated ones. */
+/** Returns errors of labels that differ from the generated labels. */
 function generatedErrors({ metadata, spec }: Job): FieldError[] {
   const { selector, template } = spec
   if (spec.manualSelector || !selector) return []
@@ -135,7 +135,7 @@ function* specErrors(spec: JobSpec): Work<FieldError[]> {
   ]
 }
 
-/** Names of an indexed job's pods consist of the name of the job and the index. */
+/** Validates the names of an indexed job's pods, which consist of the name of the job and the index. */
 function hostnameErrors(name: string, { completionMode, completions: count = 0 }: JobSpec): FieldError[] {
   if (completionMode !== 'Indexed' || count <= 0) return []
   const longest = `${name}-${count - 1}`
@@ -144,7 +144,7 @@ function hostnameErrors(name: string, { completionMode, completions: count = 0 }
 }
 
 function updateErrors(spec: JobSpec, { spec: old, status }: Job): FieldError[] {
-  const fixed = ['completionMode', 'podFailurePolicy', 'backoffLimitPerIndex', 'managedBy', 'successPolicy'] as const
+  const immutableFields = ['completionMode', 'podFailurePolicy', 'backoffLimitPerIndex', 'managedBy', 'successPolicy'] as const
   const isMutable = old.suspend === true && status.startTime === undefined && (status.active ?? 0) === 0
   return [
     ...completionErrors(spec, old),
@@ -152,7 +152,7 @@ function updateErrors(spec: JobSpec, { spec: old, status }: Job): FieldError[] {
     ...(same(comparable(spec.template, isMutable), comparable(old.template, isMutable))
       ? []
       : [invalid(isMutable ? 'spec.template.spec' : 'spec.template', spec.template, 'field is immutable')]),
-    ...fixed.flatMap((name) => immutable(`spec.${name}`, spec[name], old[name])),
+    ...immutableFields.flatMap((name) => immutable(`spec.${name}`, spec[name], old[name])),
   ]
 }
 
@@ -164,7 +164,7 @@ function completionErrors(spec: JobSpec, old: JobSpec): FieldError[] {
   return [invalid(path, spec.completions, 'can only be modified in tandem with spec.parallelism')]
 }
 
-/** The template without the fields that may change while a suspended job has not started: scheduling constraints and resources. */
+/** Returns the template without the fields that may change while a suspended job has not started: scheduling constraints and resources. */
 function comparable(template: PodTemplateSpec, isMutable: boolean): object {
   if (!isMutable) return template
   const { nodeSelector: _n, tolerations: _t, schedulingGates: _g, affinity, ...spec } = template.spec

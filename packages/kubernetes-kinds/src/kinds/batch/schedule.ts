@@ -1,7 +1,7 @@
 /** Validates cron schedules. Upstream: github.com/robfig/cron/v3, ParseStandard, with its texts. */
 import { parseDuration } from '@capstan/kube'
 
-/** Error text of a schedule; `undefined` for a valid one. */
+/** Returns the error text of a schedule; `undefined` for a valid schedule. */
 export function scheduleProblem(schedule: string): string | undefined {
   const text = schedule.replace(/^(CRON_)?TZ=\S*\s*/, '')
   if (text === '') return 'empty spec string'

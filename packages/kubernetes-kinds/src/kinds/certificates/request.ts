@@ -9,7 +9,7 @@ export interface SigningRequest {
 /** Decodes a field with base64-encoded PEM. */
 export const decodedPem = (base64: string): string => Buffer.from(base64, 'base64').toString('latin1')
 
-/** @throws Error with the reason */
+/** Parses a request and verifies its signature. @throws Error with the reason */
 export function parseSigningRequest(pem: string): SigningRequest {
   const [block] = blocksOf(pem)
   if (block?.type !== 'CERTIFICATE REQUEST') throw new Error('PEM block type must be CERTIFICATE REQUEST')
@@ -34,7 +34,7 @@ function parseRequest(bytes: Buffer): SigningRequest {
   return { organizations: valuesOf(subject!.encoded, organization) }
 }
 
-/** Error text of PEM that may contain several certificates; `undefined` when all are valid. */
+/** Returns the error text of PEM that may contain several certificates; `undefined` when all are valid. */
 export function certificateProblem(pem: string): string | undefined {
   const blocks = blocksOf(pem)
   if (blocks.length === 0) return 'must contain at least one CERTIFICATE PEM block'
@@ -72,7 +72,7 @@ interface Element {
   readonly encoded: Buffer
 }
 
-/** Elements of a sequence or set. */
+/** Returns the elements of a sequence or set. */
 function membersOf(sequence: Buffer): Element[] {
   const { content } = elementAt(sequence, 0)
   const members: Element[] = []
@@ -94,7 +94,7 @@ function elementAt(bytes: Buffer, offset: number): Element {
   return { tag: bytes[offset]!, content: bytes.subarray(start, start + length), encoded: bytes.subarray(offset, start + length) }
 }
 
-/** Values of an attribute of a name. */
+/** Returns the values of an attribute of a distinguished name. */
 const valuesOf = (name: Buffer, attribute: string): string[] =>
   membersOf(name)
     .flatMap(({ encoded }) => membersOf(encoded))
@@ -104,9 +104,10 @@ const valuesOf = (name: Buffer, attribute: string): string[] =>
 
 const textOf = (identifier: Buffer): string => identifier.toString('hex')
 
+/** Object identifier of the attribute organizationName, in hexadecimal. */
 const organization = '55040a'
 
-/** Digests by object identifier of the algorithm; empty if the key determines it. */
+/** Digests by object identifier of the algorithm; empty if the key determines the digest. */
 const digests: { readonly [algorithm: string]: string } = {
   '2a864886f70d01010b': 'sha256',
   '2a864886f70d01010c': 'sha384',

@@ -18,17 +18,17 @@ export const endpoints: BuiltinKind<Endpoints> = {
   },
 }
 
-function subsetErrors(at: string, { addresses: ready = [], notReadyAddresses = [], ports = [] }: EndpointSubset): FieldError[] {
+function subsetErrors(path: string, { addresses: ready = [], notReadyAddresses = [], ports = [] }: EndpointSubset): FieldError[] {
   const errors: FieldError[] = []
   if (ready.length + notReadyAddresses.length === 0) {
-    errors.push(required(at, 'must specify `addresses` or `notReadyAddresses`'))
+    errors.push(required(path, 'must specify `addresses` or `notReadyAddresses`'))
   }
-  for (const [index, address] of ready.entries()) appendAll(errors, addressErrors(`${at}.addresses[${index}]`, address))
+  for (const [index, address] of ready.entries()) appendAll(errors, addressErrors(`${path}.addresses[${index}]`, address))
   for (const [index, address] of notReadyAddresses.entries()) {
-    appendAll(errors, addressErrors(`${at}.notReadyAddresses[${index}]`, address))
+    appendAll(errors, addressErrors(`${path}.notReadyAddresses[${index}]`, address))
   }
   for (const [index, { name, port, protocol, appProtocol }] of ports.entries()) {
-    const portPath = `${at}.ports[${index}]`
+    const portPath = `${path}.ports[${index}]`
     if (name) appendAll(errors, dnsLabel(`${portPath}.name`, name))
     else if (ports.length > 1) errors.push(required(`${portPath}.name`))
     appendAll(
@@ -41,21 +41,21 @@ function subsetErrors(at: string, { addresses: ready = [], notReadyAddresses = [
   return errors
 }
 
-const addressErrors = (at: string, { ip, hostname, nodeName }: EndpointAddress): FieldError[] => [
-  ...(hostname ? dnsLabel(`${at}.hostname`, hostname) : []),
-  ...(nodeName === undefined ? [] : subdomain(`${at}.nodeName`, nodeName)),
-  ...endpointIP(`${at}.ip`, ip),
+const addressErrors = (path: string, { ip, hostname, nodeName }: EndpointAddress): FieldError[] => [
+  ...(hostname ? dnsLabel(`${path}.hostname`, hostname) : []),
+  ...(nodeName === undefined ? [] : subdomain(`${path}.nodeName`, nodeName)),
+  ...endpointIP(`${path}.ip`, ip),
 ]
 
-/** The first three endpoints, and the number of the others. Upstream: formatEndpoints. */
+/** Formats the first three endpoints, and the number of further endpoints. Upstream: formatEndpoints. */
 function addresses(object: UnknownObject): string {
   const { subsets = [] } = object as unknown as Endpoints
   if (subsets.length === 0) return '<none>'
-  const all = subsets.flatMap(({ addresses: ready = [], ports = [] }) =>
+  const formatted = subsets.flatMap(({ addresses: ready = [], ports = [] }) =>
     ports.length === 0 ? ready.map(({ ip }) => ip) : ports.flatMap(({ port }) => ready.map(({ ip }) => hostPort(ip, port))),
   )
-  const listed = all.slice(0, 3).join(',')
-  return all.length > 3 ? `${listed} + ${all.length - 3} more...` : listed
+  const listed = formatted.slice(0, 3).join(',')
+  return formatted.length > 3 ? `${listed} + ${formatted.length - 3} more...` : listed
 }
 
 const hostPort = (ip: string, port: number): string => (ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`)

@@ -5,7 +5,7 @@ import { at, column, field, nameColumn, number, text, wide } from '../columns.ts
 import { fromNewEvent } from '../events/conversion.ts'
 import { commonErrors } from '../events/validation.ts'
 
-const involved = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath']
+const involvedFields = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath']
 
 export const eventColumns: readonly PrinterColumn[] = [
   column('Last Seen', (o, now) => ageOf(lastSeen(o), now)),
@@ -34,7 +34,7 @@ export const events: BuiltinKind<Event> = {
   names: pathSegmentProblems,
   convertFrom: { 'events.k8s.io/v1': fromNewEvent },
   selectableFields: {
-    ...Object.fromEntries(involved.map((member) => [`involvedObject.${member}`, field('involvedObject', member)])),
+    ...Object.fromEntries(involvedFields.map((member) => [`involvedObject.${member}`, field('involvedObject', member)])),
     reason: field('reason'),
     reportingComponent: field('reportingComponent'),
     source: (event) => text(event, 'source', 'component') || text(event, 'reportingComponent'),

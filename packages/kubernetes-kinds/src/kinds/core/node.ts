@@ -36,7 +36,7 @@ export const nodes: BuiltinKind<Node> = {
   ],
   default({ spec, status }) {
     if (status.capacity) status.allocatable ??= { ...status.capacity }
-    // A singular and a plural field for the same value: clients may only know the singular one, so it wins.
+    // podCIDR and the first of podCIDRs must be equal. Clients may know only podCIDR, so it takes precedence.
     if (spec.podCIDR && spec.podCIDRs?.[0] !== spec.podCIDR) spec.podCIDRs = [spec.podCIDR]
     else if (spec.podCIDRs?.length) spec.podCIDR = spec.podCIDRs[0]!
   },
@@ -78,14 +78,14 @@ function taintErrors(field: string, taints: readonly Taint[]): FieldError[] {
   const seenTaints = new Set<string>()
   return taints.flatMap((taint, index) => {
     const { key, value = '', effect } = taint
-    const at = `${field}[${index}]`
-    const errors = problems(`${at}.key`, key, labelKeyProblems(key))
+    const taintPath = `${field}[${index}]`
+    const errors = problems(`${taintPath}.key`, key, labelKeyProblems(key))
     const texts = labelValueProblems(value)
-    if (texts.length > 0) errors.push(invalid(`${at}.value`, value, texts.join(';')))
-    appendAll(errors, requiredOneOf(`${at}.effect`, effect, TaintEffects))
+    if (texts.length > 0) errors.push(invalid(`${taintPath}.value`, value, texts.join(';')))
+    appendAll(errors, requiredOneOf(`${taintPath}.effect`, effect, TaintEffects))
     if (seenTaints.has(`${effect} ${key}`)) {
       // Upstream prints its Go struct.
-      const error = duplicate(at, { Key: key, Value: value, Effect: effect, TimeAdded: taint.timeAdded ?? null })
+      const error = duplicate(taintPath, { Key: key, Value: value, Effect: effect, TimeAdded: taint.timeAdded ?? null })
       errors.push({ ...error, text: `${error.text}: taints must be unique by key and effect pair` })
     }
     seenTaints.add(`${effect} ${key}`)

@@ -98,9 +98,9 @@ function restore(pod: Pod, old: Pod): void {
   pod.status = old.status
 }
 
-/** The old containers with the resources of the new ones. */
-function withNewResources(old: readonly Container[], now: readonly Container[]): Container[] {
-  const byName = new Map(now.toReversed().map((container) => [container.name, container]))
+/** Returns the old containers with the resources of the new containers. */
+function withNewResources(old: readonly Container[], updated: readonly Container[]): Container[] {
+  const byName = new Map(updated.toReversed().map((container) => [container.name, container]))
   return old.map((container) => {
     const newContainer = byName.get(container.name)
     if (!newContainer) return container

@@ -78,11 +78,11 @@ export const resourcequotas: BuiltinKind<ResourceQuota> = {
   },
 }
 
-const ofPods = ['cpu', 'memory', 'requests.cpu', 'requests.memory', 'limits.cpu', 'limits.memory']
-const ofClaims = ['persistentvolumeclaims', 'requests.storage']
+const podQuotas = ['cpu', 'memory', 'requests.cpu', 'requests.memory', 'limits.cpu', 'limits.memory']
+const claimQuotas = ['persistentvolumeclaims', 'requests.storage']
 const Quotable = new Set([
-  ...ofPods,
-  ...ofClaims,
+  ...podQuotas,
+  ...claimQuotas,
   'ephemeral-storage',
   'requests.ephemeral-storage',
   'limits.ephemeral-storage',
@@ -103,8 +103,8 @@ const isQuotable = (name: string): boolean =>
 /** Upstream: IsResourceQuotaScopeValidForResource. */
 function isScoped(scope: string, name: string): boolean {
   if (scope === 'BestEffort') return name === 'pods'
-  if (scope === 'VolumeAttributesClass') return ofClaims.includes(name)
-  return !Scopes.includes(scope) || name === 'pods' || ofPods.includes(name)
+  if (scope === 'VolumeAttributesClass') return claimQuotas.includes(name)
+  return !Scopes.includes(scope) || name === 'pods' || podQuotas.includes(name)
 }
 
 function quotaAmounts(field: string, amounts: Amounts = {}): FieldError[] {
@@ -136,7 +136,7 @@ export const limitranges: BuiltinKind<LimitRange> = {
     for (const limit of spec.limits ?? []) if (limit.type === 'Container') defaultContainerLimits(limit)
   },
   prepare({ metadata }, old, { server }) {
-    // Upstream: a LimitRange without a name gets a random one, unlike other kinds.
+    // Upstream: a LimitRange without a name gets a random name, unlike other kinds.
     if (!old && !metadata.name) metadata.name = randomUUID(server.random)
   },
   validate({ spec }) {
@@ -202,23 +202,23 @@ function limitErrors(field: string, limit: LimitRangeItem): FieldError[] {
       if (low === undefined || high === undefined || compareAmounts(low as string, high as string) <= 0) return
       errors.push(invalid(`${field}.${member}[${name}]`, String(value as string), text))
     }
-    const [least, most, ratio] = [min[name], max[name], ratios[name]]
+    const [minimum, maximum, ratio] = [min[name], max[name], ratios[name]]
     // Limits of pods must not have defaults; another error reports them.
     const [defaultLimit, defaultRequest] = isPod ? [] : [limits[name], requests[name]]
-    compare('min', least, least, most, `min value ${least} is greater than max value ${most}`)
+    compare('min', minimum, minimum, maximum, `min value ${minimum} is greater than max value ${maximum}`)
     compare(
       'defaultRequest',
       defaultRequest,
-      least,
+      minimum,
       defaultRequest,
-      `min value ${least} is greater than default request value ${defaultRequest}`,
+      `min value ${minimum} is greater than default request value ${defaultRequest}`,
     )
     compare(
       'defaultRequest',
       defaultRequest,
       defaultRequest,
-      most,
-      `default request value ${defaultRequest} is greater than max value ${most}`,
+      maximum,
+      `default request value ${defaultRequest} is greater than max value ${maximum}`,
     )
     compare(
       'defaultRequest',
@@ -227,8 +227,8 @@ function limitErrors(field: string, limit: LimitRangeItem): FieldError[] {
       defaultLimit,
       `default request value ${defaultRequest} is greater than default limit value ${defaultLimit}`,
     )
-    compare('default', least, least, defaultLimit, `min value ${least} is greater than default value ${defaultLimit}`)
-    compare('default', most, defaultLimit, most, `default value ${defaultLimit} is greater than max value ${most}`)
+    compare('default', minimum, minimum, defaultLimit, `min value ${minimum} is greater than default value ${defaultLimit}`)
+    compare('default', maximum, defaultLimit, maximum, `default value ${defaultLimit} is greater than max value ${maximum}`)
     if (ratio !== undefined && compareAmounts(ratio, 1) < 0) {
       errors.push(invalid(`${field}.maxLimitRequestRatio[${name}]`, String(ratio), `ratio ${ratio} is less than 1`))
     }

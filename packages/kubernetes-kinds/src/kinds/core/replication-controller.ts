@@ -61,12 +61,12 @@ export const replicationcontrollers: BuiltinKind<ReplicationController> = {
   },
 }
 
-const Parts = ['fullyLabeledReplicas', 'readyReplicas', 'availableReplicas'] as const
+const ReplicaCounts = ['fullyLabeledReplicas', 'readyReplicas', 'availableReplicas'] as const
 
 function statusErrors(status: ReplicationController['status']): FieldError[] {
   return [
-    ...nonNegative('status', status, 'replicas', ...Parts, 'observedGeneration'),
-    ...notAbove('status', status, 'replicas', Parts, 'cannot be greater than status.replicas'),
+    ...nonNegative('status', status, 'replicas', ...ReplicaCounts, 'observedGeneration'),
+    ...notAbove('status', status, 'replicas', ReplicaCounts, 'cannot be greater than status.replicas'),
     ...notAbove('status', status, 'readyReplicas', ['availableReplicas'], 'cannot be greater than readyReplicas'),
   ]
 }

@@ -72,22 +72,22 @@ export const services: BuiltinKind<Service> = {
 function serviceWarnings({ metadata, spec }: Service): string[] {
   const hints = 'service.kubernetes.io/topology-aware-hints'
   const { type = '', externalIPs = [], externalName, loadBalancerIP, sessionAffinity, trafficDistribution } = spec
-  const isOpen = type === 'ClusterIP' && spec.clusterIP === 'None'
-  const isName = type === 'ExternalName'
+  const isHeadless = type === 'ClusterIP' && spec.clusterIP === 'None'
+  const isExternalName = type === 'ExternalName'
   const warnings: readonly (readonly [boolean, string])[] = [
     [
       metadata.annotations?.[hints] !== undefined,
       `annotation ${hints} is deprecated, please use service.kubernetes.io/topology-mode instead`,
     ],
-    [isOpen && Boolean(loadBalancerIP), 'spec.loadBalancerIP is ignored for headless services'],
-    [isOpen && externalIPs.length > 0, 'spec.externalIPs is ignored for headless services'],
-    [isOpen && sessionAffinity !== 'None', 'spec.SessionAffinity is ignored for headless services'],
+    [isHeadless && Boolean(loadBalancerIP), 'spec.loadBalancerIP is ignored for headless services'],
+    [isHeadless && externalIPs.length > 0, 'spec.externalIPs is ignored for headless services'],
+    [isHeadless && sessionAffinity !== 'None', 'spec.SessionAffinity is ignored for headless services'],
     [
-      !isOpen && !isName && externalIPs.length > 0,
+      !isHeadless && !isExternalName && externalIPs.length > 0,
       'spec.externalIPs is deprecated and may no longer be implemented in some clusters',
     ],
-    [isName && externalIPs.length > 0, 'spec.externalIPs is ignored when spec.type is "ExternalName"'],
-    [!isName && Boolean(externalName), 'spec.externalName is ignored when spec.type is not "ExternalName"'],
+    [isExternalName && externalIPs.length > 0, 'spec.externalIPs is ignored when spec.type is "ExternalName"'],
+    [!isExternalName && Boolean(externalName), 'spec.externalName is ignored when spec.type is not "ExternalName"'],
     [trafficDistribution === 'PreferClose', 'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"'],
   ]
   return warnings.flatMap(([holds, text]) => (holds ? [text] : []))
@@ -104,8 +104,8 @@ function dropTypeDependentFields(spec: ServiceSpec, old: ServiceSpec): void {
     if (same('ipFamilies')) delete spec.ipFamilies
     if (same('ipFamilyPolicy')) delete spec.ipFamilyPolicy
   }
-  const ports = ({ ports: all = [] }: ServiceSpec) => all.map(({ nodePort }) => nodePort ?? 0)
-  if (hasNodePorts(old) && !hasNodePorts(spec) && equal(ports(spec), ports(old))) {
+  const nodePortsOf = ({ ports = [] }: ServiceSpec) => ports.map(({ nodePort }) => nodePort ?? 0)
+  if (hasNodePorts(old) && !hasNodePorts(spec) && equal(nodePortsOf(spec), nodePortsOf(old))) {
     for (const port of spec.ports ?? []) delete port.nodePort
   }
   if (needsHealthCheck(old) && !needsHealthCheck(spec) && same('healthCheckNodePort')) delete spec.healthCheckNodePort
@@ -153,8 +153,8 @@ function externalAddress({ spec, status }: Service): string {
       return spec.externalName ?? ''
     case 'LoadBalancer': {
       const addresses = (status.loadBalancer.ingress ?? []).map(({ ip, hostname }) => ip ?? hostname ?? '').filter(Boolean)
-      const all = [...addresses, ...externalIPs]
-      return all.length > 0 ? all.join(',') : '<pending>'
+      const externalAddresses = [...addresses, ...externalIPs]
+      return externalAddresses.length > 0 ? externalAddresses.join(',') : '<pending>'
     }
     case undefined:
     default:

@@ -86,7 +86,7 @@ export const persistentvolumes: BuiltinKind<PersistentVolume> = {
 }
 
 /** Members of the spec that are not volume sources. */
-const Plain = new Set([
+const NonSourceMembers = new Set([
   'accessModes',
   'capacity',
   'claimRef',
@@ -98,9 +98,9 @@ const Plain = new Set([
   'volumeMode',
 ])
 const sourceOf = (spec: PersistentVolumeSpec): object =>
-  Object.fromEntries(Object.entries(spec).filter(([member]) => !Plain.has(member)))
+  Object.fromEntries(Object.entries(spec).filter(([member]) => !NonSourceMembers.has(member)))
 
-/** In upstream's order; the first existing source counts. */
+/** Volume sources in upstream's order; the first existing source is validated. */
 const VolumeSources = [
   'hostPath',
   'gcePersistentDisk',
@@ -126,7 +126,7 @@ const VolumeSources = [
   'csi',
 ]
 /** Required fields of each source. */
-const needed: { readonly [source: string]: readonly string[] } = {
+const requiredMembers: { readonly [source: string]: readonly string[] } = {
   hostPath: ['path'],
   gcePersistentDisk: ['pdName'],
   awsElasticBlockStore: ['volumeID'],
@@ -178,7 +178,7 @@ function volumeErrors(spec: PersistentVolumeSpec): FieldError[] {
   if (source === undefined) errors.push(required('spec', 'must specify a volume type'))
   else {
     const members = sources[source] as { readonly [member: string]: unknown }
-    for (const member of needed[source] ?? []) if (!members[member]) errors.push(required(`spec.${source}.${member}`))
+    for (const member of requiredMembers[source] ?? []) if (!members[member]) errors.push(required(`spec.${source}.${member}`))
     if (source === 'local' && !nodeAffinity?.required) {
       errors.push(required('spec.nodeAffinity', 'Local volume requires node affinity'))
     }
@@ -264,10 +264,10 @@ function claimErrors(spec: PersistentVolumeClaimSpec): FieldError[] {
     ...accessModeErrors(spec.accessModes, 'at least 1 access mode is required'),
   ]
   const size = storageOf(spec)
-  const at = 'spec.resources[storage]'
-  if (size === undefined) errors.push(required(at))
-  else if (compareAmounts(size, 0) <= 0) errors.push(invalid(at, String(size), 'must be greater than zero'))
-  else appendAll(errors, resourceAmount(at, 'storage', size))
+  const storagePath = 'spec.resources[storage]'
+  if (size === undefined) errors.push(required(storagePath))
+  else if (compareAmounts(size, 0) <= 0) errors.push(invalid(storagePath, String(size), 'must be greater than zero'))
+  else appendAll(errors, resourceAmount(storagePath, 'storage', size))
   if (spec.storageClassName) appendAll(errors, subdomain('spec.storageClassName', spec.storageClassName))
   if (spec.volumeMode !== undefined) appendAll(errors, oneOf('spec.volumeMode', spec.volumeMode, VolumeModes))
   for (const member of ['dataSource', 'dataSourceRef'] as const) {

@@ -14,7 +14,7 @@ const names = [
 
 /** Converts a draft to the core group. */
 export function fromNewEvent(event: UnknownObject): void {
-  for (const [ofCore, other] of names) rename(event, other, ofCore)
+  for (const [coreName, newName] of names) rename(event, newName, coreName)
   // The core group always shows these two fields.
   event.reportingComponent ??= ''
   event.reportingInstance ??= ''
@@ -22,7 +22,7 @@ export function fromNewEvent(event: UnknownObject): void {
 
 /** Converts a draft to `events.k8s.io`. */
 export function toNewEvent(event: UnknownObject): void {
-  for (const [ofCore, other] of names) rename(event, ofCore, other)
+  for (const [coreName, newName] of names) rename(event, coreName, newName)
   for (const field of ['reportingController', 'reportingInstance']) if (event[field] === '') delete event[field]
 }
 

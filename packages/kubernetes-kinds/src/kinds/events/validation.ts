@@ -5,16 +5,16 @@ import { immutable } from '../same.ts'
 
 /** Validates an Event of the core group or of `events.k8s.io`; `reporter` is the group's field name of the reporting controller. */
 export function commonErrors(event: Event, reporter: string): FieldError[] {
-  const { namespace: about = '' } = event.involvedObject
+  const { namespace: involvedNamespace = '' } = event.involvedObject
   const { namespace = '' } = event.metadata
-  const elsewhere = invalid('involvedObject.namespace', about, 'does not match event.namespace')
+  const mismatch = invalid('involvedObject.namespace', involvedNamespace, 'does not match event.namespace')
   if (!event.eventTime) {
     // Events about cluster-scoped objects are in the namespace `default`.
-    return (about === '' ? namespace === 'default' : about === namespace) ? [] : [elsewhere]
+    return (involvedNamespace === '' ? namespace === 'default' : involvedNamespace === namespace) ? [] : [mismatch]
   }
   const { reportingComponent = '', reportingInstance = '', action = '', reason = '', message = '' } = event
   return [
-    ...(about === '' && namespace !== 'default' && namespace !== 'kube-system' ? [elsewhere] : []),
+    ...(involvedNamespace === '' && namespace !== 'default' && namespace !== 'kube-system' ? [mismatch] : []),
     ...(reportingComponent === '' ? [required(reporter)] : []),
     ...problems(reporter, reportingComponent, qualifiedNameProblems(reportingComponent)),
     ...shortTextErrors('reportingInstance', reportingInstance),
@@ -52,7 +52,7 @@ function seriesErrors({ series }: Event): FieldError[] {
   ]
 }
 
-const fixed = [
+const immutableFields = [
   'involvedObject',
   'reason',
   'message',
@@ -73,7 +73,7 @@ export function changedEventErrors(event: Event, old: Event): FieldError[] {
   const isSameSeries = immutable('series', event.series, old.series).length === 0
   return [
     ...(isSameSeries ? [] : seriesErrors(event)),
-    ...fixed.flatMap((name) => {
+    ...immutableFields.flatMap((name) => {
       const field = name === 'reportingComponent' ? 'reportingController' : name
       const errors = immutable(field, event[name], old[name])
       // Upstream validates the reason twice.

@@ -108,13 +108,13 @@ const forbiddenEnds = ['/..', '/.']
 function pathErrors(field: string, { path = '', pathType, backend }: HTTPIngressPath): FieldError[] {
   if (!pathType) return [required(`${field}.pathType`, 'pathType must be specified')]
   const errors: FieldError[] = []
-  const wrong = (why: string) => errors.push(invalid(`${field}.path`, path, why))
+  const addError = (problem: string) => errors.push(invalid(`${field}.path`, path, problem))
   if (pathType === 'Exact' || pathType === 'Prefix') {
-    if (!path.startsWith('/')) wrong('must be an absolute path')
-    for (const sequence of forbiddenSequences) if (path.includes(sequence)) wrong(`must not contain '${sequence}'`)
-    for (const end of forbiddenEnds) if (path.endsWith(end)) wrong(`cannot end with '${end}'`)
+    if (!path.startsWith('/')) addError('must be an absolute path')
+    for (const sequence of forbiddenSequences) if (path.includes(sequence)) addError(`must not contain '${sequence}'`)
+    for (const end of forbiddenEnds) if (path.endsWith(end)) addError(`cannot end with '${end}'`)
   } else if (pathType === 'ImplementationSpecific') {
-    if (path !== '' && !path.startsWith('/')) wrong('must be an absolute path')
+    if (path !== '' && !path.startsWith('/')) addError('must be an absolute path')
   } else errors.push(notSupported(`${field}.pathType`, pathType, ['Exact', 'ImplementationSpecific', 'Prefix']))
   appendAll(errors, backendErrors(`${field}.backend`, backend))
   return errors

@@ -1,4 +1,4 @@
-/** Validates annotations of pods, mainly those that fields have replaced. Upstream: ValidatePodSpecificAnnotations, v1.36. */
+/** Validates annotations of pods, mainly annotations that fields have replaced. Upstream: ValidatePodSpecificAnnotations, v1.36. */
 import { appendAll, equal, type FieldError, forbidden, invalid, quotedGo } from '@capstan/kube'
 import { descendingPath } from '../checks.ts'
 import type { AppArmorProfile, Container, Pod, PodTemplateSpec } from '../schemas/types.ts'
@@ -14,7 +14,7 @@ const AppArmor = 'container.apparmor.security.beta.kubernetes.io/'
 
 type Annotated = Pick<PodTemplateSpec, 'metadata' | 'spec'>
 
-/** @param field the annotations, such as `metadata.annotations` */
+/** Validates annotations. @param field path of the annotations, such as `metadata.annotations` */
 export function annotationErrors(field: string, { metadata: { annotations = {} }, spec }: Annotated): FieldError[] {
   const errors: FieldError[] = []
   if (annotations[Mirror] !== undefined && !spec.nodeName) {
@@ -62,7 +62,7 @@ export function annotationChanges(pod: Pod, { metadata: { annotations: old = {} 
   return [...errors, ...annotationErrors(field, pod)]
 }
 
-/** Errors of profiles that differ between annotation and field. @param field path of the spec */
+/** Returns errors for profiles that differ between annotation and field. @param field path of the spec */
 export function profileMismatches(field: string, { metadata: { annotations = {} }, spec }: Annotated): FieldError[] {
   if (!Object.keys(annotations).some((name) => name === SeccompOfPod || name.startsWith(Seccomp) || name.startsWith(AppArmor)))
     return []
