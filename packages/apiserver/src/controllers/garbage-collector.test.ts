@@ -74,7 +74,7 @@ describe('background deletion', () => {
     const node = await t.client.create(Node, { metadata: { name: 'n' } })
     await make('on-node', [], { ownerReferences: [ownerReference(node, Node)] })
     const elsewhere = await t.client.create(ConfigMap, { metadata: { name: 'owner', namespace: 'kube-system' } })
-    await make('across', [{ object: elsewhere }])
+    await make('across', [{ of: elsewhere }])
     expect(await remainingNames()).toBe('on-node')
     // A reference from a cluster-scoped object to a namespaced owner cannot be resolved, so the object is not deleted.
     const reference = ownerReference(elsewhere, ConfigMap)
