@@ -27,7 +27,7 @@ test('publishes the address of the server, behind the first address of Services'
   })
 })
 
-test('a server that restarts at another address corrects the objects, and does not write correct ones', async () => {
+test('a server that restarts at another address corrects the objects, and does not write correct objects', async () => {
   const { server, client } = await testServer()
   await server.advertise({ address: '192.0.2.7', port: 6443 })
   await client.patch(services, key, { type: 'merge', body: { metadata: { labels: { mine: 'yes' } } } })

@@ -78,10 +78,10 @@ async function ensure(
   }
   const stored = await client.get(kind, key)
   const body: Record<string, unknown> = {}
-  for (const [member, ...below] of paths) {
-    const expectedValue = memberAt(content, [member!, ...below])
-    if (equal(memberAt(stored, [member!, ...below]), expectedValue)) continue
-    body[member!] = below.reduceRight<unknown>((value, name) => ({ [name]: value }), expectedValue)
+  for (const [member, ...innerNames] of paths) {
+    const expectedValue = memberAt(content, [member!, ...innerNames])
+    if (equal(memberAt(stored, [member!, ...innerNames]), expectedValue)) continue
+    body[member!] = innerNames.reduceRight<unknown>((value, name) => ({ [name]: value }), expectedValue)
   }
   if (Object.keys(body).length > 0) await client.patch(kind, key, { type: 'merge', body })
 }

@@ -63,7 +63,7 @@ export async function quiet(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await setImmediate()
 }
 
-/** Error of a rejected request, as `code reason: message`. */
+/** Returns the error of a rejected request as `code reason: message`, or `accepted`. */
 export async function rejection(request: Promise<unknown>): Promise<string> {
   try {
     await request

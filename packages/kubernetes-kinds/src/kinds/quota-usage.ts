@@ -22,7 +22,7 @@ const countedByName = new Set([
   'persistentvolumeclaims',
 ])
 
-/** Usage of one object. */
+/** Returns the usage of one object. */
 export function usageOf(storage: string, object: KubeObject): Amounts {
   const usage: { [name: string]: string } = { [`count/${storage}`]: '1' }
   if (storage === 'pods') return { ...usage, ...podUsage(object as unknown as Pod) }
@@ -47,7 +47,7 @@ export function usageOf(storage: string, object: KubeObject): Amounts {
   return usage
 }
 
-/** Usage of a pod; finished pods use only their object count. */
+/** Returns the usage of a pod besides its object count, which is all that a finished pod uses. */
 function podUsage(pod: Pod): Amounts {
   const { phase } = pod.status
   if (phase === 'Failed' || phase === 'Succeeded') return {}
@@ -61,7 +61,7 @@ function podUsage(pod: Pod): Amounts {
   return usage
 }
 
-/** Whether the scopes of a quota include an object. */
+/** Reports whether the scopes of a quota include an object. */
 export function inScope({ spec: { scopes = [], scopeSelector } }: ResourceQuota, storage: string, object: KubeObject): boolean {
   const requirements = [
     ...scopes.map((scopeName) => ({ scopeName, operator: 'Exists', values: [] as string[] })),
@@ -92,14 +92,14 @@ export function inScope({ spec: { scopes = [], scopeSelector } }: ResourceQuota,
   })
 }
 
-/** The write that checks its quota. */
+/** The write for which a quota is checked. */
 interface QuotaWrite {
   readonly store: Store
   readonly pending: PendingWrites
   readonly object: UnknownObject
 }
 
-/** Usage of all resources of a quota by other objects. */
+/** Returns the usage of all resources of a quota by objects other than the written object. */
 export function usageIn(quota: ResourceQuota, { store, pending, object: write }: QuotaWrite): Amounts {
   const names = Object.keys(quota.spec.hard ?? {})
   const storages = new Set(names.flatMap(storagesOf))

@@ -17,7 +17,7 @@ const isEmpty = (value: unknown): boolean => value === undefined || value === nu
 export const immutable = (field: string, value: unknown, old: unknown): FieldError[] =>
   same(value, old) ? [] : [invalid(field, value, 'field is immutable')]
 
-/** A key for Maps and Sets: two values have the same key exactly when they are `same`. */
+/** Returns a key for Maps and Sets: two values have the same key exactly when they are `same`. */
 export const sameKey = (value: unknown): unknown => valueKey(withoutEmpty(value))
 
 function withoutEmpty(value: unknown): unknown {
@@ -31,7 +31,7 @@ function withoutEmpty(value: unknown): unknown {
   )
 }
 
-/** Errors of list values that equal an earlier one. */
+/** Returns errors for list values that equal an earlier value. */
 export function unique(values: readonly unknown[], fieldOf: (index: number) => string): FieldError[] {
   const seenKeys = new Set<string>()
   return values.flatMap((value, index) => {
@@ -46,11 +46,11 @@ export function unique(values: readonly unknown[], fieldOf: (index: number) => s
 export const inOrder = <T>(map: { readonly [key: string]: T } | undefined): { [key: string]: T } | undefined =>
   map && Object.fromEntries(Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1)))
 
-/** A selector as error texts print it. */
+/** Returns a selector in the form in which error texts contain it. */
 export const printedSelector = (selector: LabelSelector | undefined): LabelSelector | undefined =>
   selector?.matchLabels ? { ...selector, matchLabels: inOrder(selector.matchLabels)! } : selector
 
-/** Error for an invalid value that upstream's text does not print. */
+/** Returns the error for an invalid value that upstream's text does not print. */
 export const invalidWhole = (field: string, detail: string): FieldError => ({
   type: 'FieldValueInvalid',
   field,

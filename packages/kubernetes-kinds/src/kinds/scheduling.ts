@@ -55,8 +55,8 @@ function nameErrors({ metadata: { name }, value, globalDefault = false }: Priori
     return value > HighestUserDefinable ? [forbidden('value', text)] : []
   }
   const systemClass = systemPriorityClasses.find((candidate) => candidate.name === name)
-  const reject = (why: string) => [
-    forbidden('metadata.name', `priority class names with 'system-' prefix are reserved for system use only. error: ${why}`),
+  const reject = (problem: string) => [
+    forbidden('metadata.name', `priority class names with 'system-' prefix are reserved for system use only. error: ${problem}`),
   ]
   if (!systemClass) return reject(`${name} is not a known system priority class`)
   if (value !== systemClass.value) return reject(`value of ${name} PriorityClass must be ${systemClass.value}`)

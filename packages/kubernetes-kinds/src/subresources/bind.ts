@@ -44,7 +44,7 @@ const success: Status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status
 
 /** @throws StatusError Conflict when the pod is deleted, assigned already, or has scheduling gates */
 function assign({ metadata: { name, deletionTimestamp }, spec, status }: Pod, node: string, now: string): void {
-  const rejected = (why: string) => conflict(resource, name, `pod ${name} ${why}`)
+  const rejected = (problem: string) => conflict(resource, name, `pod ${name} ${problem}`)
   if (deletionTimestamp !== undefined) throw rejected('is being deleted, cannot be assigned to a host')
   if (spec.nodeName) throw rejected(`is already assigned to node "${spec.nodeName}"`)
   if (spec.schedulingGates?.length) throw rejected('has non-empty .spec.schedulingGates')

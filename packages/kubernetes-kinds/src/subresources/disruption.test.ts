@@ -24,7 +24,7 @@ function rejectionOf(status: Partial<PodDisruptionBudgetStatus>) {
   return undefined
 }
 
-test('an eviction is counted, and the last allowed one changes the condition', () => {
+test('an eviction is counted, and the last allowed eviction changes the condition', () => {
   const keep = budget({ disruptionsAllowed: 2 })
   takeDisruption(keep, 'a', now)
   expect(keep.status).toMatchObject({ disruptionsAllowed: 1, disruptedPods: { a: now } })
@@ -71,7 +71,7 @@ test('finished pods, and pods that have not started, need no budget', () => {
   expect(needsBudget({ ...pod({ phase: 'Running' }), metadata: { name: 'a', deletionTimestamp: now } } as never)).toBe(false)
 })
 
-test('pods that are not ready may be evicted while enough others are ready, or always', () => {
+test('pods that are not ready may be evicted while enough other pods are ready, or always if the policy is AlwaysAllow', () => {
   expect(isReady(pod({ conditions: [{ type: 'Ready', status: 'True' }] }))).toBe(true)
   expect(isReady(pod({}))).toBe(false)
   expect(sparesUnready(budget({}))).toBe(true)

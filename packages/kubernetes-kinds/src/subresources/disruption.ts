@@ -13,7 +13,7 @@ export const needsBudget = ({ metadata, status }: Pod): boolean =>
   metadata.deletionTimestamp === undefined && !['Succeeded', 'Failed', 'Pending'].includes(status.phase ?? '')
 
 export const isReady = ({ status }: Pod): boolean =>
-  status.conditions?.some(({ type, status: state }) => type === 'Ready' && state === 'True') === true
+  status.conditions?.some(({ type, status: conditionStatus }) => type === 'Ready' && conditionStatus === 'True') === true
 
 /** Reports whether pods that are not ready may be evicted without counting. */
 export const sparesUnready = ({ spec, status }: PodDisruptionBudget): boolean =>
@@ -75,7 +75,7 @@ const tooMany = (message: string, retryAfterSeconds?: number): StatusError =>
     },
   })
 
-const rejected = (name: string, why: string): StatusError =>
-  new StatusError('Forbidden', `poddisruptionbudget.policy ${JSON.stringify(name)} is forbidden: ${why}`, {
+const rejected = (name: string, problem: string): StatusError =>
+  new StatusError('Forbidden', `poddisruptionbudget.policy ${JSON.stringify(name)} is forbidden: ${problem}`, {
     details: { name, group: 'policy', kind: 'poddisruptionbudget' },
   })

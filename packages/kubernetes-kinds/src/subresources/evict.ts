@@ -39,8 +39,8 @@ export async function evict(server: ServerContext, context: RequestContext): Pro
   const pod = stored(server, info, keyFor(info, request.namespace, request.name!)) as unknown as Pod
   const { deleteOptions } = eviction
   const dryRun = options.dryRun === true || (isRecord(deleteOptions) && Array.isArray(deleteOptions.dryRun))
-  const evicting: RequestContext = { ...context, options: { ...options, dryRun } }
-  const budgetName = needsBudget(pod) ? await checkBudget(server, evicting, pod) : undefined
+  const evictionContext: RequestContext = { ...context, options: { ...options, dryRun } }
+  const budgetName = needsBudget(pod) ? await checkBudget(server, evictionContext, pod) : undefined
 
   const deletion = deletionOf(deleteOptions)
   // If the budget allows the eviction only because the pod is not ready, the pod must not change before its deletion.
@@ -49,7 +49,7 @@ export async function evict(server: ServerContext, context: RequestContext): Pro
   try {
     await removePod(
       server,
-      evicting,
+      evictionContext,
       mustBeUnchanged ? { ...deletion, preconditions: { ...deletion.preconditions, resourceVersion } } : deletion,
     )
   } catch (err) {
@@ -72,7 +72,7 @@ function evictionOf({ request: { body, name } }: RequestContext): Record<string,
   throw badRequest('name in URL does not match name in Eviction object')
 }
 
-/** Calls webhooks with the Eviction; they are not called again for the deletion that follows. */
+/** Calls webhooks with the Eviction. The deletion that follows does not call webhooks again. */
 async function announceEviction(
   server: ServerContext,
   context: RequestContext,

@@ -142,8 +142,8 @@ test.each<[object, string]>([
     'spec.resourceClaims[1].name: Duplicate value: "a"',
   ],
   [{ os: { name: 'plan9' } }, 'spec.os: Unsupported value: "plan9": supported values: "linux", "windows"'],
-])('a pod with %j is rejected', async (spec, why) => {
-  expect(await rejection(draftPod(spec))).toBe(`422 Invalid: Pod "draft" is invalid: ${why}`)
+])('a pod with %j is rejected', async (spec, message) => {
+  expect(await rejection(draftPod(spec))).toBe(`422 Invalid: Pod "draft" is invalid: ${message}`)
 })
 
 test.each<[limits: object, container: object, requests: object]>([

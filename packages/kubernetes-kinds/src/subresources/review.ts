@@ -47,7 +47,7 @@ const reviewers: { readonly [storage: string]: Reviewer } = {
 
 export const isReview = ({ storage }: { readonly storage: string }): boolean => Object.hasOwn(reviewers, storage)
 
-/** @throws StatusError BadRequest or Invalid */
+/** Decides a review. @throws StatusError BadRequest or Invalid */
 export async function review(server: ServerContext, context: RequestContext): Promise<KubeObject> {
   const { info, request } = context
   const decoded = decode(context, draftOf(info, request.body), 'body')

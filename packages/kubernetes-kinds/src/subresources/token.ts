@@ -38,8 +38,8 @@ export async function issueToken(server: ServerContext, context: RequestContext)
   const account = stored(server, info, keyFor(info, request.namespace, request.name!)) as ServiceAccount
   const { uid } = account.metadata
   if (object.metadata.uid !== undefined && object.metadata.uid !== uid) {
-    const why = `the UID in the token request (${object.metadata.uid}) does not match the UID of the service account (${uid})`
-    throw conflict({ group: tokenRequest.group, plural: tokenRequest.kind }, request.name!, why)
+    const problem = `the UID in the token request (${object.metadata.uid}) does not match the UID of the service account (${uid})`
+    throw conflict({ group: tokenRequest.group, plural: tokenRequest.kind }, request.name!, problem)
   }
   const errors = [
     ...tokenRequest.structural.validate(object, undefined),
@@ -83,8 +83,8 @@ export async function issueToken(server: ServerContext, context: RequestContext)
 }
 
 /**
- * Upstream recognizes tokens that pods request by default by this number, and extends them to a year while client libraries learn to renew
- * them.
+ * Expiration that pods request by default. Upstream recognizes their requests by this number, and extends their tokens to a year, because
+ * older client libraries do not renew tokens.
  */
 const PodExpirationSeconds = 3607
 const ExtendedExpirationSeconds = 365 * 24 * 60 * 60

@@ -71,25 +71,26 @@ export function profileMismatches(field: string, { metadata: { annotations = {} 
     profileKind: 'seccomp' | 'apparmor',
     at: string,
     annotation: string | undefined,
-    chosen: Profile | undefined,
+    fieldProfile: Profile | undefined,
   ): void => {
-    if (annotation === undefined || !chosen || annotationSpellings[profileKind][chosen.type]?.includes(annotation)) return
-    const isLocal = chosen.type === 'Localhost' && annotation.startsWith('localhost/')
+    if (annotation === undefined || !fieldProfile || annotationSpellings[profileKind][fieldProfile.type]?.includes(annotation))
+      return
+    const isLocal = fieldProfile.type === 'Localhost' && annotation.startsWith('localhost/')
     if (!isLocal) errors.push(forbidden(`${at}.type`, `${profileKind} type in annotation and field must match`))
-    else if (annotation !== `localhost/${chosen.localhostProfile}`) {
+    else if (annotation !== `localhost/${fieldProfile.localhostProfile}`) {
       errors.push(forbidden(`${at}.localhostProfile`, `${profileKind} profile in annotation and field must match`))
     }
   }
-  const ofPod = spec.securityContext
+  const podContext = spec.securityContext
   const placed = placedContainers(field, spec)
-  compare('seccomp', `${field}.securityContext.seccompProfile`, annotations[SeccompOfPod], ofPod?.seccompProfile)
+  compare('seccomp', `${field}.securityContext.seccompProfile`, annotations[SeccompOfPod], podContext?.seccompProfile)
   for (const [at, { name, securityContext }] of placed) {
     compare('seccomp', `${at}.securityContext.seccompProfile`, annotations[`${Seccomp}${name}`], securityContext?.seccompProfile)
   }
   if (spec.os?.name === 'windows') return errors
   for (const [at, { name, securityContext }] of placed) {
-    const chosen = securityContext?.appArmorProfile ?? ofPod?.appArmorProfile
-    compare('apparmor', `${at}.securityContext.appArmorProfile`, annotations[`${AppArmor}${name}`], chosen)
+    const fieldProfile = securityContext?.appArmorProfile ?? podContext?.appArmorProfile
+    compare('apparmor', `${at}.securityContext.appArmorProfile`, annotations[`${AppArmor}${name}`], fieldProfile)
   }
   return errors
 }
@@ -97,10 +98,11 @@ export function profileMismatches(field: string, { metadata: { annotations = {} 
 type Profile = { readonly type: string; readonly localhostProfile?: string }
 
 /** Names of profile types in annotations. */
-const annotationSpellings: { readonly [what in 'seccomp' | 'apparmor']: { readonly [type: string]: readonly string[] } } = {
-  seccomp: { Unconfined: ['unconfined'], RuntimeDefault: ['runtime/default', 'docker/default'] },
-  apparmor: { Unconfined: ['unconfined'], RuntimeDefault: ['runtime/default'] },
-}
+const annotationSpellings: { readonly [profileKind in 'seccomp' | 'apparmor']: { readonly [type: string]: readonly string[] } } =
+  {
+    seccomp: { Unconfined: ['unconfined'], RuntimeDefault: ['runtime/default', 'docker/default'] },
+    apparmor: { Unconfined: ['unconfined'], RuntimeDefault: ['runtime/default'] },
+  }
 
 const deprecationWarning = (field: string, name: string): string =>
   `${field}[${AppArmor}${name}]: deprecated since v1.30; use the "appArmorProfile" field instead`
@@ -111,21 +113,21 @@ export function adoptAppArmorAnnotations({ metadata: { annotations }, spec }: Po
   return containersOf(spec).flatMap((container) => {
     const annotation = annotations[`${AppArmor}${container.name}`]
     if (annotation === undefined || container.securityContext?.appArmorProfile) return []
-    const chosen = appArmorProfile(annotation)
-    if (chosen) {
-      if (equal(chosen, spec.securityContext?.appArmorProfile)) return []
-      container.securityContext = { ...container.securityContext, appArmorProfile: chosen }
+    const fieldProfile = appArmorProfile(annotation)
+    if (fieldProfile) {
+      if (equal(fieldProfile, spec.securityContext?.appArmorProfile)) return []
+      container.securityContext = { ...container.securityContext, appArmorProfile: fieldProfile }
     }
     return [deprecationWarning('metadata.annotations', container.name)]
   })
 }
 
-/** Warning for a template, whose annotations are not copied to fields. */
+/** Returns the warning for a template, whose annotations are not copied to fields. */
 export function appArmorWarning(field: string, { metadata, spec }: Annotated, { name, securityContext }: Container): string[] {
   const annotation = metadata.annotations?.[`${AppArmor}${name}`]
   if (annotation === undefined || securityContext?.appArmorProfile) return []
-  const ofPod = spec.securityContext?.appArmorProfile
-  return ofPod && equal(ofPod, appArmorProfile(annotation)) ? [] : [deprecationWarning(field, name)]
+  const podProfile = spec.securityContext?.appArmorProfile
+  return podProfile && equal(podProfile, appArmorProfile(annotation)) ? [] : [deprecationWarning(field, name)]
 }
 
 /** Returns `undefined` for an invalid annotation. */
@@ -133,6 +135,6 @@ function appArmorProfile(annotation: string): AppArmorProfile | undefined {
   if (annotation === 'unconfined') return { type: 'Unconfined' }
   if (annotation === 'runtime/default') return { type: 'RuntimeDefault' }
   if (!annotation.startsWith('localhost/')) return undefined
-  const chosen = { type: 'Localhost', localhostProfile: annotation.slice('localhost/'.length) }
-  return profile('', chosen, 'AppArmor', 'appArmorProfile').length === 0 ? chosen : undefined
+  const fieldProfile = { type: 'Localhost', localhostProfile: annotation.slice('localhost/'.length) }
+  return profile('', fieldProfile, 'AppArmor', 'appArmorProfile').length === 0 ? fieldProfile : undefined
 }

@@ -90,7 +90,7 @@ export function* validatePodUpdate(pod: Pod, old: Pod): Work<FieldError[]> {
   return errors
 }
 
-/** The old spec with all allowed changes of the new one. */
+/** Returns the old spec with all allowed changes of the new spec. */
 function withAllowedChanges(spec: PodSpec, old: PodSpec): PodSpec {
   const allowed = draft(old)
   for (const member of ['containers', 'initContainers'] as const) {
@@ -111,7 +111,7 @@ function setImage(container: Container, image: string | undefined): void {
   else container.image = image
 }
 
-/** The node constraints of a pod with scheduling gates may only be narrowed. */
+/** Validates changes of the node constraints of a pod with scheduling gates, which may only be narrowed. */
 function gatedChanges(spec: PodSpec, allowed: PodSpec): FieldError[] {
   if (!allowed.schedulingGates?.length && !spec.schedulingGates?.length) return []
   const [now = {}, before = {}] = [spec.nodeSelector, allowed.nodeSelector]
@@ -127,9 +127,9 @@ function gatedChanges(spec: PodSpec, allowed: PodSpec): FieldError[] {
 
 function tolerationChanges(spec: PodSpec, old: PodSpec): FieldError[] {
   const [now, before] = [spec.tolerations ?? [], old.tolerations ?? []]
-  const without = (toleration: object) => ({ ...toleration, tolerationSeconds: undefined })
-  const newTolerations = new Set(now.map((toleration) => valueKey(without(toleration))))
-  if (!before.every((toleration) => newTolerations.has(valueKey(without(toleration))))) {
+  const withoutSeconds = (toleration: object) => ({ ...toleration, tolerationSeconds: undefined })
+  const newTolerations = new Set(now.map((toleration) => valueKey(withoutSeconds(toleration))))
+  if (!before.every((toleration) => newTolerations.has(valueKey(withoutSeconds(toleration))))) {
     return [forbidden('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds')]
   }
   return validateTolerations('spec.tolerations', now)
@@ -144,7 +144,7 @@ function gateChanges(spec: PodSpec, old: PodSpec): FieldError[] {
   )
 }
 
-/** The difference of two specs, as a JSON diff by member. */
+/** Formats the difference of two specs, as a JSON diff by member. */
 function difference(old: PodSpec, now: PodSpec): string {
   const lines: string[] = []
   for (const member of new Set([...Object.keys(old), ...Object.keys(now)])) {
@@ -181,7 +181,7 @@ export function validatePodStatus(pod: Pod, old: Pod): FieldError[] {
   return errors
 }
 
-/** Errors of terminated containers that become running again, unless the restart policy allows that. */
+/** Returns errors for terminated containers that become running again, unless the restart policy allows that. */
 function restarts(
   field: string,
   now: readonly ContainerStatus[],
@@ -190,13 +190,15 @@ function restarts(
   member: string,
 ): FieldError[] {
   const byName = new Map([...containers, ...initContainers].toReversed().map((container) => [container.name, container]))
-  const live = new Set(now.filter(({ state }) => !state?.terminated).map(({ name }) => name))
+  const notTerminated = new Set(now.filter(({ state }) => !state?.terminated).map(({ name }) => name))
   return old.flatMap(({ name, state }, index) => {
     if (!state?.terminated) return []
     const container = byName.get(name)
     const policy = member === 'ephemeralContainerStatuses' ? 'Never' : (container?.restartPolicy ?? restartPolicy)
     if (policy === 'Always' || (policy === 'OnFailure' && state.terminated.exitCode !== 0)) return []
-    return live.has(name) ? [forbidden(`${field}[${index}].state`, 'may not be transitioned to non-terminated state')] : []
+    return notTerminated.has(name)
+      ? [forbidden(`${field}[${index}].state`, 'may not be transitioned to non-terminated state')]
+      : []
   })
 }
 
@@ -227,9 +229,9 @@ export function* validatePodResize(pod: Pod, old: Pod): Work<FieldError[]> {
   if (old.status.phase === 'Failed' || old.status.phase === 'Succeeded') {
     errors.push(forbidden('spec', 'Pod running on node without support for resize'))
   }
-  const rest = draft(pod.spec)
+  const specWithOldResources = draft(pod.spec)
   for (const member of ['containers', 'initContainers'] as const) {
-    for (const [index, container] of (rest[member] ?? []).entries()) {
+    for (const [index, container] of (specWithOldResources[member] ?? []).entries()) {
       const before = old.spec[member]?.[index]
       if (!before) continue
       container.resources = before.resources
@@ -237,8 +239,8 @@ export function* validatePodResize(pod: Pod, old: Pod): Work<FieldError[]> {
       else delete container.resizePolicy
     }
   }
-  if (!equal(rest, old.spec))
-    errors.push(forbidden('spec', `only cpu and memory resources are mutable\n${difference(old.spec, rest)}`))
+  if (!equal(specWithOldResources, old.spec))
+    errors.push(forbidden('spec', `only cpu and memory resources are mutable\n${difference(old.spec, specWithOldResources)}`))
   return errors
 }
 

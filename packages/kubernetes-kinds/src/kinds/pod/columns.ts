@@ -31,7 +31,8 @@ function summary({ metadata, spec, status }: Pod): Summary {
   const names = new Set(initContainers.filter(({ restartPolicy }) => restartPolicy === 'Always').map(({ name }) => name))
   const isSidecar = (name: string) => names.has(name)
   let reason = status.reason ?? phase
-  if (conditions.some(({ type, reason: why }) => type === 'PodScheduled' && why === 'SchedulingGated')) reason = 'SchedulingGated'
+  if (conditions.some(({ type, reason: conditionReason }) => type === 'PodScheduled' && conditionReason === 'SchedulingGated'))
+    reason = 'SchedulingGated'
 
   const total = (containers ?? []).length + initContainers.filter(({ restartPolicy }) => restartPolicy === 'Always').length
   let ready = 0
@@ -53,7 +54,10 @@ function summary({ metadata, spec, status }: Pod): Summary {
     initializing = true
     break
   }
-  if (!initializing || conditions.some(({ type, status: is }) => type === 'Initialized' && is === 'True')) {
+  if (
+    !initializing ||
+    conditions.some(({ type, status: conditionStatus }) => type === 'Initialized' && conditionStatus === 'True')
+  ) {
     restarts = sidecars
     let isRunning = false
     let failure = ''
@@ -70,7 +74,7 @@ function summary({ metadata, spec, status }: Pod): Summary {
       }
     }
     if (reason === 'Completed') {
-      const isReady = conditions.some(({ type, status: is }) => type === 'Ready' && is === 'True')
+      const isReady = conditions.some(({ type, status: conditionStatus }) => type === 'Ready' && conditionStatus === 'True')
       if (isRunning && isReady) reason = 'Running'
       else if (failure !== '') reason = failure
       else if (isRunning) reason = 'NotReady'
@@ -97,6 +101,6 @@ const restartsText = ({ restarts, lastRestart }: Summary, now: number): string =
 function readinessGates({ spec: { readinessGates: gates = [] }, status: { conditions = [] } }: Pod): string {
   if (gates.length === 0) return '<none>'
   const statusOf = new Map(conditions.toReversed().map(({ type, status }) => [type, status]))
-  const met = gates.filter(({ conditionType }) => statusOf.get(conditionType) === 'True')
-  return `${met.length}/${gates.length}`
+  const satisfied = gates.filter(({ conditionType }) => statusOf.get(conditionType) === 'True')
+  return `${satisfied.length}/${gates.length}`
 }

@@ -124,7 +124,7 @@ export function* validateEphemeralContainers(field: string, pod: PodContext): Wo
   return errors
 }
 
-/** Only for pods, not for pod templates. */
+/** Rejects an image name with leading or trailing whitespace. This applies to pods, but not to pod templates. */
 export const imageIsTrimmed = (at: string, image = ''): FieldError[] =>
   image.trim() === image ? [] : [invalid(`${at}.image`, image, 'must not have leading or trailing whitespace')]
 
@@ -147,10 +147,10 @@ function commonErrors(at: string, container: Container, pod: PodContext): FieldE
   ]
 }
 
-function portErrors(field: string, all: readonly ContainerPort[]): FieldError[] {
+function portErrors(field: string, ports: readonly ContainerPort[]): FieldError[] {
   const errors: FieldError[] = []
   const names = new Set<string>()
-  for (const [index, { name, containerPort, hostPort, protocol }] of all.entries()) {
+  for (const [index, { name, containerPort, hostPort, protocol }] of ports.entries()) {
     const at = `${field}[${index}]`
     if (name !== undefined) {
       const texts = portNameProblems(name)
@@ -186,8 +186,8 @@ function envNameProblems(name: string): string[] {
   return ["a valid environment variable name must consist only of printable ASCII characters other than '='"]
 }
 
-function environmentErrors(field: string, all: readonly EnvVar[]): FieldError[] {
-  return all.flatMap((variable, index) => [
+function environmentErrors(field: string, variables: readonly EnvVar[]): FieldError[] {
+  return variables.flatMap((variable, index) => [
     ...(variable.name
       ? problems(`${field}[${index}].name`, variable.name, envNameProblems(variable.name))
       : [required(`${field}[${index}].name`)]),
@@ -216,8 +216,8 @@ function valueFromErrors(at: string, { value, valueFrom: from }: EnvVar): FieldE
   return errors
 }
 
-function environmentFromErrors(field: string, all: readonly EnvFromSource[]): FieldError[] {
-  return all.flatMap(({ prefix, configMapRef, secretRef }, index) => {
+function environmentFromErrors(field: string, sources: readonly EnvFromSource[]): FieldError[] {
+  return sources.flatMap(({ prefix, configMapRef, secretRef }, index) => {
     const at = `${field}[${index}]`
     const errors = prefix ? problems(`${at}.prefix`, prefix, envNameProblems(prefix)) : []
     if (configMapRef && !configMapRef.name) errors.push(required(`${at}.configMapRef.name`))
@@ -232,10 +232,10 @@ function environmentFromErrors(field: string, all: readonly EnvFromSource[]): Fi
 function mountErrors(field: string, container: Container, volumes: Volumes): FieldError[] {
   const errors: FieldError[] = []
   const paths = new Set<string>()
-  const asDevices = container.volumeDevices ?? []
+  const devices = container.volumeDevices ?? []
   const [deviceNames, devicePaths] = [
-    new Set(asDevices.map(({ name }) => name)),
-    new Set(asDevices.map(({ devicePath }) => devicePath)),
+    new Set(devices.map(({ name }) => name)),
+    new Set(devices.map(({ devicePath }) => devicePath)),
   ]
   for (const [index, mount] of (container.volumeMounts ?? []).entries()) {
     const at = `${field}[${index}]`

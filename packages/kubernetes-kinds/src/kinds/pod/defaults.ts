@@ -2,9 +2,9 @@
 import { podResources } from './resources.ts'
 import type { Container, Pod, PodSpec, PodTemplateSpec, Probe, Volume } from '../schemas/types.ts'
 
-/** Defaults of pods and pod templates. */
+/** Sets the defaults that pods and pod templates share. */
 function defaultPodSpec(spec: PodSpec): void {
-  // The deprecated name of the field.
+  // serviceAccount is the deprecated name of serviceAccountName.
   const account = spec.serviceAccountName ?? spec.serviceAccount
   if (account !== undefined) spec.serviceAccountName = spec.serviceAccount = account
   for (const volume of spec.volumes ?? []) defaultVolume(volume)
@@ -20,7 +20,7 @@ export function defaultPodTemplate(template: PodTemplateSpec | undefined): void 
   if (template?.spec) defaultPodSpec(template.spec)
 }
 
-/** Defaults of pods only. */
+/** Sets all defaults of a pod, including those that pod templates do not have. */
 export function defaultPod({ spec, status }: Pod): void {
   defaultPodSpec(spec)
   for (const { resources } of [...(spec.initContainers ?? []), ...(spec.containers ?? [])]) {
@@ -30,7 +30,7 @@ export function defaultPod({ spec, status }: Pod): void {
   if (spec.terminationGracePeriodSeconds! < 0) spec.terminationGracePeriodSeconds = 1
   spec.enableServiceLinks ??= true
   status.phase ??= 'Pending'
-  // A singular and a plural field for the same value: clients may only know the singular one, so it wins.
+  // podIP and the first of podIPs must be equal. Clients may know only podIP, so it takes precedence.
   if (status.podIP && status.podIPs?.[0]?.ip !== status.podIP) status.podIPs = [{ ip: status.podIP }]
   else if (status.podIPs?.length) status.podIP = status.podIPs[0]!.ip
   if (!spec.hostNetwork) return
@@ -53,7 +53,7 @@ function defaultPodResources(spec: PodSpec): void {
   spec.resources = { ...spec.resources, requests: defaultedRequests }
 }
 
-/** All containers of a pod, of every type, in upstream's order. */
+/** Returns all containers of a pod, of every type, in upstream's order. */
 export const containersOf = ({ initContainers, containers, ephemeralContainers }: PodSpec): Container[] => [
   ...(initContainers ?? []),
   ...(containers ?? []),
@@ -69,11 +69,11 @@ function defaultContainer(container: Container): void {
   for (const handler of [container.lifecycle?.postStart, container.lifecycle?.preStop]) if (handler) defaultHandler(handler)
 }
 
-/** An image without a tag and digest is the latest one. Upstream: parsers.ParseImageName. */
+/** Reports whether an image has the tag `latest`, or neither a tag nor a digest. Upstream: parsers.ParseImageName. */
 function isLatest(image: string): boolean {
   if (image === '') return false
-  const [named = '', digest] = image.split('@')
-  const tag = /:([^/]*)$/.exec(named)?.[1]
+  const [name = '', digest] = image.split('@')
+  const tag = /:([^/]*)$/.exec(name)?.[1]
   return tag === undefined ? digest === undefined : tag === 'latest'
 }
 

@@ -4,19 +4,19 @@ import { oneOf, subdomain } from '../checks.ts'
 import type { PodSecurityContext, PodSpec, SecurityContext, WindowsSecurityContextOptions } from '../schemas/types.ts'
 import { placedContainers } from './placed-containers.ts'
 
-/** Either all containers of a Windows pod are host processes or none. */
+/** Validates that either all containers of a Windows pod are host processes, or none. */
 export function hostProcessErrors(field: string, spec: PodSpec): FieldError[] {
-  const ofPod = spec.securityContext?.windowsOptions?.hostProcess
+  const podValue = spec.securityContext?.windowsOptions?.hostProcess
   const errors: FieldError[] = []
   const containers = placedContainers(field, spec)
   let count = 0
   for (const [at, { securityContext }] of containers) {
     const isHostProcess = securityContext?.windowsOptions?.hostProcess
-    if (isHostProcess !== undefined && ofPod !== undefined && isHostProcess !== ofPod) {
-      const text = `pod hostProcess value must be identical if both are specified, was ${ofPod}`
+    if (isHostProcess !== undefined && podValue !== undefined && isHostProcess !== podValue) {
+      const text = `pod hostProcess value must be identical if both are specified, was ${podValue}`
       errors.push(invalid(`${at}.securityContext.windowsOptions.hostProcess`, isHostProcess, text))
     }
-    if (isHostProcess ?? ofPod) count++
+    if (isHostProcess ?? podValue) count++
   }
   if (count === 0) return errors
   if (count < containers.length) {
@@ -62,33 +62,35 @@ const notForWindowsContainers = [
   'runAsGroup',
 ] as const satisfies readonly (keyof SecurityContext)[]
 
-/** Errors of fields that belong to the other operating system. */
+/** Returns errors for fields that do not apply to the operating system of the pod. */
 export function platformErrors(field: string, spec: PodSpec): FieldError[] {
   const { os, securityContext = {} } = spec
   if (!os) return []
   if (!os.name) return [required(`${field}.os.name`)]
   const containers = placedContainers(field, spec)
   if (os.name === 'linux') {
-    const setters = [[field, spec] as const, ...containers].filter(([, one]) => one.securityContext?.windowsOptions)
+    const setters = [[field, spec] as const, ...containers].filter(([, owner]) => owner.securityContext?.windowsOptions)
     return setters.map(([at]) =>
       forbidden(`${at}.securityContext.windowsOptions`, 'windows options cannot be set for a linux pod'),
     )
   }
   if (os.name !== 'windows') return oneOf(`${field}.os`, os.name, ['linux', 'windows'])
-  const ofPod = (names: readonly (keyof PodSecurityContext)[]): string[] =>
+  const podFields = (names: readonly (keyof PodSecurityContext)[]): string[] =>
     names
       .filter((name) => (name === 'sysctls' ? securityContext.sysctls?.length : securityContext[name] !== undefined))
       .map((name) => `${field}.securityContext.${name}`)
   const fields = [
-    ...ofPod(notForWindows.before),
+    ...podFields(notForWindows.before),
     ...(spec.hostUsers === undefined ? [] : [`${field}.hostUsers`]),
     ...(spec.hostPID ? [`${field}.hostPID`] : []),
     ...(spec.hostIPC ? [`${field}.hostIPC`] : []),
-    ...ofPod(notForWindows.after),
+    ...podFields(notForWindows.after),
     ...(spec.shareProcessNamespace === undefined ? [] : [`${field}.shareProcessNamespace`]),
-    ...ofPod(notForWindows.last),
-    ...containers.flatMap(([at, { securityContext: own = {} }]) =>
-      notForWindowsContainers.filter((name) => own[name] !== undefined).map((name) => `${at}.securityContext.${name}`),
+    ...podFields(notForWindows.last),
+    ...containers.flatMap(([at, { securityContext: containerContext = {} }]) =>
+      notForWindowsContainers
+        .filter((name) => containerContext[name] !== undefined)
+        .map((name) => `${at}.securityContext.${name}`),
     ),
   ]
   return fields.map((path) => forbidden(path, 'cannot be set for a windows pod'))

@@ -50,10 +50,10 @@ export function resourceName(field: string, name: string): FieldError[] {
   return [invalid(field, name, 'must be a standard resource type or fully qualified')]
 }
 
-/** Whether a resource name belongs to Kubernetes itself. */
+/** Reports whether a resource name belongs to Kubernetes itself. */
 const isNative = (name: string): boolean => !name.includes('/') || name.includes('kubernetes.io/')
 
-/** Extended resources of nodes, such as `example.com/gpu`. */
+/** Reports whether a name is of an extended resource of nodes, such as `example.com/gpu`. */
 export const isExtendedResource = (name: string): boolean =>
   !isNative(name) && !name.startsWith('requests.') && qualifiedNameProblems(`requests.${name}`).length === 0
 
@@ -92,7 +92,7 @@ const WholeResources = new Set([
 ])
 const isIntegerResource = (name: string): boolean => WholeResources.has(name) || isExtendedResource(name)
 
-/** Whether the limit of a resource may exceed its request. */
+/** Reports whether the limit of a resource may exceed its request. */
 export const canOvercommit = (name: string): boolean => isNative(name) && !isHugePages(name)
 
 /** Upstream: ValidateContainerResourceRequirements. */
@@ -145,15 +145,15 @@ const sorted = (amounts: Amounts): [string, string | number][] => Object.entries
 
 /** Upstream: pkg/apis/core/helper/qos, ComputePodQOS. */
 export function qosClass({ spec }: Pod): 'Guaranteed' | 'Burstable' | 'BestEffort' {
-  const counted = spec.resources
+  const requirements = spec.resources
     ? [spec.resources]
     : [...(spec.containers ?? []), ...(spec.initContainers ?? [])].map(({ resources }) => resources)
   const amounts = (allAmounts: Amounts = {}) =>
     Object.entries(allAmounts).filter(
       ([name, amount]) => (name === 'cpu' || name === 'memory') && compareQuantities(parseQuantity(String(amount)), Zero) !== 0,
     )
-  if (counted.every(({ limits, requests }) => amounts(limits).length + amounts(requests).length === 0)) return 'BestEffort'
-  const guaranteed = counted.every(({ limits = {}, requests = {} }) => {
+  if (requirements.every(({ limits, requests }) => amounts(limits).length + amounts(requests).length === 0)) return 'BestEffort'
+  const guaranteed = requirements.every(({ limits = {}, requests = {} }) => {
     const requested = amounts(requests)
     return (
       amounts(limits).length === 2 &&
@@ -164,7 +164,7 @@ export function qosClass({ spec }: Pod): 'Guaranteed' | 'Burstable' | 'BestEffor
 }
 const Zero = parseQuantity('0')
 
-/** Resources that a pod needs: the sum of its containers, or the largest init container if that needs more. */
+/** Returns the resources that a pod needs: the sum of its containers, or the largest init container if that container needs more. */
 export function podResources({
   containers,
   initContainers = [],

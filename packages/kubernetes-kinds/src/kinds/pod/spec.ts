@@ -149,7 +149,7 @@ export function validateTolerations(field: string, tolerations: readonly Tolerat
 
 export const TaintEffects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute']
 
-/** With hostNetwork, host ports must equal container ports. Templates may omit them. */
+/** With hostNetwork, host ports must equal container ports. Templates may omit host ports. */
 function hostPorts(field: string, { hostNetwork, containers = [] }: PodSpec, isPod: boolean): FieldError[] {
   if (!hostNetwork) return []
   return (containers ?? []).flatMap(({ ports = [] }, index) =>
@@ -325,12 +325,12 @@ function schedulingGates(field: string, { schedulingGates: gates = [] }: PodSpec
   })
 }
 
-function allSpreadErrors(field: string, all: readonly TopologySpreadConstraint[]): FieldError[] {
+function allSpreadErrors(field: string, constraints: readonly TopologySpreadConstraint[]): FieldError[] {
   // Upstream reports the earlier of two equal constraints.
   const repeated = repeats(
-    all.map((constraint) => JSON.stringify([constraint.topologyKey, constraint.whenUnsatisfiable])).reverse(),
+    constraints.map((constraint) => JSON.stringify([constraint.topologyKey, constraint.whenUnsatisfiable])).reverse(),
   ).reverse()
-  return all.flatMap((constraint, index) => spreadErrors(`${field}[${index}]`, constraint, repeated[index]!))
+  return constraints.flatMap((constraint, index) => spreadErrors(`${field}[${index}]`, constraint, repeated[index]!))
 }
 
 function spreadErrors(at: string, constraint: TopologySpreadConstraint, isRepeated: boolean): FieldError[] {

@@ -27,6 +27,6 @@ const SysctlText = '^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*
 const dottedName = (name: string): string =>
   /[./]/.exec(name)?.[0] === '/' ? name.replace(/[./]/g, (separator) => (separator === '/' ? '.' : '/')) : name
 
-/** Whether a sysctl belongs to the IPC namespace, which a pod may share with the host. */
+/** Reports whether a sysctl belongs to the IPC namespace, which a pod may share with the host. */
 const isOfIPC = (name: string): boolean =>
   /^kernel\.(sem|shm|shmall|shmmax|shmmni|shm_rmid_forced|msg|msgmax|msgmnb|msgmni)$/.test(name) || name.startsWith('fs.mqueue.')

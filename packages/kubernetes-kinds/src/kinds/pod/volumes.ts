@@ -16,7 +16,7 @@ import type { DownwardAPIVolumeFile, KeyToPath, ObjectFieldSelector, ResourceFie
 
 export type Volumes = ReadonlyMap<string, Volume>
 
-/** Returns the valid volumes by name, and errors of the others. */
+/** Returns the valid volumes by name, and the errors of all volumes. */
 export function* validateVolumes(
   field: string,
   volumes: readonly Volume[],
@@ -42,7 +42,7 @@ export function* validateVolumes(
   return [volumesByName, errors]
 }
 
-/** Checks of volume sources, in upstream's order. Only the first source of a volume is checked; any other is an error. */
+/** Checks of volume sources, in upstream's order. Only the first source of a volume is checked; each further source is an error. */
 const sources: { readonly [source: string]: (at: string, volume: Required<Volume>) => FieldError[] } = {
   emptyDir: (at, { emptyDir: { sizeLimit } }) =>
     sizeLimit !== undefined && compareAmounts(sizeLimit, 0) < 0

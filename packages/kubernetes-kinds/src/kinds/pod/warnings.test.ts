@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { PodSpec, PodTemplateSpec } from '../schemas/types.ts'
 import { podWarnings, templateWarnings } from './warnings.ts'
 
-const container = (name: string, more: object = {}) => ({ name, image: 'i', ...more })
+const container = (name: string, fields: object = {}) => ({ name, image: 'i', ...fields })
 const template = (spec: object, annotations: { [name: string]: string } = {}): PodTemplateSpec => ({
   metadata: { annotations } as PodTemplateSpec['metadata'],
   spec: { containers: [container('c')], ...spec } as PodSpec,
@@ -115,7 +115,7 @@ describe('the number of warnings is limited, and the work is linear', () => {
   })
 })
 
-test('finds a conflict of host ports, whichever of the two ports has a host address', () => {
+test('a conflict of host ports is found, whichever of the two ports has a host address', () => {
   const [plain, addressed] = [
     { containerPort: 80, hostPort: 80 },
     { containerPort: 80, hostPort: 80, hostIP: '10.0.0.1' },

@@ -35,7 +35,7 @@ const deprecatedVolumes: { readonly [source: string]: string } = {
 
 type HasGeneration = { readonly metadata: { readonly generation?: number } }
 
-/** Warnings for a pod template. They are repeated only when its object changes. */
+/** Returns the warnings for a pod template; none for an update that does not change the object of the template. */
 export const templateWarnings = (
   field: string,
   template: PodTemplateSpec | undefined,
@@ -63,8 +63,8 @@ function* take<T>(items: Iterable<T>, limit: number): Generator<T> {
 }
 
 function* warningsOf(field: string, { metadata, spec }: Pick<PodTemplateSpec, 'metadata' | 'spec'>): Generator<string> {
-  const below = field === '' ? '' : `${field}.`
-  const at = `${below}spec`
+  const prefix = field === '' ? '' : `${field}.`
+  const at = `${prefix}spec`
   for (const label of Object.keys(spec.nodeSelector ?? {})) yield* labelWarning(`${at}.nodeSelector[${label}]`, label)
   yield* affinityWarnings(`${at}.affinity`, spec)
   for (const [index, { topologyKey, labelSelector }] of (spec.topologySpreadConstraints ?? []).entries()) {
@@ -74,7 +74,7 @@ function* warningsOf(field: string, { metadata, spec }: Pick<PodTemplateSpec, 'm
     if (!labelSelector) yield `${constraintPath}.labelSelector: a null labelSelector results in matching no pod`
   }
   for (const [annotation, text] of Object.entries(deprecatedAnnotations)) {
-    if (metadata.annotations?.[annotation] !== undefined) yield `${below}metadata.annotations[${annotation}]: ${text}`
+    if (metadata.annotations?.[annotation] !== undefined) yield `${prefix}metadata.annotations[${annotation}]: ${text}`
   }
   for (const [index, volume] of (spec.volumes ?? []).entries()) {
     for (const [source, text] of Object.entries(deprecatedVolumes)) {
@@ -92,7 +92,7 @@ function* warningsOf(field: string, { metadata, spec }: Pick<PodTemplateSpec, 'm
   const noSeccomp = (name: string): string[] =>
     annotations[name] === undefined
       ? []
-      : [`${below}metadata.annotations[${name}]: non-functional in v1.27+; use the "seccompProfile" field instead`]
+      : [`${prefix}metadata.annotations[${name}]: non-functional in v1.27+; use the "seccompProfile" field instead`]
   if (!spec.securityContext?.seccompProfile) yield* noSeccomp('seccomp.security.alpha.kubernetes.io/pod')
   const hasAnnotations = Object.keys(annotations).length > 0
   const placed = placedContainers(at, spec)
@@ -100,7 +100,7 @@ function* warningsOf(field: string, { metadata, spec }: Pick<PodTemplateSpec, 'm
     if (hasAnnotations && !container.securityContext?.seccompProfile)
       yield* noSeccomp(`container.seccomp.security.alpha.kubernetes.io/${container.name}`)
     // For pods, the copying of annotations to fields causes its own warning.
-    if (hasAnnotations && field !== '') yield* appArmorWarning(`${below}metadata.annotations`, { metadata, spec }, container)
+    if (hasAnnotations && field !== '') yield* appArmorWarning(`${prefix}metadata.annotations`, { metadata, spec }, container)
     if (container.resources) yield* fractionWarnings(containerPath, container)
     if (container.env) yield* environmentWarnings(containerPath, container)
   }
@@ -148,7 +148,7 @@ function affinityWarnings(at: string, { affinity = {} }: PodSpec): string[] {
   return texts
 }
 
-/** Values that equal an earlier value, with their index. */
+/** Yields the values that equal an earlier value, with their index. */
 function* duplicatesOf(values: readonly string[]): Generator<[index: number, value: string]> {
   const earlierValues = new Set<string>()
   for (const [index, value] of values.entries()) {
@@ -196,7 +196,7 @@ interface PlacedPort {
 }
 
 /**
- * Warnings about ports that conflict with an earlier one. Ports are looked up by number, protocol and host port, so that every match leads
+ * Warnings about ports that conflict with an earlier port. Ports are looked up by number, protocol and host port, so that every match leads
  * to a warning: the work is linear in ports and warnings.
  */
 function* portWarnings(containers: readonly Placed[]): Generator<string> {
@@ -213,8 +213,8 @@ function* portWarnings(containers: readonly Placed[]): Generator<string> {
         const text = `{Name:${name} HostPort:0 ContainerPort:${containerPort} Protocol:${protocol} HostIP:${hostIP}}`
         yield `${field}: hostIP set without hostPort: ${text}`
       }
-      for (const other of conflictingPorts(earlier, port))
-        yield `${field}: ${conflictKind(port, other.port)} port definition with ${other.field}`
+      for (const earlierPort of conflictingPorts(earlier, port))
+        yield `${field}: ${conflictKind(port, earlierPort.port)} port definition with ${earlierPort.field}`
       for (const key of groupsOf(port)) {
         const group = earlier.get(key)
         if (!group) earlier.set(key, [placed])
@@ -235,17 +235,17 @@ function* portWarnings(containers: readonly Placed[]): Generator<string> {
   yield* repeatedNames
 }
 
-/** Keys under which later ports look up this one: by number, by host port, and by host address. */
+/** Returns the keys under which later ports look up a port: by number, by host port, and by host address. */
 function groupsOf({ containerPort, protocol, hostPort = 0, hostIP = '' }: ContainerPort): string[] {
   const number = `${containerPort}/${protocol}`
   return [number, `${number} ${hostPort}`, `${number} ${hostPort} ${hostIP}`]
 }
 
-/** Earlier ports that this one conflicts with, in order. A port without a host port conflicts with all ports of its number. */
+/** Returns the earlier ports that a port conflicts with, in order. A port without a host port conflicts with all ports of its number. */
 function conflictingPorts(earlier: ReadonlyMap<string, readonly PlacedPort[]>, port: ContainerPort): readonly PlacedPort[] {
-  const [number, ofHostPort, ofHostIP] = groupsOf(port) as [string, string, string]
+  const [number, hostPortKey, hostIPKey] = groupsOf(port) as [string, string, string]
   if (!port.hostPort) return earlier.get(number) ?? []
-  const keys = [`${number} 0`, ...(port.hostIP ? [`${ofHostPort} `, ofHostIP] : [ofHostPort])]
+  const keys = [`${number} 0`, ...(port.hostIP ? [`${hostPortKey} `, hostIPKey] : [hostPortKey])]
   return keys.flatMap((key) => earlier.get(key) ?? []).sort((a, b) => a.index - b.index)
 }
 

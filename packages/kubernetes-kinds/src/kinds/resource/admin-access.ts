@@ -5,13 +5,13 @@ import type { DeviceClaim, ResourceClaimStatus } from '../schemas/types.ts'
 
 const Label = 'resource.kubernetes.io/admin-access'
 
-/** Path of the first request for admin access in a claim. Upstream omits the parent field of templates, too. */
+/** Returns the path of the first request for admin access in a claim. Upstream omits the parent field of templates, too. */
 export function requestsAdminAccess({ requests }: DeviceClaim): string | undefined {
   const index = (requests ?? []).findIndex(({ exactly }) => exactly?.adminAccess === true)
   return index < 0 ? undefined : `spec.devices.requests[${index}].adminAccess`
 }
 
-/** Path of the first allocation with admin access in a status. */
+/** Returns the path of the first allocation with admin access in a status. */
 export function grantsAdminAccess({ allocation }: ResourceClaimStatus): string | undefined {
   const index = (allocation?.devices.results ?? []).findIndex(({ adminAccess }) => adminAccess === true)
   return index < 0 ? undefined : `status.allocation.devices.results[${index}].adminAccess`

@@ -29,7 +29,7 @@ const MaxAddresses = 16
 const MaxInterfaceName = 256
 const MaxHardwareAddress = 128
 
-/** Identifies a device, or a share of one. */
+/** Identifies a device, or a share of a device. */
 type DeviceId = Pick<AllocatedDeviceStatus, 'driver' | 'pool' | 'device' | 'shareID'>
 
 const idOf = ({ driver, pool, device, shareID = '' }: DeviceId) => ({

@@ -6,7 +6,7 @@ import type { Condition } from '../schemas/types.ts'
 const MaxReason = 1024
 const MaxMessage = 32 * 1024
 
-/** The list is required in JSON, so it may be null. */
+/** Validates a list of conditions, which is required in JSON and therefore may be null. */
 export function conditionErrors(field: string, list: readonly Condition[] | null | undefined, max: number): FieldError[] {
   const conditions = list ?? []
   const repeated = repeats(conditions.map(({ type }) => type))

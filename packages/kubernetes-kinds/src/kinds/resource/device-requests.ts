@@ -25,7 +25,7 @@ export type RequestNames = ReadonlyMap<string, readonly string[]>
 export const requestNames = ({ requests }: DeviceClaim): RequestNames =>
   new Map((requests ?? []).map(({ name, firstAvailable = [] }) => [name, firstAvailable.map((alternative) => alternative.name)]))
 
-/** Sets defaults. The list is required in JSON, so an empty one becomes null. */
+/** Sets defaults. The list is required in JSON, so an empty list becomes null. */
 export function defaultRequests(claim: DeviceClaim): void {
   nullIfNone(claim, 'requests')
   for (const { exactly, firstAvailable = [] } of claim.requests ?? []) {
@@ -124,8 +124,8 @@ export function referenceErrors(field: string, name: string, names: RequestNames
     name,
     "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'",
   )
-  const [request = '', alternative, ...more] = name.split('/')
-  if (more.length > 0) return [unknown]
+  const [request = '', alternative, ...extraSegments] = name.split('/')
+  if (extraSegments.length > 0) return [unknown]
   const alternatives = names.get(request)
   const isKnown = alternatives !== undefined && (alternative === undefined || alternatives.includes(alternative))
   return [

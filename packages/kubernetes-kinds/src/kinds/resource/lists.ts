@@ -1,4 +1,4 @@
-/** Validates lists and maps with a maximum size. When it is exceeded, that is the only error. */
+/** Validates lists and maps with a maximum size. If a list or map exceeds its maximum, that is the only error. */
 import { duplicate, type FieldError, tooMany, writeJSON } from '@capstan/kube'
 
 type Check<T> = (field: string, item: T) => FieldError[]
@@ -15,7 +15,7 @@ export function listErrors<T>(
   return items.flatMap((item, index) => check(`${field}[${index}]`, item))
 }
 
-/** Items whose key equals that of an earlier item are errors. */
+/** Like `listErrors`; an item with the same key as an earlier item is an error as well. */
 export function setErrors<T>(
   field: string,
   list: readonly T[] | undefined,

@@ -32,9 +32,9 @@ export function poolErrors(field: string, name: string): FieldError[] {
 
 /** Validates `name` or `domain/name`. Upstream accepts more slashes. */
 export function qualifiedNameErrors(field: string, name: string): FieldError[] {
-  const [first = '', second, ...more] = name.split('/')
+  const [first = '', second, ...extraSegments] = name.split('/')
   if (second === undefined) return identifierErrors(field, first)
-  if (more.length > 0) return []
+  if (extraSegments.length > 0) return []
   return [
     ...(first === '' ? [invalid(field, '', 'the domain must not be empty')] : driverErrors(field, first)),
     ...(second === '' ? [invalid(field, '', 'the name must not be empty')] : identifierErrors(field, second)),

@@ -20,7 +20,7 @@ type Amount = DeviceCapacity['value']
 const textOf = (amount: Amount): string => quantityText(parseQuantity(String(amount)))
 const isMore = (a: Amount, b: Amount): boolean => compareAmounts(a, b) > 0
 
-/** A whole number, rounded up as by Go. */
+/** Returns an amount as a whole number, rounded up as Go does. */
 function wholeOf(amount: Amount): bigint {
   const { nano } = parseQuantity(String(amount))
   const whole = nano / 1_000_000_000n

@@ -14,18 +14,18 @@ export function statusPermissionErrors(
   { server: { authorizer }, caller, verb }: WriteContext,
 ): FieldError[] {
   const claims = { kind: 'resource', user: caller, group: 'resource.k8s.io', resource: 'resourceclaims' } as const
-  /** Error text of the first permission, if none of them is granted. */
+  /** Returns the error text for the first permission, if none of the permissions is granted. */
   const denial = (questions: readonly ResourceAttributes[]): string | undefined => {
-    const answers = questions.map((question) => ({ question, ...authorizer.decide(question) }))
-    const [first] = answers
-    return first && !answers.some(({ allowed }) => allowed) ? denialOf(first.question, first.reason).message : undefined
+    const decisions = questions.map((question) => ({ question, ...authorizer.decide(question) }))
+    const [first] = decisions
+    return first && !decisions.some(({ allowed }) => allowed) ? denialOf(first.question, first.reason).message : undefined
   }
   const errors: FieldError[] = []
 
   if (!same(status.allocation, old.allocation) || !same(status.reservedFor, old.reservedFor)) {
-    const why = denial([{ ...claims, verb, subresource: 'binding' }])
+    const problem = denial([{ ...claims, verb, subresource: 'binding' }])
     const needed = `changing status.allocation or status.reservedFor requires resource="resourceclaims/binding", verb="${verb}" permission`
-    if (why !== undefined) errors.push(forbidden('status.allocation', `${needed}: ${why}`))
+    if (problem !== undefined) errors.push(forbidden('status.allocation', `${needed}: ${problem}`))
   }
 
   // Without an allocation there is no device status to check.
@@ -34,14 +34,14 @@ export function statusPermissionErrors(
   const verbs = [...(isOnNode ? [`associated-node:${verb}`] : []), `arbitrary-node:${verb}`]
   for (const driver of changedDrivers(status, old)) {
     const driverAttributes = { ...claims, subresource: 'driver', namespace: metadata.namespace, name: driver }
-    const why = denial(verbs.map((verb) => ({ ...driverAttributes, verb: verb })))
+    const problem = denial(verbs.map((verb) => ({ ...driverAttributes, verb: verb })))
     const needed = `changing status.devices requires resource="resourceclaims/driver", verb="[${verbs.join(' ')}]" permission`
-    if (why !== undefined) errors.push(forbidden('status.devices', `${needed}: ${why}`))
+    if (problem !== undefined) errors.push(forbidden('status.devices', `${needed}: ${problem}`))
   }
   return errors
 }
 
-/** Drivers whose device status changes, in order. */
+/** Returns the drivers whose device status changes, in order. */
 function changedDrivers({ devices: now = [] }: ResourceClaimStatus, { devices: before = [] }: ResourceClaimStatus): string[] {
   const notIn = (otherDevices: typeof now) => {
     const otherKeys = new Set(otherDevices.map(sameKey))
@@ -50,7 +50,7 @@ function changedDrivers({ devices: now = [] }: ResourceClaimStatus, { devices: b
   return [...new Set([...now.filter(notIn(before)), ...before.filter(notIn(now))].map(({ driver }) => driver))].sort()
 }
 
-/** The node of an allocation, if its selector names exactly one. */
+/** Returns the node of an allocation, if its selector names exactly one. */
 function nodeOf({ nodeSelector }: AllocationResult): string | undefined {
   const [term, ...others] = nodeSelector?.nodeSelectorTerms ?? []
   if (!term || others.length > 0 || term.matchExpressions?.length || term.matchFields?.length !== 1) return undefined
@@ -58,7 +58,7 @@ function nodeOf({ nodeSelector }: AllocationResult): string | undefined {
   return key === 'metadata.name' && operator === 'In' && values.length === 1 ? values[0] : undefined
 }
 
-/** Whether the user is a service account whose Pod runs on the node. */
+/** Reports whether the user is a service account whose Pod runs on the node. */
 function runsOn({ name, extra = {} }: User, node: string | undefined): boolean {
   const nodes = extra['authentication.kubernetes.io/node-name'] ?? []
   const isServiceAccount = /^system:serviceaccount:[^:]+:[^:]+$/.test(name)

@@ -12,7 +12,7 @@ export interface AddressRange {
   readonly size: number
 }
 
-/** @throws Error when it is not a range of IPv4 addresses */
+/** Parses a range. @throws Error when the text is not a range of IPv4 addresses */
 export function parseRange(text: string): AddressRange {
   const [ip = '', bits = ''] = text.split('/')
   const length = Number(bits)
@@ -23,7 +23,7 @@ export function parseRange(text: string): AddressRange {
   return { text, base: toNumber(ip) - (toNumber(ip) % size), size }
 }
 
-/** Address of the Service `kubernetes` in `default`: the first of the range. */
+/** Returns the address of the Service `kubernetes` in `default`: the first address of the range. */
 export const firstAddress = ({ base }: AddressRange): string => toAddress(base + 1)
 
 const toNumber = (ip: string): number => ip.split('.').reduce((sum, part) => sum * 256 + Number(part), 0)
@@ -38,7 +38,7 @@ export interface PortRange {
 /**
  * Parses `30000-32767`, `30000+2767` or a single port.
  *
- * @throws Error when it is not a range of ports
+ * @throws Error when the text is not a range of ports
  */
 export function parsePortRange(text: string): PortRange {
   const [, first = '', sign, end = ''] = /^(\d{1,5})(?:([-+])(\d{1,5}))?$/.exec(text) ?? []
@@ -68,7 +68,7 @@ export class ServiceAddresses {
   /**
    * Sets the cluster IP and node ports that a draft of a Service lacks.
    *
-   * @throws StatusError when a requested one is not available
+   * @throws StatusError when a requested address or port is not available
    */
   allocate(service: Service, old: Service | undefined): void {
     const { spec } = service
@@ -92,23 +92,26 @@ export class ServiceAddresses {
   #giveAddress(service: Service, old: Service | undefined): FieldError[] {
     const { spec } = service
     const requestedIP = spec.clusterIPs?.[0]
-    // An existing address stays; validation rejects a different one.
+    // An existing address stays; validation rejects a different address.
     if (requestedIP !== undefined && old?.spec.type !== 'ExternalName' && old?.spec.clusterIPs?.[0] !== undefined) return []
     const takenIPs = new Set(this.#others(service).flatMap(({ spec: { clusterIPs = [] } }) => clusterIPs))
     const { base, size, text } = this.range
     if (requestedIP !== undefined) {
       const offset = toNumber(requestedIP) - base
-      const fail = (why: string) => [invalid('spec.clusterIPs', spec.clusterIPs, `failed to allocate IP ${requestedIP}: ${why}`)]
+      const fail = (problem: string) => [
+        invalid('spec.clusterIPs', spec.clusterIPs, `failed to allocate IP ${requestedIP}: ${problem}`),
+      ]
       if (isIP(requestedIP) !== 4 || offset <= 0 || offset >= size - 1) {
         return fail(`the provided network does not match the current range`)
       }
       return takenIPs.has(requestedIP) ? fail('provided IP is already allocated') : []
     }
-    // Low addresses are allocated last: they are for Services that request one.
+    // Low addresses are allocated last: they are for Services that request an address.
     const last = size - 2
     const lastLowOffset = last <= 16 ? 0 : Math.min(Math.max(16, Math.floor(last / 16)), 256)
-    const at = (offset: number) => toAddress(base + offset)
-    const ip = this.#pick(lastLowOffset + 1, last + 1, at, takenIPs) ?? this.#pick(1, lastLowOffset + 1, at, takenIPs)
+    const addressAt = (offset: number) => toAddress(base + offset)
+    const ip =
+      this.#pick(lastLowOffset + 1, last + 1, addressAt, takenIPs) ?? this.#pick(1, lastLowOffset + 1, addressAt, takenIPs)
     if (ip === undefined) {
       return [invalid('spec.clusterIPs', [''], `failed to allocate a serviceIP: range is full (${text})`)]
     }
@@ -139,7 +142,7 @@ export class ServiceAddresses {
     const errors: FieldError[] = []
     for (const [index, port] of (spec.ports ?? []).entries()) {
       if (port.nodePort) {
-        const fail = (why: string) => errors.push(invalid(`spec.ports[${index}].nodePort`, port.nodePort, why))
+        const fail = (problem: string) => errors.push(invalid(`spec.ports[${index}].nodePort`, port.nodePort, problem))
         if (oldNodePorts.has(port.nodePort) || assignedPorts.get(port.port) === port.nodePort) continue
         if (spec.type === 'ClusterIP' || spec.type === 'ExternalName') continue
         const { first, last } = this.#ports
@@ -167,7 +170,7 @@ export class ServiceAddresses {
     return port
   }
 
-  /** A random free value between two bounds; `undefined` when all are taken. */
+  /** Returns a random free value between two bounds; `undefined` when all values are taken. */
   #pick<T extends string | number>(low: number, high: number, make: (n: number) => T, taken: ReadonlySet<T>): T | undefined {
     const count = high - low
     const start = Math.floor(this.#random.next() * count)

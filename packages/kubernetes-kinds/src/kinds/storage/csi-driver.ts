@@ -37,7 +37,7 @@ export const csidrivers: BuiltinKind<CSIDriver> = {
   prepare({ metadata, spec }, old) {
     // The generation is set with the first change.
     if (!old) delete metadata.generation
-    // Belongs to a disabled feature.
+    // This field belongs to a disabled feature.
     delete spec.preventPodSchedulingIfMissing
   },
   warnings: ({ spec: { tokenRequests = [], serviceAccountTokenInSecrets } }) =>
