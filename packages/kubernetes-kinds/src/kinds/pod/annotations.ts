@@ -69,28 +69,33 @@ export function profileMismatches(field: string, { metadata: { annotations = {} 
   const errors: FieldError[] = []
   const compare = (
     profileKind: 'seccomp' | 'apparmor',
-    at: string,
+    valuePath: string,
     annotation: string | undefined,
     fieldProfile: Profile | undefined,
   ): void => {
     if (annotation === undefined || !fieldProfile || annotationSpellings[profileKind][fieldProfile.type]?.includes(annotation))
       return
     const isLocal = fieldProfile.type === 'Localhost' && annotation.startsWith('localhost/')
-    if (!isLocal) errors.push(forbidden(`${at}.type`, `${profileKind} type in annotation and field must match`))
+    if (!isLocal) errors.push(forbidden(`${valuePath}.type`, `${profileKind} type in annotation and field must match`))
     else if (annotation !== `localhost/${fieldProfile.localhostProfile}`) {
-      errors.push(forbidden(`${at}.localhostProfile`, `${profileKind} profile in annotation and field must match`))
+      errors.push(forbidden(`${valuePath}.localhostProfile`, `${profileKind} profile in annotation and field must match`))
     }
   }
   const podContext = spec.securityContext
   const placed = placedContainers(field, spec)
   compare('seccomp', `${field}.securityContext.seccompProfile`, annotations[SeccompOfPod], podContext?.seccompProfile)
-  for (const [at, { name, securityContext }] of placed) {
-    compare('seccomp', `${at}.securityContext.seccompProfile`, annotations[`${Seccomp}${name}`], securityContext?.seccompProfile)
+  for (const [valuePath, { name, securityContext }] of placed) {
+    compare(
+      'seccomp',
+      `${valuePath}.securityContext.seccompProfile`,
+      annotations[`${Seccomp}${name}`],
+      securityContext?.seccompProfile,
+    )
   }
   if (spec.os?.name === 'windows') return errors
-  for (const [at, { name, securityContext }] of placed) {
+  for (const [valuePath, { name, securityContext }] of placed) {
     const fieldProfile = securityContext?.appArmorProfile ?? podContext?.appArmorProfile
-    compare('apparmor', `${at}.securityContext.appArmorProfile`, annotations[`${AppArmor}${name}`], fieldProfile)
+    compare('apparmor', `${valuePath}.securityContext.appArmorProfile`, annotations[`${AppArmor}${name}`], fieldProfile)
   }
   return errors
 }

@@ -27,8 +27,8 @@ function* validatePod({ metadata, spec }: Pod): Work<FieldError[]> {
     for (const [index, { projected }] of (spec.volumes ?? []).entries()) {
       for (const [sourceIndex, { serviceAccountToken }] of (projected?.sources ?? []).entries()) {
         if (!serviceAccountToken) continue
-        const at = `spec.volumes[${index}].projected.sources[${sourceIndex}].serviceAccountToken`
-        errors.push(forbidden(at, 'must not be specified when serviceAccountName is not set'))
+        const valuePath = `spec.volumes[${index}].projected.sources[${sourceIndex}].serviceAccountToken`
+        errors.push(forbidden(valuePath, 'must not be specified when serviceAccountName is not set'))
       }
     }
   }

@@ -56,11 +56,11 @@ export function* validateContainers(field: string, pod: PodContext): Work<FieldE
   const errors: FieldError[] = []
   const names = new Set<string>()
   yield* eachInPieces(containers.entries(), ([index, container]) => {
-    const at = `${field}[${index}]`
-    appendAll(errors, commonErrors(at, container, pod))
-    if (names.has(container.name)) errors.push(duplicate(`${at}.name`, container.name))
+    const valuePath = `${field}[${index}]`
+    appendAll(errors, commonErrors(valuePath, container, pod))
+    if (names.has(container.name)) errors.push(duplicate(`${valuePath}.name`, container.name))
     names.add(container.name)
-    appendAll(errors, lifecycleAndProbeErrors(at, container, spec), restartPolicyErrors(at, container))
+    appendAll(errors, lifecycleAndProbeErrors(valuePath, container, spec), restartPolicyErrors(valuePath, container))
   })
   return [...errors, ...hostPortConflicts(field, containers)]
 }
@@ -70,16 +70,16 @@ export function* validateInitContainers(field: string, pod: PodContext): Work<Fi
   const errors: FieldError[] = []
   const names = new Set((spec.containers ?? []).map(({ name }) => name))
   yield* eachInPieces((spec.initContainers ?? []).entries(), ([index, container]) => {
-    const at = `${field}[${index}]`
-    appendAll(errors, commonErrors(at, container, pod), restartPolicyErrors(at, container))
-    if (names.has(container.name)) errors.push(duplicate(`${at}.name`, container.name))
+    const valuePath = `${field}[${index}]`
+    appendAll(errors, commonErrors(valuePath, container, pod), restartPolicyErrors(valuePath, container))
+    if (names.has(container.name)) errors.push(duplicate(`${valuePath}.name`, container.name))
     else if (container.name) names.add(container.name)
     appendAll(errors, hostPortConflicts(field, [container]))
-    if (container.restartPolicy === 'Always') appendAll(errors, lifecycleAndProbeErrors(at, container, spec))
+    if (container.restartPolicy === 'Always') appendAll(errors, lifecycleAndProbeErrors(valuePath, container, spec))
     else {
       for (const member of ['lifecycle', 'livenessProbe', 'readinessProbe', 'startupProbe'] as const) {
         if (container[member] === undefined) continue
-        errors.push(forbidden(`${at}.${member}`, 'may not be set for init containers without restartPolicy=Always'))
+        errors.push(forbidden(`${valuePath}.${member}`, 'may not be set for init containers without restartPolicy=Always'))
       }
     }
   })
@@ -102,22 +102,22 @@ export function* validateEphemeralContainers(field: string, pod: PodContext): Wo
   const otherNames = new Set([...(spec.containers ?? []), ...(spec.initContainers ?? [])].map(({ name }) => name))
   const names = new Set(otherNames)
   yield* eachInPieces((spec.ephemeralContainers ?? []).entries(), ([index, container]) => {
-    const at = `${field}[${index}]`
-    appendAll(errors, commonErrors(at, container as unknown as Container, pod))
-    appendAll(errors, imageIsTrimmed(at, container.image))
-    if (names.has(container.name)) errors.push(duplicate(`${at}.name`, container.name))
+    const valuePath = `${field}[${index}]`
+    appendAll(errors, commonErrors(valuePath, container as unknown as Container, pod))
+    appendAll(errors, imageIsTrimmed(valuePath, container.image))
+    if (names.has(container.name)) errors.push(duplicate(`${valuePath}.name`, container.name))
     names.add(container.name)
     const target = container.targetContainerName
-    if (target !== undefined && !otherNames.has(target)) errors.push(missing(`${at}.targetContainerName`, target))
+    if (target !== undefined && !otherNames.has(target)) errors.push(missing(`${valuePath}.targetContainerName`, target))
     for (const member of NotEphemeral) {
       const value = container[member] as object | undefined
       if (value === undefined || Object.keys(value).length === 0) continue
-      errors.push(forbidden(`${at}.${member}`, 'cannot be set for an Ephemeral Container'))
+      errors.push(forbidden(`${valuePath}.${member}`, 'cannot be set for an Ephemeral Container'))
     }
     for (const [mount, { subPath, subPathExpr }] of (container.volumeMounts ?? []).entries()) {
       for (const [member, value] of Object.entries({ subPath, subPathExpr })) {
         if (value === undefined) continue
-        errors.push(forbidden(`${at}.volumeMounts[${mount}].${member}`, 'cannot be set for an Ephemeral Container'))
+        errors.push(forbidden(`${valuePath}.volumeMounts[${mount}].${member}`, 'cannot be set for an Ephemeral Container'))
       }
     }
   })
@@ -125,25 +125,25 @@ export function* validateEphemeralContainers(field: string, pod: PodContext): Wo
 }
 
 /** Rejects an image name with leading or trailing whitespace. This applies to pods, but not to pod templates. */
-export const imageIsTrimmed = (at: string, image = ''): FieldError[] =>
-  image.trim() === image ? [] : [invalid(`${at}.image`, image, 'must not have leading or trailing whitespace')]
+export const imageIsTrimmed = (valuePath: string, image = ''): FieldError[] =>
+  image.trim() === image ? [] : [invalid(`${valuePath}.image`, image, 'must not have leading or trailing whitespace')]
 
-function commonErrors(at: string, container: Container, pod: PodContext): FieldError[] {
+function commonErrors(valuePath: string, container: Container, pod: PodContext): FieldError[] {
   const { name, image, terminationMessagePolicy, imagePullPolicy, resources, resizePolicy = [], securityContext } = container
   const hostUsers = pod.spec.hostUsers ?? true
   return [
-    ...(name ? dnsLabel(`${at}.name`, name) : [required(`${at}.name`)]),
-    ...(image ? [] : [required(`${at}.image`)]),
-    ...requiredOneOf(`${at}.terminationMessagePolicy`, terminationMessagePolicy, ['File', 'FallbackToLogsOnError']),
-    ...portErrors(`${at}.ports`, container.ports ?? []),
-    ...environmentErrors(`${at}.env`, container.env ?? []),
-    ...environmentFromErrors(`${at}.envFrom`, container.envFrom ?? []),
-    ...mountErrors(`${at}.volumeMounts`, container, pod.volumes),
-    ...deviceErrors(`${at}.volumeDevices`, container, pod.volumes),
-    ...requiredOneOf(`${at}.imagePullPolicy`, imagePullPolicy, ['Always', 'IfNotPresent', 'Never']),
-    ...resourceRequirements(`${at}.resources`, resources ?? {}, pod.claims),
-    ...resizePolicyErrors(`${at}.resizePolicy`, resizePolicy, pod.spec.restartPolicy),
-    ...(securityContext ? securityContextErrors(`${at}.securityContext`, securityContext, hostUsers) : []),
+    ...(name ? dnsLabel(`${valuePath}.name`, name) : [required(`${valuePath}.name`)]),
+    ...(image ? [] : [required(`${valuePath}.image`)]),
+    ...requiredOneOf(`${valuePath}.terminationMessagePolicy`, terminationMessagePolicy, ['File', 'FallbackToLogsOnError']),
+    ...portErrors(`${valuePath}.ports`, container.ports ?? []),
+    ...environmentErrors(`${valuePath}.env`, container.env ?? []),
+    ...environmentFromErrors(`${valuePath}.envFrom`, container.envFrom ?? []),
+    ...mountErrors(`${valuePath}.volumeMounts`, container, pod.volumes),
+    ...deviceErrors(`${valuePath}.volumeDevices`, container, pod.volumes),
+    ...requiredOneOf(`${valuePath}.imagePullPolicy`, imagePullPolicy, ['Always', 'IfNotPresent', 'Never']),
+    ...resourceRequirements(`${valuePath}.resources`, resources ?? {}, pod.claims),
+    ...resizePolicyErrors(`${valuePath}.resizePolicy`, resizePolicy, pod.spec.restartPolicy),
+    ...(securityContext ? securityContextErrors(`${valuePath}.securityContext`, securityContext, hostUsers) : []),
   ]
 }
 
@@ -151,16 +151,19 @@ function portErrors(field: string, ports: readonly ContainerPort[]): FieldError[
   const errors: FieldError[] = []
   const names = new Set<string>()
   for (const [index, { name, containerPort, hostPort, protocol }] of ports.entries()) {
-    const at = `${field}[${index}]`
+    const valuePath = `${field}[${index}]`
     if (name !== undefined) {
       const texts = portNameProblems(name)
-      if (texts.length > 0) appendAll(errors, problems(`${at}.name`, name, texts))
-      else if (names.has(name)) errors.push(duplicate(`${at}.name`, name))
+      if (texts.length > 0) appendAll(errors, problems(`${valuePath}.name`, name, texts))
+      else if (names.has(name)) errors.push(duplicate(`${valuePath}.name`, name))
       names.add(name)
     }
-    appendAll(errors, containerPort ? portNumber(`${at}.containerPort`, containerPort) : [required(`${at}.containerPort`)])
-    if (hostPort) appendAll(errors, portNumber(`${at}.hostPort`, hostPort))
-    appendAll(errors, requiredOneOf(`${at}.protocol`, protocol, ['SCTP', 'TCP', 'UDP']))
+    appendAll(
+      errors,
+      containerPort ? portNumber(`${valuePath}.containerPort`, containerPort) : [required(`${valuePath}.containerPort`)],
+    )
+    if (hostPort) appendAll(errors, portNumber(`${valuePath}.hostPort`, hostPort))
+    appendAll(errors, requiredOneOf(`${valuePath}.protocol`, protocol, ['SCTP', 'TCP', 'UDP']))
   }
   return errors
 }
@@ -195,33 +198,34 @@ function environmentErrors(field: string, variables: readonly EnvVar[]): FieldEr
   ])
 }
 
-function valueFromErrors(at: string, { value, valueFrom: from }: EnvVar): FieldError[] {
+function valueFromErrors(valuePath: string, { value, valueFrom: from }: EnvVar): FieldError[] {
   if (!from) return []
   const errors: FieldError[] = []
-  if (from.fieldRef) appendAll(errors, fieldSelector(`${at}.fieldRef`, from.fieldRef, EnvFields))
-  if (from.resourceFieldRef) appendAll(errors, resourceFieldSelector(`${at}.resourceFieldRef`, from.resourceFieldRef, false))
+  if (from.fieldRef) appendAll(errors, fieldSelector(`${valuePath}.fieldRef`, from.fieldRef, EnvFields))
+  if (from.resourceFieldRef)
+    appendAll(errors, resourceFieldSelector(`${valuePath}.resourceFieldRef`, from.resourceFieldRef, false))
   for (const kind of ['configMapKeyRef', 'secretKeyRef'] as const) {
     const reference = from[kind]
     if (!reference) continue
-    appendAll(errors, subdomain(`${at}.${kind}.name`, reference.name ?? ''))
-    const key = `${at}.${kind}.key`
+    appendAll(errors, subdomain(`${valuePath}.${kind}.name`, reference.name ?? ''))
+    const key = `${valuePath}.${kind}.key`
     appendAll(errors, reference.key ? problems(key, reference.key, keyProblems(reference.key)) : [required(key)])
   }
   const count = Object.keys(from).length
   if (count === 0) {
     const choices = '`fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`'
-    errors.push(invalid(at, '', `must specify one of: ${choices}`))
-  } else if (value) errors.push(invalid(at, '', 'may not be specified when `value` is not empty'))
-  else if (count > 1) errors.push(invalid(at, '', 'may not have more than one field specified at a time'))
+    errors.push(invalid(valuePath, '', `must specify one of: ${choices}`))
+  } else if (value) errors.push(invalid(valuePath, '', 'may not be specified when `value` is not empty'))
+  else if (count > 1) errors.push(invalid(valuePath, '', 'may not have more than one field specified at a time'))
   return errors
 }
 
 function environmentFromErrors(field: string, sources: readonly EnvFromSource[]): FieldError[] {
   return sources.flatMap(({ prefix, configMapRef, secretRef }, index) => {
-    const at = `${field}[${index}]`
-    const errors = prefix ? problems(`${at}.prefix`, prefix, envNameProblems(prefix)) : []
-    if (configMapRef && !configMapRef.name) errors.push(required(`${at}.configMapRef.name`))
-    if (secretRef && !secretRef.name) errors.push(required(`${at}.secretRef.name`))
+    const valuePath = `${field}[${index}]`
+    const errors = prefix ? problems(`${valuePath}.prefix`, prefix, envNameProblems(prefix)) : []
+    if (configMapRef && !configMapRef.name) errors.push(required(`${valuePath}.configMapRef.name`))
+    if (secretRef && !secretRef.name) errors.push(required(`${valuePath}.secretRef.name`))
     // Upstream reports the path of the list, not of the item.
     if (!configMapRef && !secretRef) errors.push(invalid(field, '', 'must specify one of: `configMapRef` or `secretRef`'))
     if (configMapRef && secretRef) errors.push(invalid(field, '', 'may not have more than one field specified at a time'))
@@ -238,22 +242,22 @@ function mountErrors(field: string, container: Container, volumes: Volumes): Fie
     new Set(devices.map(({ devicePath }) => devicePath)),
   ]
   for (const [index, mount] of (container.volumeMounts ?? []).entries()) {
-    const at = `${field}[${index}]`
+    const valuePath = `${field}[${index}]`
     const { name, mountPath, subPath, subPathExpr } = mount
-    if (!name) errors.push(required(`${at}.name`))
-    if (!volumes.has(name)) errors.push(missing(`${at}.name`, name))
-    if (!mountPath) errors.push(required(`${at}.mountPath`))
-    if (paths.has(mountPath)) errors.push(invalid(`${at}.mountPath`, mountPath, 'must be unique'))
+    if (!name) errors.push(required(`${valuePath}.name`))
+    if (!volumes.has(name)) errors.push(missing(`${valuePath}.name`, name))
+    if (!mountPath) errors.push(required(`${valuePath}.mountPath`))
+    if (paths.has(mountPath)) errors.push(invalid(`${valuePath}.mountPath`, mountPath, 'must be unique'))
     paths.add(mountPath)
     if (deviceNames.has(name)) {
-      errors.push(invalid(`${at}.name`, name, 'must not already exist in volumeDevices'))
+      errors.push(invalid(`${valuePath}.name`, name, 'must not already exist in volumeDevices'))
     }
     if (devicePaths.has(mountPath)) {
-      errors.push(invalid(`${at}.mountPath`, mountPath, 'must not already exist as a path in volumeDevices'))
+      errors.push(invalid(`${valuePath}.mountPath`, mountPath, 'must not already exist as a path in volumeDevices'))
     }
     if (subPath) appendAll(errors, descendingPath(`${field}.subPath`, subPath))
     if (subPathExpr) {
-      if (subPath) errors.push(invalid(`${at}.subPathExpr`, subPathExpr, 'subPathExpr and subPath are mutually exclusive'))
+      if (subPath) errors.push(invalid(`${valuePath}.subPathExpr`, subPathExpr, 'subPathExpr and subPath are mutually exclusive'))
       appendAll(errors, descendingPath(`${field}.subPathExpr`, subPathExpr))
     }
     appendAll(errors, propagationErrors(field, mount, container.securityContext))
@@ -274,14 +278,14 @@ function propagationErrors(
       errors.push(forbidden(`${field}.mountPropagation`, text))
     }
   }
-  const at = `${field}.recursiveReadOnly`
+  const valuePath = `${field}.recursiveReadOnly`
   if (recursiveReadOnly === 'Enabled' || recursiveReadOnly === 'IfPossible') {
-    if (!readOnly) errors.push(forbidden(at, 'may only be specified when readOnly is true'))
+    if (!readOnly) errors.push(forbidden(valuePath, 'may only be specified when readOnly is true'))
     if (mountPropagation !== undefined && mountPropagation !== 'None') {
-      errors.push(forbidden(at, 'may only be specified when mountPropagation is None or not specified'))
+      errors.push(forbidden(valuePath, 'may only be specified when mountPropagation is None or not specified'))
     }
   } else if (recursiveReadOnly !== undefined && recursiveReadOnly !== 'Disabled') {
-    errors.push(notSupported(at, recursiveReadOnly, ['Disabled', 'Enabled', 'IfPossible']))
+    errors.push(notSupported(valuePath, recursiveReadOnly, ['Disabled', 'Enabled', 'IfPossible']))
   }
   return errors
 }
@@ -292,24 +296,24 @@ function deviceErrors(field: string, { volumeDevices = [], volumeMounts = [] }: 
   const mountNames = new Set(volumeMounts.map(({ name }) => name))
   const mountPaths = new Set(volumeMounts.map(({ mountPath }) => mountPath))
   for (const [index, { name, devicePath }] of volumeDevices.entries()) {
-    const at = `${field}[${index}]`
+    const valuePath = `${field}[${index}]`
     const volume = volumes.get(name)
-    if (!name) errors.push(required(`${at}.name`))
-    if (names.has(name)) addError(errors, () => invalid(`${at}.name`, name, 'must be unique'))
+    if (!name) errors.push(required(`${valuePath}.name`))
+    if (names.has(name)) addError(errors, () => invalid(`${valuePath}.name`, name, 'must be unique'))
     if (volume && !volume.persistentVolumeClaim && !volume.ephemeral) {
       const text = 'can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode'
-      errors.push(invalid(`${at}.name`, name, text))
+      errors.push(invalid(`${valuePath}.name`, name, text))
     }
-    if (!volume) addError(errors, () => missing(`${at}.name`, name))
-    if (!devicePath) errors.push(required(`${at}.devicePath`))
-    if (paths.has(devicePath)) errors.push(invalid(`${at}.devicePath`, devicePath, 'must be unique'))
-    if (hasBackstep(devicePath)) errors.push(invalid(`${at}.devicePath`, devicePath, "can not contain backsteps ('..')"))
+    if (!volume) addError(errors, () => missing(`${valuePath}.name`, name))
+    if (!devicePath) errors.push(required(`${valuePath}.devicePath`))
+    if (paths.has(devicePath)) errors.push(invalid(`${valuePath}.devicePath`, devicePath, 'must be unique'))
+    if (hasBackstep(devicePath)) errors.push(invalid(`${valuePath}.devicePath`, devicePath, "can not contain backsteps ('..')"))
     else paths.add(devicePath)
     if (mountNames.has(name)) {
-      errors.push(invalid(`${at}.name`, name, 'must not already exist in volumeMounts'))
+      errors.push(invalid(`${valuePath}.name`, name, 'must not already exist in volumeMounts'))
     }
     if (mountPaths.has(devicePath)) {
-      errors.push(invalid(`${at}.devicePath`, devicePath, 'must not already exist as a path in volumeMounts'))
+      errors.push(invalid(`${valuePath}.devicePath`, devicePath, 'must not already exist as a path in volumeMounts'))
     }
     if (name) names.add(name)
   }
@@ -335,14 +339,17 @@ function resizePolicyErrors(
   return errors
 }
 
-function restartPolicyErrors(at: string, { restartPolicy: policy, restartPolicyRules: rules = [] }: Container): FieldError[] {
+function restartPolicyErrors(
+  valuePath: string,
+  { restartPolicy: policy, restartPolicyRules: rules = [] }: Container,
+): FieldError[] {
   const errors: FieldError[] = []
-  if (policy !== undefined) appendAll(errors, oneOf(`${at}.restartPolicy`, policy, ['Always', 'Never', 'OnFailure']))
+  if (policy !== undefined) appendAll(errors, oneOf(`${valuePath}.restartPolicy`, policy, ['Always', 'Never', 'OnFailure']))
   else if (rules.length > 0) {
-    errors.push(required(`${at}.restartPolicy`, 'must specify restartPolicy when restart rules are used'))
+    errors.push(required(`${valuePath}.restartPolicy`, 'must specify restartPolicy when restart rules are used'))
   }
   for (const [index, { action, exitCodes }] of rules.entries()) {
-    const rulePath = `${at}.restartPolicyRules[${index}]`
+    const rulePath = `${valuePath}.restartPolicyRules[${index}]`
     appendAll(errors, oneOf(`${rulePath}.action`, action, ['Restart', 'RestartAllContainers']))
     if (exitCodes) appendAll(errors, oneOf(`${rulePath}.exitCodes.operator`, exitCodes.operator, ['In', 'NotIn']))
     else errors.push(required(`${rulePath}.exitCodes`, 'must be specified'))
@@ -351,7 +358,7 @@ function restartPolicyErrors(at: string, { restartPolicy: policy, restartPolicyR
 }
 
 function lifecycleAndProbeErrors(
-  at: string,
+  valuePath: string,
   container: Container,
   { terminationGracePeriodSeconds: grace = 30 }: PodSpec,
 ): FieldError[] {
@@ -359,12 +366,12 @@ function lifecycleAndProbeErrors(
   const errors: FieldError[] = []
   for (const moment of ['postStart', 'preStop'] as const) {
     const handler = lifecycle?.[moment]
-    if (handler) appendAll(errors, handlerErrors(`${at}.lifecycle.${moment}`, handler, grace))
+    if (handler) appendAll(errors, handlerErrors(`${valuePath}.lifecycle.${moment}`, handler, grace))
   }
   for (const name of ['livenessProbe', 'readinessProbe', 'startupProbe'] as const) {
     const probe = container[name]
     if (!probe) continue
-    const probePath = `${at}.${name}`
+    const probePath = `${valuePath}.${name}`
     appendAll(errors, probeErrors(probePath, probe, grace))
     if (name === 'readinessProbe') {
       const seconds = probe.terminationGracePeriodSeconds
@@ -380,11 +387,11 @@ function lifecycleAndProbeErrors(
 
 const ProbeCounts = ['initialDelaySeconds', 'timeoutSeconds', 'periodSeconds', 'successThreshold', 'failureThreshold'] as const
 
-function probeErrors(at: string, probe: Probe, grace: number): FieldError[] {
-  const errors = [...handlerErrors(at, probe, grace), ...nonNegative(at, probe, ...ProbeCounts)]
+function probeErrors(valuePath: string, probe: Probe, grace: number): FieldError[] {
+  const errors = [...handlerErrors(valuePath, probe, grace), ...nonNegative(valuePath, probe, ...ProbeCounts)]
   const seconds = probe.terminationGracePeriodSeconds
   if (seconds !== undefined && seconds <= 0) {
-    errors.push(invalid(`${at}.terminationGracePeriodSeconds`, seconds, 'must be greater than 0'))
+    errors.push(invalid(`${valuePath}.terminationGracePeriodSeconds`, seconds, 'must be greater than 0'))
   }
   return errors
 }
@@ -392,39 +399,41 @@ function probeErrors(at: string, probe: Probe, grace: number): FieldError[] {
 type Handler = Pick<Probe, 'exec' | 'httpGet' | 'tcpSocket' | 'grpc'> & { sleep?: { seconds: number } }
 
 /** Upstream: validateHandler. Every handler after the first is an error. */
-function handlerErrors(at: string, { exec, httpGet, tcpSocket, grpc, sleep }: Handler, grace: number): FieldError[] {
+function handlerErrors(valuePath: string, { exec, httpGet, tcpSocket, grpc, sleep }: Handler, grace: number): FieldError[] {
   const checks: [string, (() => FieldError[]) | undefined][] = [
-    ['exec', exec && (() => (exec.command?.length ? [] : [required(`${at}.exec.command`)]))],
-    ['httpGet', httpGet && (() => httpGetErrors(`${at}.httpGet`, httpGet))],
-    ['tcpSocket', tcpSocket && (() => portNumberOrName(`${at}.tcpSocket.port`, tcpSocket.port))],
-    ['grpc', grpc && (() => portNumber(`${at}.grpc.port`, grpc.port))],
-    ['sleep', sleep && (() => sleepErrors(`${at}.sleep`, sleep.seconds, grace))],
+    ['exec', exec && (() => (exec.command?.length ? [] : [required(`${valuePath}.exec.command`)]))],
+    ['httpGet', httpGet && (() => httpGetErrors(`${valuePath}.httpGet`, httpGet))],
+    ['tcpSocket', tcpSocket && (() => portNumberOrName(`${valuePath}.tcpSocket.port`, tcpSocket.port))],
+    ['grpc', grpc && (() => portNumber(`${valuePath}.grpc.port`, grpc.port))],
+    ['sleep', sleep && (() => sleepErrors(`${valuePath}.sleep`, sleep.seconds, grace))],
   ]
   const handlers = checks.filter(([, check]) => check)
-  if (handlers.length === 0) return [required(at, 'must specify a handler type')]
+  if (handlers.length === 0) return [required(valuePath, 'must specify a handler type')]
   return handlers.flatMap(([name, check], index) =>
-    index === 0 ? check!() : [forbidden(`${at}.${name}`, 'may not specify more than 1 handler type')],
+    index === 0 ? check!() : [forbidden(`${valuePath}.${name}`, 'may not specify more than 1 handler type')],
   )
 }
 
-function httpGetErrors(at: string, { path, port, scheme, httpHeaders = [] }: NonNullable<Probe['httpGet']>): FieldError[] {
+function httpGetErrors(valuePath: string, { path, port, scheme, httpHeaders = [] }: NonNullable<Probe['httpGet']>): FieldError[] {
   return [
-    ...(path ? [] : [required(`${at}.path`)]),
-    ...portNumberOrName(`${at}.port`, port),
-    ...oneOf(`${at}.scheme`, scheme, ['HTTP', 'HTTPS']),
-    ...httpHeaders.flatMap(({ name }) => (/^[-A-Za-z0-9]+$/.test(name) ? [] : [invalid(`${at}.httpHeaders`, name, HeaderText)])),
+    ...(path ? [] : [required(`${valuePath}.path`)]),
+    ...portNumberOrName(`${valuePath}.port`, port),
+    ...oneOf(`${valuePath}.scheme`, scheme, ['HTTP', 'HTTPS']),
+    ...httpHeaders.flatMap(({ name }) =>
+      /^[-A-Za-z0-9]+$/.test(name) ? [] : [invalid(`${valuePath}.httpHeaders`, name, HeaderText)],
+    ),
   ]
 }
 const HeaderText =
   "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')"
 
-const sleepErrors = (at: string, seconds: number, grace: number): FieldError[] =>
+const sleepErrors = (valuePath: string, seconds: number, grace: number): FieldError[] =>
   seconds < 0 || seconds > grace
-    ? [invalid(at, seconds, `must be non-negative and less than terminationGracePeriodSeconds (${grace})`)]
+    ? [invalid(valuePath, seconds, `must be non-negative and less than terminationGracePeriodSeconds (${grace})`)]
     : []
 
 /** Upstream: ValidateSecurityContext. */
-function securityContextErrors(at: string, context: SecurityContext, hostUsers: boolean): FieldError[] {
+function securityContextErrors(valuePath: string, context: SecurityContext, hostUsers: boolean): FieldError[] {
   const {
     runAsUser,
     runAsGroup,
@@ -435,22 +444,25 @@ function securityContextErrors(at: string, context: SecurityContext, hostUsers: 
     privileged,
     capabilities,
   } = context
-  const errors = [...userId(`${at}.runAsUser`, runAsUser), ...userId(`${at}.runAsGroup`, runAsGroup)]
+  const errors = [...userId(`${valuePath}.runAsUser`, runAsUser), ...userId(`${valuePath}.runAsGroup`, runAsGroup)]
   if (procMount !== undefined) {
-    appendAll(errors, oneOf(`${at}.procMount`, procMount, ['Default', 'Unmasked']))
+    appendAll(errors, oneOf(`${valuePath}.procMount`, procMount, ['Default', 'Unmasked']))
     if (hostUsers && procMount === 'Unmasked') {
-      errors.push(invalid(`${at}.procMount`, procMount, '`hostUsers` must be false to use `Unmasked`'))
+      errors.push(invalid(`${valuePath}.procMount`, procMount, '`hostUsers` must be false to use `Unmasked`'))
     }
   }
-  appendAll(errors, profile(`${at}.seccompProfile`, seccompProfile, 'seccomp', 'seccompProfile'))
+  appendAll(errors, profile(`${valuePath}.seccompProfile`, seccompProfile, 'seccomp', 'seccompProfile'))
   if (allowPrivilegeEscalation === false) {
-    if (privileged) errors.push(invalid(at, context, 'cannot set `allowPrivilegeEscalation` to false and `privileged` to true'))
+    if (privileged)
+      errors.push(invalid(valuePath, context, 'cannot set `allowPrivilegeEscalation` to false and `privileged` to true'))
     if (capabilities?.add?.includes('CAP_SYS_ADMIN')) {
-      errors.push(invalid(at, context, 'cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN'))
+      errors.push(
+        invalid(valuePath, context, 'cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN'),
+      )
     }
   }
-  appendAll(errors, windowsOptionErrors(`${at}.windowsOptions`, context.windowsOptions))
-  return [...errors, ...profile(`${at}.appArmorProfile`, appArmorProfile, 'AppArmor', 'appArmorProfile')]
+  appendAll(errors, windowsOptionErrors(`${valuePath}.windowsOptions`, context.windowsOptions))
+  return [...errors, ...profile(`${valuePath}.appArmorProfile`, appArmorProfile, 'AppArmor', 'appArmorProfile')]
 }
 
 export const userId = (field: string, id: number | undefined): FieldError[] =>
@@ -458,7 +470,7 @@ export const userId = (field: string, id: number | undefined): FieldError[] =>
 
 /** Validates a seccomp or AppArmor profile. */
 export function profile(
-  at: string,
+  valuePath: string,
   value: { type: string; localhostProfile?: string } | undefined,
   noun: string,
   member: string,
@@ -467,9 +479,9 @@ export function profile(
   const { type, localhostProfile } = value
   const errors: FieldError[] = []
   const types = ['Localhost', 'RuntimeDefault', 'Unconfined']
-  if (!type) errors.push(required(`${at}.type`, `type is required when ${member} is set`))
-  else appendAll(errors, oneOf(`${at}.type`, type, types))
-  const field = `${at}.localhostProfile`
+  if (!type) errors.push(required(`${valuePath}.type`, `type is required when ${member} is set`))
+  else appendAll(errors, oneOf(`${valuePath}.type`, type, types))
+  const field = `${valuePath}.localhostProfile`
   if (type === 'Localhost') {
     if (localhostProfile === undefined) errors.push(required(field, `must be set when ${noun} type is Localhost`))
     else

@@ -10,11 +10,11 @@ export function hostProcessErrors(field: string, spec: PodSpec): FieldError[] {
   const errors: FieldError[] = []
   const containers = placedContainers(field, spec)
   let count = 0
-  for (const [at, { securityContext }] of containers) {
+  for (const [valuePath, { securityContext }] of containers) {
     const isHostProcess = securityContext?.windowsOptions?.hostProcess
     if (isHostProcess !== undefined && podValue !== undefined && isHostProcess !== podValue) {
       const text = `pod hostProcess value must be identical if both are specified, was ${podValue}`
-      errors.push(invalid(`${at}.securityContext.windowsOptions.hostProcess`, isHostProcess, text))
+      errors.push(invalid(`${valuePath}.securityContext.windowsOptions.hostProcess`, isHostProcess, text))
     }
     if (isHostProcess ?? podValue) count++
   }
@@ -36,8 +36,8 @@ export function hostUsersErrors(field: string, spec: PodSpec): FieldError[] {
     ...(spec.hostNetwork ? [`${field}.hostNetwork`] : []),
     ...(spec.hostPID ? [`${field}.HostPID`] : []),
     ...(spec.hostIPC ? [`${field}.HostIPC`] : []),
-    ...placedContainers(field, spec).flatMap(([at, { volumeDevices = [] }]) =>
-      volumeDevices.length > 0 ? [`${at}.volumeDevices`] : [],
+    ...placedContainers(field, spec).flatMap(([valuePath, { volumeDevices = [] }]) =>
+      volumeDevices.length > 0 ? [`${valuePath}.volumeDevices`] : [],
     ),
   ]
   return fields.map((path) => forbidden(path, 'when `hostUsers` is false'))
@@ -70,8 +70,8 @@ export function platformErrors(field: string, spec: PodSpec): FieldError[] {
   const containers = placedContainers(field, spec)
   if (os.name === 'linux') {
     const setters = [[field, spec] as const, ...containers].filter(([, owner]) => owner.securityContext?.windowsOptions)
-    return setters.map(([at]) =>
-      forbidden(`${at}.securityContext.windowsOptions`, 'windows options cannot be set for a linux pod'),
+    return setters.map(([valuePath]) =>
+      forbidden(`${valuePath}.securityContext.windowsOptions`, 'windows options cannot be set for a linux pod'),
     )
   }
   if (os.name !== 'windows') return oneOf(`${field}.os`, os.name, ['linux', 'windows'])
@@ -87,10 +87,10 @@ export function platformErrors(field: string, spec: PodSpec): FieldError[] {
     ...podFields(notForWindows.after),
     ...(spec.shareProcessNamespace === undefined ? [] : [`${field}.shareProcessNamespace`]),
     ...podFields(notForWindows.last),
-    ...containers.flatMap(([at, { securityContext: containerContext = {} }]) =>
+    ...containers.flatMap(([valuePath, { securityContext: containerContext = {} }]) =>
       notForWindowsContainers
         .filter((name) => containerContext[name] !== undefined)
-        .map((name) => `${at}.securityContext.${name}`),
+        .map((name) => `${valuePath}.securityContext.${name}`),
     ),
   ]
   return fields.map((path) => forbidden(path, 'cannot be set for a windows pod'))

@@ -103,12 +103,12 @@ export function resourceRequirements(
 ): FieldError[] {
   const errors: FieldError[] = []
   for (const [name, amount] of sorted(limits)) {
-    const at = `${field}.limits[${name}]`
-    appendAll(errors, containerResourceName(at, name), resourceAmount(at, name, amount))
+    const valuePath = `${field}.limits[${name}]`
+    appendAll(errors, containerResourceName(valuePath, name), resourceAmount(valuePath, name, amount))
   }
   for (const [name, amount] of sorted(requests)) {
-    const at = `${field}.requests[${name}]`
-    appendAll(errors, containerResourceName(at, name), resourceAmount(at, name, amount))
+    const valuePath = `${field}.requests[${name}]`
+    appendAll(errors, containerResourceName(valuePath, name), resourceAmount(valuePath, name, amount))
     const limit = limits[name]
     if (limit === undefined) {
       if (!canOvercommit(name)) errors.push(required(`${field}.limits`, 'Limit must be set for non overcommitable resources'))
@@ -124,18 +124,18 @@ export function resourceRequirements(
   }
   const seenClaims = new Set<string>()
   for (const [index, { name, request }] of claims.entries()) {
-    const at = `${field}.claims[${index}]`
+    const valuePath = `${field}.claims[${index}]`
     if (name === '') {
-      errors.push(required(at))
+      errors.push(required(valuePath))
       continue
     }
     const key = request === undefined ? name : `${name}/${request}`
-    if (request !== undefined) appendAll(errors, dnsLabel(`${at}.request`, request))
-    if (seenClaims.has(name) || seenClaims.has(key)) errors.push(duplicate(at, seenClaims.has(name) ? name : key))
+    if (request !== undefined) appendAll(errors, dnsLabel(`${valuePath}.request`, request))
+    if (seenClaims.has(name) || seenClaims.has(key)) errors.push(duplicate(valuePath, seenClaims.has(name) ? name : key))
     seenClaims.add(key)
     if (!podClaims.has(name)) {
       const knownClaims = podClaims.size === 0 ? ' which is empty' : `: ${[...podClaims].sort().join(', ')}`
-      errors.push(missing(at, name, `must be one of the names in pod.spec.resourceClaims${knownClaims}`))
+      errors.push(missing(valuePath, name, `must be one of the names in pod.spec.resourceClaims${knownClaims}`))
     }
   }
   return errors

@@ -98,8 +98,8 @@ export function* validatePodSpec(field: string, spec: PodSpec, podName?: string)
     appendAll(errors, requiredOneOf(`${field}.preemptionPolicy`, spec.preemptionPolicy, ['PreemptLowerPriority', 'Never']))
   }
   for (const [name, amount] of Object.entries(spec.overhead ?? {})) {
-    const at = `${field}.overhead.limits[${name}]`
-    appendAll(errors, resourceName(at, name), resourceAmount(at, name, amount))
+    const valuePath = `${field}.overhead.limits[${name}]`
+    appendAll(errors, resourceName(valuePath, name), resourceAmount(valuePath, name, amount))
   }
   return [...errors, ...platformErrors(field, spec)]
 }
@@ -124,25 +124,25 @@ export function* validatePodTemplate(field: string, { metadata, spec }: PodTempl
 /** Upstream: ValidateTolerations. */
 export function validateTolerations(field: string, tolerations: readonly Toleration[]): FieldError[] {
   return tolerations.flatMap(({ key = '', operator = '', value = '', effect = '', tolerationSeconds }, index) => {
-    const at = `${field}[${index}]`
-    const errors = key === '' ? [] : labelName(`${at}.key`, key)
+    const valuePath = `${field}[${index}]`
+    const errors = key === '' ? [] : labelName(`${valuePath}.key`, key)
     if (key === '' && operator !== 'Exists') {
       const text = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-      errors.push(invalid(`${at}.operator`, operator, text))
+      errors.push(invalid(`${valuePath}.operator`, operator, text))
     }
     if (tolerationSeconds !== undefined && effect !== 'NoExecute') {
-      errors.push(invalid(`${at}.effect`, effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"))
+      errors.push(invalid(`${valuePath}.effect`, effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"))
     }
     if (operator === '' || operator === 'Equal') {
       const texts = labelValueProblems(value)
-      if (texts.length > 0) errors.push(invalid(`${at}.operator`, value, texts.join(';')))
+      if (texts.length > 0) errors.push(invalid(`${valuePath}.operator`, value, texts.join(';')))
     } else if (operator === 'Exists') {
-      if (value !== '') errors.push(invalid(`${at}.operator`, value, "value must be empty when `operator` is 'Exists'"))
+      if (value !== '') errors.push(invalid(`${valuePath}.operator`, value, "value must be empty when `operator` is 'Exists'"))
     } else {
       const knownOperators = operator === 'Lt' || operator === 'Gt' ? ['Equal', 'Exists', 'Lt', 'Gt'] : ['Equal', 'Exists']
-      errors.push(notSupported(`${at}.operator`, operator, knownOperators))
+      errors.push(notSupported(`${valuePath}.operator`, operator, knownOperators))
     }
-    if (effect !== '') appendAll(errors, oneOf(`${at}.effect`, effect, TaintEffects))
+    if (effect !== '') appendAll(errors, oneOf(`${valuePath}.effect`, effect, TaintEffects))
     return errors
   })
 }
@@ -167,35 +167,35 @@ function hostPorts(field: string, { hostNetwork, containers = [] }: PodSpec, isP
   )
 }
 
-function securityErrors(at: string, spec: PodSpec): FieldError[] {
+function securityErrors(valuePath: string, spec: PodSpec): FieldError[] {
   const { securityContext: context, shareProcessNamespace, hostPID } = spec
   if (!context) return []
   const errors = [
-    ...userId(`${at}.fsGroup`, context.fsGroup),
-    ...userId(`${at}.runAsUser`, context.runAsUser),
-    ...userId(`${at}.runAsGroup`, context.runAsGroup),
-    ...(context.supplementalGroups ?? []).flatMap((group, index) => userId(`${at}.supplementalGroups[${index}]`, group)),
+    ...userId(`${valuePath}.fsGroup`, context.fsGroup),
+    ...userId(`${valuePath}.runAsUser`, context.runAsUser),
+    ...userId(`${valuePath}.runAsGroup`, context.runAsGroup),
+    ...(context.supplementalGroups ?? []).flatMap((group, index) => userId(`${valuePath}.supplementalGroups[${index}]`, group)),
   ]
   if (shareProcessNamespace && hostPID) {
-    errors.push(invalid(`${at}.shareProcessNamespace`, true, 'ShareProcessNamespace and HostPID cannot both be enabled'))
+    errors.push(invalid(`${valuePath}.shareProcessNamespace`, true, 'ShareProcessNamespace and HostPID cannot both be enabled'))
   }
-  appendAll(errors, sysctlErrors(`${at}.sysctls`, spec))
+  appendAll(errors, sysctlErrors(`${valuePath}.sysctls`, spec))
   if (context.fsGroupChangePolicy !== undefined) {
-    appendAll(errors, oneOf(`${at}.fsGroupChangePolicy`, context.fsGroupChangePolicy, ['Always', 'OnRootMismatch']))
+    appendAll(errors, oneOf(`${valuePath}.fsGroupChangePolicy`, context.fsGroupChangePolicy, ['Always', 'OnRootMismatch']))
   }
-  appendAll(errors, profile(`${at}.seccompProfile`, context.seccompProfile, 'seccomp', 'seccompProfile'))
-  appendAll(errors, windowsOptionErrors(`${at}.windowsOptions`, context.windowsOptions))
-  appendAll(errors, profile(`${at}.appArmorProfile`, context.appArmorProfile, 'AppArmor', 'appArmorProfile'))
+  appendAll(errors, profile(`${valuePath}.seccompProfile`, context.seccompProfile, 'seccomp', 'seccompProfile'))
+  appendAll(errors, windowsOptionErrors(`${valuePath}.windowsOptions`, context.windowsOptions))
+  appendAll(errors, profile(`${valuePath}.appArmorProfile`, context.appArmorProfile, 'AppArmor', 'appArmorProfile'))
   if (context.supplementalGroupsPolicy !== undefined) {
-    appendAll(errors, oneOf(`${at}.supplementalGroupsPolicy`, context.supplementalGroupsPolicy, ['Merge', 'Strict']))
+    appendAll(errors, oneOf(`${valuePath}.supplementalGroupsPolicy`, context.supplementalGroupsPolicy, ['Merge', 'Strict']))
   }
   if (context.seLinuxChangePolicy !== undefined) {
-    appendAll(errors, oneOf(`${at}.seLinuxChangePolicy`, context.seLinuxChangePolicy, ['MountOption', 'Recursive']))
+    appendAll(errors, oneOf(`${valuePath}.seLinuxChangePolicy`, context.seLinuxChangePolicy, ['MountOption', 'Recursive']))
   }
   return errors
 }
 
-function affinityErrors(at: string, affinity: Affinity | undefined): FieldError[] {
+function affinityErrors(valuePath: string, affinity: Affinity | undefined): FieldError[] {
   if (!affinity) return []
   const { nodeAffinity, podAffinity, podAntiAffinity } = affinity
   const errors: FieldError[] = []
@@ -205,17 +205,17 @@ function affinityErrors(at: string, affinity: Affinity | undefined): FieldError[
   ] as const
   if (nodeAffinity) {
     const selector = nodeAffinity[requiredTerms]
-    if (selector) appendAll(errors, validateNodeSelector(`${at}.nodeAffinity.${requiredTerms}`, selector))
+    if (selector) appendAll(errors, validateNodeSelector(`${valuePath}.nodeAffinity.${requiredTerms}`, selector))
     for (const [index, { weight, preference }] of (nodeAffinity[preferredTerms] ?? []).entries()) {
-      const field = `${at}.nodeAffinity.${preferredTerms}[${index}]`
+      const field = `${valuePath}.nodeAffinity.${preferredTerms}[${index}]`
       appendAll(errors, weightErrors(field, weight), nodeSelectorTerm(`${field}.preference`, preference, false))
     }
   }
   for (const [name, terms] of Object.entries({ podAffinity, podAntiAffinity })) {
     for (const [index, term] of (terms?.[requiredTerms] ?? []).entries())
-      appendAll(errors, podTerm(`${at}.${name}.${requiredTerms}[${index}]`, term))
+      appendAll(errors, podTerm(`${valuePath}.${name}.${requiredTerms}[${index}]`, term))
     for (const [index, { weight, podAffinityTerm }] of (terms?.[preferredTerms] ?? []).entries()) {
-      const field = `${at}.${name}.${preferredTerms}[${index}]`
+      const field = `${valuePath}.${name}.${preferredTerms}[${index}]`
       appendAll(errors, weightErrors(field, weight), podTerm(`${field}.podAffinityTerm`, podAffinityTerm))
     }
   }
@@ -239,42 +239,46 @@ function nodeSelectorTerm(
 ): FieldError[] {
   const errors: FieldError[] = []
   for (const [index, { key, operator, values = [] }] of matchExpressions.entries()) {
-    const at = `${field}.matchExpressions[${index}]`
+    const valuePath = `${field}.matchExpressions[${index}]`
     switch (operator) {
       case 'In':
       case 'NotIn':
-        if (values.length === 0) errors.push(required(`${at}.values`, "must be specified when `operator` is 'In' or 'NotIn'"))
+        if (values.length === 0)
+          errors.push(required(`${valuePath}.values`, "must be specified when `operator` is 'In' or 'NotIn'"))
         break
       case 'Exists':
       case 'DoesNotExist':
         if (values.length > 0) {
-          errors.push(forbidden(`${at}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"))
+          errors.push(forbidden(`${valuePath}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"))
         }
         break
       case 'Gt':
       case 'Lt':
         if (values.length !== 1) {
-          errors.push(required(`${at}.values`, "must be specified single value when `operator` is 'Lt' or 'Gt'"))
+          errors.push(required(`${valuePath}.values`, "must be specified single value when `operator` is 'Lt' or 'Gt'"))
         }
         break
       default:
-        errors.push(invalid(`${at}.operator`, operator, 'not a valid selector operator'))
+        errors.push(invalid(`${valuePath}.operator`, operator, 'not a valid selector operator'))
     }
-    appendAll(errors, labelName(`${at}.key`, key))
+    appendAll(errors, labelName(`${valuePath}.key`, key))
     if (!checksValues) continue
     for (const [itemIndex, value] of values.entries()) {
-      appendAll(errors, problems(`${at}.values[${itemIndex}]`, value, labelValueProblems(value)))
+      appendAll(errors, problems(`${valuePath}.values[${itemIndex}]`, value, labelValueProblems(value)))
     }
   }
   for (const [index, { key, operator, values = [] }] of matchFields.entries()) {
-    const at = `${field}.matchFields[${index}]`
+    const valuePath = `${field}.matchFields[${index}]`
     if (operator !== 'In' && operator !== 'NotIn') {
-      errors.push(invalid(`${at}.operator`, operator, 'not a valid selector operator'))
+      errors.push(invalid(`${valuePath}.operator`, operator, 'not a valid selector operator'))
     } else if (values.length !== 1) {
-      errors.push(required(`${at}.values`, "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"))
+      errors.push(
+        required(`${valuePath}.values`, "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"),
+      )
     }
-    if (key !== 'metadata.name') errors.push(invalid(`${at}.key`, key, 'not a valid field selector key'))
-    else for (const [itemIndex, value] of values.entries()) appendAll(errors, subdomain(`${at}.values[${itemIndex}]`, value))
+    if (key !== 'metadata.name') errors.push(invalid(`${valuePath}.key`, key, 'not a valid field selector key'))
+    else
+      for (const [itemIndex, value] of values.entries()) appendAll(errors, subdomain(`${valuePath}.values[${itemIndex}]`, value))
   }
   return errors
 }
@@ -289,28 +293,30 @@ function podTerm(field: string, term: PodAffinityTerm): FieldError[] {
   ]
 }
 
-function dnsErrors(at: string, { dnsPolicy, dnsConfig }: PodSpec): FieldError[] {
+function dnsErrors(valuePath: string, { dnsPolicy, dnsConfig }: PodSpec): FieldError[] {
   if (dnsPolicy === 'None') {
-    if (!dnsConfig) return [required(at, 'must provide `dnsConfig` when `dnsPolicy` is None')]
+    if (!dnsConfig) return [required(valuePath, 'must provide `dnsConfig` when `dnsPolicy` is None')]
     if (!dnsConfig.nameservers?.length) {
-      return [required(`${at}.nameservers`, 'must provide at least one DNS nameserver when `dnsPolicy` is None')]
+      return [required(`${valuePath}.nameservers`, 'must provide at least one DNS nameserver when `dnsPolicy` is None')]
     }
   }
   const { nameservers = [], searches = [], options = [] } = dnsConfig ?? {}
   const errors: FieldError[] = []
-  if (nameservers.length > 3) errors.push(invalid(`${at}.nameservers`, nameservers, 'must not have more than 3 nameservers'))
-  for (const [index, server] of nameservers.entries()) appendAll(errors, ipAddress(`${at}.nameservers[${index}]`, server))
-  if (searches.length > 32) errors.push(invalid(`${at}.searches`, searches, 'must not have more than 32 search paths'))
+  if (nameservers.length > 3)
+    errors.push(invalid(`${valuePath}.nameservers`, nameservers, 'must not have more than 3 nameservers'))
+  for (const [index, server] of nameservers.entries()) appendAll(errors, ipAddress(`${valuePath}.nameservers[${index}]`, server))
+  if (searches.length > 32) errors.push(invalid(`${valuePath}.searches`, searches, 'must not have more than 32 search paths'))
   if (searches.join(' ').length > 2048) {
     const text = 'must not have more than 2048 characters (including spaces) in the search list'
-    errors.push(invalid(`${at}.searches`, searches, text))
+    errors.push(invalid(`${valuePath}.searches`, searches, text))
   }
   for (const [index, search] of searches.entries()) {
     // Search paths may contain underscores.
-    if (search !== '.') appendAll(errors, subdomain(`${at}.searches[${index}]`, search.replace(/\.$/, '').replaceAll('_', 'x')))
+    if (search !== '.')
+      appendAll(errors, subdomain(`${valuePath}.searches[${index}]`, search.replace(/\.$/, '').replaceAll('_', 'x')))
   }
   for (const [index, { name }] of options.entries()) {
-    if (!name) errors.push(required(`${at}.options[${index}]`, 'must not be empty'))
+    if (!name) errors.push(required(`${valuePath}.options[${index}]`, 'must not be empty'))
   }
   return errors
 }
@@ -333,53 +339,55 @@ function allSpreadErrors(field: string, constraints: readonly TopologySpreadCons
   return constraints.flatMap((constraint, index) => spreadErrors(`${field}[${index}]`, constraint, repeated[index]!))
 }
 
-function spreadErrors(at: string, constraint: TopologySpreadConstraint, isRepeated: boolean): FieldError[] {
+function spreadErrors(valuePath: string, constraint: TopologySpreadConstraint, isRepeated: boolean): FieldError[] {
   const { maxSkew, topologyKey, whenUnsatisfiable, minDomains, nodeAffinityPolicy, nodeTaintsPolicy } = constraint
-  const errors = positive(`${at}.maxSkew`, maxSkew)
-  if (!topologyKey) errors.push(required(`${at}.topologyKey`, 'can not be empty'))
-  appendAll(errors, oneOf(`${at}.whenUnsatisfiable`, whenUnsatisfiable, ['DoNotSchedule', 'ScheduleAnyway']))
+  const errors = positive(`${valuePath}.maxSkew`, maxSkew)
+  if (!topologyKey) errors.push(required(`${valuePath}.topologyKey`, 'can not be empty'))
+  appendAll(errors, oneOf(`${valuePath}.whenUnsatisfiable`, whenUnsatisfiable, ['DoNotSchedule', 'ScheduleAnyway']))
   if (isRepeated) {
-    errors.push(duplicate(`${at}.{topologyKey, whenUnsatisfiable}`, `{${topologyKey}, ${whenUnsatisfiable}}`))
+    errors.push(duplicate(`${valuePath}.{topologyKey, whenUnsatisfiable}`, `{${topologyKey}, ${whenUnsatisfiable}}`))
   }
   if (minDomains !== undefined) {
-    appendAll(errors, positive(`${at}.minDomains`, minDomains))
+    appendAll(errors, positive(`${valuePath}.minDomains`, minDomains))
     if (whenUnsatisfiable !== 'DoNotSchedule') {
       const text = `can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ${whenUnsatisfiable}`
-      errors.push(invalid(`${at}.minDomains`, minDomains, text))
+      errors.push(invalid(`${valuePath}.minDomains`, minDomains, text))
     }
   }
   for (const [name, policy] of Object.entries({ nodeAffinityPolicy, nodeTaintsPolicy })) {
-    if (policy !== undefined) appendAll(errors, oneOf(`${at}.${name}`, policy, ['Honor', 'Ignore']))
+    if (policy !== undefined) appendAll(errors, oneOf(`${valuePath}.${name}`, policy, ['Honor', 'Ignore']))
   }
-  return [...errors, ...labelSelector(`${at}.labelSelector`, constraint.labelSelector)]
+  return [...errors, ...labelSelector(`${valuePath}.labelSelector`, constraint.labelSelector)]
 }
 
 /** Upstream: validatePodResourceClaims. */
 function claimErrors(field: string, { resourceClaims: claims = [] }: PodSpec): FieldError[] {
   const repeated = repeats(claims.map(({ name }) => name))
   return claims.flatMap(({ name, resourceClaimName: claim, resourceClaimTemplateName: template }, index) => {
-    const at = `${field}[${index}]`
+    const valuePath = `${field}[${index}]`
     const goValue = { Name: name, ResourceClaimName: claim ?? null, ResourceClaimTemplateName: template ?? null }
     const errors: FieldError[] = []
-    if (!name) errors.push(required(`${at}.name`))
-    else if (repeated[index]) errors.push(duplicate(`${at}.name`, name))
-    else appendAll(errors, dnsLabel(`${at}.name`, name))
+    if (!name) errors.push(required(`${valuePath}.name`))
+    else if (repeated[index]) errors.push(duplicate(`${valuePath}.name`, name))
+    else appendAll(errors, dnsLabel(`${valuePath}.name`, name))
     if (claim !== undefined && template !== undefined) {
-      errors.push(invalid(at, goValue, 'at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified'))
+      errors.push(
+        invalid(valuePath, goValue, 'at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified'),
+      )
     } else if (claim === undefined && template === undefined)
-      errors.push(invalid(at, goValue, 'must specify one of: `resourceClaimName`, `resourceClaimTemplateName`'))
-    if (claim !== undefined) appendAll(errors, subdomain(`${at}.resourceClaimName`, claim))
-    if (template !== undefined) appendAll(errors, subdomain(`${at}.resourceClaimTemplateName`, template))
+      errors.push(invalid(valuePath, goValue, 'must specify one of: `resourceClaimName`, `resourceClaimTemplateName`'))
+    if (claim !== undefined) appendAll(errors, subdomain(`${valuePath}.resourceClaimName`, claim))
+    if (template !== undefined) appendAll(errors, subdomain(`${valuePath}.resourceClaimTemplateName`, template))
     return errors
   })
 }
 
 function hostNameErrors(field: string, { hostnameOverride, setHostnameAsFQDN, hostNetwork }: PodSpec): FieldError[] {
   if (hostnameOverride === undefined) return []
-  const at = `${field}.hostnameOverride`
+  const valuePath = `${field}.hostnameOverride`
   const errors: FieldError[] = []
-  if (setHostnameAsFQDN) errors.push(forbidden(at, 'may not be specified when setHostnameAsFQDN is true'))
-  if (hostNetwork) errors.push(forbidden(at, 'may not be specified when hostNetwork is true'))
-  if (hostnameOverride.length > 64) errors.push(tooLong(at, 64))
-  return [...errors, ...subdomain(at, hostnameOverride)]
+  if (setHostnameAsFQDN) errors.push(forbidden(valuePath, 'may not be specified when setHostnameAsFQDN is true'))
+  if (hostNetwork) errors.push(forbidden(valuePath, 'may not be specified when hostNetwork is true'))
+  if (hostnameOverride.length > 64) errors.push(tooLong(valuePath, 64))
+  return [...errors, ...subdomain(valuePath, hostnameOverride)]
 }

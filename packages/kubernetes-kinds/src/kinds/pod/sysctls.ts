@@ -6,15 +6,15 @@ export function sysctlErrors(field: string, { securityContext, hostNetwork, host
   const errors: FieldError[] = []
   const seenNames = new Set<string>()
   for (const [index, { name }] of (securityContext?.sysctls ?? []).entries()) {
-    const at = `${field}[${index}].name`
-    if (!name) errors.push(required(at))
+    const valuePath = `${field}[${index}].name`
+    if (!name) errors.push(required(valuePath))
     else if (name.length > 253 || !Sysctl.test(name)) {
-      errors.push(invalid(at, name, `must have at most 253 characters and match regex ${SysctlText}`))
-    } else if (seenNames.has(name)) errors.push(duplicate(at, name))
+      errors.push(invalid(valuePath, name, `must have at most 253 characters and match regex ${SysctlText}`))
+    } else if (seenNames.has(name)) errors.push(duplicate(valuePath, name))
     const dotted = dottedName(name)
     if (hostNetwork && dotted.startsWith('net.'))
-      errors.push(invalid(at, name, "may not be specified when 'hostNetwork' is true"))
-    else if (hostIPC && isOfIPC(dotted)) errors.push(invalid(at, name, "may not be specified when 'hostIPC' is true"))
+      errors.push(invalid(valuePath, name, "may not be specified when 'hostNetwork' is true"))
+    else if (hostIPC && isOfIPC(dotted)) errors.push(invalid(valuePath, name, "may not be specified when 'hostIPC' is true"))
     seenNames.add(name)
   }
   return errors

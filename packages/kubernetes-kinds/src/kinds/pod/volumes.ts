@@ -26,107 +26,115 @@ export function* validateVolumes(
   const errors: FieldError[] = []
   const createdClaims = new Set(volumes.filter(({ ephemeral }) => ephemeral).map(({ name }) => `${podName}-${name}`))
   yield* eachInPieces(volumes.entries(), ([index, volume]) => {
-    const at = `${field}[${index}]`
-    const sourceAndNameErrors = sourceErrors(at, volume)
-    if (!volume.name) sourceAndNameErrors.push(required(`${at}.name`))
-    else appendAll(sourceAndNameErrors, dnsLabel(`${at}.name`, volume.name))
-    if (volumesByName.has(volume.name)) sourceAndNameErrors.push(duplicate(`${at}.name`, volume.name))
+    const valuePath = `${field}[${index}]`
+    const sourceAndNameErrors = sourceErrors(valuePath, volume)
+    if (!volume.name) sourceAndNameErrors.push(required(`${valuePath}.name`))
+    else appendAll(sourceAndNameErrors, dnsLabel(`${valuePath}.name`, volume.name))
+    if (volumesByName.has(volume.name)) sourceAndNameErrors.push(duplicate(`${valuePath}.name`, volume.name))
     if (sourceAndNameErrors.length === 0) volumesByName.set(volume.name, volume)
     appendAll(errors, sourceAndNameErrors)
     const claim = volume.persistentVolumeClaim?.claimName
     if (podName && claim !== undefined && createdClaims.has(claim)) {
       const text = 'must not reference a PVC that gets created for an ephemeral volume'
-      errors.push(invalid(`${at}.persistentVolumeClaim.claimName`, claim, text))
+      errors.push(invalid(`${valuePath}.persistentVolumeClaim.claimName`, claim, text))
     }
   })
   return [volumesByName, errors]
 }
 
 /** Checks of volume sources, in upstream's order. Only the first source of a volume is checked; each further source is an error. */
-const sources: { readonly [source: string]: (at: string, volume: Required<Volume>) => FieldError[] } = {
-  emptyDir: (at, { emptyDir: { sizeLimit } }) =>
+const sources: { readonly [source: string]: (valuePath: string, volume: Required<Volume>) => FieldError[] } = {
+  emptyDir: (valuePath, { emptyDir: { sizeLimit } }) =>
     sizeLimit !== undefined && compareAmounts(sizeLimit, 0) < 0
-      ? [forbidden(`${at}.sizeLimit`, 'SizeLimit field must be a valid resource quantity')]
+      ? [forbidden(`${valuePath}.sizeLimit`, 'SizeLimit field must be a valid resource quantity')]
       : [],
-  hostPath: (at, { hostPath: { path, type } }) =>
+  hostPath: (valuePath, { hostPath: { path, type } }) =>
     path
-      ? [...noBacksteps(`${at}.path`, path), ...(type ? oneOf(`${at}.type`, type, HostPathTypes) : [])]
-      : [required(`${at}.path`)],
-  gitRepo: (at, { gitRepo: { repository, directory } }) => [
-    ...requiredErrors(`${at}.repository`, repository),
-    ...descendingPath(`${at}.directory`, directory ?? ''),
+      ? [...noBacksteps(`${valuePath}.path`, path), ...(type ? oneOf(`${valuePath}.type`, type, HostPathTypes) : [])]
+      : [required(`${valuePath}.path`)],
+  gitRepo: (valuePath, { gitRepo: { repository, directory } }) => [
+    ...requiredErrors(`${valuePath}.repository`, repository),
+    ...descendingPath(`${valuePath}.directory`, directory ?? ''),
   ],
-  gcePersistentDisk: (at, { gcePersistentDisk }) =>
-    requiredErrors(at.replace('gcePersistentDisk', 'persistentDisk.pdName'), gcePersistentDisk.pdName),
-  awsElasticBlockStore: (at, { awsElasticBlockStore }) => requiredErrors(`${at}.volumeID`, awsElasticBlockStore.volumeID),
-  secret: (at, { secret }) => [...requiredErrors(`${at}.secretName`, secret.secretName), ...keyedVolumeErrors(at, secret)],
-  nfs: (at, { nfs: { server, path } }) => [
-    ...requiredErrors(`${at}.server`, server),
-    ...requiredErrors(`${at}.path`, path),
-    ...(!path.startsWith('/') ? [invalid(`${at}.path`, path, 'must be an absolute path')] : []),
+  gcePersistentDisk: (valuePath, { gcePersistentDisk }) =>
+    requiredErrors(valuePath.replace('gcePersistentDisk', 'persistentDisk.pdName'), gcePersistentDisk.pdName),
+  awsElasticBlockStore: (valuePath, { awsElasticBlockStore }) =>
+    requiredErrors(`${valuePath}.volumeID`, awsElasticBlockStore.volumeID),
+  secret: (valuePath, { secret }) => [
+    ...requiredErrors(`${valuePath}.secretName`, secret.secretName),
+    ...keyedVolumeErrors(valuePath, secret),
   ],
-  iscsi: (at, { iscsi: { targetPortal, iqn } }) => [
-    ...requiredErrors(`${at}.targetPortal`, targetPortal),
-    ...requiredErrors(`${at}.iqn`, iqn),
+  nfs: (valuePath, { nfs: { server, path } }) => [
+    ...requiredErrors(`${valuePath}.server`, server),
+    ...requiredErrors(`${valuePath}.path`, path),
+    ...(!path.startsWith('/') ? [invalid(`${valuePath}.path`, path, 'must be an absolute path')] : []),
   ],
-  glusterfs: (at, { glusterfs: { endpoints, path } }) => [
-    ...requiredErrors(`${at}.endpoints`, endpoints),
-    ...requiredErrors(`${at}.path`, path),
+  iscsi: (valuePath, { iscsi: { targetPortal, iqn } }) => [
+    ...requiredErrors(`${valuePath}.targetPortal`, targetPortal),
+    ...requiredErrors(`${valuePath}.iqn`, iqn),
+  ],
+  glusterfs: (valuePath, { glusterfs: { endpoints, path } }) => [
+    ...requiredErrors(`${valuePath}.endpoints`, endpoints),
+    ...requiredErrors(`${valuePath}.path`, path),
   ],
   flocker: () => [],
-  persistentVolumeClaim: (at, { persistentVolumeClaim }) => requiredErrors(`${at}.claimName`, persistentVolumeClaim.claimName),
-  rbd: (at, { rbd: { monitors, image } }) => [
-    ...requiredListErrors(`${at}.monitors`, monitors),
-    ...requiredErrors(`${at}.image`, image),
+  persistentVolumeClaim: (valuePath, { persistentVolumeClaim }) =>
+    requiredErrors(`${valuePath}.claimName`, persistentVolumeClaim.claimName),
+  rbd: (valuePath, { rbd: { monitors, image } }) => [
+    ...requiredListErrors(`${valuePath}.monitors`, monitors),
+    ...requiredErrors(`${valuePath}.image`, image),
   ],
-  cinder: (at, { cinder }) => requiredErrors(`${at}.volumeID`, cinder.volumeID),
-  cephfs: (at, { cephfs }) => requiredListErrors(`${at}.monitors`, cephfs.monitors),
-  quobyte: (at, { quobyte: { registry, volume } }) => [
-    ...requiredErrors(`${at}.registry`, registry),
-    ...requiredErrors(`${at}.volume`, volume),
+  cinder: (valuePath, { cinder }) => requiredErrors(`${valuePath}.volumeID`, cinder.volumeID),
+  cephfs: (valuePath, { cephfs }) => requiredListErrors(`${valuePath}.monitors`, cephfs.monitors),
+  quobyte: (valuePath, { quobyte: { registry, volume } }) => [
+    ...requiredErrors(`${valuePath}.registry`, registry),
+    ...requiredErrors(`${valuePath}.volume`, volume),
   ],
-  downwardAPI: (at, { downwardAPI }) => [
-    ...fileMode(`${at}.defaultMode`, downwardAPI.defaultMode),
-    ...(downwardAPI.items ?? []).flatMap((file) => downwardFile(at, file)),
+  downwardAPI: (valuePath, { downwardAPI }) => [
+    ...fileMode(`${valuePath}.defaultMode`, downwardAPI.defaultMode),
+    ...(downwardAPI.items ?? []).flatMap((file) => downwardFile(valuePath, file)),
   ],
   fc: () => [],
-  flexVolume: (at, { flexVolume }) => requiredErrors(`${at}.driver`, flexVolume.driver),
-  configMap: (at, { configMap }) => [...requiredErrors(`${at}.name`, configMap.name), ...keyedVolumeErrors(at, configMap)],
-  azureFile: (at, { azureFile: { secretName, shareName } }) => [
-    ...requiredErrors(`${at}.secretName`, secretName),
-    ...requiredErrors(`${at}.shareName`, shareName),
+  flexVolume: (valuePath, { flexVolume }) => requiredErrors(`${valuePath}.driver`, flexVolume.driver),
+  configMap: (valuePath, { configMap }) => [
+    ...requiredErrors(`${valuePath}.name`, configMap.name),
+    ...keyedVolumeErrors(valuePath, configMap),
   ],
-  vsphereVolume: (at, { vsphereVolume }) => requiredErrors(`${at}.volumePath`, vsphereVolume.volumePath),
-  photonPersistentDisk: (at, { photonPersistentDisk }) => requiredErrors(`${at}.pdID`, photonPersistentDisk.pdID),
-  portworxVolume: (at, { portworxVolume }) => requiredErrors(`${at}.volumeID`, portworxVolume.volumeID),
-  azureDisk: (at, { azureDisk: { diskName, diskURI } }) => [
-    ...requiredErrors(`${at}.diskName`, diskName),
-    ...requiredErrors(`${at}.diskURI`, diskURI),
+  azureFile: (valuePath, { azureFile: { secretName, shareName } }) => [
+    ...requiredErrors(`${valuePath}.secretName`, secretName),
+    ...requiredErrors(`${valuePath}.shareName`, shareName),
+  ],
+  vsphereVolume: (valuePath, { vsphereVolume }) => requiredErrors(`${valuePath}.volumePath`, vsphereVolume.volumePath),
+  photonPersistentDisk: (valuePath, { photonPersistentDisk }) => requiredErrors(`${valuePath}.pdID`, photonPersistentDisk.pdID),
+  portworxVolume: (valuePath, { portworxVolume }) => requiredErrors(`${valuePath}.volumeID`, portworxVolume.volumeID),
+  azureDisk: (valuePath, { azureDisk: { diskName, diskURI } }) => [
+    ...requiredErrors(`${valuePath}.diskName`, diskName),
+    ...requiredErrors(`${valuePath}.diskURI`, diskURI),
   ],
   storageos: () => [],
   projected: projectedErrors,
-  scaleIO: (at, { scaleIO: { gateway, system, volumeName } }) => [
-    ...requiredErrors(`${at}.gateway`, gateway),
-    ...requiredErrors(`${at}.system`, system),
-    ...requiredErrors(`${at}.volumeName`, volumeName),
+  scaleIO: (valuePath, { scaleIO: { gateway, system, volumeName } }) => [
+    ...requiredErrors(`${valuePath}.gateway`, gateway),
+    ...requiredErrors(`${valuePath}.system`, system),
+    ...requiredErrors(`${valuePath}.volumeName`, volumeName),
   ],
-  csi: (at, { csi }) => requiredErrors(`${at}.driver`, csi.driver),
-  ephemeral: (at, { ephemeral }) => (ephemeral.volumeClaimTemplate ? [] : [required(`${at}.volumeClaimTemplate`)]),
-  image: (at, { image }) => requiredErrors(`${at}.reference`, image.reference),
+  csi: (valuePath, { csi }) => requiredErrors(`${valuePath}.driver`, csi.driver),
+  ephemeral: (valuePath, { ephemeral }) => (ephemeral.volumeClaimTemplate ? [] : [required(`${valuePath}.volumeClaimTemplate`)]),
+  image: (valuePath, { image }) => requiredErrors(`${valuePath}.reference`, image.reference),
 }
 
 const sourceChecks = Object.entries(sources)
 
-function sourceErrors(at: string, volume: Volume): FieldError[] {
+function sourceErrors(valuePath: string, volume: Volume): FieldError[] {
   const errors: FieldError[] = []
   let hasSource = false
   for (const [source, check] of sourceChecks) {
     if (volume[source as keyof Volume] === undefined) continue
-    if (hasSource) errors.push(forbidden(`${at}.${source}`, 'may not specify more than 1 volume type'))
-    else appendAll(errors, check(`${at}.${source}`, volume as Required<Volume>))
+    if (hasSource) errors.push(forbidden(`${valuePath}.${source}`, 'may not specify more than 1 volume type'))
+    else appendAll(errors, check(`${valuePath}.${source}`, volume as Required<Volume>))
     hasSource = true
   }
-  if (!hasSource) errors.push(required(at, 'must specify a volume type'))
+  if (!hasSource) errors.push(required(valuePath, 'must specify a volume type'))
   return errors
 }
 
@@ -141,30 +149,33 @@ const fileMode = (field: string, mode: number | undefined): FieldError[] =>
     : []
 
 const keyedVolumeErrors = (
-  at: string,
+  valuePath: string,
   { defaultMode, items = [] }: { defaultMode?: number; items?: KeyToPath[] },
 ): FieldError[] => [
-  ...fileMode(`${at}.defaultMode`, defaultMode),
-  ...items.flatMap((item, index) => keyToPath(`${at}.items[${index}]`, item)),
+  ...fileMode(`${valuePath}.defaultMode`, defaultMode),
+  ...items.flatMap((item, index) => keyToPath(`${valuePath}.items[${index}]`, item)),
 ]
 
-const keyToPath = (at: string, { key, path, mode }: KeyToPath): FieldError[] => [
-  ...requiredErrors(`${at}.key`, key),
-  ...requiredErrors(`${at}.path`, path),
-  ...localPath(`${at}.path`, path),
-  ...fileMode(`${at}.mode`, mode),
+const keyToPath = (valuePath: string, { key, path, mode }: KeyToPath): FieldError[] => [
+  ...requiredErrors(`${valuePath}.key`, key),
+  ...requiredErrors(`${valuePath}.path`, path),
+  ...localPath(`${valuePath}.path`, path),
+  ...fileMode(`${valuePath}.mode`, mode),
 ]
 
-function projectedErrors(at: string, { projected: { sources: projections = [], defaultMode } }: Required<Volume>): FieldError[] {
-  const errors = fileMode(`${at}.defaultMode`, defaultMode)
+function projectedErrors(
+  valuePath: string,
+  { projected: { sources: projections = [], defaultMode } }: Required<Volume>,
+): FieldError[] {
+  const errors = fileMode(`${valuePath}.defaultMode`, defaultMode)
   const paths = new Set<string>()
   const checkPath = (path: string | undefined, owner: string): void => {
     if (!path) return
-    if (paths.has(path)) errors.push(invalid(at, owner, 'conflicting duplicate paths'))
+    if (paths.has(path)) errors.push(invalid(valuePath, owner, 'conflicting duplicate paths'))
     paths.add(path)
   }
   for (const [index, source] of (projections ?? []).entries()) {
-    const sourcePath = `${at}.sources[${index}]`
+    const sourcePath = `${valuePath}.sources[${index}]`
     for (const kind of ['secret', 'configMap'] as const) {
       const projection = source[kind]
       if (!projection) continue
@@ -187,7 +198,7 @@ function projectedErrors(at: string, { projected: { sources: projections = [], d
       if (expirationSeconds > 2 ** 32) {
         errors.push(invalid(field, expirationSeconds, 'may not specify a duration larger than 2^32 seconds'))
       }
-      appendAll(errors, path ? localPath(`${at}.path`, path) : [required(`${at}.path`)])
+      appendAll(errors, path ? localPath(`${valuePath}.path`, path) : [required(`${valuePath}.path`)])
     }
     if (Object.keys(source).length > 1) {
       errors.push(forbidden(sourcePath, 'may not specify more than 1 volume type per source'))
@@ -196,16 +207,16 @@ function projectedErrors(at: string, { projected: { sources: projections = [], d
   return errors
 }
 
-function downwardFile(at: string, { path, fieldRef, resourceFieldRef, mode }: DownwardAPIVolumeFile): FieldError[] {
-  const errors = [...requiredErrors(`${at}.path`, path), ...localPath(`${at}.path`, path)]
+function downwardFile(valuePath: string, { path, fieldRef, resourceFieldRef, mode }: DownwardAPIVolumeFile): FieldError[] {
+  const errors = [...requiredErrors(`${valuePath}.path`, path), ...localPath(`${valuePath}.path`, path)]
   if (fieldRef) {
-    appendAll(errors, fieldSelector(`${at}.fieldRef`, fieldRef, VolumeFields))
+    appendAll(errors, fieldSelector(`${valuePath}.fieldRef`, fieldRef, VolumeFields))
     if (resourceFieldRef) {
-      errors.push(invalid(at, 'resource', 'fieldRef and resourceFieldRef can not be specified simultaneously'))
+      errors.push(invalid(valuePath, 'resource', 'fieldRef and resourceFieldRef can not be specified simultaneously'))
     }
-  } else if (resourceFieldRef) appendAll(errors, resourceFieldSelector(`${at}.resourceFieldRef`, resourceFieldRef, true))
-  else errors.push(required(at, 'one of fieldRef and resourceFieldRef is required'))
-  return [...errors, ...fileMode(`${at}.mode`, mode)]
+  } else if (resourceFieldRef) appendAll(errors, resourceFieldSelector(`${valuePath}.resourceFieldRef`, resourceFieldRef, true))
+  else errors.push(required(valuePath, 'one of fieldRef and resourceFieldRef is required'))
+  return [...errors, ...fileMode(`${valuePath}.mode`, mode)]
 }
 
 const VolumeFields = ['metadata.annotations', 'metadata.labels', 'metadata.name', 'metadata.namespace', 'metadata.uid']
@@ -225,28 +236,32 @@ const Convertible = new Set([...VolumeFields, ...EnvFields, 'spec.restartPolicy'
 
 /** Upstream: validateObjectFieldSelector. */
 export function fieldSelector(
-  at: string,
+  valuePath: string,
   { apiVersion, fieldPath }: ObjectFieldSelector,
   fields: readonly string[],
 ): FieldError[] {
-  if (!apiVersion) return [required(`${at}.apiVersion`)]
-  if (!fieldPath) return [required(`${at}.fieldPath`)]
+  if (!apiVersion) return [required(`${valuePath}.apiVersion`)]
+  if (!fieldPath) return [required(`${valuePath}.fieldPath`)]
   const [, path = fieldPath, key] = /^(.+)\['(.*)'\]$/.exec(fieldPath) ?? []
   if (apiVersion !== 'v1') {
     const text = `error converting fieldPath: unsupported pod version: ${apiVersion}`
-    return [invalid(`${at}.fieldPath`, fieldPath, text)]
+    return [invalid(`${valuePath}.fieldPath`, fieldPath, text)]
   }
   if (key !== undefined) {
-    if (path === 'metadata.annotations') return qualifiedName(at, key.toLowerCase())
-    if (path === 'metadata.labels') return qualifiedName(at, key)
+    if (path === 'metadata.annotations') return qualifiedName(valuePath, key.toLowerCase())
+    if (path === 'metadata.labels') return qualifiedName(valuePath, key)
     return [
-      invalid(`${at}.fieldPath`, fieldPath, `error converting fieldPath: field label does not support subscript: ${fieldPath}`),
+      invalid(
+        `${valuePath}.fieldPath`,
+        fieldPath,
+        `error converting fieldPath: field label does not support subscript: ${fieldPath}`,
+      ),
     ]
   }
   if (!Convertible.has(path)) {
-    return [invalid(`${at}.fieldPath`, fieldPath, `error converting fieldPath: field label not supported: ${fieldPath}`)]
+    return [invalid(`${valuePath}.fieldPath`, fieldPath, `error converting fieldPath: field label not supported: ${fieldPath}`)]
   }
-  return fields.includes(path) ? [] : [notSupported(`${at}.fieldPath`, path, [...fields].sort())]
+  return fields.includes(path) ? [] : [notSupported(`${valuePath}.fieldPath`, path, [...fields].sort())]
 }
 
 const ContainerAmounts = [
@@ -260,14 +275,14 @@ const ContainerAmounts = [
 
 /** Upstream: validateContainerResourceFieldSelector. */
 export function resourceFieldSelector(
-  at: string,
+  valuePath: string,
   { containerName, resource }: ResourceFieldSelector,
   isVolume: boolean,
 ): FieldError[] {
-  if (isVolume && !containerName) return [required(`${at}.containerName`)]
-  if (!resource) return [required(`${at}.resource`)]
+  if (isVolume && !containerName) return [required(`${valuePath}.containerName`)]
+  if (!resource) return [required(`${valuePath}.resource`)]
   if (ContainerAmounts.includes(resource) || /^(requests|limits)\.hugepages-/.test(resource)) return []
-  return [notSupported(`${at}.resource`, resource, ContainerAmounts)]
+  return [notSupported(`${valuePath}.resource`, resource, ContainerAmounts)]
 }
 
 /** Validates a topology key, which is a label name. */

@@ -64,11 +64,11 @@ function* take<T>(items: Iterable<T>, limit: number): Generator<T> {
 
 function* warningsOf(field: string, { metadata, spec }: Pick<PodTemplateSpec, 'metadata' | 'spec'>): Generator<string> {
   const prefix = field === '' ? '' : `${field}.`
-  const at = `${prefix}spec`
-  for (const label of Object.keys(spec.nodeSelector ?? {})) yield* labelWarning(`${at}.nodeSelector[${label}]`, label)
-  yield* affinityWarnings(`${at}.affinity`, spec)
+  const valuePath = `${prefix}spec`
+  for (const label of Object.keys(spec.nodeSelector ?? {})) yield* labelWarning(`${valuePath}.nodeSelector[${label}]`, label)
+  yield* affinityWarnings(`${valuePath}.affinity`, spec)
   for (const [index, { topologyKey, labelSelector }] of (spec.topologySpreadConstraints ?? []).entries()) {
-    const constraintPath = `${at}.topologySpreadConstraints[${index}]`
+    const constraintPath = `${valuePath}.topologySpreadConstraints[${index}]`
     const text = deprecatedLabels[topologyKey]
     if (text !== undefined) yield `${constraintPath}.topologyKey: ${topologyKey} is ${text}`
     if (!labelSelector) yield `${constraintPath}.labelSelector: a null labelSelector results in matching no pod`
@@ -78,15 +78,16 @@ function* warningsOf(field: string, { metadata, spec }: Pick<PodTemplateSpec, 'm
   }
   for (const [index, volume] of (spec.volumes ?? []).entries()) {
     for (const [source, text] of Object.entries(deprecatedVolumes)) {
-      if (Object.hasOwn(volume, source)) yield `${at}.volumes[${index}].${text}`
+      if (Object.hasOwn(volume, source)) yield `${valuePath}.volumes[${index}].${text}`
     }
   }
   for (const [index, ip] of duplicatesOf((spec.hostAliases ?? []).map(({ ip }) => ip)))
-    yield `${at}.hostAliases[${index}].ip: duplicate ip "${ip}"`
+    yield `${valuePath}.hostAliases[${index}].ip: duplicate ip "${ip}"`
   const secrets = (spec.imagePullSecrets ?? []).map(({ name = '' }) => name)
-  for (const [index, name] of duplicatesOf(secrets)) yield `${at}.imagePullSecrets[${index}].name: duplicate name "${name}"`
+  for (const [index, name] of duplicatesOf(secrets))
+    yield `${valuePath}.imagePullSecrets[${index}].name: duplicate name "${name}"`
   for (const [index, name] of secrets.entries()) {
-    if (name === '') yield `${at}.imagePullSecrets[${index}].name: invalid empty name ""`
+    if (name === '') yield `${valuePath}.imagePullSecrets[${index}].name: invalid empty name ""`
   }
   const { annotations = {} } = metadata
   const noSeccomp = (name: string): string[] =>
@@ -95,7 +96,7 @@ function* warningsOf(field: string, { metadata, spec }: Pick<PodTemplateSpec, 'm
       : [`${prefix}metadata.annotations[${name}]: non-functional in v1.27+; use the "seccompProfile" field instead`]
   if (!spec.securityContext?.seccompProfile) yield* noSeccomp('seccomp.security.alpha.kubernetes.io/pod')
   const hasAnnotations = Object.keys(annotations).length > 0
-  const placed = placedContainers(at, spec)
+  const placed = placedContainers(valuePath, spec)
   for (const [containerPath, container] of placed) {
     if (hasAnnotations && !container.securityContext?.seccompProfile)
       yield* noSeccomp(`container.seccomp.security.alpha.kubernetes.io/${container.name}`)
@@ -106,14 +107,14 @@ function* warningsOf(field: string, { metadata, spec }: Pick<PodTemplateSpec, 'm
   }
   yield* portWarnings(placed)
   if ((spec.terminationGracePeriodSeconds ?? 0) < 0) {
-    yield `${at}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1`
+    yield `${valuePath}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1`
   }
 }
 
 const labelWarning = (field: string, label: string): string[] =>
   deprecatedLabels[label] === undefined ? [] : [`${field}: ${deprecatedLabels[label]}`]
 
-function affinityWarnings(at: string, { affinity = {} }: PodSpec): string[] {
+function affinityWarnings(valuePath: string, { affinity = {} }: PodSpec): string[] {
   const [required, preferred] = [
     'requiredDuringSchedulingIgnoredDuringExecution',
     'preferredDuringSchedulingIgnoredDuringExecution',
@@ -121,11 +122,11 @@ function affinityWarnings(at: string, { affinity = {} }: PodSpec): string[] {
   const { nodeAffinity } = affinity
   const terms: [string, NodeSelectorTerm][] = [
     ...(nodeAffinity?.[required]?.nodeSelectorTerms ?? []).map((term, index): [string, NodeSelectorTerm] => [
-      `${at}.nodeAffinity.${required}.nodeSelectorTerms[${index}]`,
+      `${valuePath}.nodeAffinity.${required}.nodeSelectorTerms[${index}]`,
       term,
     ]),
     ...(nodeAffinity?.[preferred] ?? []).map(({ preference }, index): [string, NodeSelectorTerm] => [
-      `${at}.nodeAffinity.${preferred}[${index}].preference`,
+      `${valuePath}.nodeAffinity.${preferred}[${index}].preference`,
       preference,
     ]),
   ]
@@ -138,11 +139,11 @@ function affinityWarnings(at: string, { affinity = {} }: PodSpec): string[] {
   const nullSelectorText = 'a null labelSelector results in matching no pod'
   for (const kind of ['podAffinity', 'podAntiAffinity'] as const) {
     for (const [index, { labelSelector }] of (affinity[kind]?.[required] ?? []).entries()) {
-      if (!labelSelector) texts.push(`${at}.${kind}.${required}[${index}].labelSelector: ${nullSelectorText}`)
+      if (!labelSelector) texts.push(`${valuePath}.${kind}.${required}[${index}].labelSelector: ${nullSelectorText}`)
     }
     for (const [index, { podAffinityTerm }] of (affinity[kind]?.[preferred] ?? []).entries()) {
       if (!podAffinityTerm.labelSelector)
-        texts.push(`${at}.${kind}.${preferred}[${index}].podAffinityTerm.labelSelector: ${nullSelectorText}`)
+        texts.push(`${valuePath}.${kind}.${preferred}[${index}].podAffinityTerm.labelSelector: ${nullSelectorText}`)
     }
   }
   return texts
@@ -161,7 +162,7 @@ type Placed = readonly [field: string, container: Container]
 
 /** Warns of fractional bytes, which are usually a mistake: `128m` instead of `128M`. */
 export function fractionWarnings(
-  at: string,
+  valuePath: string,
   { resources }: Pick<Container, 'resources'>,
   names = ['memory', 'ephemeral-storage'],
 ): string[] {
@@ -169,12 +170,12 @@ export function fractionWarnings(
     (['limits', 'requests'] as const).flatMap((member) => {
       const amount = resources?.[member]?.[name]
       if (amount === undefined || parseQuantity(String(amount)).nano % 1_000_000_000n === 0n) return []
-      return [`${at}.resources.${member}[${name}]: fractional byte value "${amount}" is invalid, must be an integer`]
+      return [`${valuePath}.resources.${member}[${name}]: fractional byte value "${amount}" is invalid, must be an integer`]
     }),
   )
 }
 
-function environmentWarnings(at: string, { env = [] }: Container): string[] {
+function environmentWarnings(valuePath: string, { env = [] }: Container): string[] {
   const earlierNames = new Set<string>()
   return env.flatMap(({ name, value = '', valueFrom }, index) => {
     if (!earlierNames.has(name)) {
@@ -185,7 +186,7 @@ function environmentWarnings(at: string, { env = [] }: Container): string[] {
     const isIntended = !valueFrom && value.includes(`$(${name})`) && value !== `$(${name})`
     return isIntended
       ? []
-      : [`${at}.env[${index}]: hides previous definition of "${name}", which may be dropped when using apply`]
+      : [`${valuePath}.env[${index}]: hides previous definition of "${name}", which may be dropped when using apply`]
   })
 }
 
@@ -204,9 +205,9 @@ function* portWarnings(containers: readonly Placed[]): Generator<string> {
   const names = new Map<string, string>()
   const repeatedNames: string[] = []
   let index = 0
-  for (const [at, { ports = [] }] of containers) {
+  for (const [valuePath, { ports = [] }] of containers) {
     for (const [portIndex, port] of ports.entries()) {
-      const field = `${at}.ports[${portIndex}]`
+      const field = `${valuePath}.ports[${portIndex}]`
       const placed = { index: index++, field, port }
       if (port.hostIP && !port.hostPort) {
         const { name = '', containerPort, protocol, hostIP } = port

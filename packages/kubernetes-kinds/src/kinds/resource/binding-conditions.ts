@@ -13,7 +13,7 @@ export function bindingErrors(
   const [requiredPath, failedPath] = [`${field}.bindingConditions`, `${field}.bindingFailureConditions`]
   const isRepeated = repeats(failed)
   const isRequired = new Set(required)
-  const name = (at: string, condition: string) => problems(at, condition, labelKeyProblems(condition))
+  const name = (valuePath: string, condition: string) => problems(valuePath, condition, labelKeyProblems(condition))
   return [
     ...listErrors(requiredPath, required, MaxConditions, name),
     ...listErrors(failedPath, failed, MaxConditions, name),

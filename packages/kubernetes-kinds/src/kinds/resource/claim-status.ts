@@ -58,7 +58,13 @@ export function claimStatusErrors({ metadata, spec, status }: ResourceClaim, { s
   const allocatedDevices = devicesOf(status)
   return [
     ...setErrors('status.reservedFor', status.reservedFor, MaxConsumers, consumerErrors, ({ uid }) => uid),
-    ...setErrors('status.devices', status.devices, undefined, (at, device) => deviceErrors(at, device, allocatedDevices), idOf),
+    ...setErrors(
+      'status.devices',
+      status.devices,
+      undefined,
+      (valuePath, device) => deviceErrors(valuePath, device, allocatedDevices),
+      idOf,
+    ),
     ...reservationErrors(status, old, metadata.deletionTimestamp !== undefined),
     ...(allocation && old.allocation
       ? immutableStruct('status.allocation', 'resource/v1.AllocationResult', allocation, old.allocation)
@@ -85,10 +91,12 @@ function reservationErrors(
 }
 
 const allocationErrors = (field: string, { devices, nodeSelector }: AllocationResult, names: RequestNames): FieldError[] => [
-  ...listErrors(`${field}.devices.results`, devices.results, MaxResults, (at, result) => resultErrors(at, result, names)),
+  ...listErrors(`${field}.devices.results`, devices.results, MaxResults, (valuePath, result) =>
+    resultErrors(valuePath, result, names),
+  ),
   // Configurations of classes and of the claim.
-  ...listErrors(`${field}.devices.config`, devices.config, 2 * MaxConfigurations, (at, config) =>
-    configErrors(at, config, names),
+  ...listErrors(`${field}.devices.config`, devices.config, 2 * MaxConfigurations, (valuePath, config) =>
+    configErrors(valuePath, config, names),
   ),
   ...(nodeSelector ? validateNodeSelector(`${field}.nodeSelector`, nodeSelector) : []),
 ]

@@ -19,7 +19,9 @@ export const deviceclasses: BuiltinKind<DeviceClass> = {
     const isStored = old !== undefined && same(spec.config, old.spec.config)
     return [
       ...selectorErrors('spec.selectors', spec.selectors),
-      ...listErrors('spec.config', spec.config, MaxConfigurations, (at, config) => configurationErrors(at, config, isStored)),
+      ...listErrors('spec.config', spec.config, MaxConfigurations, (valuePath, config) =>
+        configurationErrors(valuePath, config, isStored),
+      ),
       ...nameErrors(name),
     ]
   },

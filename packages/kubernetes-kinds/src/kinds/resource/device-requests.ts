@@ -41,11 +41,11 @@ export function deviceClaimErrors(field: string, claim: DeviceClaim): FieldError
   const names = requestNames(claim)
   return [
     ...setErrors(`${field}.requests`, claim.requests, MaxRequests, requestErrors, ({ name }) => name),
-    ...listErrors(`${field}.constraints`, claim.constraints, MaxConstraints, (at, constraint) =>
-      constraintErrors(at, constraint, names),
+    ...listErrors(`${field}.constraints`, claim.constraints, MaxConstraints, (valuePath, constraint) =>
+      constraintErrors(valuePath, constraint, names),
     ),
-    ...listErrors(`${field}.config`, claim.config, MaxConfigurations, (at, config) =>
-      claimConfigurationErrors(at, config, names),
+    ...listErrors(`${field}.config`, claim.config, MaxConfigurations, (valuePath, config) =>
+      claimConfigurationErrors(valuePath, config, names),
     ),
   ]
 }
@@ -56,9 +56,9 @@ function requestErrors(field: string, { name, exactly, firstAvailable = [] }: De
   if (exactly && firstAvailable.length > 0) return [...errors, invalid(field, null, `${text}, but multiple fields are set`)]
   if (exactly) return [...errors, ...deviceRequestErrors(`${field}.exactly`, exactly)]
   if (firstAvailable.length === 0) return [...errors, required(field, text)]
-  const alternativeErrors = (at: string, alternative: DeviceSubRequest) => [
-    ...labelErrors(`${at}.name`, alternative.name),
-    ...deviceRequestErrors(at, alternative),
+  const alternativeErrors = (valuePath: string, alternative: DeviceSubRequest) => [
+    ...labelErrors(`${valuePath}.name`, alternative.name),
+    ...deviceRequestErrors(valuePath, alternative),
   ]
   return [
     ...errors,
@@ -77,12 +77,12 @@ function amountErrors(
   field: string,
   { allocationMode: mode = '', count = 0 }: ExactDeviceRequest | DeviceSubRequest,
 ): FieldError[] {
-  const at = `${field}.count`
+  const valuePath = `${field}.count`
   switch (mode) {
     case 'All':
-      return count === 0 ? [] : [invalid(at, count, "must not be specified when allocationMode is 'All'")]
+      return count === 0 ? [] : [invalid(valuePath, count, "must not be specified when allocationMode is 'All'")]
     case 'ExactCount':
-      return count > 0 ? [] : [invalid(at, count, 'must be greater than zero')]
+      return count > 0 ? [] : [invalid(valuePath, count, 'must be greater than zero')]
     default:
       return [notSupported(`${field}.allocationMode`, mode, ['All', 'ExactCount'])]
   }
@@ -113,7 +113,7 @@ const referencesErrors = (field: string, requests: readonly string[] | undefined
     field,
     requests,
     MaxRequests,
-    (at, name) => referenceErrors(at, name, names),
+    (valuePath, name) => referenceErrors(valuePath, name, names),
     (name) => name,
   )
 

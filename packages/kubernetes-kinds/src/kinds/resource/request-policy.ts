@@ -36,13 +36,17 @@ export function requestPolicyErrors(field: string, policy: CapacityRequestPolicy
   const kind = validValues.length > 0 ? 'validValues' : 'validRange'
   if (validValues.length === 0 && !validRange) return []
   if (defaultAmount === undefined) return [required(`${field}.default`, `required when ${kind} is defined`)]
-  const at = `${field}.${kind}`
-  return validRange ? rangeErrors(at, validRange, defaultAmount, capacity) : valueErrors(at, validValues, defaultAmount, capacity)
+  const valuePath = `${field}.${kind}`
+  return validRange
+    ? rangeErrors(valuePath, validRange, defaultAmount, capacity)
+    : valueErrors(valuePath, validValues, defaultAmount, capacity)
 }
 
 function valueErrors(field: string, values: readonly Amount[], defaultAmount: Amount, capacity: Amount): FieldError[] {
-  const isTooLarge = (at: string, value: Amount) =>
-    isMore(value, capacity) ? [invalid(at, textOf(value), `option is larger than capacity value: ${textOf(capacity)}`)] : []
+  const isTooLarge = (valuePath: string, value: Amount) =>
+    isMore(value, capacity)
+      ? [invalid(valuePath, textOf(value), `option is larger than capacity value: ${textOf(capacity)}`)]
+      : []
   // A list that is too long is not searched.
   const isListed = values.length <= MaxValues && values.some((value) => compareAmounts(value, defaultAmount) === 0)
   return [

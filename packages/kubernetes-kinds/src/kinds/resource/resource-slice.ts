@@ -57,7 +57,8 @@ export const resourceslices: BuiltinKind<ResourceSlice> = {
     const isAdvanced = (devices ?? []).some(({ taints, consumesCounters }) => taints?.length || consumesCounters?.length)
     const choosesNode = spec.perDeviceNodeSelection === true
     const oldDevices = new Map(old?.spec.devices?.map((device) => [device.name, device]))
-    const checkDevice = (at: string, device: Device) => deviceErrors(at, device, oldDevices.get(device.name), choosesNode)
+    const checkDevice = (valuePath: string, device: Device) =>
+      deviceErrors(valuePath, device, oldDevices.get(device.name), choosesNode)
     return [
       ...driverErrors('spec.driver', spec.driver),
       ...resourcePoolErrors('spec.pool', spec.pool),
@@ -83,11 +84,11 @@ function dropFeatures(device: Device): void {
   }
 }
 
-function resourcePoolErrors(at: string, { name, resourceSliceCount: count, generation }: ResourcePool): FieldError[] {
+function resourcePoolErrors(valuePath: string, { name, resourceSliceCount: count, generation }: ResourcePool): FieldError[] {
   return [
-    ...poolErrors(`${at}.name`, name),
-    ...(count <= 0 ? [invalid(`${at}.resourceSliceCount`, count, 'must be greater than zero')] : []),
-    ...(generation < 0 ? [invalid(`${at}.generation`, generation, 'must be greater than or equal to zero')] : []),
+    ...poolErrors(`${valuePath}.name`, name),
+    ...(count <= 0 ? [invalid(`${valuePath}.resourceSliceCount`, count, 'must be greater than zero')] : []),
+    ...(generation < 0 ? [invalid(`${valuePath}.generation`, generation, 'must be greater than or equal to zero')] : []),
   ]
 }
 
@@ -106,8 +107,8 @@ function nodeErrors({ nodeName, nodeSelector, allNodes, perDeviceNodeSelection }
     ...(perDeviceNodeSelection ? ['`perDeviceNodeSelection`'] : []),
   ]
   const text = 'exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required'
-  const notFalse = (at: string, value: boolean | undefined) =>
-    value === false ? [invalid(at, value, 'must be either unset or set to true')] : []
+  const notFalse = (valuePath: string, value: boolean | undefined) =>
+    value === false ? [invalid(valuePath, value, 'must be either unset or set to true')] : []
   return [
     ...(nodeName === '' ? [invalid('spec.nodeName', nodeName, 'must be either unset or set to a non-empty string')] : []),
     ...(nodeName ? subdomain('spec.nodeName', nodeName) : []),
@@ -121,7 +122,7 @@ function nodeErrors({ nodeName, nodeSelector, allNodes, perDeviceNodeSelection }
   ]
 }
 
-function nodeSelectorErrors(at: string, selector: NodeSelector): FieldError[] {
+function nodeSelectorErrors(valuePath: string, selector: NodeSelector): FieldError[] {
   const terms = selector.nodeSelectorTerms ?? []
   const inGo = (list: readonly NodeSelectorRequirement[] | undefined) =>
     list?.map(({ key, operator, values }) => ({ Key: key, Operator: operator, Values: values ?? null })) ?? null
@@ -130,14 +131,14 @@ function nodeSelectorErrors(at: string, selector: NodeSelector): FieldError[] {
     MatchFields: inGo(matchFields),
   }))
   return [
-    ...validateNodeSelector(at, selector),
+    ...validateNodeSelector(valuePath, selector),
     ...(terms.length === 1
       ? []
-      : [invalid(`${at}.nodeSelectorTerms`, badValue ?? null, 'must have exactly one node selector term')]),
+      : [invalid(`${valuePath}.nodeSelectorTerms`, badValue ?? null, 'must have exactly one node selector term')]),
   ]
 }
 
-const counterSetErrors = (at: string, { name, counters }: CounterSet): FieldError[] => [
-  ...requiredLabelErrors(`${at}.name`, name),
-  ...counterErrors(`${at}.counters`, counters),
+const counterSetErrors = (valuePath: string, { name, counters }: CounterSet): FieldError[] => [
+  ...requiredLabelErrors(`${valuePath}.name`, name),
+  ...counterErrors(`${valuePath}.counters`, counters),
 ]

@@ -7,8 +7,8 @@ const MaxExpression = 10 * 1024
 
 /** Validates the CEL expressions that select devices. */
 export const selectorErrors = (field: string, selectors: readonly DeviceSelector[] | undefined): FieldError[] =>
-  listErrors(field, selectors, MaxSelectors, (at, { cel }) =>
-    cel ? expressionErrors(`${at}.cel.expression`, cel.expression) : [required(`${at}.cel`)],
+  listErrors(field, selectors, MaxSelectors, (valuePath, { cel }) =>
+    cel ? expressionErrors(`${valuePath}.cel.expression`, cel.expression) : [required(`${valuePath}.cel`)],
   )
 
 function expressionErrors(field: string, expression: string): FieldError[] {

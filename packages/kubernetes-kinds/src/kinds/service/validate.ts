@@ -52,8 +52,8 @@ export function* validateService({ spec }: Service): Work<FieldError[]> {
     const seconds = sessionAffinityConfig?.clientIP?.timeoutSeconds
     if (seconds === undefined) errors.push(required('spec.sessionAffinityConfig', 'when session affinity type is ClientIP'))
     else if (seconds <= 0 || seconds > 86400) {
-      const at = 'spec.sessionAffinityConfig.clientIP.timeoutSeconds'
-      errors.push(invalid(at, seconds, 'must be greater than 0 and less than 86400'))
+      const valuePath = 'spec.sessionAffinityConfig.clientIP.timeoutSeconds'
+      errors.push(invalid(valuePath, seconds, 'must be greater than 0 and less than 86400'))
     }
   } else if (sessionAffinity === 'None' && sessionAffinityConfig) {
     errors.push(forbidden('spec.sessionAffinityConfig', 'must not be set when session affinity is None'))
@@ -66,11 +66,11 @@ export function* validateService({ spec }: Service): Work<FieldError[]> {
   appendAll(errors, requiredOneOf('spec.type', type, ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort']))
   appendAll(errors, portConflicts(type, ports))
   if (spec.loadBalancerSourceRanges?.length) {
-    const at = 'spec.LoadBalancerSourceRanges'
-    if (type !== 'LoadBalancer') errors.push(forbidden(at, "may only be used when `type` is 'LoadBalancer'"))
+    const valuePath = 'spec.LoadBalancerSourceRanges'
+    if (type !== 'LoadBalancer') errors.push(forbidden(valuePath, "may only be used when `type` is 'LoadBalancer'"))
     yield* eachInPieces(spec.loadBalancerSourceRanges.entries(), ([index, rangeText]) => {
       const range = rangeText.trim()
-      addInvalid(errors, `${at}[${index}]`, range, cidrProblems(range))
+      addInvalid(errors, `${valuePath}[${index}]`, range, cidrProblems(range))
     })
   }
   if (spec.allocateLoadBalancerNodePorts !== undefined && type !== 'LoadBalancer') {
@@ -111,16 +111,16 @@ function* portErrors(ports: readonly ServicePort[]): Work<FieldError[]> {
   const names = new Set<string>()
   const errors: FieldError[] = []
   yield* eachInPieces(ports.entries(), ([index, { name, port, protocol, targetPort, appProtocol }]) => {
-    const at = `spec.ports[${index}]`
+    const valuePath = `spec.ports[${index}]`
     if (name !== undefined) {
-      appendAll(errors, dnsLabel(`${at}.name`, name))
-      if (names.has(name)) errors.push(duplicate(`${at}.name`, name))
+      appendAll(errors, dnsLabel(`${valuePath}.name`, name))
+      if (names.has(name)) errors.push(duplicate(`${valuePath}.name`, name))
       names.add(name)
-    } else if (ports.length > 1) errors.push(required(`${at}.name`))
-    appendAll(errors, portNumber(`${at}.port`, port))
-    appendAll(errors, requiredOneOf(`${at}.protocol`, protocol, ['SCTP', 'TCP', 'UDP']))
-    appendAll(errors, portNumberOrName(`${at}.targetPort`, targetPort ?? port))
-    if (appProtocol !== undefined) appendAll(errors, qualifiedName(`${at}.appProtocol`, appProtocol))
+    } else if (ports.length > 1) errors.push(required(`${valuePath}.name`))
+    appendAll(errors, portNumber(`${valuePath}.port`, port))
+    appendAll(errors, requiredOneOf(`${valuePath}.protocol`, protocol, ['SCTP', 'TCP', 'UDP']))
+    appendAll(errors, portNumberOrName(`${valuePath}.targetPort`, targetPort ?? port))
+    if (appProtocol !== undefined) appendAll(errors, qualifiedName(`${valuePath}.appProtocol`, appProtocol))
   })
   return errors
 }
@@ -158,17 +158,17 @@ export function clusterIPErrors({
   ipFamilyPolicy,
 }: ServiceSpec): FieldError[] {
   if (type === 'ExternalName') return []
-  const at = 'spec.clusterIPs'
+  const valuePath = 'spec.clusterIPs'
   const errors: FieldError[] = []
   if (clusterIP) {
-    if (clusterIPs.length === 0) errors.push(required(at))
-    else if (clusterIPs[0] !== clusterIP) errors.push(invalid(at, clusterIPs, 'first value must match `clusterIP`'))
-  } else if (clusterIPs.length > 0) errors.push(invalid(at, clusterIPs, 'must be empty when `clusterIP` is not specified'))
+    if (clusterIPs.length === 0) errors.push(required(valuePath))
+    else if (clusterIPs[0] !== clusterIP) errors.push(invalid(valuePath, clusterIPs, 'first value must match `clusterIP`'))
+  } else if (clusterIPs.length > 0) errors.push(invalid(valuePath, clusterIPs, 'must be empty when `clusterIP` is not specified'))
   const repeated = repeats(ipFamilies)
   for (const [index, family] of ipFamilies.entries()) {
-    const at = () => `spec.ipFamilies[${index}]`
-    if (!Families.includes(family)) addError(errors, () => notSupported(at(), family, Families))
-    if (repeated[index]) addError(errors, () => duplicate(at(), family))
+    const valuePath = () => `spec.ipFamilies[${index}]`
+    if (!Families.includes(family)) addError(errors, () => notSupported(valuePath(), family, Families))
+    if (repeated[index]) addError(errors, () => duplicate(valuePath(), family))
   }
   if (ipFamilyPolicy !== undefined) {
     appendAll(errors, oneOf('spec.ipFamilyPolicy', ipFamilyPolicy, ['PreferDualStack', 'RequireDualStack', 'SingleStack']))
@@ -176,20 +176,20 @@ export function clusterIPErrors({
   const addressErrors: FieldError[] = []
   for (const [index, ip] of clusterIPs.entries()) {
     if (index === 0 && ip === 'None') {
-      if (clusterIPs.length > 1) addressErrors.push(invalid(at, clusterIPs, "'None' must be the first and only value"))
-    } else addInvalid(addressErrors, `${at}[${index}]`, ip, ipAddressProblems(ip))
+      if (clusterIPs.length > 1) addressErrors.push(invalid(valuePath, clusterIPs, "'None' must be the first and only value"))
+    } else addInvalid(addressErrors, `${valuePath}[${index}]`, ip, ipAddressProblems(ip))
   }
   appendAll(errors, addressErrors)
-  if (clusterIPs.length > 2) errors.push(invalid(at, clusterIPs, 'may only hold up to 2 values'))
+  if (clusterIPs.length > 2) errors.push(invalid(valuePath, clusterIPs, 'may only hold up to 2 values'))
   if (addressErrors.length > 0) return errors
   if (clusterIPs.length > 1 && new Set(clusterIPs.map(familyOf)).size === 1) {
-    errors.push(invalid(at, clusterIPs, 'may specify no more than one IP for each IP family'))
+    errors.push(invalid(valuePath, clusterIPs, 'may specify no more than one IP for each IP family'))
   }
   if (clusterIPs[0] === 'None') return errors
   for (const [index, ip] of clusterIPs.entries()) {
     const family = ipFamilies[index]
     if (family === undefined || familyOf(ip) === family) continue
-    errors.push(invalid(`${at}[${index}]`, ip, `expected an ${family} value as indicated by \`ipFamilies[${index}]\``))
+    errors.push(invalid(`${valuePath}[${index}]`, ip, `expected an ${family} value as indicated by \`ipFamilies[${index}]\``))
   }
   return errors
 }
@@ -259,22 +259,22 @@ function trafficErrors(spec: ServiceSpec): FieldError[] {
 /** Upstream: ValidateLoadBalancerStatus. */
 export function validateServiceStatus({ spec, status }: Service): FieldError[] {
   const { ingress = [] } = status.loadBalancer
-  const at = 'status.loadBalancer.ingress'
+  const valuePath = 'status.loadBalancer.ingress'
   if (spec.type !== 'LoadBalancer' && ingress.length > 0) {
-    return [forbidden(at, "may only be used when `spec.type` is 'LoadBalancer'")]
+    return [forbidden(valuePath, "may only be used when `spec.type` is 'LoadBalancer'")]
   }
   return ingress.flatMap(({ ip, ipMode, hostname }, index) => {
     const errors: FieldError[] = []
-    if (ip) appendAll(errors, ipAddress(`${at}[${index}].ip`, ip))
+    if (ip) appendAll(errors, ipAddress(`${valuePath}[${index}].ip`, ip))
     if (ip && ipMode === undefined) {
-      errors.push(required(`${at}[${index}].ipMode`, 'must be specified when `ip` is set'))
+      errors.push(required(`${valuePath}[${index}].ipMode`, 'must be specified when `ip` is set'))
     } else if (!ip && ipMode !== undefined) {
-      errors.push(forbidden(`${at}[${index}].ipMode`, 'may not be specified when `ip` is not set'))
-    } else if (ipMode !== undefined) appendAll(errors, oneOf(`${at}[${index}].ipMode`, ipMode, ['Proxy', 'VIP']))
+      errors.push(forbidden(`${valuePath}[${index}].ipMode`, 'may not be specified when `ip` is not set'))
+    } else if (ipMode !== undefined) appendAll(errors, oneOf(`${valuePath}[${index}].ipMode`, ipMode, ['Proxy', 'VIP']))
     if (hostname) {
-      appendAll(errors, subdomain(`${at}[${index}].hostname`, hostname))
+      appendAll(errors, subdomain(`${valuePath}[${index}].hostname`, hostname))
       if (isIP(hostname) !== 0)
-        errors.push(invalid(`${at}[${index}].hostname`, hostname, 'must be a DNS name, not an IP address'))
+        errors.push(invalid(`${valuePath}[${index}].hostname`, hostname, 'must be a DNS name, not an IP address'))
     }
     return errors
   })
