@@ -59,7 +59,7 @@ export interface ListenOptions {
   readonly log?: Logger
   /** Concurrent requests on one HTTP/2 connection. Default: 1000. Upstream: --http2-max-streams-per-connection. */
   readonly maxStreams?: number
-  /** Overrides of the default timeouts, which are upstream's where upstream has one. */
+  /** Overrides of the default timeouts, which are upstream's where upstream has a timeout. */
   readonly timeouts?: Partial<Timeouts>
   /** Minimum TLS version. Default: 1.2. */
   readonly minVersion?: 'TLSv1.2' | 'TLSv1.3'
@@ -89,12 +89,12 @@ const defaultTimeouts: Timeouts = { handshake: seconds(10), headers: seconds(32)
 /** Upstream: http.DefaultMaxHeaderBytes. */
 const MaxHeaderBytes = 1024 * 1024
 const MaxConnections = 10_000
-/** TLS contexts cached for API servers other than the default one. A context takes 35 KB of memory and half a millisecond to create. */
+/** TLS contexts cached for API servers other than the default server. A context takes 35 KB of memory and half a millisecond to create. */
 const MaxContexts = 64
 /** Budget for the bodies of all requests together; the limit for one request is 3 MiB. */
 const MaxBodyBytes = 256 * 1024 * 1024
 
-/** Interval of HTTP/2 pings. A connection that does not answer one within this interval is closed, as Go clients do. */
+/** Interval of HTTP/2 pings. A connection that does not answer a ping within this interval is closed, as Go clients do. */
 const pingInterval = seconds(30)
 const IdleTime = seconds(120)
 
@@ -208,7 +208,7 @@ const contextOf = ({ clientCA }: Endpoint, { certificate, key }: ServingKey) => 
   ...(clientCA === undefined ? {} : { ca: clientCA }),
 })
 
-/** Node's cipher suites in the order of Go's servers: of two suites of equal strength, the cheaper one comes first. */
+/** Node's cipher suites in the order of Go's servers: of two suites of equal strength, the cheaper suite comes first. */
 const FirstCipher = 'TLS_AES_128_GCM_SHA256'
 const ciphers = [FirstCipher, ...constants.defaultCipherList.split(':').filter((name) => name !== FirstCipher)].join(':')
 

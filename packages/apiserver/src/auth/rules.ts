@@ -38,7 +38,7 @@ function resourceMatches(allowed: readonly string[], resource: string, subresour
 const pathMatches = (pattern: string, path: string): boolean =>
   pattern === '*' || pattern === path || (pattern.endsWith('*') && path.startsWith(pattern.replace(/\*+$/, '')))
 
-/** @param namespace namespace of the binding: default for service accounts without one */
+/** @param namespace namespace of the binding: default for service accounts without a namespace */
 export function appliesTo(
   { kind, name, namespace: subjectNamespace }: Subject,
   { name: user, groups }: User,

@@ -32,7 +32,7 @@ export function staticTokens(tokens: ReadonlyMap<string, TokenUser> = new Map())
   }
 }
 
-/** Combines authenticators, which are called in order. A later authenticator may accept a token that an earlier one rejects. */
+/** Combines authenticators, which are called in order. A later authenticator may accept a token that an earlier authenticator rejects. */
 export const anyOf =
   (...authenticators: readonly AuthenticateToken[]): AuthenticateToken =>
   (token, audiences) => {

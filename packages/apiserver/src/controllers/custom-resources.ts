@@ -202,7 +202,7 @@ function nameConflict(
     ['KindConflict', kind, taken.kinds],
     ['ListKindConflict', listKind, taken.kinds],
   ]
-  // Upstream: of several conflicts, the last one is reported.
+  // Upstream: of several conflicts, the last conflict is reported.
   const conflict = requested.findLast(([, name, names]) => name !== undefined && names.has(name))
   return conflict && { reason: conflict[0], message: `"${conflict[1]}" is already in use` }
 }

@@ -303,14 +303,14 @@ test('impersonation requires permission for every part of the identity', async (
   expect(await messageOf('bob', 'GET', nodes, undefined, { 'impersonate-user': 'system:serviceaccount:default:robot' })).toBe(
     '403 serviceaccounts "robot" is forbidden: User "bob" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "default"',
   )
-  const answer = await send(
+  const response = await send(
     'root',
     'POST',
     '/apis/authentication.k8s.io/v1/selfsubjectreviews',
     {},
     { ...asJane, 'impersonate-uid': '7', 'impersonate-extra-scopes': 'view', 'impersonate-extra-Cost%2Fcenter': 'a, b' },
   )
-  expect(((await answer.json()) as { status: object }).status).toEqual({
+  expect(((await response.json()) as { status: object }).status).toEqual({
     userInfo: {
       username: 'jane',
       uid: '7',
@@ -355,8 +355,8 @@ test.each([
 ])('a review with a selector of %s is rejected', async (_, field, selector, problem) => {
   const { send } = await start()
   const spec = { resourceAttributes: { verb: 'list', resource: 'pods', [field]: selector } }
-  const answer = await send('root', 'POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', { spec })
-  expect(((await answer.json()) as Error).message).toContain(`.authorization.k8s.io "" is invalid: ${problem}`)
+  const response = await send('root', 'POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', { spec })
+  expect(((await response.json()) as Error).message).toContain(`.authorization.k8s.io "" is invalid: ${problem}`)
 })
 
 test('reviews have no names, and only SelfSubjectReview has a creation time', async () => {
@@ -379,8 +379,8 @@ test("reviews return the authorizer's decision, and are not stored", async () =>
   const { client, send, messageOf } = await start()
   await grantToBob(client, 'default', [getPods])
   const review = async (userName: string, path: string, spec: object) => {
-    const answer = await send(userName, 'POST', `/apis/authorization.k8s.io/v1/${path}`, { spec })
-    return (await answer.json()) as { status?: unknown; message?: string }
+    const response = await send(userName, 'POST', `/apis/authorization.k8s.io/v1/${path}`, { spec })
+    return (await response.json()) as { status?: unknown; message?: string }
   }
   const pods = { verb: 'get', resource: 'pods', namespace: 'default' }
   const reason = 'RBAC: allowed by RoleBinding "given/default" of Role "given" to User "bob"'
@@ -472,8 +472,8 @@ test('responses forbid caching, and errors forbid content sniffing', async () =>
 
 test('a list with an empty namespace in its path returns all namespaces', async () => {
   const { messageOf, send } = await start()
-  const answer = (await (await send('root', 'GET', '/api/v1/namespaces//configmaps')).json()) as { kind: string }
-  expect(answer.kind).toBe('ConfigMapList')
+  const response = (await (await send('root', 'GET', '/api/v1/namespaces//configmaps')).json()) as { kind: string }
+  expect(response.kind).toBe('ConfigMapList')
   expect(await messageOf('bob', 'GET', '/api/v1/namespaces//configmaps')).toContain('at the cluster scope')
   expect(await messageOf('root', 'DELETE', '/api/v1/namespaces//configmaps')).toContain('400 Namespace parameter required.')
 })

@@ -29,11 +29,11 @@ async function serve(disk: SimulatedDisk) {
   const handle = webHandler(handler)
   const send = async (path: string, body?: object) => {
     const init = body ? { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } } : {}
-    const answer = await handle(new Request(`https://server${path}`, init), admin)
-    const text = await answer.text()
+    const response = await handle(new Request(`https://server${path}`, init), admin)
+    const text = await response.text()
     return {
-      status: answer.status,
-      retryAfter: answer.headers.get('retry-after'),
+      status: response.status,
+      retryAfter: response.headers.get('retry-after'),
       body: path.startsWith('/api') ? JSON.parse(text) : text,
     }
   }

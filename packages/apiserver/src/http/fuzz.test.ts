@@ -249,13 +249,13 @@ async function send({ method = 'GET', url, headers = {}, body = '' }: TestReques
     streamSignal: abort.signal,
     body: () => Promise.resolve(Buffer.from(body)),
   }
-  const answer = await handler(request, identity)
-  if (typeof answer.body === 'string' || Buffer.isBuffer(answer.body))
-    return { status: answer.status, headers: answer.headers, text: answer.body.toString() }
+  const response = await handler(request, identity)
+  if (typeof response.body === 'string' || Buffer.isBuffer(response.body))
+    return { status: response.status, headers: response.headers, text: response.body.toString() }
   const parts: Buffer[] = []
   setImmediate(() => abort.abort())
-  for await (const part of answer.body) parts.push(part)
-  return { status: answer.status, headers: answer.headers, text: Buffer.concat(parts).toString() }
+  for await (const part of response.body) parts.push(part)
+  return { status: response.status, headers: response.headers, text: Buffer.concat(parts).toString() }
 }
 
 /** Sends a request, and expects a response without an internal error. Errors are a Status or, where upstream does so, text. */

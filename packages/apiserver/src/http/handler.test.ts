@@ -295,18 +295,22 @@ test.each([
   ['application/json', `{"a":${'['.repeat(2000)}${']'.repeat(2000)}}`, 400, /exceeded max depth/],
 ])('an unreadable body of type %s is rejected with a Status', async (type, body, code, message) => {
   const { send } = await start()
-  const answer = await send('/api/v1/namespaces/default/configmaps', { method: 'POST', body, headers: { 'content-type': type } })
-  expect(await answer.json()).toMatchObject({ kind: 'Status', code, message: expect.stringMatching(message) })
+  const response = await send('/api/v1/namespaces/default/configmaps', {
+    method: 'POST',
+    body,
+    headers: { 'content-type': type },
+  })
+  expect(await response.json()).toMatchObject({ kind: 'Status', code, message: expect.stringMatching(message) })
 })
 
 test('an error response has warnings about duplicate fields', async () => {
   const { send } = await start()
-  const answer = await send('/api/v1/namespaces/default/configmaps', {
+  const response = await send('/api/v1/namespaces/default/configmaps', {
     method: 'POST',
     body: '{"metadata":{"name":"NOT valid"},"data":{"a":"1","a":"2"}}',
     headers: { 'content-type': 'application/json' },
   })
-  expect([answer.status, answer.headers.get('warning')]).toEqual([422, '299 - "duplicate field \\"data.a\\""'])
+  expect([response.status, response.headers.get('warning')]).toEqual([422, '299 - "duplicate field \\"data.a\\""'])
 })
 
 test('the body of a DELETE must be DeleteOptions', async () => {
@@ -353,17 +357,19 @@ test('an object without a name causes no internal error, for every kind', async 
 test('warnings may contain any text', async () => {
   const { send } = await startWithGadgets()
   const body = JSON.stringify({ ...gadget('a'), 'größe→\x7f': 1 })
-  const answer = await send(gadgetPath, { method: 'POST', body, headers: { 'content-type': 'application/json' } })
-  expect(Buffer.from(answer.headers.get('warning') ?? '', 'latin1').toString()).toBe('299 - "unknown field \\"größe→\\u007f\\""')
+  const response = await send(gadgetPath, { method: 'POST', body, headers: { 'content-type': 'application/json' } })
+  expect(Buffer.from(response.headers.get('warning') ?? '', 'latin1').toString()).toBe(
+    '299 - "unknown field \\"größe→\\u007f\\""',
+  )
 })
 
 test('YAML is accepted and returned', async () => {
   const { send } = await start()
   const body = 'kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\ndata: {"on": "yes"}\n'
   const headers = { 'content-type': 'application/yaml', accept: 'application/yaml' }
-  const answer = await send('/api/v1/namespaces/default/configmaps', { method: 'POST', body, headers })
-  expect(answer.headers.get('content-type')).toBe('application/yaml')
-  expect(await answer.text()).toMatch(/^apiVersion: v1\ndata:\n {2}"on": "yes"\nkind: ConfigMap\n/)
+  const response = await send('/api/v1/namespaces/default/configmaps', { method: 'POST', body, headers })
+  expect(response.headers.get('content-type')).toBe('application/yaml')
+  expect(await response.text()).toMatch(/^apiVersion: v1\ndata:\n {2}"on": "yes"\nkind: ConfigMap\n/)
 })
 
 test('an impersonated request is executed as the requested user', async () => {
@@ -395,8 +401,8 @@ test('a watch of tables sends its columns once, and shows ages', async () => {
   clock.step(clock.now() + 192_000)
   await create(gadgetPath, gadget('b', 2))
   const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json'
-  const answer = await send(`${gadgetPath}?watch=true`, { headers: { accept } })
-  const [first, second] = (await lines(answer, 2)).map(({ object }) => object)
+  const response = await send(`${gadgetPath}?watch=true`, { headers: { accept } })
+  const [first, second] = (await lines(response, 2)).map(({ object }) => object)
   expect((first!.columnDefinitions as { name: string }[]).map(({ name }) => name)).toEqual(['Name', 'Size'])
   expect(second!.columnDefinitions).toBeNull()
   expect(second!.rows).toMatchObject([{ cells: ['b', 2], object: { kind: 'PartialObjectMetadata' } }])
@@ -414,9 +420,9 @@ test('a watch from an expired version is accepted and sends an ERROR event', asy
     watch: () => Promise.reject(new StatusError('Expired', 'too old resource version: 1 (500)')),
   }
   const { send } = await start({ engine })
-  const answer = await send('/api/v1/namespaces/default/configmaps?watch=true&resourceVersion=1')
-  expect(answer.status).toBe(200)
-  expect(await lines(answer, 1)).toMatchObject([{ type: 'ERROR', object: { kind: 'Status', reason: 'Expired', code: 410 } }])
+  const response = await send('/api/v1/namespaces/default/configmaps?watch=true&resourceVersion=1')
+  expect(response.status).toBe(200)
+  expect(await lines(response, 1)).toMatchObject([{ type: 'ERROR', object: { kind: 'Status', reason: 'Expired', code: 410 } }])
 })
 
 test('a watch of PartialObjectMetadata contains only metadata', async () => {

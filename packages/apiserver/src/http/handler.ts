@@ -83,8 +83,10 @@ export function createHandler(options: HandlerOptions): HttpHandler {
 }
 
 /** Adds headers that forbid proxies to cache a response, unless the response allows it. */
-const withoutCaching = (answer: HttpAnswer): HttpAnswer =>
-  'cache-control' in answer.headers ? answer : { ...answer, headers: { 'cache-control': 'no-cache, private', ...answer.headers } }
+const withoutCaching = (response: HttpAnswer): HttpAnswer =>
+  'cache-control' in response.headers
+    ? response
+    : { ...response, headers: { 'cache-control': 'no-cache, private', ...response.headers } }
 
 interface Server extends Published {
   readonly engine: Engine
@@ -128,11 +130,11 @@ async function answerTo(server: Server, request: HttpRequest, identity: Identity
     return forbidden(err)
   }
   try {
-    const answer = await server.limited(attributes, request, query, (requestWithBody) =>
+    const response = await server.limited(attributes, request, query, (requestWithBody) =>
       answerRoute(server, route, requestWithBody, query, caller),
     )
-    count(answer.status)
-    return answer
+    count(response.status)
+    return response
   } catch (err) {
     count(err instanceof StatusError ? err.code : 500)
     throw err

@@ -38,9 +38,9 @@ async function send(method: string, url: string, body: unknown, type = 'applicat
     streamSignal: signal,
     body: () => Promise.resolve(Buffer.from(JSON.stringify(body))),
   }
-  const answer = await handler(request, { kind: 'user', name: 'admin', groups: ['system:masters'] })
-  const status = JSON.parse((answer.body as Buffer | string).toString()) as { message?: string }
-  return `${answer.status} ${status.message ?? ''}`
+  const response = await handler(request, { kind: 'user', name: 'admin', groups: ['system:masters'] })
+  const status = JSON.parse((response.body as Buffer | string).toString()) as { message?: string }
+  return `${response.status} ${status.message ?? ''}`
 }
 
 const metadata = { name: 'a' }

@@ -12,7 +12,7 @@ export interface Resource {
   readonly shortNames: readonly string[]
   readonly categories: readonly string[]
   readonly namespaced: boolean
-  /** Whether it is built-in rather than defined by a CustomResourceDefinition. Responses differ in details. */
+  /** Whether the resource is built-in rather than defined by a CustomResourceDefinition. Responses differ in details. */
   readonly builtin: boolean
   readonly schema: JSONSchema
   readonly columns: readonly Column[]

@@ -67,7 +67,7 @@ function resourceDiscovery(resource: Resource): object {
   }
 }
 
-/** Whether the group has built-in kinds. Upstream's router handles only such groups, not those of custom resources. */
+/** Reports whether the group has built-in kinds. Upstream's router handles only such groups, not groups of custom resources. */
 export const hasBuiltin = (group: GroupVersions | undefined): boolean =>
   group?.versions.some(({ resources }) => resources[0]?.builtin) === true
 
@@ -150,7 +150,7 @@ function subresourcesOf(resource: Resource): readonly Subresource[] {
   return subresources
 }
 
-/** Upstream leaves group and version of built-in kinds empty: they are those of the list. */
+/** Upstream leaves group and version of built-in kinds empty: they equal the group and version of the list. */
 const kindOf = ({ builtin, group, version, kind }: Resource) =>
   builtin ? { group: '', version: '', kind } : { group, version, kind }
 

@@ -1,7 +1,7 @@
 /**
  * Seats for concurrent requests, shared by priority level and, within a level, by flow: the flow with the fewest seats gets the next seat.
  * A small version of upstream's API Priority and Fairness (k8s.io/apiserver/pkg/util/flowcontrol): the shares are the same, but each flow
- * has its own queue instead of shared ones, and free seats are borrowed immediately.
+ * has its own queue instead of shared queues, and free seats are borrowed immediately.
  */
 import type { Clock } from '@capstan/kube'
 import { TooManyRequests } from '../exchange.ts'
@@ -89,7 +89,9 @@ export class FairSeats<Name extends string> {
     }
   }
 
-  /** Assigns free seats to waiting requests, those of the level `first` before others, because the free seat may belong to that level. */
+  /**
+   * Assigns free seats to waiting requests, requests of the level `first` before others, because the free seat may belong to that level.
+   */
   #seatNext(first: Level): void {
     for (const level of [first, ...this.#levels.values()]) {
       while (level.waiting.size > 0 && (level.free > 0 || this.#common > 0)) {
@@ -100,7 +102,7 @@ export class FairSeats<Name extends string> {
     }
   }
 
-  /** Returns the next request of the flow with the fewest seats; of several such flows, of the one that has waited longest. */
+  /** Returns the next request of the flow with the fewest seats; of several such flows, of the flow that has waited longest. */
   #nextWaiter(level: Level): Waiter | undefined {
     let next: string | undefined
     let fewest = level.maxPerFlow

@@ -21,7 +21,7 @@ export interface FlowControl {
   /** Returns the priority level and user of the request. */
   requester(request: Attributes): Requester
   /**
-   * Takes a seat, or returns a promise of one. Calling the result releases the seat.
+   * Takes a seat, or returns a promise of a seat. Calling the result releases the seat.
    * @throws TooManyRequests when there is no seat within the waiting time
    */
   seat(request: Attributes, requester: Requester, signal: AbortSignal): Release | Promise<Release>

@@ -123,9 +123,9 @@ function withTimeout(clock: Clock, timeout: number, work: Promise<HttpAnswer>, e
       resolve(timedOut)
     })
     work.then(
-      (answer) => {
+      (response) => {
         timer.cancel()
-        resolve(answer)
+        resolve(response)
       },
       (err: unknown) => {
         timer.cancel()
