@@ -14,7 +14,7 @@ export function labelKeyProblems(key: string): string[] {
   return qualifiedParts(parts)
 }
 
-/** Validates names such as those of finalizers and condition types: a name with an optional domain prefix. */
+/** Validates names such as the names of finalizers and condition types: a name with an optional domain prefix. */
 export function qualifiedNameProblems(name: string): string[] {
   const parts = name.split('/')
   if (parts.length > 2) {

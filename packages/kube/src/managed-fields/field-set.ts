@@ -23,7 +23,7 @@ export const leaf: FieldSet = { owned: true, children: NoChildren }
 
 export const isEmpty = (set: FieldSet | undefined): boolean => set === undefined || (!set.owned && set.children.size === 0)
 
-/** Creates a node with these children, except empty ones. */
+/** Creates a node with these children, except empty children. */
 export function fieldSet(owned: boolean, children: Iterable<readonly [PathElement, FieldSet | undefined]>): FieldSet {
   const nonEmpty = new Map<PathElement, FieldSet>()
   for (const [element, child] of children) if (child !== undefined && !isEmpty(child)) nonEmpty.set(element, child)

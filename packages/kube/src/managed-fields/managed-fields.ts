@@ -78,7 +78,7 @@ export function* managedFieldsUpdate(live: KubeObject | undefined, next: KubeObj
     yield* updateEntries(live, next, entries, { ...context, operation: 'Update' })
     yield* setEntries(next, entries)
   } catch (err) {
-    // Upstream: objects that do not fit the schema, such as older ones, or that have managers of versions that the kind no longer has,
+    // Upstream: objects that do not fit the schema, such as older objects, or that have managers of versions that the kind no longer has,
     // are written without managedFields.
     if (!(err instanceof ItemError || err instanceof StatusError)) throw err
   }

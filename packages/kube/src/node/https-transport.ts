@@ -23,7 +23,7 @@ import type { ClusterAccess } from './kubeconfig.ts'
 export interface HttpsTransportOptions {
   clock: Clock
   random: Random
-  /** Servers use the part before the first '/' as field manager of writes without one. */
+  /** Servers use the part before the first '/' as field manager of writes that name none. */
   userAgent?: string
   /** Timeout of requests in milliseconds. Does not apply to watches. */
   timeout?: number
