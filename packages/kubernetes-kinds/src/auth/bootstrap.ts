@@ -80,7 +80,7 @@ const existing = <T extends KubeObject>(
 
 const isLeftAlone = ({ metadata }: KubeObject): boolean => metadata.annotations?.[autoupdate] === 'false'
 
-/** Repeats `ensure` after conflicts with concurrent writes, such as those of the controller that aggregates rules. */
+/** Repeats `ensure` after conflicts with concurrent writes, such as writes of the controller that aggregates rules. */
 async function untilDone({ namespace }: { namespace?: string }, ensure: () => Promise<void>): Promise<void> {
   for (;;) {
     try {

@@ -1,4 +1,4 @@
-/** Checks that the validation of many kinds shares; texts are those of k8s.io/apimachinery/pkg/util/validation, v0.36. */
+/** Checks that the validation of many kinds shares. Error texts are from k8s.io/apimachinery/pkg/util/validation, v0.36. */
 import { isIP } from 'node:net'
 import {
   appendAll,

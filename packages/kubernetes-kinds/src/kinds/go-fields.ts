@@ -4,7 +4,7 @@ import { messages } from '../protobuf-messages.ts'
 /** How JSON shows the zero value of a field; `null`: as null. */
 export type Zero = 'shown' | 'left out' | 'null'
 
-/** Fields of the Go type of a schema, including those of embedded types; empty for an unknown type. */
+/** Fields of the Go type of a schema, including fields of embedded types; empty for an unknown type. */
 export const goFields = (component: string): ReadonlyMap<string, Zero> => fieldsOf(messageName(component))
 
 /** `core/v1.Pod` for `io.k8s.api.core.v1.Pod`. */

@@ -1,6 +1,6 @@
 /**
  * Errors of Go's decoders for values of built-in kinds that do not match their Go type; such objects are rejected before validation. There
- * are two decoders: one for JSON, and one for the result of a strategic merge patch. Each reports the first such value.
+ * are two decoders: one for JSON, and one for the result of a strategic merge patch. Each decoder reports the first such value.
  * Upstream: encoding/json, and k8s.io/apimachinery/pkg/runtime/converter.go, v0.36.
  */
 import {

@@ -6,7 +6,7 @@ import { type Check, containerList, quoted, type Rule, sorted, unlessWindows } f
 const defaultCapabilities =
   'AUDIT_WRITE CHOWN DAC_OVERRIDE FOWNER FSETID KILL MKNOD NET_BIND_SERVICE SETFCAP SETGID SETPCAP SETUID SYS_CHROOT'.split(' ')
 
-/** Containers must not add capabilities beyond the usual ones of container runtimes. */
+/** Containers must not add capabilities beyond the default capabilities of container runtimes. */
 export const capabilitiesBaseline: Check = {
   id: 'capabilities_baseline',
   level: 'baseline',

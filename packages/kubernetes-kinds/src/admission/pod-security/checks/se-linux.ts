@@ -22,7 +22,7 @@ const rule =
 
 const usualTypes = ['container_t', 'container_init_t', 'container_kvm_t']
 
-/** SELinux types must be those of containers; user and role must not be set. */
+/** SELinux types must be types for containers; user and role must not be set. */
 export const seLinux: Check = {
   id: 'seLinuxOptions',
   level: 'baseline',
