@@ -106,7 +106,7 @@ export class Webhooks {
 
   /**
    * Calls mutating webhooks. `toObject` converts a patched document to an object of the resource, pruned and defaulted.
-   * @returns the resulting object: the same one when no webhook changed it
+   * @returns the resulting object: the same object when no webhook changed it
    * @throws StatusError when a webhook denies the write or cannot be called
    */
   async mutate(write: Write, toObject: (document: Record<string, unknown>) => UnknownObject): Promise<UnknownObject | undefined> {
@@ -288,7 +288,7 @@ export class Webhooks {
 }
 
 /**
- * Exempts webhook configurations and admission policies, so that an administrator can repair a broken one. Upstream:
+ * Exempts webhook configurations and admission policies, so that an administrator can repair a broken configuration. Upstream:
  * rules.IsExemptAdmissionConfigurationResource.
  */
 export const isExempt = ({ group, plural }: ResourceInfo): boolean =>

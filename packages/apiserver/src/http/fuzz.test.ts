@@ -578,32 +578,35 @@ test.each(patches)('patches of type %s cause no internal error', { timeout: limi
   ),
 )
 
-test('slightly invalid CustomResourceDefinitions, and objects of valid ones, cause no internal error', { timeout: limit }, () =>
-  fc.assert(
-    fc.asyncProperty(
-      slightlyChanged(gadgets),
-      slightlyChanged(samples['/apis/shop.example.com/v1/namespaces/default/gadgets']!),
-      async (definition, object) => {
-        const url = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
-        const text = json(definition).replaceAll('gadget', 'thing').replaceAll('Gadget', 'Thing')
-        await expectNoInternalError({ method: 'POST', url, body: text })
-        await expectNoInternalError({
-          method: 'POST',
-          url: '/apis/shop.example.com/v1/namespaces/default/things',
-          body: json(object).replaceAll('Gadget', 'Thing'),
-        })
-        await expectNoInternalError({ url: '/openapi/v3/apis/shop.example.com/v1' })
-        await expectNoInternalError({
-          url: '/apis/shop.example.com/v1/namespaces/default/things',
-          headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' },
-        })
-        await expectNoInternalError({ method: 'DELETE', url: '/apis/shop.example.com/v1/namespaces/default/things' })
-        await expectNoInternalError({ method: 'DELETE', url: `${url}/things.shop.example.com` })
-        for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
-      },
+test(
+  'slightly invalid CustomResourceDefinitions, and objects of valid CustomResourceDefinitions, cause no internal error',
+  { timeout: limit },
+  () =>
+    fc.assert(
+      fc.asyncProperty(
+        slightlyChanged(gadgets),
+        slightlyChanged(samples['/apis/shop.example.com/v1/namespaces/default/gadgets']!),
+        async (definition, object) => {
+          const url = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+          const text = json(definition).replaceAll('gadget', 'thing').replaceAll('Gadget', 'Thing')
+          await expectNoInternalError({ method: 'POST', url, body: text })
+          await expectNoInternalError({
+            method: 'POST',
+            url: '/apis/shop.example.com/v1/namespaces/default/things',
+            body: json(object).replaceAll('Gadget', 'Thing'),
+          })
+          await expectNoInternalError({ url: '/openapi/v3/apis/shop.example.com/v1' })
+          await expectNoInternalError({
+            url: '/apis/shop.example.com/v1/namespaces/default/things',
+            headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' },
+          })
+          await expectNoInternalError({ method: 'DELETE', url: '/apis/shop.example.com/v1/namespaces/default/things' })
+          await expectNoInternalError({ method: 'DELETE', url: `${url}/things.shop.example.com` })
+          for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
+        },
+      ),
+      { ...runs, numRuns: 60 * runFactor },
     ),
-    { ...runs, numRuns: 60 * runFactor },
-  ),
 )
 
 const token = fc.constantFrom(

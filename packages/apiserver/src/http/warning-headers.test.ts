@@ -21,7 +21,7 @@ test('texts are truncated when their total length exceeds the maximum', () => {
   expect(warningHeaders([long('😀', 4097)])).toEqual([Buffer.from(header(long('😀', 256))).toString('latin1')])
 })
 
-test('of very many texts, only the first ones are sent', () => {
+test('of very many texts, only the first texts are sent', () => {
   const texts = Array.from({ length: 40 }, (_, index) => `${index} ${long('x', 1000)}`)
   const headers = warningHeaders(texts)
   expect(headers).toEqual(texts.slice(0, 16).map((text) => header(text.slice(0, 256))))

@@ -51,7 +51,7 @@ export interface ResourceInfo extends Resource {
   readonly versions?: ReadonlyMap<string, ResourceInfo>
   /** For built-in kinds: converts drafts of other versions to this version. */
   readonly convertFrom?: { readonly [apiVersion: string]: (object: UnknownObject) => void }
-  /** Converts objects of other versions to this one; absent: versions differ only in apiVersion and in pruned fields. */
+  /** Converts objects of other versions to this version; absent: versions differ only in apiVersion and in pruned fields. */
   readonly conversion: ConversionWebhook | undefined
   /** Compiled when first needed. */
   readonly structural: Structural

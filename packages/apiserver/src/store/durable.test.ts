@@ -73,7 +73,7 @@ describe('the durable store', () => {
     expect((await put(after, at('b'))).revision).toBe(5)
   })
 
-  test('objects written as plain objects can be read as packed ones, and vice versa', async () => {
+  test('objects written as plain objects can be read as packed objects, and vice versa', async () => {
     const before = await stores.store('main')
     await put(before, at('a'), { v: '1' })
     await put(before, at('a'), { v: '2' })

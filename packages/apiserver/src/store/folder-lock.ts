@@ -24,7 +24,7 @@ export class FolderLock {
     this.#database = database
   }
 
-  /** @throws Error naming the folder when another process, or this one, has it open */
+  /** @throws Error naming the folder when another process, or this process, has the folder open */
   static async take(folder: string): Promise<FolderLock> {
     try {
       await makeFolder(folder, 0o700)

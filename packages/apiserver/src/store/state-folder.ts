@@ -98,7 +98,7 @@ export async function readState(
     let next = logsSinceBase[0]!.first
     let end = 0
     for (const [index, log] of logsSinceBase.entries()) {
-      // The header of the next log contains the end of this one, which takes precedence over the commit marker.
+      // The header of the next log contains the end of this log, which takes precedence over the commit marker.
       const previousEnd = logsSinceBase[index + 1]?.header.previousEnd
       const requiredEnd = previousEnd ?? (last === acknowledged.generation ? acknowledged.offset : 0)
       const until = previousEnd ?? (extent === 'acknowledged' ? requiredEnd : undefined)

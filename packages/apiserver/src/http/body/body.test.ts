@@ -87,7 +87,7 @@ test.each([
   expect(await outcomeOf(readPatch(request(text, type), type, {}, readers))).toEqual(rejection)
 })
 
-test('YAML aliases are copied, so that changing one occurrence leaves the others', async () => {
+test('YAML aliases are copied, so that changing one occurrence leaves the other occurrences', async () => {
   const { body } = await readObject(
     request('kind: W\napiVersion: e.com/v1\na: &a {b: 1}\nc: *a', 'application/yaml'),
     widgets,

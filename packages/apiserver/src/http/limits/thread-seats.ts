@@ -3,7 +3,7 @@ import { type Clock, seconds } from '@capstan/kube'
 import type { ThreadSeats } from '../body/read-yaml.ts'
 import { FairSeats } from './fair-seats.ts'
 
-/** Threads for users other than superusers. One user has at most one of them, so that one is left for others. */
+/** Threads for users other than superusers. One user has at most one of these threads, so that one thread is left for other users. */
 export const MaxThreads = 2
 /** Separate threads for superusers. */
 export const MaxExemptThreads = 1

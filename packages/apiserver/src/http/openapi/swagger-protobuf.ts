@@ -27,7 +27,7 @@ export const swaggerProtobuf: SwaggerForm = {
 const fieldHead = (number: number, parts: readonly Buffer[]): Buffer =>
   Buffer.concat([tag(number, 2), varint(parts.reduce((length, part) => length + part.length, 0))])
 
-/** Encoded fields of a message; `undefined` for an absent one. */
+/** Returns the encoded fields of a message; `undefined` for an absent message. */
 type Parts = readonly (Buffer | undefined)[]
 
 const message = (parts: Parts): Buffer => Buffer.concat(parts.filter((part) => part !== undefined))

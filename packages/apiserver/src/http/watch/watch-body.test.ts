@@ -18,7 +18,7 @@ describe('watchers share', () => {
   ])('the encoded line of %s, one for each type of event', (_, makeObject) => {
     const lines = new SharedLines()
     const shared = makeObject()
-    // Reads other objects, so that this one is packed again.
+    // Reads other objects, so that the object is packed again.
     for (let n = 0; n < 10; n++) void packed(object(`other-${n}`)).metadata.name
     const line = lines.line(added(shared))
     expect(line.toString()).toBe(text(shared))
@@ -37,7 +37,7 @@ describe('watchers share', () => {
   })
 })
 
-test('only the latest lines of packed objects are cached, and no large ones', () => {
+test('only the latest lines of packed objects are cached, and no large lines', () => {
   const lines = new SharedLines()
   const [first, large] = [packed(object('first')), packed(object('large', { text: 'x'.repeat(2 ** 20) }))]
   const line = lines.line(added(first))
