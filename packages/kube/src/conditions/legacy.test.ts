@@ -57,7 +57,7 @@ describe('setLegacyConditions', () => {
     expect(setLegacyConditions(existing, [legacyFalse('A', 'Why', 'Info')], now + 60_000)).toBe(existing)
   })
 
-  test('empty fields are omitted, long ones truncated', () => {
+  test('empty fields are omitted, long fields are truncated', () => {
     const [empty, long] = setLegacyConditions(
       [],
       [legacyFalse('A', '', 'Info'), legacyUnknown('B', 'Why', 'x'.repeat(20_000))],

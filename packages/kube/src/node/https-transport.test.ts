@@ -283,7 +283,7 @@ test('an ERROR event of a watch is thrown as its Status', async () => {
   expect(names).toEqual(['ADDED a'])
 })
 
-test('a watch that is rejected, dropped or unresponsive fails with a message, and an aborted one ends', async () => {
+test('a watch that is rejected, dropped or unresponsive fails with a message, and an aborted watch ends', async () => {
   const rejected = await serve((_, res) => json(res, 403, { kind: 'Status', reason: 'Forbidden', message: 'no', code: 403 }))
   await expect(follow(rejected.url)).rejects.toSatisfy((err: unknown) => isReason(err, 'Forbidden'))
 
