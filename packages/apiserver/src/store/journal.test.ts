@@ -46,7 +46,7 @@ describe('a durable store with failing checkpoints and frequent new logs', () =>
 })
 
 /** Writes of one simulated disk, as their writers know them. */
-interface Known {
+interface Writes {
   readonly acknowledged: Map<string, { revision: number; text: string | undefined }>
   /** Writes that may or may not be stored: the process died, or they failed. */
   readonly open: Map<string, Set<string | undefined>>
@@ -67,18 +67,18 @@ describe.each([
 async function survive(seed: number, after: 'crash' | 'loss of power', failures: number): Promise<void> {
   const random = seededRandom(seed)
   const disk = await newDisk(random)
-  const known: Known = { acknowledged: new Map(), open: new Map(), highest: 0 }
+  const writes: Writes = { acknowledged: new Map(), open: new Map(), highest: 0 }
   for (let round = 0; round < 6; round++) {
     const clock = new VirtualClock()
     disk.failing = () => {}
     const opened = await openOn(disk, clock)
-    verify(opened.store, known, `seed ${seed}, round ${round}`)
+    verify(opened.store, writes, `seed ${seed}, round ${round}`)
     expect(disk.paths.filter((path) => path.endsWith('.new'))).toEqual([])
     disk.dieAfter(1 + Math.floor(random.next() * 120))
     disk.failing = (step) => {
       if (random.next() < failures) throw new Error(`EIO: i/o error, ${step}`)
     }
-    await Promise.all([0, 1, 2].map((writer) => write(opened.store, writer, disk, clock, random, known)))
+    await Promise.all([0, 1, 2].map((writer) => write(opened.store, writer, disk, clock, random, writes)))
     await opened.stores.close().catch(() => {})
     disk.restart(after)
     disk.failing = () => {}
@@ -94,7 +94,7 @@ async function survive(seed: number, after: 'crash' | 'loss of power', failures:
   }
 }
 
-async function write(store: Store, writer: number, disk: SimulatedDisk, clock: VirtualClock, random: Random, known: Known) {
+async function write(store: Store, writer: number, disk: SimulatedDisk, clock: VirtualClock, random: Random, writes: Writes) {
   for (let turn = 0; !disk.isDead; turn++) {
     const name = `writer-${writer}-${Math.floor(random.next() * 4)}`
     const previous = store.get(at(name))
@@ -104,31 +104,31 @@ async function write(store: Store, writer: number, disk: SimulatedDisk, clock: V
         text === undefined
           ? await store.commit({ key: at(name), previous, object: undefined })
           : await put(store, at(name), { text })
-      known.acknowledged.set(name, { revision: change.revision, text })
-      known.highest = Math.max(known.highest, change.revision)
-      known.open.delete(name)
+      writes.acknowledged.set(name, { revision: change.revision, text })
+      writes.highest = Math.max(writes.highest, change.revision)
+      writes.open.delete(name)
     } catch {
-      known.open.set(name, (known.open.get(name) ?? new Set()).add(text))
+      writes.open.set(name, (writes.open.get(name) ?? new Set()).add(text))
       clock.step(clock.now() + 1000)
     }
   }
 }
 
-function verify(store: Store, known: Known, where: string): void {
-  expect(store.revision, where).toBeGreaterThanOrEqual(known.highest)
-  for (const [name, { revision, text }] of known.acknowledged) {
+function verify(store: Store, writes: Writes, where: string): void {
+  expect(store.revision, where).toBeGreaterThanOrEqual(writes.highest)
+  for (const [name, { revision, text }] of writes.acknowledged) {
     const stored = store.get(at(name)) as { metadata: { resourceVersion: string }; data: { text: string } } | undefined
     const isAsAcknowledged = stored?.data.text === text && (!stored || Number(stored.metadata.resourceVersion) === revision)
-    const isLater = known.open.get(name)?.has(stored?.data.text) === true
+    const isLater = writes.open.get(name)?.has(stored?.data.text) === true
     expect(isAsAcknowledged || isLater, `${where}: ${name} was ${text?.slice(0, 5)} at ${revision}`).toBe(true)
   }
   // From here on the found state is the expected one. The history must contain every revision up to it.
-  known.open.clear()
-  for (const [name, { revision }] of known.acknowledged) {
+  writes.open.clear()
+  for (const [name, { revision }] of writes.acknowledged) {
     const stored = store.get(at(name)) as { metadata: { resourceVersion: string }; data: { text: string } } | undefined
-    known.acknowledged.set(name, { revision: Number(stored?.metadata.resourceVersion ?? revision), text: stored?.data.text })
+    writes.acknowledged.set(name, { revision: Number(stored?.metadata.resourceVersion ?? revision), text: stored?.data.text })
   }
-  known.highest = store.revision
+  writes.highest = store.revision
   for (let revision = store.revision; revision >= 0; revision--) {
     const since = store.since(revision, 'configmaps')
     if (since.kind === 'expired') break
