@@ -105,12 +105,12 @@ function unescapeBytes(text: string, at: number): Uint8Array {
   let last = 0
   for (const match of text.matchAll(Escape)) {
     appendAll(bytes, encoder.encode(text.slice(last, match.index)))
-    const [all, simple, hex, , , octal] = match
+    const [escape, simple, hex, , , octal] = match
     if (hex !== undefined) bytes.push(Number.parseInt(hex, 16))
     else if (octal !== undefined) bytes.push(Number.parseInt(octal, 8))
     else if (simple !== undefined) appendAll(bytes, encoder.encode(Simple[simple] ?? simple))
     else throw new SyntaxProblem(at, 'unable to unescape string')
-    last = match.index + all.length
+    last = match.index + escape.length
   }
   appendAll(bytes, encoder.encode(text.slice(last)))
   return Uint8Array.from(bytes)

@@ -127,7 +127,7 @@ describe('legacySummary', () => {
     expect(text(legacySummary(conditions, { of }))).toBe(expected)
   })
 
-  test('of several conditions of equal severity, the first one decides', () => {
+  test('of several conditions of equal severity, the first condition decides', () => {
     const both = [legacyFalse('A', 'First', 'Info', 'a'), legacyFalse('B', 'Second', 'Info', 'b')]
     expect(text(legacySummary(both, { of: ['B', 'A'] }))).toBe('False/Info Second: b')
   })

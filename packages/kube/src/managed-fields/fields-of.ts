@@ -40,9 +40,9 @@ function* fieldsInMap(map: MapType, value: Readonly<Record<string, unknown>>): W
     const member = value[name]
     if (member === undefined) continue
     const pending = fieldsBelow(memberType(map, name) ?? {}, member)
-    const below = 'owned' in pending ? pending : yield* pending
+    const memberFields = 'owned' in pending ? pending : yield* pending
     const isEmpty = member === null || (isRecord(member) && Object.keys(member).length === 0)
-    children.set(fieldElement(name), isEmpty || !map.fields.has(name) ? asOwned(below) : below)
+    children.set(fieldElement(name), isEmpty || !map.fields.has(name) ? asOwned(memberFields) : memberFields)
   }
   return fieldSet(false, children)
 }
@@ -69,8 +69,8 @@ export function withDeclaredParents(type: Type, set: FieldSet): FieldSet {
   const children: [PathElement, FieldSet][] = []
   for (const [element, child] of set.children) {
     const name = fieldName(element)
-    const below = name === undefined ? list?.element : map && memberType(map, name)
-    const inner = withDeclaredParents(below ?? {}, child)
+    const innerType = name === undefined ? list?.element : map && memberType(map, name)
+    const inner = withDeclaredParents(innerType ?? {}, child)
     const isDeclared = name !== undefined && child.children.size > 0 && map?.fields.has(name) === true
     children.push([element, isDeclared && !inner.owned ? { ...inner, owned: true } : inner])
   }

@@ -47,11 +47,11 @@ function decodeChildren(fields: Record<string, unknown>, owned: boolean): FieldS
     if (key === '.') continue
     const element = parseElement(key)
     if (element === undefined) continue
-    const below = fields[key]
-    if (below !== null && !isRecord(below))
+    const childFields = fields[key]
+    if (childFields !== null && !isRecord(childFields))
       throw new Error(`fieldsV1 has something other than an object at ${JSON.stringify(key)}`)
-    const names = below === null ? [] : Object.keys(below)
-    const child = names.length === 0 ? leaf : decodeChildren(below!, names.includes('.'))
+    const names = childFields === null ? [] : Object.keys(childFields)
+    const child = names.length === 0 ? leaf : decodeChildren(childFields!, names.includes('.'))
     const sameElement = children.get(element)
     children.set(element, sameElement ? union(sameElement, child) : child)
   }

@@ -293,8 +293,8 @@ test('a watch that is rejected, dropped or unresponsive fails with a message, an
   })
   await expect((await follow(dropping.url)).end).rejects.toMatchObject({ reason: 'ServiceUnavailable' })
 
-  const wrong = await serve((_, res) => res.writeHead(200).end('internal error'))
-  await expect((await follow(wrong.url)).end).rejects.toMatchObject({ message: expect.stringContaining('is not JSON') })
+  const invalidServer = await serve((_, res) => res.writeHead(200).end('internal error'))
+  await expect((await follow(invalidServer.url)).end).rejects.toMatchObject({ message: expect.stringContaining('is not JSON') })
 
   const silent = await serve((_, res) => res.writeHead(200).flushHeaders())
   const clock = new VirtualClock()

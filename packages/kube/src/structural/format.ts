@@ -45,12 +45,12 @@ const isIPv6 = (text: string): boolean => {
   const [head = '', tail, ...extraParts] = text.split('::')
   if (extraParts.length > 0) return false
   const groups = (side: string) => (side === '' ? [] : side.split(':'))
-  const all = tail === undefined ? groups(head) : [...groups(head), ...groups(tail)]
-  const last = all.at(-1) ?? ''
+  const allGroups = tail === undefined ? groups(head) : [...groups(head), ...groups(tail)]
+  const last = allGroups.at(-1) ?? ''
   const mapped = last.includes('.')
   if (mapped && !isIPv4(last)) return false
-  const count = all.length + (mapped ? 1 : 0)
-  const words = mapped ? all.slice(0, -1) : all
+  const count = allGroups.length + (mapped ? 1 : 0)
+  const words = mapped ? allGroups.slice(0, -1) : allGroups
   return words.every((word) => /^[0-9a-fA-F]{1,4}$/.test(word)) && (tail === undefined ? count === 8 : count < 8)
 }
 

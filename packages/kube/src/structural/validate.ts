@@ -265,7 +265,7 @@ function compileMembers(schema: JSONSchema): Walk<Record<string, unknown>> {
 function compileJunctors(schema: JSONSchema): Walk<unknown> | undefined {
   const { allOf, anyOf, oneOf, not } = schema
   if (!allOf && !anyOf && !oneOf && !not) return undefined
-  const all = allOf?.map(compileValidate) ?? []
+  const allOfBranches = allOf?.map(compileValidate) ?? []
   const any = anyOf?.map(compileValidate) ?? []
   const exactlyOne = oneOf?.map(compileValidate) ?? []
   const none = not ? compileValidate(not) : undefined
@@ -290,14 +290,14 @@ function compileJunctors(schema: JSONSchema): Walk<unknown> | undefined {
         if (valid.length === 0) appendAll(errors, closest(branches).errors)
       }
     }
-    if (all.length > 0) {
-      const branches = tryBranches(all, value, path, false)
+    if (allOfBranches.length > 0) {
+      const branches = tryBranches(allOfBranches, value, path, false)
       const valid = branches.filter((branch) => branch.errors.length === 0).length
       for (const branch of branches) {
         appendAll(errors, branch.errors)
         count += branch.count
       }
-      if (valid !== all.length) {
+      if (valid !== allOfBranches.length) {
         errors.push(withoutField(`${quoted} must validate all the schemas (allOf)${valid === 0 ? '. None validated' : ''}`))
       }
     }
