@@ -35,6 +35,10 @@ describe('isApplied', () => {
     ['an item was removed',             anObject([entry('us', 'Apply', keyed)], { spec: { taints: [] } }), intent({}, { taints: [taint] }), false],
     ['an item is no longer wanted',     anObject([entry('us', 'Apply', keyed)], { spec: { taints: [taint] } }), intent({}, { taints: [] }), false],
     ['an atomic field is owned as a whole', anObject([entry('us', 'Apply', { 'f:spec': { 'f:selector': {} } })], { spec: { selector: { matchLabels: { a: '1' } } } }), intent({}, { selector: { matchLabels: { a: '1' } } }), true],
+    ['a label of an atomic selector is no longer wanted', anObject([entry('us', 'Apply', { 'f:spec': { 'f:selector': {} } })], { spec: { selector: { matchLabels: { a: '1', b: '2' } } } }), intent({}, { selector: { matchLabels: { a: '1' } } }), false],
+    ['an item of an atomic list is no longer wanted', anObject([entry('us', 'Apply', { 'f:spec': { 'f:args': {} } })], { spec: { args: ['a', 'b'] } }), intent({}, { args: ['a'] }), false],
+    ['an atomic list has another order', anObject([entry('us', 'Apply', { 'f:spec': { 'f:args': {} } })], { spec: { args: ['a', 'b'] } }), intent({}, { args: ['b', 'a'] }), false],
+    ['items of an atomic list have defaults', anObject([entry('us', 'Apply', { 'f:spec': { 'f:ports': {} } })], { spec: { ports: [{ port: 1, protocol: 'TCP' }] } }), intent({}, { ports: [{ port: 1 }] }), true],
     ['a finalizer is owned by its value', anObject([entry('us', 'Apply', { 'f:metadata': { 'f:finalizers': { 'v:"f"': {} } } })], { metadata: { finalizers: ['f'] } }), intent({ finalizers: ['f'] }), true],
   ])('%s', (_, object, intended, expected) => {
     expect(isApplied(object, intended, 'us')).toBe(expected)

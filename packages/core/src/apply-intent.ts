@@ -75,7 +75,7 @@ export function isApplied(
   const intended = withoutAbsent({ ...(isEmpty(metadata) ? {} : { metadata }), ...fields })
   // An API server may drop the ownership of an empty map. Without this, each reconcile would apply the intent again.
   const owned = ownsEmpty ? withoutEmptyMaps(entry.fieldsV1, { labels, annotations }) : entry.fieldsV1
-  return contains(object, intended) && ownsExactly(intended, owned)
+  return hasExactly(object, intended, owned)
 }
 
 /** Drops the ownership of labels and annotations that are empty in `intended`. */
@@ -88,32 +88,57 @@ function withoutEmptyMaps(fieldsV1: { readonly [field: string]: unknown }, inten
   return { ...fieldsV1, 'f:metadata': nonEmpty }
 }
 
-/** Returns whether `object` has every value of `intended`. Its maps and lists may have further members. */
-function contains(object: unknown, intended: unknown): boolean {
-  if (isRecord(intended)) {
-    return isRecord(object) && Object.entries(intended).every(([name, value]) => contains(object[name], value))
-  }
-  if (!Array.isArray(intended)) return equal(object, intended)
-  return Array.isArray(object) && intended.every((item) => object.some((existing) => contains(existing, item)))
-}
-
-/** Whether exactly the fields of the value are owned. A value without fields of its own is owned as a whole. */
-function ownsExactly(value: unknown, fields: unknown): boolean {
+/**
+ * Whether the value `current` of an object has all of `intended`, and whether the manager owns exactly the fields of `intended`. A value
+ * without fields of its own is owned as a whole.
+ */
+function hasExactly(current: unknown, intended: unknown, fields: unknown): boolean {
   if (!isRecord(fields)) return false
   const owned = Object.keys(fields).filter((element) => element !== '.')
-  if (owned.length === 0) return true
-  if (Array.isArray(value)) {
-    const elementOf = (item: unknown) => owned.find((element) => isElement(item, element))
-    return value.length === owned.length && value.every((item) => ownsItem(item, fields[elementOf(item) ?? '']))
-  }
-  if (!isRecord(value)) return false
-  const names = Object.keys(value)
-  return names.length === owned.length && names.every((name) => ownsExactly(value[name], fields[`f:${name}`]))
+  if (owned.length === 0) return isSameAtomic(current, intended)
+  if (Array.isArray(intended)) return Array.isArray(current) && hasExactItems(current, intended, fields, owned)
+  if (!isRecord(intended) || !isRecord(current)) return false
+  const names = Object.keys(intended)
+  return names.length === owned.length && names.every((name) => hasExactly(current[name], intended[name], fields[`f:${name}`]))
 }
 
-/** Returns whether an item of a list is owned: an item of a set as a whole, an item of a keyed list with exactly its fields. */
-const ownsItem = (item: unknown, fields: unknown): boolean =>
-  isRecord(fields) && (isRecord(item) ? ownsExactly(item, fields) : true)
+/** `hasExactly` for the items of a set or of a keyed list. An item of a set is owned as a whole. */
+function hasExactItems(
+  current: readonly unknown[],
+  intended: readonly unknown[],
+  fields: { readonly [element: string]: unknown },
+  owned: readonly string[],
+): boolean {
+  if (intended.length !== owned.length) return false
+  return intended.every((item) => {
+    const element = owned.find((candidate) => isElement(item, candidate))
+    if (element === undefined) return false
+    const existing = current.find((candidate) => isElement(candidate, element))
+    return existing !== undefined && (isRecord(item) ? hasExactly(existing, item, fields[element]) : true)
+  })
+}
+
+/**
+ * Whether a value that is owned as a whole is the intended one. Items of a list may also have defaults of the API server, and an empty map
+ * members of other managers.
+ */
+function isSameAtomic(current: unknown, intended: unknown): boolean {
+  const isPart = Array.isArray(intended) || (isRecord(intended) && isEmpty(intended))
+  return isPart ? contains(current, intended) : equal(current, intended)
+}
+
+/** Whether every value of `intended` is in `current`, and lists have no other items. */
+function contains(current: unknown, intended: unknown): boolean {
+  if (isRecord(intended)) {
+    return isRecord(current) && Object.entries(intended).every(([name, value]) => contains(current[name], value))
+  }
+  if (!Array.isArray(intended)) return equal(current, intended)
+  return (
+    Array.isArray(current) &&
+    current.length === intended.length &&
+    intended.every((item, index) => contains(current[index], item))
+  )
+}
 
 function isElement(item: unknown, element: string): boolean {
   if (element.startsWith('v:')) return element.slice('v:'.length) === writeJSON(item)
@@ -124,7 +149,7 @@ function isElement(item: unknown, element: string): boolean {
 
 /**
  * Drops empty labels, annotations and owner references, as Go's JSON encoding does. Otherwise the manager would own the empty field, which
- * `ownsExactly` does not accept, and every reconcile would apply the intent again.
+ * `hasExactly` does not accept, and every reconcile would apply the intent again.
  */
 function withoutEmptyMetadata<T extends KubeObject>(intent: Input<T>): Input<T> {
   const { metadata } = intent as { metadata: object }
