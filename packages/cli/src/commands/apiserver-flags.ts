@@ -8,7 +8,7 @@ import { InvalidArgumentError } from 'commander'
 import { UsageError } from '../io.ts'
 import type { LogLevel } from '../logger.ts'
 
-/** A flag that may be given several times. */
+/** Collects the values of a flag that may be repeated. */
 export const appendValue = (value: string, before: string[] = []): string[] => [...before, value]
 
 export const list = (text: string): string[] => text.split(',').filter(Boolean)
@@ -23,7 +23,7 @@ export function origins(text: string, before: readonly string[] = []): readonly 
   return [...before, ...patterns]
 }
 
-/** `--flag`, `--flag=true` and `--flag=false`. */
+/** Parses a boolean flag: `--flag`, `--flag=true` or `--flag=false`. */
 export function flag(text: string): boolean {
   if (['true', 't', '1'].includes(text.toLowerCase())) return true
   if (['false', 'f', '0'].includes(text.toLowerCase())) return false
@@ -68,7 +68,7 @@ export function count(text: string): number {
   throw new InvalidArgumentError('expected a whole number, not below zero.')
 }
 
-/** A number of seconds. @returns milliseconds */
+/** Parses a whole number of seconds. @returns milliseconds */
 export const secondsCount = (text: string): number => seconds(count(text))
 
 /** Upstream: -v of klog. Levels from 4 on are debug logs. */
@@ -84,7 +84,7 @@ export function tlsVersion(text: string): 'TLSv1.2' | 'TLSv1.3' {
   throw new InvalidArgumentError('expected VersionTLS12 or VersionTLS13.')
 }
 
-/** A supported flag that cannot be false. */
+/** Parses a boolean flag that accepts only true. */
 export function onlyTrue(text: string): true {
   if (flag(text)) return true
   throw new InvalidArgumentError('it cannot be turned off.')
@@ -110,7 +110,8 @@ export const apiSwitches = (text: string): ApiSwitch[] =>
   })
 
 /**
- * Validates --runtime-config: served versions cannot be disabled and others cannot be enabled; a switch to the actual state is accepted.
+ * Validates --runtime-config: served versions cannot be disabled and others cannot be enabled. A switch that changes nothing is
+ * accepted.
  *
  * @param served API versions that the server serves, such as `apps/v1`
  * @throws UsageError
@@ -144,7 +145,7 @@ export function authorizationModes(text: string): AuthorizationMode[] {
 /** Upstream: --disable-admission-plugins. Plugins that do not exist here are disabled already. */
 export function disabledPlugins(text: string): AdmissionPlugin[] {
   return list(text).flatMap((plugin) => {
-    const state = stateOf('disable-admission-plugins', plugin)
+    const state = pluginStateOf('disable-admission-plugins', plugin)
     return state === 'on' || state === 'off' ? [plugin as AdmissionPlugin] : []
   })
 }
@@ -152,24 +153,24 @@ export function disabledPlugins(text: string): AdmissionPlugin[] {
 /** Upstream: --enable-admission-plugins. Plugins that upstream enables by default and that have no effect here may be named too. */
 export function enabledPlugins(text: string): AdmissionPlugin[] {
   return list(text).flatMap((plugin) => {
-    const state = stateOf('enable-admission-plugins', plugin)
+    const state = pluginStateOf('enable-admission-plugins', plugin)
     if (state === 'rejected')
       throw new InvalidArgumentError(`${plugin} is not supported; there are ${AdmissionPlugins.join(', ')}.`)
     return state === 'absent' ? [] : [plugin as AdmissionPlugin]
   })
 }
 
-function stateOf(flag: string, plugin: string): NonNullable<ReturnType<typeof admissionPluginState>> {
+function pluginStateOf(flag: string, plugin: string): NonNullable<ReturnType<typeof admissionPluginState>> {
   const state = admissionPluginState(plugin)
   if (state !== undefined) return state
   throw new InvalidArgumentError(`${flag} plugin ${JSON.stringify(plugin)} is unknown.`)
 }
 
 /**
- * Evaluates --enable-admission-plugins and --disable-admission-plugins together. Plugins that rely on controllers are enabled by default, as
- * upstream's.
+ * Combines --enable-admission-plugins and --disable-admission-plugins. Plugins that rely on controllers are enabled by default, as
+ * in upstream.
  *
- * @throws Error when a plugin is to be on and off
+ * @throws UsageError when a plugin is both enabled and disabled
  */
 export function pluginSwitches(enable: readonly AdmissionPlugin[] = [], disable: readonly AdmissionPlugin[] = []) {
   const conflicting = enable.filter((plugin) => disable.includes(plugin))
@@ -180,7 +181,7 @@ export function pluginSwitches(enable: readonly AdmissionPlugin[] = [], disable:
 
 type Controllers = NonNullable<ApiServerOptions['controllers']>
 
-/** Controllers by the names that kube-controller-manager has for them. */
+/** Maps the controller names of kube-controller-manager to our options. */
 const controllerNames = {
   'clusterrole-aggregation-controller': 'clusterRoles',
   'garbage-collector-controller': 'garbageCollector',

@@ -21,7 +21,7 @@ async function servingFlags(clock = systemClock, validity = hours(24)): Promise<
   return ['--tls-cert-file', pathOf('serving.crt'), '--tls-private-key-file', pathOf('serving.key')]
 }
 
-test('the kubeconfig has the authority of a serving certificate from a file', async () => {
+test('clients with the written kubeconfig trust a serving certificate from a file', async () => {
   const server = start(['apiserver', '--secure-port', '0', '--kubeconfig', pathOf('kubeconfig'), ...(await servingFlags())])
   await server.line(/^API server ready/)
   const access = await loadKubeconfig(pathOf('kubeconfig'))
@@ -44,7 +44,7 @@ test('a serving certificate from a file that is not valid now is reported with i
   )
 })
 
-test('authorities of client certificates that are not valid now are reported with file and dates', async () => {
+test('a certificate authority in --client-ca-file that is not valid now is reported with its file and dates', async () => {
   const past = await makeAuthority(new VirtualClock(Date.UTC(2020, 0, 2)), { commonName: 'past', validity: hours(24) })
   const present = await makeAuthority(systemClock, { commonName: 'present' })
   writeFileSync(pathOf('clients.crt'), present.certificate + past.certificate)

@@ -266,7 +266,7 @@ export function apiserverCommand(io: Io, finish: (code: number) => void): Comman
       await serve(options, io)
       finish(ExitCodes.done)
     })
-  for (const option of upstreamFlags((flag, why) => ignoredFlags.push(`capstan: warning: ${flag} has no effect: ${why}`)))
+  for (const option of upstreamFlags((flag, reason) => ignoredFlags.push(`capstan: warning: ${flag} has no effect: ${reason}`)))
     command.addOption(option)
   return command
 }
@@ -360,10 +360,10 @@ async function serve(flags: Options, io: Io): Promise<void> {
   }
 }
 
-/** Time that requests have to end when the server stops. */
+/** Time limit for requests that are open when the server stops. */
 const GraceOfRequests = seconds(1)
 
-/** Returns the CA for clients: that of a flag, the given certificate with its chain, or the authority that issued the certificate. */
+/** Returns the CA that clients trust: --root-ca-file, otherwise the chain in --tls-cert-file, otherwise the generated authority. */
 async function caForClients({ rootCaFile, tlsCertFile }: Options, access: Access): Promise<string> {
   if (rootCaFile !== undefined) return readFlag('--root-ca-file', rootCaFile, certificatePem)
   return tlsCertFile === undefined ? access.authority.certificate : access.server.certificate
@@ -410,12 +410,14 @@ function limitsOf(options: Options): Limits {
   const priorityAndFairness = options.enablePriorityAndFairness
   if (priorityAndFairness && maxRequestsInflight + maxMutatingRequestsInflight === 0)
     throw new UsageError(
-      '--max-requests-inflight and --max-mutating-requests-inflight are 0 both: with --enable-priority-and-fairness no request would be served',
+      '--max-requests-inflight and --max-mutating-requests-inflight are both 0: with --enable-priority-and-fairness no request would be served',
     )
   return { maxRequestsInflight, maxMutatingRequestsInflight, priorityAndFairness, requestTimeout, minRequestTimeout }
 }
 
-/** Opens the stores; in memory when no flag names a folder. */
+/**
+ * Opens the stores in the folder of --data or --etcd-servers. Returns undefined without these flags: state is then in memory only.
+ */
 async function openStores(
   clock: Clock,
   log: Logger,
@@ -429,13 +431,13 @@ async function openStores(
   return openDurable(folder, { clock, log, encode, sync: !isUnsafe })
 }
 
-/** Values of the flags, given or default, by name. */
+/** Returns the values of all flags, including defaults, by flag name. */
 const flagsOf = (options: Options): { readonly [name: string]: unknown } =>
   Object.fromEntries(
     Object.entries(options).map(([name, value]) => [name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`), value]),
   )
 
-/** Returns the server's authority; a serving certificate from files replaces the generated one. */
+/** Opens the server's certificates. A serving certificate from files replaces the generated certificate. */
 async function accessOf(
   clock: Clock,
   warn: (line: string) => void,
@@ -456,7 +458,7 @@ async function accessOf(
   return { ...access, server: { certificate, key } }
 }
 
-/** Returns the parsed file that a flag names. @throws Error naming both */
+/** Reads and parses the file that a flag names. @throws Error naming the flag and the file */
 async function readFlag<T>(flag: string, path: string, parse: (text: string) => T): Promise<T> {
   try {
     return parse(await readFile(path, 'utf8'))

@@ -8,7 +8,7 @@ import { dataOption } from '../data-option.ts'
 
 const dataFlag = dataOption('data folder of `capstan apiserver` or `capstan up` (default: .capstan)')
 
-/** `capstan backup FILE`: the state of a data folder in one file; a server may be running on it. */
+/** `capstan backup FILE`: writes the state of a data folder to one file. A server may be using the folder. */
 export const backupCommand = (io: Io): Command =>
   new Command('backup')
     .description('Back up the state of a data folder to a file; the server can keep running')
@@ -59,8 +59,8 @@ export const restoreCommand = (io: Io): Command =>
       io.out(`Restored ${folder}: ${summary(restored)}; revisions continue ${bumpRevision} higher`)
     })
 
-const failed = (what: string) => (err: unknown) => {
-  throw new Error(`${what}: ${messageOf(err)}`, { cause: err })
+const failed = (action: string) => (err: unknown) => {
+  throw new Error(`${action}: ${messageOf(err)}`, { cause: err })
 }
 
 const summary = ({ time, objects, stores, format, size }: Backup): string =>

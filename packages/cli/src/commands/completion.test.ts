@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { runToEnd } from '../test-io.ts'
 
-/** Words that bash offers for a command line, by running the printed script. */
+/** Runs the printed script in bash, and returns the words that bash offers for a command line. */
 async function complete(...line: string[]): Promise<string[]> {
   const { code, out } = await runToEnd(['completion', 'bash'])
   expect(code).toBe(0)
@@ -15,7 +15,7 @@ _capstan; printf '%s\\n' "\${COMPREPLY[@]}"`
   return stdout.trim().split('\n')
 }
 
-test('bash completes commands, subcommands and flags, also behind flags with values', async () => {
+test('bash completes commands, subcommands and flags, also after flags with values', async () => {
   expect(await complete('ma')).toContain('manager')
   expect(await complete('hooks', 'w')).toEqual(['waiting'])
   expect(await complete('up', '--exit')).toEqual(['--exit-when-ready'])
@@ -32,7 +32,7 @@ test('every command has a completion in each shell', async () => {
   }
 })
 
-test('rejects another shell by name', async () =>
+test('rejects an unsupported shell, and lists the supported shells', async () =>
   expect(await runToEnd(['completion', 'tcsh'])).toMatchObject({
     code: 2,
     err: expect.stringContaining("'tcsh' is invalid for argument 'shell'. Allowed choices are bash, zsh, fish."),

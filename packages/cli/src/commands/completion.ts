@@ -12,7 +12,7 @@ export interface CompletionNode {
 const shells = ['bash', 'zsh', 'fish'] as const
 type Shell = (typeof shells)[number]
 
-/** `capstan completion SHELL`: a script that completes commands and flags, as kubectl and clusterctl print one. */
+/** `capstan completion SHELL`: prints a script that completes commands and flags, as kubectl and clusterctl do. */
 export const completionCommand = (io: Io): Command =>
   new Command('completion')
     .description('Print a script that completes commands and flags in your shell')
@@ -25,7 +25,7 @@ export const completionCommand = (io: Io): Command =>
       io.out(completionScript(shell, completionTree(this.parent!)))
     })
 
-/** Every command below `command`, itself first. */
+/** Returns `command` and all commands below it, parents first. */
 export function completionTree(command: Command, path: readonly string[] = []): CompletionNode[] {
   const visible = command.createHelp()
   const subcommands = visible.visibleCommands(command).filter((sub) => sub.name() !== 'help')

@@ -50,11 +50,11 @@ test('rejects examples that are not objects, and names the document', async () =
   expect(code).toBe(2)
 })
 
-test('says that it was interrupted, exit code 130', async () => {
-  const silent = createServer().listen(0, '127.0.0.1')
-  onTestFinished(() => void silent.close())
-  await once(silent, 'listening')
-  const server = `https://127.0.0.1:${(silent.address() as AddressInfo).port}`
+test('reports an interrupt, and exits with 130', async () => {
+  const unresponsive = createServer().listen(0, '127.0.0.1')
+  onTestFinished(() => void unresponsive.close())
+  await once(unresponsive, 'listening')
+  const server = `https://127.0.0.1:${(unresponsive.address() as AddressInfo).port}`
   const kubeconfig = write(
     JSON.stringify({
       apiVersion: 'v1',
@@ -66,7 +66,7 @@ test('says that it was interrupted, exit code 130', async () => {
     }),
   )
   const command = start(['conform', ...local, '--kubeconfig', kubeconfig])
-  const [socket] = (await once(silent, 'connection')) as [Socket]
+  const [socket] = (await once(unresponsive, 'connection')) as [Socket]
   expect(await command.interrupt()).toBe(130)
   expect(command.err).toEqual(['capstan: interrupted by SIGINT'])
   socket.destroy()

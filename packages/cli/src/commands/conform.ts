@@ -48,7 +48,7 @@ interface Options extends AccessFlags {
   readonly report?: readonly string[]
 }
 
-/** `capstan conform`: tests a running provider against the contracts: creates, changes, upgrades and deletes Clusters. */
+/** `capstan conform`: tests a running provider against the contracts by creating, changing, upgrading and deleting Clusters. */
 export function conformCommand(io: Io, finish: (code: number) => void): Command {
   return withAccess(new Command('conform'))
     .description('Test a running provider against the provider contracts, on any API server')
@@ -165,7 +165,7 @@ const namesOf = (options: Options): TargetNames => {
   return Object.fromEntries(Object.entries(names).filter(([, name]) => name !== undefined))
 }
 
-/** @throws UsageError for a name that is neither a rule nor a group */
+/** Returns the rules that --only and --skip select. @throws UsageError for a name that is neither a rule nor a group */
 function chosenRules({ only, skip = [] }: Options): Rule[] {
   const isNamed =
     (name: string) =>

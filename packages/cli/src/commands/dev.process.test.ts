@@ -34,7 +34,7 @@ const dev = (...flags: string[]): Started => {
   return command
 }
 
-/** Processes of extensions that this one has started and that still run. */
+/** Returns the ids of running extension processes that this process started. */
 const children = (): string[] =>
   readdirSync('/proc').filter((pid) => {
     try {

@@ -33,7 +33,7 @@ interface Options extends ProviderHooksOptions, RecordOptions {
   output: 'text' | 'json'
 }
 
-/** `capstan dev`: an extension beside a management cluster, over TLS, reloaded whenever one of its files is saved. */
+/** `capstan dev`: runs an extension, over TLS, with a management cluster; reloads the extension when one of its files is saved. */
 export const devCommand = (io: Io, finish: (code: number) => void): Command =>
   withProviderHooks(withRecordHooks(new Command('dev')))
     .description('Run an extension with a management cluster and a demo Cluster, and reload it when a file is saved')

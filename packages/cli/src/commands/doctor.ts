@@ -75,14 +75,14 @@ async function kubernetesVersion(access: ClusterAccess): Promise<string> {
       })
       response.on('end', () => {
         try {
-          const answer: unknown = JSON.parse(text)
-          resolve(isRecord(answer) && typeof answer.gitVersion === 'string' ? answer.gitVersion : `answer ${response.statusCode}`)
+          const body: unknown = JSON.parse(text)
+          resolve(isRecord(body) && typeof body.gitVersion === 'string' ? body.gitVersion : `HTTP status ${response.statusCode}`)
         } catch (err) {
           resolve(messageOf(err))
         }
       })
     })
-    request.once('timeout', () => request.destroy(new Error('no answer within 10 s')))
+    request.once('timeout', () => request.destroy(new Error('no response within 10 s')))
     request.once('error', (err) => resolve(messageOf(err)))
   })
 }

@@ -6,7 +6,7 @@ import { kubeApiserverHelp } from '../envtest/kube-apiserver.ts'
 import { writeLaunchers } from '../envtest/launchers.ts'
 import type { Io } from '../io.ts'
 
-/** `capstan envtest`: test environments of controller-runtime, kube-rs and others start Capstan instead of etcd and kube-apiserver. */
+/** `capstan envtest`: writes launchers, so that test suites of controller-runtime, kube-rs and others run on Capstan. */
 export const envtestCommand = (io: Io): Command =>
   new Command('envtest')
     .description('Write launchers named kube-apiserver and etcd, for test suites that start these programs')

@@ -104,8 +104,8 @@ describe('capstan hooks call', () => {
     const { code, err } = await runToEnd(argv)
     expect(code).toBe(1)
     expect(err).toMatch(/^capstan: ClientCertificate: .*remote error: tls: certificate required$/)
-    const half = await runToEnd([...argv, '--client-cert', client[0]])
-    expect([half.code, half.err]).toEqual([2, expect.stringContaining('--client-cert and --client-key go together')])
+    const withoutKey = await runToEnd([...argv, '--client-cert', client[0]])
+    expect([withoutKey.code, withoutKey.err]).toEqual([2, expect.stringContaining('--client-cert and --client-key go together')])
   })
 
   test('sends a valid request to the handler from discovery, and prints the response', async () => {
@@ -148,7 +148,7 @@ describe('capstan hooks call', () => {
     [['BeforeLunch'], 2, /there is no hook BeforeLunch\nThere are Discovery, BeforeClusterCreate,/],
     [['BeforeClusterDelete', '--ca', ca], 1, /^capstan: NotRegistered: the server has no handler for BeforeClusterDelete$/],
     [['BeforeClusterCreate', '--ca', ca, '--handler', 'other'], 1, /^capstan: NotFound: .*404 != 200/],
-  ])('%j', async (argv, code, expectedError) => {
+  ])('reports an error for %j', async (argv, code, expectedError) => {
     const result = await runToEnd(['hooks', 'call', url, ...argv])
     expect({ code: result.code, out: result.out }).toEqual({ code, out: '' })
     expect(result.err).toMatch(expectedError)
@@ -170,7 +170,7 @@ describe('hooks of another provider', () => {
     expect(out).toMatch(/\nthe caller continues$/)
   })
 
-  test('are called in another version by its name', async () => {
+  test('are called in another version when GROUP/VERSION/NAME is given', async () => {
     const { code, out } = await call('hooks.provider.example.com/v1beta1/BeforeHostProvision', '-o', 'json')
     expect(code).toBe(0)
     expect(JSON.parse(out)).toMatchObject({ handler: 'inventory', response: { message: 'hostname is not in the inventory' } })
@@ -310,10 +310,12 @@ describe('tapes', () => {
       runToEnd(['hooks', 'replay', tape, '--url', url, '--ca', join(folder, 'ca2.pem'), ...argv])
 
     test('replay reports no differences for equal responses, otherwise the differences and exit code 1', async () => {
-      const same = await replay()
-      expect({ code: same.code, err: same.err }).toEqual({ code: 0, err: '' })
-      expect(same.out).toMatch(/^HOOK +HANDLER +CALLS +SAME +P50 +P99 +P50 ON TAPE +P99 ON TAPE\nDiscovery +\d+ +\d+ +\d+ ms/)
-      expect(same.out).toMatch(/BeforeClusterCreate +before-cluster-create +2 +2 /)
+      const equalReplay = await replay()
+      expect({ code: equalReplay.code, err: equalReplay.err }).toEqual({ code: 0, err: '' })
+      expect(equalReplay.out).toMatch(
+        /^HOOK +HANDLER +CALLS +SAME +P50 +P99 +P50 ON TAPE +P99 ON TAPE\nDiscovery +\d+ +\d+ +\d+ ms/,
+      )
+      expect(equalReplay.out).toMatch(/BeforeClusterCreate +before-cluster-create +2 +2 /)
 
       const different = await replay('--hook', 'BeforeClusterCreate')
       expect(different.code).toBe(1)
@@ -397,7 +399,7 @@ export const extension = defineExtension({
     })
   })
 
-  test('names handlers that it cannot check', async () => {
+  test('rejects a missing module, and a setting without a value', async () => {
     expect(await runToEnd(['hooks', 'check', join(folder, 'no.ts')])).toMatchObject({
       code: 2,
       err: expect.stringContaining('there is no'),
@@ -414,12 +416,12 @@ test('capstan hooks openapi prints the same document each time', async () => {
   expect((await runToEnd(['hooks', 'openapi'])).out).toMatch(/^openapi: 3\.0\.0\n/)
 })
 
-test("the document includes a provider's hooks that --provider-hooks names", async () => {
+test('capstan hooks openapi includes the hooks of modules that --provider-hooks names', async () => {
   const { out } = await runToEnd(['hooks', 'openapi', '-o', 'json', ...providerHooksFlags])
   expect(Object.keys(JSON.parse(out).paths)).toHaveLength(19)
 })
 
-test('capstan hooks catalog prints the catalog of a release, and reports violations of the rules since then', async () => {
+test('capstan hooks catalog prints the catalog of a release, and reports incompatible changes since earlier releases', async () => {
   const [unchanged, changed] = [join(folder, 'unchanged.json'), join(folder, 'changed.json')]
   const printed = (await runToEnd(['hooks', 'catalog', ...providerHooksFlags, '--release', 'v0.1.0', '--date', '2026-11-21'])).out
   writeFileSync(unchanged, printed)
@@ -526,7 +528,7 @@ describe('with a management cluster', () => {
     expect(await hooks('retry', 'nobody')).toMatchObject({ code: 1, err: expect.stringContaining('"nobody" not found') })
   })
 
-  test('up discovers handlers of hooks of other providers that a flag names', async () => {
+  test('up discovers handlers of hooks from --provider-hooks', async () => {
     const provider = await serve(hostExtension(new Set()))
     const clientConfig = { url: provider.url, caBundle: readFileSync(provider.ca).toString('base64') }
     await client.create(ExtensionConfig, { metadata: { name: 'cellar' }, spec: { clientConfig } })
@@ -536,7 +538,7 @@ describe('with a management cluster', () => {
     await client.delete(ExtensionConfig, { name: 'cellar' })
   })
 
-  test('preflight names handlers that another release does not call, and ends with 1', async () => {
+  test('preflight lists handlers that another release does not call, and exits with 1', async () => {
     await client.create(ExtensionConfig, { metadata: { name: 'x' }, spec: { clientConfig: { url: 'https://x' } } })
     const apiVersion = 'hooks.runtime.cluster.x-k8s.io/v1alpha1'
     const handlers = ['BeforeClusterCreate', 'UpdateMachine'].map((hook) => ({
@@ -600,7 +602,7 @@ describe('with a management cluster', () => {
     await client.delete(ExtensionConfig, { name: 'x' })
   })
 
-  /** Resolves with the Cluster once it is as expected. */
+  /** Watches the Clusters of a namespace; resolves with the first that is as expected. */
   async function clusterOnce(namespace: string, isExpected: (cluster: Cluster) => boolean): Promise<Cluster> {
     const watchAbort = new AbortController()
     const signal = AbortSignal.any([AbortSignal.timeout(100_000), watchAbort.signal])
@@ -647,7 +649,7 @@ describe('with a management cluster', () => {
     const { metadata } = await clusterOnce('guarded', (cluster) => !retried(cluster))
     expect(metadata.annotations).toHaveProperty([WaitingHooksAnnotation])
 
-    // Without the ExtensionConfig the Cluster does not wait any more.
+    // The Cluster no longer waits when the ExtensionConfig is deleted.
     await client.delete(ExtensionConfig, { name: 'never' })
     await clusterOnce('guarded', ({ spec }) => spec.infrastructureRef !== undefined)
     expect((await hooks('waiting', '-n', 'guarded')).out).toBe('1 Cluster, which waits for no hook')
@@ -665,7 +667,7 @@ describe('with a management cluster', () => {
     }
     await client.create(Namespace, { metadata: { name: 'evil' } })
     await client.create(Cluster, {
-      // Users can write the annotation as they like.
+      // Users can write any text to the annotation.
       metadata: {
         name: 'demo',
         namespace: 'evil',

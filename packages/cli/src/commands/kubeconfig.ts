@@ -3,7 +3,7 @@ import { Command } from 'commander'
 import type { Io } from '../io.ts'
 import { type ManagementOptions, withKubeconfig, withManagement } from '../management.ts'
 
-/** `capstan kubeconfig NAME`: the kubeconfig of a workload cluster, as `clusterctl get kubeconfig` prints it. */
+/** `capstan kubeconfig NAME`: prints the kubeconfig of a workload cluster, as `clusterctl get kubeconfig` does. */
 export const kubeconfigCommand = (io: Io): Command =>
   withKubeconfig(new Command('kubeconfig'))
     .description('Print the kubeconfig of a workload cluster')

@@ -25,7 +25,7 @@ const write = (file: string, text: string): string => {
   return join(folder, file)
 }
 
-/** A CustomResourceDefinition of a BootstrapConfig that satisfies the rules, as controller-gen writes it: without contract labels. */
+/** Returns a BootstrapConfig CRD that satisfies the rules except for the contract labels, which controller-gen does not write. */
 const config = (kind: string, schema: string, labels = '') => `---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -91,12 +91,12 @@ test('findings below MUST exit with 0, and --level selects the printed findings'
   expect((await runToEnd(['lint', file, '--level', 'MAY'])).out).toContain('printer-columns')
 })
 
-test('adds the labels and the conversion webhook of a kustomization to its resources', async () => {
-  const other = sources().replaceAll(
+test('checks the resources of a kustomization with its labels and its conversion patch', async () => {
+  const withColumns = sources().replaceAll(
     '    subresources',
     '    additionalPrinterColumns: [{name: A, type: string, jsonPath: .a}]\n    subresources',
   )
-  const withTwoVersions = other.replace(
+  const withTwoVersions = withColumns.replace(
     '  versions:\n',
     '  versions:\n  - {name: v1alpha1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}, subresources: {status: {}}}\n',
   )
@@ -119,7 +119,7 @@ test('adds the labels and the conversion webhook of a kustomization to its resou
   expect(completed.code).toBe(0)
 })
 
-test('JSON and SARIF contain the findings', async () => {
+test('prints the findings as JSON and SARIF', async () => {
   const file = write('crd.yaml', sources(label).replace('dataSecretName', 'secretName'))
   const json = await runToEnd(['lint', file, '-o', 'json'])
   expect(json.code).toBe(1)
@@ -134,7 +134,7 @@ test('JSON and SARIF contain the findings', async () => {
   })
 })
 
-test('files of a folder that are not YAML are named and skipped', async () => {
+test('skips files of a folder that are not YAML, and names the first', async () => {
   write('crds.yaml', sources(label))
   const chart = write('chart/templates/deployment.yaml', '{{- if .Values.enabled }}\nkind: Deployment\n{{- end }}\n')
   const { code, err } = await runToEnd(['lint', folder])
@@ -142,7 +142,7 @@ test('files of a folder that are not YAML are named and skipped', async () => {
   expect(err).toBe(`capstan: 1 files are not YAML and were not read; the first is ${chart}`)
 })
 
-test('variables without a default are looked for in the Markdown files of a folder', async () => {
+test('reports a variable without a default that no Markdown file of the folder mentions', async () => {
   write('crds.yaml', sources(label))
   write('secret.yaml', 'apiVersion: v1\nkind: Secret\nmetadata: {name: foo}\nstringData: {token: "${FOO_TOKEN}"}\n')
   const message = 'No documentation mentions variable FOO_TOKEN'
@@ -219,16 +219,16 @@ describe('a server', () => {
   beforeAll(async () => {
     server = createServer((request, response) => responses[request.url!]!(response))
     url = await listen(server)
-    const other = createServer()
-    closed = await listen(other)
-    await new Promise((resolve) => other.close(resolve))
+    const closedServer = createServer()
+    closed = await listen(closedServer)
+    await new Promise((resolve) => closedServer.close(resolve))
   })
   afterAll(() => {
     server.closeAllConnections()
     server.close()
   })
 
-  test('that redirects, as those of releases do, is followed', async () => {
+  test('that redirects, as GitHub does for releases, is followed', async () => {
     const { code, out } = await runToEnd(['lint', `${url}/release`])
     expect(out).toMatch(/^No findings: 2 kinds/)
     expect(code).toBe(0)
@@ -281,7 +281,7 @@ describe('a kubeconfig', () => {
     rmSync(join(kubeconfig, '..'), { recursive: true })
   })
 
-  test('stands for the kinds and roles of its cluster', async () => {
+  test('makes lint check the kinds and roles of its cluster', async () => {
     const role = await client.create(ClusterRole, {
       metadata: { name: 'local' },
       rules: [{ apiGroups: [...new Set(localKinds.map(({ group }) => group))], resources: ['*', '*/finalizers'], verbs: ['*'] }],
@@ -298,7 +298,7 @@ describe('a kubeconfig', () => {
   })
 })
 
-test('a provider in TypeScript without manifests is a usage error that names the command for them', async () => {
+test('a TypeScript provider without manifests is a usage error that names the command to print them', async () => {
   write('package.json', JSON.stringify({ scripts: { crds: 'node main.ts --crds' } }))
   const { code, err } = await runToEnd(['lint', folder])
   expect(err).toContain('run npm run --silent crds > crds.json, and then capstan lint crds.json')

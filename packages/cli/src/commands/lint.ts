@@ -58,14 +58,14 @@ export const lintCommand = (io: Io, finish: (code: number) => void): Command =>
         throw new UsageError(`--release ${options.release}: expected a version such as v1.2.3`)
       }
       const provider = await providerAt(path, options, io)
-      const all = lint(provider, rules)
+      const fullReport = lint(provider, rules)
       const levels = Levels.slice(0, Levels.indexOf(options.level) + 1)
-      const report = { ...all, findings: all.findings.filter(({ rule }) => levels.includes(rule.level)) }
+      const report = { ...fullReport, findings: fullReport.findings.filter(({ rule }) => levels.includes(rule.level)) }
       for (const line of print(report, provider, options)) io.out(line)
-      finish(all.findings.some(({ rule }) => rule.level === 'MUST') ? ExitCodes.failed : ExitCodes.done)
+      finish(fullReport.findings.some(({ rule }) => rule.level === 'MUST') ? ExitCodes.failed : ExitCodes.done)
     })
 
-/** @throws UsageError when there is no kind of a contract */
+/** Reads the provider's manifests. @throws UsageError when no kind belongs to a provider contract */
 async function providerAt(path: string, { release = releaseOf(path) }: Options, io: Io): Promise<ProviderManifests> {
   const documentation = isFolder(path) ? readDocumentation(path) : undefined
   const options = { ...(release === undefined ? {} : { release }), ...(documentation === undefined ? {} : { documentation }) }
@@ -93,7 +93,9 @@ async function manifestsAt(path: string, io: Io): Promise<readonly Manifest[]> {
   return isKubeconfig(path) ? manifestsOfCluster(path) : manifestsOfFiles(path, io)
 }
 
-/** Returns what to run for a provider whose program prints its CustomResourceDefinitions, as those of `capstan new provider` do. */
+/**
+ * Returns the command that prints the CRDs of a provider in TypeScript, as `capstan new provider` creates it; otherwise undefined.
+ */
 function crdsHint(path: string): string | undefined {
   const file = join(path, 'package.json')
   if (!isFolder(path) || !statSync(file, { throwIfNoEntry: false })?.isFile()) return undefined

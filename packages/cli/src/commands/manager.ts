@@ -145,7 +145,7 @@ async function manage(options: Options, io: Io): Promise<void> {
   const requests = requestCounter(access.server)
   const newTransport = () => httpsTransport(access, { clock, random, userAgent: 'capstan', onResponse: requests.count })
   const transport = newTransport()
-  // Writes of controllers wait for webhooks. Reads of webhooks that waited for these writes would wait until the time limit.
+  // Webhooks read with their own transport: a write of a controller waits for the webhook, and must not block the webhook's reads.
   const webhookTransport = newTransport()
   const rate = rateOf(options)
   const client = createClient(rate ? limitRate(transport, rate, clock) : transport)
@@ -155,7 +155,7 @@ async function manage(options: Options, io: Io): Promise<void> {
   const closing: (() => Promise<void>)[] = [async () => extensionClient.close(), () => recording.close(), () => stores.close()]
   try {
     if (options.providers.includes('core')) await rejectBesideUpstream(client, { clock, signal: io.signal })
-    // The namespace of a pod exists, and the pod may have no permission to read it.
+    // A pod's own namespace exists, and the pod may lack the permission to read it.
     if (election && !(isInCluster && election.namespace === access.namespace))
       await ensureNamespace(client, election.namespace, io.signal)
     let endpointFor: ListenOptions['endpointFor'] = () => undefined
@@ -214,7 +214,7 @@ async function manage(options: Options, io: Io): Promise<void> {
     }
     if (!election) await prepare(io.signal)
 
-    // The manager cannot detect whether the API server runs our admission. If it does, the late defaults change nothing.
+    // The manager cannot detect whether the API server runs our admission itself. If it does, `lateDefaults` changes nothing.
     const controllers = [
       ...tunedControllers(providers.controllers, options),
       ...(webhooks ? [] : lateDefaults(admissions, kinds)),

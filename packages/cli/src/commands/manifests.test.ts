@@ -18,7 +18,7 @@ const printedManifests = async (...argv: string[]): Promise<Manifest[]> => {
 }
 
 describe.each(['core', 'local'])('the components of %s', (provider) => {
-  test.each(['self-managed', 'cert-manager'])('keep the rules of clusterctl, with certificates %s', async (certificates) => {
+  test.each(['self-managed', 'cert-manager'])('satisfy the rules of clusterctl, with certificates %s', async (certificates) => {
     const objects = await printedManifests(provider, '--certificates', certificates)
     const namespaces = objects.filter(({ kind }) => kind === 'Namespace')
     expect(namespaces).toHaveLength(1)
@@ -42,7 +42,7 @@ describe.each(['core', 'local'])('the components of %s', (provider) => {
     for (const { metadata, spec } of definitions) {
       const [kind] = providerKinds[provider as ProviderName].filter((candidate) => resourceName(candidate) === metadata.name)
       const versions = spec.versions.filter(({ served }) => served).map(({ name }) => name)
-      expect(versions, metadata.name).toEqual([kind!.version, ...kind!.versions.map((other) => other.kind.version)])
+      expect(versions, metadata.name).toEqual([kind!.version, ...kind!.versions.map((version) => version.kind.version)])
       if (versions.length === 1) continue
       expect(spec.conversion, metadata.name).toEqual({
         strategy: 'Webhook',
@@ -62,13 +62,13 @@ describe.each(['core', 'local'])('the components of %s', (provider) => {
     expect(cluster?.spec.versions.map(({ name }) => name)).toEqual(provider === 'core' ? ['v1beta2', 'v1beta1'] : undefined)
   })
 
-  test('allow the manager its own webhook configurations, and no others by name', async () => {
+  test('allow the manager to access only its own webhook configurations by name', async () => {
     const objects = (await printedManifests(provider)) as unknown as { kind: string; rules?: PolicyRule[] }[]
     const rules = objects.filter(({ kind }) => kind === 'ClusterRole').flatMap((role) => role.rules ?? [])
-    const named = rules
+    const allowedNames = rules
       .filter(({ resources }) => resources?.includes('mutatingwebhookconfigurations'))
       .flatMap((rule) => rule.resourceNames ?? [])
-    expect(named).toEqual([`capstan-${provider}`])
+    expect(allowedNames).toEqual([`capstan-${provider}`])
   })
 
   test('start a manager with flags that it accepts', async () => {
@@ -110,7 +110,7 @@ describe.each(['core', 'local'])('the components of %s', (provider) => {
   })
 })
 
-test('shards are an argument of the manager', async () => {
+test('--shards adds an argument of the manager', async () => {
   const argsOf = (objects: readonly Manifest[]) => JSON.stringify(objects.find(({ kind }) => kind === 'Deployment'))
   expect(argsOf(await printedManifests('core', '--shards', '6'))).toContain('"--leader-elect-shards=6"')
   expect(argsOf(await printedManifests('core'))).not.toContain('shards')
@@ -139,7 +139,7 @@ test('a repository of clusterctl has components and metadata in the folder LABEL
   )
 })
 
-test('core is in the folder of the one name that clusterctl accepts for a core provider', async () => {
+test('core is in the folder cluster-api, the only name that clusterctl accepts for a core provider', async () => {
   const { out } = await runToEnd([
     'manifests',
     'core',
@@ -164,8 +164,8 @@ test.each([
   [['manifests', 'core', '--output-dir', folder, '--image', 'team/capstan:v1'], /images with a registry, not team\/capstan:v1/],
   [['manifests', 'local', '--shards', '6'], /--shards is an option of the core provider/],
   [['manifests', 'core', '--certificates', 'none'], /self-managed, cert-manager/],
-])('%j is rejected', async (argv, why) => {
-  expect(await runToEnd(argv)).toMatchObject({ code: 2, err: expect.stringMatching(why) })
+])('%j is rejected', async (argv, expectedError) => {
+  expect(await runToEnd(argv)).toMatchObject({ code: 2, err: expect.stringMatching(expectedError) })
 })
 
 test('an output folder that is a file is reported by name', async () => {

@@ -24,7 +24,7 @@ interface Options {
   readonly outputDir?: string
 }
 
-/** `capstan manifests PROVIDER`: prints the manifests with which a management cluster runs a provider. */
+/** `capstan manifests PROVIDER`: prints the manifests that run a provider in a management cluster. */
 export const manifestsCommand = (io: Io): Command =>
   new Command('manifests')
     .description('Print the manifests of a provider for kubectl apply, or write a repository for clusterctl')
@@ -77,7 +77,7 @@ export const manifestsCommand = (io: Io): Command =>
       }
     })
 
-/** The first part of such a name is a host. Upstream: github.com/distribution/reference. */
+/** Whether the part before the first slash is a host. Upstream: github.com/distribution/reference. */
 const hasRegistry = (image: string): boolean => /^(localhost|[^/]*[.:][^/]*)\/./.test(image)
 
 const yamlOf = (objects: readonly Manifest[]): string =>

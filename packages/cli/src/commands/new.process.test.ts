@@ -22,7 +22,7 @@ const create = (name: string, ...flags: string[]) =>
 /** Programs start slowly on a busy machine. */
 const patient = { timeout: 120_000 }
 
-/** Runs a program in a project as its author would, without the environment variables of the npm that runs this test. */
+/** Runs a program in a project as its author would: without the environment variables that npm and vitest set for this test. */
 const shell = (folder: string) => {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_|^NODE_OPTIONS$|^VITEST/i.test(name)))
   return async (program: string, ...args: string[]): Promise<{ code: number; text: string }> =>
@@ -52,7 +52,7 @@ describe('a project', patient, () => {
     })
   })
 
-  test('with every hook passes its test and type checks; its bundle serves with the certificate that was made for it', async () => {
+  test('with every hook passes its tests and type checks; its bundle serves with the generated certificate', async () => {
     await create('every', '--hook', everyHook.join(','), '--certificates', 'self-made')
     const folder = join(root, 'every')
     const run = shell(folder)
@@ -107,7 +107,7 @@ describe('a project', patient, () => {
 })
 
 describe('a provider', patient, () => {
-  test('with every kind passes conform and type checks as it is, and is built as one file', async () => {
+  test('with every kind passes conform and type checks unchanged, and builds', async () => {
     const folder = join(root, 'every-kind')
     const flags = ['--kinds', 'cluster,machine,machinepool,controlplane', '--link', '--dir', folder]
     expect((await runToEnd(['new', 'provider', 'every-kind', ...flags])).code).toBe(0)

@@ -62,12 +62,12 @@ test('lists one template for each hook', () => {
   )
 })
 
-test('a project depends on the versions with which this checkout is tested', () => {
+test('the template of a project has the dependency versions that this checkout uses', () => {
   const manifestAt = (file: string) =>
     JSON.parse(readFileSync(fileURLToPath(new URL(`../../../../${file}`, import.meta.url)), 'utf8')) as Manifest
   const { devDependencies, optionalDependencies } = JSON.parse(extensionTemplates().get('package.json')!) as Manifest
-  const { '@capstan/cli': _cli, '@capstan/testing': _testing, rolldown, ...others } = devDependencies
-  expect(manifestAt('package.json').devDependencies).toMatchObject(others)
+  const { '@capstan/cli': _cli, '@capstan/testing': _testing, rolldown, ...pinnedDependencies } = devDependencies
+  expect(manifestAt('package.json').devDependencies).toMatchObject(pinnedDependencies)
   expect(manifestAt('package.json').optionalDependencies).toEqual(optionalDependencies)
   expect(manifestAt('node_modules/rolldown/package.json').version).toBe(rolldown)
 })
@@ -79,14 +79,14 @@ interface Manifest {
   readonly optionalDependencies: { readonly [name: string]: string }
 }
 
-test('a project depends on published versions, and on the folders of the checkout only when asked to link', async () => {
+test('a project depends on published versions, and with --link on the folders of the checkout', async () => {
   await create('published')
   expect(readFileSync(join(root, 'published/package.json'), 'utf8')).not.toContain('file:')
   await create('linked', '--link')
   expect(readFileSync(join(root, 'linked/package.json'), 'utf8')).toMatch(/"@capstan\/extension": "file:\//)
 })
 
-test('outside of a checkout a project depends on versions', () => {
+test('outside of a checkout, a project depends on the versions of this release', () => {
   const [manifestFile] = extensionProject(extensionTemplates(), {
     name: 'quota',
     hooks: hooksToHandle.slice(0, 1),
@@ -135,7 +135,7 @@ describe('the command', () => {
     )
   })
 
-  test('overwrites no file, and names existing ones', async () => {
+  test('overwrites no file, and names the existing file', async () => {
     const folder = join(root, 'taken')
     mkdirSync(folder)
     writeFileSync(join(folder, 'main.ts'), 'mine')
@@ -220,7 +220,7 @@ describe('manifests', () => {
     ])
   })
 
-  test('print a renewed certificate for the same names', async () => {
+  test('print a new certificate for the names of the extension', async () => {
     const { code, out } = await runToEnd(['new', 'certificate', 'quota'])
     expect(code).toBe(0)
     expect(parseAllDocuments(out)[0]!.toJS()).toMatchObject({

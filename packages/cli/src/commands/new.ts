@@ -25,8 +25,8 @@ interface Options {
 
 /** `capstan new …`: creates projects and certificates. */
 export const newCommand = (io: Io): Command => {
-  const make = new Command('new').description('Create a new project')
-  make
+  const command = new Command('new').description('Create a new project')
+  command
     .command('extension')
     .description('Create a runtime extension: handlers, tests, image and manifests')
     .argument('<name>', 'name of the extension, of its ExtensionConfig and of its Service')
@@ -44,7 +44,7 @@ export const newCommand = (io: Io): Command => {
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
     .option('--link', 'depend on the folders of this checkout of Capstan instead of on published packages')
     .action((name: string, options: Options) => newExtension(name, options, io))
-  make
+  command
     .command('provider')
     .description('Write a provider: kinds with controllers, tests against the contracts, image and manifests')
     .argument('<name>', 'name of the provider; the names of its kinds begin with it')
@@ -58,7 +58,7 @@ export const newCommand = (io: Io): Command => {
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
     .option('--link', 'depend on the folders of this checkout of Capstan instead of on published packages')
     .action((name: string, options: ProviderOptions) => newProvider(name, options, io))
-  make
+  command
     .command('certificate')
     .description('Print a Secret with a new certificate for an extension, valid for a year')
     .argument('<name>', 'name of the extension')
@@ -70,14 +70,14 @@ export const newCommand = (io: Io): Command => {
       checkNameArgument(name)
       const template = extensionTemplates().get('manifests/30-certificate.self-made.yaml')!
       const namespace = namespaceOf(name)
-      const before = renew === undefined ? '' : authorityOf(name, renew)
-      const certificates = await makeServiceCertificate(name, namespace, systemClock, before)
+      const previousAuthority = renew === undefined ? '' : authorityOf(name, renew)
+      const certificates = await makeServiceCertificate(name, namespace, systemClock, previousAuthority)
       const manifest = fillPlaceholders(template, { name, namespace, ...certificates })
       if (renew === undefined) return io.out(manifest.trimEnd())
       await writeFile(renew, manifest)
       io.out(`${renew}: a new certificate, valid until ${certificates.until}`)
     })
-  return make
+  return command
 }
 
 async function newExtension(name: string, options: Options, io: Io): Promise<void> {
@@ -167,14 +167,14 @@ function hooksNamed(text: string): Hook[] {
   const names = new Set(text.split(',').map((name) => name.trim().toLowerCase()))
   const unknown = [...names].filter((name) => !hooksToHandle.some((hook) => hook.name.toLowerCase() === name))
   if (unknown.length > 0) {
-    const all = hooksToHandle.map((hook) => hook.name).join(', ')
-    throw new InvalidArgumentError(`there is no hook ${unknown.join(', ')}: expected ${all}.`)
+    const hookNames = hooksToHandle.map((hook) => hook.name).join(', ')
+    throw new InvalidArgumentError(`there is no hook ${unknown.join(', ')}: expected ${hookNames}.`)
   }
   const hooks = hooksToHandle.filter((hook) => names.has(hook.name.toLowerCase()))
-  const ofPatches = hooks.filter(({ name }) => name === 'ValidateTopology' || name === 'DiscoverVariables')
-  if (ofPatches.length > 0 && !hooks.some(({ name }) => name === 'GeneratePatches'))
+  const patchHooks = hooks.filter(({ name }) => name === 'ValidateTopology' || name === 'DiscoverVariables')
+  if (patchHooks.length > 0 && !hooks.some(({ name }) => name === 'GeneratePatches'))
     throw new InvalidArgumentError(
-      `${ofPatches[0]!.name} is called only for a patch that has a handler of GeneratePatches: add GeneratePatches.`,
+      `${patchHooks[0]!.name} is called only for a patch that has a handler of GeneratePatches: add GeneratePatches.`,
     )
   return hooks
 }

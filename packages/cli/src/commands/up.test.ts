@@ -38,7 +38,7 @@ async function withClient<T>(use: (client: Client) => Promise<T>): Promise<T> {
   }
 }
 
-/** Watches until a condition has the status. */
+/** Watches the objects of a kind until a condition of the named object has the status. */
 async function untilCondition(client: Client, kind: DeclaredKind, name: string, type: string, status = 'True'): Promise<void> {
   const done = new AbortController()
   for await (const { object } of await client.watch(kind, { signal: done.signal })) {
@@ -50,7 +50,7 @@ async function untilCondition(client: Client, kind: DeclaredKind, name: string, 
   done.abort()
 }
 
-/** Running sample extensions that this process has started; each leads its own session. */
+/** Returns the ids of running sample extensions that this process started; each leads its own session. */
 const children = (): string[] =>
   readdirSync('/proc').filter((pid) => {
     try {
@@ -65,7 +65,7 @@ const children = (): string[] =>
   })
 
 describe('capstan up --demo', () => {
-  test('exits with 0 when the cluster is Available, and continues at the next start', async () => {
+  test('exits with 0 when the cluster is Available, and continues with the stored state at the next start', async () => {
     const first = await runToEnd(['up', '--demo', '--exit-when-ready', '--data', data, '--port', '0'])
     expect(first.err).toBe('')
     expect(first.code).toBe(0)
@@ -100,8 +100,8 @@ describe('capstan up --demo', () => {
     const { code, out } = await runToEnd(['kubeconfig', 'demo', '--kubeconfig', join(data, 'kubeconfig')])
     expect(code).toBe(0)
     expect(out).toContain('kind: Config')
-    const none = await runToEnd(['kubeconfig', 'prod', '-n', 'team', '--kubeconfig', join(data, 'kubeconfig')])
-    expect(none).toEqual({
+    const missing = await runToEnd(['kubeconfig', 'prod', '-n', 'team', '--kubeconfig', join(data, 'kubeconfig')])
+    expect(missing).toEqual({
       code: 1,
       out: '',
       err: 'capstan: Cannot read the kubeconfig of Cluster team/prod: Secret team/prod-kubeconfig does not exist. Either there is no such Cluster, or its control plane is not initialized yet',

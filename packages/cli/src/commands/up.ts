@@ -117,7 +117,7 @@ async function up(options: Options, io: Io): Promise<number> {
         extension = await startSampleExtension({
           client: management.client,
           clock,
-          onExit: (why) => report({ subject: 'Sample extension', event: 'ExtensionStopped', text: `stopped: ${why}` }),
+          onExit: (reason) => report({ subject: 'Sample extension', event: 'ExtensionStopped', text: `stopped: ${reason}` }),
         })
       const available = startDemo(management, extension, names ?? ['sample'], signal).then(() => ready)
       outcome = await Promise.race([
@@ -171,7 +171,7 @@ async function startDemo(
 
 type Outcome = 'ready' | 'late' | 'stopped'
 
-/** Prints the story; resolves when the demo cluster is Available. */
+/** Reports the events of the management cluster. Resolves when the demo cluster is Available, or with 'stopped' after an abort. */
 function watchReady(
   management: ManagementCluster,
   clock: Clock,
@@ -225,13 +225,13 @@ function suggest(
     report({ subject: 'capstan', event: 'Ready', text: `kubeconfig ${kubeconfig}` })
     return
   }
-  const after = memory ? 'its state is lost then' : 'the next start continues where it stopped'
-  story.note(`\nTry in another terminal (Ctrl-C here stops the management cluster; ${after}):\n`)
+  const stateText = memory ? 'its state is lost then' : 'the next start continues where it stopped'
+  story.note(`\nTry in another terminal (Ctrl-C here stops the management cluster; ${stateText}):\n`)
   for (const { command, what } of suggestions) story.note(`  # ${what}\n  ${command}`)
   story.note('')
 }
 
-/** Returns the Cluster's own reason: its topology condition first, since the others depend on it. */
+/** Returns why the demo Cluster is not Available. TopologyReconciled comes first, because the other conditions depend on it. */
 async function reasonNotAvailable(client: Client): Promise<string> {
   const cluster = await orAbsent(client.get(Cluster, DemoCluster))
   if (!cluster) return 'it does not exist'

@@ -6,7 +6,7 @@ import { apiSwitches, checkApiSwitches, origins } from './apiserver-flags.ts'
 import { flagsWithoutEffect, rejectedFlags } from './upstream-flags.ts'
 
 /** Flags listed by `kube-apiserver --help`, v1.36.2. */
-const upstream = `
+const upstreamFlagNames = `
   admission-control admission-control-config-file advertise-address aggregator-reject-forwarding-redirect
   allow-metric-labels allow-metric-labels-manifest allow-privileged anonymous-auth api-audiences
   audit-log-batch-buffer-size audit-log-batch-max-size audit-log-batch-max-wait audit-log-batch-throttle-burst
@@ -55,9 +55,9 @@ test('every flag of kube-apiserver is supported, has no effect, or is rejected',
   const flagNames = command.options.map(({ long }) => long!.slice(2))
   const supported = flagNames.filter((name) => !flagsWithoutEffect.has(name) && !rejectedFlags.has(name))
   expect(new Set(flagNames).size).toBe(flagNames.length)
-  expect(upstream.filter((name) => !flagNames.includes(name))).toEqual([])
-  expect([...flagsWithoutEffect.keys(), ...rejectedFlags.keys()].filter((name) => !upstream.includes(name))).toEqual([])
-  expect(supported.filter((name) => !upstream.includes(name)).sort()).toEqual([
+  expect(upstreamFlagNames.filter((name) => !flagNames.includes(name))).toEqual([])
+  expect([...flagsWithoutEffect.keys(), ...rejectedFlags.keys()].filter((name) => !upstreamFlagNames.includes(name))).toEqual([])
+  expect(supported.filter((name) => !upstreamFlagNames.includes(name)).sort()).toEqual([
     'controllers',
     'data',
     'kubeconfig',
@@ -100,7 +100,7 @@ describe('--runtime-config', () => {
     ['apps/v1/deployments=false', '--runtime-config: apps/v1/deployments cannot be turned off'],
     ['batch/v2', '--runtime-config: batch/v2 is not served here'],
     ['nonsense', '--runtime-config: unknown api "nonsense"'],
-  ])('%s', (text, expected) => {
+  ])('%s: %s', (text, expected) => {
     const check = () => {
       checkApiSwitches(apiSwitches(text), served)
       return 'accepted'

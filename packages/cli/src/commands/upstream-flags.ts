@@ -1,11 +1,11 @@
 /**
- * The flags of kube-apiserver v1.36 that have no effect here, and those that are rejected, because accepting them would promise a feature.
- * `upstream-flags.test.ts` checks that every other flag is in `apiserver.ts`.
+ * Flags of kube-apiserver v1.36 that have no effect here, and flags that are rejected because accepting them would promise a
+ * feature. `upstream-flags.test.ts` checks that every other flag is in `apiserver.ts`.
  */
 import { InvalidArgumentError, Option } from 'commander'
 
-/** Flags by the reason why they have no effect. */
-const withoutEffect: { readonly [why: string]: string } = {
+/** Flags that have no effect, by reason. */
+const withoutEffect: { readonly [reason: string]: string } = {
   'the server stores its state itself, see --data':
     'etcd-cafile etcd-certfile etcd-count-metric-poll-period etcd-db-metric-poll-interval etcd-healthcheck-timeout etcd-keyfile ' +
     'etcd-prefix etcd-readycheck-timeout etcd-servers-overrides lease-reuse-duration-seconds storage-backend ' +
@@ -45,8 +45,8 @@ const withoutEffect: { readonly [why: string]: string } = {
     'feature-gates emulation-forward-compatible runtime-config-emulation-forward-compatible',
 }
 
-/** Flags by the reason why they are rejected. */
-const rejected: { readonly [why: string]: string } = {
+/** Flags that are rejected, by reason. */
+const rejected: { readonly [reason: string]: string } = {
   'see --enable-admission-plugins and --disable-admission-plugins': 'admission-control',
   'no admission plugin of this server has a configuration': 'admission-control-config-file',
   'objects are stored without encryption': 'encryption-provider-config encryption-provider-config-automatic-reload',
@@ -62,23 +62,23 @@ const rejected: { readonly [why: string]: string } = {
   'the server is v1.36': 'emulated-version min-compatibility-version',
 }
 
-const entriesOf = (table: { readonly [why: string]: string }) =>
+const entriesOf = (table: { readonly [reason: string]: string }) =>
   Object.entries(table).flatMap(([why, flags]) => flags.split(' ').map((name) => ({ name, why })))
 
-/** Reasons by the name of the flag, without dashes. */
+/** Reasons by flag name without leading dashes. */
 export const flagsWithoutEffect: ReadonlyMap<string, string> = new Map(
   entriesOf(withoutEffect).map(({ name, why }) => [name, why]),
 )
 export const rejectedFlags: ReadonlyMap<string, string> = new Map(entriesOf(rejected).map(({ name, why }) => [name, why]))
 
-/** Options for all flags of upstream, hidden in help. `onIgnored` is called for each given flag that has no effect. */
-export function upstreamFlags(onIgnored: (flag: string, why: string) => void): Option[] {
+/** Returns hidden options for these flags. `onIgnored` is called for each given flag that has no effect. */
+export function upstreamFlags(onIgnored: (flag: string, reason: string) => void): Option[] {
   const hidden = (name: string, parse: () => unknown) => new Option(`--${name} [value]`).argParser(parse).preset('').hideHelp()
   return [
-    ...[...flagsWithoutEffect].map(([name, why]) => hidden(name, () => onIgnored(`--${name}`, why))),
-    ...[...rejectedFlags].map(([name, why]) =>
+    ...[...flagsWithoutEffect].map(([name, reason]) => hidden(name, () => onIgnored(`--${name}`, reason))),
+    ...[...rejectedFlags].map(([name, reason]) =>
       hidden(name, () => {
-        throw new InvalidArgumentError(`--${name} is not supported: ${why}.`)
+        throw new InvalidArgumentError(`--${name} is not supported: ${reason}.`)
       }),
     ),
   ]

@@ -2,7 +2,7 @@ import { Command, Option } from 'commander'
 import type { Io } from '../io.ts'
 import { versions } from '../versions.ts'
 
-/** `capstan version`: prints the versions of the command and of the APIs. */
+/** `capstan version`: prints the versions of Capstan, Kubernetes and Cluster API. */
 export const versionCommand = (io: Io): Command =>
   new Command('version')
     .description('Print the versions of Capstan, and of Kubernetes and Cluster API that it implements')

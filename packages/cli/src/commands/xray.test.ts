@@ -58,7 +58,7 @@ test.each([
   expect(code).toBe(2)
 })
 
-test('an object that does not exist is an error of the API server', async () => {
+test('reports the not-found error of the API server, with exit code 1', async () => {
   const { code, err } = await xray('LocalMachine/other')
   expect(err).toContain('localmachines.infrastructure.capstan.dev "other" not found')
   expect(code).toBe(1)

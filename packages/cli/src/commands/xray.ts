@@ -62,7 +62,7 @@ async function explain(client: Client, object: string, namespace: string, signal
   return xray({ provider, objects, owner: await ownerOf(client, provider.contract, objects.values().next().value!, signal) })
 }
 
-/** @throws UsageError when the kind does not exist or is not a provider's */
+/** Finds a provider's kind by name. @throws UsageError when the kind does not exist or belongs to no provider contract */
 async function providerKind(client: Client, name: string, signal: AbortSignal): Promise<ProviderKind> {
   const { items } = await client.list(CustomResourceDefinition, { signal })
   const definitions = items.filter(({ metadata, spec: { group, names } }) =>
@@ -87,7 +87,7 @@ async function providerKind(client: Client, name: string, signal: AbortSignal): 
   return kind
 }
 
-/** Returns the object of core that owns the provider's; `undefined` when it does not exist. */
+/** Returns the core object that owns the provider's object; `undefined` when there is none. */
 async function ownerOf(
   client: Client,
   contract: ContractName,
@@ -99,20 +99,20 @@ async function ownerOf(
   )
   if (!owner) return undefined
   const find = kindFinder(client)
-  // Paths of the owner are those of the version that core stores.
+  // `xray` reads fields of the owner in v1beta2, the storage version of core.
   const kind = await find({ apiVersion: 'cluster.x-k8s.io/v1beta2', kind: owner.kind }, signal)
   const key: ObjectKey = { ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }), name: owner.name }
   const object = await orAbsent(client.get(kind, key, { signal }))
   return object && { ...object, kind: owner.kind }
 }
 
-const longest = 48
+const valueLengthLimit = 48
 
 function formatReached({ value, error }: Reached): string {
   if (error !== undefined) return 'cannot be read'
   if (value === undefined) return '-'
   const text = typeof value === 'string' ? value : JSON.stringify(value)
-  return text.length > longest ? `${text.slice(0, longest - 1)}…` : text
+  return text.length > valueLengthLimit ? `${text.slice(0, valueLengthLimit - 1)}…` : text
 }
 
 function print({ object, contract, contractVersion, apiVersion, reason, owner, rows }: Xray): string[] {

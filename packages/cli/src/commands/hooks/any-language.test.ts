@@ -92,15 +92,15 @@ describe.skipIf(missing.length > 0)(
       return client
     }
 
-    it('serves our client: concurrent calls, equal responses to equal requests', async () => {
+    it('returns equal responses to concurrent calls with equal requests', async () => {
       const client = await clientOf()
       const request = fixture(BeforeClusterUpgrade)
-      const ask = () => client.callAll(BeforeClusterUpgrade, request.cluster, request)
-      const answers = await Promise.all(Array.from({ length: 30 }, ask))
-      expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1)
-      expect(answers[0]).toMatchObject({ retryAfterSeconds: 60 })
+      const callHook = () => client.callAll(BeforeClusterUpgrade, request.cluster, request)
+      const responses = await Promise.all(Array.from({ length: 30 }, callHook))
+      expect(new Set(responses.map((response) => JSON.stringify(response))).size).toBe(1)
+      expect(responses[0]).toMatchObject({ retryAfterSeconds: 60 })
       request.cluster.metadata.annotations = { 'example.com/approved-version': 'v1.35.0' }
-      expect(await ask()).toEqual({ status: 'Success', retryAfterSeconds: 0 })
+      expect(await callHook()).toEqual({ status: 'Success', retryAfterSeconds: 0 })
       const variables = await client.call(DiscoverVariables, request.cluster, 'discover-variables.approval', {})
       expect(variables.variables).toMatchObject([{ name: 'region', required: true }])
       client.close()
@@ -109,13 +109,13 @@ describe.skipIf(missing.length > 0)(
     it('merges builtin variables, and reports missing ones', async () => {
       const transport = httpsHookTransport()
       const server = { url, caBundle: btoa(ca()) }
-      const ask = async (request: object) =>
+      const callHook = async (request: object) =>
         (await callServer(GeneratePatches, { server, request, timeoutSeconds: 10, transport, clock: systemClock })).response
       const request = fixture(GeneratePatches)
       request.items[1]!.variables!.push({ name: 'region', value: 'us1' })
-      const { items } = (await ask(request)) as { items: [{ patch: string }] }
+      const { items } = (await callHook(request)) as { items: [{ patch: string }] }
       expect(JSON.parse(atob(items[0].patch))).toEqual({ metadata: { labels: { region: 'us1', pool: 'md-0' } } })
-      expect(await ask({ ...fixture(GeneratePatches), variables: [] })).toMatchObject({
+      expect(await callHook({ ...fixture(GeneratePatches), variables: [] })).toMatchObject({
         status: 'Failure',
         message: "KeyError: 'region'",
       })
@@ -125,8 +125,8 @@ describe.skipIf(missing.length > 0)(
     it('returns a failure for an invalid request, and continues', async () => {
       const transport = httpsHookTransport()
       const post = async (path: string, body: string) => {
-        const answer = await transport.post({ url: new URL(path, url), ca: ca() }, body, AbortSignal.timeout(60_000))
-        return [answer.status, await new Response(answer.body as never).text()]
+        const response = await transport.post({ url: new URL(path, url), ca: ca() }, body, AbortSignal.timeout(60_000))
+        return [response.status, await new Response(response.body as never).text()]
       }
       const path = hookPath(BeforeClusterUpgrade, 'wait-for-approval')
       expect(await post(path, '{')).toEqual([200, expect.stringMatching(/^\{"status": "Failure", "message": "JSONDecodeError: /)])
@@ -135,7 +135,7 @@ describe.skipIf(missing.length > 0)(
       transport.close()
     })
 
-    it('serves a renewed certificate', async () => {
+    it('serves a renewed certificate without a restart', async () => {
       const before = ca()
       makeCertificate()
       expect(ca()).not.toBe(before)
@@ -143,7 +143,7 @@ describe.skipIf(missing.length > 0)(
       client.close()
     })
 
-    it('ends on SIGTERM', async () => {
+    it('exits with 0 on SIGTERM', async () => {
       child.kill('SIGTERM')
       expect(await once(child, 'exit')).toEqual([0, null])
     })

@@ -31,7 +31,7 @@ export const callCommand = (io: Io, finish: (code: number) => void): Command =>
       const server = serverAt(url, options)
       const transport = transportTo(options, io)
       try {
-        const answer = await callServer(hook, {
+        const result = await callServer(hook, {
           server,
           request,
           ...(options.handler === undefined ? {} : { handler: options.handler }),
@@ -40,9 +40,9 @@ export const callCommand = (io: Io, finish: (code: number) => void): Command =>
           clock: systemClock,
           signal: io.signal,
         })
-        const { handler, took, response } = answer
+        const { handler, took, response } = result
         const core = hookAnswerEffects(hook, handler, request, response, hooks)
-        if (options.output === 'json') io.out(JSON.stringify({ ...answer, core }))
+        if (options.output === 'json') io.out(JSON.stringify({ ...result, core }))
         else {
           io.out(`${hook.name}${handler === '' ? '' : ` of ${handler}`} answered after ${took} ms:`)
           io.out(JSON.stringify(response, undefined, 2))

@@ -25,10 +25,10 @@ export const catalogCommand = (io: Io, finish: (code: number) => void): Command 
       (file, before: readonly string[] | undefined) => [...(before ?? []), file],
     )
     .action(async ({ date = today(), since = [], ...options }: Options) => {
-      const ofProviders = await loadProviderHooks(options)
+      const providerHooks = await loadProviderHooks(options)
       // With --provider-hooks, the catalog has only the hooks of these modules.
-      const hooks = ofProviders.length > 0 ? ofProviders : hookCatalog
-      const release = options.release ?? (ofProviders.length > 0 ? 'this release' : `${versions.clusterAPI}.0`)
+      const hooks = providerHooks.length > 0 ? providerHooks : hookCatalog
+      const release = options.release ?? (providerHooks.length > 0 ? 'this release' : `${versions.clusterAPI}.0`)
       const current = releasedCatalog(release, date, hooks)
       if (since.length === 0) return io.out(catalogText(current))
       const before = since.map(catalogIn)

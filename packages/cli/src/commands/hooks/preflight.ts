@@ -37,8 +37,8 @@ export const preflightCommand = (io: Io, finish: (code: number) => void): Comman
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
     .action(async (options: Options) => {
       const released = targetOf(options.catalog)
-      const ofProviders = releasedCatalog('', '', await loadProviderHooks(options))
-      const target = { ...released, hooks: [...released.hooks, ...ofProviders.hooks] }
+      const providerCatalog = releasedCatalog('', '', await loadProviderHooks(options))
+      const target = { ...released, hooks: [...released.hooks, ...providerCatalog.hooks] }
       const { items } = await withManagement(io, options, (client) => client.list(ExtensionConfig, { signal: io.signal }))
       const handlers = items.flatMap(registeredHandlers)
       const findings = preflight(handlers, target)

@@ -59,7 +59,7 @@ function callsOf({ calls }: Tape): string {
   return names.size === 0 ? 'It has no calls at all.' : `It has ${[...names].sort().join(', ')}.`
 }
 
-/** One line per handler, then one for each difference. */
+/** Prints one line for each handler, then one line for each difference. */
 function print(io: Io, tape: Tape, resent: readonly Resent[]): void {
   const rows = [...byHandler(resent)].map(([name, calls]) => {
     const [hook, handler] = name.split('\n')
@@ -77,7 +77,7 @@ function print(io: Io, tape: Tape, resent: readonly Resent[]): void {
   if (tape.stopped !== undefined) io.err(`capstan: the recording stopped early: ${tape.stopped}`)
 }
 
-/** One object for each call that differs, then one for each handler. */
+/** Prints one JSON object for each call that differs, then one for each handler. */
 function printJson(io: Io, resent: readonly Resent[]): void {
   for (const { call, took, differences } of resent) {
     const { line, hook, handler, extensionConfig } = call
@@ -94,11 +94,14 @@ function printJson(io: Io, resent: readonly Resent[]): void {
 const byHandler = (resent: readonly Resent[]): Map<string, Resent[]> =>
   Map.groupBy(resent, ({ call }) => `${call.hook}\n${shortHandler(call)}`)
 
-/** Median and 99th percentile of the durations of these calls, and of those on the tape, in milliseconds. */
+/**
+ * Returns the median and the 99th percentile of the durations in milliseconds: first of the repeated calls, then of the taped
+ * calls.
+ */
 const latencies = (calls: readonly Resent[]): number[] =>
-  [calls.map(({ took }) => took), calls.map(({ call }) => call.took)].flatMap((all) => [
-    percentile(all, 0.5),
-    percentile(all, 0.99),
+  [calls.map(({ took }) => took), calls.map(({ call }) => call.took)].flatMap((durations) => [
+    percentile(durations, 0.5),
+    percentile(durations, 0.99),
   ])
 
 function percentile(values: readonly number[], share: number): number {

@@ -16,8 +16,8 @@ export const retryCommand = (io: Io): Command =>
       const key = { namespace: options.namespace, name }
       await withManagement(io, options, async (client) => {
         const cluster = await client.get(Cluster, key, { signal: io.signal })
-        const ofCluster = { namespace: options.namespace, labelSelector: `${ClusterNameLabel}=${name}`, signal: io.signal }
-        const { items: machines } = await client.list(Machine, ofCluster)
+        const machineSelection = { namespace: options.namespace, labelSelector: `${ClusterNameLabel}=${name}`, signal: io.signal }
+        const { items: machines } = await client.list(Machine, machineSelection)
         const waiting: { hook: string; machine?: string }[] = [
           ...waitingHooks(cluster).map(({ hook }) => ({ hook })),
           ...machines.flatMap((machine) => waitingHooks(machine).map(({ hook }) => ({ hook, machine: machine.metadata.name }))),

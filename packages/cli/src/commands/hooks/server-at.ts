@@ -1,4 +1,4 @@
-/** Flags that address an extension server, and the transport to it. */
+/** Defines the flags that address an extension server, and creates the transport to it. */
 import { createSecureContext } from 'node:tls'
 import type { ClientConfig } from '@capstan/api'
 import type { ClientCertificate, HttpsHookTransport } from '@capstan/extension'
@@ -15,7 +15,7 @@ export interface ServerOptions {
   timeout: number
 }
 
-/** Adds the flags to a command. */
+/** Adds the flags of `ServerOptions` to a command. */
 export const withServer = (command: Command): Command =>
   command
     .option('--ca <file>', 'certificates to trust, PEM (default: those of the system)')

@@ -30,21 +30,21 @@ export const waitingCommand = (io: Io): Command =>
       }
       if (waiting.length === 0) return io.out(noWaitingText(clusters))
       const now = systemClock.now()
-      const rows = waiting.map((entry) => [
-        entry.namespace || '<none>',
-        entry.cluster || '<none>',
-        `${entry.hook}${objectText(entry)}`,
-        handlerOf(entry),
-        durationText(now - Date.parse(entry.since)),
-        nextCallText(entry, now),
-        String(entry.calls),
-        entry.message,
+      const rows = waiting.map((object) => [
+        object.namespace || '<none>',
+        object.cluster || '<none>',
+        `${object.hook}${objectText(object)}`,
+        handlerOf(object),
+        durationText(now - Date.parse(object.since)),
+        nextCallText(object, now),
+        String(object.calls),
+        object.message,
       ])
       const heading = ['NAMESPACE', 'CLUSTER', 'HOOK', 'HANDLER', 'SINCE', 'NEXT CALL IN', 'CALLS', 'MESSAGE']
       for (const line of table(heading, rows)) io.out(line)
     })
 
-/** Formats the blocking handlers, or the reason why there is none. */
+/** Formats the blocking handlers. Without handlers, an undiscovered ExtensionConfig or an annotation blocks. */
 function handlerOf({ handlers, extensionConfig }: Waiting): string {
   if (extensionConfig !== undefined) return `<any of ${extensionConfig}>`
   return handlers.join(',') || '<annotation>'
@@ -56,13 +56,13 @@ function objectText({ kind, name }: Waiting): string {
   return kind === Machine.kind ? ` (${name})` : ` (${kind} ${name})`
 }
 
-/** Formats the time of the next call; a failed call is retried with backoff, and an annotation that blocks causes no calls. */
+/** Formats the time until the next call. A failed call is retried with backoff; an annotation blocks without any calls. */
 function nextCallText({ until, handlers, extensionConfig }: Waiting, now: number): string {
   if (until === undefined) return handlers.length > 0 || extensionConfig !== undefined ? 'backing off' : '<none>'
   return durationText(Math.max(0, Date.parse(until) - now))
 }
 
-/** Formats `45s`, `12m`, `3h`. */
+/** Formats a duration as `45s`, `12m` or `3h`. */
 function durationText(ms: number): string {
   const seconds = Math.round(ms / 1000)
   if (seconds < 120) return `${seconds}s`
