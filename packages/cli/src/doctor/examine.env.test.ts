@@ -52,7 +52,7 @@ const examineAsManager = (providers: readonly ProviderName[], kubernetesVersion 
 const rbac = 'rbac.authorization.k8s.io'
 const subjects = [{ kind: 'User', apiGroup: rbac, name: 'manager' }]
 
-/** The roles of `capstan manifests`, without the verbs. */
+/** Creates the roles of `capstan manifests` except the verbs in `without`, and binds the user `manager` to them. */
 async function grant(providers: readonly ProviderName[], without: readonly string[] = []): Promise<void> {
   const metadata = { name: 'manager' }
   const rules = providers
@@ -79,9 +79,9 @@ const install = (providers: readonly ProviderName[]) =>
 
 test('reports each right of the roles by name when the user has no role', async () => {
   const { findings, checked } = await examineAsManager(['local'])
-  const lacking = findings.filter(({ area }) => area === 'rights')
-  expect(lacking.length).toBe(neededRights({ providers: ['local'], namespace }).length)
-  expect(lacking.map(({ subject }) => subject)).toEqual(
+  const missingRights = findings.filter(({ area }) => area === 'rights')
+  expect(missingRights.length).toBe(neededRights({ providers: ['local'], namespace }).length)
+  expect(missingRights.map(({ subject }) => subject)).toEqual(
     expect.arrayContaining([
       'patch machines/status.cluster.x-k8s.io',
       'create secrets',
@@ -89,10 +89,10 @@ test('reports each right of the roles by name when the user has no role', async 
       'update leases.coordination.k8s.io in default',
     ]),
   )
-  expect(checked.rights).toBe(lacking.length)
+  expect(checked.rights).toBe(missingRights.length)
 })
 
-test('kinds that the user may not read are reported as missing permissions, and skipped', async () => {
+test('without permission to read kinds and webhooks, reports the missing permissions and skips these checks', async () => {
   const { transport } = manager
   manager = createClient({
     watch: (request, signal) => transport.watch(request, signal),
@@ -110,12 +110,12 @@ test('kinds that the user may not read are reported as missing permissions, and 
 test('a user with all permissions except one verb lacks only that verb', async () => {
   await grant(['core'], ['delete'])
   const { findings } = await examineAsManager(['core'])
-  const lacking = findings.filter(({ area }) => area === 'rights').map(({ subject }) => subject)
-  expect(lacking).toContain('delete machines.cluster.x-k8s.io')
-  expect(lacking.every((subject) => subject.startsWith('delete '))).toBe(true)
+  const missingRights = findings.filter(({ area }) => area === 'rights').map(({ subject }) => subject)
+  expect(missingRights).toContain('delete machines.cluster.x-k8s.io')
+  expect(missingRights.every((subject) => subject.startsWith('delete '))).toBe(true)
 })
 
-test('kinds that do not exist are errors, webhooks that do not exist warnings', async () => {
+test('missing kinds are errors, and missing webhook configurations are warnings', async () => {
   await grant(['local'])
   await admin.create(ClusterRole, {
     metadata: { name: 'reader' },
@@ -137,7 +137,7 @@ test('kinds that do not exist are errors, webhooks that do not exist warnings', 
   ])
 })
 
-test('a complete cluster has no findings, and webhooks without a server are errors', async () => {
+test('a complete cluster has no findings; webhook configurations without a server are errors', async () => {
   await grant(['local'])
   await install(['local'])
   const webhooks = await serveWebhooks(
@@ -194,13 +194,13 @@ test("a webhook behind a Service without a server is an error, with the API serv
   ])
 })
 
-const unserved =
+const unservedConversion =
   /^the API server gets no answer, and requests for other versions than the stored one fail meanwhile: conversion webhook for runtime.cluster.x-k8s.io\/v1alpha1, Kind=ExtensionConfig failed: Post "https:\/\/capi-webhook-service.capi-system.svc:443\/convert/
 
 test.each([
   ['an error after a manager has added its authority', 'error', true],
   ['a warning before the first manager', 'warning', false],
-] as const)('conversion behind a Service that nothing serves is %s', async (_, severity, hasAuthority) => {
+] as const)('conversion behind a Service without a server is %s', async (_, severity, hasAuthority) => {
   const { certificate } = await makeAuthority(systemClock, { commonName: 'ca' })
   const caBundle = hasAuthority ? { caBundle: Buffer.from(certificate).toString('base64') } : {}
   const conversion = { ...conversionByService('core'), ...caBundle }
@@ -209,10 +209,10 @@ test.each([
   const findings = (await examineAsManager(['core'])).findings.filter(
     ({ subject }) => subject === 'conversion of the core provider',
   )
-  expect(findings).toMatchObject([{ severity, area: 'webhooks', problem: expect.stringMatching(unserved) }])
+  expect(findings).toMatchObject([{ severity, area: 'webhooks', problem: expect.stringMatching(unservedConversion) }])
 })
 
-test('conversion at a URL that nothing serves is an error that names the requests that fail', async () => {
+test('conversion at a URL without a server is an error that names the failing requests', async () => {
   const conversion = { url: 'https://127.0.0.1:1/convert' }
   await installKinds(admin, providerKinds.core, { clock: systemClock, random: seededRandom(1), conversion })
   manager = admin
@@ -249,23 +249,23 @@ test.each([
   ['v1.31.4', [['error', 'is older than v1.32']]],
   ['v1.32.0', []],
   ['v2.0.0', []],
-  ['answer 403', [['warning', 'the server does not report its version: answer 403']]],
+  ['HTTP status 403', [['warning', 'the server does not report its version: HTTP status 403']]],
 ])('reports the problems of a server of version %s', async (version, problems) => {
   const { findings } = await examineAsManager(['local'], version)
   expect(findings.filter(({ area }) => area === 'versions').map(({ severity, problem }) => [severity, problem])).toEqual(problems)
 })
 
-test('authorities that have expired are errors, those about to expire warnings', async () => {
+test('expired authorities are errors, and authorities that expire soon are warnings', async () => {
   const { certificate } = await makeAuthority(systemClock, { commonName: 'ca', validity: hours(24 * 90) })
   const caBundle = Buffer.from(certificate).toString('base64')
   const createdAt = certificateExpiry(certificate) - hours(24 * 90)
-  const after = (days: number) =>
+  const problemsAfter = (days: number) =>
     authorityProblems('x', { caBundle }, createdAt + hours(24 * days)).map(
       ({ severity, problem }) => `${severity} ${problem.split(' at ')[0]}`,
     )
-  expect(after(70)).toEqual([])
-  expect(after(80)).toEqual(['warning its authority expires'])
-  expect(after(91)).toEqual(['error its authority has expired'])
+  expect(problemsAfter(70)).toEqual([])
+  expect(problemsAfter(80)).toEqual(['warning its authority expires'])
+  expect(problemsAfter(91)).toEqual(['error its authority has expired'])
 })
 
 test.each([

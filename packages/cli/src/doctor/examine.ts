@@ -31,10 +31,10 @@ export type Area = 'rights' | 'kinds' | 'versions' | 'certificates' | 'webhooks'
 export interface Finding {
   readonly severity: Severity
   readonly area: Area
-  /** The right, kind, or webhook. */
+  /** The permission, kind, version or webhook that the finding is about. */
   readonly subject: string
   readonly problem: string
-  /** The remedy. */
+  /** Instruction for the user. */
   readonly remedy: string
 }
 
@@ -46,7 +46,7 @@ export interface Examination {
 
 export interface ExamineOptions {
   readonly client: Client
-  /** Version such as `v1.36.2`, or the error when it cannot be read. */
+  /** Version such as `v1.36.2`, or an error text when the version cannot be read. */
   readonly kubernetesVersion: string
   readonly clock: Clock
   readonly providers: readonly ProviderName[]
@@ -55,7 +55,10 @@ export interface ExamineOptions {
   readonly signal: AbortSignal
 }
 
-/** Oldest Kubernetes version that supports all fields of our CustomResourceDefinitions. Upstream: the management clusters of v1.14. */
+/**
+ * Oldest Kubernetes version that supports all fields of our CRDs. Upstream: oldest version of management clusters of Cluster API
+ * v1.14.
+ */
 const OldestKubernetes = { major: 1, minor: 32 }
 const oldestText = `v${OldestKubernetes.major}.${OldestKubernetes.minor}`
 /** Certificates that expire within this time are reported. */
@@ -82,7 +85,10 @@ export async function examine(options: ExamineOptions): Promise<Examination> {
           services ||= clientConfig.service !== undefined
           hasAuthority ||= clientConfig.caBundle !== undefined
           addFindings('certificates', authorityProblems(`conversion of ${resourceName(kind)}`, clientConfig, options.clock.now()))
-          addFindings('webhooks', await answerProblems(`conversion of ${resourceName(kind)}`, clientConfig, otherVersionsFail))
+          addFindings(
+            'webhooks',
+            await connectionProblems(`conversion of ${resourceName(kind)}`, clientConfig, otherVersionsFail),
+          )
         }
       }
     if (services) addFindings('webhooks', await conversionProblems(provider, hasAuthority, options))
@@ -91,7 +97,7 @@ export async function examine(options: ExamineOptions): Promise<Examination> {
   return { findings: withoutRepeats(findings), checked }
 }
 
-/** Returns `undefined` if the user has no permission for the request: `rightProblems` reports that. */
+/** Returns `undefined` if the request is forbidden; `rightProblems` reports the missing permission. */
 const unlessForbidden = <T>(request: Promise<T>): Promise<T | undefined> =>
   request.catch((err) => {
     if (isReason(err, 'Forbidden')) return undefined
@@ -127,7 +133,7 @@ export interface Right {
   readonly provider: ProviderName
   readonly verb: string
   readonly group: string
-  /** With subresource. */
+  /** Resource, with a subresource after a slash. */
   readonly resource: string
   readonly name?: string
   readonly namespace?: string
@@ -234,14 +240,14 @@ async function examineWebhooks(
       ])
       continue
     }
-    // All webhooks of a configuration have one server.
+    // All webhooks of a configuration have the same server.
     const [first] = configuration.webhooks ?? []
     if (!first) continue
     const subject = `${kind.kind} ${name}`
     addFindings('certificates', authorityProblems(subject, first.clientConfig, options.clock.now()))
     // Only the API server reaches a webhook behind a Service. One dry run makes it call the webhooks of both configurations.
     if (first.clientConfig.url !== undefined)
-      addFindings('webhooks', await answerProblems(subject, first.clientConfig, writesFail))
+      addFindings('webhooks', await connectionProblems(subject, first.clientConfig, writesFail))
     else if (kind === ValidatingWebhookConfiguration) addFindings('webhooks', await serviceProblems(subject, provider, options))
   }
 }
@@ -252,42 +258,45 @@ async function serviceProblems(
   provider: ProviderName,
   { client, signal }: ExamineOptions,
 ): Promise<Omit<Finding, 'area'>[]> {
-  const { answer } = await probe(client, provider, signal)
-  if (!/failed calling webhook/.test(answer)) return []
+  const { answer: errorText } = await probe(client, provider, signal)
+  if (!/failed calling webhook/.test(errorText)) return []
   return [
     {
       severity: 'error',
       subject,
-      problem: `the API server gets no answer, and ${writesFail} meanwhile: ${answer}`,
-      remedy: servedByPods(provider),
+      problem: `the API server gets no answer, and ${writesFail} meanwhile: ${errorText}`,
+      remedy: podsRemedy(provider),
     },
   ]
 }
 
-/** Problems of conversion behind a Service. These are only warnings until the first manager has started and added its authority. */
+/**
+ * Reports conversion webhooks behind a Service that the API server cannot call. Only a warning until the first manager has added
+ * its CA.
+ */
 async function conversionProblems(
   provider: ProviderName,
   hasAuthority: boolean,
   { client, signal }: ExamineOptions,
 ): Promise<Omit<Finding, 'area'>[]> {
-  const answer = await conversionFailure(client, provider, signal)
-  if (answer === undefined) return []
+  const errorText = await conversionFailure(client, provider, signal)
+  if (errorText === undefined) return []
   return [
     {
       severity: hasAuthority ? 'error' : 'warning',
       subject: `conversion of the ${provider} provider`,
-      problem: `the API server gets no answer, and ${otherVersionsFail} meanwhile: ${answer}`,
-      remedy: servedByPods(provider),
+      problem: `the API server gets no answer, and ${otherVersionsFail} meanwhile: ${errorText}`,
+      remedy: podsRemedy(provider),
     },
   ]
 }
 
 const writesFail = 'writes are rejected'
 const otherVersionsFail = 'requests for other versions than the stored one fail'
-const servedByPods = (provider: ProviderName): string =>
+const podsRemedy = (provider: ProviderName): string =>
   `Check that the Pods of the ${provider} provider are ready, and that the Service of its webhooks selects them.`
 
-/** Problems of the authorities that API servers trust. */
+/** Reports a missing, unreadable or expiring certificate authority in the `caBundle` of a webhook. */
 export function authorityProblems(subject: string, { caBundle }: WebhookClientConfig, now: number): Omit<Finding, 'area'>[] {
   const remedy =
     'Start capstan manager with --webhook-port: it creates and renews the certificate. To use your own certificate, see --webhook-cert-dir.'
@@ -298,38 +307,41 @@ export function authorityProblems(subject: string, { caBundle }: WebhookClientCo
     .toString()
     .match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)
   if (!certificates) return problem('error', 'its caBundle contains no certificate')
-  let latest: number
+  let latestExpiry: number
   try {
-    latest = certificates.reduce((last, certificate) => Math.max(last, Date.parse(new X509Certificate(certificate).validTo)), 0)
+    latestExpiry = certificates.reduce(
+      (last, certificate) => Math.max(last, Date.parse(new X509Certificate(certificate).validTo)),
+      0,
+    )
   } catch (err) {
     return problem('error', `its caBundle cannot be read: ${messageOf(err)}`)
   }
-  const until = new Date(latest).toISOString()
-  if (latest <= now) return problem('error', `its authority has expired at ${until}`)
-  if (latest - now < Margin) return problem('warning', `its authority expires at ${until}`)
+  const until = new Date(latestExpiry).toISOString()
+  if (latestExpiry <= now) return problem('error', `its authority has expired at ${until}`)
+  if (latestExpiry - now < Margin) return problem('warning', `its authority expires at ${until}`)
   return []
 }
 
 /** Reports a webhook server at a URL that does not respond. `effect` names the requests that fail meanwhile. */
-async function answerProblems(
+async function connectionProblems(
   subject: string,
   clientConfig: WebhookClientConfig,
   effect: string,
 ): Promise<Omit<Finding, 'area'>[]> {
-  const why = await whyUnanswered(clientConfig)
-  if (why === undefined) return []
+  const reason = await whyUnanswered(clientConfig)
+  if (reason === undefined) return []
   return [
     {
       severity: 'error',
       subject,
-      problem: `nothing serves ${new URL(clientConfig.url!).origin}, and ${effect} meanwhile: ${why}`,
+      problem: `nothing serves ${new URL(clientConfig.url!).origin}, and ${effect} meanwhile: ${reason}`,
       remedy:
         'Start capstan manager with --webhook-port, which takes the configuration over, or run: capstan manager --remove-webhooks',
     },
   ]
 }
 
-/** Removes equal findings: two providers in one process need many of the same permissions. */
+/** Removes equal findings, because two providers need many of the same permissions. */
 function withoutRepeats(findings: readonly Finding[]): Finding[] {
   const findingIds = new Set<string>()
   return findings.filter(({ area, subject, problem }) => {

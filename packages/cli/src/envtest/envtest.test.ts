@@ -41,7 +41,7 @@ describe('capstan envtest', () => {
     expect(err).toContain('no kubectl on the PATH')
   })
 
-  test('does not overwrite programs that it did not write', async () => {
+  test('does not overwrite other programs', async () => {
     const otherProgramFolder = mkdtempSync(join(folder, 'taken-'))
     writeFileSync(join(otherProgramFolder, 'kube-apiserver'), 'ELF')
     const { code, err } = await runToEnd(['envtest', otherProgramFolder], {})
@@ -50,7 +50,7 @@ describe('capstan envtest', () => {
     expect(existsSync(join(otherProgramFolder, 'etcd'))).toBe(false)
   })
 
-  test('finds no kubectl where the PATH has only a broken link', async () => {
+  test('ignores a broken link to kubectl in the PATH', async () => {
     const bin = mkdtempSync(join(folder, 'bin-'))
     symlinkSync('/nowhere', join(bin, 'kubectl'))
     expect((await runToEnd(['envtest', join(folder, 'broken')], { PATH: bin })).err).toContain('no kubectl')
@@ -79,7 +79,7 @@ describe('kube-apiserver of a test environment reports invalid flags as upstream
       argv: [...required, '--client-ca-file=/nowhere/ca'],
       says: /"command failed" err="Cannot read --service-account-signing-key-file/,
     },
-  ])('$argv', async ({ argv, says }) => {
+  ])('with $argv', async ({ argv, says }) => {
     const err: string[] = []
     expect(await runKubeApiserver(argv, { ...silentIo(new AbortController().signal), err: (line) => void err.push(line) })).toBe(
       1,
@@ -112,7 +112,7 @@ describe('a test environment', () => {
     })
   })
 
-  test('a folder with the state of a real etcd is rejected', async () => {
+  test('rejects a folder with the state of a real etcd', async () => {
     const dataDir = mkdtempSync(join(folder, 'real-'))
     writeFileSync(join(dataDir, 'member'), '')
     const err: string[] = []
@@ -132,7 +132,7 @@ const silentIo = (signal: AbortSignal): Io => ({
   signal,
 })
 
-/** Prepares folders, ports, an authority and keys as envtest does. */
+/** Prepares folders, a certificate authority and keys as envtest does. `run` starts both programs on free ports. */
 async function makeEnvironment() {
   const dataDir = mkdtempSync(join(folder, 'etcd-'))
   const certDir = mkdtempSync(join(folder, 'certs-'))
@@ -162,10 +162,10 @@ async function makeEnvironment() {
       const etcd = `http://127.0.0.1:${etcdPort}`
       const url = `https://127.0.0.1:${port}`
       const ready = Promise.withResolvers<void>()
-      const complaints: string[] = []
+      const errorLines: string[] = []
       const io: Io = {
         ...silentIo(stop.signal),
-        err: (line) => void complaints.push(line),
+        err: (line) => void errorLines.push(line),
         out: (line) => (line.includes('ready at') ? ready.resolve() : undefined),
       }
       const etcdDone = runEtcd(
@@ -192,7 +192,7 @@ async function makeEnvironment() {
       await Promise.race([
         ready.promise,
         serverDone.then((code) => {
-          throw new Error(`kube-apiserver ended with ${code}: ${complaints.join('\n')}`)
+          throw new Error(`kube-apiserver ended with ${code}: ${errorLines.join('\n')}`)
         }),
       ])
       const transport = httpsTransport(

@@ -15,7 +15,7 @@ test('accepts the flags of controller-runtime', () => {
   })
 })
 
-describe('flags are read as Go reads them', () => {
+describe("flags are parsed as by Go's package flag", () => {
   const defaults = { dataDir: 'default.etcd', clientURLs: [new URL('http://localhost:2379')], isUnsafe: false }
 
   test.each<{ argv: string[]; options: object }>([
@@ -46,7 +46,7 @@ test.each<{ argv: string[]; reason: string }>([
     argv: ['--listen-client-urls=https://127.0.0.1:1'],
     reason: 'invalid value "https://127.0.0.1:1" for flag -listen-client-urls: expected http://HOST:PORT',
   },
-])('$argv is rejected by name', ({ argv, reason }) => {
+])("$argv is rejected with Go's error text", ({ argv, reason }) => {
   expect(etcdCommand(argv)).toEqual({ kind: 'rejected', reason })
 })
 

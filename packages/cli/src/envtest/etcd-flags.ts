@@ -2,7 +2,7 @@
 
 export interface EtcdOptions {
   readonly dataDir: string
-  /** Address for clients. */
+  /** URLs to listen on for clients. */
   readonly clientURLs: readonly URL[]
   /** Whether writes may be lost in a crash of the machine. */
   readonly isUnsafe: boolean
@@ -14,7 +14,7 @@ export type EtcdCommand =
   | { readonly kind: 'version' }
   | { readonly kind: 'rejected'; readonly reason: string }
 
-/** Flags with an effect: their argument and default. */
+/** Flags with an effect: type, default and help text. */
 const flags = {
   name: { value: 'text', initial: 'default', does: 'Human-readable name for this member.' },
   'data-dir': { value: 'text', initial: '${name}.etcd', does: 'Path to the data directory.' },
@@ -26,7 +26,7 @@ const flags = {
   'unsafe-no-fsync': { value: 'bool', initial: 'false', does: 'Disables fsync, unsafe, will cause data loss.' },
 } as const
 
-/** Flags without effect: there are no peers, and the API server keeps its own history. */
+/** Flags without effect, because there are no peers and the API server keeps its own history. */
 const withoutEffect: readonly string[] = [
   'advertise-client-urls',
   'listen-peer-urls',
@@ -97,7 +97,7 @@ export function etcdCommand(argv: readonly string[]): EtcdCommand {
 const isSwitch = (flag: string): boolean =>
   switchesWithoutEffect.includes(flag) || (flags as { [flag: string]: { value: string } })[flag]?.value === 'bool'
 
-/** Help text, from which test environments read the supported flags, one per line. */
+/** Help text with one flag per line. Test environments read the supported flags from it. */
 export const etcdHelp = `Usage:
 
   etcd [flags]

@@ -1,6 +1,6 @@
 /**
- * `etcd` of a test environment. It stores nothing: it returns the folder in which the API server stores its state, so that the state
- * belongs to the owner of etcd's data folder. See docs/adr/0020-etcd-launcher.md.
+ * The `etcd` program of a test environment. It stores nothing. It tells the API server in which folder to store its state, so that
+ * the state is in etcd's data folder. See docs/adr/0020-etcd-launcher.md.
  */
 import { existsSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -11,10 +11,10 @@ import { ExitCodes, untilInterrupted } from '../io.ts'
 import { etcdCommand, etcdHelp, type EtcdOptions } from './etcd-flags.ts'
 import { StatePath, type StatePlace } from './state-place.ts'
 
-/** Version of etcd whose command line and endpoints this program imitates. */
+/** etcd version whose command line and endpoints this program imitates. */
 const version = '3.6.8'
 
-/** Runs until it is stopped; resolves with the exit code. */
+/** Runs until interrupted; resolves with the exit code. */
 export async function runEtcd(argv: readonly string[], io: Io): Promise<number> {
   const command = etcdCommand(argv)
   switch (command.kind) {
@@ -56,8 +56,8 @@ async function serve({ dataDir, clientURLs, isUnsafe }: EtcdOptions, io: Io): Pr
   }
 }
 
-async function listen(url: URL, answer: (req: IncomingMessage, res: ServerResponse) => void): Promise<Server> {
-  const server = createServer(answer)
+async function listen(url: URL, handler: (req: IncomingMessage, res: ServerResponse) => void): Promise<Server> {
+  const server = createServer(handler)
   const host = url.hostname.replace(/^\[|\]$/g, '')
   await new Promise<void>((done, failed) => {
     server.once('error', failed)
@@ -82,6 +82,6 @@ const requestHandler =
     res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
   }
 
-/** As etcd logs: JSON lines on standard error. */
+/** Logs JSON lines to stderr, as etcd does. */
 const log = (io: Io, level: 'info' | 'fatal', msg: string, fields: object): void =>
   io.err(JSON.stringify({ level, logger: 'capstan', msg, ...fields }))

@@ -13,7 +13,7 @@ test.each<{ name: string; given: string[]; expected: string[] }>([
   expect(upstreamArgv(given)).toEqual(expected)
 })
 
-test('names missing flags that upstream requires', () => {
+test('reports the missing required flags', () => {
   expect(missingFlags(['--etcd-servers=x', '--service-account-key-file', 'k', '--service-account-issuer=i'])).toEqual([
     '--service-account-signing-key-file and --service-account-issuer are required flags',
   ])

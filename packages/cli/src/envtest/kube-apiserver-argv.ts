@@ -1,7 +1,7 @@
 /** Translates a command line of kube-apiserver to one of `capstan apiserver`. */
 
-/** Upstream: flags of type StringSlice; repeated flags are appended. */
-const lists = new Set([
+/** Flags of upstream's type StringSlice, whose repeated values are appended. */
+const listFlags = new Set([
   'admission-control',
   'api-audiences',
   'authorization-mode',
@@ -16,24 +16,24 @@ const lists = new Set([
 
 /** Replaces underscores in flag names by dashes, and joins repeated list flags. Upstream: pflag, component-base/cli/flag. */
 export function upstreamArgv(argv: readonly string[]): string[] {
-  const out: string[] = []
-  const pieces = new Map<string, number>()
+  const translated: string[] = []
+  const positions = new Map<string, number>()
   for (let i = 0; i < argv.length; i++) {
-    const [, name, joined] = /^--([^=]+)(?:=([^]*))?$/.exec(argv[i]!) ?? []
+    const [, name, inlineValue] = /^--([^=]+)(?:=([^]*))?$/.exec(argv[i]!) ?? []
     const flag = name?.replaceAll('_', '-')
-    if (flag === undefined) out.push(argv[i]!)
-    else if (!lists.has(flag)) out.push(joined === undefined ? `--${flag}` : `--${flag}=${joined}`)
+    if (flag === undefined) translated.push(argv[i]!)
+    else if (!listFlags.has(flag)) translated.push(inlineValue === undefined ? `--${flag}` : `--${flag}=${inlineValue}`)
     else {
-      const value = joined ?? argv[++i] ?? ''
-      const index = pieces.get(flag)
-      if (index === undefined) pieces.set(flag, out.push(`--${flag}=${value}`) - 1)
-      else out[index] += `,${value}`
+      const value = inlineValue ?? argv[++i] ?? ''
+      const index = positions.get(flag)
+      if (index === undefined) positions.set(flag, translated.push(`--${flag}=${value}`) - 1)
+      else translated[index] += `,${value}`
     }
   }
-  return out
+  return translated
 }
 
-/** Errors for required flags that are missing, with kube-apiserver's texts. */
+/** Returns kube-apiserver's error texts for missing required flags. */
 export function missingFlags(argv: readonly string[]): string[] {
   const has = (flag: string) => argv.some((arg) => arg === `--${flag}` || arg.startsWith(`--${flag}=`))
   return [

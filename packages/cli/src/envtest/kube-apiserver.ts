@@ -1,4 +1,6 @@
-/** `kube-apiserver` of a test environment: `capstan apiserver` without controllers, with the error messages of kube-apiserver. */
+/**
+ * The `kube-apiserver` program of a test environment: `capstan apiserver` without controllers, with kube-apiserver's error texts.
+ */
 import { messageOf, systemClock } from '@capstan/kube'
 import { type Command, CommanderError } from 'commander'
 import { apiserverCommand } from '../commands/apiserver.ts'
@@ -7,7 +9,7 @@ import { ExitCodes } from '../io.ts'
 import { defaultVersion } from '@capstan/apiserver'
 import { missingFlags, upstreamArgv } from './kube-apiserver-argv.ts'
 
-/** Runs until it is stopped; resolves with the exit code. */
+/** Runs until interrupted; resolves with the exit code. */
 export async function runKubeApiserver(commandLine: readonly string[], io: Io): Promise<number> {
   const argv = upstreamArgv(commandLine)
   if (argv.includes('--version')) {
@@ -17,13 +19,13 @@ export async function runKubeApiserver(commandLine: readonly string[], io: Io): 
   const command = kubeApiserver(io)
     .exitOverride()
     .configureOutput({ writeOut: (text) => io.out(text.trimEnd()), writeErr: () => {} })
-    // Checked first, as upstream does after parsing all flags.
+    // As upstream, required flags are checked after all flags are parsed.
     .hook('preAction', () => {
       const missing = missingFlags(argv)
       if (missing.length > 0) throw new Error(missing.length === 1 ? missing[0] : `[${missing.join(', ')}]`)
     })
   try {
-    // Upstream: no kube-controller-manager runs, and test suites rely on that.
+    // Test suites rely on the absence of controllers, because envtest runs no kube-controller-manager.
     await command.parseAsync(['--controllers=', ...argv], { from: 'user' })
     return ExitCodes.done
   } catch (err) {
@@ -33,12 +35,12 @@ export async function runKubeApiserver(commandLine: readonly string[], io: Io): 
   }
 }
 
-/** The output of --help. */
+/** Returns the output of --help. */
 export const kubeApiserverHelp = (io: Io): string => kubeApiserver(io).helpInformation().trimEnd()
 
 const kubeApiserver = (io: Io): Command => apiserverCommand(io, () => {}).name('kube-apiserver')
 
-/** Upstream: pflag and cobra. */
+/** Formats commander's errors as pflag and cobra format them upstream. */
 function usageError({ code, message }: CommanderError, args: readonly string[]): string {
   const [, quoted = ''] = /'(?:-\w, )?([^' =]+)/.exec(message) ?? []
   switch (code) {
@@ -49,15 +51,15 @@ function usageError({ code, message }: CommanderError, args: readonly string[]):
     case 'commander.excessArguments':
       return `Error: "kube-apiserver" does not take any arguments, got ${JSON.stringify(args)}`
     case 'commander.invalidArgument': {
-      const [, value = '', why = ''] = /argument '([^]*?)' is invalid\. ([^]*)$/.exec(message) ?? []
-      return `Error: invalid argument ${JSON.stringify(value)} for "${quoted}" flag: ${why.replace(/\.$/, '')}`
+      const [, value = '', reason = ''] = /argument '([^]*?)' is invalid\. ([^]*)$/.exec(message) ?? []
+      return `Error: invalid argument ${JSON.stringify(value)} for "${quoted}" flag: ${reason.replace(/\.$/, '')}`
     }
     default:
       return `Error: ${message.replace(/^error: /, '')}`
   }
 }
 
-/** Upstream: klog's line for a server that fails to start. */
+/** Formats an error as klog does when kube-apiserver fails to start. */
 function klogError(message: string): string {
   const time = new Date(systemClock.now()).toISOString()
   return `E${time.slice(5, 7)}${time.slice(8, 10)} ${time.slice(11, 23)}000       1 run.go:72] "command failed" err=${JSON.stringify(message)}`

@@ -1,4 +1,4 @@
-/** Writes the two programs that test environments start, as scripts that run Capstan. */
+/** Writes scripts named etcd and kube-apiserver, which test environments start and which run Capstan. */
 import { chmod, lstat, readFile, symlink, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { constants } from 'node:fs'
@@ -7,24 +7,24 @@ import { makeFolder } from '@capstan/kube/node'
 
 const launcherNames = ['etcd', 'kube-apiserver'] as const
 
-const mark = '# Written by `capstan envtest`'
+const launcherMark = '# Written by `capstan envtest`'
 
 export interface LauncherProgram {
   /** Path of the Node program that runs the launcher. */
   readonly node: string
-  /** `bin/envtest.js`. */
+  /** Path of `bin/envtest.js`. */
   readonly entry: string
   /** The program's help text. */
   readonly help: string
 }
 
 /**
- * A script in place of the program of that name. Test environments read the help before each start to see the supported flags, so the
- * script contains it. `exec` makes the server the process that receives signals.
+ * Returns the script that replaces the program of that name. Test environments read the help before each start to see the supported
+ * flags, so the script contains the help text. `exec` replaces the shell, so that the server receives the signals.
  */
 const launcher = (name: string, { node, entry, help }: LauncherProgram): string =>
   `#!/bin/sh
-${mark}: Capstan in place of ${name}.
+${launcherMark}: Capstan in place of ${name}.
 if [ "$*" = --help ]; then
   cat <<'HELP'
 ${help}
@@ -41,7 +41,7 @@ export interface LauncherOptions {
   readonly node: string
   readonly entry: string
   readonly help: { readonly [name in (typeof launcherNames)[number]]: string }
-  /** Where to look for kubectl, which some suites call: $PATH. */
+  /** $PATH, which is searched for kubectl, because some suites call it. */
   readonly path: string | undefined
 }
 
@@ -67,7 +67,7 @@ export async function writeLaunchers(options: LauncherOptions): Promise<{ kubect
 
 async function isAbsentOrOwn(file: string): Promise<boolean> {
   if (!(await exists(file))) return true
-  return (await readFile(file, 'latin1')).includes(mark)
+  return (await readFile(file, 'latin1')).includes(launcherMark)
 }
 
 const exists = (file: string): Promise<boolean> =>

@@ -1,4 +1,4 @@
-/** Entry of the launchers. Each program loads only the modules that it needs, because a test suite waits for both. */
+/** Entry point of the launchers. Each program loads only the modules that it needs, because test suites wait for both programs. */
 import { processIo } from '../process-io.ts'
 
 const [program, ...argv] = process.argv.slice(2)

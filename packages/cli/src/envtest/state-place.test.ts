@@ -8,39 +8,40 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close()
 })
 
-async function serve(answer: RequestListener): Promise<string> {
-  const server = createServer(answer)
+async function serve(handler: RequestListener): Promise<string> {
+  const server = createServer(handler)
   servers.push(server)
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-const place = { folder: '/tmp/etcd/capstan', isUnsafe: true }
-const etcdOfEnvtest: RequestListener = ({ url }, res) => res.writeHead(url === StatePath ? 200 : 404).end(JSON.stringify(place))
+const statePlace = { folder: '/tmp/etcd/capstan', isUnsafe: true }
+const envtestEtcd: RequestListener = ({ url }, res) =>
+  res.writeHead(url === StatePath ? 200 : 404).end(JSON.stringify(statePlace))
 const unreachable = 'http://127.0.0.1:1'
 
-test('the first reachable server returns the folder of the state', async () => {
-  expect(await findState([unreachable, await serve(etcdOfEnvtest)], () => Promise.resolve())).toEqual(place)
+test('returns the state folder from the first reachable server', async () => {
+  expect(await findState([unreachable, await serve(envtestEtcd)], () => Promise.resolve())).toEqual(statePlace)
 })
 
 test('waits for a server that is not reachable yet', async () => {
   let isUp = false
-  const url = await serve((req, res) => (isUp ? etcdOfEnvtest(req, res as never) : void req.socket.destroy()))
+  const url = await serve((req, res) => (isUp ? envtestEtcd(req, res as never) : void req.socket.destroy()))
   const sleep = () => {
     isUp = true
     return Promise.resolve()
   }
-  expect(await findState([url], sleep)).toEqual(place)
+  expect(await findState([url], sleep)).toEqual(statePlace)
 })
 
 test('rejects a real etcd, with the remedy', async () => {
-  const real = await serve((_, res) => void res.writeHead(404).end())
-  await expect(findState([real], () => Promise.resolve())).rejects.toThrow(
-    `--etcd-servers ${real} is not an etcd of capstan envtest, and this API server keeps its state in no other; capstan apiserver --data`,
+  const realEtcd = await serve((_, res) => void res.writeHead(404).end())
+  await expect(findState([realEtcd], () => Promise.resolve())).rejects.toThrow(
+    `--etcd-servers ${realEtcd} is not an etcd of capstan envtest, and this API server keeps its state in no other; capstan apiserver --data`,
   )
 })
 
-test('fails after twenty seconds without a reachable server, with their names', async () => {
+test('fails after 20 seconds without a reachable server, and names the servers', async () => {
   let waited = 0
   const sleep = (ms: number) => {
     waited += ms

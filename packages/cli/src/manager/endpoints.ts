@@ -1,5 +1,6 @@
 /**
- * Addresses of a manager's health and diagnostics endpoints: upstream's defaults, or one port on loopback for processes started by hand.
+ * Serves a manager's health and diagnostics endpoints: at the addresses of upstream's flags, otherwise on one loopback port for
+ * both.
  */
 import { AccessReviewer, diagnostics, type DiagnosticsServer, type Manager, serveDiagnostics } from '@capstan/controller'
 import { keepOwnCertificate, listen, type Listening } from '@capstan/extension'
@@ -52,8 +53,8 @@ function address(text: string): Address {
   const [, host, port] = /^(?:\[([^\]]+)\]|[^:]*):(\d{1,5})$/.exec(text) ?? []
   if (port === undefined || Number(port) > 65535)
     throw new InvalidArgumentError('expected HOST:PORT, such as :8443 or 127.0.0.1:8443.')
-  const plain = host ?? text.slice(0, text.lastIndexOf(':'))
-  return { host: plain === '' ? '::' : plain, port: Number(port) }
+  const hostText = host ?? text.slice(0, text.lastIndexOf(':'))
+  return { host: hostText === '' ? '::' : hostText, port: Number(port) }
 }
 
 export const tlsVersion = (version: EndpointFlags['tlsMinVersion']) => (version === 'VersionTLS13' ? 'TLSv1.3' : 'TLSv1.2')
@@ -70,10 +71,10 @@ export async function serveEndpoints(
   { client, clock, log }: { readonly client: Client; readonly clock: Clock; readonly log: Logger },
 ): Promise<Endpoints> {
   const { healthAddr, diagnosticsAddress } = flags
-  const open: { readonly url: string; close(): Promise<void> }[] = []
+  const openServers: { readonly url: string; close(): Promise<void> }[] = []
   const texts: string[] = []
   const add = (name: string, server: { readonly url: string; close(): Promise<void> }) => {
-    open.push(server)
+    openServers.push(server)
     texts.push(`${name} at ${server.url}`)
   }
   try {
@@ -89,13 +90,13 @@ export async function serveEndpoints(
       )
     }
   } catch (err) {
-    for (const server of open) await server.close()
+    for (const server of openServers) await server.close()
     throw err
   }
   return {
     text: texts.join(', '),
     async close() {
-      for (const server of open) await server.close()
+      for (const server of openServers) await server.close()
     },
   }
 }
@@ -107,15 +108,15 @@ interface SecureOptions extends Address {
   readonly log: Logger
 }
 
-/** Serves with a self-signed certificate, as upstream: clients are verified, not the server. */
+/** Serves with a self-signed certificate, as upstream. Clients are authenticated; they cannot authenticate the server. */
 async function serveSecurely(manager: Manager, options: SecureOptions): Promise<DiagnosticsServer> {
   const { host, port, minVersion, client, clock, log } = options
   const reviewer = new AccessReviewer(client, clock)
   const handle = async (request: Request): Promise<Response> => {
-    const verdict = await reviewer.review(request)
-    if (verdict.kind === 'rejected')
-      return new Response(`${verdict.message}\n`, {
-        status: verdict.status,
+    const review = await reviewer.review(request)
+    if (review.kind === 'rejected')
+      return new Response(`${review.message}\n`, {
+        status: review.status,
         headers: { 'content-type': 'text/plain; charset=utf-8' },
       })
     const { pathname } = new URL(request.url)

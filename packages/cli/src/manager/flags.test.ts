@@ -8,8 +8,8 @@ import { managerCommand } from '../commands/manager.ts'
 import { logLevelOf, rateOf, rejectedManagerFlags, tunedControllers, type TuningFlags, watchLimits, withTuning } from './flags.ts'
 import { runToEnd } from '../test-io.ts'
 
-/** Flags of upstream's core manager v1.14, as its --help lists them. */
-const upstream = `
+/** Flags listed by --help of upstream's core manager v1.14. */
+const upstreamFlagNames = `
   additional-sync-machine-annotations additional-sync-machine-labels cluster-concurrency clustercache-client-burst
   clustercache-client-qps clustercache-concurrency clusterclass-concurrency clusterresourceset-concurrency
   clustertopology-concurrency contention-profiling diagnostics-address extensionconfig-concurrency feature-gates health-addr
@@ -26,7 +26,7 @@ const upstream = `
 
 test("each flag of upstream's core manager is either supported or rejected by name", () => {
   const flagNames = managerCommand({} as never, () => {}).options.map(({ long }) => long!.slice(2))
-  expect(upstream.filter((name) => !flagNames.includes(name))).toEqual([])
+  expect(upstreamFlagNames.filter((name) => !flagNames.includes(name))).toEqual([])
   expect(new Set(flagNames).size).toBe(flagNames.length)
 })
 
@@ -40,13 +40,20 @@ const flagsOf = (...argv: string[]): TuningFlags => {
   command.parse(argv, { from: 'user' })
   return command.opts()
 }
-const named = (...names: string[]) =>
+const controllersNamed = (...names: string[]) =>
   names.map((name) => controller({ name, for: {} as never, reconcile: () => Promise.reject() }))
 
-test('concurrency flags set only the number of concurrent reconciles of a controller', () => {
-  const all = named('cluster', 'machine', 'topology/cluster', 'clusterresourceset', 'clusterresourcesetbinding', 'machineset')
+test('concurrency flags set the concurrency of their controllers only', () => {
+  const allControllers = controllersNamed(
+    'cluster',
+    'machine',
+    'topology/cluster',
+    'clusterresourceset',
+    'clusterresourcesetbinding',
+    'machineset',
+  )
   const flags = flagsOf('--machine-concurrency', '3', '--clustertopology-concurrency=7', '--clusterresourceset-concurrency=2')
-  expect(tunedControllers(all, flags).map(({ name, concurrency }) => [name, concurrency])).toEqual([
+  expect(tunedControllers(allControllers, flags).map(({ name, concurrency }) => [name, concurrency])).toEqual([
     ['cluster', undefined],
     ['machine', 3],
     ['topology/cluster', 7],
@@ -60,24 +67,32 @@ test('each concurrency flag names an existing controller', () => {
   const io = { clock: systemClock, random: seededRandom(1), log: silent }
   const endpoint = { host: '127.0.0.1', port: 1 }
   const providers = createProviders({ ...io, names: ['core'], client: {} as never, stores: memoryStores(), endpoint })
-  const flags = upstream.filter((name) => name.endsWith('-concurrency'))
+  const flags = upstreamFlagNames.filter((name) => name.endsWith('-concurrency'))
   for (const flag of flags) {
     const tuned = tunedControllers(providers.controllers, flagsOf(`--${flag}=3`)).filter(({ concurrency }) => concurrency === 3)
     expect(tuned.length, flag).toBeGreaterThan(0)
   }
 })
 
-test('a feature that is off has no controllers', () => {
-  const all = named('cluster', 'machinepool', 'clusterclass', 'topology/cluster', 'topology/machineset', 'extensionconfig')
-  const controllersWith = (gates: string) => tunedControllers(all, flagsOf('--feature-gates', gates)).map(({ name }) => name)
+test('a disabled feature gate removes its controllers', () => {
+  const allControllers = controllersNamed(
+    'cluster',
+    'machinepool',
+    'clusterclass',
+    'topology/cluster',
+    'topology/machineset',
+    'extensionconfig',
+  )
+  const controllersWith = (gates: string) =>
+    tunedControllers(allControllers, flagsOf('--feature-gates', gates)).map(({ name }) => name)
   expect(controllersWith('MachinePool=false')).not.toContain('machinepool')
   expect(controllersWith('ClusterTopology=false,RuntimeSDK=false')).toEqual(['cluster', 'machinepool'])
   expect(controllersWith('ClusterTopology=true,MachinePool=true,RuntimeSDK=true,InPlaceUpdates=true')).toEqual(
-    all.map(({ name }) => name),
+    allControllers.map(({ name }) => name),
   )
 })
 
-test("gates that upstream's core manager has for other providers, or for all gates, are accepted without effect", () => {
+test('accepts the bootstrap gate, AllAlpha=true and AllBeta=true without effect', () => {
   const { featureGates } = flagsOf('--feature-gates', 'KubeadmBootstrapFormatIgnition=false,AllAlpha=true,AllBeta=true')
   expect(featureGates).toEqual({})
 })
@@ -89,7 +104,7 @@ test('-v 4 enables debug logs, lower values leave --log-level in effect', () => 
   expect(logLevelOf('error', flagsOf())).toBe('error')
 })
 
-test("requests are limited when a rate is given, with upstream's burst", () => {
+test("limits requests when --kube-api-qps is given, with upstream's default burst", () => {
   expect(rateOf(flagsOf())).toBeUndefined()
   expect(rateOf(flagsOf('--kube-api-burst', '5'))).toBeUndefined()
   expect(rateOf(flagsOf('--kube-api-qps', '0.5'))).toEqual({ qps: 0.5, burst: 200 })
@@ -106,16 +121,16 @@ test.each([
   ['--feature-gates', 'AllAlpha=false', /AllAlpha=false is not supported: disable gates by name/],
   ['--feature-gates', 'PriorityQueue=false', /PriorityQueue is always enabled/],
   ['-v', 'loud', /a level from 0 to 99/],
-])('%s %s is rejected', async (flag, value, why) => {
-  expect(await runToEnd(['manager', flag, value])).toMatchObject({ code: 2, err: expect.stringMatching(why) })
+])('%s %s is rejected', async (flag, value, expectedError) => {
+  expect(await runToEnd(['manager', flag, value])).toMatchObject({ code: 2, err: expect.stringMatching(expectedError) })
 })
 
 test.each([
   ['--namespace', 'One', /expected the name of one namespace/],
   ['--namespace', 'one,two', /expected the name of one namespace/],
   ['--watch-filter', 'a/b', /expected the value of a label/],
-])('%s %s is rejected', async (flag, value, why) => {
-  expect(await runToEnd(['manager', flag, value])).toMatchObject({ code: 2, err: expect.stringMatching(why) })
+])('%s %s is rejected', async (flag, value, expectedError) => {
+  expect(await runToEnd(['manager', flag, value])).toMatchObject({ code: 2, err: expect.stringMatching(expectedError) })
 })
 
 test('empty flags do not limit watches; a watch filter matches the label exactly', () => {

@@ -1,4 +1,4 @@
-/** Flags of upstream's core manager: limits of watches, tuning, and flags that are rejected by name. */
+/** Flags of upstream's core manager: watch limits, tuning, and unsupported flags, which are rejected. */
 import { WatchLabel } from '@capstan/api'
 import type { Controller, ManagerOptions } from '@capstan/controller'
 import { type Command, InvalidArgumentError, Option } from 'commander'
@@ -11,7 +11,7 @@ export interface WatchFlags {
   readonly watchFilter: string
 }
 
-/** Adds `--namespace` and `--watch-filter`; an empty value selects everything, as upstream. */
+/** Adds `--namespace` and `--watch-filter`. As upstream, an empty value selects everything. */
 export const withWatchLimits = (command: Command): Command =>
   command
     .addOption(
@@ -25,7 +25,7 @@ export const withWatchLimits = (command: Command): Command =>
         .default('', 'all objects'),
     )
 
-/** Returns the watched namespaces and labels of a manager with these flags. */
+/** Returns the manager options for `--namespace` and `--watch-filter`. */
 export const watchLimits = ({ namespace, watchFilter }: WatchFlags): Pick<ManagerOptions, 'namespace' | 'eventFilter'> => ({
   ...(namespace === '' ? {} : { namespace }),
   ...(watchFilter === '' ? {} : { eventFilter: ({ metadata }) => metadata.labels?.[WatchLabel] === watchFilter }),
@@ -37,14 +37,14 @@ function namespaceName(text: string): string {
   return text
 }
 
-/** A value that no label can have would silently match nothing. */
+/** Parses a label value. An invalid value is rejected, because it would match no object. */
 function labelValue(text: string): string {
   if (text !== '' && !/^[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?$/.test(text))
     throw new InvalidArgumentError('expected the value of a label: at most 63 letters, digits, and - _ . between them.')
   return text
 }
 
-/** Flags of upstream's core manager that tune it. */
+/** Tuning flags of upstream's core manager. */
 export interface TuningFlags {
   readonly syncPeriod?: number
   readonly kubeApiQps?: number
@@ -64,7 +64,7 @@ export interface TuningFlags {
   readonly machinesetConcurrency?: number
 }
 
-/** Controllers whose concurrency a flag sets, by the flag's first word. Upstream's ClusterResourceSet flag is for both of its controllers. */
+/** Controllers by the prefix of their concurrency flag. As upstream, --clusterresourceset-concurrency sets two controllers. */
 const controllersOfFlag = {
   cluster: ['cluster'],
   clustercache: ['clustercache'],
@@ -106,21 +106,21 @@ export function withTuning(command: Command): Command {
       ),
     )
     .addOption(
-      new Option('--feature-gates <name=bool,…>', `upstream's feature gates; ${switchable.join(', ')} can be disabled`)
+      new Option('--feature-gates <name=bool,…>', `upstream's feature gates; ${switchableGates.join(', ')} can be disabled`)
         .argParser(featureGates)
         .default({}, 'all on'),
     )
     .addOption(new Option('-v, --v <level>', 'log verbosity; 4 and higher log debug lines').argParser(verbosity))
 }
 
-/** Returns the controllers with the concurrency of the flags. */
+/** Returns the controllers with the concurrency of the flags, without controllers of disabled feature gates. */
 export function tunedControllers(controllers: readonly Controller[], flags: TuningFlags): Controller[] {
   const concurrency = new Map<string, number>()
   for (const [name, tuned] of Object.entries(controllersOfFlag)) {
     const value = flags[`${name as Tuned}Concurrency`]
     if (value !== undefined) for (const controllerName of tuned) concurrency.set(controllerName, value)
   }
-  const disabledControllers = switchable
+  const disabledControllers = switchableGates
     .filter((gate) => flags.featureGates[gate] === false)
     .flatMap((gate) => controllersOfGate[gate])
   return controllers
@@ -130,23 +130,23 @@ export function tunedControllers(controllers: readonly Controller[], flags: Tuni
     )
 }
 
-/** Upstream's flags of a rate limit: the burst alone has no effect. */
+/** Returns the rate limit of the flags. As upstream, --kube-api-burst alone has no effect. */
 export const rateOf = ({ kubeApiQps: qps, kubeApiBurst: burst = 200 }: TuningFlags): Rate | undefined =>
   qps === undefined ? undefined : { qps, burst }
 
-/** Upstream: details of features are logged at 4 and above. */
+/** Returns the log level: `debug` for -v 4 and higher, as upstream, otherwise `level`. */
 export const logLevelOf = (level: LogLevel, { v }: TuningFlags): LogLevel => (v !== undefined && v >= 4 ? 'debug' : level)
 
-/** Controllers that do not run while a gate is off. Upstream does not start them. */
+/** Controllers that do not run when a feature gate is disabled, as upstream. */
 const controllersOfGate = {
   ClusterTopology: ['clusterclass', 'topology/cluster', 'topology/machinedeployment', 'topology/machineset'],
   MachinePool: ['machinepool'],
   RuntimeSDK: ['extensionconfig'],
 } as const
-const switchable = ['ClusterTopology', 'MachinePool', 'RuntimeSDK'] as const
+const switchableGates = ['ClusterTopology', 'MachinePool', 'RuntimeSDK'] as const
 
-/** Gates of upstream v1.14 whose features this manager always has. */
-const alwaysOn = [
+/** Feature gates of upstream v1.14 that are always enabled in this manager. */
+const alwaysEnabledGates = [
   'InPlaceUpdates',
   'MachineSetPreflightChecks',
   'MachineTaintPropagation',
@@ -155,24 +155,24 @@ const alwaysOn = [
   'ReconcilerRateLimiting',
 ]
 
-/** Gates of upstream's core manager that change nothing here: a feature of the bootstrap provider, and groups of gates that are on. */
-const withoutEffect = (name: string, value: string): boolean =>
+/** Whether a gate has no effect here: a gate of the bootstrap provider, or AllAlpha or AllBeta with the value true. */
+const hasNoEffect = (name: string, value: string): boolean =>
   name === 'KubeadmBootstrapFormatIgnition' || ((name === 'AllAlpha' || name === 'AllBeta') && value === 'true')
 
 type Gates = { readonly [gate: string]: boolean }
 
 function featureGates(text: string, before: Gates = {}): Gates {
   const gates: { [gate: string]: boolean } = { ...before }
-  for (const part of text.split(',').filter((gate) => gate !== '')) {
-    const [name = '', value = ''] = part.split('=', 2).map((piece) => piece.trim())
-    if (value !== 'true' && value !== 'false') throw new InvalidArgumentError(`expected NAME=true or NAME=false, not ${part}.`)
-    if (withoutEffect(name, value)) continue
+  for (const setting of text.split(',').filter((gate) => gate !== '')) {
+    const [name = '', value = ''] = setting.split('=', 2).map((text) => text.trim())
+    if (value !== 'true' && value !== 'false') throw new InvalidArgumentError(`expected NAME=true or NAME=false, not ${setting}.`)
+    if (hasNoEffect(name, value)) continue
     if (name === 'AllAlpha' || name === 'AllBeta')
       throw new InvalidArgumentError(`${name}=false is not supported: disable gates by name, such as ClusterTopology=false.`)
-    const isSwitchable = (switchable as readonly string[]).includes(name)
-    if (!isSwitchable && !alwaysOn.includes(name))
+    const isSwitchable = (switchableGates as readonly string[]).includes(name)
+    if (!isSwitchable && !alwaysEnabledGates.includes(name))
       throw new InvalidArgumentError(
-        `there is no feature gate ${name}: expected ${[...switchable, ...alwaysOn].sort().join(', ')}.`,
+        `there is no feature gate ${name}: expected ${[...switchableGates, ...alwaysEnabledGates].sort().join(', ')}.`,
       )
     if (!isSwitchable && value === 'false') throw new InvalidArgumentError(`${name} is always enabled in this manager.`)
     gates[name] = value === 'true'
@@ -192,15 +192,15 @@ function positiveNumber(text: string): number {
   return value
 }
 
-/** Upstream's manifests and users write `-v=4`, of which the parser of flags leaves `=4`. */
+/** Parses a log level. For `-v=4`, which upstream's manifests contain, commander passes `=4`. */
 function verbosity(text: string): number {
   const level = text.replace(/^=/, '')
   if (!/^\d{1,2}$/.test(level)) throw new InvalidArgumentError('expected a level from 0 to 99.')
   return Number(level)
 }
 
-/** Flags (without dashes) of upstream's core manager v1.14 that this manager does not have, by reason. */
-const rejected: { readonly [why: string]: string } = {
+/** Unsupported flags of upstream's core manager v1.14, without leading dashes, by reason. */
+const rejected: { readonly [reason: string]: string } = {
   'use --log-level': 'vmodule',
   'log lines are written to stderr at once':
     'log-flush-frequency log-json-info-buffer-size log-json-split-stream log-text-info-buffer-size log-text-split-stream',
@@ -216,13 +216,13 @@ const rejected: { readonly [why: string]: string } = {
   'cipher suites are those of Node.js, see --tls-min-version': 'tls-cipher-suites',
 }
 
-/** Hidden options that fail with the reason, because ignoring a flag would silently change the requested behaviour. */
+/** Returns hidden options that fail with the reason, because ignoring a flag would silently change the requested behaviour. */
 export const rejectedManagerFlags = (): Option[] =>
-  Object.entries(rejected).flatMap(([why, names]) =>
+  Object.entries(rejected).flatMap(([reason, names]) =>
     names.split(' ').map((name) => {
       return new Option(`--${name} [value]`)
         .argParser(() => {
-          throw new InvalidArgumentError(`--${name} is not supported: ${why}.`)
+          throw new InvalidArgumentError(`--${name} is not supported: ${reason}.`)
         })
         .preset('')
         .hideHelp()

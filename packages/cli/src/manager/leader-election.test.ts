@@ -33,8 +33,8 @@ beforeAll(async () => {
 })
 
 const flags = ['--no-webhooks', '--kubeconfig', kubeconfig, '--providers', 'core', '--diagnostics-port', '0']
-/** The durations are long enough for a busy machine: tests wait only for the retries. */
-const quick = [
+/** A short retry period, because tests wait for retries. The other durations are long enough for a busy machine. */
+const shortRetryFlags = [
   '--leader-elect-lease-duration',
   '30s',
   '--leader-elect-renew-deadline',
@@ -43,23 +43,23 @@ const quick = [
   '100ms',
 ]
 const key = { namespace: 'capi-system', name: 'controller-leader-election-capi' }
-const logged = async (manager: Started, text: string) => {
+const untilLogged = async (manager: Started, text: string) => {
   while (!manager.err.some((line) => line.includes(text))) await sleep(systemClock, 10)
 }
 
-test('one manager leads and installs the kinds; when it stops, the other one takes over at once', async () => {
-  const first = start(['manager', ...flags, '--leader-elect', ...quick])
+test('one manager leads and installs the kinds; when it stops, the second manager takes over at once', async () => {
+  const first = start(['manager', ...flags, '--leader-elect', ...shortRetryFlags])
   await first.line(/Manager ready/)
   expect(await client.get(Namespace, { name: key.namespace })).toBeDefined()
   const { spec } = await client.get(Lease, key)
   expect(spec).toMatchObject({ holderIdentity: expect.stringMatching(/^capstan_[^_]+_[^_]+$/), leaseDurationSeconds: 30 })
   expect((await client.list(CustomResourceDefinition)).items.length).toBeGreaterThan(5)
 
-  const second = start(['manager', ...flags, '--leader-elect', ...quick])
+  const second = start(['manager', ...flags, '--leader-elect', ...shortRetryFlags])
   await second.line(/Manager ready/)
-  await logged(second, 'Another candidate holds the leader lease')
+  await untilLogged(second, 'Another candidate holds the leader lease')
   expect(await first.interrupt()).toBe(0)
-  await logged(second, 'Successfully acquired leader lease')
+  await untilLogged(second, 'Successfully acquired leader lease')
   expect((await client.get(Lease, key)).spec).toMatchObject({ leaseTransitions: 1 })
 
   await client.patch(Lease, key, { type: 'merge', body: { spec: { holderIdentity: 'somebody' } } })
@@ -83,7 +83,7 @@ test("a manager does not run beside upstream's, with or without leader election"
   }
 })
 
-test("a stale Lease of upstream's manager is observed for its duration, independent of its timestamps", async () => {
+test("a stale Lease of upstream's manager does not block a start, unless it is renewed during the lease duration", async () => {
   const lease = { namespace: 'default', name: key.name }
   const spec = { holderIdentity: 'gone_b1b5', leaseDurationSeconds: 1, renewTime: '2020-01-01T00:00:00.000000Z' }
   await client.patch(Lease, lease, { type: 'merge', body: { spec } })
@@ -91,25 +91,25 @@ test("a stale Lease of upstream's manager is observed for its duration, independ
   await manager.line(/Manager ready/)
   await manager.interrupt()
 
-  const renewing = start(['manager', ...flags])
+  const rejectedManager = start(['manager', ...flags])
   let isDone = false
-  void renewing.done.then(() => (isDone = true))
-  for (let beat = 0; !isDone; beat++) {
-    const renewTime = new Date(Date.UTC(2020, 0, 1) + beat * 1000).toISOString().replace('Z', '000Z')
+  void rejectedManager.done.then(() => (isDone = true))
+  for (let renewal = 0; !isDone; renewal++) {
+    const renewTime = new Date(Date.UTC(2020, 0, 1) + renewal * 1000).toISOString().replace('Z', '000Z')
     await client.patch(Lease, lease, { type: 'merge', body: { spec: { renewTime } } })
     await sleep(systemClock, 100)
   }
-  expect(await renewing.done).toBe(2)
+  expect(await rejectedManager.done).toBe(2)
 })
 
-test('durations with which two managers could lead are rejected', async () => {
+test('rejects durations that would allow two leaders', async () => {
   const { code, err } = await runToEnd(['manager', ...flags, '--leader-elect=true', '--leader-elect-renew-deadline', '20s'])
   expect(code).toBe(2)
   expect(err).toContain('leaseDuration must be greater than renewDeadline')
 })
 
-test('managers of core and of local lead side by side, each with a Lease of its own', async () => {
-  const core = start(['manager', ...flags, '--leader-elect', ...quick])
+test('managers of core and of local lead at the same time, each with its own Lease', async () => {
+  const core = start(['manager', ...flags, '--leader-elect', ...shortRetryFlags])
   await core.line(/Manager ready/)
   const local = start([
     'manager',
@@ -121,9 +121,9 @@ test('managers of core and of local lead side by side, each with a Lease of its 
     '--diagnostics-port',
     '0',
     '--leader-elect',
-    ...quick,
+    ...shortRetryFlags,
   ])
-  await logged(local, 'Successfully acquired leader lease')
+  await untilLogged(local, 'Successfully acquired leader lease')
   await local.line(/Manager ready/)
   expect((await client.get(Lease, { ...key, name: 'capstan-local' })).spec?.holderIdentity).toMatch(/^capstan_/)
   expect((await client.get(Lease, key)).spec?.holderIdentity).toMatch(/^capstan_/)

@@ -1,4 +1,4 @@
-/** Leader election: upstream's flags and Lease. A manager does not become active beside upstream's core manager. */
+/** Leader election with upstream's flags and Lease. Prevents that our core manager and upstream's are active at the same time. */
 import { hostname } from 'node:os'
 import { checkLeaseTerms, defaultLeaseTerms, holderOf, type LeaderElectionOptions } from '@capstan/controller'
 import {
@@ -23,15 +23,15 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { duration } from '../commands/apiserver-flags.ts'
 import { UsageError } from '../io.ts'
 
-/** Upstream's Lease, so that its core manager and ours exclude each other. */
+/** Name of upstream's Lease, so that upstream's core manager and ours exclude each other. */
 const CoreLease = 'controller-leader-election-capi'
 
-/** Managers with the core provider share upstream's Lease; managers of other providers lead independently of it. */
+/** Returns the Lease name: upstream's for managers with the core provider, otherwise a name of these providers. */
 const leaseOf = (providers: readonly ProviderName[]): string =>
   providers.includes('core') ? CoreLease : `capstan-${[...providers].sort().join('-')}`
 /** Default namespace of the Lease of upstream's core manager. */
 const CoreNamespace = 'capi-system'
-/** Identities of Capstan's managers. Upstream's are `<host>_<uuid>`, and host names contain no underscore. */
+/** Matches holder identities of Capstan's managers. Upstream's are `<host>_<uuid>`, and host names contain no underscore. */
 const OurIdentity = /^capstan_[^_]*_[^_]*$/
 
 export interface LeaderElectionFlags {
@@ -43,10 +43,10 @@ export interface LeaderElectionFlags {
   leaderElectShards?: number
 }
 
-/** Adds upstream's flags, and one for the namespace, which a manager outside of a Pod cannot detect. */
+/** Adds upstream's flags, one for the namespace, which a manager outside of a Pod cannot detect, and one for shards. */
 export function withLeaderElection(command: Command): Command {
   const { leaseDuration, renewDeadline, retryPeriod } = defaultLeaseTerms
-  const term = (flag: string, description: string, milliseconds: number) =>
+  const durationOption = (flag: string, description: string, milliseconds: number) =>
     new Option(`${flag} <duration>`, description).argParser(duration).default(milliseconds, durationText(milliseconds))
   return command
     .addOption(
@@ -61,12 +61,22 @@ export function withLeaderElection(command: Command): Command {
     )
     .option('--leader-elect-namespace <namespace>', 'namespace of the Lease; created if it does not exist', CoreNamespace)
     .addOption(
-      term('--leader-elect-lease-duration', 'time without renewal after which another manager may take the Lease', leaseDuration),
+      durationOption(
+        '--leader-elect-lease-duration',
+        'time without renewal after which another manager may take the Lease',
+        leaseDuration,
+      ),
     )
     .addOption(
-      term('--leader-elect-renew-deadline', 'time after which a leader that cannot renew its Lease stops', renewDeadline),
+      durationOption(
+        '--leader-elect-renew-deadline',
+        'time after which a leader that cannot renew its Lease stops',
+        renewDeadline,
+      ),
     )
-    .addOption(term('--leader-elect-retry-period', 'time between two attempts to acquire or renew the Lease', retryPeriod))
+    .addOption(
+      durationOption('--leader-elect-retry-period', 'time between two attempts to acquire or renew the Lease', retryPeriod),
+    )
     .addOption(
       new Option(
         '--leader-elect-shards <n>',
@@ -110,7 +120,7 @@ export function leaderElection(
   }
 }
 
-/** Maximum number of shards: more would only cause more requests for Leases. */
+/** Maximum number of shards. More shards would only cause more requests for Leases. */
 const MostShards = 60
 
 export function shardCount(text: string): number {
@@ -124,7 +134,7 @@ export async function ensureNamespace(client: Client, name: string, signal: Abor
   try {
     await client.get(Namespace, { name }, { signal })
   } catch (err) {
-    // A user without permission to read namespaces may have permission to write Leases in this one.
+    // A user without permission to read namespaces may still have permission to write Leases in this namespace.
     if (isReason(err, 'Forbidden')) return
     if (!isReason(err, 'NotFound')) throw err
     await client.create(Namespace, { metadata: { name } }, { signal }).catch((err) => {
@@ -146,7 +156,7 @@ export async function rejectBesideUpstream(
   const leases = await heldByUpstream(client, signal)
   let renewing = leases.find((lease) => Math.abs(clock.now() - renewedAt(lease)) < durationOf(lease))
   if (!renewing && leases.length > 0) {
-    // The clock of the other machine may be wrong, so renewals are observed instead of comparing times.
+    // Renewals are observed instead of comparing times, because the clock of the other machine may be wrong.
     await sleep(clock, largest(leases.map(durationOf)), signal)
     const renewTimes = new Map(leases.map((lease) => [lease.metadata.uid, lease.spec?.renewTime]))
     const leasesAfterWait = await heldByUpstream(client, signal)

@@ -31,7 +31,7 @@ test('sends a burst at once, and later requests at the rate, in order', async ()
   expect(sent).toEqual([0, 0, 100, 200, 300])
 })
 
-test('time without requests restores at most the burst', async () => {
+test('restores at most the burst after a time without requests', async () => {
   const { client, sent, advance } = setup()
   for (let i = 0; i < 2; i++) void client.list(ConfigMap)
   await advance(10_000)
@@ -40,7 +40,7 @@ test('time without requests restores at most the burst', async () => {
   expect(sent).toEqual([0, 0, 10_000, 10_000, 10_100])
 })
 
-test('sends at the rate when the clock is set back', async () => {
+test('keeps the rate when the clock is set back', async () => {
   const { client, clock, sent, advance } = setup()
   void client.list(ConfigMap)
   clock.shift(-hours(1))
@@ -57,7 +57,7 @@ test('a request for a Lease is not delayed', async () => {
   expect(sent).toEqual([0, 0, 0, 100, 200])
 })
 
-test('an abort ends the wait', async () => {
+test('an abort ends the wait of a delayed request', async () => {
   const { client, sent, advance } = setup()
   for (let i = 0; i < 2; i++) void client.list(ConfigMap)
   const abort = new AbortController()

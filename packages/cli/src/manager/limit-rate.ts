@@ -8,7 +8,7 @@ export interface Rate {
   readonly burst: number
 }
 
-/** Delays requests beyond the rate, in order. */
+/** Returns a transport that delays requests beyond the rate, in order. */
 export function limitRate(transport: Transport, { qps, burst }: Rate, clock: Clock): Transport {
   /** Number of requests that can be sent at once, as of `updatedAt`. */
   let tokens = burst
@@ -17,7 +17,7 @@ export function limitRate(transport: Transport, { qps, burst }: Rate, clock: Clo
     const now = clock.elapsed()
     tokens = Math.min(burst, tokens + ((now - updatedAt) / 1000) * qps)
     updatedAt = now
-    // A negative number counts waiting requests: later ones wait longer.
+    // A negative number counts the waiting requests; each further request waits longer.
     tokens -= 1
     if (tokens < 0) await sleep(clock, Math.ceil((-tokens / qps) * 1000), signal)
   }

@@ -13,7 +13,7 @@ const machines = controller<LocalMachine>({
   reconcile: () => Promise.resolve(proceed()),
 })
 
-/** A server that serves these resources; `rejected` ones exist, but listing them is forbidden. */
+/** Creates a server that serves the resources `served`. Listing a resource in `rejected` is forbidden. */
 function setup(served: readonly string[], rejected: readonly string[] = []) {
   const clock = new VirtualClock()
   const resources = new Set(served)
@@ -40,7 +40,7 @@ function setup(served: readonly string[], rejected: readonly string[] = []) {
   return { options, advance, resources, warnings, abort }
 }
 
-test('kinds that are missing for a minute are named in an error', async () => {
+test('rejects with the names of kinds that are missing for a minute', async () => {
   const { options, advance, warnings } = setup(['secrets', 'clusters'])
   const outcome = awaitKinds(options).then(
     () => 'done',
@@ -72,7 +72,7 @@ test('does not wait for kinds that this manager installs or has no permission to
   expect(warnings).toEqual([])
 })
 
-test('a manager that does not install its own kinds waits for them, too', async () => {
+test("waits for the provider's own kinds if the manager does not install them", async () => {
   const { options, advance, abort, warnings } = setup(['secrets', 'clusters', 'machines'])
   const waiting = awaitKinds({ ...options, own: [] }).catch((err: unknown) => err)
   await advance(1000)

@@ -1,4 +1,4 @@
-/** Waits for kinds that the controllers read and that another manager installs, such as core's kinds for the local provider. */
+/** Waits for kinds that the controllers watch and that another manager installs, such as core's kinds for the local provider. */
 import type { Controller } from '@capstan/controller'
 import { type Client, type Clock, isReason, type Kind, type Logger, resourceName, seconds, sleep } from '@capstan/kube'
 import { UsageError } from '../io.ts'
@@ -12,7 +12,7 @@ export interface AwaitKindsOptions {
   readonly controllers: readonly Controller[]
   /** Kinds that this manager installs itself. */
   readonly own: readonly Kind[]
-  /** The only namespace that is watched; all when absent. */
+  /** The only watched namespace; default: all namespaces. */
   readonly namespace?: string
   readonly clock: Clock
   readonly log: Logger
@@ -57,7 +57,10 @@ const watchedKinds = ({ for: reconciled, owns = [], watches = [] }: Controller):
   ...watches.map(({ kind }) => kind),
 ]
 
-/** Returns whether the server serves the kind. Also true for other errors, such as a missing permission, which the informer reports. */
+/**
+ * Whether the server serves the kind. Also true for errors other than NotFound, such as a missing permission, which the informer
+ * reports.
+ */
 async function isServed(client: Client, kind: Kind, options: { namespace?: string; signal: AbortSignal }): Promise<boolean> {
   try {
     await client.list(kind, { ...options, limit: 1, metadataOnly: true })

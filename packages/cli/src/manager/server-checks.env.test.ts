@@ -12,7 +12,7 @@ afterEach(async () => {
 })
 const { signal } = new AbortController()
 
-/** Starts a server with the admission of the providers, like `capstan up`, or without. */
+/** Starts a server; if `checks`, with the admission of the providers in the server, as in `capstan up`. */
 async function aServer(checks: boolean): Promise<Client> {
   const admission = checks ? providerAdmission() : []
   const io = { clock: systemClock, random: seededRandom(1) }
@@ -31,7 +31,7 @@ test.each([
   expect(await uncheckedProviders(await aServer(checks), ['core', 'local'], signal)).toEqual(unchecked)
 })
 
-test('a server without the kinds validates no objects', async () => {
+test('reports a server without the kinds as unchecked', async () => {
   const server = createApiServer({ store: memoryStore(), clock: systemClock, random: seededRandom(1), log: silent })
   await server.ready
   closing.push(() => server.close())
@@ -39,7 +39,7 @@ test('a server without the kinds validates no objects', async () => {
   expect(await uncheckedProviders(client, ['core'], signal)).toEqual(['core'])
 })
 
-test('a manager without webhooks names providers without validation, and needs --no-webhooks to start', async () => {
+test('without admission, rejects the start and names the provider, or warns with --no-webhooks', async () => {
   const client = await aServer(false)
   const warnings: string[] = []
   const log: Logger = { ...silent, warn: (text: string) => void warnings.push(text) }
@@ -54,7 +54,7 @@ test('a manager without webhooks names providers without validation, and needs -
   expect(warnings).toEqual(['The API server does not check objects of core, and this manager serves no webhooks'])
 })
 
-test('a server with admission needs no flag and causes no warning', async () => {
+test('with admission, needs no flag and logs no warning', async () => {
   const warnings: string[] = []
   const log: Logger = { ...silent, warn: (text: string) => void warnings.push(text) }
   const client = await aServer(true)

@@ -1,4 +1,4 @@
-/** Checks whether the API server runs admission beyond schemas: `capstan up` does in-process, other servers by webhooks. */
+/** Checks whether the API server runs the providers' admission: `capstan up` does in its process, other servers with webhooks. */
 import { ExtensionConfig } from '@capstan/api'
 import {
   type Client,
@@ -16,9 +16,9 @@ import { UsageError } from '../io.ts'
 
 interface Probe {
   readonly kind: DeclaredKind
-  /** An object that matches the schema, but that the provider's admission rejects. */
+  /** Object that is valid for the schema, but invalid for the provider's admission. */
   readonly object: Input<KubeObject>
-  /** Expected rejection by admission. */
+  /** Matches the error of the provider's admission. */
   readonly rejection: RegExp
 }
 
@@ -44,21 +44,21 @@ const probes: Readonly<Record<ProviderName, Probe>> = {
   },
 }
 
-/** Returns the providers whose objects the server does not validate. Writes nothing: it creates objects in dry runs. */
+/** Returns the providers whose objects the server does not validate. Writes nothing, because it uses dry runs. */
 export async function uncheckedProviders(
   client: Client,
   providers: readonly ProviderName[],
   signal: AbortSignal,
 ): Promise<ProviderName[]> {
   const unchecked: ProviderName[] = []
-  // A webhook without a server fails the dry run as well, and the first write reports it.
+  // A webhook without a server also fails the dry run; the provider then counts as unchecked.
   for (const provider of providers) if (!(await probe(client, provider, signal)).isChecked) unchecked.push(provider)
   return unchecked
 }
 
 /**
- * Creates an object of a provider, in a dry run, that its admission must reject. `answer` is the error text; empty when the server accepted
- * the object.
+ * Creates an object in a dry run that the provider's admission must reject. `answer` is the error text, and empty if the server
+ * accepted the object.
  */
 export async function probe(
   client: Client,
@@ -77,8 +77,9 @@ export async function probe(
 }
 
 /**
- * Returns the error of the API server when it cannot convert objects of a provider: creates one in an older version, in a dry run. Returns
- * undefined when it converts them, when the user may not create the object, and when the kind of the probe has one version.
+ * Creates an object of a provider in an older version, in a dry run, and returns the error if the API server cannot convert it.
+ * Returns undefined if the conversion succeeds, if the user has no permission to create the object, or if the kind has only one
+ * version.
  */
 export async function conversionFailure(
   client: Client,
@@ -100,18 +101,22 @@ export async function conversionFailure(
 export interface CheckOptions {
   readonly client: Client
   readonly providers: readonly ProviderName[]
-  /** `--no-webhooks` was given. */
+  /** Whether `--no-webhooks` was given. */
   readonly isAccepted: boolean
   readonly server: string
   readonly log: Logger
   readonly signal: AbortSignal
 }
 
-/** Reports objects that the server does not validate. @throws UsageError unless the user accepts that with --no-webhooks */
+/**
+ * Rejects a server that does not validate the providers' objects. With --no-webhooks, logs a warning instead.
+ *
+ * @throws UsageError
+ */
 export async function rejectUnchecked({ client, providers, isAccepted, server, log, signal }: CheckOptions): Promise<void> {
   const unchecked = await uncheckedProviders(client, providers, signal)
   if (unchecked.length === 0) return
-  const missing = [
+  const consequences = [
     'defaults that depend on other fields are set late, by the controllers',
     'objects that no schema rejects are accepted: immutable fields can change, versions can be skipped, variables can violate their class',
     'only the stored version of each kind is served',
@@ -119,8 +124,8 @@ export async function rejectUnchecked({ client, providers, isAccepted, server, l
   const problem = `${server} does not check objects of ${unchecked.join(' and ')}, and this manager serves no webhooks`
   if (!isAccepted)
     throw new UsageError(
-      `${problem}: ${missing.join('; ')}.`,
+      `${problem}: ${consequences.join('; ')}.`,
       'Serve webhooks with --webhook-port 0, at an address that the API server reaches (--webhook-host, --webhook-url), or run without them: --no-webhooks.',
     )
-  log.warn(`The API server ${problem.slice(server.length + 1)}`, { server, unchecked: missing.join('; ') })
+  log.warn(`The API server ${problem.slice(server.length + 1)}`, { server, unchecked: consequences.join('; ') })
 }

@@ -1,13 +1,13 @@
-/** Checks whether a server responds at the address of a webhook. */
+/** Checks whether a server is reachable at the address of a webhook. */
 import { connect } from 'node:tls'
 import { messageOf, type WebhookClientConfig } from '@capstan/kube'
 
-/** Milliseconds to wait for a server. */
-const Limit = 5000
+/** Milliseconds to wait for a connection. */
+const TimeLimit = 5000
 
 /**
- * Connects as the API server does. Resolves with the error for an unreachable webhook; one behind a Service counts as reachable, since only
- * the cluster's network can connect to it.
+ * Connects as the API server does. Resolves with the error if the webhook is unreachable, otherwise with undefined. A webhook
+ * behind a Service is not checked, because it is reachable only inside the cluster's network.
  */
 export async function whyUnanswered({ url, caBundle }: WebhookClientConfig): Promise<string | undefined> {
   if (url === undefined) return undefined
@@ -19,14 +19,14 @@ export async function whyUnanswered({ url, caBundle }: WebhookClientConfig): Pro
       port: Number(port || 443),
       servername: /^[\d.]+$|:/.test(host) ? '' : host,
       ...(caBundle ? { ca: Buffer.from(caBundle, 'base64') } : {}),
-      timeout: Limit,
+      timeout: TimeLimit,
     })
-    const end = (why: string | undefined) => {
+    const end = (problem: string | undefined) => {
       socket.destroy()
-      resolve(why)
+      resolve(problem)
     }
     socket.once('secureConnect', () => end(undefined))
-    socket.once('timeout', () => end(`no answer within ${Limit / 1000} s`))
+    socket.once('timeout', () => end(`no answer within ${TimeLimit / 1000} s`))
     socket.once('error', (err) => end(messageOf(err)))
   })
 }

@@ -10,7 +10,7 @@ const aClass = (observedGeneration: number, status = 'True') => ({
   status: { observedGeneration, conditions: [{ type: 'VariablesReady', status }] },
 })
 
-/** Reads an object that may be in the cache. Returns its uid: `cached`, or the verb and resource of the request to the server. */
+/** Reads an object and returns its uid: `cached`, or the verb and resource of the request that was sent to the server. */
 async function read(kind: Kind, cached: object | undefined) {
   const client = createClient({
     send: ({ plural, verb }: ApiRequest) => Promise.resolve({ metadata: { uid: `${verb} ${plural}` } }),
@@ -27,9 +27,14 @@ test.each<[string, Kind, object | undefined, string]>([
   ['a class that has changed since it was reconciled', ClusterClass as Kind, aClass(1), 'get clusterclasses'],
   ['a class with variables that are not ready', ClusterClass as Kind, aClass(2, 'False'), 'get clusterclasses'],
   ['a class that is not in the cache', ClusterClass as Kind, undefined, 'get clusterclasses'],
-  ['a definition in the cache', CustomResourceDefinition as Kind, aClass(1), 'cached'],
-  ['a definition that is not in the cache', CustomResourceDefinition as Kind, undefined, 'get customresourcedefinitions'],
+  ['a CustomResourceDefinition in the cache', CustomResourceDefinition as Kind, aClass(1), 'cached'],
+  [
+    'a CustomResourceDefinition that is not in the cache',
+    CustomResourceDefinition as Kind,
+    undefined,
+    'get customresourcedefinitions',
+  ],
   ['an object of another kind', Cluster as Kind, aClass(2), 'get clusters'],
-])('%s is read from the cache only if it is current there', async (_, kind, cached, from) => {
-  expect(await read(kind, cached)).toBe(from)
+])('%s is read from the expected source', async (_, kind, cached, source) => {
+  expect(await read(kind, cached)).toBe(source)
 })

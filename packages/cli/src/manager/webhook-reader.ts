@@ -3,28 +3,28 @@ import { ClusterClass } from '@capstan/api'
 import type { Informer } from '@capstan/controller'
 import { type Client, CustomResourceDefinition, isTrue, type Kind, type KubeObject, type Reader } from '@capstan/kube'
 
-/** Kinds that are read from the informers, with a condition of the cached object. */
+/** Kinds that are read from the informers, and whether a cached object may be used. */
 const cachedKinds: readonly { readonly kind: Kind; isUsable(object: KubeObject): boolean }[] = [
-  // Every write of a Cluster needs its class twice. The status of a class that was not reconciled since its last change is outdated.
+  // Every write of a Cluster reads its class twice. A class that was not reconciled since its last change has an outdated status.
   { kind: ClusterClass as Kind, isUsable: (object) => isReconciled(object as ClusterClass) },
-  // Conversion needs definitions, and kube-apiserver converts every change into every served version.
+  // Conversion reads CRDs, and kube-apiserver converts every change into every served version.
   { kind: CustomResourceDefinition as Kind, isUsable: () => true },
 ]
 
 /**
- * Creates a reader that reads ClusterClasses and CustomResourceDefinitions from the informers of the manager. Objects that are not in them,
- * and objects of other kinds, are read from the API server.
+ * Creates a reader that reads ClusterClasses and CustomResourceDefinitions from the informers of the manager. Objects that are not
+ * cached, and objects of other kinds, are read from the API server.
  *
- * @param informers empty until the manager is created
+ * @param informers returns the manager's informers; empty until the manager is created
  */
 export const webhookReader = (client: Client, informers: () => readonly Informer[]): Reader => ({
   async get(kind, key, options) {
-    const cached = cachedKinds.find((entry) => isSame(entry.kind, kind))
-    if (cached) {
+    const cachedKind = cachedKinds.find((candidate) => isSame(candidate.kind, kind))
+    if (cachedKind) {
       const object = informers()
         .find((informer) => isSame(informer.kind, kind))
         ?.get(key)
-      if (object && cached.isUsable(object)) return object as never
+      if (object && cachedKind.isUsable(object)) return object as never
     }
     return client.get(kind, key, options)
   },

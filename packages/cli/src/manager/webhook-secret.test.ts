@@ -37,7 +37,7 @@ async function manager(
   return events
 }
 
-test('managers that start together serve one certificate, trusted before it is served', async () => {
+test('managers that start at the same time serve the same certificate, and publish its authority first', async () => {
   const env = await environment()
   const [first, second] = await Promise.all([manager(env, true), manager(env, false)])
   expect(first).toEqual(['trusts 1', expect.stringMatching(/^serves /)])
@@ -49,7 +49,7 @@ test('managers that start together serve one certificate, trusted before it is s
   expect(certificate.checkIssued(new X509Certificate(Buffer.from(data!['ca.crt']!, 'base64')))).toBe(true)
 })
 
-test('the certificate of a manager that is called by its IP address contains the address', async () => {
+test('the certificate contains the IP address of the manager', async () => {
   const env = await environment()
   await manager(env, true, { dnsNames: [], ipAddresses: ['127.0.0.1'] })
   const { data } = await env.client.get(Secret, secret)
@@ -57,7 +57,7 @@ test('the certificate of a manager that is called by its IP address contains the
   expect(certificate.subjectAltName).toBe('IP Address:127.0.0.1')
 })
 
-test('the leader renews the certificate after two thirds of its validity, and others use the new one; the earlier authority stays trusted', async () => {
+test('the leader renews the certificate after two thirds of its validity, and keeps the previous authority; other managers use the new certificate', async () => {
   const env = await environment()
   const leader = await manager(env, true)
   const other = await manager(env, false)
@@ -69,7 +69,7 @@ test('the leader renews the certificate after two thirds of its validity, and ot
   expect(other).toEqual(leader)
 })
 
-test('managers that do not lead never renew a valid certificate, but create a missing one', async () => {
+test('managers that do not lead never renew a valid certificate, but create a missing certificate', async () => {
   const env = await environment()
   const events = await manager(env, false)
   await env.advance(hours(24 * 89))

@@ -1,6 +1,6 @@
 /**
- * Serving certificates in a Secret that the managers of one Lease share: the first one creates it, the leader renews the certificate, and
- * all read it. Used where cert-manager is not installed.
+ * Keeps a serving certificate in a Secret that the managers of one Lease share: the first manager creates the Secret, the leader
+ * renews the certificate, and all managers read it. Used where cert-manager is not installed.
  */
 import { type Client, type Clock, isReason, type Logger, messageOf, hours, type ObjectKey, orAbsent, Secret } from '@capstan/kube'
 import { certificateExpiry, issueCertificate, makeAuthority } from '@capstan/kube/node'
@@ -9,19 +9,19 @@ import type { ServingCertificate } from '@capstan/extension'
 export interface SharedCertificateOptions {
   readonly client: Client
   readonly secret: ObjectKey & { readonly namespace: string }
-  /** Names and addresses under which API servers call; at least one. */
+  /** DNS names and IP addresses at which API servers call the webhooks; at least one. */
   readonly dnsNames: readonly string[]
   readonly ipAddresses?: readonly string[]
   readonly clock: Clock
   readonly log: Logger
-  /** Only one manager renews: the leader. */
+  /** Whether this manager may renew the certificate: true for the leader only. */
   mayRenew(): boolean
   /** Publishes the CA bundle (PEM, newest first) to API servers. */
   trust(authorities: string): Promise<void>
   serve(serving: ServingCertificate): Promise<void> | void
 }
 
-/** Interval in which each manager reads the Secret. */
+/** Interval at which each manager reads the Secret. */
 const Interval = hours(1)
 
 interface SharedCertificate {
@@ -31,13 +31,13 @@ interface SharedCertificate {
   readonly resourceVersion: string
 }
 
-/** Resolves when a trusted certificate is served. @throws the error of the first attempt */
+/** Starts serving the shared certificate. Resolves when a trusted certificate is served. @throws the error of the first attempt */
 export async function keepSharedCertificate(options: SharedCertificateOptions): Promise<{ close(): void }> {
   const { clock, log, secret } = options
   let served: string | undefined
   let timer: { cancel(): void } | undefined
   let closed = false
-  const step = async (): Promise<void> => {
+  const refresh = async (): Promise<void> => {
     const current = await currentCertificate(options)
     if (current.certificate === served) return
     // The authority is published before the certificate is served: API servers reject certificates of unknown authorities.
@@ -45,21 +45,21 @@ export async function keepSharedCertificate(options: SharedCertificateOptions): 
     await options.serve({ certificate: current.certificate, key: current.key })
     served = current.certificate
   }
-  const again = (): void => {
+  const scheduleRefresh = (): void => {
     if (closed) return
     timer = clock.schedule(Interval, () => {
-      step()
+      refresh()
         .catch((err: unknown) =>
           log.warn('Cannot renew the certificate of webhooks, trying again', {
             secret: `${secret.namespace}/${secret.name}`,
             reason: messageOf(err),
           }),
         )
-        .finally(again)
+        .finally(scheduleRefresh)
     })
   }
-  await step()
-  again()
+  await refresh()
+  scheduleRefresh()
   return {
     close() {
       closed = true
@@ -68,7 +68,9 @@ export async function keepSharedCertificate(options: SharedCertificateOptions): 
   }
 }
 
-/** Returns the content of the Secret, created or renewed when due. Of two concurrent writes the first one wins. */
+/**
+ * Returns the content of the Secret; creates or renews it when due. If two managers write at the same time, the first write wins.
+ */
 async function currentCertificate(options: SharedCertificateOptions): Promise<SharedCertificate> {
   const { client, secret, clock } = options
   const existingSecret = await orAbsent(client.get(Secret, secret))
@@ -88,20 +90,23 @@ async function currentCertificate(options: SharedCertificateOptions): Promise<Sh
     return certificateIn(written)!
   } catch (err) {
     if (!isReason(err, 'AlreadyExists') && !isReason(err, 'Conflict')) throw err
-    const other = certificateIn(await client.get(Secret, secret))
-    if (!other) throw err
-    return other
+    const concurrentlyWritten = certificateIn(await client.get(Secret, secret))
+    if (!concurrentlyWritten) throw err
+    return concurrentlyWritten
   }
 }
 
-/** Certificates live for 90 days, and are renewed after 60. */
+/** Certificates are valid for 90 days, and are renewed after 60 days. */
 const validity = hours(24 * 90)
 const renewBefore = validity / 3
 
-/** Issues a certificate with a new authority, whose key is discarded. The previous authority stays trusted: other managers still use it. */
+/**
+ * Issues a certificate with a new authority, whose key is discarded. Keeps the previous authority, because other managers still use
+ * it.
+ */
 async function newData(
   { clock, secret, dnsNames, ipAddresses = [] }: SharedCertificateOptions,
-  before: SharedCertificate | undefined,
+  previousCertificate: SharedCertificate | undefined,
 ) {
   const authority = await makeAuthority(clock, { commonName: secret.name, validity: validity * 2 })
   const { certificate, key } = await issueCertificate(authority, clock, {
@@ -111,10 +116,11 @@ async function newData(
     ipAddresses,
     validity,
   })
-  const [previous = ''] = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n/.exec(before?.authorities ?? '') ?? []
+  const [previousAuthority = ''] =
+    /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n/.exec(previousCertificate?.authorities ?? '') ?? []
   const encode = (text: string) => Buffer.from(text).toString('base64')
   return {
-    'ca.crt': encode(`${authority.certificate.trimEnd()}\n${previous}`),
+    'ca.crt': encode(`${authority.certificate.trimEnd()}\n${previousAuthority}`),
     'tls.crt': encode(certificate),
     'tls.key': encode(key),
   }
@@ -127,7 +133,7 @@ function certificateIn({ data, metadata }: Secret): SharedCertificate | undefine
   try {
     certificateExpiry(certificate)
   } catch {
-    // Another client has overwritten the certificate: a new one is generated.
+    // Another client has overwritten the certificate, so a new certificate is generated.
     return undefined
   }
   return { authorities, certificate, key, resourceVersion: metadata.resourceVersion }

@@ -55,7 +55,7 @@ const configurationNames = async (client: Client) => {
   return [...mutating, ...validating].map(({ metadata }) => metadata.name).sort()
 }
 
-test('managers of two providers configure their own webhooks, and remove no others', async () => {
+test('managers of two providers configure and remove only their own webhooks', async () => {
   const server = newServer()
   await server.ready
   const client = createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
@@ -78,7 +78,7 @@ test('managers of two providers configure their own webhooks, and remove no othe
 test.each([
   ['TLSv1.2', 'TLSv1.2'],
   ['TLSv1.3', 'refused'],
-] as const)('webhooks with at least %s answer a client that has TLSv1.2 at most with: %s', async (minVersion, answer) => {
+] as const)('with minimum version %s, the connection of a TLSv1.2 client is: %s', async (minVersion, expectedProtocol) => {
   const server = newServer()
   await server.ready
   const client = createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
@@ -92,10 +92,10 @@ test.each([
   socket.destroy()
   await webhooks.close()
   await server.close()
-  expect(protocol).toBe(answer)
+  expect(protocol).toBe(expectedProtocol)
 })
 
-test('a manager with webhooks reuses the configurations of a killed one, a manager without webhooks removes them', async () => {
+test('a manager with webhooks reuses the configurations of a killed manager; a manager without webhooks removes them', async () => {
   const server = newServer()
   await server.ready
   const client = createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
@@ -103,28 +103,28 @@ test('a manager with webhooks reuses the configurations of a killed one, a manag
   const configureKilled = () =>
     configureWebhooks(client, 'capstan-core', admissionsOfKilled, (path) => ({ url: `https://127.0.0.1:1${path}` }))
   await configureKilled()
-  const next = await serveFor(client, ['core'])
-  await next.configure()
+  const nextManager = await serveFor(client, ['core'])
+  await nextManager.configure()
   const { webhooks = [] } = await client.get(ValidatingWebhookConfiguration, { name: 'capstan-core' })
-  expect(new Set(webhooks.map(({ clientConfig }) => new URL(clientConfig.url!).origin))).toEqual(new Set([next.url]))
+  expect(new Set(webhooks.map(({ clientConfig }) => new URL(clientConfig.url!).origin))).toEqual(new Set([nextManager.url]))
   // Its server is reachable, so the configuration stays.
   await removeStaleWebhooks(client, ['core'], silent)
   expect(await configurationNames(client)).toEqual(['capstan-core', 'capstan-core'])
-  await next.close()
+  await nextManager.close()
   await configureKilled()
   await removeStaleWebhooks(client, ['core'], silent)
   expect(await configurationNames(client)).toEqual([])
   await server.close()
 })
 
-/** Applies the manifests of core as kubectl does: with a field manager of its own, and without force. */
+/** Applies the CRDs in the manifests of core as kubectl does: with its own field manager, and without force. */
 async function applyManifests(client: Client): Promise<void> {
   const options = { image: 'capstan', version: 'v0.1.0', certificates: 'self-managed', replicas: 1 } as const
   for (const manifest of components({ provider: 'core', ...options }))
     if (manifest.kind === 'CustomResourceDefinition')
       await client.apply(CustomResourceDefinition, manifest as never, { fieldManager: 'kubectl' })
 }
-const conversions = async (client: Client) => {
+const conversionTargets = async (client: Client) => {
   const { items } = await client.list(CustomResourceDefinition)
   const clientConfigs = items
     .map(({ spec }) => spec.conversion?.webhook?.clientConfig)
@@ -137,29 +137,29 @@ const conversions = async (client: Client) => {
 test.each([
   ['a stopped manager', (_: Client, stop: () => Promise<void>) => stop()],
   ['--remove-webhooks', (client: Client) => removeManagerWebhooks(client, ['core'])],
-])('%s returns conversion to the Service of the manifests, and the manifests can then be applied', async (_, end) => {
+])('%s resets conversion to the Service of the manifests, so that the manifests can be applied', async (_, end) => {
   const server = newServer()
   await server.ready
   const client = createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
   const webhooks = await serveFor(client, ['core'])
   await installKinds(client, providerKinds.core, { clock, random: seededRandom(1), conversion: webhooks.conversion })
   await webhooks.configure()
-  expect(await conversions(client)).toEqual([webhooks.conversion.url])
+  expect(await conversionTargets(client)).toEqual([webhooks.conversion.url])
   await expect(applyManifests(client)).rejects.toThrow('exactly one of url or service is required')
   await end(client, () => webhooks.close())
-  expect(await conversions(client)).toEqual(['capi-system/capi-webhook-service undefined'])
+  expect(await conversionTargets(client)).toEqual(['capi-system/capi-webhook-service undefined'])
   await applyManifests(client)
   await webhooks.close()
   await server.close()
 })
 
-test('a manager stops in time when the API server does not finish the changes of its definitions, and logs it', async () => {
+test('a manager stops in time and logs an error when the API server does not complete patches of CRDs', async () => {
   const server = newServer()
   await server.ready
   const served = server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' })
   const client = createClient(served)
   const patched = Promise.withResolvers<void>()
-  const slow: Transport = {
+  const unresponsive: Transport = {
     ...served,
     send(request, signal) {
       if (request.verb !== 'patch' || request.plural !== 'customresourcedefinitions') return served.send(request, signal)
@@ -170,7 +170,7 @@ test('a manager stops in time when the API server does not finish the changes of
   const webhookClock = new VirtualClock()
   const errors: string[] = []
   const log = { ...silent, error: (text: string) => void errors.push(text) }
-  const webhooks = await serveFor(createClient(slow), ['core'], 'TLSv1.2', { clock: webhookClock, log })
+  const webhooks = await serveFor(createClient(unresponsive), ['core'], 'TLSv1.2', { clock: webhookClock, log })
   await installKinds(client, providerKinds.core, { clock, random: seededRandom(1), conversion: webhooks.conversion })
   await webhooks.configure()
   const closed = webhooks.close()
@@ -183,7 +183,7 @@ test('a manager stops in time when the API server does not finish the changes of
   await server.close()
 })
 
-test('a stopped manager leaves conversion to the manager that has taken it over', async () => {
+test('a stopped manager does not change conversion that another manager has taken over', async () => {
   const server = newServer()
   await server.ready
   const client = createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
@@ -192,7 +192,7 @@ test('a stopped manager leaves conversion to the manager that has taken it over'
   const other = { url: 'https://127.0.0.1:1/convert' }
   await installKinds(client, providerKinds.core, { clock, random: seededRandom(1), conversion: other })
   await webhooks.close()
-  expect(await conversions(client)).toEqual([other.url])
+  expect(await conversionTargets(client)).toEqual([other.url])
   await server.close()
 })
 

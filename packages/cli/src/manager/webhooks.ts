@@ -1,4 +1,4 @@
-/** The webhooks of `capstan manager`: defaults, validation and conversion for API servers that do not run them in the process. */
+/** Serves and configures the webhooks of `capstan manager`: defaulting, validation and conversion. */
 import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
 import {
@@ -25,7 +25,7 @@ import { keepSharedCertificate } from './webhook-secret.ts'
 
 export interface WebhookFlags {
   webhookPort?: number
-  /** False: `--no-webhooks`. */
+  /** False for `--no-webhooks`. */
   webhooks?: boolean
   webhookHost: string
   webhookUrl?: string
@@ -35,7 +35,7 @@ export interface WebhookFlags {
   webhookService?: ObjectKey & { readonly namespace: string }
 }
 
-/** Adds the flags; upstream's names where it has them. */
+/** Adds the flags of `WebhookFlags` to a command, with upstream's names where they exist. */
 export const withWebhooks = (command: Command): Command =>
   command
     .addOption(portOption('--webhook-port <n>', 'port that serves webhooks; 0 selects a free port (default: no webhooks)'))
@@ -66,12 +66,12 @@ export const withWebhooks = (command: Command): Command =>
     )
 
 function namespacedName(text: string): ObjectKey & { readonly namespace: string } {
-  const [namespace = '', name = '', ...more] = text.split('/')
-  if (namespace === '' || name === '' || more.length > 0) throw new InvalidArgumentError('expected NAMESPACE/NAME.')
+  const [namespace = '', name = '', ...furtherParts] = text.split('/')
+  if (namespace === '' || name === '' || furtherParts.length > 0) throw new InvalidArgumentError('expected NAMESPACE/NAME.')
   return { namespace, name }
 }
 
-/** @throws UsageError when flags contradict each other or are missing */
+/** Whether the flags request webhooks. @throws UsageError when flags contradict each other or are missing */
 export function wantsWebhooks(flags: WebhookFlags, leaderElect: boolean): boolean {
   if (flags.webhooks === false && flags.webhookPort !== undefined)
     throw new UsageError('--no-webhooks and --webhook-port exclude each other: give one')
@@ -101,9 +101,9 @@ export interface ManagerWebhooks {
   /** Configures the webhooks. Call it after the kinds were installed. */
   configure(): Promise<void>
   /**
-   * Stops serving. Configurations of webhooks behind a Service stay, so that no write bypasses them during a restart. Those of a process
-   * without Service are removed, since they would block every write, and conversion returns to the Service of the manifests. Logs an error
-   * if a slow API server delays these changes for too long.
+   * Stops serving. Configurations of webhooks behind a Service stay, so that no write bypasses them during a restart.
+   * Configurations of a process without a Service are removed, because they would block every write, and conversion is reset to the
+   * Service of the manifests. Logs an error if a slow API server delays these changes for too long.
    */
   close(): Promise<void>
 }
@@ -118,18 +118,18 @@ export interface ManagerWebhooksOptions {
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
   readonly clock: Clock
   readonly log: Logger
-  /** Whether this is the only manager. */
+  /** Whether this is the only manager, that is, whether leader election is disabled. */
   readonly isAlone: boolean
   /** Whether this manager leads, so that it renews the shared certificate. */
   leads(): boolean
-  /** Writes new certificate authorities into the conversion of the CustomResourceDefinitions. */
+  /** Installs the CRDs with new certificate authorities for conversion. */
   reinstall(conversion: WebhookClientConfig): Promise<void>
 }
 
 /**
- * Removes the webhook configurations of these providers, before another program takes over: while the configurations exist and no
- * manager serves them, the API server rejects writes. CustomResourceDefinitions whose conversion has a URL that `isOurs` accepts name the
- * Service of the manifests afterwards.
+ * Removes the webhook configurations of these providers before another program takes over, because the API server rejects writes
+ * while configurations exist that no manager serves. Resets the conversion of CRDs to the Service of the manifests where `isOurs`
+ * accepts its URL.
  */
 export async function removeManagerWebhooks(
   client: Client,
@@ -144,25 +144,25 @@ export async function removeManagerWebhooks(
   )
 }
 
-/** Time limit for the removal of configurations at a stop: a slow API server must not delay the stop for longer. */
+/** Time limit for the removal of configurations, so that a slow API server does not delay the stop. */
 const RemovalTimeLimit = seconds(1)
 
 /**
- * Removes the configurations of a killed process: those of these providers whose server is unreachable. A manager with webhooks reuses
- * them instead.
+ * Removes the webhook configurations of these providers if their server is unreachable, as after a killed process. A manager with
+ * webhooks does not need this, because it replaces the configurations.
  */
 export async function removeStaleWebhooks(client: Client, providers: readonly ProviderName[], log: Logger): Promise<void> {
   for (const provider of providers) {
     const name = webhookConfiguration(provider)
     const configuration = await orAbsent(client.get(ValidatingWebhookConfiguration, { name }))
-    const why = configuration?.webhooks?.[0] && (await whyUnanswered(configuration.webhooks[0].clientConfig))
-    if (why === undefined) continue
+    const problem = configuration?.webhooks?.[0] && (await whyUnanswered(configuration.webhooks[0].clientConfig))
+    if (problem === undefined) continue
     await removeManagerWebhooks(client, [provider])
-    log.warn('Removed webhook configurations of a manager that no longer runs', { name, reason: why })
+    log.warn('Removed webhook configurations of a manager that no longer runs', { name, reason: problem })
   }
 }
 
-/** @throws UsageError when the certificates cannot be used */
+/** Starts the webhook server. @throws UsageError when the certificates cannot be used */
 export async function serveWebhooks(flags: WebhookFlags, options: ManagerWebhooksOptions): Promise<ManagerWebhooks> {
   const { client, providers, clock, log, reader = client } = options
   const configurations = providers.map((provider) => ({
@@ -179,7 +179,7 @@ export async function serveWebhooks(flags: WebhookFlags, options: ManagerWebhook
   let isConfigured = false
 
   const url = () => (flags.webhookUrl ?? listening!.url).replace(/\/$/, '')
-  const place: WebhookPlace = (path) => ({
+  const placeOf: WebhookPlace = (path) => ({
     ...(flags.webhookService ? { service: { ...flags.webhookService, path, port: 443 } } : { url: `${url()}${path}` }),
     ...(bundle === '' ? {} : { caBundle: Buffer.from(bundle).toString('base64') }),
   })
@@ -189,12 +189,12 @@ export async function serveWebhooks(flags: WebhookFlags, options: ManagerWebhook
     listening = await listen(handle, { ...serving, host, port, minVersion: options.minVersion, clock, log })
   }
   const configureAll = async () => {
-    for (const { name, admissions } of configurations) await configureWebhooks(client, name, admissions, place)
+    for (const { name, admissions } of configurations) await configureWebhooks(client, name, admissions, placeOf)
   }
   const trust = async (authorities: string) => {
     bundle = authorities
     if (!isConfigured) return
-    await options.reinstall(place(ConvertPath))
+    await options.reinstall(placeOf(ConvertPath))
     await configureAll()
   }
 
@@ -218,7 +218,7 @@ export async function serveWebhooks(flags: WebhookFlags, options: ManagerWebhook
       return url()
     },
     get conversion() {
-      return place(ConvertPath)
+      return placeOf(ConvertPath)
     },
     async configure() {
       await configureAll()
@@ -227,7 +227,7 @@ export async function serveWebhooks(flags: WebhookFlags, options: ManagerWebhook
     async close() {
       certificates.close()
       if (isConfigured && options.isAlone && !flags.webhookService) {
-        const ownUrl = place(ConvertPath).url
+        const ownUrl = placeOf(ConvertPath).url
         const remove = () => removeManagerWebhooks(client, providers, (url) => url === ownUrl)
         await withTimeout(clock, RemovalTimeLimit, remove).catch((err: unknown) =>
           log.error('Cannot remove everything that names the webhooks of this manager: run capstan manager --remove-webhooks', {
@@ -241,9 +241,9 @@ export async function serveWebhooks(flags: WebhookFlags, options: ManagerWebhook
   }
 }
 
-function admissionsFor(kinds: readonly DeclaredKind[], all: readonly Admission[]): Admission[] {
+function admissionsFor(kinds: readonly DeclaredKind[], admissions: readonly Admission[]): Admission[] {
   const names = new Set(kinds.map(resourceName))
-  return all.filter(({ kind }) => names.has(resourceName(kind)))
+  return admissions.filter(({ kind }) => names.has(resourceName(kind)))
 }
 
 function namesOf({ webhookUrl, webhookHost, webhookService }: WebhookFlags): { dnsNames: string[]; ipAddresses?: string[] } {

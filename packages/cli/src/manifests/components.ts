@@ -10,11 +10,11 @@ export type CertificateSource = 'cert-manager' | 'self-managed'
 export interface ManifestOptions {
   readonly provider: ProviderToInstall
   readonly image: string
-  /** `v0.1.0`. */
+  /** Version with `v`, such as `v0.1.0`. */
   readonly version: string
   readonly certificates: CertificateSource
   readonly replicas: number
-  /** Shards among which the replicas divide the work; absent: one of them leads. */
+  /** Number of shards among which the replicas divide the work. Default: one replica leads. */
   readonly shards?: number
 }
 
@@ -77,7 +77,7 @@ export function components(options: ManifestOptions): Manifest[] {
   }))
 }
 
-/** `metadata.yaml` of a clusterctl repository. */
+/** Returns the `metadata.yaml` of a clusterctl repository. */
 export function releaseMetadata(version: string): Manifest & { releaseSeries: unknown } {
   const [, major, minor] = /^v(\d+)\.(\d+)\./.exec(version)!
   return {
@@ -89,8 +89,8 @@ export function releaseMetadata(version: string): Manifest & { releaseSeries: un
 }
 
 /**
- * The CustomResourceDefinition with every version, which the manager converts behind its Service. The certificate authority is added by
- * cert-manager, or by the manager that leads.
+ * Returns the CustomResourceDefinition with all versions and with the manager's conversion webhook. The certificate authority is
+ * added by cert-manager, or by the leading manager.
  */
 function definition(kind: DeclaredKind, { provider, certificates }: ManifestOptions): Manifest {
   const { namespace } = providerNames[provider]
@@ -152,14 +152,16 @@ function clusterRoles(options: ManifestOptions): Manifest[] {
   ]
 }
 
-/** The role with core's permissions for the local provider's kinds. */
+/** Returns the ClusterRole with core's permissions for the local provider's kinds. */
 export function coreRoleForLocal(): Manifest {
   return role('ClusterRole', 'capstan-local-capi-manager-role', localRulesForCore(), {
     labels: { 'cluster.x-k8s.io/aggregate-to-manager': 'true', 'cluster.x-k8s.io/provider': providerNames.local.label },
   })
 }
 
-/** Kubernetes expands it. `clusterctl --target-namespace` changes the namespaces of objects, but no arguments. */
+/**
+ * Kubernetes expands this variable in arguments. `clusterctl --target-namespace` changes namespaces of objects, but not arguments.
+ */
 const ownNamespace = '$(POD_NAMESPACE)'
 
 function deployment({ provider, image, certificates, replicas, shards }: ManifestOptions): Manifest {
@@ -167,7 +169,7 @@ function deployment({ provider, image, certificates, replicas, shards }: Manifes
   const labels = { 'cluster.x-k8s.io/provider': label, 'control-plane': 'controller-manager' }
   const certificateFolder = '/tmp/k8s-webhook-server/serving-certs'
   const usesFiles = certificates === 'cert-manager'
-  const probe = (path: string, more: object) => ({ httpGet: { path, port: 'healthz' }, ...more })
+  const probe = (path: string, fields: object) => ({ httpGet: { path, port: 'healthz' }, ...fields })
   const fromField = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { fieldPath } } })
   return {
     apiVersion: 'apps/v1',
@@ -237,7 +239,9 @@ function deployment({ provider, image, certificates, replicas, shards }: Manifes
   }
 }
 
-/** Allows ingress only to webhooks and metrics, from any source, since the addresses of API servers and monitoring are unknown. */
+/**
+ * Allows ingress to health, metrics and webhooks from any source, because the addresses of API servers and monitoring are unknown.
+ */
 function networkPolicy({ provider }: ManifestOptions): Manifest {
   const { namespace, prefix, label } = providerNames[provider]
   const ports = [9440, 8443, 9443].map((port) => ({ port, protocol: 'TCP' }))

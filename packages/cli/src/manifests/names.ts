@@ -1,4 +1,4 @@
-/** Names of the objects that manifests and managers of a provider share. */
+/** Names of objects that both the manifests and the managers of a provider use. */
 import { ConvertPath } from '@capstan/controller'
 import type { WebhookClientConfig } from '@capstan/kube'
 import type { ProviderName } from '@capstan/lab'
@@ -7,7 +7,7 @@ import type { ProviderName } from '@capstan/lab'
 interface Names {
   readonly namespace: string
   readonly prefix: string
-  /** Name of the provider in clusterctl, and value of `cluster.x-k8s.io/provider`. */
+  /** Name of the provider in clusterctl. */
   readonly clusterctl: string
   readonly label: string
   readonly file: string
@@ -36,7 +36,7 @@ export const webhookConfiguration = (provider: ProviderName): string => `capstan
 
 export const webhookService = (provider: ProviderName): string => `${providerNames[provider].prefix}-webhook-service`
 
-/** Conversion behind the Service of the manifests, without the certificate authority. */
+/** Returns the conversion webhook behind the Service of the manifests, without the certificate authority. */
 export const conversionByService = (provider: ProviderName): WebhookClientConfig => ({
   service: { namespace: providerNames[provider].namespace, name: webhookService(provider), path: ConvertPath },
 })

@@ -8,10 +8,10 @@ import { type ProviderName, providerKinds } from '@capstan/lab'
 import { localKinds } from '@capstan/local'
 import { webhookConfiguration } from './names.ts'
 
-/** Verbs for objects. Only Leases are written by PUT. Creating by apply requires `create` and `patch`. */
-const all = ['create', 'delete', 'get', 'list', 'patch', 'watch']
-const changing = ['get', 'list', 'patch', 'watch']
-const watching = ['list', 'watch']
+/** All verbs that managers use except `update`, which only Leases need. Creating by apply requires `create` and `patch`. */
+const allVerbs = ['create', 'delete', 'get', 'list', 'patch', 'watch']
+const patchVerbs = ['get', 'list', 'patch', 'watch']
+const watchVerbs = ['list', 'watch']
 const rule = (apiGroups: string[], resources: string[], verbs: string[], resourceNames?: string[]): PolicyRule => ({
   apiGroups,
   resources,
@@ -19,7 +19,10 @@ const rule = (apiGroups: string[], resources: string[], verbs: string[], resourc
   ...(resourceNames ? { resourceNames } : {}),
 })
 
-/** Permissions for the status, and for owner references with blockOwnerDeletion (admission plugin OwnerReferencesPermissionEnforcement). */
+/**
+ * Permissions to patch the status, and to set owner references with blockOwnerDeletion (plugin
+ * OwnerReferencesPermissionEnforcement).
+ */
 const subresources = (group: string, resources: string[]): PolicyRule[] => [
   rule(
     [group],
@@ -41,7 +44,7 @@ const reviews = [
 
 /** Permissions to install CustomResourceDefinitions and webhook configurations, with the authority of the manager's certificate. */
 const installing = (provider: ProviderName): PolicyRule[] => [
-  rule(['apiextensions.k8s.io'], ['customresourcedefinitions'], ['get', ...watching]),
+  rule(['apiextensions.k8s.io'], ['customresourcedefinitions'], ['get', ...watchVerbs]),
   rule(['apiextensions.k8s.io'], ['customresourcedefinitions'], ['patch'], providerKinds[provider].map(resourceName)),
   // `create` cannot be restricted to a resource name.
   rule(['admissionregistration.k8s.io'], ['mutatingwebhookconfigurations', 'validatingwebhookconfigurations'], ['create']),
@@ -62,22 +65,22 @@ function coreRules(): PolicyRule[] {
   const workers = ['machinedeployments', 'machinehealthchecks', 'machinepools', 'machines', 'machinesets']
   return [
     // Resources of ClusterResourceSets get an owner, which OwnerReferencesPermissionEnforcement allows only with permission to delete them.
-    rule([''], ['configmaps'], ['delete', 'patch', ...watching]),
+    rule([''], ['configmaps'], ['delete', 'patch', ...watchVerbs]),
     rule([''], ['events'], ['create', 'patch']),
-    rule([''], ['namespaces'], ['get', ...watching]),
-    rule([''], ['secrets'], all),
+    rule([''], ['namespaces'], ['get', ...watchVerbs]),
+    rule([''], ['secrets'], allVerbs),
     // Upstream's core manager and ours exclude each other across namespaces.
     rule(['coordination.k8s.io'], ['leases'], ['list']),
-    rule(['bootstrap.cluster.x-k8s.io', 'controlplane.cluster.x-k8s.io', 'infrastructure.cluster.x-k8s.io'], ['*'], all),
-    rule([addons], ['clusterresourcesets'], changing),
+    rule(['bootstrap.cluster.x-k8s.io', 'controlplane.cluster.x-k8s.io', 'infrastructure.cluster.x-k8s.io'], ['*'], allVerbs),
+    rule([addons], ['clusterresourcesets'], patchVerbs),
     ...subresources(addons, ['clusterresourcesets']),
-    rule([addons], ['clusterresourcesetbindings'], all),
-    rule([core], ['clusters', 'clusterclasses'], ['get', ...watching]),
+    rule([addons], ['clusterresourcesetbindings'], allVerbs),
+    rule([core], ['clusters', 'clusterclasses'], ['get', ...watchVerbs]),
     rule([core], ['clusters'], ['patch']),
-    rule([core], ['machinedrainrules'], watching),
-    rule([core], workers, all),
+    rule([core], ['machinedrainrules'], watchVerbs),
+    rule([core], workers, allVerbs),
     ...subresources(core, ['clusters', 'clusterclasses', ...workers]),
-    rule(['runtime.cluster.x-k8s.io'], ['extensionconfigs'], changing),
+    rule(['runtime.cluster.x-k8s.io'], ['extensionconfigs'], patchVerbs),
     rule(['runtime.cluster.x-k8s.io'], ['extensionconfigs/status'], ['patch']),
     ...installing('core'),
     ...reviews,
@@ -87,29 +90,32 @@ function coreRules(): PolicyRule[] {
 const localGroups = [...new Set(localKinds.map(({ group }) => group))].sort()
 
 /** Core's permissions for the local provider's kinds, as for those of any provider. */
-export const localRulesForCore = (): PolicyRule[] => [rule(localGroups, ['*'], all)]
+export const localRulesForCore = (): PolicyRule[] => [rule(localGroups, ['*'], allVerbs)]
 
 function localRules(): PolicyRule[] {
   const core = 'cluster.x-k8s.io'
   return [
-    rule(['bootstrap.capstan.dev', 'infrastructure.capstan.dev'], ['*'], all),
-    rule(['controlplane.capstan.dev'], ['*'], changing),
-    // For owner references with blockOwnerDeletion; status is included above.
+    rule(['bootstrap.capstan.dev', 'infrastructure.capstan.dev'], ['*'], allVerbs),
+    rule(['controlplane.capstan.dev'], ['*'], patchVerbs),
+    // Permits owner references with blockOwnerDeletion. The rules above include the status.
     rule(localGroups, ['*/finalizers'], ['update']),
     rule([''], ['events'], ['create', 'patch']),
-    rule([''], ['secrets'], ['create', ...changing]),
-    rule([core], ['clusters'], ['get', ...watching]),
-    rule([core], ['machinepools'], ['patch', ...watching]),
-    rule([core], ['machines'], all),
+    rule([''], ['secrets'], ['create', ...patchVerbs]),
+    rule([core], ['clusters'], ['get', ...watchVerbs]),
+    rule([core], ['machinepools'], ['patch', ...watchVerbs]),
+    rule([core], ['machines'], allVerbs),
     rule([core], ['machines/status'], ['patch']),
     rule([core], ['machines/finalizers'], ['update']),
-    rule(['runtime.cluster.x-k8s.io'], ['extensionconfigs'], watching),
+    rule(['runtime.cluster.x-k8s.io'], ['extensionconfigs'], watchVerbs),
     ...installing('local'),
     ...reviews,
   ]
 }
 
-/** Permissions in the namespace of the manager. `webhookSecret`: the Secret in which it keeps the certificate of its webhooks, if any. */
+/**
+ * Permissions in the manager's namespace. `webhookSecret` is the Secret with the certificate of its webhooks, if the manager keeps
+ * one.
+ */
 export const leaderElectionRules = (provider: ProviderName, webhookSecret: string | undefined): PolicyRule[] => [
   rule(['coordination.k8s.io'], ['leases'], ['create', 'get', 'update']),
   rule([''], ['events'], ['create']),
