@@ -29,7 +29,7 @@ const Margin = hours(24 * 30)
 /** Certificates are valid from one day before their creation, because a clock that is ahead may be corrected while the server runs. */
 const backdate = hours(24)
 
-/** Loads the certificates in `folder`; creates missing and expiring ones. Without a folder they exist as long as the process. */
+/** Loads the certificates in `folder`; creates missing and expiring certificates. Without a folder, keeps them in memory. */
 export async function openAccess(
   clock: Clock,
   folder: string | undefined,
@@ -81,14 +81,17 @@ export async function openSigningKey(folder: string | undefined): Promise<string
   return created
 }
 
-/** Returns the pair of certificate and key in two files. Replaces a pair that is not valid now or incomplete after a crash. */
+/**
+ * Reads a certificate and its key from `path`.crt and `path`.key. Replaces both if they are incomplete, do not match or expire
+ * soon.
+ */
 async function loadOrCreate(
   clock: Clock,
   path: string,
   make: () => Promise<CertifiedKey>,
   authority: string | undefined,
 ): Promise<CertifiedKey> {
-  const existing = await read(path)
+  const existing = await readPair(path)
   if (existing && isUsable(existing, clock.now(), Margin, authority)) return existing
   const created = await make()
   await makeFolder(dirname(path), 0o700)
@@ -96,7 +99,7 @@ async function loadOrCreate(
   return created
 }
 
-async function read(path: string): Promise<CertifiedKey | undefined> {
+async function readPair(path: string): Promise<CertifiedKey | undefined> {
   try {
     return { certificate: await readFile(`${path}.crt`, 'utf8'), key: await readFile(`${path}.key`, 'utf8') }
   } catch (err) {

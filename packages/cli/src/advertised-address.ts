@@ -2,8 +2,9 @@
 import type { networkInterfaces } from 'node:os'
 
 /**
- * Returns the address that a server listens on, or, where others cannot reach that, one of the machine. Without a network it stays as it
- * is: a loopback address is not published.
+ * Returns the bind address of a server. If other machines cannot reach it (loopback or wildcard), returns an address of this
+ * machine instead, IPv4 first. Without a network, returns the bind address unchanged; the API server does not publish loopback
+ * addresses.
  */
 export function advertisedAddress(bindAddress: string, interfaces: ReturnType<typeof networkInterfaces>): string {
   if (!/^(?:127\.|0\.0\.0\.0$|::1?$|localhost$)/.test(bindAddress)) return bindAddress

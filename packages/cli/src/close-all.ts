@@ -1,6 +1,6 @@
 import { messageOf } from '@capstan/kube'
 
-/** Closes all, even when closing one of them fails. @throws Error with all failures */
+/** Calls the close functions one after another, even when some fail. @throws Error with all failures */
 export async function closeAll(closing: readonly (() => Promise<void>)[]): Promise<void> {
   const failures: unknown[] = []
   for (const close of closing) await close().catch((err: unknown) => failures.push(err))

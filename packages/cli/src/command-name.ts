@@ -1,6 +1,6 @@
 import { checkout } from './scaffold/origin.ts'
 
-/** The package on npm: `npx capstan` would run another package, which has that name there. */
+/** Name of this package on npm. `npx capstan` would run an unrelated package. */
 const ownPackage = '@capstan/cli'
 
 /**

@@ -4,11 +4,11 @@ import type { Io } from './io.ts'
 
 export interface DataFolder {
   readonly path: string
-  /** The durable store. */
+  /** Folder of the durable store. */
   readonly database: string
   /** Certificates and keys of the API server, readable by the owner only. */
   readonly pki: string
-  /** Access to the management API for kubectl. */
+  /** Kubeconfig file of the management cluster. */
   readonly kubeconfig: string
   /** File with the port of the first start, so that kubeconfigs stay valid. */
   readonly port: string
@@ -16,7 +16,7 @@ export interface DataFolder {
   readonly owner: string
 }
 
-/** Paths in the data folder `path`, by default `.capstan` in the working directory. */
+/** Returns the paths in the data folder `path`, by default `.capstan` in the working directory. */
 export function dataFolder({ cwd }: Pick<Io, 'cwd'>, path?: string): DataFolder {
   const base = resolve(cwd, path ?? '.capstan')
   return {

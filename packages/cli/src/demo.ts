@@ -15,9 +15,9 @@ const DemoClass = { namespace: 'default', name: 'demo' } as const
 
 const kinds: ReadonlyMap<string, DeclaredKind> = new Map([...coreKinds, ...localKinds].map((kind) => [kind.kind, kind]))
 
-/** Changes of the demo objects that make core call the hooks of an extension. */
+/** Changes to the demo objects that are needed for core to call an extension's hooks. */
 export interface DemoChanges {
-  /** Patches that are added to those of the class. */
+  /** Patches to add to the ClusterClass. */
   readonly patches: NonNullable<ClusterClass['spec']['patches']>
   readonly upgrade?: NonNullable<ClusterClass['spec']['upgrade']>
   /** Whether maxSurge is 0, so that no Machine is created before another one is deleted or updated in place. */
@@ -28,7 +28,7 @@ export interface DemoChanges {
 
 const noChanges: DemoChanges = { patches: [], noSurge: { workers: false, controlPlane: false }, uncalled: [] }
 
-/** Creates class, templates and Cluster if they are missing; existing objects keep the user's changes. */
+/** Creates the ClusterClass, its templates and the Cluster if they are missing. Existing objects keep the user's changes. */
 export async function bringUpDemo(client: Client, signal: AbortSignal, changes = noChanges): Promise<void> {
   if (!(await orAbsent(client.get(ClusterClass, DemoClass)))) {
     await applyFile(client, 'class.yaml', (object) => {
@@ -42,13 +42,13 @@ export async function bringUpDemo(client: Client, signal: AbortSignal, changes =
   await untilClassReconciled(client, signal)
   if (await orAbsent(client.get(Cluster, DemoCluster))) return
   await applyFile(client, 'cluster.yaml', (object) => {
-    // The smallest number with which a control plane can be rolled out without surge.
+    // A control plane needs at least 3 replicas for a rollout without surge.
     if (changes.noSurge.controlPlane) (object as unknown as Cluster).spec.topology!.controlPlane!.replicas = 3
     return object
   })
 }
 
-/** Applies the class of the file with these changes; earlier changes are removed. Templates are immutable and not applied. */
+/** Applies the demo ClusterClass with these changes only; earlier changes are removed. Its immutable templates are not applied. */
 export const applyDemoClass = (client: Client, changes: DemoChanges): Promise<void> =>
   applyFile(client, 'class.yaml', (object) => (object.kind === 'ClusterClass' ? changedClass(object, changes) : undefined))
 
@@ -61,11 +61,11 @@ function changedClass(object: Manifest, { patches, upgrade, noSurge }: DemoChang
   return object
 }
 
-/** Waits until the class is reconciled. This is not required, but avoids lines about a Cluster that waits for its class. */
+/** Waits until the ClusterClass is reconciled, so that the output has no lines about a Cluster that waits for its class. */
 const untilClassReconciled = (client: Client, signal: AbortSignal): Promise<void> =>
   untilTrue(client, ClusterClass, DemoClass, 'VariablesReady', signal)
 
-/** Resolves when a condition of the object is True. */
+/** Watches an object; resolves when the condition is True. */
 export async function untilTrue(
   client: Client,
   kind: Kind<KubeObject & { status?: { conditions?: Condition[] } }>,
@@ -104,10 +104,10 @@ export interface Suggestion {
   readonly what: string
 }
 
-/** Absolute path of a demo manifest: the printed commands work from any folder. */
+/** Returns the absolute path of a demo manifest, so that the printed commands work from any folder. */
 const manifestPath = (name: string): string => fileURLToPath(new URL(name, demoFolder))
 
-/** Commands for a management cluster without the demo cluster: create it. */
+/** Suggested commands that create the demo cluster, for a management cluster without it. */
 export function firstSuggestions(kubeconfig: string): readonly Suggestion[] {
   const kubectl = `kubectl --kubeconfig ${kubeconfig}`
   return [

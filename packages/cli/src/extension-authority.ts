@@ -2,13 +2,15 @@
 import { InjectCAFromSecretAnnotation } from '@capstan/api'
 import { type Client, type ObjectKey, Secret } from '@capstan/kube'
 
-/** @param bundle authorities to trust, PEM */
+/** Applies the Secret. @param bundle authorities to trust, PEM */
 export async function publishAuthority(client: Client, secret: ObjectKey, bundle: string, fieldManager: string): Promise<void> {
   const data = { 'ca.crt': Buffer.from(bundle).toString('base64') }
   await client.apply(Secret, { metadata: secret, data }, { fieldManager, force: true })
 }
 
-/** Returns the annotation with which core copies the authority from the Secret to `caBundle`, now and after each renewal. */
+/**
+ * Returns the ExtensionConfig annotation that makes core copy the authority from the Secret to `caBundle`, also after each renewal.
+ */
 export const authorityFrom = ({ namespace, name }: ObjectKey): { readonly [InjectCAFromSecretAnnotation]: string } => ({
   [InjectCAFromSecretAnnotation]: `${namespace}/${name}`,
 })

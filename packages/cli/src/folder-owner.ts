@@ -1,4 +1,4 @@
-/** Records the process that uses a data folder in the folder, so that the error of a second process can name it. */
+/** Records in a data folder which process uses it, so that the error of a second process can name the first. */
 import { openDurable } from '@capstan/apiserver'
 import { type Clock, messageOf } from '@capstan/kube'
 import type { Stores } from '@capstan/lab'
@@ -10,7 +10,7 @@ interface FolderOwner {
   readonly url: string
 }
 
-/** Opens the durable state of a folder. @throws Error naming the process and the URL that use it */
+/** Opens the durable stores of a data folder. @throws Error that names the pid and URL of the process that uses the folder */
 export async function openFolder(folder: DataFolder, clock: Clock): Promise<Stores> {
   try {
     return await openDurable(folder.database, { clock })
@@ -28,7 +28,9 @@ export async function recordOwner(folder: DataFolder, owner: FolderOwner): Promi
   return () => rm(folder.owner, { force: true })
 }
 
-/** Returns the record; undefined while the owner is still starting. The record of a killed process is never read, because its lock is free. */
+/**
+ * Returns the record; undefined while the owner still starts. The lock of a killed process is free, so its record is never read.
+ */
 async function readOwner(folder: DataFolder): Promise<FolderOwner | undefined> {
   try {
     return JSON.parse(await readFile(folder.owner, 'utf8')) as FolderOwner

@@ -49,7 +49,7 @@ async function untilDiscovered(client: Client, name: string, status: string): Pr
   }
 }
 
-test('capstan up presents its client certificate to extensions, and the new one after a renewal', async () => {
+test('capstan up presents its client certificate to extensions, and the renewed certificate after a renewal', async () => {
   write(await clientOf(authority))
   const gate = defineExtension({ name: 'gate', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => proceedNow())] })
   const server = await listen(extensionServer(gate), { ...certified, clientCA: authority.certificate })
@@ -66,11 +66,12 @@ test('capstan up presents its client certificate to extensions, and the new one 
     await register('first')
     await untilDiscovered(client, 'first', 'True')
 
-    const other = await makeAuthority(systemClock, { commonName: 'other' })
-    server.renew({ ...certified, clientCA: other.certificate })
+    const newAuthority = await makeAuthority(systemClock, { commonName: 'other' })
+    server.renew({ ...certified, clientCA: newAuthority.certificate })
     await register('second')
-    // The server authenticates once per connection; a new connection uses credentials that it does not know any more.
-    write(await clientOf(other))
+    // The server authenticates once per connection. It rejects the old client certificate on new connections until the files are
+    // renewed.
+    write(await clientOf(newAuthority))
     await untilDiscovered(client, 'second', 'True')
     await register('third')
     await untilDiscovered(client, 'third', 'True')
@@ -83,7 +84,7 @@ test('capstan up presents its client certificate to extensions, and the new one 
 
 test.each([
   [
-    'one file without the other',
+    'a certificate file without a key file',
     flags.slice(0, 2),
     '--runtime-extension-client-cert-file and --runtime-extension-client-key-file go together',
   ],
@@ -92,7 +93,7 @@ test.each([
     [...flags.slice(0, 3), '/nowhere'],
     'cannot use the client certificate for runtime extensions: ENOENT: no such file or directory',
   ],
-])('%s is rejected', async (_, clientFlags, complaint) => {
+])('%s is rejected', async (_, clientFlags, expectedError) => {
   write(await clientOf(authority))
   for (const command of [
     ['up', '--memory'],
@@ -100,6 +101,6 @@ test.each([
   ]) {
     const { code, err } = await runToEnd([...command, ...clientFlags])
     expect(code).toBe(2)
-    expect(err).toContain(complaint)
+    expect(err).toContain(expectedError)
   }
 })

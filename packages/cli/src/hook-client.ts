@@ -1,4 +1,4 @@
-/** Flags for calls of extensions: proxy and client certificate, with upstream's names. */
+/** Flags of the client certificate for calls of extensions, with upstream's names. */
 import type { HookTransport } from '@capstan/extension'
 import { httpsHookTransport, presentFrom } from '@capstan/extension'
 import type { Logger } from '@capstan/kube'
@@ -10,7 +10,7 @@ export interface HookClientOptions {
   runtimeExtensionClientKeyFile?: string
 }
 
-/** Adds the flags. */
+/** Adds the flags of `HookClientOptions` to a command. */
 export const withHookClientCertificate = (command: Command): Command =>
   command
     .option(

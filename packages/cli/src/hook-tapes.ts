@@ -1,4 +1,4 @@
-/** Records calls of hooks, and replays recorded calls instead of calling extensions. */
+/** Records hook calls to tapes, and replays tapes instead of calling extensions. */
 import { ExtensionConfig } from '@capstan/api'
 import type { CallObserver, HookTransport, Tape, TapedConfig } from '@capstan/extension'
 import { createRecorder, openTape, parseTape, TapeError, tapedConfigs, tapeTransport } from '@capstan/extension'
@@ -21,7 +21,11 @@ export interface Recording {
   close(): Promise<void>
 }
 
-/** Records when requested. `report` is called when the recording ends early; the command continues. @throws UsageError */
+/**
+ * Opens the tape of --record-hooks, if given. Calls `report` if the recording ends early; the command continues.
+ *
+ * @throws UsageError
+ */
 export async function recordHooks(
   { recordHooks }: RecordOptions,
   clock: Clock,
@@ -46,7 +50,7 @@ export function readTapeFile(path: string): Tape {
 
 export interface Playing {
   readonly hookTransport: HookTransport
-  /** Creates missing ExtensionConfigs of the tape. Returns the names of all of them. */
+  /** Creates the missing ExtensionConfigs of the tape. Returns the names of all ExtensionConfigs of the tape. */
   register(client: Client): Promise<readonly string[]>
 }
 

@@ -4,13 +4,16 @@ export interface Io {
   out(line: string): void
   /** Prints a line about progress or an error to stderr. */
   err(line: string): void
-  /** The terminal behind standard output, when there is one. */
+  /** The terminal that stdout writes to; undefined if stdout is not a terminal. */
   readonly terminal: Terminal | undefined
   readonly pid: number
-  /** The working directory: where the default data folder is. */
+  /** Working directory, which contains the default data folder. */
   readonly cwd: string
   readonly env: { readonly [name: string]: string | undefined }
-  /** Aborts with the reason `Interrupted` on the first Ctrl-C or SIGTERM. These end the process without an abort until the command reads this property. */
+  /**
+   * Aborts with the reason `Interrupted` on the first SIGINT or SIGTERM. Until a command reads this property, these signals end the
+   * process.
+   */
   readonly signal: AbortSignal
 }
 
@@ -32,17 +35,17 @@ export class UsageError extends Error {
   }
 }
 
-/** The reason of the signal of a command that was interrupted. */
+/** Abort reason of `Io.signal` for an interrupted command. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted'
 
-  /** @param by name of the signal, or what ended the command */
+  /** @param by name of the signal, or another cause */
   constructor(by: string) {
     super(`interrupted by ${by}`)
   }
 }
 
-/** Exit codes, stable: 0 done, 1 failed, 2 wrong usage, 130 interrupted. */
+/** Exit codes, a stable interface: 0 done, 1 failed, 2 wrong usage, 130 interrupted. */
 export const ExitCodes = { done: 0, failed: 1, usage: 2, interrupted: 130 } as const
 
 /** Resolves on Ctrl-C or SIGTERM. */

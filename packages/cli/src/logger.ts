@@ -1,4 +1,7 @@
-/** The logger of the command: JSON lines on stderr in pino's format, or klog lines like those of Kubernetes components. */
+/**
+ * Creates the logger of a command: JSON lines in pino's format, or JSON or text lines like those of Kubernetes components, on
+ * stderr.
+ */
 import { createRequire } from 'node:module'
 import type { LogFields, Logger } from '@capstan/kube'
 import { messageOf, systemClock } from '@capstan/kube'
@@ -10,7 +13,7 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
 const levels = ['debug', 'info', 'warn', 'error', 'silent'] as const satisfies readonly LogLevel[]
 
-/** `json` and `text` are upstream's. */
+/** `json` and `text` are the formats of Kubernetes components. */
 export type LoggingFormat = 'pino' | 'json' | 'text'
 
 export function createLogger(io: Pick<Io, 'err'>, level: LogLevel, format: LoggingFormat = 'pino'): Logger {
@@ -18,10 +21,10 @@ export function createLogger(io: Pick<Io, 'err'>, level: LogLevel, format: Loggi
   let logger: pino.Logger | undefined
   return wrap(level, () => {
     if (logger) return logger
-    // Loaded on first use: it has thirty modules.
-    const make = createRequire(import.meta.url)('pino') as typeof pino
+    // pino is loaded on first use, because it has 30 modules.
+    const createPino = createRequire(import.meta.url)('pino') as typeof pino
     const destination = { write: (line: string) => io.err(line.trimEnd()) }
-    logger = make({ level, base: null, serializers: { err: withCauses, object: withoutSecrets } }, destination)
+    logger = createPino({ level, base: null, serializers: { err: withCauses, object: withoutSecrets } }, destination)
     return logger
   })
 }
@@ -30,15 +33,15 @@ function kubernetesLogger(
   io: Pick<Io, 'err'>,
   level: LogLevel,
   line: (record: LogRecord) => string,
-  bound: LogFields = {},
+  boundFields: LogFields = {},
 ): Logger {
   const method = (methodLevel: Exclude<LogLevel, 'silent'>) =>
     levels.indexOf(methodLevel) < levels.indexOf(level)
       ? () => {}
       : (message: string, fields: LogFields & { err?: unknown } = {}) => {
-          const { err, object, ...rest } = { ...bound, ...fields } as LogFields & { err?: unknown; object?: unknown }
+          const { err, object, ...otherFields } = { ...boundFields, ...fields } as LogFields & { err?: unknown; object?: unknown }
           const logged = {
-            ...rest,
+            ...otherFields,
             ...(object === undefined ? {} : { object: withoutSecrets(object) }),
             ...(err === undefined ? {} : { err: messageOf(err) }),
           }
@@ -49,7 +52,7 @@ function kubernetesLogger(
     info: method('info'),
     warn: method('warn'),
     error: method('error'),
-    child: (fields) => kubernetesLogger(io, level, line, { ...bound, ...fields }),
+    child: (fields) => kubernetesLogger(io, level, line, { ...boundFields, ...fields }),
   }
 }
 
@@ -82,7 +85,7 @@ function withCauses(err: unknown): unknown {
   }
 }
 
-/** Formats an object by kind and name. Objects should not be logged; if one is, its data stays out of the log. */
+/** Formats a Kubernetes object as kind and name, so that a logged object does not disclose its data. */
 const withoutSecrets = (value: unknown): unknown => {
   const { kind, metadata } = value as { kind?: string; metadata?: { namespace?: string; name?: string } }
   return kind && metadata ? `${kind} ${metadata.namespace ?? ''}/${metadata.name}` : value

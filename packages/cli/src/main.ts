@@ -1,4 +1,4 @@
-/** Entry point of the command. Only this file and `envtest/main.ts` use the process, its environment and its streams. */
+/** Entry point of the command. Only this file and `envtest/main.ts` access `process` directly. */
 import { processIo } from './process-io.ts'
 import { run } from './program.ts'
 

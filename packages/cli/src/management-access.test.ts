@@ -22,13 +22,13 @@ test.each([
   ['the flag overrides $KUBECONFIG and the pod', { kubeconfig: flag }, { KUBECONFIG: env, ...pod }, 'https://flag:6443'],
   ['$KUBECONFIG overrides the pod', {}, { KUBECONFIG: env, ...pod }, 'https://env:6443'],
   [
-    'of several files in $KUBECONFIG, the first current-context counts',
+    'the first current-context of several files in $KUBECONFIG is used',
     {},
     { KUBECONFIG: `${folder}/absent:${env}:${flag}` },
     'https://env:6443',
   ],
   ['a context may be in a later file of $KUBECONFIG', { context: 'flag' }, { KUBECONFIG: `${env}:${flag}` }, 'https://flag:6443'],
-  ["the user's own file is used without flag, $KUBECONFIG and pod", {}, {}, 'https://home:6443'],
+  ['~/.kube/config is used without flag, $KUBECONFIG and pod', {}, {}, 'https://home:6443'],
   ['an empty $KUBECONFIG is ignored', {}, { KUBECONFIG: '' }, 'https://home:6443'],
 ])('%s', async (_, flags, environment, server) => {
   expect(await managementAccess(flags, environment, home)).toMatchObject({ access: { server }, isInCluster: false })
@@ -39,10 +39,10 @@ test.each([
   ['a context is rejected in a pod', { context: 'x' }, pod, /--context needs a kubeconfig/],
   ['an unknown context is rejected by name', { kubeconfig: flag, context: 'x' }, {}, /context "x" does not exist/],
   ['missing files of $KUBECONFIG are named', {}, { KUBECONFIG: 'a:b' }, /kubeconfig a, b: there is no such file/],
-])('%s', async (_, flags, environment, why) => {
-  await expect(managementAccess(flags, environment, home)).rejects.toThrow(why)
+])('%s', async (_, flags, environment, expectedError) => {
+  await expect(managementAccess(flags, environment, home)).rejects.toThrow(expectedError)
 })
 
-test('a missing management cluster is an error', async () => {
+test('rejects a command without a configured management cluster', async () => {
   await expect(managementAccess({}, {}, folder)).rejects.toThrow('no management cluster is named')
 })

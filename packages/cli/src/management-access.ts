@@ -1,4 +1,4 @@
-/** Finds the management cluster in the order of upstream's managers: flag, environment, the pod's own cluster, the user's file. */
+/** Finds the management cluster in the order of upstream's managers: flag, $KUBECONFIG, the pod's own cluster, ~/.kube/config. */
 import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
@@ -23,11 +23,11 @@ type Env = Readonly<Record<string, string | undefined>>
 
 export interface ManagementAccess {
   readonly access: ClusterAccess
-  /** The process is a pod that uses its service account. */
+  /** Whether the process runs in a pod and uses its service account. */
   readonly isInCluster: boolean
 }
 
-/** @throws UsageError when no cluster is configured */
+/** Returns the credentials of the management cluster. @throws UsageError when no cluster is configured */
 export async function managementAccess(
   { kubeconfig, context }: AccessFlags,
   env: Env,

@@ -1,4 +1,4 @@
-/** The management cluster of a command. */
+/** Connects a command to its management cluster. */
 import { existsSync } from 'node:fs'
 import { type Client, createClient, systemClock, systemRandom } from '@capstan/kube'
 import { httpsTransport, kubeconfigPaths, loadKubeconfig } from '@capstan/kube/node'
@@ -10,21 +10,21 @@ export interface ManagementOptions {
   readonly kubeconfig?: string
 }
 
-/** Adds the flag that selects the cluster. */
+/** Adds the flag --kubeconfig. */
 export const withKubeconfig = (command: Command): Command =>
   command.option(
     '--kubeconfig <file>',
     'kubeconfig of the management cluster (default: $KUBECONFIG, then that of `capstan up` in this folder)',
   )
 
-/** Works with a client of the management cluster, which is closed afterwards. */
+/** Calls `work` with a client of the management cluster, and closes the client afterwards. */
 export async function withManagement<T>(
   io: Io,
   { kubeconfig }: ManagementOptions,
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
-  const named = kubeconfig === undefined ? kubeconfigPaths(io.env.KUBECONFIG) : [kubeconfig]
-  const paths = named.length > 0 ? named : [dataFolder(io).kubeconfig]
+  const givenPaths = kubeconfig === undefined ? kubeconfigPaths(io.env.KUBECONFIG) : [kubeconfig]
+  const paths = givenPaths.length > 0 ? givenPaths : [dataFolder(io).kubeconfig]
   if (!paths.some((path) => existsSync(path))) {
     throw new UsageError(
       `there is no kubeconfig ${paths.join(', ')}`,

@@ -9,7 +9,10 @@ const bin = fileURLToPath(new URL('../bin/', import.meta.url))
 const root = mkdtempSync(join(tmpdir(), 'capstan-old-node-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
-/** Installs only `bin`, and, for `bundled`, a script of these shell commands in place of the Node that the installation brings. */
+/**
+ * Installs only `bin`. If `bundled` is given, a script with these shell commands replaces the Node that comes with the
+ * installation.
+ */
 function install(name: string, bundled?: string): string {
   const folder = join(root, name)
   cpSync(bin, join(folder, 'bin'), { recursive: true })
@@ -24,7 +27,7 @@ function install(name: string, bundled?: string): string {
   return join(folder, 'bin/capstan.js')
 }
 
-/** Runs a script under a Node that reports this version. */
+/** Runs a script in this Node, which pretends to have the given version. */
 function runAs(version: string, script: string, ...argv: string[]) {
   const pretend = join(root, 'pretend.cjs')
   const versions = `Object.defineProperty(process.versions, 'node', { value: '${version}' })`
@@ -34,7 +37,7 @@ function runAs(version: string, script: string, ...argv: string[]) {
 }
 
 describe('a Node that is too old', () => {
-  test('starts the Node of the installation with all arguments', () => {
+  test('starts the Node that came with the installation, with all arguments', () => {
     const script = install('whole', 'echo "$@"; exit 7')
     expect(runAs('20.20.2', script, 'version', '-o', 'json')).toEqual({ code: 7, out: `${script} version -o json\n`, err: '' })
   })
@@ -48,7 +51,7 @@ describe('a Node that is too old', () => {
     )
   })
 
-  test('can parse the entry file, which uses no syntax newer than Node 18', () => {
+  test('can parse the entry file, whose only static import is node:module', () => {
     // Type syntax or a static import of sources would fail before the remedy can be printed.
     const text = readFileSync(join(bin, 'capstan.js'), 'utf8')
     expect(text.match(/^import .*/gm)).toEqual(["import module from 'node:module'"])

@@ -1,7 +1,7 @@
-/** Flags for ports. Separate from the servers, so that a command that only needs the flag does not load them. */
+/** Creates flags for ports. In a separate module, so that commands do not load the servers for it. */
 import { InvalidArgumentError, Option } from 'commander'
 
-/** A port number, checked. */
+/** Creates an option whose value is a port number from 0 to 65535. */
 export const portOption = (flags: string, description: string): Option =>
   new Option(flags, description).argParser((text) => {
     const port = Number(text)

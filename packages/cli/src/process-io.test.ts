@@ -9,7 +9,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { Interrupted } from './io.ts'
 import { processIo } from './process-io.ts'
 
-/** A fake process with signals that records how it ends. */
+/** Creates a fake process with signals that records calls of `kill`. */
 function aProcess() {
   const killed: string[] = []
   const events = new EventEmitter()
@@ -25,7 +25,7 @@ function aProcess() {
   return { running, killed, clock, io: processIo(running as never, clock) }
 }
 
-test.each(['SIGTERM', 'SIGINT', 'SIGHUP'])('a command that does not stop is ended 1.5 seconds after %s', (signal) => {
+test.each(['SIGTERM', 'SIGINT', 'SIGHUP'])('kills a command that does not stop within 1.5 seconds after %s', (signal) => {
   const { running, killed, clock, io } = aProcess()
   const { signal: interrupted } = io
   running.emit(signal)
@@ -47,7 +47,7 @@ test.each(['SIGTERM', 'SIGINT', 'SIGHUP'])('%s has its default action until the 
 test.each([
   ['SIGINT', 'SIGINT'],
   ['SIGTERM', 'SIGINT'],
-])('a second signal ends a command at once: %s, %s', (first, second) => {
+])('kills a command at once on a second signal: %s, %s', (first, second) => {
   const { running, killed, io } = aProcess()
   expect(io.signal.aborted).toBe(false)
   running.emit(first)
@@ -64,7 +64,7 @@ test.runIf(process.platform !== 'win32')('a signal ends a command that waits for
   const command = spawn(process.execPath, ['packages/cli/bin/capstan.js', ...args], { stdio: 'ignore' })
   onTestFinished(() => void command.kill('SIGKILL'))
   const exited = once(command, 'exit')
-  // `open` resolves when the command has opened the pipe. Nothing is written.
+  // `open` resolves when the command has opened the pipe. The test writes nothing to the pipe.
   await using _writer = await open(pipe, 'w')
   command.kill('SIGTERM')
   expect(await exited).toEqual([null, 'SIGTERM'])

@@ -1,16 +1,17 @@
 import { type Clock, seconds } from '@capstan/kube'
 import { Interrupted, type Io } from './io.ts'
 
-/** Time that a command has to stop after a signal. */
+/** Time limit for a command to stop after a signal. */
 const StopTimeLimit = seconds(1.5)
 
 /**
- * Returns the I/O of the running process: its streams, environment and signals. Only entry points of programs use it. Until the command reads
- * `signal`, a signal ends the process at once, even while its main thread reads a file or computes. Afterwards a command that does not end
- * within 1.5 seconds after a signal, or that receives a second one, is killed by that signal: `process.exit` would wait for blocked file
- * system calls.
+ * Returns the I/O of the running process: its streams, environment and signals. Only entry points of programs use it.
+ *
+ * Until the command reads `signal`, a signal ends the process at once, even while the main thread reads a file or computes.
+ * Afterwards, a command that does not end within 1.5 seconds after a signal, or that receives a second signal, is killed by that
+ * signal. `process.exit` is not used, because it would wait for blocked file system calls.
  */
-export function processIo(running: NodeJS.Process, clock: Pick<Clock, 'schedule'> = withoutWaiting): Io {
+export function processIo(running: NodeJS.Process, clock: Pick<Clock, 'schedule'> = unrefTimers): Io {
   const { stdout, stderr, env, pid, cwd } = running
   const interrupted = new AbortController()
   let isListening = false
@@ -63,7 +64,7 @@ export function processIo(running: NodeJS.Process, clock: Pick<Clock, 'schedule'
 }
 
 /** Timers that do not keep the process running. */
-const withoutWaiting: Pick<Clock, 'schedule'> = {
+const unrefTimers: Pick<Clock, 'schedule'> = {
   schedule(after, callback) {
     const timer = setTimeout(callback, after).unref()
     return { cancel: () => clearTimeout(timer) }

@@ -102,7 +102,7 @@ describe('backup and restore', () => {
   const data = join(folder, 'data')
   const file = join(folder, 'state.backup')
 
-  test('copy the state of a folder to another one', async () => {
+  test('save the state of a data folder to a file and restore it with --force', async () => {
     const stores = await openDurable(join(data, 'db'), { clock: systemClock })
     const store = await stores.store('management')
     const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } } as unknown as KubeObject
@@ -124,15 +124,15 @@ describe('backup and restore', () => {
     expect(restored.out).toMatch(/; revisions continue 1000000000 higher$/)
   })
 
-  test('report the file that they cannot use', async () => {
+  test('report an unusable file or folder', async () => {
     writeFileSync(file, 'something else')
     for (const argv of [
       ['backup', 'check', file],
       ['restore', file, '--data', join(folder, 'other')],
     ])
       expect(await runToEnd(argv)).toMatchObject({ code: 1, err: expect.stringContaining(`${file} is not a backup of Capstan`) })
-    const none = await runToEnd(['backup', file, '--data', join(folder, 'none')])
-    expect(none).toMatchObject({ code: 1, err: expect.stringContaining('There is no state in data folder') })
+    const missing = await runToEnd(['backup', file, '--data', join(folder, 'none')])
+    expect(missing).toMatchObject({ code: 1, err: expect.stringContaining('There is no state in data folder') })
   })
 })
 
@@ -205,11 +205,11 @@ test('--version prints the version alone', async () =>
 test.each([
   [['up', '--prot', '3'], "error: unknown option '--prot'\n(Did you mean --port?)\nRun capstan up --help for its flags."],
   [['hooks', 'waitin'], "error: unknown command 'waitin'\n(Did you mean waiting?)\nRun capstan hooks --help for its flags."],
-])('an error names the help of the subcommand: %j', async (argv, err) =>
+])('a usage error names the help command of the subcommand: %j', async (argv, err) =>
   expect(await runToEnd(argv)).toEqual({ code: 2, out: '', err }),
 )
 
-test('help shows durations as people write them', async () => {
+test('help shows durations with units', async () => {
   const { out } = await runToEnd(['apiserver', '--help'])
   expect(out).toMatch(/--event-ttl.*\(default: 1h\)/)
   expect(out).toMatch(/--etcd-compaction-interval.*\(default: 5m\)/)

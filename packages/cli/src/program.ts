@@ -1,4 +1,4 @@
-/** The tree of commands: argv in, exit code out. */
+/** Parses the command line, runs the command, and returns the exit code. */
 import type { Command as CommandType } from 'commander'
 import { messageOf } from '@capstan/kube'
 import { Command, CommanderError } from 'commander'
@@ -8,7 +8,7 @@ import { versions } from './versions.ts'
 
 type MakeCommand = (io: Io, finish: (code: number) => void) => CommandType
 
-/** Functions that load each command, so that a command starts without loading the modules of the others. */
+/** Functions that load each command, so that a command starts without loading the modules of other commands. */
 const commands: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   up: async () => (await import('./commands/up.ts')).upCommand,
   new: async () => (await import('./commands/new.ts')).newCommand,
@@ -29,7 +29,7 @@ const commands: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   version: async () => (await import('./commands/version.ts')).versionCommand,
 }
 
-/** Names of the commands, as the first word behind `capstan`. */
+/** Names of the top-level commands. */
 export const commandNames: readonly string[] = Object.keys(commands)
 
 /** Runs one command line. Never throws: errors are printed to stderr. */
@@ -46,7 +46,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
   const finish = (result: number) => {
     code = result
   }
-  // Completion needs all commands.
+  // `capstan completion` needs all commands; other commands load only their own module.
   const names =
     argv[0] !== undefined && argv[0] !== 'completion' && Object.hasOwn(commands, argv[0]) ? [argv[0]] : Object.keys(commands)
   for (const name of names) {
@@ -73,17 +73,17 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
 function withInheritance(command: CommandType, parent: CommandType, path = `${parent.name()} ${command.name()}`): CommandType {
   command.copyInheritedSettings(parent)
   command.showHelpAfterError(`Run ${path} --help for its flags.`)
-  for (const below of command.commands) withInheritance(below, command, `${path} ${below.name()}`)
+  for (const subcommand of command.commands) withInheritance(subcommand, command, `${path} ${subcommand.name()}`)
   return command
 }
 
-/** An error with its causes, in one line. */
+/** Formats an error with its causes, as one line. Omits messages that another message contains. */
 function messageChain(err: unknown): string {
-  const parts: string[] = []
-  for (const text of causesOf(err).map(messageOf)) if (!parts.some((part) => part.includes(text))) parts.push(text)
-  return parts.join(': ')
+  const messages: string[] = []
+  for (const text of causesOf(err).map(messageOf)) if (!messages.some((part) => part.includes(text))) messages.push(text)
+  return messages.join(': ')
 }
 
-/** The error and its causes. */
+/** Returns the error and its causes, outermost first. */
 const causesOf = (err: unknown): unknown[] =>
   err === undefined ? [] : [err, ...causesOf(err instanceof Error ? err.cause : undefined)]

@@ -35,5 +35,5 @@ test.each([
   await expect(loadProviderHooks({ providerHooks: [path] })).rejects.toThrow(`--provider-hooks ${path}: ${problem}`)
 })
 
-test('the same module for two providers is rejected', () =>
+test('rejects a module that is given twice', () =>
   expect(loadProviderHooks({ providerHooks: [example, example] })).rejects.toThrow(/Hook=BeforeHostProvision is declared twice/))

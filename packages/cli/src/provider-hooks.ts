@@ -11,7 +11,7 @@ export interface ProviderHooksOptions {
   providerHooks?: readonly string[]
 }
 
-/** Adds the flag. */
+/** Adds the flag --provider-hooks to a command. */
 export const withProviderHooks = (command: Command): Command =>
   command.addOption(
     new Option(
@@ -26,7 +26,7 @@ export async function loadProviderHooks({ providerHooks = [] }: ProviderHooksOpt
   for (const path of providerHooks) {
     if (!existsSync(path)) throw new UsageError(`--provider-hooks ${path}: there is no such file`)
     const exported = (await import(pathToFileURL(resolve(path)).href)) as { readonly [name: string]: unknown }
-    // A hook may be exported alone and in a list.
+    // A module may export the same hook alone and in a list.
     const hooks = new Set(Object.values(exported).flat().filter(isHook))
     if (hooks.size === 0) throw new UsageError(`--provider-hooks ${path}: it exports no hook`, 'Hooks are made by defineHook.')
     appendAll(loadedHooks, hooks)
@@ -39,7 +39,7 @@ export async function loadProviderHooks({ providerHooks = [] }: ProviderHooksOpt
   return loadedHooks
 }
 
-/** The hooks of core, and those of the modules. @throws UsageError naming the module that cannot be used */
+/** Returns core's hooks and the hooks of the modules. @throws UsageError naming the module that cannot be used */
 export const allHooks = async (options: ProviderHooksOptions): Promise<readonly Hook[]> => [
   ...hookCatalog,
   ...(await loadProviderHooks(options)),

@@ -9,7 +9,7 @@ const reasons: { readonly [code: string]: string } = {
   EACCES: 'reading it is not permitted',
 }
 
-/** Reads a file. `source` names it in errors by its flag and path, such as `--ca ca.crt`. @throws UsageError */
+/** Reads a file. `source` is the name of the file in error texts, such as `--ca ca.crt`. @throws UsageError */
 export function readTextFile(source: string, path: string): string {
   try {
     return readFileSync(path, 'utf8')

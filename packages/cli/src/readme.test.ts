@@ -40,7 +40,7 @@ describe('README.md', () => {
   })
 
   const commands = [...readme.matchAll(/npx @capstan\/cli ([\w][^`)]*)/g)].map(([, command]) => command!.trim())
-  const uses: Readonly<Record<string, () => Promise<void>>> = {
+  const testedCommands: Readonly<Record<string, () => Promise<void>>> = {
     'lint config/crd': async () => expect((await runToEnd(['lint', join(root, 'config/crd')])).code).toBe(0),
     'envtest bin/envtest': async () => expect((await runToEnd(['envtest', join(folder, 'envtest')])).code).toBe(0),
     // This server was started before the tests.
@@ -52,19 +52,19 @@ describe('README.md', () => {
     },
   }
 
-  test('has the commands that run here', () => expect(commands).toEqual(expect.arrayContaining(Object.keys(uses))))
+  test('contains the commands that this test runs', () => expect(commands).toEqual(expect.arrayContaining(Object.keys(testedCommands))))
 
-  /** For commands that need, for example, a running provider, only the flags are checked. */
+  /** Checks only the flags of a command that cannot run here, for example because it needs a running provider. */
   const hasItsFlags = async (command: string) => {
     const [name, ...words] = command.split(' ')
     const { code, out } = await runToEnd([name!, '--help'])
     expect(code).toBe(0)
     for (const flag of words.filter((word) => word.startsWith('-'))) expect(out).toContain(`${flag} `)
   }
-  test.each([...new Set(commands)])('capstan %s', (command) => uses[command]?.() ?? hasItsFlags(command))
+  test.each([...new Set(commands)])('capstan %s', (command) => testedCommands[command]?.() ?? hasItsFlags(command))
 })
 
-/** Programs of package READMEs, with the preconditions from the text and their output. */
+/** Programs in package READMEs: code to add before and after the program, and the expected output. */
 const programs: Readonly<Record<string, { before?: string; after: string; prints: RegExp }>> = {
   api: {
     before: `

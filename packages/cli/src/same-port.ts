@@ -7,17 +7,17 @@ import { messageOf } from '@capstan/kube'
 import { makeFolder } from '@capstan/kube/node'
 
 export interface SamePort {
-  /** Port that the user chose. */
+  /** Port requested by the user. */
   readonly requested: number | undefined
   /** File that stores the port; when absent, the port is kept only while the process runs. */
   readonly file: string | undefined
-  /** Port of the first start when the user chose none; 0 selects a free port. */
+  /** Port of the first start without a requested port; 0 selects a free port. */
   readonly usual?: number
   /** Flag that selects another port, for the error message. */
   readonly flag: string
 }
 
-/** Listens on the chosen or previously used port. @throws Error naming the port when it is in use */
+/** Listens on the requested port, otherwise on the previously used port. @throws Error naming the port when it is in use */
 export async function listenOnSamePort(
   options: Omit<ListenOptions, 'port'>,
   { requested, file, usual = 0, flag }: SamePort,

@@ -21,15 +21,15 @@ export interface SampleExtensionOptions {
   readonly client: Client
   readonly clock: Clock
   readonly log?: Logger
-  readonly onExit: (why: string) => void
+  readonly onExit: (reason: string) => void
 }
 
 const program = fileURLToPath(new URL('../../../examples/sample-extension/main.ts', import.meta.url))
 
-/** Secret in the management cluster with the authority that signs the extension's certificate. */
+/** Secret with the certificate authority that signs the extension's certificate. */
 const authoritySecret = { namespace: 'default', name: 'sample-extension-ca' }
 
-/** Resolves when the extension serves. @throws Error when it ends or is not ready within 10 s */
+/** Starts the extension; resolves when it serves. @throws Error when it ends or is not ready within 10 s */
 export async function startSampleExtension({
   client,
   clock,
@@ -38,7 +38,7 @@ export async function startSampleExtension({
 }: SampleExtensionOptions): Promise<SampleExtension> {
   const folder = mkdtempSync(join(tmpdir(), 'capstan-sample-extension-'))
   let certificate: OwnCertificate | undefined
-  const clean = () => {
+  const cleanUp = () => {
     certificate?.close()
     rmSync(folder, { recursive: true, force: true })
   }
@@ -52,14 +52,16 @@ export async function startSampleExtension({
       serve: (certified) => replaceFiles(folder, certified),
     })
     const { url, stop } = await startProgram(folder, clock, onExit)
-    return { url, stop: () => stop().finally(clean) }
+    return { url, stop: () => stop().finally(cleanUp) }
   } catch (err) {
-    clean()
+    cleanUp()
     throw err
   }
 }
 
-/** Registers the extension in the management cluster. Its port changes with each start, its authority comes from the Secret. */
+/**
+ * Registers the extension in the management cluster. Its port changes with each start. Core reads its authority from the Secret.
+ */
 export async function registerSampleExtension(client: Client, { url }: SampleExtension): Promise<void> {
   await client.apply(
     ExtensionConfig,
@@ -68,29 +70,29 @@ export async function registerSampleExtension(client: Client, { url }: SampleExt
   )
 }
 
-/** Replaces both files atomically, as Kubernetes does for a mounted Secret. */
+/** Replaces certificate and key atomically, as Kubernetes does for a mounted Secret. */
 function replaceFiles(folder: string, { certificate, key }: CertifiedKey): void {
   const version = mkdtempSync(join(folder, '..version-'))
   writeFileSync(join(version, 'tls.crt'), certificate)
   writeFileSync(join(version, 'tls.key'), key, { mode: 0o600 })
   const link = join(folder, '..data')
-  const before = existsSync(link) ? realpathSync(link) : undefined
+  const previousVersion = existsSync(link) ? realpathSync(link) : undefined
   symlinkSync(version, `${link}_new`)
   renameSync(`${link}_new`, link)
-  if (before !== undefined) return rmSync(before, { recursive: true })
+  if (previousVersion !== undefined) return rmSync(previousVersion, { recursive: true })
   for (const file of ['tls.crt', 'tls.key']) symlinkSync(join('..data', file), join(folder, file))
 }
 
 function startProgram(
   folder: string,
   clock: Clock,
-  onExit: (why: string) => void,
+  onExit: (reason: string) => void,
 ): Promise<{ url: string; stop(): Promise<void> }> {
   const flags = ['--webhook-host', '127.0.0.1', '--webhook-port', '0', '--webhook-cert-dir', folder]
-  const quiet = ['--health-addr', '0', '--diagnostics-address', '0', '--log-level', 'warn', '--with-parent']
-  // Its standard input ends with this process, even if this process is killed; then the extension exits (--with-parent). The extension is
-  // detached so that it does not receive Ctrl-C: it must respond until the management cluster has stopped.
-  const child = spawn(process.execPath, [program, ...flags, ...quiet], { stdio: ['pipe', 'pipe', 'pipe'], detached: true })
+  const otherFlags = ['--health-addr', '0', '--diagnostics-address', '0', '--log-level', 'warn', '--with-parent']
+  // With --with-parent, the extension exits when its stdin ends, which also happens when this process is killed. The extension is
+  // detached so that it does not receive Ctrl-C, because it must respond until the management cluster has stopped.
+  const child = spawn(process.execPath, [program, ...flags, ...otherFlags], { stdio: ['pipe', 'pipe', 'pipe'], detached: true })
   const exited = new Promise<string>((resolve) => {
     child.once('error', (err) => resolve(err.message))
     child.once('exit', (code, signal) => resolve(signal ? `killed by ${signal}` : `exit code ${code}`))
@@ -106,10 +108,10 @@ function startProgram(
       child.kill('SIGKILL')
       reject(new Error('Cannot start the sample extension: it printed nothing for 10 s'))
     })
-    void exited.then((why) => {
+    void exited.then((reason) => {
       timer.cancel()
-      reject(new Error(`Cannot start the sample extension: ${why}${stderrText && `: ${stderrText.trim()}`}`))
-      if (!stopping) onExit(why)
+      reject(new Error(`Cannot start the sample extension: ${reason}${stderrText && `: ${stderrText.trim()}`}`))
+      if (!stopping) onExit(reason)
     })
     createInterface({ input: child.stdout }).once('line', (line) => {
       timer.cancel()

@@ -15,19 +15,19 @@ export interface ServeManagementClusterOptions {
   readonly random: Random
   readonly log: Logger
   readonly stores: Stores
-  /** Folder of the certificates; absent: in memory, until the process ends. */
+  /** Folder of the certificates. Default: certificates are kept in memory. */
   readonly pki: string | undefined
   /** File that stores the port, so that kubeconfigs of clusters stay valid after restarts. */
   readonly portFile: string | undefined
-  /** Port requested by the user. Default: the port of the last start, or 6443. 0 means any free port. */
+  /** Port requested by the user. Default: the port of the previous start, otherwise 6443. 0 selects a free port. */
   readonly port: number | undefined
-  /** File to write the owner's kubeconfig to. */
+  /** File to write the administrator's kubeconfig to. */
   readonly kubeconfig: string
   readonly onHookCall?: (call: HookCall) => void
-  /** Transport for calls of extensions; default: HTTPS. */
+  /** Transport for hook calls; default: HTTPS. */
   readonly hookTransport?: HookTransport
   readonly onCall?: CallObserver
-  /** Hooks that other providers have declared. */
+  /** Hooks that other providers declare. */
   readonly providerHooks?: readonly Hook[]
 }
 
@@ -37,11 +37,11 @@ export interface ServedManagementCluster {
   close(): Promise<void>
 }
 
-/** Loopback only, since authorization is not configured. */
+/** Address to listen on: loopback only, because authorization is not configured. */
 export const host = '127.0.0.1'
 const UsualPort = 6443
 
-/** Time that requests have to end when the servers stop. */
+/** Time limit for requests that are open when the servers stop. */
 const GraceOfRequests = seconds(1)
 
 /** Starts the servers. @throws Error naming the port when it is in use */
@@ -52,12 +52,12 @@ export async function serveManagementCluster(options: ServeManagementClusterOpti
     dns: ['localhost', 'kubernetes', 'kubernetes.default.svc'],
   })
   let management: ManagementCluster | undefined
-  const byCertificate = authenticator()
+  const authenticateByCertificate = authenticator()
   // The listener is started first, because the kubeconfigs of workload clusters contain its port.
   let handler: HttpHandler = () => Promise.reject(new StatusError('ServiceUnavailable', 'the API server is starting'))
   const managementEndpoint: Endpoint = {
     handler: (request, identity) => handler(request, identity),
-    authenticate: (credentials) => (management ? management.server.authenticate : byCertificate)(credentials),
+    authenticate: (credentials) => (management ? management.server.authenticate : authenticateByCertificate)(credentials),
     serving: access.server,
     clientCA: access.authority.certificate,
   }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 
 const module = new URL('small-heap.ts', import.meta.url).href
 
-/** Creates garbage; resolves when the heap has become smaller without further allocations. */
+/** Program that creates garbage, and prints a line when the heap has become smaller without further allocations. */
 const script = `
   import { getHeapStatistics } from 'node:v8'
   const { keepHeapSmall } = await import(${JSON.stringify(module)})

@@ -5,16 +5,30 @@ import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'n
 import { runInNewContext } from 'node:vm'
 
 /**
- * Node's built-in modules that a server uses. Their compiled code is valid only for V8's initial flags: if they were loaded after the
- * flags are set, they would be compiled again, which takes 20 ms.
+ * Node's built-in modules that a server uses. Their compiled code is valid only for V8's initial flags. If they were loaded after
+ * the flags are set, they would be compiled again, which takes 20 ms.
  */
-const needed = ['child_process', 'cluster', 'crypto', 'dns', 'fs/promises', 'http2', 'https', 'net', 'sqlite', 'timers/promises']
+const builtinModules = [
+  'child_process',
+  'cluster',
+  'crypto',
+  'dns',
+  'fs/promises',
+  'http2',
+  'https',
+  'net',
+  'sqlite',
+  'timers/promises',
+]
   .concat(['worker_threads', 'zlib'])
   .map((name) => `node:${name}`)
 
-/** Limit of V8's new space in bytes, half of which can contain objects at a time. Without it V8 grows it to 16 times that under load. */
+/**
+ * Limit of V8's new space in bytes, half of which can contain objects at a time. By default, V8 lets it grow to 16 times that under
+ * load.
+ */
 const NewSpace = 8 * 1024 * 1024
-/** Idle HTTP/1.1 parsers that are kept for later connections. */
+/** Number of idle HTTP/1.1 parsers to keep for later connections. */
 const IdleParsers = 16
 /**
  * Milliseconds without a garbage collection after which the process counts as idle: after the start, or when half of at least
@@ -26,24 +40,24 @@ const ManyConnections = 64
 const IdleTime = 30_000
 /** Heap growth that justifies a collection while idle. */
 const MinGrowth = 12 * 1024 * 1024
-/** A collection of a larger heap would delay requests for too long: it takes about 1.5 ms for each megabyte. */
-const LargestWhenIdle = 192 * 1024 * 1024
+/** Larger heaps are not collected, because a collection takes about 1.5 ms for each megabyte and delays requests. */
+const HeapSizeLimit = 192 * 1024 * 1024
 
 /**
- * Makes V8 collect garbage before there is as much of it as live data. By default V8 lets it grow to several times that. The cost is not
- * measurable: most stored data is text, which the collector does not scan.
+ * Makes V8 collect garbage before the garbage is as large as the live data. By default, V8 lets it grow to several times that. The
+ * cost is not measurable: most stored data is text, which the collector does not scan.
  */
 export function keepHeapSmall(): void {
-  for (const name of needed) process.getBuiltinModule(name)
-  // An idle parser has only 10 KB, but prevents the release of memory pages of its closed connection.
+  for (const name of builtinModules) process.getBuiltinModule(name)
+  // An idle parser needs only 10 KB, but prevents the release of the memory pages of its closed connection.
   setMaxIdleHTTPParsers(IdleParsers)
   setFlagsFromString('--heap-growing-percent=35')
-  // Releases the memory of a compilation at its end. By default the compiler thread does so when it is idle; each of the four threads has
-  // its own memory.
+  // Releases the memory of a compilation at its end. By default, a compiler thread releases it when idle, and each of the four
+  // threads has its own memory.
   setFlagsFromString('--no-maglev-destroy-on-background')
-  // V8's default factor, so that loading the modules at the start is not slowed down.
+  // Begins with V8's default factor, so that modules load fast at the start.
   let factor = 2
-  const growBy = (next: number) => {
+  const setGrowthFactor = (next: number) => {
     if (next === factor) return
     factor = next
     setFlagsFromString(`--semi-space-growth-factor=${factor}`)
@@ -59,36 +73,38 @@ export function keepHeapSmall(): void {
     idleCollector.disturbed()
     if (factor === 1 && ++collections % 32 !== 1) return
     const newSpace = getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.space_size ?? NewSpace
-    growBy(Math.max(1, Math.floor(NewSpace / newSpace)))
+    setGrowthFactor(Math.max(1, Math.floor(NewSpace / newSpace)))
   }).observe({ entryTypes: ['gc'] })
 }
 
-/** Calls `collect` when the process is idle and enough memory can be freed. `disturbed` is called for each collection. */
+/**
+ * Calls `collect` when the process is idle and enough memory can be freed. The caller must call `disturbed` after each collection.
+ */
 function whenIdle(collect: () => void): { disturbed(): void } {
   let size = getHeapStatistics().total_heap_size
   let starting = true
   let mostConnections = 0
-  let soon = true
+  let isShortWait = true
   let timer = setTimeout(collectIfIdle, ShortIdleTime).unref()
   function collectIfIdle(): void {
     const remaining = connections()
-    if (soon && !starting && (mostConnections < ManyConnections || remaining > mostConnections / 2)) {
-      soon = false
+    if (isShortWait && !starting && (mostConnections < ManyConnections || remaining > mostConnections / 2)) {
+      isShortWait = false
       timer = setTimeout(collectIfIdle, IdleTime - ShortIdleTime).unref()
       return
     }
     starting = false
     mostConnections = remaining
     const { total_heap_size: now, used_heap_size: used } = getHeapStatistics()
-    if (now < size + MinGrowth || used > LargestWhenIdle) return
+    if (now < size + MinGrowth || used > HeapSizeLimit) return
     collect()
     size = getHeapStatistics().total_heap_size
   }
   return {
     disturbed() {
       if (!starting) mostConnections = Math.max(mostConnections, connections())
-      if (soon) return void timer.refresh()
-      soon = true
+      if (isShortWait) return void timer.refresh()
+      isShortWait = true
       clearTimeout(timer)
       timer = setTimeout(collectIfIdle, ShortIdleTime).unref()
     },
@@ -98,8 +114,8 @@ function whenIdle(collect: () => void): { disturbed(): void } {
 const connections = (): number => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length
 
 /**
- * Makes V8 collect all garbage and return the memory, which V8 otherwise keeps for later. Byte code is kept, but optimized code is dropped:
- * the next thousand requests take one and a half times as long. This is acceptable after a start, but not between bursts of requests.
+ * Makes V8 collect all garbage and return the memory, which V8 otherwise keeps. Byte code is kept, but optimized code is dropped,
+ * so that the next thousand requests take 1.5 times as long. This is acceptable after a start, but not between bursts of requests.
  */
 function collectAll(): void {
   // Node's small buffers share a pool, and the newest pool is at the end of the memory. Allocating a new pool lets V8 return the free

@@ -1,4 +1,4 @@
-/** I/O of a command for tests: its output, and a function for Ctrl-C. */
+/** Runs commands in tests: records their output, and can interrupt them. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,9 +14,9 @@ export interface Started {
   readonly err: string[]
   /** Resolves with the exit code. */
   readonly done: Promise<number>
-  /** Resolves when a line of standard output matches. @throws when the command ends without one */
+  /** Resolves with the first line of stdout that matches. @throws Error when the command ends without a matching line */
   line(pattern: RegExp): Promise<string>
-  /** Sends Ctrl-C; resolves with the exit code. */
+  /** Interrupts the command as Ctrl-C does; resolves with the exit code. */
   interrupt(): Promise<number>
 }
 
@@ -60,7 +60,7 @@ export function start(argv: readonly string[], env: Io['env'] = {}): Started {
   }
 }
 
-/** Runs a command to its end. */
+/** Runs a command until it ends; returns its exit code and output. */
 export async function runToEnd(
   argv: readonly string[],
   env: Io['env'] = {},

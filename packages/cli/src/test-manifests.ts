@@ -1,4 +1,4 @@
-/** Validates manifests as a management cluster does, with strict field validation. */
+/** Validates manifests against a management cluster, with strict field validation. */
 import {
   CustomResourceDefinition,
   type Kind,
@@ -19,7 +19,7 @@ export interface ManifestJudge {
   close(): Promise<void>
 }
 
-/** A management cluster with Cluster API and the kinds of cert-manager that manifests use. */
+/** Creates a management cluster with Cluster API and the kinds of cert-manager that manifests use. */
 export async function manifestJudge(): Promise<ManifestJudge> {
   const endpoint = { host: '127.0.0.1', port: 1 }
   const management = await createManagementCluster({
@@ -29,7 +29,7 @@ export async function manifestJudge(): Promise<ManifestJudge> {
     log: silent,
     endpoint,
   })
-  for (const definition of certManager) await management.client.create(CustomResourceDefinition, definition)
+  for (const definition of certManagerDefinitions) await management.client.create(CustomResourceDefinition, definition)
   return {
     async accept(folder) {
       const accepted: string[] = []
@@ -55,7 +55,7 @@ function kindOf({ apiVersion, kind }: KubeObject): Kind {
   return unknownKind({ apiVersion, kind, plural: `${kind.toLowerCase()}s`, scope: isCluster ? 'Cluster' : 'Namespaced' })
 }
 
-const certManager = [
+const certManagerDefinitions = [
   {
     kind: 'Issuer',
     spec: { selfSigned: { type: 'object' }, ca: { type: 'object', properties: { secretName: { type: 'string' } } } },

@@ -1,4 +1,7 @@
-/** Lists objects that wait for a hook on a management cluster, of any kind: providers keep the same records on their objects. */
+/**
+ * Lists objects of any kind in a management cluster that wait for a hook. Providers record waiting hooks in the same annotation as
+ * core.
+ */
 import { Cluster, ClusterNameLabel, Machine, ProviderNameLabel, type WaitingHook, waitingHooks } from '@capstan/api'
 import {
   apiVersionOf,
@@ -11,7 +14,7 @@ import {
   unknownKind,
 } from '@capstan/kube'
 
-/** The record of a waiting hook, with its object. */
+/** Record of a waiting hook with its object. */
 export interface Waiting extends WaitingHook {
   readonly namespace: string
   /** Name of the object's Cluster; empty when unknown. */
@@ -37,13 +40,13 @@ export async function waitingObjects(
   { namespace, signal }: { namespace?: string | undefined; signal: AbortSignal },
 ): Promise<WaitingObjects> {
   const unread: string[] = []
-  const orUnread = async <T>(what: string, reading: Promise<readonly T[]>): Promise<readonly T[]> => {
+  const orUnread = async <T>(description: string, reading: Promise<readonly T[]>): Promise<readonly T[]> => {
     try {
       return await reading
     } catch (err) {
-      // The user may lack permissions, and a kind may have been removed meanwhile.
+      // The user may lack permissions, and the kind may have been removed in the meantime.
       if (!isReason(err, 'Forbidden', 'NotFound')) throw err
-      unread.push(`${what} are not listed: ${err.message}`)
+      unread.push(`${description} are not listed: ${err.message}`)
       return []
     }
   }
@@ -72,7 +75,7 @@ export async function waitingObjects(
   )
   const waiting = listed.flatMap(({ kind, items }) => items.flatMap((object) => recordsOf(kind.kind, object)))
   return {
-    waiting: waiting.sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1)),
+    waiting: waiting.sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1)),
     clusters: listed.find(({ kind }) => kind === Cluster)!.items.length,
     unread: unread.sort(),
   }
@@ -85,10 +88,10 @@ function recordsOf(kind: string, object: KubeObject): Waiting[] {
   return waitingHooks(object).map((record) => ({ namespace, cluster, kind, name, ...record }))
 }
 
-const placeOf = ({ namespace, cluster, kind, name, hook }: Waiting): string =>
+const sortKey = ({ namespace, cluster, kind, name, hook }: Waiting): string =>
   [namespace, cluster, kind === Cluster.kind ? '' : kind, name, hook].join('\n')
 
-/** Uses the storage version if it is served, which avoids conversion. */
+/** Returns the kind in the storage version if it is served, because that avoids conversion. */
 function kindOf({ spec: { group, names, scope, versions } }: CustomResourceDefinition): Kind {
   const served = versions.filter((candidate) => candidate.served)
   const version = (served.find((candidate) => candidate.storage) ?? served[0] ?? versions[0])!.name

@@ -1,4 +1,4 @@
-/** Core for `capstan conform`: installs its kinds where the API server lacks them, and runs its controllers until they are stopped. */
+/** Runs the core controllers for `capstan conform`, and installs core's kinds where the API server lacks them. */
 import { coreKinds } from '@capstan/api'
 import { createManager, installKinds } from '@capstan/controller'
 import {
@@ -23,10 +23,10 @@ export interface OwnCoreOptions {
 }
 
 /**
- * Starts core.
+ * Installs missing core kinds and starts the core controllers.
  *
  * @returns a function that stops core and removes the kinds that were installed
- * @throws UsageError while upstream's core manager leads
+ * @throws UsageError while upstream's core manager holds its leader election Lease
  */
 export async function startOwnCore({ client, clock, random, log, signal }: OwnCoreOptions): Promise<() => Promise<void>> {
   await rejectBesideUpstream(client, { clock, signal })

@@ -1,4 +1,4 @@
-/** Updates the management cluster after each load of the extension: registration, discovery, repeated calls. */
+/** Updates the management cluster after each load of the extension: registers it, waits for discovery, repeats hook calls. */
 import type { Client } from '@capstan/kube'
 import { messageOf } from '@capstan/kube'
 import { applyDemoClass, bringUpDemo } from '../demo.ts'
@@ -9,13 +9,13 @@ import { repeatHooks, demoChangesFor, register } from './register.ts'
 export interface AnnouncerOptions {
   readonly client: Client
   readonly signal: AbortSignal
-  /** Where the extension is reached. */
+  /** URL of the extension server. */
   readonly url: string
   /** Whether the demo's ClusterClass and Cluster exist. */
   readonly demo: boolean
-  /** The project's registration; read each time. */
+  /** Returns the project's registration; called after each load. */
   registration(): Registration
-  /** Called once, when all objects exist. `hook` is one that the extension handles. */
+  /** Called once, when all objects exist. `hook` is a hook that the extension handles. */
   ready(hook: string): void
   failed(problem: string): void
 }
@@ -32,7 +32,7 @@ export class Announcer {
     this.#options = options
   }
 
-  /** Updates the management cluster for a newly loaded extension. Aborts the update for the previous one. */
+  /** Updates the management cluster for a newly loaded extension. Aborts an update that is still running. */
   announce(extension: RunningExtension): void {
     this.#announcing.abort()
     this.#announcing = new AbortController()

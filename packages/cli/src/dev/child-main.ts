@@ -1,6 +1,6 @@
 /**
- * The process in which `capstan dev` runs an extension: loads one module on request, handles calls, and exits with its parent. It is
- * started before a file is saved, so that common imports are already loaded.
+ * Main program of the process in which `capstan dev` runs an extension: loads one module on request, handles calls, and exits with
+ * its parent. `capstan dev` starts the process before a file is saved, so that common imports are already loaded.
  */
 import { registerHooks } from 'node:module'
 import { dirname } from 'node:path'
@@ -22,7 +22,7 @@ const callsInProgress = new Map<number, AbortController>()
 
 process.on('message', (message: ToChild) => {
   if (message.kind === 'load') void load(message.file)
-  else if (message.kind === 'call') void answer(message)
+  else if (message.kind === 'call') void handleCall(message)
   else callsInProgress.get(message.id)?.abort()
 })
 process.once('disconnect', () => process.exit(0))
@@ -69,7 +69,7 @@ const announcedHandlers = ({ handlers }: Extension) =>
     ...(failurePolicy === undefined ? {} : { failurePolicy }),
   }))
 
-async function answer({ id, method, url, headers, body }: Extract<ToChild, { kind: 'call' }>): Promise<void> {
+async function handleCall({ id, method, url, headers, body }: Extract<ToChild, { kind: 'call' }>): Promise<void> {
   const callAbort = new AbortController()
   callsInProgress.set(id, callAbort)
   try {
@@ -89,15 +89,15 @@ async function answer({ id, method, url, headers, body }: Extract<ToChild, { kin
   }
 }
 
-/** Logs of handlers are printed by the parent, in the story; core reports their responses. */
+/** Creates a logger that sends entries to the parent, which prints them. Skips 'Hook answered', because core reports responses. */
 function logger(bound: LogFields): Logger {
   const write =
     (level: string) =>
     (message: string, fields: LogFields = {}): void => {
       if (message === 'Hook answered') return
-      const { err, ...rest } = { ...bound, ...fields } as { err?: unknown }
-      const why = err === undefined ? {} : { err: loadProblem(err, folder) }
-      send({ kind: 'log', level, message, fields: { ...rest, ...why } })
+      const { err, ...otherFields } = { ...bound, ...fields } as { err?: unknown }
+      const errorField = err === undefined ? {} : { err: loadProblem(err, folder) }
+      send({ kind: 'log', level, message, fields: { ...otherFields, ...errorField } })
     }
   return {
     debug() {},

@@ -10,13 +10,13 @@ import type { AnnouncedHandler, FromChild, ToChild } from './protocol.ts'
 export interface RunningExtension {
   readonly name: string
   readonly handlers: readonly AnnouncedHandler[]
-  /** The files of its modules, without those of packages. */
+  /** Files of the extension's modules, without those of installed packages. */
   readonly files: readonly string[]
   /** Handles a request. @throws Error when the process ends before the response */
   handle(request: Request): Promise<Response>
-  /** Resolves with the reason when the process has ended unexpectedly. */
+  /** Resolves with the reason when the process has ended. */
   readonly ended: Promise<string>
-  /** Completes pending requests for at most this many milliseconds, then ends the process. No further requests are allowed. */
+  /** Waits at most `timeout` milliseconds for pending requests, then ends the process. No further requests are allowed. */
   retire(timeout?: number): Promise<void>
 }
 
@@ -39,15 +39,15 @@ export interface ExtensionProcessOptions {
   printed(line: string): void
 }
 
-/** Maximum wait for pending calls: longer than the timeout of any handler. */
-const longestCall = seconds(31)
-const longestLoad = seconds(10)
-const longestEnd = seconds(2)
-const tooLong = `it did not load within ${longestLoad / 1000} s: expected a module that exports an extension, and does not serve it`
+/** Maximum wait for pending calls, longer than the timeout of any handler. */
+const callTimeLimit = seconds(31)
+const loadTimeLimit = seconds(10)
+const endTimeLimit = seconds(2)
+const loadTimeoutText = `it did not load within ${loadTimeLimit / 1000} s: expected a module that exports an extension, and does not serve it`
 
 const program = fileURLToPath(new URL('../../bin/dev-child.js', import.meta.url))
 
-/** Starts processes. One process is started ahead of time, so that loading takes only the time of the author's own modules. */
+/** Starts extension processes. Keeps one spare process started, so that a load takes only the time of the author's own modules. */
 export class ExtensionProcesses {
   readonly #options: ExtensionProcessOptions
   readonly #alive = new Set<Child>()
@@ -130,7 +130,7 @@ class Child {
   }
 
   async load(file: string): Promise<RunningExtension> {
-    const limit = this.#clock.schedule(longestLoad, () => this.#loading?.reject(new LoadError(tooLong, [file])))
+    const limit = this.#clock.schedule(loadTimeLimit, () => this.#loading?.reject(new LoadError(loadTimeoutText, [file])))
     try {
       const { name, handlers, files } = await new Promise<Extract<FromChild, { kind: 'loaded' }>>((resolve, reject) => {
         this.#loading = { resolve, reject }
@@ -172,7 +172,7 @@ class Child {
     this.#calls.get(id)?.resolve(new Response(body, { status, headers: fields }))
   }
 
-  async #retire(timeout = longestCall): Promise<void> {
+  async #retire(timeout = callTimeLimit): Promise<void> {
     await new Promise<void>((resolve) => {
       if (this.#calls.size === 0) return resolve()
       const limit = this.#clock.schedule(timeout, resolve)
@@ -187,7 +187,7 @@ class Child {
   /** Kills the process; resolves when it has ended. */
   async end(): Promise<void> {
     if (this.#process.connected) this.#process.disconnect()
-    const limit = this.#clock.schedule(longestEnd, () => this.kill())
+    const limit = this.#clock.schedule(endTimeLimit, () => this.kill())
     await this.ended
     limit.cancel()
   }

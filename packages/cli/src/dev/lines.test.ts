@@ -26,7 +26,7 @@ test.each([
     reload: { kind: 'ended', why: 'exit code 1' } as const,
     line: 'extension.ts: its process ended (exit code 1): it is started again',
   },
-])('$line', ({ reload, line }) => {
+])('formats a reload as "$line"', ({ reload, line }) => {
   const { subject, text } = lineOfReload(reload, 'extension.ts')
   expect(`${subject}: ${text}`).toBe(line)
 })
@@ -40,7 +40,7 @@ test('log lines of a handler contain its name and fields', () => {
   })
 })
 
-test('prints a call that every reconcile makes only when its response changes and after a reload; always prints other calls', () => {
+test('prints calls of topology hooks only when the response changes or after a reload, and always prints other calls', () => {
   const calls = new HookLines()
   const report = (hook: string, message: string) =>
     calls.lineOf({

@@ -1,4 +1,4 @@
-/** Formats the state of an extension under `capstan dev` as lines of the story. Pure. */
+/** Formats reloads, hook calls and logs of an extension as output lines of `capstan dev`. Pure. */
 import { relative } from 'node:path'
 import { DiscoverVariables, GeneratePatches, GenerateUpgradePlan, ValidateTopology } from '@capstan/api'
 import type { HookCall, Line } from '@capstan/lab'
@@ -6,7 +6,7 @@ import { lineOf } from '@capstan/lab'
 import type { AnnouncedHandler, FromChild } from './protocol.ts'
 import type { Reload } from './reloader.ts'
 
-/** Formats the result of a reload. `place` is the path of the module as displayed to the user. */
+/** Formats the result of a reload. `place` is the displayed path of the module. */
 export function lineOfReload(reload: Reload, place: string): Line {
   switch (reload.kind) {
     case 'loaded': {
@@ -27,7 +27,7 @@ const handlersText = (handlers: readonly AnnouncedHandler[]): string =>
   handlers.map(({ name, hook }) => `${name} (${hook})`).join(', ') || 'none'
 
 /**
- * Formats hook calls as lines, without repetitions: patches and plans are requested whenever a topology is computed, many times a second
+ * Formats hook calls as lines. Omits repeated lines for hooks that core calls in every topology reconciliation, many times a second
  * while a Cluster is created.
  */
 export class HookLines {
@@ -54,12 +54,12 @@ const inEveryReconcile: ReadonlySet<string> = new Set(
 
 /** Formats a log entry of a handler. */
 export function lineOfLog({ level, message, fields }: Extract<FromChild, { kind: 'log' }>): Line {
-  const { hook: _hook, handler, ...rest } = fields
-  const facts = Object.entries(rest).map(([name, value]) => ` ${name}=${textOf(value)}`)
+  const { hook: _hook, handler, ...otherFields } = fields
+  const fieldTexts = Object.entries(otherFields).map(([name, value]) => ` ${name}=${textOf(value)}`)
   return {
     subject: handler === undefined ? 'Extension' : `Handler ${textOf(handler)}`,
     event: level === 'error' ? 'HandlerFailed' : 'HandlerLogged',
-    text: `${message}${facts.join('')}`,
+    text: `${message}${fieldTexts.join('')}`,
   }
 }
 
@@ -70,6 +70,6 @@ export const lineOfOutput = (text: string): Line => ({ subject: 'Extension', eve
 
 /** Formats a path relative to `folder` or the current folder. */
 export function displayPath(path: string, folder = ''): string {
-  const short = relative(folder, path)
-  return short.startsWith('..') ? path : short || '.'
+  const relativePath = relative(folder, path)
+  return relativePath.startsWith('..') ? path : relativePath || '.'
 }

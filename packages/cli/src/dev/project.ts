@@ -5,15 +5,15 @@ import { isRecord, messageOf } from '@capstan/kube'
 import { parseAllDocuments } from 'yaml'
 import { UsageError } from '../io.ts'
 
-const names = ['extension.ts', 'extension.mts', 'extension.js', 'extension.mjs', 'src/extension.ts', 'src/extension.js']
+const moduleNames = ['extension.ts', 'extension.mts', 'extension.js', 'extension.mjs', 'src/extension.ts', 'src/extension.js']
 
-/** Returns the module to load. @throws UsageError when there is none */
+/** Returns the path of the extension module. @throws UsageError when there is none */
 export function extensionModule(target = '.'): string {
   const path = resolve(target)
   const stats = statSync(path, { throwIfNoEntry: false })
   if (!stats) throw new UsageError(`there is no ${target}`, '`capstan new extension NAME` writes an extension to begin with.')
   if (!stats.isDirectory()) return path
-  const name = names.find((candidate) => existsSync(join(path, candidate)))
+  const name = moduleNames.find((candidate) => existsSync(join(path, candidate)))
   if (name !== undefined) return join(path, name)
   throw new UsageError(
     `there is no extension in ${target}: expected extension.ts`,
@@ -21,13 +21,13 @@ export function extensionModule(target = '.'): string {
   )
 }
 
-/** The project's own ExtensionConfig. */
+/** Fields of the ExtensionConfig in the project's manifests. */
 export interface Registration {
   readonly name?: string
   readonly settings?: { readonly [name: string]: string }
 }
 
-/** The folder of the project: the nearest one with a package.json, or that of the module. */
+/** Returns the project folder: the nearest folder with a package.json, otherwise the folder of the module. */
 export function projectOf(module: string): string {
   for (let folder = dirname(module); ; folder = dirname(folder)) {
     if (existsSync(join(folder, 'package.json'))) return folder
@@ -38,7 +38,7 @@ export function projectOf(module: string): string {
 export const manifestsOf = (project: string): string[] =>
   globSync('manifests/*.{yaml,yml}', { cwd: project }).map((name) => join(project, name))
 
-/** Reads the manifest of kind ExtensionConfig. @throws Error naming a file that cannot be read */
+/** Reads the first ExtensionConfig in the project's manifests. @throws Error naming a file that cannot be parsed */
 export function registrationOf(project: string): Registration {
   for (const file of manifestsOf(project)) {
     for (const document of parseAllDocuments(readFileSync(file, 'utf8'))) {

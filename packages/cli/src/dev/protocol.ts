@@ -1,6 +1,6 @@
 /** Messages between `capstan dev` and the process that runs an extension. Plain JSON. */
 
-/** A handler as discovery announces it. */
+/** Handler as returned by discovery. */
 export interface AnnouncedHandler {
   readonly hook: string
   readonly apiVersion: string
@@ -20,11 +20,11 @@ export type ToChild =
       readonly headers: readonly (readonly [string, string])[]
       readonly body: string
     }
-  /** The caller does not wait any more. */
+  /** The caller no longer waits for the response. */
   | { readonly kind: 'abort'; readonly id: number }
 
 export type FromChild =
-  /** Response to `load`. `files` are the modules of the extension, as far as they were found. */
+  /** Response to `load`. `files` are the files of the extension's modules that were resolved. */
   | {
       readonly kind: 'loaded'
       readonly name: string

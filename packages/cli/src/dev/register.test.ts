@@ -9,19 +9,20 @@ const changes = (...handlers: string[]) =>
       return { name, hook, apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1' }
     }),
   )
-const nothing = { patches: [], noSurge: { workers: false, controlPlane: false }, uncalled: [] }
+const noChanges = { patches: [], noSurge: { workers: false, controlPlane: false }, uncalled: [] }
 
-test('hooks that are called for every Cluster need no change of the class', () => {
-  expect(changes('wait BeforeClusterCreate', 'keep BeforeClusterDelete')).toEqual(nothing)
+test('lifecycle hooks need no change of the class', () => {
+  expect(changes('wait BeforeClusterCreate', 'keep BeforeClusterDelete')).toEqual(noChanges)
 })
 
-test('variables without a patch add no patch', () => expect(changes('vars DiscoverVariables')).toEqual(nothing))
+test('a DiscoverVariables handler without a GeneratePatches handler adds no patch', () =>
+  expect(changes('vars DiscoverVariables')).toEqual(noChanges))
 
-test('handlers that validate are not called without a handler that generates patches', () => {
-  expect(changes('check ValidateTopology')).toEqual({ ...nothing, uncalled: ['check.quota'] })
+test('a ValidateTopology handler without a GeneratePatches handler is listed as not called', () => {
+  expect(changes('check ValidateTopology')).toEqual({ ...noChanges, uncalled: ['check.quota'] })
 })
 
-test('a patch names each handler of topology mutation, and the class names the handler of upgrade plans', () => {
+test('patches of the class name all topology mutation handlers, and the class names the GenerateUpgradePlan handler', () => {
   const handlers = [
     'a GeneratePatches',
     'b GeneratePatches',
@@ -30,7 +31,7 @@ test('a patch names each handler of topology mutation, and the class names the h
     'plan GenerateUpgradePlan',
   ]
   expect(changes(...handlers)).toEqual({
-    ...nothing,
+    ...noChanges,
     patches: [
       {
         name: 'quota',
@@ -46,7 +47,7 @@ test('a patch names each handler of topology mutation, and the class names the h
   })
 })
 
-test('handlers of in-place updates set maxSurge to 0, so that each Machine is updated', () => {
+test('handlers of in-place updates set noSurge', () => {
   expect(changes('sets CanUpdateMachineSet').noSurge).toEqual({ workers: true, controlPlane: false })
   expect(changes('machines CanUpdateMachine').noSurge).toEqual({ workers: false, controlPlane: true })
 })

@@ -1,4 +1,4 @@
-/** Registers the running extension in the management cluster, and makes core repeat calls that its previous version answered. */
+/** Registers the running extension in the management cluster, and makes core call the hooks of all Clusters again. */
 import { Cluster, ExtensionConfig, RetryHooksAnnotation } from '@capstan/api'
 import type { Client } from '@capstan/kube'
 import { keyOf, orAbsent } from '@capstan/kube'
@@ -15,15 +15,15 @@ export interface Served {
   readonly load: string
 }
 
-/** A new value triggers discovery of the server's handlers and of its class variables at once. */
+/** Annotation whose change triggers the discovery of handlers and of class variables at once. */
 const LoadAnnotation = 'runtime.capstan.dev/dev-load'
 
-/** Secret in the management cluster with the authority that signs the extension's certificate. */
+/** Secret with the certificate authority that signs the extension's certificate. */
 const authoritySecret = { namespace: 'default', name: 'capstan-dev-extension-ca' }
 
 const fieldManager = 'capstan-dev'
 
-/** Publishes these authorities (PEM), so that core trusts them when it calls the extension. */
+/** Publishes certificate authorities (PEM), so that core trusts them when it calls the extension. */
 export const trust = (client: Client, bundle: string): Promise<void> =>
   publishAuthority(client, authoritySecret, bundle, fieldManager)
 
@@ -48,7 +48,7 @@ export async function register(client: Client, served: Served, signal: AbortSign
   watchAbort.abort()
 }
 
-/** Formats registered handlers, independent of their order. */
+/** Returns a text that is equal for equal sets of registered handlers, independent of their order. */
 const fingerprint = (handlers: readonly AnnouncedHandler[]): string =>
   handlers
     .map(({ name, hook, apiVersion, timeoutSeconds = 10, failurePolicy = 'Fail' }) =>
@@ -66,16 +66,16 @@ const shortNames = ({ metadata, status }: ExtensionConfig): AnnouncedHandler[] =
   }))
 
 /** Requests that the hooks of all Clusters are called again at once. */
-export async function repeatHooks(client: Client, why: string, signal: AbortSignal): Promise<void> {
+export async function repeatHooks(client: Client, annotationValue: string, signal: AbortSignal): Promise<void> {
   const { items } = await client.list(Cluster, { signal })
-  const body = { metadata: { annotations: { [RetryHooksAnnotation]: why } } }
+  const body = { metadata: { annotations: { [RetryHooksAnnotation]: annotationValue } } }
   for (const cluster of items) await orAbsent(client.patch(Cluster, keyOf(cluster), { type: 'merge', body }, { signal }))
 }
 
 /**
- * Returns the changes of the demo's class for handlers that a class must name (topology mutation, upgrade plans), and for in-place update
- * hooks, which are called only when Machines are deleted before their replacement is created. Core fails a topology whose patch names no handler
- * of GeneratePatches, so that other handlers cannot be called without one.
+ * Returns the changes to the demo ClusterClass for handlers that a class must name (topology mutation, upgrade plans), and for
+ * in-place update hooks, which are called only when Machines are deleted before their replacement is created. Core rejects a patch
+ * that names no handler of GeneratePatches, so ValidateTopology handlers without one cannot be called.
  */
 export function demoChangesFor(extension: string, handlers: readonly AnnouncedHandler[]): DemoChanges {
   const named = (hook: string) => handlers.filter((handler) => handler.hook === hook).map(({ name }) => `${name}.${extension}`)

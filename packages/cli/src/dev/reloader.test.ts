@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { LoadError, type RunningExtension } from './extension-process.ts'
 import { type Reload, Reloader } from './reloader.ts'
 
-/** A load that has begun; the test determines its result. */
+/** A load in progress; the test calls `succeeds` or `fails` to complete it. */
 interface Load {
   readonly at: number
   readonly signal: AbortSignal
@@ -18,7 +18,7 @@ interface FakeExtension extends RunningExtension {
   ends(why: string): Promise<void>
 }
 
-const settled = async () => {
+const settle = async () => {
   for (let i = 0; i < 20; i++) await Promise.resolve()
 }
 
@@ -38,12 +38,12 @@ function setUp() {
           async succeeds(name, options) {
             const extension = fakeExtension(name, options)
             resolve(extension)
-            await settled()
+            await settle()
             return extension
           },
           async fails(problem) {
             reject(new LoadError(problem, ['broken.ts']))
-            await settled()
+            await settle()
           },
         })
       }),
@@ -88,7 +88,7 @@ function fakeExtension(name: string, { holdsCalls = false } = {}): FakeExtension
     },
     async ends(why) {
       ended.resolve(why)
-      await settled()
+      await settle()
     },
   }
 }
@@ -151,26 +151,26 @@ describe('a save', () => {
 })
 
 describe('calls', () => {
-  test('in progress are completed by the extension that received them, which then ends', async () => {
+  test('in progress are completed by the extension that received them, which is then retired', async () => {
     const { reloader, loads, advance, call } = setUp()
     reloader.start()
     const old = await loads[0]!.succeeds('old', { holdsCalls: true })
-    const underWay = call()
-    await settled()
+    const callBeforeChange = call()
+    await settle()
     reloader.changed()
     advance(40)
-    const duringTheLoad = call()
-    await settled()
+    const callDuringLoad = call()
+    await settle()
     await loads[1]!.succeeds('new')
     expect(await call()).toBe('new')
     expect(old.retired).toBe(false)
     old.answerAll()
-    expect(await Promise.all([underWay, duringTheLoad])).toEqual(['old', 'old'])
-    await settled()
+    expect(await Promise.all([callBeforeChange, callDuringLoad])).toEqual(['old', 'old'])
+    await settle()
     expect(old.retired).toBe(true)
   })
 
-  test('before anything was loaded are rejected with that reason', async () => {
+  test('before the first load are rejected with 503 and the reason', async () => {
     const { reloader } = setUp()
     const response = await reloader.handle(new Request('https://extension.test/'))
     expect([response.status, await response.text()]).toEqual([503, 'the extension has not been loaded yet\n'])
@@ -208,7 +208,7 @@ describe('a module that does not load', () => {
 })
 
 describe('an extension whose process ends', () => {
-  test('is started again, once a second', async () => {
+  test('is started again after one second', async () => {
     const { reloader, loads, reloads, advance } = setUp()
     reloader.start()
     await (await loads[0]!.succeeds('one')).ends('exit code 1')
@@ -219,7 +219,7 @@ describe('an extension whose process ends', () => {
     expect(loads).toHaveLength(2)
   })
 
-  test('because it was replaced is not reported', async () => {
+  test('after it was replaced is not reported', async () => {
     const { reloader, loads, reloads, advance } = setUp()
     reloader.start()
     const old = await loads[0]!.succeeds('old')
@@ -237,18 +237,18 @@ test('close waits for calls in progress, and prevents further loads', async () =
   const { reloader, loads, advance, call } = setUp()
   reloader.start()
   const extension = await loads[0]!.succeeds('one', { holdsCalls: true })
-  const underWay = call()
-  await settled()
+  const callBeforeChange = call()
+  await settle()
   reloader.changed()
   let closed = false
   const closing = reloader.close().then(() => {
     closed = true
   })
   advance(10_000)
-  await settled()
+  await settle()
   expect({ closed, loads: loads.length }).toEqual({ closed: false, loads: 1 })
   extension.answerAll()
-  expect(await underWay).toBe('one')
+  expect(await callBeforeChange).toBe('one')
   await closing
   reloader.changed()
   advance(10_000)

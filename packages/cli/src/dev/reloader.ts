@@ -1,6 +1,6 @@
 /**
- * Keeps an extension loaded while its files change: a save starts a new process beside the old one, which serves until the new one is
- * ready. A failed load is reported, and the old process keeps serving.
+ * Reloads an extension when its files change: a save starts a new process, and the old process serves calls until the new one is
+ * ready. If the load fails, the old process keeps serving, and the failure is reported.
  */
 import type { FetchHandler } from '@capstan/extension'
 import type { Clock, Timer } from '@capstan/kube'
@@ -22,11 +22,14 @@ export interface ReloaderOptions {
   watch(files: readonly string[]): void
 }
 
-/** Editors write a file in several steps, and users save several files at once: a reload starts after this time without a change. */
-const Quiet = 40
-/** Maximum delay of a reload while files change continuously. */
-const LongestWait = 200
-/** Delay before an extension that has ended its own process is started again, so that restarts are not a busy loop. */
+/**
+ * A reload starts after this time without a change, because editors write a file in several steps and users save several files at
+ * once.
+ */
+const QuietTime = 40
+/** Time after which a reload starts even if files still change. */
+const DelayLimit = 200
+/** Delay before an extension whose process ended is started again, to avoid a busy loop. */
 const RestartDelay = seconds(1)
 const CloseTimeLimit = seconds(1)
 
@@ -45,7 +48,7 @@ export class Reloader {
     this.#options = options
   }
 
-  /** Forwards each call to the extension that was loaded last. */
+  /** Handles a call with the extension that was loaded last. */
   readonly handle: FetchHandler = async (request) => {
     if (!this.#current) return text(503, 'the extension has not been loaded yet')
     try {
@@ -55,7 +58,7 @@ export class Reloader {
     }
   }
 
-  /** Loads for the first time. */
+  /** Loads the extension for the first time. */
   start(): void {
     this.#savedAt = this.#options.clock.now()
     this.#begin()
@@ -67,7 +70,7 @@ export class Reloader {
     const { clock } = this.#options
     this.#savedAt ??= clock.now()
     this.#pending?.cancel()
-    const wait = Math.max(0, Math.min(Quiet, this.#savedAt + LongestWait - clock.now()))
+    const wait = Math.max(0, Math.min(QuietTime, this.#savedAt + DelayLimit - clock.now()))
     this.#pending = clock.schedule(wait, () => this.#begin())
   }
 
@@ -83,7 +86,7 @@ export class Reloader {
   #begin(): void {
     this.#pending?.cancel()
     this.#pending = undefined
-    // The pending load is outdated.
+    // A load in progress is outdated.
     this.#loading?.abort()
     this.#loading = new AbortController()
     void this.#load(this.#savedAt ?? this.#options.clock.now(), this.#loading.signal)
@@ -101,12 +104,12 @@ export class Reloader {
       return onReload({ kind: 'refused', problem: messageOf(err), keepsOld: this.#current !== undefined })
     }
     if (signal.aborted) return this.#retire(extension)
-    const old = this.#current
+    const previous = this.#current
     this.#current = extension
     watch(extension.files)
     onReload({ kind: 'loaded', extension, took: clock.now() - savedAt, first: !this.#loadedBefore })
     this.#loadedBefore = true
-    this.#retire(old)
+    this.#retire(previous)
     void extension.ended.then((why) => this.#ended(extension, why))
   }
 
@@ -125,4 +128,4 @@ export class Reloader {
   }
 }
 
-const text = (status: number, why: string): Response => new Response(`${why}\n`, { status })
+const text = (status: number, message: string): Response => new Response(`${message}\n`, { status })

@@ -1,4 +1,4 @@
-/** Serves the extension of a module over TLS, reloaded whenever one of its files is saved. */
+/** Serves the extension of a module over TLS, and reloads it when one of its files is saved. */
 import type { Clock } from '@capstan/kube'
 import { seconds } from '@capstan/kube'
 import type { Line } from '@capstan/lab'
@@ -11,19 +11,19 @@ import { watchFolders } from './watch-folders.ts'
 
 export interface ReloadingOptions {
   readonly module: string
-  /** Port requested by the user. Default: the usual port, or any free one. */
+  /** Port requested by the user. Default: 9443. 0 selects a free port. */
   readonly port: number | undefined
   readonly clock: Clock
   /** Publishes the CA bundle (PEM) that signs the server's certificate. */
   trust(bundle: string): Promise<void>
   report(line: Line): void
-  /** Sends all later calls to this extension. */
+  /** Called after each successful load. Later calls go to this extension. */
   loaded(extension: RunningExtension): void
 }
 
 export interface ReloadingExtension {
   readonly url: string
-  /** Loads for the first time. */
+  /** Loads the extension for the first time, and watches its files. */
   start(): void
   /** Watches these files as well. */
   watch(files: readonly string[]): void
@@ -31,7 +31,7 @@ export interface ReloadingExtension {
   close(): Promise<void>
 }
 
-/** @throws Error that names the requested port when it is in use */
+/** Starts the TLS server. @throws Error that names the requested port when it is in use */
 export async function reloadingExtension(options: ReloadingOptions): Promise<ReloadingExtension> {
   const { module, port, clock, trust, report, loaded } = options
   const processes = new ExtensionProcesses({

@@ -16,7 +16,7 @@ function certificateAt(url: string): Promise<X509Certificate> {
   })
 }
 
-test('an extension under development is served with a certificate that is renewed before it ends', async () => {
+test('renews the serving certificate before it expires, without a new certificate authority', async () => {
   const clock = new VirtualClock()
   const trusted: string[] = []
   const server = await serveExtension(() => Promise.resolve(new Response('ok')), {
@@ -36,8 +36,8 @@ test('an extension under development is served with a certificate that is renewe
     })
     expect(clock.now()).toBeLessThan(Date.parse(first.validTo))
     expect(Date.parse(second.validTo)).toBeGreaterThan(Date.parse(first.validTo))
-    const [authority, ...others] = trusted
-    expect(others).toEqual([])
+    const [authority, ...renewedAuthorities] = trusted
+    expect(renewedAuthorities).toEqual([])
     for (const certificate of [first, second]) expect(certificate.verify(new X509Certificate(authority!).publicKey)).toBe(true)
   } finally {
     await server.close(0)

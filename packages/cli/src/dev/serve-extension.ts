@@ -1,17 +1,17 @@
-/** A TLS server on loopback, with a generated certificate that is renewed while it runs. */
+/** Serves a handler over TLS on loopback, with a generated certificate that is renewed while the server runs. */
 import { type FetchHandler, keepOwnCertificate, listen, type Listening } from '@capstan/extension'
 import { type Clock, silent } from '@capstan/kube'
 import type { CertifiedKey } from '@capstan/kube/node'
 import { host } from '../serve-management-cluster.ts'
 
-/** Default port of upstream's server. */
+/** Default port of upstream's extension server. */
 const UsualPort = 9443
 
 export interface ServingOptions {
-  /** Port requested by the user. Default: 9443. 0 means any free port. */
+  /** Port requested by the user. Default: 9443. 0 selects a free port. */
   readonly port: number | undefined
   readonly clock: Clock
-  /** Publishes the CA bundle (PEM), which exists as long as the process. */
+  /** Publishes the CA bundle (PEM). The CA exists only as long as this process. */
   trust(bundle: string): Promise<void>
 }
 

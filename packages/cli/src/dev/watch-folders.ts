@@ -1,9 +1,9 @@
-/** Detects saved files, both those that an editor writes in place and those that it replaces by renaming. */
+/** Detects saved files, whether an editor writes them in place or replaces them by renaming. */
 import { type FSWatcher, watch } from 'node:fs'
 import { dirname, join } from 'node:path'
 
 export interface FolderWatch {
-  /** Also watches the folders of these files. */
+  /** Adds the folders of these files to the watched folders. */
   add(files: readonly string[]): void
   close(): void
 }
@@ -11,10 +11,10 @@ export interface FolderWatch {
 /** Watches whole folders, because editors replace files, and missing files may be created. */
 export function watchFolders(changed: (file: string) => void): FolderWatch {
   const watchers = new Map<string, FSWatcher>()
-  /** Folders of watched files that do not exist. */
+  /** Folders to watch that do not exist yet. */
   const missing = new Set<string>()
 
-  const watchOne = (folder: string): void => {
+  const watchFolder = (folder: string): void => {
     if (watchers.has(folder)) return
     let watcher: FSWatcher
     try {
@@ -26,7 +26,7 @@ export function watchFolders(changed: (file: string) => void): FolderWatch {
     } catch {
       // The nearest existing parent folder is watched instead, to notice the creation.
       missing.add(folder)
-      if (dirname(folder) !== folder) watchOne(dirname(folder))
+      if (dirname(folder) !== folder) watchFolder(dirname(folder))
       return
     }
     watchers.set(folder, watcher)
@@ -38,7 +38,7 @@ export function watchFolders(changed: (file: string) => void): FolderWatch {
   }
   return {
     add(files) {
-      for (const folder of new Set(files.map((file) => dirname(file)))) watchOne(folder)
+      for (const folder of new Set(files.map((file) => dirname(file)))) watchFolder(folder)
     },
     close() {
       for (const watcher of watchers.values()) watcher.close()
@@ -47,6 +47,6 @@ export function watchFolders(changed: (file: string) => void): FolderWatch {
   }
 }
 
-/** Whether a file is source or data, not a test or a temporary file of an editor. */
+/** Whether a file is source code or data, and no test or temporary file of an editor. */
 export const isExtensionFile = (name: string): boolean =>
   /\.([cm]?[jt]s|json|ya?ml)$/.test(name) && !name.startsWith('.') && !/\.(test|spec)\.[cm]?[jt]s$/.test(name)

@@ -1,4 +1,4 @@
-/** The guide docs/guides/install.md, from its first command to its last, for a reader without a checkout. */
+/** Runs docs/guides/install.md, from its first command to its last, as a reader without a checkout. */
 import { testGuide } from './test-guide.ts'
 
 const inItsSuite = 'an interop suite of its own executes it'

@@ -1,4 +1,4 @@
-/** The guide docs/guides/take-over-from-upstream.md, from its first command to its last, with upstream's release. */
+/** Runs docs/guides/take-over-from-upstream.md, from its first command to its last, with upstream's release. */
 import { testGuide } from './test-guide.ts'
 
 testGuide('take-over-from-upstream.md', {

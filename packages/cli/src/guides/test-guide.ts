@@ -1,8 +1,14 @@
 /**
- * Runs guides. The blocks of a page are executed in order: `sh` runs each line; `sh refused` does too, and each line must fail; `sh
- * background` starts a command that keeps running; `sh stop` presses Ctrl-C in the terminal of the command with that beginning; a language
- * followed by a file name saves the block as that file; `text` is the expected output, of the running program if the step before saved a
- * file or started a program, otherwise of the last command. Numbers may differ, except in summaries of `conform` and `lint`. A block of any other form is an error.
+ * Runs guides. The blocks of a page are executed in order:
+ *
+ * - `sh` runs each line; `sh refused` does too, and each line must fail.
+ * - `sh background` starts a command that keeps running; `sh stop` sends SIGINT to the running command that contains the text.
+ * - A language followed by a file name saves the block as that file.
+ * - `text` is expected output: of the running program if the previous step saved a file or started a program, otherwise of the last
+ *   command.
+ *   Numbers may differ, except in summaries of `conform` and `lint`.
+ *
+ * A block of any other form is an error.
  *
  * A page may also contain commands in its prose. Each of them must be part of a command that was executed, or be listed in `notRun` of the
  * page's test, with the reason.
@@ -24,12 +30,12 @@ export type GuideStep =
   /** `printedBy`: whether the last command or the running program printed the lines. */
   | { readonly kind: 'expect'; readonly printedBy: 'command' | 'background'; readonly lines: readonly string[] }
 
-/** The text behind the opening fence, and the lines of the block. */
+/** Captures the text after the opening fence, and the lines of the block. */
 const fence = /^ *```(.*)\n([^]*?)^ *```$/gm
 
 /**
- * Returns the commands in the prose of a page: code with a program, a subcommand and further words. Shorter code is only the name of a
- * command.
+ * Returns the commands in the prose of a page: inline code with a program, a subcommand and further words. Shorter code only names
+ * a command.
  */
 export const commandsInProse = (path: string): string[] =>
   [
@@ -41,22 +47,22 @@ export const commandsInProse = (path: string): string[] =>
 export function guideSteps(path: string): GuideStep[] {
   const steps: GuideStep[] = []
   for (const [block, start, text] of readFileSync(path, 'utf8').matchAll(fence)) {
-    const [, language, what = ''] = /^(\w+)(?: (\S+))?$/.exec(start!) ?? []
+    const [, language, modifier = ''] = /^(\w+)(?: (\S+))?$/.exec(start!) ?? []
     const isKnown =
-      language === 'sh' ? ['', 'background', 'refused', 'stop'].includes(what) : (language === 'text') === (what === '')
+      language === 'sh' ? ['', 'background', 'refused', 'stop'].includes(modifier) : (language === 'text') === (modifier === '')
     if (language === undefined || !isKnown) throw new Error(`${path}: no step has this form:\n${block}`)
     const lines = text!.trimEnd().split('\n')
     if (language === 'text') {
       steps.push({ kind: 'expect', printedBy: steps.at(-1)?.kind === 'run' ? 'command' : 'background', lines })
-    } else if (language !== 'sh') steps.push({ kind: 'save', file: what, text: text! })
-    else if (what === 'background') steps.push({ kind: 'start', command: lines.join('\n') })
-    else if (what === 'stop') steps.push({ kind: 'stop', command: lines.join('\n') })
-    else steps.push({ kind: 'run', commands: lines, fails: what === 'refused' })
+    } else if (language !== 'sh') steps.push({ kind: 'save', file: modifier, text: text! })
+    else if (modifier === 'background') steps.push({ kind: 'start', command: lines.join('\n') })
+    else if (modifier === 'stop') steps.push({ kind: 'stop', command: lines.join('\n') })
+    else steps.push({ kind: 'run', commands: lines, fails: modifier === 'refused' })
   }
   return steps
 }
 
-/** The summaries of `capstan conform` and `capstan lint`, whose counts are the same in each run. */
+/** Matches the summaries of `capstan conform` and `capstan lint`, whose counts are the same in each run. */
 const summaries = /^\d+ pass, |^No findings: /
 
 /** Removes the parts of an output line that differ from run to run: numbers, column alignment, and the leading time. */
@@ -69,22 +75,22 @@ const withoutNumbers = (line: string): string =>
     .replace(/\s+/g, ' ')
     .trim()
 
-/** The environment without the variables that npm and vitest set, as in a terminal. */
+/** Environment variables of this process except those that npm and vitest set. */
 const env = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !/^npm_|^NODE_OPTIONS$|^VITEST|^KUBECONFIG$/i.test(name)),
 )
 
 export interface RunningCommand {
   readonly child: ChildProcess
-  /** The printed lines. */
+  /** Lines printed so far, of stdout and stderr. */
   readonly lines: readonly string[]
-  /** Its exit code. */
+  /** Resolves with the exit code. */
   readonly ended: Promise<number>
-  /** Resolves with a matching line after the previously matched ones. */
+  /** Resolves with the next line that equals `like` except for numbers, after the line that the previous call returned. */
   line(like: string): Promise<string>
 }
 
-/** Starts a command line in a shell, and collects its output. */
+/** Starts a command line in a shell, and records its output. */
 export function startCommand(command: string, folder: string, furtherEnv: NodeJS.ProcessEnv = {}): RunningCommand {
   const child = spawn('sh', ['-c', command], {
     cwd: folder,
@@ -160,7 +166,7 @@ export class GuideRun {
   readonly #options: GuideOptions
   readonly #running: Started[] = []
   readonly #env: { [name: string]: string }
-  /** Ports of this run by the port in the page. */
+  /** Ports of this run, by port in the page. */
   readonly #ports = new Map<string, string>()
   /** Executed commands, and commands of `notRun` that the page contains. */
   readonly #ran: string[] = []
@@ -182,7 +188,7 @@ export class GuideRun {
       ...goCaches(),
     }
     if (options.fromRegistry) this.#env.NPM_CONFIG_USERCONFIG = process.env.CAPSTAN_NPMRC!
-    // Links to the checkout, so that commands write to `folder` instead of it.
+    // Commands run in `folder` with links to the checkout, so that they do not write to the checkout.
     else for (const name of ['config', 'examples', 'packages', 'node_modules']) symlinkSync(join(root, name), join(folder, name))
     if (options.withUpstream) {
       mkdirSync(join(folder, '.config/cluster-api'), { recursive: true })
@@ -212,7 +218,10 @@ export class GuideRun {
     this.#checkProse(page, commandsInProse(path))
   }
 
-  /** @throws Error when a command of the prose is neither part of one that ran nor listed in `notRun`, or a listed one is not on the page */
+  /**
+   * Checks that each command of the prose is part of an executed command or listed in `notRun`, and that the page has all listed
+   * commands.
+   */
   #checkProse(page: string, inProse: readonly string[]): void {
     const { notRun = {} } = this.#options
     const ran = this.#ran.map(asCapstan)
@@ -269,7 +278,7 @@ export class GuideRun {
     this.#ran.push(command)
     console.log(`$ ${command}`)
     const anyPort = command.replace(/(-port) (\d+)/g, (_, flag: string, port: string) => `${flag} ${this.#ports.get(port) ?? 0}`)
-    // A second start in the same data folder takes the port of the first one.
+    // A second start in the same data folder uses the port of the first start.
     const isFirst = !existsSync(join(this.#folder, '.capstan/port'))
     const portFlag = anyPort.includes(' apiserver ') ? ' --secure-port 0' : anyPort.includes(' up ') && isFirst ? ' --port 0' : ''
     const started = startCommand(this.#forThisMachine(anyPort + portFlag), this.#folder, this.#env)
@@ -291,13 +300,13 @@ export class GuideRun {
   }
 }
 
-/** Folders of Go's modules and compiled packages, which would otherwise be below the home folder of the test. */
+/** Go's caches of modules and compiled packages, which would otherwise be in the home folder of the test. */
 const goCaches = (): { [name: string]: string } => ({
   GOMODCACHE: process.env.GOMODCACHE ?? join(process.env.GOPATH ?? join(homedir(), 'go'), 'pkg/mod'),
   GOCACHE: process.env.GOCACHE ?? join(homedir(), '.cache/go-build'),
 })
 
-/** Whether a command has these words in this order. */
+/** Whether a command contains these words in this order. */
 function hasWords(command: string, words: string): boolean {
   const [...remaining] = words.split(' ')
   for (const word of command.split(' ')) if (word === remaining[0]) remaining.shift()
@@ -306,7 +315,9 @@ function hasWords(command: string, words: string): boolean {
 
 const asCapstan = (command: string): string => command.replaceAll('npx @capstan/cli', 'capstan')
 
-/** Declares a test that runs a guide in a new folder, from its first command to its last. It is skipped when a program is missing. */
+/**
+ * Declares a test that runs a guide in a new folder, from its first command to its last. Skips the test when a program is missing.
+ */
 export function testGuide(page: string, options: GuideOptions): void {
   const { programs, fromRegistry, withUpstream } = options
   const missing = [

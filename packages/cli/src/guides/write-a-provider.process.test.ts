@@ -1,4 +1,4 @@
-/** The guide docs/guides/write-a-provider.md, from its first command to its last. */
+/** Runs docs/guides/write-a-provider.md, from its first command to its last. */
 import type { ChildProcess } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,7 +21,7 @@ test('runs the guide for authors of providers', { timeout: 300_000 }, async () =
   let folder = root
   let background: RunningCommand | undefined
   let last: readonly string[] = []
-  const judge = await manifestJudge()
+  const manifestValidator = await manifestJudge()
 
   const run = async (command: string, fails: boolean): Promise<void> => {
     const [, to] = /^cd (.+)$/.exec(command) ?? []
@@ -29,7 +29,7 @@ test('runs the guide for authors of providers', { timeout: 300_000 }, async () =
       expect(to).toBe('../acme')
       folder = project
     } else if (command === 'kubectl apply -f manifests/') {
-      expect(await judge.accept(join(folder, 'manifests'))).toContain('Deployment acme-system/acme')
+      expect(await manifestValidator.accept(join(folder, 'manifests'))).toContain('Deployment acme-system/acme')
     } else if (command !== 'npm run image') {
       const adapted = command
         .replace(/^npx @capstan\/cli new/, `${process.execPath} packages/cli/bin/capstan.js new`)
@@ -48,12 +48,12 @@ test('runs the guide for authors of providers', { timeout: 300_000 }, async () =
       background = startCommand(step.command, folder)
       running.push(background.child)
     } else if (step.kind === 'expect') {
-      for (const like of step.lines) {
-        if (background) await background.line(like)
-        else expect(last.map(comparable)).toContain(comparable(like))
+      for (const expectedLine of step.lines) {
+        if (background) await background.line(expectedLine)
+        else expect(last.map(comparable)).toContain(comparable(expectedLine))
       }
     }
   }
   for (const report of ['report.html', 'report.xml']) expect(existsSync(join(project, report))).toBe(true)
-  await judge.close()
+  await manifestValidator.close()
 })

@@ -1,4 +1,4 @@
-/** The guide docs/guides/write-an-extension.md, from its first command to its last. */
+/** Runs docs/guides/write-an-extension.md, from its first command to its last. */
 import type { ChildProcess } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,9 +21,9 @@ test('runs the guide for authors of extensions', { timeout: 180_000 }, async () 
   let folder = root
   let background: RunningCommand | undefined
   let last: readonly string[] = []
-  /** The ports of the page may be in use on this machine. */
+  /** Port of the extension. The page's port may be in use on this machine. */
   let port = '9443'
-  const judge = await manifestJudge()
+  const manifestValidator = await manifestJudge()
 
   /** Runs a command of the page, adapted to this test. */
   const run = async (command: string): Promise<void> => {
@@ -32,8 +32,8 @@ test('runs the guide for authors of extensions', { timeout: 180_000 }, async () 
       expect(to).toBe('../billing')
       folder = project
     } else if (command === 'kubectl apply -f manifests/')
-      expect(await judge.accept(join(folder, 'manifests'))).toContain('ExtensionConfig -/billing')
-    else if (!notHere.includes(command)) {
+      expect(await manifestValidator.accept(join(folder, 'manifests'))).toContain('ExtensionConfig -/billing')
+    else if (!skippedCommands.includes(command)) {
       const adapted = command
         .replace(/^npx @capstan\/cli new/, `${process.execPath} packages/cli/bin/capstan.js new`)
         .replace('../billing', project)
@@ -53,13 +53,13 @@ test('runs the guide for authors of extensions', { timeout: 180_000 }, async () 
       running.push(background.child)
     } else if (step.kind === 'stop') throw new Error('This guide stops no program before its end')
     else if (step.printedBy === 'background') {
-      for (const like of step.lines) {
-        const line = await background!.line(like)
+      for (const expectedLine of step.lines) {
+        const line = await background!.line(expectedLine)
         port = /Extension: served at https:.*:(\d+)/.exec(line)?.[1] ?? port
       }
     } else {
       const printed = last.map(comparable)
-      for (const like of step.lines) expect(printed).toContain(comparable(like))
+      for (const expectedLine of step.lines) expect(printed).toContain(comparable(expectedLine))
     }
   }
 
@@ -67,11 +67,11 @@ test('runs the guide for authors of extensions', { timeout: 180_000 }, async () 
   process.kill(-background!.child.pid!, 'SIGINT')
   await background!.ended
   running.length = 0
-  await judge.close()
+  await manifestValidator.close()
   // Scripts that this test does not run must exist, too.
   const { scripts } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as { scripts: { [name: string]: string } }
   expect(scripts.image).toMatch(/docker build/)
 })
 
-/** Needs Docker, and a cluster in which it runs. */
-const notHere = ['npm run image', 'kubectl wait --for=condition=Discovered extensionconfig/billing']
+/** Commands that this test skips: they need Docker, or a cluster that runs the image. */
+const skippedCommands = ['npm run image', 'kubectl wait --for=condition=Discovered extensionconfig/billing']

@@ -1,4 +1,4 @@
-/** Manifests of a provider from a URL: one file, or the release of a repository with its components file and metadata. */
+/** Downloads a provider's manifests from a URL: one file, or the components file and metadata of a release. */
 import { type Manifest } from '@capstan/conformance'
 import { messageOf, seconds } from '@capstan/kube'
 import { UsageError } from '../io.ts'
@@ -12,10 +12,10 @@ const componentsFiles = ['infrastructure', 'bootstrap', 'control-plane', 'ipam']
 /** Matches the end of a release's URL, and captures the version. */
 const releaseUrl = /\/releases\/(?:tag|download)\/([^/]+)\/?$/
 
-/** Returns the version of the release to which a URL leads. */
+/** Returns the version in the URL of a release; undefined for other URLs. */
 export const releaseOf = (url: string): string | undefined => /\/releases\/(?:tag|download)\/(v?\d+\.\d+[^/]*)/.exec(url)?.[1]
 
-/** Downloads the file, or the components file and the metadata of the release. @throws UsageError */
+/** Downloads the file, or the components file and metadata.yaml of the release. @throws UsageError */
 export async function fetchManifests(url: string): Promise<readonly Manifest[]> {
   if (!releaseUrl.test(url)) return (await fetchFile(url)) ?? failMissing(url)
   const folder = url.replace(releaseUrl, '/releases/download/$1')
@@ -24,10 +24,10 @@ export async function fetchManifests(url: string): Promise<readonly Manifest[]> 
     const manifests = await fetchFile(`${folder}/${name}`)
     if (manifests) manifestsByUrl.set(`${folder}/${name}`, manifests)
   }
-  const [components, ...others] = manifestsByUrl.values()
+  const [components, ...furtherComponents] = manifestsByUrl.values()
   if (!components) throw new UsageError(`${url}: the release has none of the files ${componentsFiles.join(', ')}`)
-  // Each components file is a provider.
-  if (others.length > 0)
+  // Each components file belongs to one provider.
+  if (furtherComponents.length > 0)
     throw new UsageError(`${url}: the release has several providers`, `Lint one of ${[...manifestsByUrl.keys()].join(', ')}.`)
   return [...components, ...((await fetchFile(`${folder}/metadata.yaml`)) ?? [])]
 }
@@ -58,7 +58,7 @@ async function fetchFile(url: string): Promise<readonly Manifest[] | undefined> 
   return manifests
 }
 
-/** Returns the reason of a failed request: `fetch` throws "fetch failed" or "terminated", with the reason as the cause. */
+/** Returns why a request failed. `fetch` throws "fetch failed" or "terminated", with the actual error as the cause. */
 function failureOf(err: unknown): string {
   if (err instanceof Error && err.name === 'TimeoutError') return `no complete response within ${timeLimit / 1000} s`
   const cause = err instanceof Error ? err.cause : undefined

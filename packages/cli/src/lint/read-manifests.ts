@@ -1,4 +1,4 @@
-/** Manifests of a provider from files: a components file, or a folder of sources with the labels and patches of its kustomizations. */
+/** Reads a provider's manifests: a components file, or a source folder with the labels and patches of its kustomizations. */
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { type Manifest, isCrd, metadataOf, record } from '@capstan/conformance'
@@ -6,11 +6,11 @@ import { merged } from '@capstan/kube'
 import { LineCounter, parseAllDocuments } from 'yaml'
 import { UsageError } from '../io.ts'
 
-/** Larger inputs are rejected: components files of providers have a few megabytes. */
+/** Limit of the total size of manifests. Components files of providers have a few megabytes. */
 export const MaxBytes = 32 * 1024 * 1024
 const MaxFiles = 5_000
 
-const skipped = new Set(['node_modules', 'vendor', '.git', 'testdata'])
+const skippedFolders = new Set(['node_modules', 'vendor', '.git', 'testdata'])
 const kustomizationNames = new Set(['kustomization.yaml', 'kustomization.yml', 'Kustomization'])
 
 export interface ReadManifests {
@@ -65,7 +65,7 @@ function filesBelow(folder: string, format: string, isWanted: (name: string) => 
   const visit = (subfolder: string): void => {
     for (const entry of readdirSync(subfolder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))) {
       const path = join(subfolder, entry.name)
-      if (entry.isDirectory() && !skipped.has(entry.name)) visit(path)
+      if (entry.isDirectory() && !skippedFolders.has(entry.name)) visit(path)
       else if (entry.isFile() && isWanted(entry.name)) paths.push(path)
       if (paths.length > MaxFiles) throw new UsageError(`${folder}: more than ${MaxFiles} ${format} files`)
     }
@@ -99,14 +99,14 @@ const isKustomization = (file: string): boolean => kustomizationNames.has(file.s
 const strings = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : []
 
-/** Files that a kustomization names as patches. */
+/** Returns the paths of the patch files that a kustomization names. */
 function patchFiles(file: string, kustomization: Manifest['object']): string[] {
   const { patches, patchesStrategicMerge } = kustomization
   const paths = Array.isArray(patches) ? patches.map((patch) => record(patch).path) : []
   return strings([...paths, ...strings(patchesStrategicMerge)]).map((path) => resolve(dirname(file), path))
 }
 
-/** Files that contain patches rather than objects. */
+/** Returns the paths of all files that kustomizations use as patches. */
 const patchesOf = (byFile: ReadonlyMap<string, readonly Manifest[]>): Set<string> =>
   new Set(
     [...byFile].flatMap(([file, manifests]) =>
@@ -141,19 +141,19 @@ function applyPatches(manifest: Manifest, labels: Readonly<Record<string, unknow
     const { conversion } = record(object.spec)
     return conversion === undefined ? spec : { ...spec, conversion }
   }, record(manifest.object.spec))
-  const added = merged([labels, ...ownPatches.map((patch) => metadataOf(patch).labels)])
-  const metadata = { ...record(manifest.object.metadata), labels: { ...metadataOf(manifest).labels, ...added } }
+  const addedLabels = merged([labels, ...ownPatches.map((patch) => metadataOf(patch).labels)])
+  const metadata = { ...record(manifest.object.metadata), labels: { ...metadataOf(manifest).labels, ...addedLabels } }
   return { ...manifest, object: { ...manifest.object, metadata, spec } }
 }
 
-/** Removes duplicates: if a CustomResourceDefinition is both in the sources and in a built file, keeps the one with more labels. */
+/** Removes duplicate CRDs: if a CRD is both in the sources and in a built file, keeps the version with more labels. */
 function withoutDuplicates(manifests: readonly Manifest[]): Manifest[] {
-  const best = new Map<string, Manifest>()
+  const mostLabelled = new Map<string, Manifest>()
   for (const manifest of manifests.filter(isCrd)) {
     const { name, labels } = metadataOf(manifest)
-    const before = best.get(name)
-    if (before === undefined || Object.keys(labels).length > Object.keys(metadataOf(before).labels).length)
-      best.set(name, manifest)
+    const previous = mostLabelled.get(name)
+    if (previous === undefined || Object.keys(labels).length > Object.keys(metadataOf(previous).labels).length)
+      mostLabelled.set(name, manifest)
   }
-  return manifests.filter((manifest) => !isCrd(manifest) || best.get(metadataOf(manifest).name) === manifest)
+  return manifests.filter((manifest) => !isCrd(manifest) || mostLabelled.get(metadataOf(manifest).name) === manifest)
 }

@@ -1,14 +1,14 @@
-/** Computes the states of clusters for their live lines. */
+/** Computes the states of clusters for the live lines of the story. */
 import type { Cluster, Machine } from '@capstan/api'
 import { keyOf, keyText } from '@capstan/kube'
 import type { ClusterState } from './story.ts'
 
 export function statesOf(clusters: readonly Cluster[], machines: readonly Machine[]): ClusterState[] {
-  const byCluster = Map.groupBy(machines, ({ metadata, spec }) => `${metadata.namespace}/${spec.clusterName}`)
-  return clusters.map((cluster) => stateOf(cluster, byCluster.get(keyText(keyOf(cluster))) ?? []))
+  const machinesByCluster = Map.groupBy(machines, ({ metadata, spec }) => `${metadata.namespace}/${spec.clusterName}`)
+  return clusters.map((cluster) => clusterState(cluster, machinesByCluster.get(keyText(keyOf(cluster))) ?? []))
 }
 
-function stateOf(cluster: Cluster, machines: readonly Machine[]): ClusterState {
+function clusterState(cluster: Cluster, machines: readonly Machine[]): ClusterState {
   const running = machines.filter(({ status }) => status?.phase === 'Running').length
   const available = cluster.status?.conditions?.find(({ type }) => type === 'Available')
   const topology = cluster.status?.conditions?.find(({ type }) => type === 'TopologyReconciled')

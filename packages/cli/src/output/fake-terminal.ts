@@ -1,4 +1,6 @@
-/** A terminal in memory that renders the written text. Supports the control sequences of a story, and rejects all others. */
+/**
+ * Terminal in memory that renders the written text. Supports only the control sequences that `createStory` uses; throws on others.
+ */
 import { appendAll } from '@capstan/kube'
 import type { Terminal } from '../io.ts'
 
@@ -7,14 +9,14 @@ export interface FakeTerminal extends Terminal {
   rows: number
   /** Makes the window narrower, which wraps existing lines. The cursor must be on an empty last line. */
   narrow(columns: number): void
-  /** The text on the screen and the text scrolled off it, without colours. */
+  /** Returns the text on the screen and the text that was scrolled off, without colours. */
   text(): string
-  /** All written text, with control sequences. */
+  /** Returns all written text, with control sequences. */
   raw(): string
 }
 
-/** An escape sequence, or one character. */
-const pieces = new RegExp(`${String.fromCharCode(27)}\\[([\\d;]*)([A-Za-z])|[^]`, 'gu')
+/** Matches an escape sequence or one character. */
+const sequenceOrCharacter = new RegExp(`${String.fromCharCode(27)}\\[([\\d;]*)([A-Za-z])|[^]`, 'gu')
 
 export function fakeTerminal({ columns = 80, rows = 24, colors = false } = {}): FakeTerminal {
   const lines: string[] = ['']
@@ -38,16 +40,16 @@ export function fakeTerminal({ columns = 80, rows = 24, colors = false } = {}): 
     colors,
     write(text) {
       raw += text
-      for (const [part, count, command] of text.matchAll(pieces)) {
+      for (const [match, count, command] of text.matchAll(sequenceOrCharacter)) {
         if (command === 'A') row = Math.max(0, row - Number(count))
         else if (command === 'J') {
           lines[row] = (lines[row] ?? '').slice(0, column)
           lines.length = row + 1
         } else if (command === 'm') continue
-        else if (command !== undefined || part < ' ') {
-          if (part !== '\n') throw new Error(`The terminal does not know ${JSON.stringify(part)}`)
+        else if (command !== undefined || match < ' ') {
+          if (match !== '\n') throw new Error(`The terminal does not know ${JSON.stringify(match)}`)
           newLine()
-        } else put(part, this.columns)
+        } else put(match, this.columns)
       }
     },
     narrow(columns) {

@@ -9,8 +9,8 @@ const record = {
   pid: 42,
 } as const
 
-// Upstream: the examples of component-base/logs and klog's documentation of its format.
-test('text is a line of klog', () => {
+// The expected formats are those of the examples in component-base/logs and of klog's documentation.
+test('formats text as a klog line', () => {
   expect(textLine(record)).toBe(
     'I1122 17:14:56.078000      42 capstan] "Machine created" controller="machine" Machine="default/m1" count=3',
   )
@@ -19,7 +19,7 @@ test('text is a line of klog', () => {
   )
 })
 
-test("json has upstream's keys", () => {
+test("formats JSON with upstream's keys", () => {
   expect(JSON.parse(jsonLine(record))).toEqual({
     ts: record.at,
     v: 0,

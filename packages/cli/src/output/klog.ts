@@ -1,10 +1,10 @@
-/** Log lines as Kubernetes' components write them. Upstream: k8s.io/component-base/logs and k8s.io/klog/v2. Pure. */
+/** Formats log lines as Kubernetes components do. Upstream: k8s.io/component-base/logs and k8s.io/klog/v2. Pure. */
 import type { LogFields } from '@capstan/kube'
 
 export type KubernetesLevel = 'debug' | 'info' | 'warn' | 'error'
 
 export interface LogRecord {
-  /** Milliseconds. */
+  /** Time in milliseconds since the Unix epoch. */
   readonly at: number
   readonly level: KubernetesLevel
   readonly message: string
@@ -12,30 +12,30 @@ export interface LogRecord {
   readonly pid: number
 }
 
-/** Verbosity of our levels: upstream's controllers log messages for operators at 0, and details at 4. */
+/** klog verbosity of our levels. Upstream's controllers log messages for operators at 0, and details at 4. */
 const verbosity = { debug: 4, info: 0, warn: 0, error: 0 } as const
 
-/** `{"ts":1580306777047.28,"v":0,"msg":"…","controller":"machine"}`; errors have no `v`, and may have `err`. */
+/** Formats `{"ts":1580306777047.28,"v":0,"msg":"…","controller":"machine"}`; errors have no `v`, and may have `err`. */
 export function jsonLine({ at, level, message, fields }: LogRecord): string {
-  const head = level === 'error' ? {} : { v: verbosity[level] }
-  return JSON.stringify({ ts: at, ...head, ...(level === 'warn' ? { level } : {}), msg: message, ...fields })
+  const verbosityField = level === 'error' ? {} : { v: verbosity[level] }
+  return JSON.stringify({ ts: at, ...verbosityField, ...(level === 'warn' ? { level } : {}), msg: message, ...fields })
 }
 
-const letters = { debug: 'I', info: 'I', warn: 'W', error: 'E' } as const
+const severityLetters = { debug: 'I', info: 'I', warn: 'W', error: 'E' } as const
 
-/** `I1122 17:14:56.000000   42 capstan] "message" key="value"`, in UTC. */
+/** Formats `I1122 17:14:56.000000   42 capstan] "message" key="value"`, in UTC. */
 export function textLine({ at, level, message, fields, pid }: LogRecord): string {
   const time = new Date(at).toISOString()
   const [date, clock] = [time.slice(5, 10).replace('-', ''), `${time.slice(11, 23)}000`]
   const pairs = Object.entries(fields).flatMap(([key, value]) => (value === undefined ? [] : ` ${key}=${textOf(value)}`))
-  return `${letters[level]}${date} ${clock} ${String(pid).padStart(7)} capstan] ${JSON.stringify(message)}${pairs.join('')}`
+  return `${severityLetters[level]}${date} ${clock} ${String(pid).padStart(7)} capstan] ${JSON.stringify(message)}${pairs.join('')}`
 }
 
-/** Strings and objects of Kubernetes in quotes, as klog prints them; others as JSON. */
+/** Formats `{ namespace, name }` as "namespace/name", as klog does, and other values as JSON. */
 function textOf(value: unknown): string {
   if (typeof value === 'object' && value !== null && typeof (value as { name?: unknown }).name === 'string') {
-    const { namespace, name, ...rest } = value as { namespace?: unknown; name: string }
-    if (Object.keys(rest).length === 0)
+    const { namespace, name, ...otherFields } = value as { namespace?: unknown; name: string }
+    if (Object.keys(otherFields).length === 0)
       return JSON.stringify(typeof namespace === 'string' && namespace !== '' ? `${namespace}/${name}` : name)
   }
   return JSON.stringify(value) ?? '""'

@@ -1,7 +1,7 @@
-/** Replaces line breaks and control characters, which can move the cursor of a terminal, with spaces, because messages are not trusted. */
+/** Replaces line breaks and control characters with spaces, because untrusted messages could move the cursor of a terminal. */
 export const oneLine = (text: string): string => text.replace(/[\s\p{Cc}\p{Bidi_Control}]+/gu, ' ').trim()
 
-/** JSON in one line, with escapes for the control characters that JSON allows in strings but terminals act on. */
+/** Formats a value as one line of JSON. Escapes the control characters that JSON allows in strings but terminals interpret. */
 export const jsonLine = (value: unknown): string =>
   JSON.stringify(value).replace(
     /[\p{Cc}\p{Bidi_Control}]/gu,

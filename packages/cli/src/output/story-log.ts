@@ -1,32 +1,35 @@
-/** The log of `capstan up`: errors that neither an object nor a line of the story reports. */
+/** Logger of `capstan up`: reports errors that neither a condition of an object nor a line of the story shows. */
 import { type LogFields, type Logger, messageOf, silent } from '@capstan/kube'
 import type { Line } from '@capstan/lab'
 
-/** Messages that the story already contains: the conditions of an object show why its reconcile failed, and hooks have their own lines. */
+/** Log messages that are not printed, because conditions of the object show why its reconciliation failed. */
 const shownElsewhere: ReadonlySet<string> = new Set(['Reconciler error'])
 
-/** Logs each error as a line; equal consecutive errors of one object once, since retries repeat them. */
+/**
+ * Creates a logger that reports each error as a line. Reports equal consecutive errors of an object once, because retries repeat
+ * them.
+ */
 export function storyLog(report: (line: Line) => void): Logger {
-  const last = new Map<string, string>()
-  const logger = (bound: LogFields): Logger => ({
+  const lastTexts = new Map<string, string>()
+  const logger = (boundFields: LogFields): Logger => ({
     ...silent,
     error(message, fields = {}) {
       if (shownElsewhere.has(message)) return
       const { err } = fields
-      const subject = subjectOf({ ...bound, ...fields })
+      const subject = subjectOf({ ...boundFields, ...fields })
       const text = err === undefined ? message : `${message}: ${messageOf(err)}`
-      if (last.get(subject) === text) return
+      if (lastTexts.get(subject) === text) return
       // Limits the memory of a process that runs for months.
-      if (last.size >= 1000) last.clear()
-      last.set(subject, text)
+      if (lastTexts.size >= 1000) lastTexts.clear()
+      lastTexts.set(subject, text)
       report({ subject, event: 'Failed', text })
     },
-    child: (fields) => logger({ ...bound, ...fields }),
+    child: (fields) => logger({ ...boundFields, ...fields }),
   })
   return logger({})
 }
 
-/** Such as `Cluster default/demo`: the loop of a controller binds its key under the name of the kind. */
+/** Returns a subject such as `Cluster default/demo`. Controllers log the key of an object in a field with the name of its kind. */
 function subjectOf(fields: LogFields): string {
   const [kind, key] = Object.entries(fields).find(([name]) => /^[A-Z]/.test(name)) ?? []
   return kind === undefined ? 'capstan' : `${kind} ${String(key)}`

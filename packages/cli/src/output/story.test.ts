@@ -24,13 +24,13 @@ const line = (at: number, event: string, subject: string, text: string): TimedLi
 const ready = line(412, 'ApiServerReady', 'API server', 'ready at https://127.0.0.1:6443')
 const created = line(1200, 'ClusterCreated', 'Cluster default/demo', 'created (1 control plane machine, 2 workers)')
 const available = line(61_930, 'ClusterAvailable', 'Cluster default/demo', 'Available after 5.1 s')
-const state = (name: string, more: Partial<ClusterState> = {}): ClusterState => ({
+const state = (name: string, fields: Partial<ClusterState> = {}): ClusterState => ({
   name: `default/${name}`,
   phase: 'Available',
   version: 'v1.36.0',
   machines: '3/3 machines running',
   note: '',
-  ...more,
+  ...fields,
 })
 
 describe('output to a pipe', () => {

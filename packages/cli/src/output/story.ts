@@ -1,11 +1,11 @@
-/** Prints changes in a management cluster: plain lines, JSON lines, or on a terminal lines with one live line per cluster. */
+/** Prints the events of a management cluster: as plain lines, as JSON lines, or on a terminal with one live line per cluster. */
 import { largest, shortened } from '@capstan/kube'
 import type { Clock, Timer } from '@capstan/kube'
 import type { Line } from '@capstan/lab'
 import type { Io, Terminal } from '../io.ts'
 import { jsonLine, oneLine } from './one-line.ts'
 
-/** A line with its time. */
+/** An event with its time. */
 export interface TimedLine extends Line {
   /** Milliseconds since the start of the program. */
   readonly at: number
@@ -22,9 +22,9 @@ export interface ClusterState {
 
 export interface Story {
   report(line: TimedLine): void
-  /** Returns the states of all clusters; called after changes, only for terminals. */
+  /** Schedules a redraw of the live lines. `read` returns the states of all clusters, and is called only for terminals. */
   clusters(read: () => readonly ClusterState[]): void
-  /** Text for people only, such as commands to try. */
+  /** Prints a text for people, such as commands to try; omitted in JSON output. */
   note(text: string): void
   end(): void
 }
@@ -35,76 +35,79 @@ export function createStory(io: Io, format: 'text' | 'json', clock: Clock, start
 }
 
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)}s`.padStart(7)
-const nothing = () => {}
+const doNothing = () => {}
 
-/** Maximum length of an event's text in a line. The condition and the JSON output contain the whole text. */
-const LongestText = 2000
-const eventText = (text: string): string => shortened(oneLine(text), LongestText)
+/** Maximum length of an event's text in a line. Conditions and JSON output contain the whole text. */
+const TextLengthLimit = 2000
+const eventText = (text: string): string => shortened(oneLine(text), TextLengthLimit)
 
 const plainStory = (io: Io): Story => ({
   report: ({ at, subject, text }) => io.out(`${seconds(at)}  ${subject}: ${eventText(text)}`),
-  clusters: nothing,
+  clusters: doNothing,
   note: (text) => io.out(text),
-  end: nothing,
+  end: doNothing,
 })
 
 const jsonStory = (io: Io, startedAt: number): Story => ({
   report: ({ at, ...line }) => io.out(jsonLine({ time: new Date(startedAt + at).toISOString(), ...line })),
-  clusters: nothing,
-  note: nothing,
-  end: nothing,
+  clusters: doNothing,
+  note: doNothing,
+  end: doNothing,
 })
 
-/** Changes come in bursts: intermediate states that are too short to read are not drawn. */
+/** Milliseconds between redraws. Intermediate states of a burst of changes are not drawn. */
 const RedrawInterval = 50
 
-/** Lines scroll; below them stays one line per cluster, redrawn in place. */
+/** Prints events above one live line per cluster, which is redrawn in place. */
 function terminalStory(terminal: Terminal, clock: Clock): Story {
   const paint = painter(terminal)
-  let live: readonly Span[][] = []
+  let liveSpans: readonly Span[][] = []
   let read: () => readonly ClusterState[] = () => []
   let pending: Timer | undefined
 
-  // A terminal that was made narrower has wrapped the live lines, which now take more rows.
+  // After the terminal was made narrower, wrapped live lines occupy more rows.
   const erase = () => {
-    const rows = live.reduce((sum, line) => sum + Math.max(1, Math.ceil(widthOf(line) / terminal.columns)), 0)
+    const rows = liveSpans.reduce((sum, line) => sum + Math.max(1, Math.ceil(widthOf(line) / terminal.columns)), 0)
     return rows === 0 ? '' : `\u001b[${rows}A\u001b[J`
   }
-  const drawn = () => live.map((line) => `${line.map(paint).join('')}\n`).join('')
-  // One write, to avoid flicker.
-  const above = (text: string) => terminal.write(`${erase()}${text}\n${drawn()}`)
+  const drawn = () => liveSpans.map((line) => `${line.map(paint).join('')}\n`).join('')
+  // A single write avoids flicker.
+  const printAbove = (text: string) => terminal.write(`${erase()}${text}\n${drawn()}`)
   const redraw = () => {
     pending = undefined
     const cleared = erase()
-    live = liveLines(read(), terminal)
+    liveSpans = liveLines(read(), terminal)
     terminal.write(cleared + drawn())
   }
 
   return {
     report({ at, subject, text, event }) {
-      const [time, who, what] = [dim(seconds(at)), bold(subject), { text: eventText(text), ...styleOf(event) }]
-      above(`${paint(time)}  ${paint(who)}: ${paint(what)}`)
+      const [timeSpan, subjectSpan, textSpan] = [dim(seconds(at)), bold(subject), { text: eventText(text), ...styleOf(event) }]
+      printAbove(`${paint(timeSpan)}  ${paint(subjectSpan)}: ${paint(textSpan)}`)
     },
-    clusters(latest) {
-      read = latest
+    clusters(readStates) {
+      read = readStates
       pending ??= clock.schedule(RedrawInterval, redraw)
     },
-    note: above,
+    note: printAbove,
     end() {
       pending?.cancel()
       if (pending) redraw()
-      live = []
+      liveSpans = []
     },
   }
 }
 
-/** `c2` before `c10`. */
-const inOrder = new Intl.Collator('en', { numeric: true })
+/** Orders `c2` before `c10`. */
+const naturalOrder = new Intl.Collator('en', { numeric: true })
 
-/** Returns the clusters that fit into half of the terminal, active ones first, and the number of hidden ones. */
+/**
+ * Returns the lines of the clusters that fit into half of the terminal, changing clusters first, and a line with the number of
+ * hidden clusters.
+ */
 function liveLines(states: readonly ClusterState[], { columns, rows }: Terminal): Span[][] {
   const maxLines = Math.max(1, Math.floor(rows / 2))
-  const byName = [...states].sort((a, b) => inOrder.compare(a.name, b.name))
+  const byName = [...states].sort((a, b) => naturalOrder.compare(a.name, b.name))
   const isSettled = ({ phase, note }: ClusterState) => phase === 'Available' && note === ''
   const ordered =
     byName.length <= maxLines
@@ -127,7 +130,7 @@ function liveLines(states: readonly ClusterState[], { columns, rows }: Terminal)
     const available = states.filter((state) => state.phase === 'Available').length
     lines.push([dim(`  … and ${hidden} more; ${available} of ${states.length} Available`)])
   }
-  // The last column stays free: some terminals wrap when it is filled.
+  // The last column stays empty, because some terminals wrap when it is filled.
   return lines.map((line) => truncate(line, columns - 1))
 }
 

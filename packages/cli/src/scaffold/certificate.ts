@@ -1,9 +1,9 @@
-/** A certificate for an extension in a cluster without cert-manager. */
+/** Creates certificates for extensions in clusters without cert-manager. */
 import type { Clock } from '@capstan/kube'
 import { timestamp } from '@capstan/kube'
 import { certificateExpiry, issueCertificate, makeAuthority } from '@capstan/kube/node'
 
-/** Content of the Secret, base64 except for `until`. `tls.key` is a secret. */
+/** Content of the Secret in base64, and `until`, the time at which the certificate expires. */
 export interface SelfMade {
   readonly 'ca.crt': string
   readonly 'tls.crt': string
@@ -12,11 +12,16 @@ export interface SelfMade {
 }
 
 /**
- * Creates a certificate authority and a certificate for the Service; the key of the authority is discarded.
+ * Creates a certificate authority and a serving certificate for the Service. The key of the authority is discarded.
  *
- * @param before earlier authorities (PEM), which stay trusted while Pods still serve their certificates
+ * @param previousAuthorities authorities (PEM) that stay trusted, because Pods may still serve certificates that they signed
  */
-export async function makeServiceCertificate(name: string, namespace: string, clock: Clock, before = ''): Promise<SelfMade> {
+export async function makeServiceCertificate(
+  name: string,
+  namespace: string,
+  clock: Clock,
+  previousAuthorities = '',
+): Promise<SelfMade> {
   const authority = await makeAuthority(clock, { commonName: name })
   const service = `${name}.${namespace}.svc`
   const { certificate, key } = await issueCertificate(authority, clock, {
@@ -25,7 +30,7 @@ export async function makeServiceCertificate(name: string, namespace: string, cl
     dnsNames: [service, `${service}.cluster.local`, 'localhost'],
   })
   return {
-    'ca.crt': base64(`${authority.certificate.trimEnd()}\n${before}`),
+    'ca.crt': base64(`${authority.certificate.trimEnd()}\n${previousAuthorities}`),
     'tls.crt': base64(certificate),
     'tls.key': base64(key),
     until: timestamp(certificateExpiry(certificate)),

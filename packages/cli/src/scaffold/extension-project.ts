@@ -1,4 +1,4 @@
-/** The files of a new extension. Pure. */
+/** Creates the files of a new extension project. Pure. */
 import type { Hook } from '@capstan/api'
 import { hookCatalog } from '@capstan/api'
 import { dns1035LabelProblems, dnsLabelProblems, invalid, invalidObject } from '@capstan/kube'
@@ -10,16 +10,16 @@ export interface NewExtension {
   readonly name: string
   readonly hooks: readonly Hook[]
   readonly certificates: 'cert-manager' | SelfMade
-  /** Returns the version or location of a package in package.json; `undefined` removes the dependency. */
+  /** Returns the version or location of a package for package.json; `undefined` removes the dependency. */
   dependency(name: string, version: string): string | undefined
-  /** Version of this tool. */
+  /** Version of Capstan. */
   readonly version: string
 }
 
 export interface ProjectFile {
   readonly path: string
   readonly text: string
-  /** The file is readable only by its owner. */
+  /** Whether only the owner may read the file. */
   readonly secret?: true
 }
 
@@ -28,7 +28,11 @@ export const namespaceOf = (name: string): string => `${name}-system`
 /** Hooks that an extension can handle. */
 export const hooksToHandle: readonly Hook[] = hookCatalog.filter(({ singleton }) => !singleton)
 
-/** @throws StatusError Invalid, with an API server's text, when the name is invalid for the project's objects */
+/**
+ * Validates the name of an extension.
+ *
+ * @throws StatusError Invalid, with the API server's text, when the project's objects cannot have it
+ */
 export function checkName(name: string): void {
   const objects = [
     { group: 'runtime.cluster.x-k8s.io', kind: 'ExtensionConfig', name, problems: dnsLabelProblems(name) },
@@ -65,7 +69,7 @@ export function extensionProject(templates: Templates, extension: NewExtension):
   return [
     { path: 'package.json', text: withDependencies(file('package.json').text, extension) },
     file('tsconfig.json'),
-    file('extension.ts', mergeModules([...modules.map(notExported), withHandlers(read('extension.ts'), modules)])),
+    file('extension.ts', mergeModules([...modules.map(withoutExport), withHandlers(read('extension.ts'), modules)])),
     file('extension.test.ts', mergeModules([read('extension.test.ts'), ...tests])),
     file('main.ts'),
     file('Dockerfile'),
@@ -81,13 +85,13 @@ export function extensionProject(templates: Templates, extension: NewExtension):
   ]
 }
 
-/** BeforeClusterCreate: before-cluster-create. */
+/** Returns `before-cluster-create` for BeforeClusterCreate. */
 const fileNameOf = ({ name }: Hook): string => name.replace(/(?<=.)[A-Z]/g, (letter) => `-${letter}`).toLowerCase()
 
 const declaration = /^export const (\w+) = /m
 
 /** Removes `export` from a handler that is in the same file as the extension. */
-const notExported = (module: string): string => module.replace(declaration, 'const $1 = ')
+const withoutExport = (module: string): string => module.replace(declaration, 'const $1 = ')
 
 function withHandlers(extension: string, modules: readonly string[]): string {
   const handlers = modules.map((module) => declaration.exec(module)![1]!)
@@ -99,7 +103,7 @@ function withHandlers(extension: string, modules: readonly string[]): string {
 const settingsReadBy = (module: string): string[] =>
   [...module.matchAll(/const \{ (\w+) = '' \} = settings$/gm)].map(([, name]) => name!)
 
-/** Returns package.json with the sources of its dependencies. */
+/** Returns package.json with the versions or locations of its dependencies. */
 export function withDependencies(manifest: string, { dependency }: Pick<NewExtension, 'dependency'>): string {
   const fields = JSON.parse(manifest) as { [field: string]: unknown }
   for (const field of ['dependencies', 'devDependencies', 'optionalDependencies']) {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { mergeModules } from './merge-modules.ts'
 
-test('the imports of several modules become one sorted list without duplicates', () => {
+test('merges the imports of several modules into one sorted list without duplicates', () => {
   const one = "import { B } from '@capstan/api'\nimport { on } from '@capstan/extension'\n\n/** One. */\nconst one = on(B)\n"
   const two =
     "import assert from 'node:assert'\nimport { A, B } from '@capstan/api'\nimport { x } from './x.ts'\n\nconst two = x(A)\n"
@@ -10,7 +10,7 @@ test('the imports of several modules become one sorted list without duplicates',
   )
 })
 
-test('a list that is too long for one line has one name per line', () => {
+test('formats a long import with one name per line', () => {
   const names = Array.from({ length: 10 }, (_, i) => `aRatherLongName${i}`)
   const merged = mergeModules([`import { ${names.join(', ')} } from 'far'\n\nexport const x = 1\n`])
   expect(merged.split('\n').slice(0, 3)).toEqual(['import {', '  aRatherLongName0,', '  aRatherLongName1,'])

@@ -1,19 +1,20 @@
 /** Merges modules into one: all imports at the top, then the other lines in order. Pure. */
 export function mergeModules(modules: readonly string[]): string {
-  const named = new Map<string, Set<string>>()
-  const others = new Set<string>()
+  const namesBySource = new Map<string, Set<string>>()
+  const otherImports = new Set<string>()
   const bodies = modules.map((text) =>
     text
       .replace(importStatement, (statement, names: string | undefined, from: string) => {
-        if (names === undefined) others.add(statement.trim())
-        else named.set(from, new Set([...(named.get(from) ?? []), ...names.split(',').map((name) => name.trim())]))
+        if (names === undefined) otherImports.add(statement.trim())
+        else
+          namesBySource.set(from, new Set([...(namesBySource.get(from) ?? []), ...names.split(',').map((name) => name.trim())]))
         return ''
       })
       .trim(),
   )
   const imports = [
-    ...others,
-    ...[...named].map(([from, names]) => {
+    ...otherImports,
+    ...[...namesBySource].map(([from, names]) => {
       const list = [...names].filter((name) => name !== '').sort()
       const line = `import { ${list.join(', ')} } from '${from}'`
       return line.length <= lineWidth ? line : `import {\n${list.map((name) => `  ${name},\n`).join('')}} from '${from}'`
@@ -27,6 +28,6 @@ const lineWidth = 130
 
 const fromOf = (statement: string): string => /'([^']+)'$/.exec(statement)![1]!
 
-/** Orders imports: Node's modules, then packages, then local files. */
+/** Compares imports: Node's modules come first, then packages, then local files. */
 const compare = (a: string, b: string): number => rank(a) - rank(b) || (a < b ? -1 : 1)
 const rank = (from: string): number => (from.startsWith('node:') ? 0 : from.startsWith('.') ? 2 : 1)

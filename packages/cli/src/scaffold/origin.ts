@@ -1,9 +1,9 @@
-/** Where a new project installs Capstan's packages from. */
+/** Determines from where a new project installs Capstan's packages. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Returns the root of the checkout from which this tool runs; `undefined` if it was installed. */
+/** Returns the root of the checkout from which this program runs; `undefined` if it was installed. */
 export function checkout(): string | undefined {
   const root = fileURLToPath(new URL('../../../..', import.meta.url))
   const manifest = join(root, 'package.json')
@@ -13,9 +13,9 @@ export function checkout(): string | undefined {
 }
 
 /**
- * Returns a function for the version or location of a package in a project's package.json. Without `root` these are published versions. With
- * the root of a checkout they are its folders, so that changes can be tried before they are published; packages that are not installed there,
- * such as Node for another platform, are left out.
+ * Returns a function that returns the version or location of a package for a project's package.json. Without `root`, it returns
+ * published versions. With the root of a checkout, it returns folders of the checkout, so that changes can be tried before they are
+ * published, and `undefined` for packages that are not installed there, such as Node for another platform.
  */
 export function dependencyFrom(root: string | undefined): (name: string, version: string) => string | undefined {
   if (root === undefined) return (_name, version) => version

@@ -1,4 +1,4 @@
-/** Reads the files of a new project below `templates/` and replaces the placeholders `{{x}}`. */
+/** Reads the template files of new projects below `templates/`, and replaces placeholders such as `{{x}}`. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -15,7 +15,7 @@ function templatesIn(name: string): Templates {
   return new Map([...new Set(files)].sort().map((file) => [file, readFileSync(join(folder, file), 'utf8')]))
 }
 
-/** @throws Error for a placeholder without a value */
+/** Replaces the placeholders of a template. @throws Error for a placeholder without a value */
 export const fillPlaceholders = (text: string, values: { readonly [name: string]: string }): string =>
   text.replace(/\{\{([^}]+)\}\}/g, (_, name: string) => {
     const value = Object.hasOwn(values, name) ? values[name] : undefined
