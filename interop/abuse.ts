@@ -1,6 +1,6 @@
 /**
- * Sends hostile inputs to our server and to a real one: both must respond with the same status, neither may exit, and other users must not
- * wait longer than twice as long as on the real server. Run by `npm run interop -- abuse`.
+ * Sends hostile inputs to our server and to a real server: both must respond with the same status, neither may exit, and other
+ * users must not wait longer than twice as long as on the real server. Run by `npm run interop -- abuse`.
  */
 import { explained } from './abuse/explained.ts'
 import { type HostileInput, hostileInputs, largestInputs } from './abuse/inputs.ts'
@@ -20,11 +20,14 @@ export const abuseSuite: Suite = {
 /** CI sends one sixth of the inputs, chosen by the commit. */
 const CommitParts = 6
 
-/** Number of inputs after which the real server is started again: its memory grows with each input, to 18 GB after all of them. */
+/**
+ * Number of inputs after which the real server is started again, because its memory grows with each input, to 18 GB after all
+ * inputs.
+ */
 const InputsPerServer = 50
 
 /** Delay of another user in milliseconds that the suite accepts even if the real server is faster. */
-const Tolerated = 250
+const ToleratedDelay = 250
 
 async function run({ only, all = false }: SuiteOptions = {}): Promise<Outcome> {
   const hostile = hostileInputs()
@@ -69,7 +72,7 @@ async function run({ only, all = false }: SuiteOptions = {}): Promise<Outcome> {
   return { passed, failed }
 }
 
-/** Sends an input to both servers, one after the other, because they share the cores. */
+/** Sends an input to one server after the other, because both servers use the same CPU cores. */
 async function compare(
   input: HostileInput,
   ours: Side,
@@ -96,6 +99,6 @@ async function compare(
 
 const namesOf = (inputs: readonly HostileInput[]): string[] => inputs.map(({ name }) => name)
 
-const median = (...three: [number, number, number]): number => three.toSorted((a, b) => a - b)[1]!
+const median = (...values: [number, number, number]): number => values.toSorted((a, b) => a - b)[1]!
 
-const isTooLong = (ours: Observed, real: Observed): boolean => ours.delay > Math.max(Tolerated, 2 * real.delay)
+const isTooLong = (ours: Observed, real: Observed): boolean => ours.delay > Math.max(ToleratedDelay, 2 * real.delay)

@@ -1,5 +1,5 @@
 /**
- * The API server interface of the suites: `startRealApiServer` starts kube-apiserver with etcd and kube-controller-manager,
+ * Interface of the API servers of the suites: `startRealApiServer` starts kube-apiserver with etcd and kube-controller-manager,
  * `startCapstanApiServer` starts `capstan apiserver`. Both get the same certificates, tokens, keys and flags.
  */
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
@@ -24,17 +24,17 @@ export interface ApiServerUser {
 }
 
 export interface ApiServerOptions {
-  /** Flags of kube-apiserver, `--name=value`. They override the default flags of this file. */
+  /** Flags of kube-apiserver, `--name=value`. They override the default flags in this file. */
   readonly flags?: readonly string[]
-  /** Users in addition to the administrator. They have only the permissions that RBAC gives them. */
+  /** Users in addition to the administrator. They have only the permissions that RBAC grants. */
   readonly users?: readonly ApiServerUser[]
-  /** Whether a write is acknowledged only when it is on disk. Default: no, because data of a test need not survive a power loss. */
+  /** Whether writes are acknowledged only after fsync. Default: false, because data of a test need not survive a power loss. */
   readonly durable?: boolean
-  /** Called with progress messages while it starts. */
+  /** Called with progress messages while the server starts. */
   readonly progress?: (line: string) => void
 }
 
-/** A running API server, and access to it. */
+/** A running API server with credentials and clients. */
 export interface RunningApiServer extends AsyncDisposable {
   readonly name: 'capstan' | 'kubernetes'
   readonly url: string
@@ -42,13 +42,13 @@ export interface RunningApiServer extends AsyncDisposable {
   readonly kubeconfig: string
   /** Bearer token of the administrator. */
   readonly token: string
-  /** Certificate of `authority` in PEM. */
+  /** Certificate of `authority`, PEM. */
   readonly ca: string
-  /** Signs the certificates of the server, of webhooks and of clients. */
+  /** Certificate authority that signs the certificates of the server, of webhooks and of clients. */
   readonly authority: CertifiedKey
   /** Temporary folder, deleted when the server is closed. */
   readonly folder: string
-  /** Its processes; the API server is called `apiserver`. */
+  /** Processes of the server; the API server is named `apiserver`. */
   readonly programs: readonly Program[]
   /** Seconds from the start of the first process to the first response of the API server. */
   readonly readyAfter: number
@@ -103,9 +103,9 @@ export async function makeCredentials(folder: string, users: readonly ApiServerU
     dnsNames: ['localhost', 'kubernetes', 'kubernetes.default', 'kubernetes.default.svc'],
   })
   const signing = generateKeyPairSync('rsa', { modulusLength: 2048 })
-  const everybody = [{ name: adminName, groups: ['system:masters'] }, ...users]
-  const tokens = new Map(everybody.map(({ name }) => [name, randomUUID()]))
-  const rows = everybody.map(
+  const allUsers = [{ name: adminName, groups: ['system:masters'] }, ...users]
+  const tokens = new Map(allUsers.map(({ name }) => [name, randomUUID()]))
+  const rows = allUsers.map(
     ({ name, groups = [] }, i) => `${tokens.get(name)},${name},uid-${i}${groups.length > 0 ? `,"${groups.join(',')}"` : ''}
 `,
   )
@@ -125,7 +125,7 @@ export async function makeCredentials(folder: string, users: readonly ApiServerU
   }
 }
 
-/** Returns the flags that both servers get. Flags of `given` override defaults of the same name. */
+/** Returns the flags for both servers. Flags of `given` override defaults of the same name. */
 export function serverFlags({ files }: Credentials, port: number, given: readonly string[] = []): string[] {
   const defaults = [
     '--bind-address=127.0.0.1',
@@ -145,21 +145,21 @@ export function serverFlags({ files }: Credentials, port: number, given: readonl
 
 /** Returns the flags of `defaults` that `given` does not override. */
 export function withoutGiven(defaults: readonly string[], given: readonly string[]): string[] {
-  const named = new Set(given.map(flagName))
-  return defaults.filter((flag) => !named.has(flagName(flag)))
+  const givenNames = new Set(given.map(flagName))
+  return defaults.filter((flag) => !givenNames.has(flagName(flag)))
 }
 
 const flagName = (flag: string): string => flag.split('=', 1)[0]!
 
 export interface Serving extends Pick<RunningApiServer, 'name' | 'url'> {
-  /** Time at which the first process started, by `performance.now()`. */
+  /** Start time of the first process, from `performance.now()`. */
   readonly since: number
   /** Whether a new process can use the stored state of this server. */
   readonly isDurable: boolean
   readonly start: () => Program
 }
 
-/** Starts the API server as one of `programs`, which are stopped when the result is disposed of. Resolves when the server is ready. */
+/** Starts the API server. Resolves when it is ready. Disposing of the result stops all `programs`. */
 export async function serve(
   programs: Programs,
   credentials: Credentials,
@@ -190,7 +190,7 @@ export async function serve(
   }
 }
 
-/** Returns kubeconfigs, tokens and clients for a server at `url`. */
+/** Returns kubeconfigs, tokens and clients for the server at `url`. */
 function openAccess(
   { folder, authority, admin, tokens }: Credentials,
   url: string,
@@ -207,7 +207,7 @@ function openAccess(
     return path
   }
   const adminAccess: ClusterAccess = { server: url, ca, certificate: admin.certificate, key: admin.key }
-  const open: { close(): void }[] = []
+  const openTransports: { close(): void }[] = []
   return {
     kubeconfig: write('admin', adminAccess),
     token: tokens.get(adminName)!,
@@ -220,11 +220,11 @@ function openAccess(
         random: systemRandom,
         userAgent: 'interop',
       })
-      open.push(transport)
+      openTransports.push(transport)
       return createClient(transport)
     },
     close() {
-      for (const transport of open) transport.close()
+      for (const transport of openTransports) transport.close()
     },
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Starts `capstan apiserver` instead of etcd, kube-apiserver and kube-controller-manager, in one process, with the same flags and
+ * Starts `capstan apiserver`, one process that replaces etcd, kube-apiserver and kube-controller-manager, with the same flags and
  * credentials.
  */
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { freePorts, Programs } from './programs.ts'
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 export interface CapstanApiServerOptions extends ApiServerOptions {
-  /** Controllers to run, by the names of kube-controller-manager. Default: all. */
+  /** Names of controllers to run, as in kube-controller-manager. Default: all controllers. */
   readonly controllers?: readonly string[]
 }
 
@@ -33,7 +33,7 @@ export async function startCapstanApiServer(options: CapstanApiServerOptions = {
           [
             'packages/cli/bin/capstan.js',
             'apiserver',
-            // As on the real server, no Service "kubernetes" gets an endpoint on loopback.
+            // As on the real server, the Service "kubernetes" has no endpoint, because the address is loopback.
             ...withoutGiven(['--advertise-address=127.0.0.1'], flags),
             ...serverFlags(credentials, port, flags),
             `--controllers=${controllers.join(',')}`,

@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 
 export interface CapstanProcess {
   readonly pid: number
-  /** Output of the ready process. */
+  /** Line of output that matched `ready`. */
   readonly ready: string
   /** Sends SIGINT; resolves with the exit code and stderr. */
   stop(): Promise<{ code: number | null; complaints: string }>
@@ -20,17 +20,21 @@ export interface CapstanProcess {
   ended(): Promise<{ code: number | null; complaints: string }>
 }
 
-/** Starts `capstan` and resolves once a line of its output matches. `prefix` is put before the command line. @throws if the process ends before */
+/**
+ * Starts `capstan`; resolves when a line of its stdout matches `ready`. `prefix` precedes the command line.
+ *
+ * @throws if the process ends earlier
+ */
 export function startCapstan(argv: readonly string[], ready: RegExp, prefix: readonly string[] = []): Promise<CapstanProcess> {
   const [command, ...args] = [...prefix, process.execPath, join(root, 'packages/cli/bin/capstan.js'), ...argv]
   const child = spawn(command!, args, {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const end = () => child.kill('SIGKILL')
-  process.once('exit', end)
+  const kill = () => child.kill('SIGKILL')
+  process.once('exit', kill)
   const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)))
-  void exited.then(() => process.off('exit', end))
+  void exited.then(() => process.off('exit', kill))
   let complaints = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     complaints += text
@@ -56,7 +60,7 @@ export function startCapstan(argv: readonly string[], ready: RegExp, prefix: rea
   })
 }
 
-/** Runs a command and resolves when it has ended. */
+/** Runs `capstan`; resolves when the process has ended. */
 export async function runCapstan(argv: readonly string[]): Promise<{ code: number | null; complaints: string }> {
   const child = spawn(process.execPath, [join(root, 'packages/cli/bin/capstan.js'), ...argv], {
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -69,7 +73,7 @@ export async function runCapstan(argv: readonly string[]): Promise<{ code: numbe
   return { code, complaints }
 }
 
-/** Runs `use` with a client that is closed afterwards. */
+/** Calls `use` with a client, and closes the client afterwards. */
 export async function withClient<T>(kubeconfig: string, use: (client: Client) => Promise<T>): Promise<T> {
   const transport = httpsTransport(await loadKubeconfig(kubeconfig), {
     clock: systemClock,
@@ -83,16 +87,16 @@ export async function withClient<T>(kubeconfig: string, use: (client: Client) =>
   }
 }
 
-/** Counts passed checks, and prints failed ones. */
+/** Counts passed and failed checks, and prints failed checks. */
 export class Checks {
   passed = 0
   failed = 0
 
-  check(what: string, holds: boolean, actual?: unknown): void {
+  check(description: string, holds: boolean, actual?: unknown): void {
     if (holds) this.passed++
     else {
       this.failed++
-      console.log(`FAIL ${what}${actual === undefined ? '' : `: ${JSON.stringify(actual)}`}`)
+      console.log(`FAIL ${description}${actual === undefined ? '' : `: ${JSON.stringify(actual)}`}`)
     }
   }
 }

@@ -1,4 +1,4 @@
-/** Runs `client-node/checks.mjs`, which uses @kubernetes/client-node, against Capstan's server and a real one. */
+/** Runs `client-node/checks.mjs`, which uses @kubernetes/client-node, against Capstan's server and a real server. */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -43,8 +43,8 @@ async function output(kubeconfig: string): Promise<string[]> {
   const lines: string[] = []
   createInterface(child.stdout).on('line', (line) => lines.push(line))
   const ended = new Promise((resolve, reject) => child.on('error', reject).on('close', resolve))
-  const late = setTimeout(() => child.kill(), 180_000)
+  const timeout = setTimeout(() => child.kill(), 180_000)
   await ended
-  clearTimeout(late)
+  clearTimeout(timeout)
   return lines
 }

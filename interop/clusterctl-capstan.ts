@@ -1,6 +1,6 @@
 /**
- * clusterctl installs Capstan from the repository that `capstan manifests --output-dir` writes, upgrades it to a newer release and deletes
- * it: on the embedded API server and on the real one. Pods do not run.
+ * clusterctl installs Capstan from the repository that `capstan manifests --output-dir` writes, upgrades it to a newer release, and
+ * deletes it, on the embedded API server and on the real API server. Pods do not run.
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -61,7 +61,8 @@ async function liveOn(started: RunningApiServer, checks: Checks): Promise<void> 
     console.log(`${apiServer.name}: clusterctl ${args.join(' ')} took ${((performance.now() - startedAt) / 1000).toFixed(1)} s`)
     return out + complaints
   }
-  const check = (what: string, holds: boolean, actual?: unknown) => checks.check(`${apiServer.name}: ${what}`, holds, actual)
+  const check = (description: string, holds: boolean, actual?: unknown) =>
+    checks.check(`${apiServer.name}: ${description}`, holds, actual)
 
   const [first, second] = releases
   const firstReleases = providers.map(({ name }) => `${name}:${first}`)
@@ -76,7 +77,7 @@ async function liveOn(started: RunningApiServer, checks: Checks): Promise<void> 
     '--control-plane',
     '-',
   )
-  check('init installs both providers', same(await installed(client), [first, first]), await installed(client))
+  check('init installs both providers', equalLists(await installed(client), [first, first]), await installed(client))
   const { items } = await client.list(CustomResourceDefinition)
   const labelled = new Map(items.map(({ metadata }) => [metadata.name, metadata.labels?.['clusterctl.cluster.x-k8s.io']]))
   const missing = [...coreKinds, ...localKinds].map(resourceName).filter((name) => labelled.get(name) !== '')
@@ -85,7 +86,11 @@ async function liveOn(started: RunningApiServer, checks: Checks): Promise<void> 
   const plan = await run('upgrade', 'plan')
   check('upgrade plan finds the newer release', plan.includes(second), plan)
   await run('upgrade', 'apply', '--contract', 'v1beta2')
-  check('upgrade apply installs the newer release', same(await installed(client), [second, second]), await installed(client))
+  check(
+    'upgrade apply installs the newer release',
+    equalLists(await installed(client), [second, second]),
+    await installed(client),
+  )
   const images = (await client.list(Deployment)).items.map((deployment) => deployment.spec.template.spec.containers[0]!.image)
   check(
     'the upgraded Deployments use the new image',
@@ -95,11 +100,18 @@ async function liveOn(started: RunningApiServer, checks: Checks): Promise<void> 
 
   for (const [index, flag] of ['--core', '--infrastructure'].entries()) {
     const { namespace } = providers[index]!
-    const elsewhere = await run('generate', 'provider', flag, firstReleases[index]!, '--target-namespace', 'elsewhere')
-    const lines = elsewhere.split('\n').filter((line) => line.includes(namespace))
+    const otherNamespaceManifests = await run(
+      'generate',
+      'provider',
+      flag,
+      firstReleases[index]!,
+      '--target-namespace',
+      'elsewhere',
+    )
+    const lines = otherNamespaceManifests.split('\n').filter((line) => line.includes(namespace))
     check(
       `--target-namespace replaces ${namespace} everywhere`,
-      elsewhere.includes('namespace: elsewhere') && lines.length === 0,
+      otherNamespaceManifests.includes('namespace: elsewhere') && lines.length === 0,
       lines,
     )
   }
@@ -110,7 +122,7 @@ async function liveOn(started: RunningApiServer, checks: Checks): Promise<void> 
   check('delete removes their Deployments', remaining.length === 0, remaining)
 }
 
-const same = (a: readonly string[], b: readonly string[]): boolean => a.join() === b.join()
+const equalLists = (a: readonly string[], b: readonly string[]): boolean => a.join() === b.join()
 
 interface Versioned extends KubeObject {
   readonly version: string
@@ -135,7 +147,11 @@ const Deployment: Kind<Deployed> = {
 
 const installed = async (client: Client): Promise<string[]> => (await client.list(Provider)).items.map(({ version }) => version)
 
-/** Writes both releases of both providers with `capstan manifests`. @returns the path of clusterctl's configuration */
+/**
+ * Writes a repository with both releases of both providers, using `capstan manifests`.
+ *
+ * @returns the path of clusterctl's configuration
+ */
 async function repository(folder: string): Promise<string> {
   const repositoryFolder = join(folder, 'repository')
   mkdirSync(repositoryFolder)
@@ -156,7 +172,7 @@ async function repository(folder: string): Promise<string> {
     }
   const config = join(folder, 'clusterctl.yaml')
   const entries = providers.map(({ name, type, label, file }) => {
-    // clusterctl looks for newer releases in the sibling folders of the named one.
+    // clusterctl looks for newer releases in the folders beside the folder in this URL.
     const url = `file://${join(repositoryFolder, label, 'latest', file)}`
     return { name, type, url }
   })

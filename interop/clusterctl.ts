@@ -1,6 +1,6 @@
 /**
- * clusterctl installs upstream's Cluster API from a folder with its real manifests, plans an upgrade and deletes everything: on the
- * embedded API server and on the real one, with the same output and the same objects. Pods do not run.
+ * clusterctl installs upstream's Cluster API from a folder with upstream's manifests, plans an upgrade, and deletes everything, on
+ * the embedded API server and on the real API server. Output and objects must be the same. Pods do not run.
  */
 import { chmodSync, copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -26,7 +26,7 @@ import { components, install, modules } from './upstream/managers.ts'
 
 const version = 'v1.14.0'
 
-/** The providers' names in clusterctl, in the order of `components`. */
+/** Providers as clusterctl names them, in the order of `components`. */
 const providers = [
   { name: 'cluster-api', type: 'CoreProvider', file: 'core-components.yaml', flag: '--core' },
   { name: 'kubeadm', type: 'BootstrapProvider', file: 'bootstrap-components.yaml', flag: '--bootstrap' },
@@ -74,7 +74,7 @@ async function runOn(started: RunningApiServer): Promise<Map<string, Step>> {
   for (const [name, ...args] of [
     ['init', ...providers.flatMap(({ name: provider, flag }) => [flag, `${provider}:${version}`])],
     ['upgrade', 'plan'],
-    // Not the CustomResourceDefinitions: a real server stops serving their kinds one by one, while clusterctl still lists each.
+    // CRDs are not deleted: a real server stops serving their kinds one by one, while clusterctl still lists all of them.
     ['delete', '--all'],
   ] as const) {
     const startedAt = performance.now()
@@ -85,7 +85,11 @@ async function runOn(started: RunningApiServer): Promise<Map<string, Step>> {
   return steps
 }
 
-/** Creates a repository folder of upstream's providers for `clusterctl init` from the released modules. @returns the path of its configuration */
+/**
+ * Creates a clusterctl repository with upstream's providers, from the released Go modules.
+ *
+ * @returns the path of clusterctl's configuration
+ */
 export async function upstreamRepository(folder: string): Promise<string> {
   const [kubectl] = await toolPaths('kubectl')
   const config: object[] = []
@@ -106,7 +110,7 @@ export async function upstreamRepository(folder: string): Promise<string> {
   return path
 }
 
-/** The objects by which clusterctl recognizes an installed cert-manager. */
+/** Returns a CRD of cert-manager, by which clusterctl recognizes that cert-manager is installed. */
 export function certManagerDefinition(plural: string): Input<CustomResourceDefinition> & { metadata: { name: string } } {
   const kind = plural === 'issuers' ? 'Issuer' : 'Certificate'
   const schema = { openAPIV3Schema: { type: 'object' as const, 'x-kubernetes-preserve-unknown-fields': true } }
@@ -149,7 +153,7 @@ const kinds: readonly Kind[] = [
   kind('clusterctl.cluster.x-k8s.io', 'Provider', 'providers', 'Cluster', 'v1alpha3'),
 ]
 
-/** Returns the installed objects by kind and name, without fields that differ between any two servers. */
+/** Returns the installed objects by kind and name, without fields that differ between any two servers, such as uid. */
 async function inventory(client: Client): Promise<Map<string, Json>> {
   const installed = new Map<string, Json>()
   const servedGroups = (await client.list(CustomResourceDefinition)).items.map(({ spec }) => spec.group)
@@ -159,16 +163,16 @@ async function inventory(client: Client): Promise<Map<string, Json>> {
     for (const object of (await client.list(listedKind)).items) {
       const { name, namespace = '' } = object.metadata
       if (/^capi-|^capd-/.test(namespace || name) || object.metadata.labels?.['clusterctl.cluster.x-k8s.io'] !== undefined)
-        installed.set(`${listedKind.kind} ${namespace}/${name}`, plain(object))
+        installed.set(`${listedKind.kind} ${namespace}/${name}`, withoutVolatileFields(object))
     }
   }
   return new Map([...installed].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-function plain(object: KubeObject): Json {
-  const { metadata, status: _, ...rest } = object as KubeObject & { status?: Json; spec?: { [field: string]: Json } }
+function withoutVolatileFields(object: KubeObject): Json {
+  const { metadata, status: _, ...otherFields } = object as KubeObject & { status?: Json; spec?: { [field: string]: Json } }
   const { uid: _uid, resourceVersion: _version, creationTimestamp: _created, managedFields, ...comparedMetadata } = metadata
-  const { clusterIP: _ip, clusterIPs: _ips, ...spec } = rest.spec ?? {}
+  const { clusterIP: _ip, clusterIPs: _ips, ...spec } = otherFields.spec ?? {}
   const managers = (managedFields ?? []).map(({ manager, operation, subresource, fieldsV1 }) => ({
     manager,
     operation,
@@ -176,7 +180,7 @@ function plain(object: KubeObject): Json {
     fieldsV1,
   }))
   return JSON.parse(
-    JSON.stringify({ ...rest, ...(rest.spec ? { spec } : {}), metadata: { ...comparedMetadata, managers } }),
+    JSON.stringify({ ...otherFields, ...(otherFields.spec ? { spec } : {}), metadata: { ...comparedMetadata, managers } }),
   ) as Json
 }
 
@@ -188,7 +192,7 @@ const difference = (ours: readonly string[], real: readonly string[]) => ({
   onlyOnKubernetes: real.filter((name) => !ours.includes(name)),
 })
 
-/** Paths at which two objects differ, with both values. */
+/** Returns the paths at which two objects differ, with both values. */
 function differences(ours: Json | undefined, real: Json | undefined, path = ''): string[] {
   if (equal(ours, real)) return []
   const isList = Array.isArray(ours) && Array.isArray(real)

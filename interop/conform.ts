@@ -1,5 +1,5 @@
 /**
- * `capstan conform` as a process against providers in separate processes: the local provider with Capstan's core, an IPAM provider, and
+ * Runs `capstan conform` as a process against three providers: the local provider with Capstan's core, an IPAM provider, and
  * upstream's in-memory infrastructure, kubeadm bootstrap and kubeadm control plane with upstream's core.
  */
 import { spawn } from 'node:child_process'
@@ -29,7 +29,7 @@ export const conformSuite: Suite = {
   },
   async run({ only, all = false } = {}) {
     const checks = new Checks()
-    // All mutants take ten minutes of CPU. `npm test` runs one mutant of each rule.
+    // All mutants take ten minutes of CPU time. `npm test` runs one mutant of each rule.
     if (only === undefined && !all) console.log('mutants of the local provider: not run without --all or --only mutants')
     if (all || only?.includes('mutants')) {
       const tests = await runTests(['packages/conformance/src/mutants'], { CAPSTAN_MUTANTS: '1' })
@@ -55,11 +55,11 @@ interface Report {
 
 async function onLocalProvider(checks: Checks): Promise<void> {
   await using apiServer = await startCapstanApiServer({ progress: console.log })
-  // The provider watches Clusters and Machines, and is not ready before these kinds exist.
+  // The provider watches Clusters and Machines, and becomes ready only when these kinds exist.
   await installKinds(apiServer.client(), coreKinds, { clock: systemClock, random: systemRandom })
   const flags = ['--kubeconfig', apiServer.kubeconfig, '--diagnostics-port', '0', '--log-level', 'error', '--providers', 'local']
-  const unchecked = ['--no-webhooks', '--data', join(apiServer.folder, 'local')]
-  const start = () => startCapstan(['manager', ...flags, ...unchecked], /Manager ready/)
+  const noWebhooksFlags = ['--no-webhooks', '--data', join(apiServer.folder, 'local')]
+  const start = () => startCapstan(['manager', ...flags, ...noWebhooksFlags], /Manager ready/)
   let provider: CapstanProcess = await start()
   await using restarts = await listenForRestarts(async () => {
     await provider.kill()
@@ -167,7 +167,7 @@ async function expectClean(apiServer: RunningApiServer, checks: Checks): Promise
 
 const file = (name: string): string => fileURLToPath(new URL(`conform/${name}`, import.meta.url))
 
-/** Runs the command to its end. */
+/** Runs `capstan conform` until it ends; returns its exit code and JSON report. */
 async function conform(apiServer: RunningApiServer, args: readonly string[]): Promise<{ code: number | null; report: Report }> {
   const capstan = fileURLToPath(new URL('../packages/cli/bin/capstan.js', import.meta.url))
   const child = spawn(process.execPath, [capstan, 'conform', '--kubeconfig', apiServer.kubeconfig, '-o', 'json', ...args], {
@@ -192,7 +192,7 @@ async function conform(apiServer: RunningApiServer, args: readonly string[]): Pr
   return { code, report: JSON.parse(out) as Report }
 }
 
-/** Returns a command for `--restart` that asks this process to restart the provider. */
+/** Listens for restart requests. Returns a command for `--restart` that sends such a request to this process. */
 async function listenForRestarts(restart: () => Promise<void>): Promise<AsyncDisposable & { readonly command: string }> {
   const server = createServer((_, response) => {
     void restart().then(

@@ -1,4 +1,4 @@
-/** Runs controller-runtime's own tests, unchanged, with `KUBEBUILDER_ASSETS` naming Capstan's launchers. */
+/** Runs controller-runtime's own tests, unchanged, with Capstan's launchers in `KUBEBUILDER_ASSETS`. */
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { chmod, cp, readdir } from 'node:fs/promises'
@@ -24,9 +24,9 @@ export const controllerRuntimeSuite: Suite = {
   run,
 }
 
-/** Creates a writable copy of the module, beside the folders of the other tools, and changes its go.mod. @returns its folder */
+/** Returns the folder for a writable copy of the module, beside the folders of the other tools. */
 const sources = async (): Promise<string> => join(dirname((await toolPaths('etcd'))[0]), '..', `controller-runtime-${version}`)
-const testsOf = (folder: string, name: string): string => join(folder, `${name}.test`)
+const testProgram = (folder: string, name: string): string => join(folder, `${name}.test`)
 
 async function compile(): Promise<void> {
   const folder = await sources()
@@ -35,13 +35,13 @@ async function compile(): Promise<void> {
     const { Dir } = JSON.parse(lines.join('')) as { Dir: string }
     await cp(Dir, folder, { recursive: true })
     for (const entry of await readdir(folder, { recursive: true })) await chmod(join(folder, entry), 0o755)
-    // The same Kubernetes release as that of the other tools.
+    // Uses the same Kubernetes release as the other tools.
     const file = join(folder, 'go.mod')
     writeFileSync(file, readFileSync(file, 'utf8').replaceAll(/^(\tk8s\.io\/\S+ v0\.36)\.0$/gm, '$1.3'))
   }
   const parallel = String(availableParallelism())
   for (const name of packages)
-    await go(folder, 'test', '-mod=mod', '-trimpath', '-p', parallel, '-c', '-o', testsOf(folder, name), `./pkg/${name}`)
+    await go(folder, 'test', '-mod=mod', '-trimpath', '-p', parallel, '-c', '-o', testProgram(folder, name), `./pkg/${name}`)
 }
 
 async function run(): Promise<Outcome> {
@@ -53,7 +53,7 @@ async function run(): Promise<Outcome> {
   await finished(spawn(process.execPath, [capstan, 'envtest', assets], { env, stdio: ['ignore', 'pipe', 'inherit'] }))
   for (const name of packages) {
     const cwd = join(folder, 'pkg', name)
-    const child = spawn(testsOf(folder, name), ['--ginkgo.no-color'], { cwd, env: { ...env, KUBEBUILDER_ASSETS: assets } })
+    const child = spawn(testProgram(folder, name), ['--ginkgo.no-color'], { cwd, env: { ...env, KUBEBUILDER_ASSETS: assets } })
     const { code, lines } = await finished(child)
     console.log(`${name}: ${lines.find((line) => line.startsWith('Ran ')) ?? 'did not run'}`)
     checks.check(`the tests of ${name} pass`, code === 0, code === 0 ? undefined : lines.slice(-30))

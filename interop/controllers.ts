@@ -1,6 +1,6 @@
 /**
- * Runs Capstan's controllers on a real kube-apiserver: the tests for the embedded server and a virtual clock run unchanged, and the story of a
- * cluster's whole life must have the same lines as on the embedded server.
+ * Runs Capstan's controllers on a real kube-apiserver. The tests for the embedded server and a virtual clock run unchanged, and the
+ * story of a cluster's whole lifecycle must have the same lines as on the embedded server.
  */
 import { Checks } from './capstan-process.ts'
 import { startRealApiServer } from './real-api-server.ts'
@@ -19,7 +19,7 @@ const files = [
   'packages/core/src/topology/topology.env.test.ts',
 ]
 
-/** The test of a cluster's whole life. It always runs. */
+/** Test of a cluster's whole lifecycle, which always runs. */
 const lifecycle = 'packages/testing/src/lifecycle.env.test.ts'
 
 /** Tests that need the embedded server, with the reason. */
@@ -40,7 +40,10 @@ const embeddedOnly: { readonly [test: string]: string } = {
     'it deletes a definition, but the environment of a real server lists the objects of every kind',
 }
 
-/** Timeout of one test. A test that takes a fraction of a second in process takes some seconds here, and more on a busy machine. */
+/**
+ * Timeout of one test in milliseconds. A test that takes a fraction of a second in process takes some seconds here, and longer on a
+ * busy machine.
+ */
 const TestTimeout = 300_000
 
 export const controllersSuite: Suite = {
@@ -50,10 +53,10 @@ export const controllersSuite: Suite = {
   minutes: 25,
   async run({ all }: SuiteOptions = {}) {
     const checks = new Checks()
-    // Each test installs and removes all kinds: on two cores all files take longer than CI allows.
+    // Each test installs and removes all kinds, so that all files take longer on two cores than CI allows.
     const chosen = all ? [lifecycle, ...files] : [lifecycle, ...chosenByCommit(files, 2)]
     console.log(`${chosen.length} of ${files.length + 1} files${all ? '' : ': --all runs every one'}`)
-    // Lists are read from etcd, so that a response is never older than an earlier one.
+    // Lists are read from etcd, so that a response is never older than a previous response.
     await using apiServer = await startRealApiServer({ flags: ['--watch-cache=false'], progress: console.log })
     const patterns = Object.keys(embeddedOnly).map((name) =>
       name.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(' > ', '( > | )'),
@@ -61,7 +64,7 @@ export const controllersSuite: Suite = {
     const statuses = await runTests(
       [
         ...chosen,
-        // All tests share one server, so they run one after the other.
+        // All tests use the same server, so they run one after another.
         '--no-file-parallelism',
         // A test that timed out must not affect the next file.
         '--isolate',
@@ -72,9 +75,9 @@ export const controllersSuite: Suite = {
       { CAPSTAN_TEST_KUBECONFIG: apiServer.kubeconfig },
     )
     for (const [name, status] of statuses) if (!embeddedOnly[name]) checks.check(name, status === 'passed', status)
-    for (const [name, why] of Object.entries(embeddedOnly)) {
+    for (const [name, reason] of Object.entries(embeddedOnly)) {
       if (all) checks.check(`the excluded test "${name}" exists`, statuses.get(name) === 'skipped', statuses.get(name))
-      console.log(`excluded: ${name}: ${why}`)
+      console.log(`excluded: ${name}: ${reason}`)
     }
     return checks
   },

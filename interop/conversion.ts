@@ -1,6 +1,7 @@
 /**
- * Compares conversions between v1beta2 and older API versions with upstream's own, in Go: generated objects of every kind and version, in
- * both directions, and objects that a client of the older version changed and wrote back. The results must be equal field by field.
+ * Compares conversions between v1beta2 and older API versions with upstream's conversions in Go: generated objects of every kind
+ * and version, in both directions, and objects that a client of the older version changed and wrote back. The results must be equal
+ * field by field.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -37,7 +38,7 @@ export const conversionSuite: Suite = {
     const peer = new Peer(program)
     let converted = 0
     try {
-      // Four conversions: from the older version, to it, and to it and back after a change by a client.
+      // Each object pair needs four conversions: from the older version, to it, back from it, and back after a change by a client.
       const each = Math.ceil(total / (pairs.length * 4))
       for (const { kind, version } of pairs) converted += await comparePair(peer, kind, version, { each, seed, checks })
     } finally {
@@ -86,7 +87,7 @@ async function comparePair(
 
 type Outcome = { readonly object: KubeObject } | { readonly error: string }
 
-/** Normalizes references as in upstream's response: all have the same fictitious version. */
+/** Converts with Capstan. References get the same fictitious version as in upstream's response. */
 function convertedByUs(kind: DeclaredKind, version: KindVersion, object: KubeObject, apiVersion: string): Outcome {
   const apiVersionOf = ({ group }: GroupKind) => (group === '' ? 'v1beta9' : `${group}/v1beta9`)
   try {
@@ -100,7 +101,7 @@ function convertedByUs(kind: DeclaredKind, version: KindVersion, object: KubeObj
   }
 }
 
-/** Returns an object as changed by a client: some of its booleans and numbers are changed or removed. */
+/** Returns the object with some of its booleans and numbers changed or removed, as a client might do. */
 function changed(object: KubeObject, seed: number): KubeObject {
   let count = 0
   const change = (value: unknown): unknown => {
@@ -119,7 +120,7 @@ function changed(object: KubeObject, seed: number): KubeObject {
   return { ...(change(body) as object), metadata } as KubeObject
 }
 
-/** Runs upstream's conversions in a process: one line per request and response. */
+/** Runs upstream's conversions in a child process, with one line of JSON for each request and response. */
 class Peer {
   readonly #child
   readonly #answers

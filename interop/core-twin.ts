@@ -1,6 +1,6 @@
 /**
- * Runs the same scripts with upstream's core and with ours, each on its own API server with its webhooks and the same stub providers, and
- * compares all objects when both are idle. `interop/README.md` describes how to add a case.
+ * Runs the same scripts with upstream's core and with ours, each with its own API server and webhooks and with the same stub
+ * providers, and compares all objects when both cores are idle. `interop/README.md` describes how to add a case.
  */
 import { CustomResourceDefinition, messageOf, ValidatingWebhookConfiguration } from '@capstan/kube'
 import { startCapstanApiServer } from './capstan-api-server.ts'
@@ -50,7 +50,7 @@ export const coreTwinSuite: Suite = {
   },
 }
 
-/** Returns all cases, those whose names contain a text, or a third selected by the commit. */
+/** Returns the names of the cases to run: all, those that contain the text of --only, or a third chosen by the commit. */
 function chosenCases({ all, only }: SuiteOptions): string[] {
   const names = Object.keys(allCases)
   if (only !== undefined) return namesWith(names, only)
@@ -108,12 +108,12 @@ async function compareOn(
       sides,
       outcome,
     )
-    // These cases run last and together, because stopping the managers affects every running case.
+    // Cases of restarts run last and together, because stopping the managers affects every running case.
     const interrupted = names.filter((name) => restartCases[name])
     await runAll(interrupted, sides, outcome, new Interruption(bothManagers, interrupted.length))
     outcome.print()
     console.log(`${names.length} cases in ${((performance.now() - startedAt) / 1000).toFixed(0)} s`)
-    // The managers started before were killed by the interruption.
+    // Earlier managers in this list were killed by the interruption.
     for (const program of managers.programs.slice(-core.length))
       if (program.ending) console.log(`${program.name} ${program.ending}\n${program.tail()}`)
     return outcome
@@ -134,18 +134,18 @@ async function killUpstream({ programs }: Managers): Promise<void> {
   await Promise.all(programs.map((program) => program.kill()))
 }
 
-/** Number of case names printed for each explanation. */
+/** Maximum number of case names printed for each explanation. */
 const MaxNames = 5
 
-/** Counts of all cases. */
+/** Results of all cases. */
 class Outcomes implements Outcome {
   passed = 0
   failed = 0
-  /** Cases with differences that `differing` lists. */
+  /** Number of cases with differences that `differing.ts` lists. */
   known = 0
   /** Number of compared admission responses. */
   asked = 0
-  /** Cases by the explanations that they needed. */
+  /** Names of cases by the explanation that they needed. */
   readonly used = new Map<string, string[]>()
 
   print(): void {
@@ -174,26 +174,26 @@ async function runAll(
 
 async function runOne(name: string, twin: Twin, outcome: Outcomes): Promise<void> {
   const startedAt = performance.now()
-  let broken: string | undefined
+  let failure: string | undefined
   try {
     await twin.open()
     await allCases[name]!(twin)
   } catch (err) {
-    broken = messageOf(err)
+    failure = messageOf(err)
   } finally {
     twin.close()
   }
   for (const { what } of twin.explained) outcome.used.set(what, [...(outcome.used.get(what) ?? []), name])
   outcome.asked += twin.asked
-  const isSame = broken === undefined && twin.found.length === 0
+  const isEqual = failure === undefined && twin.found.length === 0
   const reason = differing[name]
-  if (isSame) outcome.passed++
+  if (isEqual) outcome.passed++
   else if (reason !== undefined) outcome.known++
   else outcome.failed++
-  const verdict = isSame ? 'same     ' : reason === undefined ? 'DIFFERENT' : 'known    '
+  const verdict = isEqual ? 'same     ' : reason === undefined ? 'DIFFERENT' : 'known    '
   console.log(`${verdict}  ${name} (${((performance.now() - startedAt) / 1000).toFixed(0)} s)`)
   if (reason !== undefined) console.log(`  differs: ${reason}`)
-  if (broken !== undefined) console.log(`  broken: ${broken}`)
+  if (failure !== undefined) console.log(`  broken: ${failure}`)
   for (const { step, differences } of twin.found) {
     console.log(`  ${step}`)
     console.log(report(differences).replace(/^/gm, '    '))

@@ -1,6 +1,6 @@
 /**
- * Runs the tests of a controller-runtime project (`interop/go`) as its author would, with `KUBEBUILDER_ASSETS` naming first Capstan's
- * launchers, then the real programs: the results must be the same. Prints the duration of each run.
+ * Runs the tests of a controller-runtime project (`interop/go`) as its author would: first with Capstan's launchers in
+ * `KUBEBUILDER_ASSETS`, then with the real programs. The results must be the same. Prints the duration of each run.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
@@ -25,11 +25,11 @@ export const envtestSuite: Suite = {
   run: runBoth,
 }
 
-/** Path of the compiled tests, beside the other programs. */
+/** Returns the path of the compiled tests, beside the other programs. */
 const testsProgram = async (): Promise<string> => join(dirname((await toolPaths('etcd'))[0]), '../interop-go.test')
 
 async function compile(): Promise<void> {
-  // The flags of scripts/tools, so that Go's build cache is reused.
+  // Uses the same flags as scripts/tools, so that Go's build cache is reused.
   await go(
     project,
     'test',
@@ -103,7 +103,7 @@ async function runTests(tests: string, assets: string): Promise<Run> {
   })
   const peaks = new Map<number, number>()
   const sampling = setInterval(() => {
-    // The first two processes are those that run as long as the suite.
+    // The first two child processes run as long as the suite.
     for (const pid of childrenOf(child.pid!).slice(0, 2)) peaks.set(pid, peakOf(pid) ?? peaks.get(pid) ?? 0)
   }, 500)
   const { code, lines } = await finished(child)
@@ -113,7 +113,7 @@ async function runTests(tests: string, assets: string): Promise<Run> {
     const [, verdict, test] = /^--- (PASS|FAIL|SKIP): (\w+)/.exec(line) ?? []
     if (test !== undefined) results.set(test, verdict !== 'FAIL')
   }
-  // The two largest peaks are those of the processes that run as long as the suite; programs that print their flags end at once.
+  // Programs that only print their flags end at once, so the two largest peaks are those of the API server and etcd of the suite.
   const peak = [...peaks.values()].sort((a, b) => b - a).slice(0, 2)
   return {
     code,

@@ -31,13 +31,13 @@ async function fullDisk(): Promise<Outcome> {
     const flags = ['--data', join(disk.folder, 'data'), '--secure-port', '0', '--kubeconfig', kubeconfig]
     return startCapstan(['apiserver', ...flags], /API server ready/, disk.prefix)
   }
-  const known: Known = { acknowledged: new Map(), rejected: new Set() }
+  const writes: KnownWrites = { acknowledged: new Map(), rejected: new Set() }
   let server: CapstanProcess | undefined
   try {
     server = await start()
     for (const end of ['room', 'kill', 'stop'] as const) {
       const running = server
-      await withClient(kubeconfig, (client) => fillUp(client, kubeconfig, running, disk, known, checks))
+      await withClient(kubeconfig, (client) => fillUp(client, kubeconfig, running, disk, writes, checks))
       if (end === 'kill') await server.kill()
       if (end === 'stop') {
         const { code } = await server.stop()
@@ -48,11 +48,11 @@ async function fullDisk(): Promise<Outcome> {
         checks.check('the server starts on a full disk, or exits with an error that names the cause', isClear, rejection)
       }
       disk.free(server.pid)
-      if (end === 'room') await withClient(kubeconfig, (client) => writeAgain(client, kubeconfig, known, checks))
+      if (end === 'room') await withClient(kubeconfig, (client) => writeAgain(client, kubeconfig, writes, checks))
       else server = await start()
-      await withClient(kubeconfig, (client) => verify(client, known, checks))
+      await withClient(kubeconfig, (client) => verify(client, writes, checks))
     }
-    console.log(`${known.acknowledged.size} acknowledged, ${known.rejected.size} rejected`)
+    console.log(`${writes.acknowledged.size} acknowledged, ${writes.rejected.size} rejected`)
   } finally {
     await server?.kill().catch(() => {})
     await disk.close()
@@ -61,17 +61,17 @@ async function fullDisk(): Promise<Outcome> {
   return checks
 }
 
-/** Writes until the disk is full, and checks the behavior of the server meanwhile. */
+/** Writes until the disk is full, and checks the behaviour of the server in the meantime. */
 async function fillUp(
   client: Client,
   kubeconfig: string,
   { pid }: CapstanProcess,
   disk: SmallDisk,
-  known: Known,
+  writes: KnownWrites,
   checks: Checks,
 ) {
-  for (let i = 0; i < 20; i++) await write(client, known)
-  const before = new Set(known.acknowledged.keys())
+  for (let i = 0; i < 20; i++) await write(client, writes)
+  const before = new Set(writes.acknowledged.keys())
   const received: string[] = []
   const ended = new AbortController()
   const { metadata } = await client.list(ConfigMap, { namespace })
@@ -82,7 +82,7 @@ async function fillUp(
 
   disk.fill(pid)
   let firstRejection: StatusError | undefined
-  for (let i = 0; !firstRejection && i < 2000; i++) firstRejection = await write(client, known)
+  for (let i = 0; !firstRejection && i < 2000; i++) firstRejection = await write(client, writes)
   checks.check(
     'the first rejected write gets status 500 with the cause',
     firstRejection?.code === 500 && disk.full.test(firstRejection.message),
@@ -93,16 +93,16 @@ async function fillUp(
   const health = await Promise.all(['/readyz', '/healthz', '/livez'].map(isHealthy))
   checks.check('readyz and healthz fail, livez succeeds', health.join() === 'false,false,true', health)
   const { items } = await client.list(ConfigMap, { namespace })
-  checks.check('reads succeed', includesAll(items, known))
+  checks.check('reads succeed', includesAll(items, writes))
   // The client retries ten times, a second apart, as any Kubernetes client does.
-  const laterRejections = await Promise.all([1, 2, 3].map(() => write(client, known)))
+  const laterRejections = await Promise.all([1, 2, 3].map(() => write(client, writes)))
   const areClear = laterRejections.every(
     (rejection) => rejection !== undefined && [500, 503].includes(rejection.code) && disk.full.test(rejection.message),
   )
   checks.check('later writes are rejected too, with the cause', areClear, laterRejections.map(messageOf))
   ended.abort()
   await watching
-  const expected = [...known.acknowledged.keys()].filter((name) => !before.has(name))
+  const expected = [...writes.acknowledged.keys()].filter((name) => !before.has(name))
   checks.check('a watch gets events of the acknowledged writes only', received.join() === expected.join(), {
     received,
     expected,
@@ -110,45 +110,45 @@ async function fillUp(
 }
 
 /** Checks that writes succeed within a few seconds after space was freed, without a restart. */
-async function writeAgain(client: Client, kubeconfig: string, known: Known, checks: Checks): Promise<void> {
-  const rejection = await write(client, known)
+async function writeAgain(client: Client, kubeconfig: string, writes: KnownWrites, checks: Checks): Promise<void> {
+  const rejection = await write(client, writes)
   checks.check('writes succeed again when the disk has space', rejection === undefined, rejection?.message)
   const { server, ca } = await loadKubeconfig(kubeconfig)
   checks.check('the server is ready again', await answers(`${server}/readyz`, ca === undefined ? {} : { ca }))
 }
 
-async function verify(client: Client, known: Known, checks: Checks): Promise<void> {
+async function verify(client: Client, writes: KnownWrites, checks: Checks): Promise<void> {
   const { items, metadata } = await client.list(ConfigMap, { namespace })
-  checks.check('every acknowledged write is stored, with its resourceVersion', includesAll(items, known))
-  const highest = Math.max(...[...known.acknowledged.values()].map(Number))
+  checks.check('every acknowledged write is stored, with its resourceVersion', includesAll(items, writes))
+  const highest = Math.max(...[...writes.acknowledged.values()].map(Number))
   checks.check('the resourceVersion has not decreased', Number(metadata.resourceVersion) >= highest)
-  const storedRejections = items.filter((item) => known.rejected.has(item.metadata.name)).map((item) => item.metadata.name)
+  const storedRejections = items.filter((item) => writes.rejected.has(item.metadata.name)).map((item) => item.metadata.name)
   checks.check('no rejected write is stored', storedRejections.length === 0, storedRejections)
 }
 
-const includesAll = (items: readonly ConfigMap[], { acknowledged }: Known): boolean => {
+const includesAll = (items: readonly ConfigMap[], { acknowledged }: KnownWrites): boolean => {
   const storedVersions = new Map(items.map(({ metadata }) => [metadata.name, metadata.resourceVersion]))
   return [...acknowledged].every(([name, resourceVersion]) => storedVersions.get(name) === resourceVersion)
 }
 
-interface Known {
+interface KnownWrites {
   /** resourceVersion of each object, by name. */
   readonly acknowledged: Map<string, string>
   readonly rejected: Set<string>
 }
 
-let count = 0
+let objectCount = 0
 
 /** Creates an object; returns the error when it is rejected. */
-async function write(client: Client, known: Known): Promise<StatusError | undefined> {
-  const name = `object-${count++}`
+async function write(client: Client, writes: KnownWrites): Promise<StatusError | undefined> {
+  const name = `object-${objectCount++}`
   try {
     const created = await client.create(ConfigMap, { metadata: { name, namespace }, data: { padding: 'x'.repeat(1000) } })
-    known.acknowledged.set(name, created.metadata.resourceVersion)
+    writes.acknowledged.set(name, created.metadata.resourceVersion)
     return undefined
   } catch (err) {
     if (!(err instanceof StatusError)) throw err
-    known.rejected.add(name)
+    writes.rejected.add(name)
     return err
   }
 }

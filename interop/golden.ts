@@ -1,6 +1,6 @@
 /**
- * Replays the recordings of `golden.test.ts` over HTTPS: against `capstan apiserver` and, as a control, against a real kube-apiserver,
- * whose responses must be the recorded ones. Run by `npm run interop -- golden`.
+ * Replays the recordings of `golden.test.ts` over HTTPS on `capstan apiserver` and, as a control, on a real kube-apiserver,
+ * whose responses must equal the recorded responses. Run by `npm run interop -- golden`.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
@@ -54,7 +54,7 @@ async function replayOn(
 ): Promise<Outcome & { readonly lines: readonly string[] }> {
   await using apiServer = await start({ users: [{ name: 'bob', groups: ['devs'] }] })
   const known = Object.values((apiServer.name === 'capstan' ? knownDifferences : unrepeatable)[file] ?? {}).flat()
-  const replayed = await replay(readRecording(file), await overHTTPS(apiServer, isOurs(file)))
+  const replayed = await replay(readRecording(file), await overHTTPS(apiServer, isRecordedHere(file)))
   const unexpected = Object.entries(replayed.failed).filter(([step]) => !known.includes(step))
   const listed = Object.keys(replayed.failed).length - unexpected.length
   const same = replayed.requests - unexpected.length - listed
@@ -74,17 +74,17 @@ interface Identity {
   readonly agent?: Agent
 }
 
-/** Impersonates the recorded administrator, which has only a name and a group, so that extra fields of the certificate have no effect. */
+/** Returns headers that impersonate the recorded administrator, so that extra user fields of the certificate have no effect. */
 const asRecordedAdmin = (as: string, headers: { readonly [name: string]: string }): { [name: string]: string } =>
   as !== 'admin' || Object.keys(headers).some((name) => /^impersonate-/i.test(name))
     ? {}
     : { 'impersonate-user': 'kubernetes-admin', 'impersonate-group': 'system:masters' }
 
 /** Milliseconds between the start of a watch and the requests during it, as in the recording. */
-const Head = 700
+const HeadTime = 700
 
 /** Whether `record-golden.ts` made a recording. Its administrator has a token, and therefore a uid. */
-const isOurs = (file: string): boolean => existsSync(new URL(`golden/${file}.ts`, import.meta.url))
+const isRecordedHere = (file: string): boolean => existsSync(new URL(`golden/${file}.ts`, import.meta.url))
 
 async function overHTTPS(apiServer: RunningApiServer, adminHasToken: boolean): Promise<GoldenServer> {
   const { ca, authority, url } = apiServer
@@ -112,7 +112,7 @@ async function overHTTPS(apiServer: RunningApiServer, adminHasToken: boolean): P
       new Promise<Answered>((resolve, reject) => {
         const { headers: credentials = asRecordedAdmin(as, headers), agent = new Agent({ ca }) } = identities[as]!
         const sending = request(
-          // Paths are sent unchanged, also invalid ones.
+          // Paths are sent unchanged, including invalid paths.
           {
             host: '127.0.0.1',
             port: new URL(url).port,
@@ -137,7 +137,7 @@ async function overHTTPS(apiServer: RunningApiServer, adminHasToken: boolean): P
               .on('data', (chunk: string) => (text += chunk))
               .on('end', end)
               .on('error', reject)
-            void sleep(Head).then(during).catch(reject)
+            void sleep(HeadTime).then(during).catch(reject)
           },
         )
         sending.on('error', reject).end(body)

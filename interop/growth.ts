@@ -1,4 +1,4 @@
-/** The complete growth test: every list, map and text of every kind, through every verb. `npm test` runs a sample of it. */
+/** Runs the complete growth test: every list, map and text of every kind, with every verb. `npm test` runs a sample of it. */
 import { Checks } from './capstan-process.ts'
 import type { Suite } from './suite.ts'
 import { runTests } from './tests.ts'

@@ -1,8 +1,8 @@
 /**
  * Runs three replicas of the core manager on a real kube-apiserver. While a Cluster is scaled, the leader is killed, then suspended for longer
- * than its Lease, then disconnected from the API server. By the audit log, no replica may write after the next leader's first write.
- * Then replicas share the work of several namespaces, while replicas join, are killed and are stopped. In each namespace, no replica may
- * write again after another one has written.
+ * than its Lease, then disconnected from the API server. According to the audit log, no replica may write after the next leader's
+ * first write. Then replicas divide the work of several namespaces, while replicas join, are killed and are stopped. No replica may
+ * write in a namespace again after another replica has written there.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
@@ -66,9 +66,9 @@ export const highAvailabilitySuite: Suite = {
       const turns = turnsOf(events())
       for (const { credential, from, to, writes } of turns) console.log(`  ${credential} wrote ${writes} times, ${from} to ${to}`)
       checks.check('four managers led', turns.length === 4, turns)
-      checks.check('no manager wrote after the next leader had written', isEachOnce(turns), turns)
+      checks.check('no manager wrote after the next leader had written', hasNoRepeatedWriter(turns), turns)
       await replicas.stop()
-      await share(apiServer, replicas, checks)
+      await shareWork(apiServer, replicas, checks)
       judgeShares(events(), checks)
     } catch (err) {
       for (const program of programs.all) console.log(`--- ${program.name} ${program.ending ?? ''}\n${program.tail(40)}`)
@@ -95,8 +95,8 @@ async function live(apiServer: RunningApiServer, replicas: Replicas, checks: Che
   await createCluster(context, 'classy', desired)
   progress('a cluster is Available')
 
-  /** Disturbs the leader while it works. Another replica must complete the work. */
-  const lose = async (what: string, workers: number, act: (leader: Pod) => Promise<void> | void) => {
+  /** Scales a Cluster and interrupts the leader with `act` in the meantime. Another replica must complete the work. */
+  const loseLeader = async (description: string, workers: number, act: (leader: Pod) => Promise<void> | void) => {
     const leader = await replicas.leader()
     const oldHolder = (await client.get(Lease, lease)).spec?.holderIdentity
     // From now on only the other replicas serve the webhooks, so that the measured time does not include failing webhooks.
@@ -109,19 +109,19 @@ async function live(apiServer: RunningApiServer, replicas: Replicas, checks: Che
     )
     const interruptedAt = performance.now()
     await act(leader)
-    await until(client, Lease, `another leader: ${what}`, (all) =>
+    await until(client, Lease, `another leader: ${description}`, (all) =>
       all.some(
         ({ metadata, spec }) => metadata.name === lease.name && ![undefined, '', oldHolder].includes(spec?.holderIdentity),
       ),
     )
-    progress(`${what}: ${((performance.now() - interruptedAt) / 1000).toFixed(1)} s without a leader`)
+    progress(`${description}: ${((performance.now() - interruptedAt) / 1000).toFixed(1)} s without a leader`)
     await scaled
     progress('another replica completed the work')
     return leader
   }
 
-  await lose('leader killed', 4, (leader) => leader.kill())
-  const frozen = await lose('leader frozen', 1, ({ program }) => void process.kill(program.pid, 'SIGSTOP'))
+  await loseLeader('leader killed', 4, (leader) => leader.kill())
+  const frozen = await loseLeader('leader frozen', 1, ({ program }) => void process.kill(program.pid, 'SIGSTOP'))
   process.kill(frozen.program.pid, 'SIGCONT')
   await ended(frozen)
   checks.check(
@@ -130,7 +130,7 @@ async function live(apiServer: RunningApiServer, replicas: Replicas, checks: Che
     frozen.program.ending,
   )
   await replicas.start(1)
-  const cut = await lose('leader cut off', 3, (leader) => replicas.network.cut(leader))
+  const cut = await loseLeader('leader cut off', 3, (leader) => replicas.network.cut(leader))
   await ended(cut)
   checks.check(
     'a leader without connection to the API server exits',
@@ -149,11 +149,14 @@ async function ended({ program }: Pod): Promise<void> {
 }
 
 const shards = 4
-/** One namespace for each shard. */
+/** Namespaces of the test, one for each shard. */
 const sharedNamespaces = namespacesOfShards(shards)
 
-/** Replicas join, are killed and are stopped while there is work in every namespace. No replica gets back a shard that it has released. */
-async function share(apiServer: RunningApiServer, replicas: Replicas, checks: Checks): Promise<void> {
+/**
+ * Replicas join, are killed and are stopped while there is work in every namespace. No replica acquires a shard again that it has
+ * released.
+ */
+async function shareWork(apiServer: RunningApiServer, replicas: Replicas, checks: Checks): Promise<void> {
   const progress = progressSince()
   const client = apiServer.client()
   const args = [`--leader-elect-shards=${shards}`]
@@ -164,7 +167,10 @@ async function share(apiServer: RunningApiServer, replicas: Replicas, checks: Ch
     (namespace): LifeContext => ({ client, namespace, kit: localKit, checks, progress: () => {}, limit: 180 }),
   )
   const everywhere = (act: (context: LifeContext) => Promise<unknown>) => Promise.all(contexts.map(act))
-  /** Begins to scale in all namespaces. Resolves once the changes are written: later, when webhooks are stopped, they would be rejected. */
+  /**
+   * Begins to scale in all namespaces. Resolves when the changes are written, because they would be rejected while webhooks are
+   * stopped.
+   */
   const beginToScale = async (workers: number): Promise<{ readonly done: Promise<unknown> }> => {
     const done = everywhere((context) => scale(context, 'classy', { version: 'v1.33.0', controlPlane: 1, workers }))
     done.catch(() => {})
@@ -232,14 +238,14 @@ function judgeShares(events: readonly AuditEvent[], checks: Checks): void {
     for (const { credential } of turns) writers.add(credential)
     const text = turns.map(({ credential, writes }) => `${credential.slice(-8)} ${writes}`).join(', ')
     console.log(`  writes in ${namespace}: ${text}`)
-    checks.check(`${namespace}: no manager wrote after the next one had written`, isEachOnce(turns), turns)
+    checks.check(`${namespace}: no manager wrote after the next one had written`, hasNoRepeatedWriter(turns), turns)
   }
   checks.check('three managers shared the work', writers.size === 3, [...writers])
 }
 
-/** Replicas of core, each with its own proxy to the API server, and one of local. */
+/** Replicas of the core manager, each with its own proxy to the API server, and one local manager. */
 class Replicas {
-  readonly network: Wires
+  readonly network: ReplicaProxies
   readonly #apiServer: RunningApiServer
   readonly #programs: Programs
   readonly #running: Pod[] = []
@@ -249,7 +255,7 @@ class Replicas {
   constructor(apiServer: RunningApiServer, programs: Programs) {
     this.#apiServer = apiServer
     this.#programs = programs
-    this.network = new Wires(new URL(apiServer.url))
+    this.network = new ReplicaProxies(new URL(apiServer.url))
   }
 
   async start(count: number, furtherArgs: readonly string[] = []): Promise<Pod[]> {
@@ -274,12 +280,12 @@ class Replicas {
     return started
   }
 
-  /** Ends all replicas of core. */
+  /** Stops all replicas of core. */
   async stop(): Promise<void> {
     for (const { program } of this.#running.splice(0)) await program.stop()
   }
 
-  /** Returns the replica that leads, by its log. */
+  /** Returns the leading replica: the one whose log contains the holder identity of the Lease. */
   async leader(): Promise<Pod> {
     const { spec } = await this.#apiServer.client().get(Lease, lease)
     const leader = this.#running.find(({ program }) => program.tail(100_000).includes(`identity="${spec?.holderIdentity}"`))
@@ -287,7 +293,7 @@ class Replicas {
     return leader
   }
 
-  /** Lets the other replicas serve the webhooks. */
+  /** Routes webhook requests to all running replicas except `without`. */
   async route(without: Pod): Promise<void> {
     this.#running.splice(this.#running.indexOf(without), 1)
     await this.#route()
@@ -302,8 +308,8 @@ class Replicas {
   }
 }
 
-/** A TCP proxy for each replica. It can be interrupted: it then forwards no data, but closes no connection. */
-class Wires {
+/** TCP proxies, one for each replica. An interrupted proxy forwards no data, but closes no connection. */
+class ReplicaProxies {
   readonly #server: URL
   readonly #cut = new Set<string>()
   readonly #sockets = new Map<string, Socket[]>()
@@ -355,7 +361,7 @@ class Wires {
 }
 
 interface Turn {
-  /** Name of the user of a manager; each manager has its own token and user. */
+  /** Credential id of a manager's token; each manager has its own token. */
   readonly credential: string
   readonly from: string
   readonly to: string
@@ -364,12 +370,13 @@ interface Turn {
 
 const CredentialId = 'authentication.kubernetes.io/credential-id'
 const writeVerbs = ['create', 'update', 'patch', 'delete', 'deletecollection']
-/** Writes that replicas without leadership may send: of the Lease, and to authenticate clients of metrics. */
+/** Resources that replicas write without leadership: Leases, and reviews that authenticate clients of metrics. */
 const sentByEveryReplica = ['leases', 'tokenreviews', 'subjectaccessreviews']
 
-const isEachOnce = (turns: readonly Turn[]): boolean => new Set(turns.map(({ credential }) => credential)).size === turns.length
+const hasNoRepeatedWriter = (turns: readonly Turn[]): boolean =>
+  new Set(turns.map(({ credential }) => credential)).size === turns.length
 
-/** Returns the writers with the time of their writes, from the successful writes in order. */
+/** Groups consecutive successful writes of the same manager, in the order of time. */
 function turnsOf(events: readonly AuditEvent[]): Turn[] {
   const writes = events
     .filter(({ verb, objectRef, responseStatus }) => {
@@ -381,8 +388,9 @@ function turnsOf(events: readonly AuditEvent[]): Turn[] {
   const turns: Turn[] = []
   for (const { user, stageTimestamp } of writes) {
     const credential = user.extra?.[CredentialId]?.[0] ?? 'without a credential'
-    const last = turns.at(-1)
-    if (last?.credential === credential) turns.splice(-1, 1, { ...last, to: stageTimestamp, writes: last.writes + 1 })
+    const previousTurn = turns.at(-1)
+    if (previousTurn?.credential === credential)
+      turns.splice(-1, 1, { ...previousTurn, to: stageTimestamp, writes: previousTurn.writes + 1 })
     else turns.push({ credential, from: stageTimestamp, to: stageTimestamp, writes: 1 })
   }
   return turns

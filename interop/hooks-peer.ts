@@ -1,6 +1,6 @@
 /**
- * Compares hooks with upstream's own types, in Go: the decoding of 100,000 responses (values and errors), the results of patches, and the
- * OpenAPI document of the hooks. That document is recorded in the test data of `api`, with which `npm test` compares ours.
+ * Compares hooks with upstream's types in Go: the decoding of 100,000 responses (values and errors), the results of patches, and
+ * the OpenAPI document of the hooks. The test data of `api` contain that document, with which `npm test` compares ours.
  */
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -18,8 +18,8 @@ import { output, toolPaths } from './tools.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-const Answers = 100_000
-/** Number of responses compared at once, so that not all have to be in memory. */
+const ResponseCount = 100_000
+/** Number of responses in memory at a time. */
 const Batch = 10_000
 
 export const hooksPeerSuite: Suite = {
@@ -35,47 +35,47 @@ export const hooksPeerSuite: Suite = {
     await compareRecordedPatches(peer, checks)
     for (const format of ['JSONPatch', 'JSONMergePatch'] as const) await compareComputedPatches(peer, format, checks)
     const seed = Number(process.env.CAPSTAN_SEED ?? 1)
-    for (let batch = 0; batch < Answers / Batch; batch++) await compareAnswers(peer, seed + batch, checks)
+    for (let batch = 0; batch < ResponseCount / Batch; batch++) await compareAnswers(peer, seed + batch, checks)
     checks.check(
       'for as many random responses the client returns a value that matches the schema, or one of its errors',
-      await survives(),
+      await decodesRandomResponses(),
     )
     return checks
   },
 }
 
-/** Runs the property of the unit test, which checks 1,500 responses, with more repetitions. */
-async function survives(): Promise<boolean> {
+/** Runs the property test of the client, which checks 1,500 responses in `npm test`, with more responses. */
+async function decodesRandomResponses(): Promise<boolean> {
   const args = ['node_modules/vitest/vitest.mjs', 'run', 'packages/extension/src/wire/wire.test.ts', '--testTimeout=600000']
-  const env = { ...process.env, CAPSTAN_FUZZ: String(Math.ceil(Answers / 1500)), NO_COLOR: '1' }
+  const env = { ...process.env, CAPSTAN_FUZZ: String(Math.ceil(ResponseCount / 1500)), NO_COLOR: '1' }
   const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'], env })
   const code = await new Promise((resolve, reject) => child.once('error', reject).once('close', resolve))
   return code === 0
 }
 
-interface Question {
+interface SampleResponse {
   readonly hook: Hook
   readonly body: Uint8Array
 }
 
-type Answer = { readonly value: unknown } | { readonly error: string }
+type DecodeResult = { readonly value: unknown } | { readonly error: string }
 
-const questions = fc.oneof(
-  ...hookCatalog.map((hook) => answerBodies(hook.response.json).map((body): Question => ({ hook, body }))),
+const sampleResponses = fc.oneof(
+  ...hookCatalog.map((hook) => answerBodies(hook.response.json).map((body): SampleResponse => ({ hook, body }))),
 )
 
 async function compareAnswers(peer: string, seed: number, checks: Checks): Promise<void> {
-  const samples = fc.sample(questions, { seed, numRuns: Batch })
-  const theirs = await askPeer(peer, samples)
+  const samples = fc.sample(sampleResponses, { seed, numRuns: Batch })
+  const theirs = await decodeWithPeer(peer, samples)
   const ours = samples.map(decoded)
   let values = 0
-  let early = 0
+  let earlyCount = 0
   samples.forEach(({ hook, body }, index) => {
     const [ourResult, goResult] = [ours[index]!, theirs[index]!].map(comparable)
     if ('value' in theirs[index]!) values++
-    const isRefusedEarlier = 'value' in theirs[index]! && tooLarge.test(ourResult!)
-    if (isRefusedEarlier) early++
-    checks.check(`a response of ${hook.name} is decoded as by Go`, ourResult === goResult || isRefusedEarlier, {
+    const isRejectedEarlier = 'value' in theirs[index]! && tooLarge.test(ourResult!)
+    if (isRejectedEarlier) earlyCount++
+    checks.check(`a response of ${hook.name} is decoded as by Go`, ourResult === goResult || isRejectedEarlier, {
       seed,
       body: Buffer.from(body).toString('latin1'),
       ours: ourResult,
@@ -83,16 +83,16 @@ async function compareAnswers(peer: string, seed: number, checks: Checks): Promi
     })
   })
   const refused =
-    early === 0
+    earlyCount === 0
       ? ''
-      : `, ${early} contain a number beyond a double where the schema gives no type: rejected, where Go keeps the text`
+      : `, ${earlyCount} contain a number beyond a double where the schema gives no type: rejected, where Go keeps the text`
   console.log(`${Batch} responses, seed ${seed}: ${values} have a value, ${Batch - values} an error${refused}`)
 }
 
 /** Go keeps the text of values without a schema, and returns this error when the value is read. */
 const tooLarge = /^\{"error":"json: cannot unmarshal number \S+ into Go value of type float64"\}$/
 
-/** Compares the index of the responses published for other languages with the results of Go's decoder. */
+/** Compares the results of Go's decoder with the index of the responses that are published for other languages. */
 async function comparePublished(peer: string, checks: Checks): Promise<void> {
   const cannotDecode = 'http call failed: failed to decode response: '
   const folder = new URL('../packages/extension/fixtures/', import.meta.url)
@@ -103,8 +103,8 @@ async function comparePublished(peer: string, checks: Checks): Promise<void> {
     ...refused!.map((entry) => ({ ...entry, ...(JSON.parse(read(entry.file)) as { status: number; body: string }) })),
   ].filter((entry) => !('status' in entry) || entry.status === 200)
   const hookNamed = (name: string): Hook => hookCatalog.find((hook) => hook.name === name)!
-  const questions = published.map(({ hook, body }) => ({ hook: hookNamed(hook), body: new TextEncoder().encode(body) }))
-  const theirs = await askPeer(peer, questions)
+  const sampleResponses = published.map(({ hook, body }) => ({ hook: hookNamed(hook), body: new TextEncoder().encode(body) }))
+  const theirs = await decodeWithPeer(peer, sampleResponses)
   published.forEach(({ file, error }, index) => {
     const ours = error.startsWith(cannotDecode) ? error.slice(cannotDecode.length) : undefined
     const answer = theirs[index]!
@@ -120,11 +120,11 @@ interface RecordedPatch {
   readonly error?: string
 }
 
-/** Checks the recorded results of patches, with which `npm test` compares ours, against upstream's library. */
+/** Compares the recorded results of patches, which `npm test` uses, with upstream's library. */
 async function compareRecordedPatches(peer: string, checks: Checks): Promise<void> {
   const recorded = readFileSync(new URL('../packages/api/testdata/patches.json', import.meta.url), 'utf8')
   const { document, patches } = JSON.parse(recorded) as { document: object; patches: RecordedPatch[] }
-  const theirs = await ask<Answer>(
+  const theirs = await runPeer<DecodeResult>(
     peer,
     'patch',
     patches.map((recordedPatch) => ({ document, ...recordedPatch })),
@@ -134,7 +134,7 @@ async function compareRecordedPatches(peer: string, checks: Checks): Promise<voi
   })
 }
 
-/** Checks that upstream's library applies our computed patches with the author's edited document as the result. */
+/** Checks that upstream's library applies a patch that we computed for two documents to the first with the second as the result. */
 async function compareComputedPatches(peer: string, type: PatchFormat, checks: Checks): Promise<void> {
   const leaf = fc.oneof(fc.integer({ min: 0, max: 3 }), fc.boolean(), fc.constantFrom('', 'x', 'ü'), fc.constant(null))
   const names = fc.constantFrom('a', 'b', 'c/d', 'e~f', '~1', '', '-', '0', 'constructor')
@@ -153,7 +153,7 @@ async function compareComputedPatches(peer: string, type: PatchFormat, checks: C
       return []
     }
   })
-  const theirs = await ask<{ value?: unknown }>(peer, 'patch', edits)
+  const theirs = await runPeer<{ value?: unknown }>(peer, 'patch', edits)
   edits.forEach(({ edited, ...request }, index) => {
     const { value } = theirs[index]!
     checks.check(`a computed ${type} results in the edited document`, equal(value, edited), {
@@ -165,41 +165,43 @@ async function compareComputedPatches(peer: string, type: PatchFormat, checks: C
   console.log(`${edits.length} computed patches of type ${type}`)
 }
 
-const askPeer = (peer: string, samples: readonly Question[]): Promise<Answer[]> =>
-  ask(
+const decodeWithPeer = (peer: string, samples: readonly SampleResponse[]): Promise<DecodeResult[]> =>
+  runPeer(
     peer,
     'decode',
     samples.map(({ hook, body }) => ({ hook: hook.name, body: Buffer.from(body).toString('base64') })),
   )
 
-async function ask<T>(peer: string, command: string, questions: readonly object[]): Promise<T[]> {
+async function runPeer<T>(peer: string, command: string, sampleResponses: readonly object[]): Promise<T[]> {
   const child = spawn(peer, [command], { stdio: ['pipe', 'pipe', 'inherit'] })
-  child.stdin.end(questions.map((question) => JSON.stringify(question)).join('\n'))
+  child.stdin.end(sampleResponses.map((question) => JSON.stringify(question)).join('\n'))
   const text = await child.stdout.setEncoding('utf8').reduce((all: string, part: string) => all + part, '')
   const answers = text.trimEnd().split('\n')
-  if (answers.length !== questions.length) throw new Error(`${questions.length} requests got ${answers.length} responses`)
+  if (answers.length !== sampleResponses.length)
+    throw new Error(`${sampleResponses.length} requests got ${answers.length} responses`)
   return answers.map((line) => JSON.parse(line) as T)
 }
 
-function decoded({ hook, body }: Question): Answer {
+function decoded({ hook, body }: SampleResponse): DecodeResult {
   try {
     return { value: decodeWire(body, hook.response, `${hook.name}Response`, 'answer') }
   } catch (err) {
-    // Any other error is a bug. Its stack makes the comparison fail.
+    // Any other error is a bug. The stack in the result makes the comparison fail.
     return { error: err instanceof WireError ? err.message : String((err as Error).stack) }
   }
 }
 
-const comparable = (answer: Answer): string => JSON.stringify('error' in answer ? answer : { value: meaning(answer.value) })
+const comparable = (answer: DecodeResult): string =>
+  JSON.stringify('error' in answer ? answer : { value: withoutZeroValues(answer.value) })
 
 /** Removes zero values, which Go omits or writes depending on the field, and normalizes base64. */
-function meaning(value: unknown, field?: string): unknown {
-  if (Array.isArray(value)) return value.map((item) => meaning(item) ?? null)
+function withoutZeroValues(value: unknown, field?: string): unknown {
+  if (Array.isArray(value)) return value.map((item) => withoutZeroValues(item) ?? null)
   if (typeof value === 'string' && field === 'patch') return Buffer.from(value, 'base64').toString('base64')
   if (!isRecord(value)) return value
   const members = Object.keys(value)
     .sort()
-    .map((key) => [key, meaning(value[key], key)] as const)
+    .map((key) => [key, withoutZeroValues(value[key], key)] as const)
     .filter(([, member]) => !isZero(member))
   return Object.fromEntries(members)
 }

@@ -174,17 +174,17 @@ async function live(
     const { spec } = await client.get(Lease, lease)
     return { holder: spec?.holderIdentity ?? '', transitions: spec?.leaseTransitions ?? 0 }
   }
-  const replaced = async (what: string, act: () => Promise<void>): Promise<void> => {
+  const replaced = async (cause: string, act: () => Promise<void>): Promise<void> => {
     const oldLeader = await leader()
     const lostAt = performance.now()
     await act()
-    await until(client, Lease, `another leader after ${what}`, (all) =>
+    await until(client, Lease, `another leader after ${cause}`, (all) =>
       all.some(({ metadata, spec }) => {
         const holder = spec?.holderIdentity ?? ''
         return metadata.name === lease.name && holder !== '' && holder !== oldLeader.holder
       }),
     )
-    progress(`${what}: another leader after ${((performance.now() - lostAt) / 1000).toFixed(1)} s`)
+    progress(`${cause}: another leader after ${((performance.now() - lostAt) / 1000).toFixed(1)} s`)
   }
 
   // The first replica was ready first, and leads.
@@ -211,10 +211,10 @@ async function live(
   checks.check('replicas that were not killed are running', replicas[0].program.ending === undefined, replicas[0].program.ending)
 }
 
-/** The folder in which the manifests for cert-manager mount the Secret. */
+/** Folder in which the manifests for cert-manager mount the Secret. */
 const CertificateFolder = '/tmp/k8s-webhook-server/serving-certs'
 
-/** Returns the Deployment with the manager's arguments that `--certificates cert-manager` writes. */
+/** Returns the Deployment with the manager's arguments of `--certificates cert-manager`. */
 function withCertificateFiles(deployment: Deployment): Deployment {
   const { template } = deployment.spec
   const [container] = template.spec.containers
@@ -227,7 +227,7 @@ function withCertificateFiles(deployment: Deployment): Deployment {
   } as Deployment
 }
 
-/** A mounted Secret: files behind a symbolic link, so that all change at once, as with the kubelet. */
+/** A mounted Secret. As with the kubelet, its files are behind a symbolic link, so that all files change at the same time. */
 class MountedCertificates {
   readonly folder: string
   readonly #apiServer: RunningApiServer

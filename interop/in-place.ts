@@ -61,7 +61,7 @@ export const inPlaceSuite: Suite = {
   },
 }
 
-/** Serves an extension that updates Machines between any versions, each in two calls; counts the calls. */
+/** Serves an extension that updates each Machine to any version in two calls, and counts the calls. */
 async function serveExtension(serving: { readonly certificate: string; readonly key: string }) {
   const handled = { canUpdate: 0, update: 0 }
   const startedMachines = new Set<string>()

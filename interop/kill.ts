@@ -1,7 +1,7 @@
 /**
- * Kills processes with SIGKILL while 16 clients write, repeatedly on one data folder: 500 processes that only open the store, and `capstan
- * apiserver` with its clients over HTTPS twelve times. After each restart every acknowledged write is present, resourceVersion has not
- * decreased, and a watch continues after its last event.
+ * Kills processes with SIGKILL while 16 clients write, repeatedly on the same data folder: 500 processes that only open the store,
+ * and `capstan apiserver` with clients over HTTPS twelve times. After each restart, every acknowledged write must be present,
+ * resourceVersion must not have decreased, and a watch must continue after its last event.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,26 +14,29 @@ import type { Outcome } from './suite.ts'
 const InFlight = 16
 const namespace = 'default'
 
-/** State that clients have seen: no later read may return less. */
-interface Known {
+/** State that clients have received. No later read may return an older state. */
+interface ReceivedState {
   /** Last acknowledged state of each ConfigMap, by name. */
   readonly acknowledged: Map<string, { revision: number; count: number }>
   /** Last object of each name that the watch delivered. */
   readonly watched: Map<string, number>
-  /** The newest resourceVersion that a client has received. */
+  /** Highest resourceVersion that a client has received. */
   newest: number
   /** The revision up to which the watch has delivered all events. */
   seen: number
 }
 
-/** Runs the suite. CAPSTAN_KILLS sets the number of kills of the store, such as 5000; without it they end after at most two minutes. */
+/**
+ * Runs the suite. CAPSTAN_KILLS sets the number of kills of the store, such as 5000. By default, these kills end after at most two
+ * minutes.
+ */
 export async function killSuite(): Promise<Outcome> {
   const store = await killStores(process.env.CAPSTAN_KILLS)
   const server = await killServers({ rounds: 12, seed: 1 })
   return { passed: store.passed + server.passed, failed: store.failed + server.failed }
 }
 
-/** Two folders at once: one process starts while the other writes. */
+/** Kills processes on two folders concurrently, so that one process starts while the other writes. */
 async function killStores(requested: string | undefined): Promise<Outcome> {
   const rounds = requested === undefined ? 500 : Number(requested)
   const folder = mkdtempSync(join(tmpdir(), 'capstan-kill-store-'))
@@ -67,7 +70,7 @@ async function killServers({ rounds, seed }: { rounds: number; seed: number }): 
   const kubeconfig = join(folder, 'kubeconfig')
   const random = seededRandom(seed)
   const checks = new Checks()
-  const known: Known = { acknowledged: new Map(), watched: new Map(), newest: 0, seen: 0 }
+  const received: ReceivedState = { acknowledged: new Map(), watched: new Map(), newest: 0, seen: 0 }
   let port = '0'
   const start = async (): Promise<CapstanProcess> => {
     const flags = ['--data', folder, '--secure-port', port, '--kubeconfig', kubeconfig]
@@ -79,19 +82,19 @@ async function killServers({ rounds, seed }: { rounds: number; seed: number }): 
     for (let round = 0; round < rounds; round++) {
       const server = await start()
       await withClient(kubeconfig, async (client) => {
-        await verify(client, known, checks)
-        await writeUntilKilled(client, server, known, random)
+        await verify(client, received, checks)
+        await writeUntilKilled(client, server, received, random)
       })
     }
     const server = await start()
-    await withClient(kubeconfig, (client) => verify(client, known, checks))
+    await withClient(kubeconfig, (client) => verify(client, received, checks))
     const secondStart = await start().then(() => 'it started', messageOf)
     const isRejected = secondStart.includes(`Cannot open data folder ${folder}/db: it is in use by another process`)
     checks.check('a second server on the folder fails with the name of the folder', isRejected, secondStart)
-    await backUpAndRestore(folder, known, checks)
+    await backUpAndRestore(folder, received, checks)
     const { code, complaints } = await server.stop()
     checks.check('the server stops cleanly', code === 0 && complaints === '', { code, complaints })
-    console.log(`the server: ${known.acknowledged.size} objects, resourceVersion ${known.newest}, ${rounds} kills`)
+    console.log(`the server: ${received.acknowledged.size} objects, resourceVersion ${received.newest}, ${rounds} kills`)
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
@@ -99,7 +102,7 @@ async function killServers({ rounds, seed }: { rounds: number; seed: number }): 
 }
 
 /** Backs up a running server and restores to another folder, which must have all acknowledged writes and reject newer resourceVersions. */
-async function backUpAndRestore(folder: string, known: Known, checks: Checks): Promise<void> {
+async function backUpAndRestore(folder: string, received: ReceivedState, checks: Checks): Promise<void> {
   const [file, restoredFolder] = [join(folder, 'state.backup'), join(folder, 'restored')]
   const kubeconfig = join(restoredFolder, 'kubeconfig')
   for (const argv of [
@@ -117,18 +120,18 @@ async function backUpAndRestore(folder: string, known: Known, checks: Checks): P
   await withClient(kubeconfig, async (client) => {
     const { items, metadata } = await client.list(ConfigMap, { namespace })
     const restoredRevisions = new Map(items.map((item) => [item.metadata.name, Number(item.metadata.resourceVersion)]))
-    const isRestored = [...known.acknowledged].every(([name, { revision }]) => restoredRevisions.get(name) === revision)
+    const isRestored = [...received.acknowledged].every(([name, { revision }]) => restoredRevisions.get(name) === revision)
     checks.check('the restored folder has every acknowledged write, with its resourceVersion', isRestored)
     checks.check(
       'the resourceVersion of the restored folder is higher than all earlier ones',
-      Number(metadata.resourceVersion) > known.newest + 1e8,
+      Number(metadata.resourceVersion) > received.newest + 1e8,
     )
-    // A client that has seen later writes of the first server.
-    const options = { namespace, resourceVersion: String(known.newest + 10), signal: AbortSignal.timeout(10_000) }
-    const answer = await firstEvent(client, options).catch((err: unknown) =>
+    // A client may have received later writes of the first server.
+    const options = { namespace, resourceVersion: String(received.newest + 10), signal: AbortSignal.timeout(10_000) }
+    const result = await firstEvent(client, options).catch((err: unknown) =>
       isReason(err, 'Expired', 'Gone') ? '410' : messageOf(err),
     )
-    checks.check('a watch from a resourceVersion after the backup gets 410', answer === '410', answer)
+    checks.check('a watch from a resourceVersion after the backup gets 410', result === '410', result)
   })
   await restored.stop()
 }
@@ -139,21 +142,21 @@ async function firstEvent(client: Client, options: WatchOptions): Promise<string
 }
 
 /** Writes with 16 clients, and kills the server after a random number of acknowledgements. */
-async function writeUntilKilled(client: Client, server: CapstanProcess, known: Known, random: Random): Promise<void> {
+async function writeUntilKilled(client: Client, server: CapstanProcess, received: ReceivedState, random: Random): Promise<void> {
   let remainingWrites = 50 + Math.floor(random.next() * 400)
   const killed = Promise.withResolvers<void>()
   const ended = new AbortController()
-  const options = { namespace, resourceVersion: String(known.seen), signal: ended.signal }
-  const watching = follow(await client.watch(ConfigMap, options), known).catch(() => {})
+  const options = { namespace, resourceVersion: String(received.seen), signal: ended.signal }
+  const watching = follow(await client.watch(ConfigMap, options), received).catch(() => {})
 
   const acknowledge = ({ metadata, data }: ConfigMap) => {
     const revision = Number(metadata.resourceVersion)
-    known.acknowledged.set(metadata.name, { revision, count: Number(data!.count) })
-    known.newest = Math.max(known.newest, revision)
+    received.acknowledged.set(metadata.name, { revision, count: Number(data!.count) })
+    received.newest = Math.max(received.newest, revision)
     if (--remainingWrites === 0) killed.resolve(server.kill())
   }
   const writer = async (id: number) => {
-    const ownNames = [...known.acknowledged.keys()].filter((name) => name.startsWith(`w${id}-`))
+    const ownNames = [...received.acknowledged.keys()].filter((name) => name.startsWith(`w${id}-`))
     for (;;) {
       const name = ownNames[Math.floor(random.next() * ownNames.length)]
       if (name === undefined || random.next() < 0.3) {
@@ -161,7 +164,7 @@ async function writeUntilKilled(client: Client, server: CapstanProcess, known: K
         ownNames.push(created.metadata.name)
         acknowledge(created)
       } else {
-        const count = known.acknowledged.get(name)!.count + 1
+        const count = received.acknowledged.get(name)!.count + 1
         acknowledge(
           await client.patch(ConfigMap, { namespace, name }, { type: 'merge', body: { data: { count: String(count) } } }),
         )
@@ -174,12 +177,15 @@ async function writeUntilKilled(client: Client, server: CapstanProcess, known: K
   await watching
 }
 
-async function verify(client: Client, known: Known, checks: Checks): Promise<void> {
+async function verify(client: Client, received: ReceivedState, checks: Checks): Promise<void> {
   const { items, metadata } = await client.list(ConfigMap, { namespace })
   const revision = Number(metadata.resourceVersion)
-  checks.check('the resourceVersion of a list has not decreased', revision >= known.newest, { revision, newest: known.newest })
+  checks.check('the resourceVersion of a list has not decreased', revision >= received.newest, {
+    revision,
+    newest: received.newest,
+  })
   const stored = new Map(items.map((item) => [item.metadata.name, item]))
-  for (const [name, acknowledged] of known.acknowledged) {
+  for (const [name, acknowledged] of received.acknowledged) {
     const object = stored.get(name)
     const isStored =
       Number(object?.metadata.resourceVersion) >= acknowledged.revision && Number(object?.data?.count) >= acknowledged.count
@@ -189,33 +195,35 @@ async function verify(client: Client, known: Known, checks: Checks): Promise<voi
     })
   }
 
-  // Requests in progress may or may not have been written. From here on the stored state is the expected one.
+  // Requests in progress may or may not have been written. From here on, the stored state is the expected state.
   for (const { metadata, data } of items) {
     if (data?.count === undefined) continue
-    known.acknowledged.set(metadata.name, { revision: Number(metadata.resourceVersion), count: Number(data.count) })
+    received.acknowledged.set(metadata.name, { revision: Number(metadata.resourceVersion), count: Number(data.count) })
   }
-  known.newest = revision
-  await resume(client, known, items, revision, checks)
+  received.newest = revision
+  await resume(client, received, items, revision, checks)
 }
 
-/** A watch from the last seen revision returns everything that is in the list, or an error. */
+/** Checks that a watch from the last received revision delivers everything that is in the list, or fails with 410. */
 async function resume(
   client: Client,
-  known: Known,
+  received: ReceivedState,
   items: readonly ConfigMap[],
   revision: number,
   checks: Checks,
 ): Promise<void> {
-  const isNew = known.seen === 0
-  const before = known.seen
+  const isNew = received.seen === 0
+  const before = received.seen
   const ended = new AbortController()
   try {
     if (!isNew && items.some((item) => Number(item.metadata.resourceVersion) > before)) {
       const options = { namespace, resourceVersion: String(before), signal: ended.signal }
       const last = Math.max(...items.map((item) => Number(item.metadata.resourceVersion)))
-      await follow(await client.watch(ConfigMap, options), known, last)
+      await follow(await client.watch(ConfigMap, options), received, last)
     }
-    const missed = items.filter(({ metadata }) => !isNew && known.watched.get(metadata.name) !== Number(metadata.resourceVersion))
+    const missed = items.filter(
+      ({ metadata }) => !isNew && received.watched.get(metadata.name) !== Number(metadata.resourceVersion),
+    )
     checks.check(
       'a watch resumes from its last resourceVersion',
       missed.length === 0,
@@ -225,17 +233,21 @@ async function resume(
     checks.check('a watch that cannot resume gets 410', isReason(err, 'Expired', 'Gone'), String(err))
   }
   ended.abort()
-  for (const { metadata } of items) known.watched.set(metadata.name, Number(metadata.resourceVersion))
-  known.seen = revision
+  for (const { metadata } of items) received.watched.set(metadata.name, Number(metadata.resourceVersion))
+  received.seen = revision
 }
 
 /** Records the events of a watch, until it ends or reaches `last`. */
-async function follow(events: AsyncIterable<{ type: string; object: ConfigMap }>, known: Known, last = Infinity): Promise<void> {
+async function follow(
+  events: AsyncIterable<{ type: string; object: ConfigMap }>,
+  received: ReceivedState,
+  last = Infinity,
+): Promise<void> {
   for await (const { object } of events) {
     const revision = Number(object.metadata.resourceVersion)
-    known.watched.set(object.metadata.name, revision)
-    known.seen = revision
-    known.newest = Math.max(known.newest, revision)
+    received.watched.set(object.metadata.name, revision)
+    received.seen = revision
+    received.newest = Math.max(received.newest, revision)
     if (revision >= last) return
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Runs the same kubectl commands against `capstan apiserver` and against a real kube-apiserver with etcd and kube-controller-manager: exit
+ * Runs the same kubectl commands on `capstan apiserver` and on a real kube-apiserver with etcd and kube-controller-manager. Exit
  * code, stdout and stderr must be the same, except for values that must differ (`normalize.ts`) and explained differences (`explained.ts`).
  * Run by `npm run interop -- kubectl-compare`.
  */
@@ -36,14 +36,14 @@ async function run(): Promise<Outcome> {
   return { passed: results.length - failed, failed }
 }
 
-/** Prints a row of the table, and below it the differences: lines of the real server with `-`, Capstan's with `+`. */
+/** Prints a row of the table, followed by the differences: the real server's lines with `-`, Capstan's with `+`. */
 function printRow({ section, run: command, result, why }: Compared): void {
   const printed = command.length > 110 ? `${command.slice(0, 109)}…` : command
   console.log(`${result.padEnd(9)}  ${section.padEnd(11)}  ${printed}${result === 'explained' ? `  (${why})` : ''}`)
   if (result === 'different') console.log(why.replace(/^/gm, '             '))
 }
 
-/** A server against which the commands run. */
+/** A server on which the commands run. */
 export interface ApiServer {
   /** Path of an administrator's kubeconfig. */
   readonly kubeconfig: string
@@ -51,7 +51,7 @@ export interface ApiServer {
   readonly bob: string
 }
 
-interface Answer {
+interface CommandResult {
   readonly code: string
   readonly out: string
   readonly err: string
@@ -91,7 +91,7 @@ async function compareKubectl(
   return results
 }
 
-/** A shell whose kubectl uses one of the servers. */
+/** Runs commands in a shell whose kubectl uses one of the servers. */
 class Shell {
   readonly #env: NodeJS.ProcessEnv
 
@@ -110,8 +110,8 @@ class Shell {
     }
   }
 
-  run(command: string): Promise<Answer> {
-    // A process group of its own, so that its child processes are killed with it.
+  run(command: string): Promise<CommandResult> {
+    // The shell has its own process group, so that its child processes are killed with it.
     const child = spawn('bash', ['-c', command], {
       cwd: manifests,
       env: this.#env,
@@ -132,8 +132,8 @@ class Shell {
   }
 }
 
-function compare(row: Row, ours: Answer, real: Answer, folder: string): Pick<Compared, 'result' | 'why'> {
-  const printed = ({ code, out, err }: Answer): string => {
+function compare(row: Row, ours: CommandResult, real: CommandResult, folder: string): Pick<Compared, 'result' | 'why'> {
+  const printed = ({ code, out, err }: CommandResult): string => {
     const text = [`exit ${code}`, normalized(out), ...(err === '' ? [] : ['stderr:', normalized(err)])].join('\n')
     return row.anyOrder ? text.split('\n').sort().join('\n') : text
   }

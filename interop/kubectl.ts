@@ -1,5 +1,5 @@
 /**
- * Runs real kubectl and clusterctl against `capstan up --demo`: every command that `npm start` suggests, and more of each kind, and
+ * Runs kubectl and clusterctl on `capstan up --demo`: every command that `npm start` suggests, and further commands, and
  * compares the output. Run by `npm run interop -- kubectl`.
  */
 import { spawn, spawnSync } from 'node:child_process'
@@ -15,9 +15,9 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 interface Step {
   readonly name: string
   readonly command: string
-  /** Expected output; a function returns the problem. */
+  /** Pattern of the expected output, or a function that returns the problem of the output. */
   readonly expect: RegExp | ((output: string) => string | undefined)
-  /** The command runs until it is stopped, so its exit code is ignored. */
+  /** Whether the command runs until it is stopped, so that its exit code is ignored. */
   readonly endless?: boolean
   /** Expected exit code; 0 when absent. */
   readonly code?: number
@@ -81,7 +81,7 @@ const suggested: Readonly<Record<string, Pick<Step, 'expect' | 'timeoutMs' | 'en
   },
 }
 
-/** Further commands, after the suggested ones. Only the Cluster `second` exists then. */
+/** Commands that run after the suggested commands. At that time, only the Cluster `second` exists. */
 const furtherSteps: readonly Step[] = [
   { name: 'version', command: 'kubectl version', expect: /Server Version: v1\.36/ },
   {
@@ -172,17 +172,17 @@ const furtherSteps: readonly Step[] = [
   { name: 'delete both', command: 'kubectl delete clusters --all --timeout=60s', expect: /"second" deleted/, timeoutMs: 70_000 },
 ]
 
-function waitFor(what: string, object: string): Step {
-  const flag = what.startsWith('condition=') ? `--for=${what}` : `--for=jsonpath=${what}`
+function waitFor(condition: string, object: string): Step {
+  const flag = condition.startsWith('condition=') ? `--for=${condition}` : `--for=jsonpath=${condition}`
   return {
-    name: `${object} reaches ${what}`,
+    name: `${object} reaches ${condition}`,
     command: `kubectl wait '${flag}' ${object} --timeout=60s`,
     expect: /condition met/,
     timeoutMs: 70_000,
   }
 }
 
-/** Expects output that each of the patterns matches. */
+/** Expects output that matches all patterns. */
 function allOf(...patterns: readonly RegExp[]): Step['expect'] {
   return (output) => {
     const missing = patterns.filter((pattern) => !pattern.test(output))
@@ -190,7 +190,7 @@ function allOf(...patterns: readonly RegExp[]): Step['expect'] {
   }
 }
 
-/** A pool of one machine, in the printer columns of upstream's CustomResourceDefinition of MachinePools. */
+/** Matches a pool of one machine in the printer columns of upstream's MachinePool CRD. */
 function poolColumns(isWide: boolean): RegExp {
   const paused = (text: string) => (isWide ? [text] : [])
   const titles = ['NAME', 'CLUSTER', 'DESIRED', 'CURRENT', 'READY', 'AVAILABLE', 'UP-TO-DATE', ...paused('PAUSED')]
@@ -202,7 +202,7 @@ function poolColumns(isWide: boolean): RegExp {
 
 const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '')
 
-/** Runs all steps. Resolves with the numbers of passed and failed steps. */
+/** Runs all steps; returns the numbers of passed and failed steps. */
 export async function kubectlSuite(): Promise<{ passed: number; failed: number }> {
   const [kubectl, clusterctl] = await toolPaths('kubectl', 'clusterctl')
   const folder = mkdtempSync(join(tmpdir(), 'capstan-kubectl-'))
@@ -270,7 +270,7 @@ interface ApiServer {
   stop(): Promise<void>
 }
 
-/** Resolves once the demo cluster is Available and every suggestion has been printed. */
+/** Starts `capstan up --demo`. Resolves when the demo cluster is Available and all suggestions have been printed. */
 function startApiServer(kubeconfig: string): Promise<ApiServer> {
   const args = [
     'packages/cli/bin/capstan.js',

@@ -1,4 +1,4 @@
-/** Intended differences of status. */
+/** Intended differences between the HTTP statuses of both servers, with reasons. */
 import type { HostileInput } from './inputs.ts'
 
 const reasons: readonly { readonly why: string; is(input: HostileInput, ours: number, real: number): boolean }[] = [

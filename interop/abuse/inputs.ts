@@ -1,4 +1,4 @@
-/** Hostile inputs, generated from a table: each shape of input with each kind of request that may carry it, in several sizes. */
+/** Generates hostile inputs from tables: each shape of input, in each kind of request that can contain it, in several sizes. */
 
 export interface HostileInput {
   readonly name: string
@@ -28,13 +28,13 @@ const container =
   (size) =>
     pod(() => ({ containers: [{ name: 'c', image: 'i', ...fields(size) }] }))(size)
 const configMap =
-  (metadata: (size: number) => object, more: (size: number) => object = () => ({})): Make =>
-  (size) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'hostile', ...metadata(size) }, ...more(size) })
+  (metadata: (size: number) => object, otherFields: (size: number) => object = () => ({})): Make =>
+  (size) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'hostile', ...metadata(size) }, ...otherFields(size) })
 const service =
   (spec: (size: number) => object): Make =>
   (size) => ({ apiVersion: 'v1', kind: 'Service', metadata: { name: 'hostile' }, spec: { ports: [{ port: 1 }], ...spec(size) } })
 
-/** Objects whose lists, maps and texts are long. */
+/** Objects with long lists, maps and texts: description, path, and a function that creates an object of a size. */
 const objects: readonly (readonly [what: string, path: string, make: Make])[] = [
   ['equal container ports', `${namespace}/pods`, container((n) => ({ ports: many(n, () => ({ containerPort: 80 })) }))],
   [
@@ -228,7 +228,7 @@ const objects: readonly (readonly [what: string, path: string, make: Make])[] = 
   ],
 ]
 
-/** Bodies that are no objects. */
+/** Bodies that are not Kubernetes objects. */
 const texts: readonly (readonly [what: string, make: (size: number) => string])[] = [
   ['deep lists', (n) => nested(n, '[', ']')],
   ['deep objects', (n) => `${'{"a":'.repeat(n)}1${'}'.repeat(n)}`],
@@ -247,7 +247,7 @@ const texts: readonly (readonly [what: string, make: (size: number) => string])[
 const reviews = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
 const types = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'] as const
 
-/** Patches of an object that exists. */
+/** Patches of the existing ConfigMap `target`. */
 const patches: readonly (readonly [what: string, type: string, make: (size: number) => unknown])[] = [
   ['additions', 'application/json-patch+json', (n) => many(n, (i) => ({ op: 'add', path: `/data/k${i}`, value: 'v' }))],
   ['copies', 'application/json-patch+json', (n) => many(n, () => ({ op: 'copy', from: '/data', path: '/data/copy' }))],
@@ -287,7 +287,7 @@ const patches: readonly (readonly [what: string, type: string, make: (size: numb
   ],
 ]
 
-/** Paths and queries. */
+/** Long paths and queries. */
 const queries: readonly (readonly [what: string, make: (size: number) => string])[] = [
   ['label requirements', (n) => `${namespace}/pods?labelSelector=${many(n, (i) => `k${i}%3Dv`).join(',')}`],
   ['values of a requirement', (n) => `${namespace}/pods?labelSelector=k+in+(${many(n, (i) => `v${i}`).join(',')})`],
@@ -305,22 +305,25 @@ const TextSizes = [10, 10_000, 1_000_000]
 const PatchSizes = [10, 300, 3_000]
 const QuerySizes = [1, 30, 100, 500, 1_500]
 
-/** Bytes of the largest body that is accepted. */
+/** Size limit of a request body, in bytes. */
 const MostBytes = 3 * 2 ** 20
 
-/** Returns the largest body of this shape that has at most `most` bytes, or one that is a little smaller. */
-function largest(most: number, make: (size: number) => string): string {
+/** Returns a body of this shape that has at most `limit` bytes and is close to the limit. */
+function largest(limit: number, make: (size: number) => string): string {
   const perItem = (make(200).length - make(100).length) / 100
   // Indexes have more digits in a longer list, so the estimate may be too high.
-  for (let size = Math.floor((most * 0.85) / Math.max(perItem, 0.5)); ; size = Math.floor(size * 0.9)) {
+  for (let size = Math.floor((limit * 0.85) / Math.max(perItem, 0.5)); ; size = Math.floor(size * 0.9)) {
     const body = make(size)
-    if (body.length <= most) return body
+    if (body.length <= limit) return body
   }
 }
 
 const dryRun = (path: string): string => `${path}${path.includes('?') ? '&' : '?'}dryRun=All`
 
-/** Returns inputs with each list, map and text as long as a request may be: they cause the most work that a single request can cause. */
+/**
+ * Returns inputs in which a list, map or text is as long as a request may be, and which therefore cause the most work for the
+ * server.
+ */
 export function largestInputs(most = MostBytes): HostileInput[] {
   return [
     ...objects.map(
@@ -355,7 +358,7 @@ export function largestInputs(most = MostBytes): HostileInput[] {
   ]
 }
 
-/** Returns all inputs of several sizes. None changes a server: writes are dry runs, or are rejected. */
+/** Returns all inputs in several sizes. No input changes a server, because writes are dry runs or are rejected. */
 export function hostileInputs(): HostileInput[] {
   return [
     ...objects.flatMap(([what, path, make]) =>

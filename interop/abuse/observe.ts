@@ -1,4 +1,4 @@
-/** Sends hostile inputs to a server, and measures how long small requests of another user wait meanwhile. */
+/** Sends hostile inputs to a server, and measures how long small requests of another user wait in the meantime. */
 import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
 import { ConfigMap } from '@capstan/kube'
@@ -9,11 +9,11 @@ export interface Observed {
   /** HTTP status; 0 when the connection ended without a response. */
   readonly status: number
   /**
-   * The longest time that the other user waited for a small request meanwhile, in milliseconds. Without the time in which client or server
-   * was ready to run but other processes had the CPUs: it is the same on a busy machine.
+   * Longest time in milliseconds that the other user waited for a small request. Time in which client or server waited for a CPU is
+   * not counted, so that the result does not depend on other processes of the machine.
    */
   readonly delay: number
-  /** The longest time that the main thread of the server computed during such a request, in milliseconds. Depends least on other processes. */
+  /** Longest CPU time of the server's main thread during such a request, in milliseconds. This depends least on other processes. */
   readonly cpu: number
 }
 
@@ -23,8 +23,8 @@ export interface Side {
   close(): void
 }
 
-/** Small requests that every user may send. */
-const small: readonly HostileInput[] = [
+/** Small requests that every user has permission to send. */
+const smallRequests: readonly HostileInput[] = [
   { name: 'health', method: 'GET', path: '/readyz' },
   { name: 'version', method: 'GET', path: '/version' },
   {
@@ -40,7 +40,7 @@ const small: readonly HostileInput[] = [
   },
 ]
 
-/** Prepares a server that has the user `other`. */
+/** Prepares measurements on a server that has the user `other`. */
 export async function observed(apiServer: RunningApiServer): Promise<Side> {
   await apiServer.client().create(ConfigMap, { metadata: { name: 'target', namespace: 'default' }, data: { a: '1' } })
   const agents = [new Agent({ ca: apiServer.ca, keepAlive: true }), new Agent({ ca: apiServer.ca, keepAlive: true })] as const
@@ -55,7 +55,7 @@ export async function observed(apiServer: RunningApiServer): Promise<Side> {
       const otherUserRequests = (async () => {
         for (let index = 0; index === 0 || !isOver; index++) {
           const [started, waited, computed] = [performance.now(), waitedForCpu(), schedulingOf(server).computed]
-          await send(apiServer, agents[1], otherToken, small[index % small.length]!)
+          await send(apiServer, agents[1], otherToken, smallRequests[index % smallRequests.length]!)
           delay = Math.max(delay, performance.now() - started - (waitedForCpu() - waited))
           cpu = Math.max(cpu, schedulingOf(server).computed - computed)
         }
@@ -69,7 +69,10 @@ export async function observed(apiServer: RunningApiServer): Promise<Side> {
   }
 }
 
-/** Milliseconds in which the main thread of a process computed, and was ready to run without a CPU; 0 on systems that do not count them. */
+/**
+ * Returns how long the main thread of a process computed and how long it waited for a CPU, in milliseconds; 0 if the system does
+ * not count it.
+ */
 function schedulingOf(pid: number): { readonly computed: number; readonly waited: number } {
   try {
     const [computed, waited] = readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ').map(Number)
@@ -92,10 +95,10 @@ function send(
       ...(accept === undefined ? {} : { accept }),
       ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
     }
-    const sent = request(new URL(url), { method, path, agent, headers }, (answer) => {
-      answer
+    const sent = request(new URL(url), { method, path, agent, headers }, (response) => {
+      response
         .resume()
-        .on('end', () => resolve(answer.statusCode ?? 0))
+        .on('end', () => resolve(response.statusCode ?? 0))
         .on('error', () => resolve(0))
     })
     sent.on('error', () => resolve(0))

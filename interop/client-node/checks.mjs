@@ -1,6 +1,6 @@
 /**
- * Typical uses of @kubernetes/client-node, against the server of $KUBECONFIG. Prints a line for each check, `ok NAME` or `not ok NAME: why`.
- * JavaScript, so that the type check of the repository does not need the package.
+ * Checks typical uses of @kubernetes/client-node with the server of $KUBECONFIG. Prints `ok NAME` or `not ok NAME: reason` for each check.
+ * This file is JavaScript, so that the type check of the repository does not need the package.
  */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -41,14 +41,14 @@ const checks = {
   },
 
   'the typed API writes and reads': async () => {
-    const made = await core.createNamespacedConfigMap({ namespace, body: { metadata: { name: 'typed' }, data: { a: '1' } } })
-    assert.ok(made.metadata.creationTimestamp instanceof Date)
-    made.data.a = '2'
-    const replaced = await core.replaceNamespacedConfigMap({ name: 'typed', namespace, body: made })
-    assert.notEqual(replaced.metadata.resourceVersion, made.metadata.resourceVersion)
+    const created = await core.createNamespacedConfigMap({ namespace, body: { metadata: { name: 'typed' }, data: { a: '1' } } })
+    assert.ok(created.metadata.creationTimestamp instanceof Date)
+    created.data.a = '2'
+    const replaced = await core.replaceNamespacedConfigMap({ name: 'typed', namespace, body: created })
+    assert.notEqual(replaced.metadata.resourceVersion, created.metadata.resourceVersion)
     const list = await core.listNamespacedConfigMap({ namespace, fieldSelector: 'metadata.name=typed' })
     assert.deepEqual(list.items.map(({ data }) => data), [{ a: '2' }])
-    await assert.rejects(core.replaceNamespacedConfigMap({ name: 'typed', namespace, body: made }), (err) => {
+    await assert.rejects(core.replaceNamespacedConfigMap({ name: 'typed', namespace, body: created }), (err) => {
       assert.ok(err instanceof ApiException)
       assert.equal(err.code, 409)
       assert.equal(JSON.parse(err.body).reason, 'Conflict')
@@ -81,8 +81,8 @@ const checks = {
 
   'patches of every kind, and server-side apply': async () => {
     await core.createNamespacedConfigMap({ namespace, body: { metadata: { name: 'patched' }, data: { a: '1' } } })
-    const patch = (body, strategy, rest = {}) =>
-      core.patchNamespacedConfigMap({ name: 'patched', namespace, body, ...rest }, setHeaderOptions('Content-Type', strategy))
+    const patch = (body, strategy, options = {}) =>
+      core.patchNamespacedConfigMap({ name: 'patched', namespace, body, ...options }, setHeaderOptions('Content-Type', strategy))
     assert.equal((await patch([{ op: 'replace', path: '/data/a', value: '2' }], PatchStrategy.JsonPatch)).data.a, '2')
     assert.equal((await patch({ data: { b: '1' } }, PatchStrategy.MergePatch)).data.b, '1')
     assert.equal((await patch({ data: { c: '1' } }, PatchStrategy.StrategicMergePatch)).data.c, '1')
@@ -117,50 +117,50 @@ const checks = {
   },
 
   'a watch reports changes': async () => {
-    const seen = []
+    const events = []
     let end
     const ended = new Promise((resolve) => (end = resolve))
     const { metadata } = await core.listNamespacedConfigMap({ namespace })
     const stop = await new Watch(config).watch(
       `/api/v1/namespaces/${namespace}/configmaps`,
       { resourceVersion: metadata.resourceVersion, allowWatchBookmarks: true },
-      (type, object) => type !== 'BOOKMARK' && seen.push(`${type} ${object.metadata.name}`),
+      (type, object) => type !== 'BOOKMARK' && events.push(`${type} ${object.metadata.name}`),
       end,
     )
     await core.createNamespacedConfigMap({ namespace, body: { metadata: { name: 'watched' } } })
     await core.deleteNamespacedConfigMap({ name: 'watched', namespace })
-    await until(() => seen.length === 2)
-    assert.deepEqual(seen, ['ADDED watched', 'DELETED watched'])
+    await until(() => events.length === 2)
+    assert.deepEqual(events, ['ADDED watched', 'DELETED watched'])
     stop.abort()
     await ended
   },
 
   'an informer and ListWatch report changes': async () => {
-    const seen = []
+    const events = []
     const path = `/api/v1/namespaces/${namespace}/configmaps`
     const selector = 'informed=yes'
     const informer = makeInformer(config, path, () => core.listNamespacedConfigMap({ namespace, labelSelector: selector }), selector)
-    for (const event of ['add', 'update', 'delete']) informer.on(event, ({ metadata }) => seen.push(`${event} ${metadata.name}`))
-    informer.on('error', (err) => seen.push(String(err)))
+    for (const event of ['add', 'update', 'delete']) informer.on(event, ({ metadata }) => events.push(`${event} ${metadata.name}`))
+    informer.on('error', (err) => events.push(String(err)))
     const body = { metadata: { name: 'informed', labels: { informed: 'yes' } } }
     await core.createNamespacedConfigMap({ namespace, body })
     await informer.start()
-    await until(() => seen.length === 1)
+    await until(() => events.length === 1)
     assert.equal(informer.get('informed', namespace)?.metadata.name, 'informed')
     await core.patchNamespacedConfigMap(
       { name: 'informed', namespace, body: { data: { x: 'y' } } },
       setHeaderOptions('Content-Type', PatchStrategy.MergePatch),
     )
-    await until(() => seen.length === 2)
+    await until(() => events.length === 2)
     await core.deleteNamespacedConfigMap({ name: 'informed', namespace })
-    await until(() => seen.length === 3)
-    assert.deepEqual(seen, ['add informed', 'update informed', 'delete informed'])
+    await until(() => events.length === 3)
+    assert.deepEqual(events, ['add informed', 'update informed', 'delete informed'])
     await informer.stop()
 
-    const all = new ListWatch(path, new Watch(config), () => core.listNamespacedConfigMap({ namespace }), false)
-    await all.start()
-    assert.ok(all.list().length > 0)
-    await all.stop()
+    const listWatch = new ListWatch(path, new Watch(config), () => core.listNamespacedConfigMap({ namespace }), false)
+    await listWatch.start()
+    assert.ok(listWatch.list().length > 0)
+    await listWatch.stop()
   },
 }
 
@@ -202,7 +202,7 @@ spec:
     spec: { containers: [{ name: main, image: example.com/app }] }
 `
 
-/** Repeats a check until it returns true; errors count as false. */
+/** Repeats a check until it returns true. Errors count as false. */
 async function until(holds) {
   const end = performance.now() + 30_000
   for (;;) {

@@ -1,24 +1,30 @@
-/** Intended differences from upstream; "theirs" is upstream's, "ours" Capstan's. `npm run gen` generates `docs/reference/differences.md` from this list. */
+/**
+ * Intended differences from upstream ("theirs" is upstream's, "ours" Capstan's). `npm run gen` generates
+ * `docs/reference/differences.md` from them.
+ */
 import { CoreManagers, type Difference, RecordedWithoutChange } from './normalize.ts'
 
 export interface Explained {
   /** The behaviour that differs, as a heading. */
   readonly what: string
-  /** Why Capstan does it otherwise. */
+  /** Why Capstan behaves differently. */
   readonly reason: string
   /** The difference as visible to users. */
   readonly seen: string
-  /** The cases that show it; every case when absent. */
+  /** Cases in which the difference is accepted. Default: all cases. */
   readonly cases?: readonly string[]
   matches(difference: Difference, name: string): boolean
-  /** Explains a whole response: upstream's message and Capstan's. */
+  /** Whether the difference explains two error messages of responses to the same request. */
   readonly answers?: (theirs: string, ours: string) => boolean
 }
 
-/** The first field that an error names, without indexes and keys of lists. */
+/** Returns the first field that an error names, without indexes and keys of lists. */
 const fieldOf = (message: string): string | undefined => / is invalid: \[?([\w.]+)/.exec(message)?.[1]
 
-/** Whether a difference follows from a control plane of stand-alone Machines that counts as initialized and available. */
+/**
+ * Whether the cause of a difference is that only Capstan treats a control plane of stand-alone Machines as initialized and
+ * available.
+ */
 const isOfStandAloneMachines = ({ object, path }: Difference): boolean =>
   object === 'Events'
     ? / ControlPlaneInitialized of cluster-controller: /.test(path)
@@ -29,7 +35,7 @@ const isOfStandAloneMachines = ({ object, path }: Difference): boolean =>
 function isOfTheSchema(theirs: string, ours: string): boolean {
   const field = fieldOf(ours)
   if (field === undefined || ours.includes('denied the request')) return false
-  // Upstream's webhook rejects the value, or drops an empty one that the schema requires.
+  // Upstream's webhook rejects the value, or drops an empty value that the schema requires.
   if (!theirs.includes(' denied the request: ') && !theirs.includes(': Required value')) return false
   const [, undecoded] = /json: cannot unmarshal \w+ into Go struct field \w+\.([\w.]+) of type/.exec(theirs) ?? []
   if (undecoded !== undefined) return isWithin(field, undecoded) && ours.includes('in body must be of type ')
@@ -51,7 +57,7 @@ const isOfOtherWebhook = (theirs: string, ours: string): boolean =>
   theirs !== ours &&
   theirs.replace('webhook "default.cluster.cluster.x-k8s.io"', 'webhook "validation.cluster.cluster.x-k8s.io"') === ours
 
-/** Cases in which a Cluster has ten events of one reason. */
+/** Cases in which a Cluster has at least ten events with the same reason. */
 const hasManyEvents: ReadonlySet<string> = new Set([
   'topology-upgrade-three-workers',
   'topology-upgrade-concurrency',
@@ -140,7 +146,7 @@ export const explained: readonly Explained[] = [
           (/^(Cluster|ExtensionConfig|Machine) /.test(object) && path.includes('metadata.annotations.runtime.capstan.dev/')) ||
           (object === 'Events' &&
             / (Normal InPlaceUpdateNotPossible|Warning FailedCanUpdateMachineSet|Warning PatchPartsIgnored) /.test(path)))) ||
-      // Owned by the first writer of an annotation.
+      // The first writer of an annotation owns `metadata.annotations`.
       (/^(Cluster|ExtensionConfig|Machine) /.test(object) &&
         /^metadata\.managedFields\[(core|twin) Update\] \.metadata\.annotations$/.test(path)),
   },
@@ -218,7 +224,7 @@ export const explained: readonly Explained[] = [
     reason:
       'upstream copies more than 256 or invalid addresses, or a longer provider ID, failure domain, Secret name or endpoint than the API server accepts, which rejects the write. The reconcile of a MachinePool panics when its infrastructure reports a failure',
     seen: '`InfrastructureReady` or `BootstrapConfigReady` of a Machine, `BootstrapReady` in v1beta1 of a MachinePool, names the field and what is wrong with it; until that changes, the object is not provisioned, or keeps what was copied earlier, and the rest of its status is written. A Cluster waits for the provider. `status.deprecated.v1beta1` of a MachinePool has the failure, beside its conditions',
-    // No case has invalid addresses: Machine, Node, Cluster and events of upstream depend on how far its attempts get.
+    // No case has invalid addresses, because upstream's Machine, Node, Cluster and events would then depend on timing.
     cases: ['machinepool-infrastructure-failure'],
     matches: ({ object, path }) =>
       object.startsWith('MachinePool ') &&

@@ -1,10 +1,10 @@
-/** One interruption of both managers, shared by several cases. It starts when every case has either requested it or ended. */
+/** Interrupts both managers once for several cases, when every case has either requested the interruption or ended. */
 export interface StoppableManagers {
   stop(): Promise<void>
   start(): Promise<void>
 }
 
-interface Waiting {
+interface PendingCase {
   readonly act: () => Promise<void>
   readonly resolve: () => void
   readonly reject: (err: unknown) => void
@@ -12,7 +12,7 @@ interface Waiting {
 
 export class Interruption {
   readonly #managers: StoppableManagers
-  readonly #waiting: Waiting[] = []
+  readonly #waiting: PendingCase[] = []
   #expected: number
 
   /** @param expected number of cases, each of which calls `join` or `leave` */
@@ -21,7 +21,10 @@ export class Interruption {
     this.#expected = expected
   }
 
-  /** Resolves when both managers were stopped, the actions of all cases are done, and both managers run again. */
+  /**
+   * Requests the interruption. Resolves when the managers were stopped, the actions of all cases are done, and the managers run
+   * again.
+   */
   join(act: () => Promise<void>): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ act, resolve, reject })
@@ -42,7 +45,7 @@ export class Interruption {
     void this.#interrupt(joined)
   }
 
-  async #interrupt(joined: readonly Waiting[]): Promise<void> {
+  async #interrupt(joined: readonly PendingCase[]): Promise<void> {
     try {
       await this.#managers.stop()
       const results = await Promise.allSettled(joined.map(({ act }) => act()))

@@ -3,14 +3,14 @@ import { describe, expect, test } from 'vitest'
 import { isExplained, isExplainedAnswer } from './explained.ts'
 import { differencesOf, pictureOf, textOf } from './normalize.ts'
 
-const seen = (kind: string, objects: readonly KubeObject[], updated: readonly string[] = []) => ({
+const observed = (kind: string, objects: readonly KubeObject[], updated: readonly string[] = []) => ({
   objects: new Map(objects.map((object) => [object.metadata.name, { kind, object }])),
   updated: new Set(updated),
   changed: 0,
 })
 
-/** Returns the differences that no entry of `explained` covers. */
-const unexplained = (theirs: ReturnType<typeof seen>, ours: ReturnType<typeof seen>) =>
+/** Returns the differences that `explained.ts` does not list. */
+const unexplained = (theirs: ReturnType<typeof observed>, ours: ReturnType<typeof observed>) =>
   differencesOf(pictureOf(theirs), pictureOf(ours))
     .filter((difference) => !isExplained(difference, 'a-case'))
     .map(textOf)
@@ -24,34 +24,34 @@ const withFields = (manager: string, fields: object, kind = 'Machine'): KubeObje
 describe('field managers of updates', () => {
   const fields = { 'f:spec': { 'f:providerID': {} } }
 
-  test('may have the name of each core: manager or capstan', () => {
+  test('may be named manager on one side and capstan on the other', () => {
     expect(
-      unexplained(seen('Machine', [withFields('manager', fields)]), seen('Machine', [withFields('capstan', fields)])),
+      unexplained(observed('Machine', [withFields('manager', fields)]), observed('Machine', [withFields('capstan', fields)])),
     ).toEqual([])
   })
 
-  test('must have the same fields', () => {
+  test('must own the same fields', () => {
     const ours = withFields('capstan', { 'f:spec': { 'f:paused': {} } })
-    expect(unexplained(seen('Machine', [withFields('manager', fields)]), seen('Machine', [ours]))).toEqual([
+    expect(unexplained(observed('Machine', [withFields('manager', fields)]), observed('Machine', [ours]))).toEqual([
       'Machine m metadata.managedFields[core Update] .spec.providerID\n  - manager',
       'Machine m metadata.managedFields[core Update] .spec.paused\n  + capstan',
     ])
   })
 
-  test('must not have the name of any other manager', () => {
+  test('must not have any other name', () => {
     expect(
-      unexplained(seen('Machine', [withFields('manager', fields)]), seen('Machine', [withFields('other', fields)])),
+      unexplained(observed('Machine', [withFields('manager', fields)]), observed('Machine', [withFields('other', fields)])),
     ).toHaveLength(2)
   })
 
-  test('may lack the finalizer of a MachineSet on one side, and of no other kind', () => {
+  test('may own a finalizer on only one side, for MachineSets only', () => {
     const finalizer = { 'f:metadata': { 'f:finalizers': { '.': {}, 'v:"cluster.x-k8s.io/machineset"': {} } } }
     const differences = (kind: string) =>
-      unexplained(seen(kind, [withFields('manager', finalizer, kind)]), seen(kind, [withFields('capstan', {}, kind)]))
+      unexplained(observed(kind, [withFields('manager', finalizer, kind)]), observed(kind, [withFields('capstan', {}, kind)]))
     expect(differences('MachineSet')).toEqual([])
     expect(differences('Machine')).toHaveLength(2)
     const sides = (kind: string) =>
-      [seen(kind, [withFields('manager', {}, kind)]), seen(kind, [withFields('capstan', finalizer, kind)])] as const
+      [observed(kind, [withFields('manager', {}, kind)]), observed(kind, [withFields('capstan', finalizer, kind)])] as const
     expect(unexplained(...sides('MachineSet'))).toEqual([])
     expect(unexplained(...sides('Machine'))).toHaveLength(2)
   })
@@ -68,19 +68,19 @@ describe('an Event about an update of a MachineDeployment that only upstream rec
       source: { component: 'topology/cluster-controller' },
       message,
     }) as unknown as KubeObject
-  const plain = event('Updated MachineDeployment "team/c-a"')
+  const withoutVersion = event('Updated MachineDeployment "team/c-a"')
 
   test('is explained when no write has changed the MachineDeployment', () => {
-    expect(unexplained(seen('Event', [plain]), seen('Event', []))).toEqual([])
+    expect(unexplained(observed('Event', [withoutVersion]), observed('Event', []))).toEqual([])
   })
 
   test('is reported when a write has changed it', () => {
-    expect(unexplained(seen('Event', [plain], ['c-a']), seen('Event', [], ['c-a']))).toHaveLength(1)
+    expect(unexplained(observed('Event', [withoutVersion], ['c-a']), observed('Event', [], ['c-a']))).toHaveLength(1)
   })
 
   test('is reported when it names a change of version', () => {
     const upgrade = event('Updated MachineDeployment "team/c-a" with version change from v1.34.0 to v1.35.0')
-    expect(unexplained(seen('Event', [upgrade]), seen('Event', []))).toHaveLength(1)
+    expect(unexplained(observed('Event', [upgrade]), observed('Event', []))).toHaveLength(1)
   })
 })
 

@@ -1,9 +1,11 @@
-/** Normalizes the objects of a namespace for the comparison: fields by path, without identities, times and random suffixes. */
+/**
+ * Normalizes the objects of a namespace for the comparison: returns fields by path, without identities, times and random suffixes.
+ */
 import { type Machine, NodeOutdatedRevisionTaint } from '@capstan/api'
 import { isRecord, type KubeObject, type Node } from '@capstan/kube'
 import type { Seen } from './side.ts'
 
-/** For each object, its values by path. */
+/** Values by path, by object. */
 export type Picture = ReadonlyMap<string, ReadonlyMap<string, string>>
 
 const replacements: readonly (readonly [RegExp, string])[] = [
@@ -18,7 +20,7 @@ const replacements: readonly (readonly [RegExp, string])[] = [
 export const normalText = (text: string): string =>
   replacements.reduce((result, [pattern, replacement]) => result.replace(pattern, replacement), text)
 
-/** Normalizes all objects. Those whose names differ only by a random suffix are numbered in the order of their content. */
+/** Normalizes all objects. Objects whose names differ only by a random suffix are numbered in the order of their content. */
 export function pictureOf({ objects, updated }: Seen): Picture {
   const fieldsByName = new Map<string, Map<string, string>[]>()
   const events = new Map<string, string>()
@@ -28,10 +30,10 @@ export function pictureOf({ objects, updated }: Seen): Picture {
     ),
   )
   for (const { kind, object: reported } of objects.values()) {
-    if (isOfTheServer(kind, reported)) continue
+    if (isCreatedByServer(kind, reported)) continue
     const object = kind === 'Node' && !nodesOfMachines.has(reported.metadata.name) ? withoutOutdatedTaint(reported) : reported
     if (kind === 'Event') {
-      events.set(eventText(object), updatesUnchanged(object, updated) ? RecordedWithoutChange : 'recorded')
+      events.set(eventText(object), reportsUnchanged(object, updated) ? RecordedWithoutChange : 'recorded')
       continue
     }
     const name = normalText(`${kind.split('.')[0]} ${object.metadata.name}`)
@@ -50,10 +52,10 @@ export function pictureOf({ objects, updated }: Seen): Picture {
   return picture
 }
 
-/** Taint that is ignored: a Node that outlives its Machine has it or not, depending on when the Machine was deleted. */
+/** Removes a taint that a Node may or may not have after its Machine, depending on the time at which the Machine was deleted. */
 function withoutOutdatedTaint(node: Node): Node {
-  const { taints: all = [], ...spec } = node.spec ?? {}
-  const taints = all.filter(({ key }) => key !== NodeOutdatedRevisionTaint.key)
+  const { taints: allTaints = [], ...spec } = node.spec ?? {}
+  const taints = allTaints.filter(({ key }) => key !== NodeOutdatedRevisionTaint.key)
   const managedFields = (node.metadata.managedFields ?? []).map((entry) => {
     const { 'f:spec': fields, ...others } = entry.fieldsV1 as { readonly [field: string]: object }
     const { 'f:taints': _taints, ...rest } = (fields ?? {}) as { readonly [field: string]: object }
@@ -62,16 +64,16 @@ function withoutOutdatedTaint(node: Node): Node {
   return { ...node, metadata: { ...node.metadata, managedFields }, spec: taints.length > 0 ? { ...spec, taints } : spec }
 }
 
-/** Value of an Event about an update of a MachineDeployment, if no update has changed the MachineDeployment. */
+/** Value of an Event that reports an update of a MachineDeployment although no write changed the MachineDeployment. */
 export const RecordedWithoutChange = 'recorded without a change'
 
-function updatesUnchanged(event: KubeObject, updated: ReadonlySet<string>): boolean {
+function reportsUnchanged(event: KubeObject, updated: ReadonlySet<string>): boolean {
   const { message } = event as { message?: string }
   const [, name] = /^Updated MachineDeployment "[^"]*\/([^"/]+)"$/.exec(message ?? '') ?? []
   return name !== undefined && !updated.has(name)
 }
 
-const isOfTheServer = (kind: string, { metadata }: KubeObject): boolean =>
+const isCreatedByServer = (kind: string, { metadata }: KubeObject): boolean =>
   kind === 'ConfigMap' && metadata.name === 'kube-root-ca.crt'
 
 const contentOf = (fields: ReadonlyMap<string, string>): string =>
@@ -90,9 +92,9 @@ function eventText(event: KubeObject): string {
   return normalText(`${involvedObject.kind} ${involvedObject.name}: ${type} ${reason} of ${component}: ${message}`)
 }
 
-const omitted = new Set(['uid', 'resourceVersion', 'creationTimestamp', 'generation', 'selfLink', 'managedFields'])
+const omittedMetadata = new Set(['uid', 'resourceVersion', 'creationTimestamp', 'generation', 'selfLink', 'managedFields'])
 
-/** Field managers of updates by the cores: their names differ, their fields are compared. */
+/** Names of both cores' field managers for updates. The names differ, and the fields are compared. */
 export const CoreManagers = { theirs: 'manager', ours: 'capstan' } as const
 
 function fieldsOf(kind: string, object: KubeObject): Map<string, string> {
@@ -103,15 +105,15 @@ function fieldsOf(kind: string, object: KubeObject): Map<string, string> {
     if (/(^|\.)observedGeneration$/.test(path)) value = value === generation ? 'current' : value === 0 ? 0 : 'stale'
     // Each side has its own certificate authority.
     if (path === 'spec.clientConfig.caBundle') value = 'authority'
-    // Addresses and keys of the workload API server.
+    // Kubeconfigs and keys differ between the workload API servers of both sides.
     if (kind === 'Secret' && path.startsWith('data.')) value = 'secret'
     if (Array.isArray(value)) {
       if (value.length === 0) fields.set(path, '[]')
-      // Controllers add them independently of one another.
+      // Controllers add finalizers independently of one another, in any order.
       if (path === 'metadata.finalizers') value = [...(value as string[])].sort()
       ;(value as unknown[]).forEach((item, index) => add(`${path}[${keyOfItem(path, item, index)}]`, item))
     } else if (isRecord(value)) {
-      const entries = Object.entries(value).filter(([name]) => path !== 'metadata' || !omitted.has(name))
+      const entries = Object.entries(value).filter(([name]) => path !== 'metadata' || !omittedMetadata.has(name))
       if (entries.length === 0) fields.set(path, '{}')
       for (const [name, inner] of entries) add(path === '' ? name : `${path}.${normalText(name)}`, inner)
     } else fields.set(path, normalText(typeof value === 'string' ? value : JSON.stringify(value)))
@@ -134,7 +136,7 @@ function keyOfItem(path: string, item: unknown, index: number): string {
   return String(index)
 }
 
-/** Returns every path of a set of fields (FieldsV1), without the prefixes `f:` and `k:`. */
+/** Yields every path of a set of fields (FieldsV1), without the prefixes `f:` and `k:`. */
 function* ownedPaths(fields: unknown, path = ''): Iterable<string> {
   if (!isRecord(fields)) return
   for (const [name, inner] of Object.entries(fields)) {
@@ -148,14 +150,14 @@ function* ownedPaths(fields: unknown, path = ''): Iterable<string> {
   }
 }
 
-/** Upstream lists some causes twice. */
+/** Removes duplicate causes, because upstream lists some causes twice. */
 function distinctCauses({ details }: { readonly details?: unknown }): object {
   if (!isRecord(details) || !Array.isArray(details.causes)) return {}
   const texts = details.causes.map((cause) => JSON.stringify(cause))
   return { details: { ...details, causes: details.causes.filter((_, index) => texts.indexOf(texts[index]!) === index) } }
 }
 
-/** Converts a response to fields of an object. */
+/** Normalizes a response in the form of an object. */
 export const pictureOfAnswer = (name: string, answer: { code: number; warnings: readonly string[]; body: unknown }): Picture => {
   const body = isRecord(answer.body) ? answer.body : {}
   const object = { metadata: {}, ...body, ...distinctCauses(body), 'HTTP code': answer.code, warnings: answer.warnings }
@@ -196,7 +198,7 @@ export const textOf = ({ object, path, theirs, ours }: Difference): string =>
 /** Maximum number of paths printed for one field manager; further paths are only counted. */
 const MostPaths = 8
 
-/** Formats differences; those of one field manager are grouped. */
+/** Formats differences, grouped by object and field manager. */
 export function report(differences: readonly Difference[]): string {
   const lines: string[] = []
   const pathsByManager = new Map<string, { theirs: string[]; ours: string[] }>()

@@ -1,4 +1,4 @@
-/** Objects that cases create at their beginning. */
+/** Objects that cases create. */
 import type { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import type { Input, KubeObject } from '@capstan/kube'
 import { stub, type StubKinds } from './stub-kinds.ts'
@@ -9,7 +9,7 @@ const ref = (kinds: StubKinds, kind: string, name: string) => ({ apiGroup: kinds
 
 type Spec<T> = T extends { spec: infer S } ? Partial<S> : never
 
-/** A Cluster with a stub for its infrastructure, and for its control plane. */
+/** Returns a Cluster that refers to a stub infrastructure and a stub control plane. */
 export const cluster = (spec: Spec<Input<Cluster>> = {}, kinds = stub): Input<Cluster> => ({
   metadata: { name: clusterName },
   spec: {
@@ -19,8 +19,8 @@ export const cluster = (spec: Spec<Input<Cluster>> = {}, kinds = stub): Input<Cl
   },
 })
 
-export const named = (name: string, more: object = {}): Input<KubeObject> =>
-  ({ metadata: { name }, ...more }) as Input<KubeObject>
+export const named = (name: string, fields: object = {}): Input<KubeObject> =>
+  ({ metadata: { name }, ...fields }) as Input<KubeObject>
 
 export const machine = (name: string, spec: Spec<Input<Machine>> = {}, kinds = stub): Input<Machine> => ({
   metadata: { name },

@@ -1,7 +1,7 @@
-/** Status reported by stub providers. A case changes single roles with `twin.behave`. */
+/** Reports of the stub providers. A case changes the report of a role with `twin.behave`. */
 import type { Behaviour, Behaviours } from './side.ts'
 
-/** The provider has not reconciled its object yet. */
+/** Behaviour of a provider that has not reconciled its object yet. */
 export const silent: Behaviour = () => undefined
 
 export const everythingReady: Behaviours = {

@@ -1,4 +1,4 @@
-/** One of the two cores under comparison: its API server, recorded events, stub providers and workload API servers. */
+/** One of the two compared cores, with its API server, observed objects, stub providers and workload API servers. */
 import { request as httpsRequest } from 'node:https'
 import {
   type Client,
@@ -45,8 +45,8 @@ const coreKind = (kind: string, plural: string, group = 'cluster.x-k8s.io'): Kin
   scope: 'Namespaced',
 })
 
-/** The kinds whose objects in a case's namespace are compared. A kind that an API server does not serve counts as having no objects. */
-const observed: readonly Kind[] = [
+/** Kinds whose objects in a case's namespace are compared. A kind that an API server does not serve has no objects. */
+const observedKinds: readonly Kind[] = [
   coreKind('Cluster', 'clusters'),
   coreKind('ClusterClass', 'clusterclasses'),
   coreKind('Machine', 'machines'),
@@ -69,7 +69,7 @@ const observed: readonly Kind[] = [
 /** Objects of one namespace, as last reported by the watches. */
 export interface Seen {
   readonly objects: Map<string, { readonly kind: string; readonly object: KubeObject }>
-  /** Names of MachineDeployments, deleted ones included, of which a topology changed more than the version. */
+  /** Names of MachineDeployments, including deleted ones, of which a topology changed fields other than the version. */
   readonly updated: Set<string>
   /** Time of the last change of an object other than an Event, on the clock of `performance.now()`. */
   changed: number
@@ -80,17 +80,17 @@ export interface Report {
   readonly status?: { readonly [field: string]: unknown }
   readonly spec?: { readonly [field: string]: unknown }
 }
-/** Returns the report for an object; `undefined`: the provider has not reconciled it yet. */
+/** Returns the report for an object, or `undefined` if the provider has not reconciled the object yet. */
 export type Behaviour = (object: StubObject, objects: readonly KubeObject[]) => Report | undefined
 export type Behaviours = { readonly [role in Role]: Behaviour }
 
 export interface StubBehavior {
   readonly byRole: Behaviours
-  /** Creates Nodes for provisioned machines, where the case has a workload API server. */
+  /** Whether provisioned machines register Nodes: true after the case has started a workload API server. */
   readonly registersNodes: boolean
 }
 
-/** A request whose response is needed with its warnings, which `Client` does not return. */
+/** A request whose response includes warnings, which `Client` does not return. */
 export interface RawRequest {
   readonly method: 'POST' | 'PATCH' | 'DELETE'
   readonly path: string
@@ -119,7 +119,7 @@ export class Side implements AsyncDisposable {
   readonly #apiServer: RunningApiServer
   readonly #extension: ExtensionHost
   readonly #caseExtensions = new Map<string, CaseExtension>()
-  /** UIDs of stub machines whose Node was registered: a Node that a case deletes does not come back. */
+  /** UIDs of stub machines whose Node was registered, so that a Node that a case deletes is not registered again. */
   readonly #registered = new Set<string>()
 
   private constructor(
@@ -139,7 +139,7 @@ export class Side implements AsyncDisposable {
     this.#extension = extension
   }
 
-  /** Starts the workload API servers and the extension, and watches all compared kinds. The core must run already. */
+  /** Starts the workload API servers and the extension, and watches all compared kinds. The core must already be running. */
   static async open(name: 'theirs' | 'ours', apiServer: RunningApiServer, served: ReadonlySet<string>): Promise<Side> {
     const access = await loadKubeconfig(apiServer.kubeconfig)
     const transport = httpsTransport(access, { clock: systemClock, random: systemRandom, userAgent: agent })
@@ -159,7 +159,7 @@ export class Side implements AsyncDisposable {
     }
     const workload = { workloads, authority: apiServer.authority, port: listener.port, close }
     const side = new Side(name, apiServer, createClient(transport, { fieldManager: agent }), workload, extension)
-    for (const kind of observed) if (kind.group === '' || served.has(resourceName(kind))) side.#watch(kind)
+    for (const kind of observedKinds) if (kind.group === '' || served.has(resourceName(kind))) side.#watch(kind)
     side.#watch(ExtensionConfig)
     return side
   }
@@ -207,14 +207,14 @@ export class Side implements AsyncDisposable {
     })
   }
 
-  /** Returns the extension of a case, which has a handler for every hook. Creates it at the first call. */
+  /** Returns the extension of a case, which has a handler for every hook. Creates the extension at the first call. */
   extensionFor(namespace: string): CaseExtension {
     let caseExtension = this.#caseExtensions.get(namespace)
     if (!caseExtension) this.#caseExtensions.set(namespace, (caseExtension = this.#extension.extensionFor(namespace)))
     return caseExtension
   }
 
-  /** Registers the extension of a case. */
+  /** Creates the ExtensionConfig of a case. */
   async announce(namespace: string): Promise<void> {
     await this.client.create(ExtensionConfig, {
       metadata: { name: namespace },
@@ -258,7 +258,7 @@ export class Side implements AsyncDisposable {
     return client
   }
 
-  /** Stops the API server of a workload cluster: connections to it are refused. */
+  /** Stops the API server of a workload cluster, so that connections are refused. */
   stopWorkload(cluster: ObjectKey): Promise<void> {
     return this.#workloads.leave(cluster, 'twin')
   }
@@ -290,7 +290,7 @@ export class Side implements AsyncDisposable {
     this.#watches.push(run())
   }
 
-  /** Adds a value to the comparison; `undefined`: absent. */
+  /** Adds an object to the compared objects of a namespace; `undefined` removes it. */
   note(namespace: string, name: string, object: KubeObject | undefined): void {
     if (object) this.seen(namespace).objects.set(name, { kind: name, object })
     else this.seen(namespace).objects.delete(name)
@@ -299,16 +299,23 @@ export class Side implements AsyncDisposable {
   #put(namespace: string, kind: Kind, object: KubeObject, deleted = false): void {
     const seen = this.seen(namespace)
     const id = `${idOf(kind)} ${object.metadata.name}`
-    const before = seen.objects.get(id)?.object
+    const previousObject = seen.objects.get(id)?.object
     if (deleted) seen.objects.delete(id)
     else seen.objects.set(id, { kind: idOf(kind), object })
-    if (kind.kind === MachineDeployment.kind && before && isUpdated(before as MachineDeployment, object as MachineDeployment))
+    if (
+      kind.kind === MachineDeployment.kind &&
+      previousObject &&
+      isUpdated(previousObject as MachineDeployment, object as MachineDeployment)
+    )
       seen.updated.add(object.metadata.name)
-    if (kind.kind === 'Event' || (!deleted && before && withoutRecords(before) === withoutRecords(object))) return
+    if (kind.kind === 'Event' || (!deleted && previousObject && withoutRecords(previousObject) === withoutRecords(object))) return
     seen.changed = performance.now()
   }
 
-  /** Writes the report of a stub provider for its object. For a Machine, does so for its infrastructure, which then registers the Node. */
+  /**
+   * Writes the report of a stub provider for its object. For a Machine, writes the report for its infrastructure, which then
+   * registers the Node.
+   */
   async playObject(kind: Kind, object: KubeObject): Promise<void> {
     if (kind.kind === Machine.kind) {
       const { name } = (object as Machine).spec.infrastructureRef
@@ -339,7 +346,7 @@ export class Side implements AsyncDisposable {
       if (report[part] === undefined || contains(object[part], report[part])) return
       const patch = { type: 'merge', body: { [part]: report[part] } } as const
       const options = { fieldManager: 'stub', ...(part === 'status' ? { subresource: 'status' as const } : {}) }
-      // The object may have been deleted meanwhile.
+      // The object may have been deleted in the meantime.
       await this.client.patch(kinds[role], keyOf(object), patch, options).catch(() => undefined)
     }
     await write('spec')
@@ -348,17 +355,17 @@ export class Side implements AsyncDisposable {
     if (role === 'machine' && behavior.registersNodes && typeof providerID === 'string') await this.#register(object, providerID)
   }
 
-  /** Registers the Node, as a kubelet on the machine would. */
+  /** Registers the Node, as the kubelet of the machine does. */
   async #register(machine: StubObject, providerID: string): Promise<void> {
     const { namespace = '', name, labels = {} } = machine.metadata
     const cluster = labels['cluster.x-k8s.io/cluster-name']
     // Core has not adopted the infrastructure machine yet.
     if (cluster === undefined) return
     const version = this.#versionOf(namespace, name)
-    // No Machine refers to it yet. The event of that Machine calls this again.
+    // No Machine refers to the infrastructure machine yet. The event of that Machine calls this function again.
     if (version === undefined) return
     const client = this.#workloads.clientFor({ namespace, name: cluster })
-    // Without client the case has stopped the workload API server, so no kubelet can register a Node.
+    // Without a client, the case has stopped the workload API server, so that no kubelet can register a Node.
     if (!client || this.#registered.has(machine.metadata.uid)) return
     this.#registered.add(machine.metadata.uid)
     const metadata = { name, labels: { 'kubernetes.io/hostname': name } }
@@ -401,23 +408,26 @@ export class Side implements AsyncDisposable {
 /** Returns the case that an object belongs to: its namespace, or for an ExtensionConfig, which has none, its name. */
 const caseOf = ({ metadata }: KubeObject): string => metadata.namespace ?? metadata.name
 
-/** Returns the object as text, without the record of hook calls, which Capstan writes after each call, and without fields that change with every write. */
-function withoutRecords({ metadata, ...rest }: KubeObject): string {
-  const { resourceVersion: _version, managedFields: _fields, annotations = {}, ...others } = metadata
+/**
+ * Returns the object as text, without the record of hook calls, which Capstan writes after each call, and fields that change with
+ * every write.
+ */
+function withoutRecords({ metadata, ...otherFields }: KubeObject): string {
+  const { resourceVersion: _version, managedFields: _fields, annotations = {}, ...otherMetadata } = metadata
   const { [WaitingHooksAnnotation]: _record, ...otherAnnotations } = annotations
-  return JSON.stringify([others, otherAnnotations, rest])
+  return JSON.stringify([otherMetadata, otherAnnotations, otherFields])
 }
 
 /** Whether a write changed fields of a MachineDeployment that a topology sets, but not the version. */
-function isUpdated(before: MachineDeployment, after: MachineDeployment): boolean {
+function isUpdated(previousObject: MachineDeployment, after: MachineDeployment): boolean {
   const topologyFields = ({ metadata: { labels, annotations = {} }, spec }: MachineDeployment) => {
     // The controller of MachineDeployments sets this annotation.
-    const { [RevisionAnnotation]: _revision, ...others } = annotations
-    return [labels ?? {}, others, spec]
+    const { [RevisionAnnotation]: _revision, ...otherMetadata } = annotations
+    return [labels ?? {}, otherMetadata, spec]
   }
   return (
-    !equal(topologyFields(before), topologyFields(after)) &&
-    before.spec.template.spec.version === after.spec.template.spec.version
+    !equal(topologyFields(previousObject), topologyFields(after)) &&
+    previousObject.spec.template.spec.version === after.spec.template.spec.version
   )
 }
 

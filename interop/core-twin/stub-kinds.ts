@@ -1,4 +1,7 @@
-/** Provider kinds for which no provider runs: the stubs of a case write their status. One group for each contract version. */
+/**
+ * Provider kinds for which no provider runs. The stubs of a case write their status. There is one API group for each contract
+ * version.
+ */
 import { type CustomResourceDefinition, type Input, type Kind, type KubeObject } from '@capstan/kube'
 
 export interface StubObject extends KubeObject {

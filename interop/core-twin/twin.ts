@@ -1,4 +1,4 @@
-/** API of cases: performs every action on both sides, and compares them when both are idle. */
+/** API for cases: performs every action on both sides, and compares the sides when both are idle. */
 import {
   type Client,
   type Input,
@@ -22,27 +22,28 @@ import type { Interruption } from './interruption.ts'
 import type { Role } from './stub-kinds.ts'
 import { everythingReady } from './providers.ts'
 
-/** Times in milliseconds. */
+/** Waiting times in milliseconds. */
 const Wait = {
   /** Both sides are idle when they are equal and have not changed for this time. */
   equal: 2_000,
   /**
-   * If nothing changed for this time and the sides differ or have not reached the expected state, Machines and the objects that aggregate
-   * them are reconciled again: upstream does not watch all objects that it reads, and misses a Node that registers before its Machine is
-   * indexed by providerID. Not shorter, because Machines count as not up to date only ten seconds after their creation.
+   * If nothing changes for this time and the sides differ or have not reached the expected state, Machines and the objects that
+   * aggregate them are reconciled again: upstream does not watch all objects that it reads, and misses a Node that registers before
+   * its Machine is indexed by providerID. A shorter time is not possible, because Machines can be reported as not up to date only
+   * ten seconds after creation.
    */
   refresh: 10_000,
   /** Between the refresh of objects and the refresh of objects that aggregate them. */
   stage: 1_500,
   /** Time without changes after a refresh until the next refresh, or until the sides count as different. */
   different: 6_000,
-  /** As `different`, if only Events differ: upstream's library writes them one after the other, on a busy machine up to 20 s late. */
+  /** As `different`, if only Events differ. Upstream's library writes them one after another, on a busy machine up to 20 s late. */
   events: 40_000,
   /** Between two comparisons in a state in which a side never becomes idle. */
   again: 700,
-  /** Longest wait for one step: a busy machine needs more time, and a side that reaches the state of the other ends the wait. */
+  /** Maximum wait for one step. Long enough for a busy machine. */
   most: 180_000,
-  /** Longest wait while one side still changes. */
+  /** Maximum wait while one side still changes. */
   changing: 300_000,
 }
 
@@ -52,8 +53,8 @@ const TimesEqual = 5
 /** Maximum number of refreshes in one step. At the first, upstream may still be connecting to the workload cluster. */
 const MostRefreshes = 3
 
-/** Kinds in the order of their refresh: objects before those that aggregate them. */
-const refreshed: readonly (readonly Kind[])[] = [[Machine], [MachineSet, MachinePool, MachineHealthCheck], [Cluster]]
+/** Kinds in the order of their refresh: objects before the objects that aggregate them. */
+const refreshOrder: readonly (readonly Kind[])[] = [[Machine], [MachineSet, MachinePool, MachineHealthCheck], [Cluster]]
 
 const Touched = 'twin.capstan.dev/touched'
 
@@ -62,10 +63,10 @@ export interface StepResult {
   readonly differences: readonly Difference[]
 }
 
-/** The name of an object, or a function that selects it from the objects of its kind, which are in the order of their creation. */
+/** The name of an object, or a function that selects it from the objects of its kind, in the order of their creation. */
 export type Target<T extends KubeObject> = string | ((objects: readonly T[]) => T | undefined)
 
-/** A request whose responses are compared. */
+/** A dry-run request whose responses are compared. */
 export interface DryRunRequest {
   readonly what: string
   readonly method: 'POST' | 'PATCH' | 'DELETE'
@@ -76,7 +77,7 @@ export interface DryRunRequest {
 }
 
 export class Twin {
-  /** Requests whose responses were compared. */
+  /** Number of requests whose responses were compared. */
   asked = 0
   readonly namespace: string
   readonly found: StepResult[] = []
@@ -95,7 +96,7 @@ export class Twin {
     this.#interruption = interruption
   }
 
-  /** Called at the end of a case, so that the interruption does not wait for it. */
+  /** Called at the end of a case, so that the interruption does not wait for the case. */
   close(): void {
     this.#interruption?.leave()
     this.#interruption = undefined
@@ -120,9 +121,9 @@ export class Twin {
     await this.settle('the extension is discovered', (objects) => objects.some(isDiscovered))
   }
 
-  /** Sets the response of the case's extension to a hook; `undefined`: it allows the next step. */
-  answer(hook: string, answer: ((call: RecordedCall) => ScriptedResponse) | undefined): void {
-    for (const side of this.#sides) side.extensionFor(this.namespace).answer(hook, answer)
+  /** Sets the response of the case's extension to a hook; `undefined` lets the hook proceed. */
+  answer(hook: string, respond: ((call: RecordedCall) => ScriptedResponse) | undefined): void {
+    for (const side of this.#sides) side.extensionFor(this.namespace).answer(hook, respond)
   }
 
   async open(): Promise<void> {
@@ -148,7 +149,9 @@ export class Twin {
     )
   }
 
-  /** Changes an annotation, so that both cores reconcile the object now: upstream's does not watch everything that it reads. */
+  /**
+   * Changes an annotation, so that both cores reconcile the object now. Upstream's core does not watch all objects that it reads.
+   */
   async touch<T extends KubeObject>(kind: Kind<T>, target: Target<T>): Promise<void> {
     this.#touches++
     await this.patch(kind, target, { metadata: { annotations: { [Touched]: String(this.#touches) } } })
@@ -164,7 +167,9 @@ export class Twin {
     await this.#setBehavior()
   }
 
-  /** Starts the workload API server of a cluster and creates its kubeconfig Secret. Provisioned stub machines become Nodes of it. */
+  /**
+   * Starts the workload API server of a cluster and creates its kubeconfig Secret. Provisioned stub machines register Nodes there.
+   */
   async startWorkload(cluster: string): Promise<void> {
     const key = { namespace: this.namespace, name: cluster }
     await this.#both(async (side) => {
@@ -189,7 +194,7 @@ export class Twin {
     await this.#both((side) => act(side.workload({ namespace: this.namespace, name: cluster }), side))
   }
 
-  /** Sends dry-run requests to both sides, one after the other, and compares the whole responses. */
+  /** Sends dry-run requests to both sides, one request after another, and compares the whole responses. */
   async ask<T extends KubeObject>(kind: Kind<T>, requests: readonly DryRunRequest[]): Promise<void> {
     const { group, version, plural, kind: name, scope } = kind
     const collectionPath = `/apis/${group}/${version}${scope === 'Namespaced' ? `/namespaces/${this.namespace}` : ''}/${plural}`
@@ -208,13 +213,13 @@ export class Twin {
   }
 
   /** Runs a custom action on both sides; compares its results if there are any. */
-  async raw(what: string, act: (client: Client, side: Side) => Promise<unknown>): Promise<void> {
-    await this.#answered(what, (side) => act(side.client, side), true)
+  async raw(description: string, act: (client: Client, side: Side) => Promise<unknown>): Promise<void> {
+    await this.#answered(description, (side) => act(side.client, side), true)
   }
 
   /**
-   * Waits until both sides are idle, and compares them. If `until` is given, waits first until both sides have reached that state, for
-   * states that take longer than the time after which a side counts as idle.
+   * Waits until both sides are idle, and compares them. If `until` is given, first waits until both sides have reached that state.
+   * Use it for states that take longer than the time after which a side counts as idle.
    */
   async settle(step: string, until?: (objects: readonly KubeObject[]) => boolean): Promise<void> {
     const startedAt = performance.now()
@@ -255,12 +260,12 @@ export class Twin {
   }
 
   /**
-   * Waits until both sides were equal several times. For states in which a side never becomes idle, such as retries that create an object and
-   * delete it again. Detects lasting differences; may miss temporary ones.
+   * Waits until both sides were equal several times. Use it for states in which a side never becomes idle, such as retries that
+   * create and delete an object. Detects permanent differences, and may miss temporary differences.
    */
   async agree(step: string, until: (objects: readonly KubeObject[]) => boolean): Promise<void> {
     const startedAt = performance.now()
-    let refreshed = startedAt
+    let refreshedAt = startedAt
     for (let equal = 0; ; ) {
       await sleep(systemClock, Wait.again)
       const missed = this.#missed(step, until)
@@ -268,9 +273,9 @@ export class Twin {
       const now = performance.now()
       if (differences.length === 0 && ++equal < TimesEqual) continue
       if (differences.length > 0 && now - startedAt < Wait.most) {
-        if (now - refreshed < Wait.refresh) continue
+        if (now - refreshedAt < Wait.refresh) continue
         await this.#refresh()
-        refreshed = performance.now()
+        refreshedAt = performance.now()
         continue
       }
       this.#end(step, differences)
@@ -288,12 +293,12 @@ export class Twin {
   async #refresh(): Promise<void> {
     this.#touches++
     const body = { metadata: { annotations: { [Touched]: String(this.#touches) } } }
-    for (const kinds of refreshed) {
+    for (const kinds of refreshOrder) {
       const objects = (side: Side) =>
         kinds.flatMap((kind) => side.objects(this.namespace, kind).map((object) => ({ kind, key: keyOf(object) })))
       if (this.#sides.every((side) => objects(side).length === 0)) continue
       await this.#both(async (side) => {
-        // An object may have been deleted meanwhile.
+        // An object may have been deleted in the meantime.
         for (const { kind, key } of objects(side))
           await side.client.patch(kind, key, { type: 'merge', body }).catch(() => undefined)
       })
@@ -311,7 +316,7 @@ export class Twin {
     })
   }
 
-  /** Returns a difference unless both sides have reached a state. */
+  /** Returns a difference unless both sides have reached the state `until`. */
   #missed(step: string, until: (objects: readonly KubeObject[]) => boolean): Difference[] {
     const [theirs, ours] = this.#sides.map((side) =>
       until([...side.seen(this.namespace).objects.values()].map(({ object }) => object)),
@@ -338,20 +343,20 @@ export class Twin {
     return await Promise.all([act(this.#sides[0]), act(this.#sides[1])])
   }
 
-  /** Compares whether a request was accepted, and otherwise the error. */
-  async #answered(what: string, act: (side: Side) => Promise<unknown>, comparesResult = false): Promise<void> {
+  /** Performs a request on both sides, and compares whether it succeeded, or its error. */
+  async #answered(description: string, act: (side: Side) => Promise<unknown>, comparesResult = false): Promise<void> {
     const [theirs, ours] = await this.#both((side) =>
       act(side).then(
-        (answer) => (comparesResult && isRecord(answer) ? normalText(JSON.stringify(answer)) : 'done'),
+        (result) => (comparesResult && isRecord(result) ? normalText(JSON.stringify(result)) : 'done'),
         (err) => normalText(messageOf(err)),
       ),
     )
-    if (theirs !== ours) this.#answers.push({ object: what, path: 'is answered', theirs, ours })
+    if (theirs !== ours) this.#answers.push({ object: description, path: 'is answered', theirs, ours })
   }
 }
 
 const messageIn = ({ body }: RawAnswer): string => (isRecord(body) && typeof body.message === 'string' ? body.message : '')
 
-/** A case; its name states the behavior. */
+/** A case of the suite. Its name in `Cases` states the behaviour. */
 export type Case = (twin: Twin) => Promise<void>
 export type Cases = { readonly [name: string]: Case }

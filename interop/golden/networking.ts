@@ -2,11 +2,11 @@
 import { columnsOf, get, mergePatch, post, put, rejected, remove, type Scenario, strategicPatch } from './step.ts'
 
 const base = '/apis/networking.k8s.io/v1'
-const objectOf = (kind: string, more: object, name = 'min') => ({
+const objectOf = (kind: string, fields: object, name = 'min') => ({
   apiVersion: 'networking.k8s.io/v1',
   kind,
   metadata: { name },
-  ...more,
+  ...fields,
 })
 const backend = { service: { name: 'web', port: { number: 80 } } }
 const path = { path: '/', pathType: 'Prefix', backend }

@@ -32,12 +32,12 @@ const definition = (plural: string, kind: string, versions: readonly object[]) =
     versions,
   },
 })
-const versionOf = (name: string, spec: object, more: object = {}) => ({
+const versionOf = (name: string, spec: object, fields: object = {}) => ({
   name,
   served: true,
   storage: true,
   schema: { openAPIV3Schema: { type: 'object', properties: { spec } } },
-  ...more,
+  ...fields,
 })
 const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const customs = (version: string, plural: string) => `/apis/clients.example.com/${version}/namespaces/default/${plural}`
@@ -116,11 +116,11 @@ const binding = (name: string) => ({
   metadata: { name },
   spec: { policyName: name, validationActions: ['Deny'] },
 })
-const custom = (kind: string, name: string, more: object = {}) => ({
+const custom = (kind: string, name: string, fields: object = {}) => ({
   apiVersion: 'clients.example.com/v1',
   kind,
   metadata: { name },
-  ...more,
+  ...fields,
 })
 
 export const scenarios: readonly Scenario[] = [

@@ -20,12 +20,12 @@ const pod = (name: string, labels: object) => ({
     containers: [{ name: 'c', image: 'i' }],
   },
 })
-const evict = (name: string, more: object = {}) =>
+const evict = (name: string, fields: object = {}) =>
   post(`${pods}/${name}/eviction`, {
     apiVersion: 'policy/v1',
     kind: 'Eviction',
     metadata: { name, namespace: 'default' },
-    ...more,
+    ...fields,
   })
 const running = {
   status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }], containerStatuses: [] },

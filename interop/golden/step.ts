@@ -1,4 +1,4 @@
-/** Steps of a scenario to record: the requests without their responses. */
+/** Steps of scenarios to record: requests without responses. */
 export interface Sent {
   readonly method: string
   readonly path: string
@@ -7,13 +7,13 @@ export interface Sent {
 }
 
 export interface Step {
-  /** The response is recorded. */
+  /** Request whose response is recorded. */
   readonly request?: Sent
-  /** The response is ignored, but the request must succeed. */
+  /** Request whose response is not recorded, and that must succeed. */
   readonly prepare?: Sent
   readonly save?: { readonly [variable: string]: string }
   readonly sleepMs?: number
-  /** The response differs between servers: only its status is recorded. */
+  /** Whether the response differs between servers, so that only its status is recorded. */
   readonly unstable?: true
 }
 
@@ -41,11 +41,11 @@ const sent = (method: string, path: string, body?: unknown, headers?: Sent['head
   request: { method, path, ...(headers ? { headers } : {}), ...(body === undefined ? {} : { body }) },
 })
 
-/** Returns objects that a server must reject: each is `good` with one change and a name of its own. A null removes a member. */
+/** Returns steps that create invalid objects: each is `good` with one change and a unique name. A null removes a member. */
 export const rejected = (path: string, good: object, changes: readonly object[]): Step[] =>
   changes.map((change, index) => post(path, merged(good, { metadata: { name: `bad-${index}` }, ...change })))
 
-/** Upstream: RFC 7396. */
+/** Applies a JSON merge patch (RFC 7396). */
 export function merged(into: unknown, change: unknown): unknown {
   if (typeof change !== 'object' || change === null || Array.isArray(change)) return change
   const result: { [member: string]: unknown } =

@@ -2,11 +2,11 @@
 import { columnsOf, get, mergePatch, post, rejected, remove, type Scenario } from './step.ts'
 
 const base = '/apis/storage.k8s.io/v1'
-const objectOf = (kind: string, more: object, name = 'min') => ({
+const objectOf = (kind: string, fields: object, name = 'min') => ({
   apiVersion: 'storage.k8s.io/v1',
   kind,
   metadata: { name },
-  ...more,
+  ...fields,
 })
 const classes = `${base}/storageclasses`
 const storageClass = objectOf('StorageClass', { provisioner: 'example.com/p' })

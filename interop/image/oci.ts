@@ -20,7 +20,7 @@ const requiredPackages = ['buildah', 'runc', 'mmdebstrap']
 const basePackages = ['libc6', 'libstdc++6', 'libgcc-s1']
 const Debian = 'bookworm'
 
-/** The base image, created once per machine. */
+/** Path of the base image, which is created once per machine. */
 const baseRoot = join(
   process.env.CAPSTAN_TOOLS ?? join(homedir(), '.cache', 'capstan', 'tools'),
   `image-base-${Debian}-${process.arch}`,
@@ -62,10 +62,10 @@ export interface BuiltImage {
   /** Folder of its root file system. */
   readonly rootfs: string
   readonly config: ImageConfig
-  /** Sizes in bytes: of its compressed layers, and of its files. */
+  /** Size of the compressed layers in bytes. `unpacked` is the size of the files. */
   readonly packed: number
   readonly unpacked: number
-  /** Bytes of the base image's files. */
+  /** Size of the base image's files in bytes. */
   readonly base: number
 }
 
@@ -86,7 +86,7 @@ export async function buildImage(folder: string, version: string): Promise<Built
     join(folder, 'storage'),
     '--runroot',
     join(folder, 'run'),
-    // The storage driver `vfs` needs no privileges, nor does the isolation `chroot` below.
+    // Neither the storage driver `vfs` nor the isolation `chroot` below needs privileges.
     '--storage-driver',
     'vfs',
   ]
@@ -148,7 +148,7 @@ export interface SecurityContext {
   readonly capabilities: { readonly drop: readonly string[] }
 }
 
-/** The fields of a Deployment's container that the runtime uses. */
+/** Fields of a Deployment's container that the runtime uses. */
 export interface ContainerOptions {
   readonly args: readonly string[]
   /** Replaces the entry point of the image. */
@@ -161,7 +161,7 @@ export interface ContainerOptions {
   readonly mounts?: Readonly<Record<string, string>>
 }
 
-/** Starts a container with runc in the network of this process. A SIGTERM to runc is passed on to the container. */
+/** Starts a container with runc in the network of this process. runc forwards SIGTERM to the container. */
 export async function startContainer(
   programs: Programs,
   name: string,
@@ -219,7 +219,7 @@ export async function startContainer(
 }
 
 export interface Container {
-  /** The process of runc: it ends with the container, passes on SIGTERM, and has the container's output. */
+  /** Process of runc, which ends with the container, forwards SIGTERM to it, and prints its output. */
   readonly program: Program
   /** Signals the first process in the container. */
   signal(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>

@@ -1,4 +1,4 @@
-/** Known differences with their reasons. Each removes its difference from the output, so that the rest is compared. */
+/** Known differences with reasons. `mask` removes a difference from the output, so that the remaining output is compared. */
 export interface Explanation {
   readonly reason: string
   /** Returns the output without the difference. */

@@ -11,7 +11,7 @@ const replacements: readonly (readonly [RegExp, string])[] = [
   [/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g, 'TIME'],
   [/\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}/g, 'TIME'],
   [/\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?( [+-]\d{4}( \w+)?( m=\S+)?)?/g, 'TIME'],
-  // Whether a watch ends before the timeout of the command, or lasts less than a second, is chance.
+  // Removed, because it depends on timing whether a watch ends before the timeout of the command or lasts less than a second.
   [/^I\d{4} .* reflector\.go:\d+\] "Warning: watch ended with error".*very short watch.*\n/gm, ''],
   [/^E\d{4} .* reflector\.go:\d+\] .*context deadline exceeded.*\n/gm, ''],
   // Prefix of a line of klog: severity, date, time, process.
@@ -34,7 +34,7 @@ const replacements: readonly (readonly [RegExp, string])[] = [
   [/\b\d+ seconds? ago\b/g, 'AGE ago'],
 ]
 
-/** Normalizes the output of a command. The number of blanks between columns depends on their widths. */
+/** Normalizes the output of a command, including the number of spaces between columns. */
 export function normalized(output: string): string {
   const json = sortedJSON(output)
   if (json !== undefined) return normalized(json)
@@ -42,7 +42,7 @@ export function normalized(output: string): string {
   return replaced.replace(/(?<=\S) {2,}/g, '  ').replace(/[ \t]+$/gm, '')
 }
 
-/** Formats JSON on one line, as `--raw` prints it, with sorted members, one per line. The order of members is not significant. */
+/** Formats one line of JSON, as `--raw` prints it, with sorted members, one per line, because their order is not significant. */
 function sortedJSON(output: string): string | undefined {
   if (!/^\{".*\}\n?$/.test(output)) return undefined
   try {

@@ -1,12 +1,12 @@
-/** Commands about Pod Security Standards: every check, in each version that changed one. */
+/** Commands for Pod Security Standards: every check, in each version that changed a check. */
 import type { Section } from './rows.ts'
 
 const label = 'pod-security.kubernetes.io/'
 
-/** Creates a namespace with labels, and waits until pods can be created in it. */
+/** Returns a command that creates a namespace with labels, and waits until pods can be created in it. */
 const namespace = (name: string, labels: { readonly [label: string]: string }): string => {
-  const all = Object.entries(labels).map(([key, value]) => `"${label}${key}":"${value}"`)
-  const object = `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"${name}","labels":{${all.join(',')}}}}`
+  const members = Object.entries(labels).map(([key, value]) => `"${label}${key}":"${value}"`)
+  const object = `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"${name}","labels":{${members.join(',')}}}}`
   return `kubectl create -f - <<< '${object}' && kubectl wait --for=create serviceaccount/default -n ${name} --timeout=20s`
 }
 

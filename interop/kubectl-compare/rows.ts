@@ -1,6 +1,6 @@
 /**
- * Every kubectl command that is compared, by subject. A section runs in its own namespace and in the folder `manifests`, its rows one after
- * the other; a row may use the objects that earlier rows created.
+ * All compared kubectl commands, by subject. A section runs in its own namespace and in the folder `manifests`, its rows one after
+ * another. A row may use objects that earlier rows created.
  */
 import type { Explained } from './explained.ts'
 import { podSecurity } from './pod-security.ts'
@@ -9,7 +9,7 @@ export interface Row {
   readonly run: string
   /** Names of allowed differences. */
   readonly but?: readonly Explained[]
-  /** The order of lines is ignored: several objects were requested together. */
+  /** Whether the order of lines is ignored, because several objects were requested together. */
   readonly anyOrder?: boolean
 }
 
@@ -18,10 +18,10 @@ export interface Section {
   readonly rows: readonly (string | Row)[]
 }
 
-/** Waits on both servers for the result of controllers after a command. */
+/** Returns a command that waits for the result of controllers. */
 const settled = (what: string, condition = '--for=create'): string => `kubectl wait ${condition} ${what} --timeout=20s`
 
-/** A `kubectl explain` command: the descriptions of fields may differ. */
+/** Returns a `kubectl explain` command, whose descriptions of fields may differ. */
 const explain = (run: string): Row => ({ run, but: ['descriptions'] })
 
 export const sections: readonly Section[] = [

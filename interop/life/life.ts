@@ -1,4 +1,4 @@
-/** Steps in the life of a Cluster, with and without a class, for every provider and every core. */
+/** Steps in the lifecycle of a Cluster, with and without a class, for every provider and every core. */
 import { readFileSync } from 'node:fs'
 import {
   Cluster,
@@ -25,12 +25,12 @@ import { parseAllDocuments } from 'yaml'
 import type { Checks } from '../capstan-process.ts'
 import { until } from '../until.ts'
 
-/** A provider: the name of its object files, and its kinds. */
+/** A provider: the prefix of its object files, and its kinds. */
 export interface Kit {
-  /** `NAME.yaml` holds a class, `NAME-cluster.yaml` a Cluster of it, `NAME-plain.yaml` a Cluster without a class. */
+  /** `NAME.yaml` contains a class, `NAME-cluster.yaml` a Cluster of the class, `NAME-plain.yaml` a Cluster without a class. */
   readonly name: 'local' | 'memory'
   readonly controlPlane: Kind
-  /** Kind of its machine pools, if it has any; `NAME-pool.yaml` holds the pool of the Cluster without a class. */
+  /** Kind of the provider's machine pools, if it has any. `NAME-pool.yaml` contains the pool of the Cluster without a class. */
   readonly pool?: Kind<PoolInfrastructure>
 }
 
@@ -62,7 +62,7 @@ export interface LifeContext {
   readonly kit: Kit
   readonly checks: Checks
   readonly progress: (line: string) => void
-  /** Time limit of a single step in seconds, with reserve for a busy machine. */
+  /** Time limit of a single step in seconds, long enough for a busy machine. */
   readonly limit: number
 }
 
@@ -77,7 +77,7 @@ export interface DesiredState {
   readonly version: string
   readonly controlPlane: number
   readonly workers: number
-  /** Machines of its pool. When absent, the pool is not changed or checked. */
+  /** Number of machines in the Cluster's pool. Default: the pool is neither changed nor checked. */
   readonly pool?: number
 }
 
@@ -125,8 +125,8 @@ export async function scale(context: LifeContext, name: ClusterName, desired: De
 }
 
 /**
- * Upgrades a Cluster: with a class by its topology version, otherwise minor by minor, the control plane before the workers. `during` runs
- * once, when the first Machine has a new version.
+ * Upgrades a Cluster: with a class by its topology version, otherwise one minor version at a time, the control plane before the
+ * workers. `during` runs once, when the first Machine has a new version.
  */
 export async function upgrade(
   context: LifeContext,
@@ -170,18 +170,18 @@ export async function upgrade(
 export async function remediate(
   context: LifeContext,
   name: ClusterName,
-  which: 'worker' | 'control plane',
+  role: 'worker' | 'control plane',
   desired: DesiredState,
 ) {
   const { client, namespace } = context
-  const isSelected = (machine: Machine) => isControlPlane(machine) === (which === 'control plane') && !isOfPool(machine)
+  const isSelected = (machine: Machine) => isControlPlane(machine) === (role === 'control plane') && !isOfPool(machine)
   const unhealthy = ofCluster((await client.list(Machine, { namespace })).items, name).find(isSelected)!
   const body = { metadata: { annotations: { [RemediateMachineAnnotation]: '' } } }
   await client.patch(Machine, keyOf(unhealthy), { type: 'merge', body })
   await awaited(
     context,
     Machine,
-    `${name}: ${which} Machine ${unhealthy.metadata.name} is replaced`,
+    `${name}: ${role} Machine ${unhealthy.metadata.name} is replaced`,
     (all) => !all.some(({ metadata }) => metadata.uid === unhealthy.metadata.uid),
   )
   await atRest(context, name, desired)
@@ -200,12 +200,13 @@ export async function atRest(context: LifeContext, name: ClusterName, desired: D
     isTrue(cluster, 'Available') &&
     (name === 'plain' || isTrue(cluster, 'TopologyReconciled')) &&
     ['RollingOut', 'ScalingUp', 'ScalingDown', 'Remediating'].every((type) => getCondition(cluster, type)?.status === 'False')
-  const what = `${name}: ${controlPlane} + ${workers} Machines of ${version}`
-  // While this waits for one kind, another one that was ready may change. So it waits for all kinds again until none has changed.
+  const description = `${name}: ${controlPlane} + ${workers} Machines of ${version}`
+  // While this function waits for one kind, an object of another kind may change. So it waits for all kinds again until none has
+  // changed.
   for (;;) {
     if (pool !== undefined) await poolAtRest(context, name, { version, pool })
-    await awaited(context, Machine, what, (all) => haveDesiredState(ofCluster(all, name)))
-    await awaited(context, Cluster, `${what}: Cluster at rest`, (all) => isAtRest(byName(all, name)))
+    await awaited(context, Machine, description, (all) => haveDesiredState(ofCluster(all, name)))
+    await awaited(context, Cluster, `${description}: Cluster at rest`, (all) => isAtRest(byName(all, name)))
     const { items } = await context.client.list(Machine, { namespace: context.namespace })
     if (haveDesiredState(ofCluster(items, name))) return
   }
@@ -244,7 +245,7 @@ export async function everything({
 
 /** Waits until only the objects of `before` exist. Returns the other objects that the garbage collector has not deleted in time. */
 export async function leftBehind(context: LifeContext, before: readonly string[]): Promise<string[]> {
-  // The garbage collector of kube-controller-manager looks for new kinds every 30 s, and pauses meanwhile.
+  // The garbage collector of kube-controller-manager looks for new kinds every 30 s, and does not collect in the meantime.
   const end = performance.now() + 150_000
   for (;;) {
     const undeleted = [...(await everything(context))].filter(([name]) => !before.includes(name))
@@ -274,9 +275,9 @@ export async function customKinds(client: Client): Promise<Map<string, Kind>> {
 export const awaited = <T extends KubeObject>(
   { client, namespace, limit }: Pick<LifeContext, 'client' | 'namespace' | 'limit'>,
   kind: Kind<T>,
-  what: string,
+  description: string,
   holds: (objects: T[]) => boolean,
-) => until(client, kind, what, holds, { namespace, seconds: limit })
+) => until(client, kind, description, holds, { namespace, seconds: limit })
 
 /** Waits for the number of available Machines of a Cluster's pools. */
 export const poolsAvailable = (context: LifeContext, name: ClusterName, replicas: number) =>
@@ -292,14 +293,14 @@ export const poolsReady = (context: LifeContext, name: ClusterName, replicas: nu
     return ownPools.length > 0 && ownPools.reduce((sum, { status }) => sum + (status?.nodeRefs?.length ?? 0), 0) === replicas
   })
 
-/** Waits until every machine of a Cluster's pool has this version and a Node, and the provider reports no other machine. */
+/** Waits until every machine of a Cluster's pool has the version and a Node, and the provider reports no other machines. */
 async function poolAtRest(
   context: LifeContext,
   name: ClusterName,
   { version, pool }: { version: string; pool: number },
 ): Promise<void> {
-  const what = `${name}: ${pool} machines of ${version} in its pool`
-  await awaited(context, context.kit.pool!, what, (all) =>
+  const description = `${name}: ${pool} machines of ${version} in its pool`
+  await awaited(context, context.kit.pool!, description, (all) =>
     all
       .filter(({ metadata }) => metadata.labels?.[ClusterNameLabel] === name)
       .some(

@@ -4,7 +4,7 @@ import type { RunningApiServer } from '../api-server.ts'
 import { clusterctlOn } from '../upstream/clusterctl.ts'
 import { customKinds, inventory, type LifeContext } from './life.ts'
 
-/** Moves the objects there and back, and checks them. No manager runs at the other server. */
+/** Moves the objects to the API server `elsewhere` and back, and checks them. No manager runs on that server. */
 export async function moveThereAndBack(
   context: LifeContext,
   apiServer: RunningApiServer,
@@ -25,8 +25,8 @@ export async function moveThereAndBack(
   )
   const stayed = await listMovable()
   checks.check('clusterctl move deletes every object on the first API server', stayed.length === 0, stayed)
-  // clusterctl moves objects without their status, and rejects Clusters that are not provisioned. Usually the managers at the target compute the
-  // status again; here none runs, so the suite copies it.
+  // clusterctl moves objects without their status, and rejects Clusters that are not provisioned. Usually, managers at the target
+  // compute the status again. Here no manager runs there, so the suite copies the status.
   for (const { kind, object } of objects) {
     const body = { status: object.status! }
     await orAbsent(target.patch(kind, keyOf(object), { type: 'merge', body }, { subresource: 'status' }))

@@ -6,7 +6,7 @@ import type { Report } from '../side.ts'
 import { oldStub, stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 
-/** Whether the provider object has an owner. Upstream looks for a missing object only every 30 s. */
+/** Returns whether the provider object has an owner. Upstream looks for a missing object only every 30 s. */
 const adopted = (kind: string) => (objects: readonly KubeObject[]) =>
   objects.some((object) => object.kind === kind && (object.metadata.ownerReferences ?? []).length > 0)
 
@@ -49,16 +49,16 @@ const paused: Case = async (twin) => {
   await twin.settle('the deleted Cluster is resumed')
 }
 
-/** Creates provider objects and their Cluster; `metadata` is that of the infrastructure object. */
+/** Creates provider objects and their Cluster. `metadata` is added to the infrastructure object. */
 const withProviders = async (twin: Twin, kinds = stub, metadata: object = {}): Promise<void> => {
   await twin.create(kinds.cluster, named(clusterName, { metadata: { name: clusterName, ...metadata }, spec: {} }))
   await twin.create(kinds.controlPlane, named(clusterName, { spec: {} }))
   await twin.create(Cluster, cluster({}, kinds))
 }
 
-/** Status of a provider object with one condition. */
-const condition = (type: string, status: string, more: object = {}) => ({
-  conditions: [{ type, status, lastTransitionTime: '2026-01-01T00:00:00Z', ...more }],
+/** Returns a provider object's status with one condition. */
+const condition = (type: string, status: string, fields: object = {}) => ({
+  conditions: [{ type, status, lastTransitionTime: '2026-01-01T00:00:00Z', ...fields }],
 })
 
 const conditions: { readonly [name: string]: object } = {
@@ -70,7 +70,7 @@ const conditions: { readonly [name: string]: object } = {
   nonsense: { status: 'Maybe', reason: 'Odd' },
 }
 
-/** Conditions reported by the infrastructure or control plane provider. */
+/** The infrastructure or control plane provider reports a condition, which core mirrors. */
 const mirroring =
   (role: 'cluster' | 'controlPlane', type: string, reported: object, kinds = stub): Case =>
   async (twin) => {
@@ -90,7 +90,7 @@ const mirroring =
     await twin.settle('the condition is no longer reported')
   }
 
-/** A milestone that a provider sets back to false. */
+/** Providers set milestones back to false. */
 const takenBack: Case = async (twin) => {
   await withProviders(twin)
   await twin.settle('ready')
@@ -112,7 +112,7 @@ const deletedBehind =
     await twin.settle('the Cluster is deleted')
   }
 
-/** Fields of a provider that core copies. */
+/** A provider reports fields that core copies, one report per step. */
 const reportsOf =
   (role: 'cluster' | 'controlPlane') =>
   (...steps: (readonly [name: string, report: Report])[]): Case =>
@@ -129,7 +129,7 @@ const controlPlaneReports = reportsOf('controlPlane')
 const provisioned = { initialization: { provisioned: true } }
 const initialized = { initialization: { controlPlaneInitialized: true } }
 
-/** The endpoint comes from the control plane, also before and after it is initialized. */
+/** The control plane reports the endpoint, before and after it is initialized. */
 const endpointOfControlPlane: Case = async (twin) => {
   const spec = { controlPlaneEndpoint: { host: 'cp', port: 6443 } }
   await twin.behave({ cluster: () => ({ status: provisioned }), controlPlane: () => ({ spec }) })
@@ -141,7 +141,7 @@ const endpointOfControlPlane: Case = async (twin) => {
   await twin.settle('another endpoint')
 }
 
-/** Infrastructure that a user manages. */
+/** A user manages the infrastructure object. */
 const managedByUser: Case = async (twin) => {
   const annotations = { 'cluster.x-k8s.io/managed-by': 'me' }
   await withProviders(twin, stub, { annotations })
@@ -212,19 +212,19 @@ for (const [name, reported] of Object.entries(conditions)) {
   table[`cluster-old-control-plane-ready-${name}`] = mirroring('controlPlane', 'Ready', reported, oldStub)
 }
 
-/** A Cluster without control plane object: its control plane consists of Machines. */
+/** A Cluster without a control plane object, whose control plane consists of Machines. */
 const machinesAsControlPlane: Case = async (twin) => {
   await twin.startWorkload(clusterName)
   await twin.create(stub.cluster, named(clusterName, { spec: {} }))
   const { metadata, spec } = cluster()
-  const { controlPlaneRef: _ref, ...rest } = spec
-  await twin.create(Cluster, { metadata, spec: rest })
+  const { controlPlaneRef: _ref, ...otherFields } = spec
+  await twin.create(Cluster, { metadata, spec: otherFields })
   await twin.settle('no control plane Machine')
   for (const name of ['a', 'b']) {
     await twin.create(stub.config, named(name, { spec: {} }))
     await twin.create(stub.machine, named(name, { spec: {} }))
-    const { metadata: own, ...more } = machine(name)
-    await twin.create(Machine, { ...more, metadata: { ...own, labels: { 'cluster.x-k8s.io/control-plane': '' } } })
+    const { metadata, ...body } = machine(name)
+    await twin.create(Machine, { ...body, metadata: { ...metadata, labels: { 'cluster.x-k8s.io/control-plane': '' } } })
   }
   await twin.settle('control plane Machines', (objects) =>
     objects.some((object) => object.kind === 'Cluster' && isTrue(object as Cluster, 'RemoteConnectionProbe')),
@@ -233,9 +233,9 @@ const machinesAsControlPlane: Case = async (twin) => {
   await twin.settle('deleted')
 }
 
-const hold = (finalizers: readonly string[] | null) => ({ metadata: { finalizers } })
+const withFinalizers = (finalizers: readonly string[] | null) => ({ metadata: { finalizers } })
 
-/** All kinds of workers, whose infrastructure blocks their deletion. */
+/** A Cluster is deleted with all kinds of workers, whose finalizers block their deletion. */
 const deletedWithWorkers: Case = async (twin) => {
   await twin.startWorkload(clusterName)
   await withProviders(twin)
@@ -256,21 +256,21 @@ const deletedWithWorkers: Case = async (twin) => {
   await twin.settle('workers')
   await twin.patch(MachineSet, 'ms', { metadata: { finalizers: ['cluster.x-k8s.io/machineset', ...finalizers] } })
   await twin.patch(MachineDeployment, 'md', { metadata: { finalizers: ['cluster.x-k8s.io/machinedeployment', ...finalizers] } })
-  await twin.patch(stub.controlPlane, clusterName, hold(finalizers))
-  await twin.patch(stub.cluster, clusterName, hold(finalizers))
+  await twin.patch(stub.controlPlane, clusterName, withFinalizers(finalizers))
+  await twin.patch(stub.cluster, clusterName, withFinalizers(finalizers))
   await twin.delete(Cluster, clusterName)
   await twin.settle('workers are held')
-  for (const name of ['m1', 'm2', 'm3', 'm4', 'm5', 'm6', 'm7']) await twin.patch(stub.machine, name, hold(null))
-  await twin.patch(MachineSet, 'ms', hold(null))
-  await twin.patch(MachineDeployment, 'md', hold(null))
+  for (const name of ['m1', 'm2', 'm3', 'm4', 'm5', 'm6', 'm7']) await twin.patch(stub.machine, name, withFinalizers(null))
+  await twin.patch(MachineSet, 'ms', withFinalizers(null))
+  await twin.patch(MachineDeployment, 'md', withFinalizers(null))
   await twin.settle('the control plane is held', (objects) => !objects.some(({ kind }) => kind === 'Machine'))
-  await twin.patch(stub.controlPlane, clusterName, hold(null))
+  await twin.patch(stub.controlPlane, clusterName, withFinalizers(null))
   await twin.settle('the infrastructure is held')
-  await twin.patch(stub.cluster, clusterName, hold(null))
+  await twin.patch(stub.cluster, clusterName, withFinalizers(null))
   await twin.settle('deleted')
 }
 
-/** Counts and conditions of a Cluster with all kinds of workers. */
+/** Core counts all kinds of workers of a Cluster, and aggregates their conditions. */
 const counted: Case = async (twin) => {
   await twin.startWorkload(clusterName)
   await withProviders(twin)

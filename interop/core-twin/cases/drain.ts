@@ -19,13 +19,13 @@ const PersistentVolume = unknownKind({
   scope: 'Cluster',
 })
 
-const pod = (name: string, more: { metadata?: object; spec?: object } = {}): Input<Pod> =>
+const pod = (name: string, fields: { metadata?: object; spec?: object } = {}): Input<Pod> =>
   ({
-    metadata: { name, namespace: 'default', ...more.metadata },
-    spec: { nodeName: 'm', containers: [{ name: 'c', image: 'i' }], ...more.spec },
+    metadata: { name, namespace: 'default', ...fields.metadata },
+    spec: { nodeName: 'm', containers: [{ name: 'c', image: 'i' }], ...fields.spec },
   }) as unknown as Input<Pod>
 
-const owned = (kind: string) => ({
+const ownedBy = (kind: string) => ({
   ownerReferences: [{ apiVersion: 'apps/v1', kind, name: 'x', uid: 'x', controller: true }],
 })
 
@@ -34,8 +34,8 @@ const createInWorkload = <T extends KubeObject>(twin: Twin, kind: Kind<T>, ...ob
     for (const object of objects) await client.create(kind, object)
   })
 
-/** Deletes all Pods that are being deleted, as the kubelet does when they have ended. */
-const podsEnd = (twin: Twin) =>
+/** Removes all Pods that are being deleted, as the kubelet does when they have ended. */
+const removeEndedPods = (twin: Twin) =>
   twin.inWorkload(clusterName, async (client: Client) => {
     const { items } = await client.list(Pod, { namespace: 'default' })
     for (const { metadata } of items)
@@ -51,7 +51,7 @@ interface DrainScenario {
   readonly before?: (twin: Twin) => Promise<void>
 }
 
-/** A Machine that is deleted while Pods run on its Node, and the state after the kubelet has ended them. */
+/** A Machine is deleted while Pods run on its Node; then the kubelet ends the Pods. */
 const drained =
   ({ pods, rules = [], annotations = {}, spec = {}, before }: DrainScenario): Case =>
   async (twin) => {
@@ -62,15 +62,15 @@ const drained =
       await twin.create(MachineDrainRule, { metadata: { name: `rule-${index}` }, spec: rule } as never)
     await twin.delete(Machine, 'm')
     await twin.settle('the Machine is deleted')
-    await podsEnd(twin)
+    await removeEndedPods(twin)
     await twin.touch(Machine, 'm').catch(() => undefined)
     await twin.settle('Pods have ended')
   }
 
 const labelled = (labels: object) => ({ metadata: { labels } })
-const drainRule = (behavior: string, more: object = {}, order?: number) => ({
+const drainRule = (behavior: string, fields: object = {}, order?: number) => ({
   drain: { behavior, ...(order === undefined ? {} : { order }) },
-  ...more,
+  ...fields,
 })
 const web = { pods: [{ selector: { matchLabels: { app: 'web' } } }] }
 
@@ -99,8 +99,8 @@ const attached =
     await twin.settle('the volume is detached')
   }
 
-/** A Pod of a DaemonSet that exists. */
-const ofDaemonSet = async (twin: Twin, spec: object = {}): Promise<void> => {
+/** Creates a DaemonSet and a Pod of it. */
+const daemonSetPod = async (twin: Twin, spec: object = {}): Promise<void> => {
   const template = { metadata: { labels: { app: 'agent' } }, spec: { containers: [{ name: 'c', image: 'i' }] } }
   await twin.inWorkload(clusterName, async (client) => {
     const { metadata } = await client.create(DaemonSet, {
@@ -114,8 +114,8 @@ const ofDaemonSet = async (twin: Twin, spec: object = {}): Promise<void> => {
 
 const withClaim = { volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'data' } }] }
 
-/** A volume stays attached, since drain skips the Pod that uses it. */
-const ofSkippedPod =
+/** A volume stays attached because drain skips the Pod that uses it. */
+const volumeOfSkippedPod =
   (start: (twin: Twin) => Promise<void>): Case =>
   async (twin) => {
     await readyMachine(twin)
@@ -182,7 +182,7 @@ const unreachable: Case = async (twin) => {
   await twin.settle('the Machine is deleted')
 }
 
-const terminating = (twin: Twin) =>
+const terminatingNamespace = (twin: Twin) =>
   twin.inWorkload(clusterName, async (client) => {
     await client.create(Namespace, { metadata: { name: 'going', finalizers: ['twin.capstan.dev/hold'] } })
     await client.create(Pod, pod('held', { metadata: { namespace: 'going' } }))
@@ -194,11 +194,11 @@ const orderedRules = [
   drainRule('Drain', { pods: [{ selector: { matchLabels: { app: 'late' } } }] }, 10),
 ]
 
-/** Rules that are applied by name: the first that matches decides. */
+/** Two rules that match the same Pod. The first rule by name is applied. */
 const skipThenDrain = [drainRule('Skip', web), drainRule('Drain', web, 3)]
 
-/** A Pod with a long grace period that is being deleted. */
-const withGrace = (name: string, more: object = {}) => pod(name, { spec: { terminationGracePeriodSeconds: 3600, ...more } })
+/** Returns a Pod with a long termination grace period. */
+const withGrace = (name: string, fields: object = {}) => pod(name, { spec: { terminationGracePeriodSeconds: 3600, ...fields } })
 
 const finishedPod = (twin: Twin) =>
   twin.inWorkload(clusterName, (client) =>
@@ -218,11 +218,11 @@ const volumeTimeout: Case = async (twin) => {
 }
 
 export const drainCases: Cases = {
-  'drain-pods': drained({ pods: [pod('a'), pod('b', { metadata: owned('ReplicaSet') })] }),
+  'drain-pods': drained({ pods: [pod('a'), pod('b', { metadata: ownedBy('ReplicaSet') })] }),
   'drain-nothing': drained({ pods: [] }),
   'drain-many-pods': drained({ pods: Array.from({ length: 7 }, (_, index) => pod(`p${index}`)) }),
-  'drain-daemonset-gone': drained({ pods: [pod('a', { metadata: owned('DaemonSet') })] }),
-  'drain-daemonset': drained({ pods: [], before: ofDaemonSet }),
+  'drain-daemonset-gone': drained({ pods: [pod('a', { metadata: ownedBy('DaemonSet') })] }),
+  'drain-daemonset': drained({ pods: [], before: daemonSetPod }),
   'drain-mirror-pod': drained({ pods: [pod('a', { metadata: { annotations: { 'kubernetes.io/config.mirror': 'x' } } })] }),
   'drain-empty-dir': drained({ pods: [pod('a', { spec: { volumes: [{ name: 'v', emptyDir: {} }] } })] }),
   'drain-label-skip': drained({ pods: [pod('a', labelled({ 'cluster.x-k8s.io/drain': 'skip' })), pod('b')] }),
@@ -244,13 +244,13 @@ export const drainCases: Cases = {
   'drain-excluded': drained({ pods: [pod('a')], annotations: { 'machine.cluster.x-k8s.io/exclude-node-draining': '' } }),
   'drain-timeout': drained({ pods: [pod('a')], spec: { deletion: { nodeDrainTimeoutSeconds: 1 } } }),
   'drain-disruption-budget': drained({ pods: [pod('a', labelled({ app: 'web' }))], before: budget }),
-  'drain-terminating-namespace': drained({ pods: [pod('a')], before: terminating }),
+  'drain-terminating-namespace': drained({ pods: [pod('a')], before: terminatingNamespace }),
   'drain-unreachable-node': unreachable,
   'drain-cluster-deleted': clusterDeleted,
   'drain-volume-attachment': attached({}),
   'drain-volume-excluded': attached({ 'machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach': '' }),
-  'drain-volume-of-daemonset': ofSkippedPod((twin) => ofDaemonSet(twin, withClaim)),
-  'drain-volume-of-skipped-pod': ofSkippedPod((twin) =>
+  'drain-volume-of-daemonset': volumeOfSkippedPod((twin) => daemonSetPod(twin, withClaim)),
+  'drain-volume-of-skipped-pod': volumeOfSkippedPod((twin) =>
     createInWorkload(twin, Pod, pod('a', { ...labelled({ 'cluster.x-k8s.io/drain': 'skip' }), spec: withClaim })),
   ),
   'drain-volume-in-use': inUse('kubernetes.io/csi/csi^handle'),

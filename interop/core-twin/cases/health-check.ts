@@ -18,8 +18,8 @@ const healthCheck = (spec: object = {}, metadata: object = {}) => ({
   spec: { clusterName, selector, checks, ...spec },
 })
 
-/** A MachineSet with running Machines, and a health check. */
-async function checked(twin: Twin, spec: object = {}, replicas = 2, metadata: object = {}): Promise<void> {
+/** Creates a MachineSet with running Machines, and a health check. */
+async function checkedMachines(twin: Twin, spec: object = {}, replicas = 2, metadata: object = {}): Promise<void> {
   await readyCluster(twin)
   await workerTemplates(twin)
   await twin.create(MachineSet, machineSet('ms', { replicas }))
@@ -46,7 +46,7 @@ const reported = (ready: string) => ({
   },
 })
 
-/** Sets the Ready condition of the Nodes of the first Machines. */
+/** Sets the Ready condition of the first `count` Nodes. */
 async function nodesReport(twin: Twin, ready: string, count = 1): Promise<void> {
   await twin.inWorkload(clusterName, async (client) => {
     const { items } = await client.list(Node)
@@ -61,7 +61,7 @@ async function nodesReport(twin: Twin, ready: string, count = 1): Promise<void> 
   })
 }
 
-/** Reports of all Nodes while the health check is paused, so that both sides evaluate them together. */
+/** Sets the Ready condition of `count` Nodes while the health check is paused, so that both sides evaluate all reports together. */
 async function nodesReportAtOnce(twin: Twin, ready: string, count: number): Promise<void> {
   await twin.patch(MachineHealthCheck, 'mhc', { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } })
   await twin.settle('checks are paused')
@@ -73,13 +73,13 @@ async function nodesReportAtOnce(twin: Twin, ready: string, count: number): Prom
 const remediated =
   (spec: object = {}, replicas = 2, count = 1): Case =>
   async (twin) => {
-    await checked(twin, spec, replicas)
+    await checkedMachines(twin, spec, replicas)
     await nodesReportAtOnce(twin, 'False', count)
     await twin.settle('a Node is not ready')
   }
 
 const marked: Case = async (twin) => {
-  await checked(twin)
+  await checkedMachines(twin)
   await twin.patch(Machine, ([first]) => first, { metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': '' } } })
   await twin.settle('marked for remediation')
 }
@@ -87,7 +87,7 @@ const marked: Case = async (twin) => {
 const notRemediated =
   (annotation: string): Case =>
   async (twin) => {
-    await checked(twin)
+    await checkedMachines(twin)
     for (const index of [0, 1])
       await twin.patch(Machine, (objects) => objects.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))[index], {
         metadata: { annotations: { [`cluster.x-k8s.io/${annotation}`]: '' } },
@@ -97,7 +97,7 @@ const notRemediated =
   }
 
 const nodeGone: Case = async (twin) => {
-  await checked(twin, { remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 0 } } })
+  await checkedMachines(twin, { remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 0 } } })
   await twin.inWorkload(clusterName, async (client) => {
     const { items } = await client.list(Node)
     await client.delete(Node, { name: items[0]!.metadata.name })
@@ -106,7 +106,7 @@ const nodeGone: Case = async (twin) => {
 }
 
 const healthyAgain: Case = async (twin) => {
-  await checked(twin, { remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 0 } } })
+  await checkedMachines(twin, { remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 0 } } })
   await nodesReportAtOnce(twin, 'False', 2)
   await twin.settle('unhealthy, but remediation is not allowed')
   await nodesReportAtOnce(twin, 'True', 2)
@@ -118,7 +118,7 @@ const external =
   async (twin) => {
     if (withTemplate) await twin.create(stub.remediationTemplate, named('r', { spec: { template: { spec: { how: 'x' } } } }))
     const templateRef = { apiVersion: `${stub.group}/v1`, kind: 'StubRemediationTemplate', name: 'r' }
-    await checked(twin, { remediation: { templateRef } }, 1)
+    await checkedMachines(twin, { remediation: { templateRef } }, 1)
     await nodesReport(twin, 'False')
     await twin.settle('marked for external remediation')
     await nodesReport(twin, 'True')
@@ -126,7 +126,7 @@ const external =
   }
 
 const paused: Case = async (twin) => {
-  await checked(twin, {}, 1, { annotations: { 'cluster.x-k8s.io/paused': '' } })
+  await checkedMachines(twin, {}, 1, { annotations: { 'cluster.x-k8s.io/paused': '' } })
   await twin.patch(MachineHealthCheck, 'mhc', { metadata: { annotations: { 'cluster.x-k8s.io/paused': null } } })
   await twin.settle('resumed')
 }
@@ -161,14 +161,14 @@ const noStartup: Case = async (twin) => {
 }
 
 const matchesNothing: Case = async (twin) => {
-  await checked(twin, { selector: { matchLabels: { set: 'another' } } }, 1)
+  await checkedMachines(twin, { selector: { matchLabels: { set: 'another' } } }, 1)
   await twin.patch(MachineHealthCheck, 'mhc', { spec: { selector } })
   await twin.settle('another selector')
   await twin.delete(MachineHealthCheck, 'mhc')
   await twin.settle('deleted')
 }
 
-/** Remediation of Machines of a MachineDeployment, which limits the number of concurrent remediations. */
+/** Remediates Machines of a MachineDeployment that limits the number of concurrent remediations. */
 const ofDeployment =
   (maxInFlight: number | string): Case =>
   async (twin) => {
@@ -182,7 +182,7 @@ const ofDeployment =
     await twin.settle('a Node is not ready')
   }
 
-const onlyWithin = (triggerIf: object, count: number): Case => remediated({ remediation: { triggerIf } }, 2, count)
+const remediatedWithin = (triggerIf: object, count: number): Case => remediated({ remediation: { triggerIf } }, 2, count)
 
 const noCluster: Case = async (twin) => {
   await twin.create(MachineHealthCheck, healthCheck() as never)
@@ -191,7 +191,7 @@ const noCluster: Case = async (twin) => {
 
 /** Two health checks select the same Machines. */
 const twoChecks: Case = async (twin) => {
-  await checked(twin)
+  await checkedMachines(twin)
   const other = { ...healthCheck({ remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 0 } } }), metadata: { name: 'other' } }
   await twin.create(MachineHealthCheck, other as never)
   await twin.settle('a second health check')
@@ -199,7 +199,7 @@ const twoChecks: Case = async (twin) => {
   await twin.settle('a Node is not ready')
 }
 
-/** Machines that no MachineSet owns. */
+/** The health check selects Machines that no MachineSet owns. */
 const standAlone: Case = async (twin) => {
   await readyCluster(twin)
   for (const [name, labels] of [
@@ -208,8 +208,8 @@ const standAlone: Case = async (twin) => {
   ] as const) {
     await twin.create(stub.config, named(name, { spec: {} }))
     await twin.create(stub.machine, named(name, { spec: {} }))
-    const { metadata, ...rest } = machine(name)
-    await twin.create(Machine, { ...rest, metadata: { ...metadata, labels } })
+    const { metadata, ...body } = machine(name)
+    await twin.create(Machine, { ...body, metadata: { ...metadata, labels } })
   }
   await twin.settle('Machines run')
   await twin.create(MachineHealthCheck, healthCheck() as never)
@@ -221,7 +221,7 @@ const standAlone: Case = async (twin) => {
 }
 
 const remediationReset: Case = async (twin) => {
-  await checked(twin, { remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 0 } } }, 1)
+  await checkedMachines(twin, { remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 0 } } }, 1)
   await twin.patch(Machine, ([first]) => first, { metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': '' } } })
   await twin.settle('marked, but remediation is not allowed')
   await twin.patch(Machine, ([first]) => first, { metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': null } } })
@@ -231,7 +231,7 @@ const remediationReset: Case = async (twin) => {
 /** The preflight checks of the MachineSet fail during remediation. */
 const preflightFails: Case = async (twin) => {
   const upgrading = { initialization: { controlPlaneInitialized: true }, version: 'v1.34.0' }
-  await checked(twin, {}, 2)
+  await checkedMachines(twin, {}, 2)
   await twin.behave({ controlPlane: () => ({ spec: { version: 'v1.35.0' }, status: upgrading }) })
   await nodesReportAtOnce(twin, 'False', 1)
   await twin.settle('remediation waits')
@@ -251,9 +251,9 @@ const infrastructureFails = { type: 'Ready', status: 'False', reason: 'Broken', 
 export const healthCheckCases: Cases = {
   'healthcheck-remediates': remediated(),
   'healthcheck-all-unhealthy': remediated({}, 1),
-  'healthcheck-too-many': onlyWithin({ unhealthyLessThanOrEqualTo: 0 }, 1),
-  'healthcheck-too-many-percent': onlyWithin({ unhealthyLessThanOrEqualTo: '40%' }, 2),
-  'healthcheck-outside-of-range': onlyWithin({ unhealthyInRange: '[2-5]' }, 1),
+  'healthcheck-too-many': remediatedWithin({ unhealthyLessThanOrEqualTo: 0 }, 1),
+  'healthcheck-too-many-percent': remediatedWithin({ unhealthyLessThanOrEqualTo: '40%' }, 2),
+  'healthcheck-outside-of-range': remediatedWithin({ unhealthyInRange: '[2-5]' }, 1),
   'healthcheck-marked': marked,
   'healthcheck-skipped': notRemediated('skip-remediation'),
   'healthcheck-paused-machines': notRemediated('paused'),
@@ -274,7 +274,7 @@ export const healthCheckCases: Cases = {
   'healthcheck-marked-and-unmarked': remediationReset,
   'healthcheck-preflight-fails': preflightFails,
   'healthcheck-infrastructure-not-ready': noInfrastructure,
-  'healthcheck-inside-of-range': onlyWithin({ unhealthyInRange: '[1-1]' }, 1),
+  'healthcheck-inside-of-range': remediatedWithin({ unhealthyInRange: '[1-1]' }, 1),
   'healthcheck-unknown-condition': remediated({
     checks: {
       nodeStartupTimeoutSeconds: 0,

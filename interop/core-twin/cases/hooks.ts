@@ -1,4 +1,4 @@
-/** Hooks of a runtime extension that block, fail, patch, and update in place. */
+/** Cases in which hooks of a runtime extension block, fail, patch, and update in place. */
 import {
   Cluster,
   ClusterClass,
@@ -18,15 +18,15 @@ import { connected, readyCluster, readyMachine } from './machine.ts'
 import { workerTemplates } from './machine-set.ts'
 import { aClass, aCluster, created, isUpgraded, templates, topology, worker, workers } from './topology.ts'
 
-const held = (hook: string) => holdFor(1, `blocked by ${hook}`)
+const blocked = (hook: string) => holdFor(1, `blocked by ${hook}`)
 const failed = (hook: string) => fail(`failed by ${hook}`)
 
-/** A new Cluster whose hook blocks or fails. */
+/** BeforeClusterCreate of a new Cluster blocks or fails. */
 const beforeCreate =
-  (answer: (hook: string) => ScriptedResponse): Case =>
+  (respond: (hook: string) => ScriptedResponse): Case =>
   async (twin) => {
     await twin.extend()
-    twin.answer('BeforeClusterCreate', () => answer('BeforeClusterCreate'))
+    twin.answer('BeforeClusterCreate', () => respond('BeforeClusterCreate'))
     await templates(twin)
     await twin.create(ClusterClass, aClass())
     await twin.settle('the class is reconciled')
@@ -38,23 +38,23 @@ const beforeCreate =
   }
 
 const afterInitialized =
-  (answer: (hook: string) => ScriptedResponse): Case =>
+  (respond: (hook: string) => ScriptedResponse): Case =>
   async (twin) => {
     await twin.extend()
-    twin.answer('AfterControlPlaneInitialized', () => answer('AfterControlPlaneInitialized'))
+    twin.answer('AfterControlPlaneInitialized', () => respond('AfterControlPlaneInitialized'))
     await created(twin)
     twin.answer('AfterControlPlaneInitialized', undefined)
     await twin.touch(Cluster, clusterName)
     await twin.settle('let go')
   }
 
-/** An upgrade in which one hook blocks or fails. */
+/** One hook blocks or fails during an upgrade. */
 const upgrade =
-  (hook: string, answer: (hook: string) => ScriptedResponse): Case =>
+  (hook: string, respond: (hook: string) => ScriptedResponse): Case =>
   async (twin) => {
     await twin.extend()
     await created(twin)
-    twin.answer(hook, () => answer(hook))
+    twin.answer(hook, () => respond(hook))
     await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
     await twin.settle('the upgrade does not continue')
     twin.answer(hook, undefined)
@@ -62,10 +62,10 @@ const upgrade =
   }
 
 /** Changes workers while a hook blocks the first step of an upgrade. */
-const workersWhileHeld: Case = async (twin) => {
+const workersWhileBlocked: Case = async (twin) => {
   await twin.extend()
   await created(twin)
-  twin.answer('BeforeControlPlaneUpgrade', () => held('BeforeControlPlaneUpgrade'))
+  twin.answer('BeforeControlPlaneUpgrade', () => blocked('BeforeControlPlaneUpgrade'))
   await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
   await twin.settle('held')
   await twin.patch(Cluster, clusterName, workers(worker('a', { replicas: 2 })))
@@ -74,11 +74,11 @@ const workersWhileHeld: Case = async (twin) => {
   await twin.settle('replaced while the hook blocks')
 }
 
-/** A second upgrade while the last hook of the first one blocks. */
+/** A second upgrade is requested while the last hook of the first upgrade blocks. */
 const secondUpgrade: Case = async (twin) => {
   await twin.extend()
   await created(twin)
-  twin.answer('AfterClusterUpgrade', () => held('AfterClusterUpgrade'))
+  twin.answer('AfterClusterUpgrade', () => blocked('AfterClusterUpgrade'))
   await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
   await twin.settle('upgraded, and the last hook blocks', isUpgraded('v1.35.0'))
   await twin.patch(Cluster, clusterName, topology({ version: 'v1.36.0' }))
@@ -86,11 +86,11 @@ const secondUpgrade: Case = async (twin) => {
 }
 
 const beforeDelete =
-  (answer: (hook: string) => ScriptedResponse): Case =>
+  (respond: (hook: string) => ScriptedResponse): Case =>
   async (twin) => {
     await twin.extend()
     await created(twin)
-    twin.answer('BeforeClusterDelete', () => answer('BeforeClusterDelete'))
+    twin.answer('BeforeClusterDelete', () => respond('BeforeClusterDelete'))
     await twin.delete(Cluster, clusterName)
     await twin.settle('it stays')
     twin.answer('BeforeClusterDelete', undefined)
@@ -101,7 +101,7 @@ const beforeDelete =
 const removed: Case = async (twin) => {
   await twin.extend()
   await created(twin)
-  twin.answer('BeforeClusterUpgrade', () => held('BeforeClusterUpgrade'))
+  twin.answer('BeforeClusterUpgrade', () => blocked('BeforeClusterUpgrade'))
   await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
   await twin.settle('held')
   await twin.raw('the ExtensionConfig is deleted', async (client) => {
@@ -117,7 +117,7 @@ interface PatchRequest {
 const base64 = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64')
 const region = [{ op: 'add', path: '/spec/template/spec/region', value: 'eu' }]
 
-/** Puts a region into every template. */
+/** Returns patches that add a region to every template. */
 const regions = ({ request }: { request: object }): ScriptedResponse => {
   const { items } = request as PatchRequest
   return proceedWith({ items: items.map(({ uid }) => ({ uid, patchType: 'JSONPatch', patch: base64(region) })) } as never)
@@ -143,7 +143,7 @@ const patches: Case = async (twin) => {
   await twin.settle('the patch is removed')
 }
 
-/** A hook for patches or validation fails for an existing Cluster. */
+/** GeneratePatches or ValidateTopology fails for an existing Cluster. */
 const topologyHookFails =
   (hook: 'GeneratePatches' | 'ValidateTopology', handlers: object): Case =>
   async (twin) => {
@@ -180,7 +180,7 @@ const variablesFail: Case = async (twin) => {
   await twin.settle('the class has no variables')
 }
 
-/** A handler that no extension has. */
+/** A class names a handler that no extension has. */
 const unknownHandler: Case = async (twin) => {
   await twin.extend()
   await templates(twin)
@@ -216,7 +216,7 @@ const upgradePlanFails: Case = async (twin) => {
   await twin.settle('the rollout does not begin')
 }
 
-/** A rollout whose extension covers no change: Machines are replaced. */
+/** The extension covers no change of a rollout, so that Machines are replaced. */
 const notInPlace: Case = async (twin) => {
   await twin.extend()
   await readyCluster(twin)
@@ -238,13 +238,13 @@ const inPlaceFails: Case = async (twin) => {
   await twin.settle('the rollout does not begin')
 }
 
-/** A control plane provider lets core update a Machine in place: the hook blocks, fails, and completes. */
+/** A control plane provider requests an in-place update of a Machine. UpdateMachine blocks, fails, and completes. */
 const updateMachine: Case = async (twin) => {
   const annotated = (annotations: object) => ({ metadata: { annotations } })
   const inProgress = annotated({ [UpdateInProgressAnnotation]: '' })
   await twin.extend()
   await readyMachine(twin)
-  twin.answer('UpdateMachine', () => held('UpdateMachine'))
+  twin.answer('UpdateMachine', () => blocked('UpdateMachine'))
   // The writes of a control plane provider, in its order.
   await twin.patch(Machine, 'm', inProgress)
   await twin.patch(stub.machine, 'm', inProgress)
@@ -269,11 +269,11 @@ const upgradeHooks = {
 
 const table: { [name: string]: Case } = {}
 for (const [name, hook] of Object.entries(upgradeHooks)) {
-  table[`hooks-${name}-holds`] = upgrade(hook, held)
+  table[`hooks-${name}-holds`] = upgrade(hook, blocked)
   table[`hooks-${name}-fails`] = upgrade(hook, failed)
 }
 
-/** A patch whose extension only validates. */
+/** A patch of the class has only a handler for ValidateTopology. */
 const onlyValidates: Case = async (twin) => {
   await twin.extend()
   await templates(twin)
@@ -283,7 +283,7 @@ const onlyValidates: Case = async (twin) => {
   await twin.settle('a Cluster of the class')
 }
 
-/** `enabledIf` of an external patch. */
+/** An external patch has `enabledIf: 'false'`. */
 const externalDisabled: Case = async (twin) => {
   await twin.extend()
   twin.answer('GeneratePatches', regions)
@@ -315,12 +315,12 @@ const mergePatches: Case = async (twin) => {
 
 export const hookCases: Cases = {
   ...table,
-  'hooks-before-create-holds': beforeCreate(held),
+  'hooks-before-create-holds': beforeCreate(blocked),
   'hooks-before-create-fails': beforeCreate(failed),
   'hooks-after-initialized-fails': afterInitialized(failed),
-  'hooks-before-delete-holds': beforeDelete(held),
+  'hooks-before-delete-holds': beforeDelete(blocked),
   'hooks-before-delete-fails': beforeDelete(failed),
-  'hooks-before-control-plane-upgrade-scales': workersWhileHeld,
+  'hooks-before-control-plane-upgrade-scales': workersWhileBlocked,
   'hooks-second-upgrade': secondUpgrade,
   'hooks-removed': removed,
   'hooks-patches': patches,

@@ -1,4 +1,4 @@
-/** All cases by name; the name is also the case's namespace. `restartCases` stop both managers, and run after the others. */
+/** All cases by name, which is also the case's namespace. `restartCases` stop both managers, and run after all other cases. */
 import type { Cases } from '../twin.ts'
 import { clusterAdmissionCases } from './admission/clusters.ts'
 import { machineAdmissionCases } from './admission/machines.ts'

@@ -21,7 +21,7 @@ const rollout: Case = async (twin) => {
 
 type Steps = readonly (readonly [name: string, body: object])[]
 
-/** A MachineDeployment, and changes of its spec. */
+/** Creates a MachineDeployment and changes its spec, one change per step. */
 const changes =
   (spec: object, ...steps: Steps): Case =>
   async (twin) => {
@@ -48,7 +48,7 @@ const noTemplates: Case = async (twin) => {
   await twin.settle('deleted')
 }
 
-/** Machines that are never provisioned keep a rollout from ending. */
+/** A rollout does not end, because its Machines are never provisioned. */
 const stuck: Case = async (twin) => {
   await readyCluster(twin)
   await workerTemplates(twin)
@@ -65,10 +65,10 @@ const stuck: Case = async (twin) => {
   await twin.settle('resumed')
 }
 
-/** Provisions the given number of machines one after the other, so that both sides perform the same steps. */
+/** Limits the number of provisioned machines, so that both sides perform the same steps. */
 export class Gate {
   #open = 0
-  /** Names of the provisioned machines by Cluster; each side has its own Cluster object. */
+  /** UIDs of the provisioned machines, by UID of the Cluster: each side has its own Cluster object. */
   readonly #let = new Map<string, Set<string>>()
 
   readonly behaviour: Behaviour = (object, objects) => {
@@ -86,7 +86,7 @@ export class Gate {
   }
 }
 
-/** A rollout whose Machines become available one at a time. */
+/** Rolls out while Machines become available one at a time. */
 const inSteps =
   (replicas: number, rollingUpdate: object): Case =>
   async (twin) => {
@@ -107,9 +107,9 @@ const inSteps =
     }
   }
 
-const hold = (finalizers: readonly string[] | null) => ({ metadata: { finalizers } })
+const withFinalizers = (finalizers: readonly string[] | null) => ({ metadata: { finalizers } })
 
-/** All old Machines are deleted at once; their infrastructure ends one by one, so that both sides see the same counts. */
+/** All old Machines are deleted at once. Their infrastructure is removed one by one, so that both sides see the same counts. */
 const allAtOnce: Case = async (twin) => {
   const replicas = 3
   const gate = new Gate()
@@ -124,13 +124,13 @@ const allAtOnce: Case = async (twin) => {
   await twin.settle('created')
   await twin.raw('the deletion of every old Machine is blocked', async (client) => {
     const { items } = await client.list(stub.machine, { namespace: twin.namespace })
-    const body = hold(['twin.capstan.dev/hold'])
+    const body = withFinalizers(['twin.capstan.dev/hold'])
     for (const machine of items) await client.patch(stub.machine, keyOf(machine), { type: 'merge', body })
   })
   await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
   await twin.settle('the old Machines are being deleted')
   for (let deleted = 1; deleted <= replicas; deleted++) {
-    await twin.patch(stub.machine, (machines) => machines.find(isDeleting), hold(null))
+    await twin.patch(stub.machine, (machines) => machines.find(isDeleting), withFinalizers(null))
     await twin.settle(`${deleted} old Machines are deleted`)
   }
   await gate.open(twin, 2 * replicas)
@@ -158,16 +158,16 @@ const deletionHeld: Case = async (twin) => {
   await workerTemplates(twin)
   await twin.create(MachineDeployment, machineDeployment('md', { replicas: 2 }))
   await twin.settle('created')
-  await twin.patch(stub.machine, ([first]) => first, hold(['twin.capstan.dev/hold']))
+  await twin.patch(stub.machine, ([first]) => first, withFinalizers(['twin.capstan.dev/hold']))
   await twin.delete(MachineDeployment, 'md')
   await twin.settle('one Machine is left')
-  await twin.patch(stub.machine, ([first]) => first, hold(null))
+  await twin.patch(stub.machine, ([first]) => first, withFinalizers(null))
   await twin.settle('deleted')
 }
 
 const annotated = (annotations: { [key: string]: string | null }) => ({ metadata: { annotations } })
 
-/** Annotations and labels of a MachineDeployment, and which of them its MachineSets get. */
+/** Changes annotations and labels of a MachineDeployment, some of which core copies to its MachineSets. */
 const metadata: Case = async (twin) => {
   await readyCluster(twin)
   await workerTemplates(twin)
@@ -197,7 +197,7 @@ const metadata: Case = async (twin) => {
   await twin.settle('annotations are removed')
 }
 
-/** Users delete, scale and change the MachineSet of a MachineDeployment. */
+/** A user changes the MachineSet of a MachineDeployment. */
 const setChanged: Case = async (twin) => {
   await readyCluster(twin)
   await workerTemplates(twin)

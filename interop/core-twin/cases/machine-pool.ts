@@ -29,10 +29,10 @@ const pool = (spec: object = {}, template: object = {}, metadata: object = {}): 
     },
   }) as Input<MachinePool>
 
-/** Status reported by the provider of the pool. */
-const reported = (ids: readonly string[], more: object = {}): Report => ({
+/** Returns a report of the pool's provider. */
+const reported = (ids: readonly string[], fields: object = {}): Report => ({
   spec: { providerIDList: ids },
-  status: { ready: true, initialization: { provisioned: true }, replicas: ids.length, ...more },
+  status: { ready: true, initialization: { provisioned: true }, replicas: ids.length, ...fields },
 })
 
 async function created(twin: Twin, report: Report | undefined, object = pool()): Promise<void> {
@@ -44,7 +44,7 @@ async function created(twin: Twin, report: Report | undefined, object = pool()):
   await twin.settle('created')
 }
 
-const life: Case = async (twin) => {
+const lifecycle: Case = async (twin) => {
   await created(twin, reported([]), pool({ replicas: 0 }))
   await twin.delete(MachinePool, 'p')
   await twin.settle('deleted')
@@ -102,7 +102,7 @@ const withMachines: Case = async (twin) => {
   await twin.settle('listed')
 }
 
-/** Reports of the infrastructure, one after the other. */
+/** The infrastructure reports a status, one per step. */
 const reports =
   (...steps: readonly (readonly [name: string, status: object])[]): Case =>
   async (twin) => {
@@ -113,14 +113,14 @@ const reports =
     }
   }
 
-const readyIs = (status: string, more: object) => ({
-  conditions: [{ type: 'Ready', status, lastTransitionTime: '2026-01-01T00:00:00Z', ...more }],
+const readyIs = (status: string, fields: object) => ({
+  conditions: [{ type: 'Ready', status, lastTransitionTime: '2026-01-01T00:00:00Z', ...fields }],
 })
 
 const idOf = (name: string) => `twin://${name}`
 const withNodes = (...names: readonly string[]) => reported(names.map(idOf))
 
-/** Registers Nodes, as the kubelets of the pool's machines would. */
+/** Registers Nodes, as the kubelets of the pool's machines do. */
 const join = (twin: Twin, ...names: readonly string[]) =>
   twin.inWorkload(clusterName, async (client) => {
     const timestamp = new Date().toISOString().replace(/\.\d+/, '')
@@ -176,7 +176,7 @@ const ofClass: Case = async (twin) => {
     infrastructure: templateRef('StubMachineTemplate'),
   }
   const pools = (...machinePools: readonly object[]) => ({ workers: { machinePools } })
-  const poolTopology = (more: object = {}) => ({ class: 'pool', name: 'p', replicas: 0, ...more })
+  const poolTopology = (fields: object = {}) => ({ class: 'pool', name: 'p', replicas: 0, ...fields })
   await twin.behave({ machine: () => reported([]) })
   await managed.created(twin, { workers: { machinePools: [poolClass] } }, { workers: [], topology: pools(poolTopology()) })
   const steps: readonly (readonly [name: string, topology: object])[] = [
@@ -197,7 +197,7 @@ const replicasManaged: Case = async (twin) => {
 }
 
 export const machinePoolCases: Cases = {
-  'machinepool-life': life,
+  'machinepool-life': lifecycle,
   'machinepool-late': late,
   'machinepool-paused': paused,
   'machinepool-data-secret': dataSecret,

@@ -27,7 +27,7 @@ const scale: Case = async (twin) => {
   await twin.settle('deleted')
 }
 
-/** A MachineSet whose preflight checks compare its version with this control plane. */
+/** Creates a MachineSet whose preflight checks compare its version with this control plane. */
 const preflight =
   (version: string, controlPlane: Report, metadata: object = {}): Case =>
   async (twin) => {
@@ -41,19 +41,19 @@ const preflight =
     await twin.settle('checked')
   }
 
-const controlPlane = (version: string, more: { spec?: object; status?: object } = {}): Report => ({
-  spec: { version, ...more.spec },
-  status: { initialization: { controlPlaneInitialized: true }, version, ...more.status },
+const controlPlane = (version: string, fields: { spec?: object; status?: object } = {}): Report => ({
+  spec: { version, ...fields.spec },
+  status: { initialization: { controlPlaneInitialized: true }, version, ...fields.status },
 })
 
 const skip = (checks: string) => ({ annotations: { 'machineset.cluster.x-k8s.io/skip-preflight-checks': checks } })
 
-/** Creates a Machine without a controller in its owner references, and its provider objects. */
-export async function orphan(twin: Twin, name: string, labels: { [key: string]: string }, more: object = {}): Promise<void> {
+/** Creates a Machine without a controller in its owner references, and the Machine's provider objects. */
+export async function orphan(twin: Twin, name: string, labels: { [key: string]: string }, fields: object = {}): Promise<void> {
   await twin.create(stub.config, named(name, { spec: {} }))
   await twin.create(stub.machine, named(name, { spec: {} }))
   const { metadata, ...rest } = machine(name)
-  await twin.create(Machine, { ...rest, metadata: { ...metadata, labels, ...more } })
+  await twin.create(Machine, { ...rest, metadata: { ...metadata, labels, ...fields } })
 }
 
 const adoption: Case = async (twin) => {
@@ -80,16 +80,16 @@ const ValidatingAdmissionPolicyBinding = unknownKind({
   scope: 'Cluster',
 })
 
-interface Denied {
+interface DenyOptions {
   readonly group: string
   readonly resource: string
   readonly operation: 'CREATE' | 'UPDATE'
-  /** CEL expression of the policy; it must be true. */
+  /** CEL expression of the policy. Requests are rejected when it is false. Default: all requests are rejected. */
   readonly accepted?: string
 }
 
-/** Makes the API server reject such requests in the namespace of the case from now on. */
-export const deny = (twin: Twin, { group, resource, operation, accepted = 'false' }: Denied): Promise<void> =>
+/** Creates a policy that rejects requests in the namespace of the case. */
+export const deny = (twin: Twin, { group, resource, operation, accepted = 'false' }: DenyOptions): Promise<void> =>
   twin.raw('a policy', async (client) => {
     const name = twin.namespace
     const rule = { apiGroups: [group], apiVersions: ['*'], operations: [operation], resources: [resource] }
@@ -103,7 +103,7 @@ export const deny = (twin: Twin, { group, resource, operation, accepted = 'false
     await client.create(ValidatingAdmissionPolicyBinding, { metadata: { name }, spec: binding } as never)
   })
 
-/** One Machine cannot be adopted; the other one is. */
+/** Of two Machines, one cannot be adopted. */
 const adoptionFails: Case = async (twin) => {
   await readyCluster(twin)
   await workerTemplates(twin)
@@ -117,8 +117,9 @@ const adoptionFails: Case = async (twin) => {
 }
 
 /**
- * Objects of a new Machine cannot be created, and each retry deletes the objects that it has created before. The condition contains the name
- * of the Machine, so upstream writes the status in each retry, which triggers the next one a second later: upstream is never idle.
+ * An object of a new Machine cannot be created, and each retry deletes the objects that it created before. The condition contains
+ * the name of the Machine, so upstream writes the status in each retry, which triggers the next retry a second later. Upstream is
+ * therefore never idle.
  */
 const creationFails =
   (group: string, resource: string): Case =>
@@ -153,7 +154,7 @@ const noTemplates: Case = async (twin) => {
   await twin.settle('deleted')
 }
 
-/** Fields that are propagated to existing Machines. */
+/** Changes fields that core propagates to existing Machines. */
 const inPlace: Case = async (twin) => {
   await readyCluster(twin)
   await workerTemplates(twin)
@@ -187,7 +188,7 @@ const paused: Case = async (twin) => {
   await twin.settle('resumed')
 }
 
-/** The Machine that a MachineSet deletes when it is scaled down. */
+/** A MachineSet selects the Machine to delete when it is scaled down. */
 const deletes =
   (order: string, mark: boolean): Case =>
   async (twin) => {
@@ -245,7 +246,7 @@ const versionless: Case = async (twin) => {
   await twin.settle('a Machine without version')
 }
 
-/** A MachineSet that fails a preflight check, and then passes it: the checks are repeated after 15 s. */
+/** A MachineSet first fails a preflight check, and passes it when the check is repeated after 15 s. */
 const preflightPasses: Case = async (twin) => {
   await twin.behave({ controlPlane: () => controlPlane('v1.35.0', { status: { version: 'v1.34.0' } }) })
   await readyCluster(twin)
@@ -256,7 +257,7 @@ const preflightPasses: Case = async (twin) => {
   await twin.settle('upgraded', (objects) => objects.filter(({ kind }) => kind === 'Machine').length === 2)
 }
 
-/** A name that is too long for a label value and for names of Machines. */
+/** The name of the MachineSet is too long for a label value and for names of Machines. */
 const longName: Case = async (twin) => {
   const name = 'a-name-of-more-than-sixty-three-characters-that-no-labels-value-can-have'
   await readyCluster(twin)
@@ -288,7 +289,7 @@ const drift: Case = async (twin) => {
   await twin.settle('the provider objects are changed')
 }
 
-/** Changes of the template that existing Machines do not get. */
+/** Changes template fields that core does not propagate to existing Machines. */
 const newTemplate: Case = async (twin) => {
   await readyCluster(twin)
   await workerTemplates(twin)
@@ -314,7 +315,7 @@ const clusterPaused: Case = async (twin) => {
   await twin.settle('resumed')
 }
 
-/** Machines without Node are deleted first. */
+/** Machines without a Node are deleted first. */
 const deletesUnready: Case = async (twin) => {
   await readyCluster(twin)
   await workerTemplates(twin)
@@ -335,7 +336,7 @@ const longNaming: Case = async (twin) => {
   await twin.settle('named')
 }
 
-/** References to objects instead of templates. */
+/** The MachineSet refers to provider objects instead of templates. */
 const noTemplateKinds: Case = async (twin) => {
   await readyCluster(twin)
   await twin.create(stub.config, named('worker', { spec: {} }))

@@ -15,17 +15,17 @@ export async function readyCluster(twin: Twin): Promise<void> {
   await twin.settle('both are connected to the workload cluster', connected)
 }
 
-/** Whether core is connected to the workload cluster. Upstream retries a failed first attempt only after 30 s. */
+/** Returns whether core is connected to the workload cluster. Upstream retries a failed first attempt only after 30 s. */
 export const connected = (objects: readonly KubeObject[]) =>
   objects.some((object) => object.kind === 'Cluster' && isTrue(object as Cluster, 'RemoteConnectionProbe'))
 
-/** Whether both provider objects have an owner. Upstream looks for missing objects only every 30 s. */
+/** Returns whether both provider objects have an owner. Upstream looks for missing objects only every 30 s. */
 const adopted = (objects: readonly KubeObject[]) =>
   ['StubMachine', 'StubConfig'].every((kind) =>
     objects.some((object) => object.kind === kind && (object.metadata.ownerReferences ?? []).length > 0),
   )
 
-const life: Case = async (twin) => {
+const lifecycle: Case = async (twin) => {
   await readyCluster(twin)
   await twin.settle('the Cluster is ready')
   await twin.create(stub.config, named('m', { spec: {} }))
@@ -72,7 +72,7 @@ const hasNode = (machine: object): boolean => (machine as Machine).status?.nodeR
 
 const ready = { spec: { providerID: 'twin://m' }, status: { initialization: { provisioned: true } } }
 
-/** Reports of the infrastructure, one after the other. */
+/** The infrastructure provider reports fields, one report per step. */
 const reports =
   (...steps: (readonly [name: string, report: Report])[]): Case =>
   async (twin) => {
@@ -84,7 +84,7 @@ const reports =
     }
   }
 
-/** Reports of the bootstrap provider, one after the other. */
+/** The bootstrap provider reports fields, one report per step. */
 const configReports =
   (...steps: (readonly [name: string, status: object])[]): Case =>
   async (twin) => {
@@ -96,11 +96,11 @@ const configReports =
     }
   }
 
-const conditionOf = (status: string, more: object = {}) => ({
-  conditions: [{ type: 'Ready', status, lastTransitionTime: '2026-01-01T00:00:00Z', ...more }],
+const conditionOf = (status: string, fields: object = {}) => ({
+  conditions: [{ type: 'Ready', status, lastTransitionTime: '2026-01-01T00:00:00Z', ...fields }],
 })
 
-/** Node status reported by the kubelet. */
+/** The kubelet reports Node conditions. */
 const nodeReports =
   (...reported: (readonly [type: string, status: string, message?: string])[]): Case =>
   async (twin) => {
@@ -135,7 +135,7 @@ const nodeDeleted: Case = async (twin) => {
   await twin.settle('the Machine is deleted')
 }
 
-/** Metadata of the Machine that is copied to its Node and removed again. */
+/** Core copies metadata of the Machine to its Node, and removes it again. */
 const nodeMetadata: Case = async (twin) => {
   const labels = { 'node.cluster.x-k8s.io/pool': 'a', 'node-role.kubernetes.io/worker': '', other: 'stays' }
   await readyMachine(twin, { labels, annotations: { 'node.cluster.x-k8s.io/note': 'n' } })
@@ -172,7 +172,9 @@ const hooks: Case = async (twin) => {
   await twin.settle('deleted')
 }
 
-/** Machines that are deleted from a Cluster without control plane Machines, before and after its control plane reports to be hosted. */
+/**
+ * Machines are deleted from a Cluster without control plane Machines, before and after its control plane reports that it is hosted.
+ */
 const hostedControlPlane: Case = async (twin) => {
   await readyMachine(twin)
   await twin.delete(Machine, 'm')
@@ -225,7 +227,7 @@ const readinessGate: Case = async (twin) => {
   await readyMachine(twin, {}, { readinessGates: [{ conditionType: 'Extra' }, { conditionType: 'Bad', polarity: 'Negative' }] })
 }
 
-/** The certificate expiry of a control plane Machine: on the config, on the Machine, and invalid. */
+/** Sets the certificate expiry of a control plane Machine: on the config, on the Machine, and to an invalid value. */
 const certificateExpiry: Case = async (twin) => {
   const expiry = (value: string | null) => ({
     metadata: { annotations: { 'machine.cluster.x-k8s.io/certificates-expiry': value } },
@@ -242,7 +244,7 @@ const certificateExpiry: Case = async (twin) => {
   await twin.settle('no expiry is left')
 }
 
-/** Finalizers of other controllers on the objects of a Machine, removed one after the other. */
+/** Other controllers set finalizers on the objects of a Machine, and remove them one after another. */
 const held: Case = async (twin) => {
   const finalizers = (list: readonly string[] | null) => ({ metadata: { finalizers: list } })
   const hold = ['twin.capstan.dev/hold']
@@ -298,7 +300,7 @@ const controlPlaneMachines: Case = async (twin) => {
   await twin.settle('the last one is deleted without its Node')
 }
 
-/** The label and annotation domains that are copied to the Node, and their subdomains. */
+/** Sets labels and annotations of the domains that core copies to the Node, of their subdomains, and of other domains. */
 const nodeDomains: Case = async (twin) => {
   const domains = ['node-role.kubernetes.io', 'node-restriction.kubernetes.io', 'node.cluster.x-k8s.io', 'other.dev']
   const keys = domains.flatMap((domain) => [`${domain}/k`, `sub.${domain}/k`, `x${domain}/k`])
@@ -324,7 +326,7 @@ const nodeDomains: Case = async (twin) => {
   await twin.settle('changes of another client on the Node are reverted')
 }
 
-/** Taints that a user or another controller changes on the Node. */
+/** Another client changes taints on the Node, and a user changes them on the Machine. */
 const taintsChanged: Case = async (twin) => {
   const taint = (key: string, effect: string, propagation: string) => ({ key, effect, propagation, value: 'v' })
   await readyMachine(twin, {}, { taints: [taint('a', 'NoSchedule', 'Always'), taint('b', 'NoExecute', 'OnInitialization')] })
@@ -477,7 +479,7 @@ export const machineCases: Cases = {
   'machine-paused': paused,
   'machine-no-cluster': noCluster,
   'machine-readiness-gates': readinessGate,
-  'machine-life': life,
+  'machine-life': lifecycle,
   'machine-late-providers': lateProviders,
   'machine-certificate-expiry': certificateExpiry,
   'machine-deletion-held': held,

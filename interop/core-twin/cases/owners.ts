@@ -1,4 +1,4 @@
-/** Owner references: adoption, release, and objects of other controllers. */
+/** Cases of owner references: adoption, release, and objects of other controllers. */
 import { Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
 import { type Input, keyOf, type KubeObject } from '@capstan/kube'
 import { clusterName, machine, machineDeployment, machineSet } from '../objects.ts'
@@ -7,14 +7,14 @@ import type { Case, Cases } from '../twin.ts'
 import { readyCluster, readyMachine } from './machine.ts'
 import { orphan, workerTemplates } from './machine-set.ts'
 
-/** A controller that does not exist. */
+/** Owner reference to a controller that does not exist. */
 const otherController = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'x', controller: true }
 const controlledByOther = { ownerReferences: [otherController] }
 
 const withMetadata = <T extends KubeObject>(object: Input<T>, metadata: object): Input<T> =>
   ({ ...object, metadata: { ...object.metadata, ...metadata } }) as Input<T>
 
-/** A MachineSet that a user has created matches a MachineDeployment. */
+/** A MachineSet that a user created matches the selector of a MachineDeployment. */
 const deploymentAdopts: Case = async (twin) => {
   await readyCluster(twin)
   await workerTemplates(twin)
@@ -40,7 +40,7 @@ const someControlled: Case = async (twin) => {
   await twin.settle('one is adopted, another created')
 }
 
-/** A deleted Machine is not adopted. */
+/** A Machine that is being deleted is not adopted. */
 const deletedMachine: Case = async (twin) => {
   await readyCluster(twin)
   await workerTemplates(twin)
@@ -62,7 +62,7 @@ const otherCluster: Case = async (twin) => {
   await twin.settle('the Machine is not adopted')
 }
 
-/** A Machine refers to objects, one of which has another controller. */
+/** A Machine refers to two objects, one of which has another controller. */
 const controlledReference =
   (role: 'machine' | 'config'): Case =>
   async (twin) => {
@@ -87,7 +87,7 @@ const removedOwners: Case = async (twin) => {
   await twin.settle('the owner of the Machine is restored')
 }
 
-/** Templates belong to the Cluster. */
+/** The Cluster becomes the owner of templates. */
 const templateOwners: Case = async (twin) => {
   await readyCluster(twin)
   await workerTemplates(twin)
@@ -107,7 +107,7 @@ const healthCheckOwner: Case = async (twin) => {
   await twin.settle('the owner is restored')
 }
 
-/** A Machine that does not match a MachineSet gets the matching label later, when the set has enough Machines. */
+/** A Machine gets the label that a MachineSet selects when the set already has enough Machines. */
 const matchesLater: Case = async (twin) => {
   await readyCluster(twin)
   await workerTemplates(twin)

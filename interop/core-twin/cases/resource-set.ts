@@ -26,8 +26,8 @@ const secret = (name: string) => ({ kind: 'Secret', name })
 
 const source = (twin: Twin, name: string, data: { [key: string]: string }) => twin.create(ConfigMap, { metadata: { name }, data })
 
-/** Adds ConfigMaps of the workload cluster, which the ClusterResourceSet has applied, to the comparison. */
-const applied = (twin: Twin, ...names: readonly string[]) =>
+/** Adds ConfigMaps of the workload cluster that the ClusterResourceSet applies to the comparison. */
+const noteApplied = (twin: Twin, ...names: readonly string[]) =>
   twin.inWorkload(clusterName, async (client, side) => {
     for (const name of names) {
       const appliedObject = await client.get(ConfigMap, { namespace: 'default', name }).catch(() => undefined)
@@ -40,10 +40,10 @@ const appliesOnce: Case = async (twin) => {
   await source(twin, 'a', { 'a.yaml': manifest('one') })
   await twin.create(ClusterResourceSet, resourceSet('crs', [configMap('a')]))
   await twin.settle('applied')
-  await applied(twin, 'one')
+  await noteApplied(twin, 'one')
   await twin.patch(ConfigMap, 'a', { data: { 'a.yaml': manifest('one', 'changed') } })
   await twin.settle('the source changes')
-  await applied(twin, 'one')
+  await noteApplied(twin, 'one')
   await twin.settle('what is applied')
   await twin.delete(ClusterResourceSet, 'crs')
   await twin.settle('deleted')
@@ -56,7 +56,7 @@ const reconciles: Case = async (twin) => {
   await twin.settle('applied')
   await twin.patch(ConfigMap, 'a', { data: { 'a.yaml': manifest('one', 'changed') } })
   await twin.settle('the source changes')
-  await applied(twin, 'one')
+  await noteApplied(twin, 'one')
   await twin.settle('what is applied')
 }
 
@@ -68,7 +68,7 @@ const ofSecret =
     await twin.create(Secret, { metadata: { name: 's' }, type, data })
     await twin.create(ClusterResourceSet, resourceSet('crs', [secret('s')]))
     await twin.settle('asked for')
-    await applied(twin, 'one')
+    await noteApplied(twin, 'one')
     await twin.settle('what is applied')
   }
 
@@ -87,7 +87,7 @@ const contents =
     await source(twin, 'a', data)
     await twin.create(ClusterResourceSet, resourceSet('crs', [configMap('a')]))
     await twin.settle('asked for')
-    await applied(twin, ...names)
+    await noteApplied(twin, ...names)
     await twin.settle('what is applied')
   }
 
@@ -140,7 +140,7 @@ const existing: Case = async (twin) => {
   await source(twin, 'a', { 'a.yaml': manifest('one') })
   await twin.create(ClusterResourceSet, resourceSet('crs', [configMap('a')], { strategy: 'Reconcile' }))
   await twin.settle('the object exists already')
-  await applied(twin, 'one')
+  await noteApplied(twin, 'one')
   await twin.settle('what is applied')
 }
 
@@ -163,16 +163,16 @@ const resourcesChange: Case = async (twin) => {
   await twin.settle('one resource')
   await twin.patch(ClusterResourceSet, 'crs', { spec: { resources: [configMap('b'), configMap('a')] } })
   await twin.settle('two resources')
-  await applied(twin, 'one', 'two')
+  await noteApplied(twin, 'one', 'two')
   await twin.patch(ClusterResourceSet, 'crs', { spec: { resources: [configMap('b')] } })
   await twin.settle('one is removed')
   await twin.delete(ConfigMap, 'b')
   await twin.settle('the source is deleted')
-  await applied(twin, 'one', 'two')
+  await noteApplied(twin, 'one', 'two')
   await twin.settle('what is applied')
 }
 
-/** A failure that a change of the source repairs. */
+/** Applying fails until the source is changed. */
 const repaired: Case = async (twin) => {
   await labelledCluster(twin)
   await source(twin, 'a', { 'a.yaml': `${manifest('one')}---\n${manifest('Not-Valid')}` })
@@ -180,7 +180,7 @@ const repaired: Case = async (twin) => {
   await twin.settle('one object is rejected')
   await twin.patch(ConfigMap, 'a', { data: { 'a.yaml': `${manifest('one', 'changed')}---\n${manifest('two')}` } })
   await twin.settle('repaired')
-  await applied(twin, 'one', 'two')
+  await noteApplied(twin, 'one', 'two')
   await twin.settle('what is applied')
 }
 
@@ -202,7 +202,7 @@ const drift: Case = async (twin) => {
   await twin.settle('a user changes the objects')
   await twin.patch(ConfigMap, 'a', { data: { 'a.yaml': `${manifest('one', 'y')}---\n${manifest('two', 'y')}` } })
   await twin.settle('the source changes')
-  await applied(twin, 'one', 'two')
+  await noteApplied(twin, 'one', 'two')
   await twin.settle('what is applied')
 }
 
@@ -217,7 +217,7 @@ const deletedUnreachable: Case = async (twin) => {
   await twin.settle('deleted')
 }
 
-/** Resources are applied to a paused Cluster, too. */
+/** Resources are also applied to a paused Cluster. */
 const pausedCluster: Case = async (twin) => {
   await labelledCluster(twin)
   await twin.patch(Cluster, clusterName, { spec: { paused: true } })
@@ -227,7 +227,7 @@ const pausedCluster: Case = async (twin) => {
   await twin.settle('applied')
 }
 
-/** A user deletes the binding. */
+/** A user deletes the ClusterResourceSetBinding. */
 const bindingDeleted: Case = async (twin) => {
   await labelledCluster(twin)
   await source(twin, 'a', { 'a.yaml': manifest('one') })

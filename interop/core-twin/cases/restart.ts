@@ -1,4 +1,4 @@
-/** Both managers are killed during the case, objects change while they are down, and they start again. */
+/** Cases in which both managers are killed, objects change while no manager runs, and both managers start again. */
 import { Cluster, ClusterResourceSet, Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
 import { ConfigMap, type KubeObject, Node, Pod } from '@capstan/kube'
 import { clusterName, machine, machineDeployment, machineSet, named } from '../objects.ts'
@@ -10,7 +10,7 @@ import { Gate, version } from './machine-deployment.ts'
 import { workerTemplates } from './machine-set.ts'
 import { created, isUpgraded, topology } from './topology.ts'
 
-const nothing = async (): Promise<void> => {}
+const changeNothing = async (): Promise<void> => {}
 const isGone = (kind: string) => (objects: readonly KubeObject[]) => !objects.some((object) => object.kind === kind)
 
 const atRest: Case = async (twin) => {
@@ -18,13 +18,13 @@ const atRest: Case = async (twin) => {
   await workerTemplates(twin)
   await twin.create(MachineDeployment, machineDeployment('md', { replicas: 2 }))
   await twin.settle('at rest')
-  await twin.whileStopped(nothing)
+  await twin.whileStopped(changeNothing)
   await twin.settle('at rest again')
 }
 
 const topologyAtRest: Case = async (twin) => {
   await created(twin)
-  await twin.whileStopped(nothing)
+  await twin.whileStopped(changeNothing)
   await twin.settle('at rest again')
 }
 
@@ -66,7 +66,7 @@ const scaled: Case = async (twin) => {
   await twin.create(MachineSet, machineSet('ms', { replicas: 1 }))
   await twin.settle('one Machine')
   await twin.patch(MachineSet, 'ms', { spec: { replicas: 4 } })
-  await twin.whileStopped(nothing)
+  await twin.whileStopped(changeNothing)
   await twin.settle('scaled up', machinesObserved)
 }
 

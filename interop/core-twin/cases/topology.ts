@@ -11,14 +11,14 @@ const ref = (kinds: StubKinds, kind: string, name: string) => ({ apiVersion: `${
 interface ClassOptions {
   readonly name?: string
   readonly kinds?: StubKinds
-  /** Fields that replace those of the usual spec, at its top level. */
+  /** Top-level fields that replace those of the default spec. */
   readonly spec?: object
   readonly controlPlane?: object
   readonly worker?: object
   readonly workers?: object
 }
 
-/** A class whose templates are stubs, with one class of workers. */
+/** Returns a ClusterClass with stub templates and one class of workers. */
 export const aClass = ({
   name = 'quick',
   kinds = stub,
@@ -60,7 +60,7 @@ export async function templates(twin: Twin, name = 'quick', kinds = stub): Promi
   await twin.create(kinds.machineTemplate, named(`${name}-worker`, { spec }))
 }
 
-export const worker = (name: string, more: object = {}) => ({ class: 'worker', name, replicas: 1, ...more })
+export const worker = (name: string, fields: object = {}) => ({ class: 'worker', name, replicas: 1, ...fields })
 
 interface TopologyOptions {
   readonly topology?: object
@@ -87,7 +87,7 @@ const connected = (objects: readonly KubeObject[]) =>
   objects.some((object) => object.kind === 'Cluster' && isTrue(object as Cluster, 'RemoteConnectionProbe'))
 
 /** Makes the stub providers report the status fields of contract v1beta1. */
-async function speakOldContract(twin: Twin): Promise<void> {
+async function reportOldContract(twin: Twin): Promise<void> {
   const { cluster, controlPlane, machine, config } = everythingReady
   const withStatus =
     (behaviour: Behaviour, status: object): Behaviour =>
@@ -104,10 +104,10 @@ async function speakOldContract(twin: Twin): Promise<void> {
 }
 
 /** Creates a ClusterClass and a Cluster of it, and waits until both are reconciled. */
-export async function created(twin: Twin, ofClass: ClassOptions = {}, options: TopologyOptions = {}): Promise<void> {
-  if (ofClass.kinds === oldStub) await speakOldContract(twin)
-  await templates(twin, 'quick', ofClass.kinds)
-  await twin.create(ClusterClass, aClass(ofClass))
+export async function created(twin: Twin, classOptions: ClassOptions = {}, options: TopologyOptions = {}): Promise<void> {
+  if (classOptions.kinds === oldStub) await reportOldContract(twin)
+  await templates(twin, 'quick', classOptions.kinds)
+  await twin.create(ClusterClass, aClass(classOptions))
   await twin.settle('the class is reconciled')
   await twin.startWorkload(clusterName)
   await twin.create(Cluster, aCluster(options))
@@ -119,19 +119,19 @@ export const workers = (...machineDeployments: readonly object[]) => topology({ 
 
 type Steps = readonly (readonly [name: string, patch: object])[]
 
-/** A Cluster of a class, with changes. */
+/** Creates a Cluster with a class, and changes the Cluster, one change per step. */
 const cluster =
-  (ofClass: ClassOptions, options: TopologyOptions, ...steps: Steps): Case =>
+  (classOptions: ClassOptions, options: TopologyOptions, ...steps: Steps): Case =>
   async (twin) => {
-    await created(twin, ofClass, options)
+    await created(twin, classOptions, options)
     for (const [name, patch] of steps) {
       await twin.patch(Cluster, clusterName, patch)
       await twin.settle(name)
     }
   }
 
-/** Changes of the class of a Cluster. */
-const ofClass =
+/** Creates a Cluster with a class, and changes the class, one change per step. */
+const changedClass =
   (from: ClassOptions, ...steps: readonly (readonly [name: string, to: ClassOptions])[]): Case =>
   async (twin) => {
     await created(twin, from)
@@ -141,7 +141,7 @@ const ofClass =
     }
   }
 
-const life: Case = async (twin) => {
+const lifecycle: Case = async (twin) => {
   await created(twin)
   await twin.delete(Cluster, clusterName)
   await twin.settle('deleted')
@@ -222,7 +222,7 @@ const incompatibleRebase: Case = async (twin) => {
   await twin.settle('rejected')
 }
 
-/** A patch that cannot be applied: nothing is created. */
+/** A patch cannot be applied, so nothing is created. */
 const patchFails: Case = async (twin) => {
   await templates(twin)
   const missingPath = { op: 'replace', path: '/spec/template/spec/nothing/here', value: 1 }
@@ -263,7 +263,7 @@ const paused: Case = async (twin) => {
   await twin.settle('resumed')
 }
 
-/** A user changes an object that the topology has created. */
+/** A user changes objects that the topology has created. */
 const drift: Case = async (twin) => {
   await created(twin)
   await twin.patch(MachineDeployment, ([first]) => first, {
@@ -291,7 +291,7 @@ const values = (...list: readonly (readonly [name: string, value: unknown])[]) =
 
 const selector = (kind: string, matchResources: object) => ({ apiVersion: `${stub.group}/v1`, kind, matchResources })
 const set = (path: string, from: object) => ({ op: 'add', path: `/spec/template/spec/${path}`, ...from })
-const patch = (name: string, definitions: readonly object[], more: object = {}) => ({ name, definitions, ...more })
+const patch = (name: string, definitions: readonly object[], fields: object = {}) => ({ name, definitions, ...fields })
 const zone = set('zone', { valueFrom: { variable: 'zone' } })
 const everywhere = [
   { selector: selector('StubClusterTemplate', { infrastructureCluster: true }), jsonPatches: [zone] },
@@ -314,8 +314,8 @@ const toWorkers = (...names: readonly string[]) => [
   },
 ]
 const patched = (...patches: readonly object[]): ClassOptions => ({ spec: { variables, patches } })
-const inZone = (value: string, ...more: readonly (readonly [name: string, value: unknown])[]): TopologyOptions => ({
-  topology: values(['zone', value], ...more),
+const inZone = (value: string, ...furtherValues: readonly (readonly [name: string, value: unknown])[]): TopologyOptions => ({
+  topology: values(['zone', value], ...furtherValues),
 })
 
 const checks = {
@@ -346,7 +346,7 @@ const deletedBehind: Case = async (twin) => {
   await created(twin, { worker: { healthCheck: { checks } } })
   await twin.delete(MachineDeployment, ([first]) => first)
   await twin.settle('the MachineDeployment is deleted')
-  await twin.delete(stub.configTemplate, (all) => all.find(({ metadata }) => metadata.name !== 'quick-worker'))
+  await twin.delete(stub.configTemplate, (templates) => templates.find(({ metadata }) => metadata.name !== 'quick-worker'))
   await twin.touch(Cluster, clusterName)
   await twin.settle('its bootstrap template is deleted')
 }
@@ -361,25 +361,25 @@ const healthCheckDeleted: Case = async (twin) => {
   await twin.settle('the health check is changed')
 }
 
-/** The label that marks objects of topologies is removed. */
+/** A user removes the label that marks objects of topologies. */
 const disowned =
-  (what: 'controlPlane' | 'machineDeployment'): Case =>
+  (role: 'controlPlane' | 'machineDeployment'): Case =>
   async (twin) => {
     await created(twin)
     const body = { metadata: { labels: { 'topology.cluster.x-k8s.io/owned': null } } }
-    if (what === 'controlPlane') await twin.patch(stub.controlPlane, ([first]) => first, body)
+    if (role === 'controlPlane') await twin.patch(stub.controlPlane, ([first]) => first, body)
     else await twin.patch(MachineDeployment, ([first]) => first, body)
     await twin.touch(Cluster, clusterName)
     await twin.settle('the label is removed')
   }
 
-/** Labels and annotations of the Cluster itself, and of its autoscaled workers. */
+/** An autoscaler sets the replicas of workers, whose limits are annotations. */
 const autoscaled: Case = async (twin) => {
-  const limits = (least: string, most: string) => ({
+  const limits = (minimum: string, maximum: string) => ({
     metadata: {
       annotations: {
-        'cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size': least,
-        'cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size': most,
+        'cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size': minimum,
+        'cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size': maximum,
       },
     },
   })
@@ -409,7 +409,7 @@ const heldDeployment: Case = async (twin) => {
   await twin.settle('and added again')
 }
 
-/** The class changes its variables while Clusters use them. */
+/** The variables of the class change while a Cluster uses them. */
 const variablesChange: Case = async (twin) => {
   await created(twin, patched(patch('zones', everywhere)), inZone('a'))
   const withVariables = (list: readonly object[]) => ({
@@ -458,7 +458,7 @@ const upgradeRejected: Case = async (twin) => {
 }
 
 export const topologyCases: Cases = {
-  'topology-life': life,
+  'topology-life': lifecycle,
   'topology-no-workers': cluster({}, { workers: [] }),
   'topology-scale': cluster(
     {},
@@ -662,15 +662,15 @@ export const topologyCases: Cases = {
     inZone('a'),
     ['scaled', workers(worker('a', { replicas: 2 }))],
   ),
-  'topology-class-gets-patches': ofClass({ spec: { variables: [variable('zone', { type: 'string', default: 'a' })] } }, [
+  'topology-class-gets-patches': changedClass({ spec: { variables: [variable('zone', { type: 'string', default: 'a' })] } }, [
     'patches',
     { spec: { variables: [variable('zone', { type: 'string', default: 'a' })], patches: [patch('p', everywhere)] } },
   ]),
-  'topology-class-gets-metadata': ofClass({}, [
+  'topology-class-gets-metadata': changedClass({}, [
     'metadata',
     { controlPlane: { metadata: metadata('c') }, worker: { metadata: metadata('c') } },
   ]),
-  'topology-class-loses-health-check': ofClass({ worker: { healthCheck: { checks } } }, ['none', {}]),
+  'topology-class-loses-health-check': changedClass({ worker: { healthCheck: { checks } } }, ['none', {}]),
   'topology-class-of-namespace': sameNamespace,
   'topology-deployment-deleted-behind': deletedBehind,
   'topology-health-check-deleted-behind': healthCheckDeleted,

@@ -1,4 +1,4 @@
-/** Workload clusters that cannot be reached: from the beginning, or after they were reachable. */
+/** Cases of workload clusters that are unreachable from the beginning, or become unreachable. */
 import { Cluster, Machine, MachineHealthCheck, MachineSet } from '@capstan/api'
 import { getCondition, isTrue, type KubeObject, Secret } from '@capstan/kube'
 import { cluster, clusterName, machine, machineSet, named } from '../objects.ts'
@@ -8,8 +8,8 @@ import { connected, readyMachine } from './machine.ts'
 import { workerTemplates } from './machine-set.ts'
 
 /**
- * Creates a Cluster whose providers are ready. Does not wait for the connection to its workload cluster. Conditions that core sets before
- * the providers are ready do not change until there is a connection.
+ * Creates a Cluster whose providers are ready, without waiting for the connection to its workload cluster. Conditions that core
+ * sets before the providers are ready do not change until there is a connection.
  */
 async function provisionedCluster(twin: Twin): Promise<void> {
   await twin.create(stub.cluster, named(clusterName, { spec: {} }))
@@ -32,7 +32,7 @@ const kubeconfigSecret = (data: { [key: string]: string }) => ({
   data: Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString('base64')])),
 })
 
-/** The kubeconfig Secret is wrong; then the Machine is deleted with its Cluster. */
+/** The kubeconfig Secret is wrong. Then the Machine is deleted with its Cluster. */
 const wrongKubeconfig =
   (data: { [key: string]: string }): Case =>
   async (twin) => {
@@ -98,7 +98,7 @@ const healthCheck: Case = async (twin) => {
   await twin.settle('Machines are not checked')
 }
 
-/** Upstream gives up after five failed probes, ten seconds apart. */
+/** Returns whether the connection is lost. Upstream reports this after five failed probes, ten seconds apart. */
 const isLost = (objects: readonly KubeObject[]) =>
   objects.some(
     (object) => object.kind === 'Cluster' && getCondition(object as Cluster, 'RemoteConnectionProbe')?.status === 'False',

@@ -52,7 +52,8 @@ describe('README.md', () => {
     },
   }
 
-  test('contains the commands that this test runs', () => expect(commands).toEqual(expect.arrayContaining(Object.keys(testedCommands))))
+  test('contains the commands that this test runs', () =>
+    expect(commands).toEqual(expect.arrayContaining(Object.keys(testedCommands))))
 
   /** Checks only the flags of a command that cannot run here, for example because it needs a running provider. */
   const hasItsFlags = async (command: string) => {

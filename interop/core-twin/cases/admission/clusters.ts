@@ -1,4 +1,4 @@
-/** Admission of Clusters and ClusterClasses. */
+/** Inputs for the admission of Clusters and ClusterClasses. */
 import { Cluster, ClusterClass } from '@capstan/api'
 import type { Input } from '@capstan/kube'
 import { clusterName } from '../../objects.ts'
@@ -8,7 +8,7 @@ import { aClass, templates } from '../topology.ts'
 import { admission, type Change, each, metadataChanges } from './table.ts'
 
 const intOrPercent = [0, 1, -1, '0%', '10%', '110%', 'ten', '10', '-5%']
-const spec = (more: object) => ({ spec: more })
+const spec = (fields: object) => ({ spec: fields })
 const versions = [
   'v1.34.0',
   '1.34.0',
@@ -36,7 +36,7 @@ const cidrs = [
   ['nonsense'],
   [''],
 ]
-const taint = (more: object = {}) => ({ key: 'k', effect: 'NoSchedule', propagation: 'Always', ...more })
+const taint = (fields: object = {}) => ({ key: 'k', effect: 'NoSchedule', propagation: 'Always', ...fields })
 const taintLists = [
   [taint()],
   [taint(), taint()],
@@ -114,7 +114,7 @@ const clusterChanges: readonly Change[] = [
   ['a topology', spec({ topology: { classRef: { name: 'quick' }, version: 'v1.34.0' } })],
 ]
 
-const worker = (more: object = {}) => ({ class: 'worker', name: 'a', ...more })
+const worker = (fields: object = {}) => ({ class: 'worker', name: 'a', ...fields })
 const managedCluster = {
   metadata: { name: clusterName },
   spec: {
@@ -126,8 +126,8 @@ const managedCluster = {
     },
   },
 } as unknown as Input<Cluster>
-const topology = (more: object) => spec({ topology: more })
-const controlPlane = (more: object) => topology({ controlPlane: more })
+const topology = (fields: object) => spec({ topology: fields })
+const controlPlane = (fields: object) => topology({ controlPlane: fields })
 const workers = (...machineDeployments: readonly object[]) => topology({ workers: { machineDeployments } })
 const unsafe = (name: string) => ({ [`unsafe.topology.cluster.x-k8s.io/${name}`]: '' })
 
@@ -246,9 +246,9 @@ const naming = [
   '',
   '{{ .machineDeployment.topologyName }}',
 ]
-const workerClass = (machineDeployment: object, ...more: readonly object[]) => {
-  const [usual] = aClass().spec.workers!.machineDeployments!
-  return spec({ workers: { machineDeployments: [{ ...usual, ...machineDeployment }, ...more] } })
+const workerClass = (changedFields: object, ...furtherClasses: readonly object[]) => {
+  const [validClass] = aClass().spec.workers!.machineDeployments!
+  return spec({ workers: { machineDeployments: [{ ...validClass, ...changedFields }, ...furtherClasses] } })
 }
 const schemas = [
   { type: 'string' },
@@ -289,12 +289,12 @@ const schemas = [
 ]
 const variableNames = ['zone', '', 'builtin', 'a.b', 'a b', 'x'.repeat(257)]
 const zone = { name: 'zone', required: true, schema: { openAPIV3Schema: { type: 'string' } } }
-const add = (more: object = {}) => ({ op: 'add', path: '/spec/template/spec/x', value: 1, ...more })
-const selectorOf = (matchResources: object, more: object = {}) => ({
+const add = (fields: object = {}) => ({ op: 'add', path: '/spec/template/spec/x', value: 1, ...fields })
+const selectorOf = (matchResources: object, fields: object = {}) => ({
   apiVersion: `${stub.group}/v1`,
   kind: 'StubControlPlaneTemplate',
   matchResources,
-  ...more,
+  ...fields,
 })
 const controlPlaneSelector = selectorOf({ controlPlane: true })
 const definition = (selector: object, ...jsonPatches: readonly object[]) => ({ selector, jsonPatches })
@@ -337,7 +337,7 @@ const patchLists = [
     { kind: 'Other' },
     { kind: '' },
     { kind: 'StubMachineTemplate' },
-  ].map((more) => [{ name: 'p', definitions: [definition(selectorOf({ controlPlane: true }, more), add())] }]),
+  ].map((fields) => [{ name: 'p', definitions: [definition(selectorOf({ controlPlane: true }, fields), add())] }]),
   ...[
     { op: 'replace' },
     { op: 'remove', value: null },
@@ -367,8 +367,8 @@ const patchLists = [
     { value: null, valueFrom: { template: '{{ .zone | nothing }}' } },
     { value: null, valueFrom: { template: '{{ .zone }}', variable: 'zone' } },
     { value: null, valueFrom: {} },
-  ].map((more) => {
-    const patch = Object.fromEntries(Object.entries(add(more)).filter(([, value]) => value !== null))
+  ].map((fields) => {
+    const patch = Object.fromEntries(Object.entries(add(fields)).filter(([, value]) => value !== null))
     return [{ name: 'p', definitions: [definition(controlPlaneSelector, patch)] }]
   }),
 ]

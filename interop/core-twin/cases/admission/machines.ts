@@ -1,4 +1,4 @@
-/** Admission of Machines, and of kinds that create Machines. */
+/** Inputs for the admission of Machines and of kinds that create Machines. */
 import { Machine, MachineDeployment, MachinePool, MachineSet } from '@capstan/api'
 import type { Input } from '@capstan/kube'
 import { clusterName, machine, machineDeployment, machineSet } from '../../objects.ts'

@@ -1,4 +1,4 @@
-/** Admission of health checks, drain rules, resource sets, addresses and extensions. */
+/** Inputs for the admission of health checks, drain rules, resource sets, addresses and extensions. */
 import {
   Cluster,
   ClusterResourceSet,
@@ -13,7 +13,7 @@ import { clusterName } from '../../objects.ts'
 import type { Cases } from '../../twin.ts'
 import { admission, type Change, each, metadataChanges } from './table.ts'
 
-/** Selectors, right and wrong. */
+/** Valid and invalid label selectors. */
 const selectors: readonly unknown[] = [
   null,
   {},
@@ -36,7 +36,7 @@ const selectors: readonly unknown[] = [
 const intOrPercent = [0, 1, -1, '0%', '10%', '110%', 'ten', '10', '-5%', '']
 const patchAt = (path: string) => (value: unknown) =>
   path.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), value) as object
-const condition = (more: object = {}) => ({ type: 'Ready', status: 'False', timeoutSeconds: 30, ...more })
+const condition = (fields: object = {}) => ({ type: 'Ready', status: 'False', timeoutSeconds: 30, ...fields })
 const conditionLists = [
   [],
   [condition()],
@@ -82,9 +82,9 @@ const poolRefs = [
 ]
 
 const inlineUrl = (url: unknown): Change => [`url ${JSON.stringify(url)}`, { spec: { clientConfig: { url } } }]
-const service = (more: object): Change => [
-  `service ${JSON.stringify(more)}`,
-  { spec: { clientConfig: { url: null, service: { name: 'svc', namespace: 'default', ...more } } } },
+const service = (fields: object): Change => [
+  `service ${JSON.stringify(fields)}`,
+  { spec: { clientConfig: { url: null, service: { name: 'svc', namespace: 'default', ...fields } } } },
 ]
 
 export const otherAdmissionCases: Cases = {

@@ -1,24 +1,25 @@
-/** Tables of inputs for admission: each change is tried on an object to create and on one that exists, in dry runs. */
+/** Tables of inputs for admission. Each change is used to create an object and to update an existing object, in dry runs. */
 import { applyMergePatch, type Input, type Kind, type KubeObject } from '@capstan/kube'
 import type { DryRunRequest, Case, Twin } from '../../twin.ts'
 
-/** A merge patch of the valid object, and its purpose. */
+/** A description, and a merge patch of the valid object. */
 export type Change = readonly [what: string, patch: object]
 
 export interface AdmissionTable<T extends KubeObject> {
   readonly kind: Kind<T>
   readonly valid: Input<T>
   readonly changes: readonly Change[]
-  /** Creates the objects on which the object depends. */
+  /** Creates the objects that the object refers to. */
   readonly before?: (twin: Twin) => Promise<void>
 }
 
 const paused = { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } }
 
+/** Returns a case that compares the admission responses of both cores for all changes. */
 export function admission<T extends KubeObject>({ kind, valid, changes, before }: AdmissionTable<T>): Case {
   return async (twin) => {
     await before?.(twin)
-    // The object is paused, so that no controller changes it meanwhile.
+    // The object is paused, so that no controller changes it in the meantime.
     const existing = merged(valid, paused)
     await twin.create(kind, existing as Input<T>)
     await twin.settle('an object exists')
@@ -37,16 +38,16 @@ export function admission<T extends KubeObject>({ kind, valid, changes, before }
 
 const merged = (object: object, patch: object): object => applyMergePatch(object, patch)
 
-/** One change for each value. */
+/** Returns one change for each value. */
 export const each = (what: string, values: readonly unknown[], patch: (value: unknown) => object): Change[] =>
   values.map((value) => [`${what} ${JSON.stringify(value)}`, patch(value)])
 
-/** Changes of a MachineSpec. `patchOf` returns a patch with the spec at the kind's path. */
+/** Returns changes of a MachineSpec. `patchOf` returns a patch that has the spec at the kind's path. */
 export const machineSpecChanges = (patchOf: (spec: object) => object): Change[] => {
   const specs = (what: string, values: readonly unknown[], spec: (value: unknown) => object) =>
     each(what, values, (value) => patchOf(spec(value)))
   const configRef = { apiGroup: 'twin.capstan.dev', kind: 'StubConfig', name: 'm' }
-  const taint = (more: object = {}) => ({ key: 'k', value: 'v', effect: 'NoSchedule', propagation: 'Always', ...more })
+  const taint = (fields: object = {}) => ({ key: 'k', value: 'v', effect: 'NoSchedule', propagation: 'Always', ...fields })
   return [
     ...specs(
       'version',
@@ -127,9 +128,9 @@ export const machineSpecChanges = (patchOf: (spec: object) => object): Change[] 
   ]
 }
 
-const ofMetadata = (more: object) => ({ metadata: more })
+const ofMetadata = (fields: object) => ({ metadata: fields })
 
-/** Changes of the object's own metadata. */
+/** Changes of the object's `metadata`. */
 export const metadataChanges: readonly Change[] = [
   ['nothing', {}],
   ...each('label cluster-name', ['other', '', null], (value) =>
@@ -150,12 +151,12 @@ export const templateMetadataChanges: readonly Change[] = [
   ['template annotation', { spec: { template: { metadata: { annotations: { extra: 'anything goes!' } } } } }],
 ]
 
-const autoscaler = (least: string | null, most: string | null) => ({
-  'cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size': least,
-  'cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size': most,
+const autoscaler = (minimum: string | null, maximum: string | null) => ({
+  'cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size': minimum,
+  'cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size': maximum,
 })
 
-/** Replicas, with and without the limits of an autoscaler. */
+/** Changes of replicas, with and without limits of an autoscaler. */
 export const replicasChanges: readonly Change[] = [
   ...each('replicas', [null, 0, 3, -1, '3'], (replicas) => ({ spec: { replicas } })),
   ...(
@@ -169,17 +170,17 @@ export const replicasChanges: readonly Change[] = [
       ['7', '3'],
       ['-1', '3'],
     ] as const
-  ).flatMap(([least, most]) =>
+  ).flatMap(([minimum, maximum]) =>
     [null, 2].map(
       (replicas): Change => [
-        `autoscaler ${least} to ${most} and replicas ${replicas}`,
-        { metadata: { annotations: autoscaler(least, most) }, spec: { replicas } },
+        `autoscaler ${minimum} to ${maximum} and replicas ${replicas}`,
+        { metadata: { annotations: autoscaler(minimum, maximum) }, spec: { replicas } },
       ],
     ),
   ),
 ]
 
-/** Selectors of MachineSets and MachineDeployments. */
+/** Changes of the selectors of MachineSets and MachineDeployments. */
 export const selectorChanges: readonly Change[] = [
   ['no selector', { spec: { selector: null } }],
   ['an empty selector', { spec: { selector: { matchLabels: null } } }],
@@ -199,7 +200,7 @@ export const selectorChanges: readonly Change[] = [
   ),
 ]
 
-/** Naming templates of Machines. */
+/** Changes of the naming templates of Machines. */
 export const namingChanges: readonly Change[] = each(
   'machineNaming',
   [
