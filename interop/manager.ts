@@ -1,6 +1,6 @@
 /**
- * Runs `capstan manager` against an API server, ours and the real one, over HTTPS: the life of a cluster, in which the API server is killed
- * and the manager is stopped and started again.
+ * Runs `capstan manager` against an API server, ours and the real one, over HTTPS: the lifecycle of a cluster, during which the API
+ * server is killed and the manager is stopped and started again.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -157,7 +157,7 @@ async function checkLeaderElection(apiServer: RunningApiServer, running: Set<Cap
     return manager
   }
   const client = apiServer.client()
-  /** Waits until the Lease has another holder than these, and returns it. */
+  /** Waits until a manager that is not in the list holds the Lease. Returns the holder. */
   const holder = async (...excluded: string[]) => {
     const isNew = ({ spec }: Lease) => spec?.holderIdentity !== undefined && !excluded.includes(spec.holderIdentity)
     const leases = await until(client, Lease, 'a leader', (all) => all.some(isNew), { namespace: 'capi-system' })
@@ -217,7 +217,7 @@ async function checkWebhooks(client: Client, checks: Checks): Promise<void> {
   await client.delete(ExtensionConfig, { name: 'quota' })
 }
 
-/** Deletions that do not begin with the Cluster. */
+/** Ways to delete objects of a Cluster without deleting the Cluster first. */
 const deletions: readonly {
   readonly how: string
   readonly deletedKind: 'cluster' | 'namespace'
@@ -267,7 +267,7 @@ const checkBlockedDeletions = (client: Client, checks: Checks): Promise<void> =>
       const namespace = `guarded-${deletedKind}`
       const before = await aClusterIn(client, namespace)
       await destroy(client, namespace)
-      // No hook protects this object: when it is deleted, the garbage collectors have also tried to delete the protected ones.
+      // No hook protects this object: when it is deleted, the garbage collectors have also tried to delete the protected objects.
       await until(
         client,
         ConfigMap,
@@ -278,8 +278,11 @@ const checkBlockedDeletions = (client: Client, checks: Checks): Promise<void> =>
         },
       )
       if (deletedKind === 'namespace') {
-        const [deletedNamespace] = await until(client, Namespace, 'the namespace names what it cannot delete', (all) =>
-          all.some((item) => item.metadata.name === namespace && contentFailure(item) !== undefined),
+        const [deletedNamespace] = await until(
+          client,
+          Namespace,
+          'the namespace names the objects that it cannot delete',
+          (all) => all.some((item) => item.metadata.name === namespace && contentFailure(item) !== undefined),
         ).then((all) => all.filter(({ metadata }) => metadata.name === namespace))
         const message = contentFailure(deletedNamespace!)!
         checks.check(`${how}: the condition of the namespace has the reason`, message.includes(rejection(namespace)), message)
@@ -367,7 +370,7 @@ async function aClusterIn(client: Client, namespace: string): Promise<string[]> 
 
 const dependents = [Machine, MachineSet, MachineDeployment, LocalCluster, LocalControlPlane, LocalMachine] as Kind[]
 
-/** Protected objects of the namespace's Cluster, with a mark on those that are being deleted. */
+/** Returns the protected objects of the namespace's Cluster; objects that are being deleted are marked. */
 async function dependentsIn(client: Client, namespace: string): Promise<string[]> {
   const lists = await Promise.all(dependents.map((kind) => client.list(kind, { namespace })))
   return lists

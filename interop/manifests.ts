@@ -1,7 +1,7 @@
 /**
  * Applies the manifests of `capstan manifests` to a real kube-apiserver: the managers run with only the permissions of their
- * ServiceAccounts, the arguments of their Deployments and webhooks behind Services, through the whole life of Clusters. The audit log must
- * then show that no request was forbidden, and that each granted permission was used.
+ * ServiceAccounts, the arguments of their Deployments and webhooks behind Services, during the whole lifecycle of Clusters. The
+ * audit log must then show that no request was forbidden, and that each granted permission was used.
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -105,10 +105,10 @@ export const manifestsSuite: Suite = {
   },
 }
 
-/** Creates a Pod of the Deployment in a dry run, and one that the Pod security standard of the namespace forbids. */
+/** Creates the Pod of a Deployment in a dry run, then a Pod that the Pod security standard of the namespace forbids. */
 async function checkPodSecurity(client: Client, { metadata, spec }: Deployment, checks: Checks): Promise<void> {
-  const create = (more: object) => {
-    const pod = { metadata: { namespace: metadata.namespace, name: 'dry-run' }, spec: { ...spec.template.spec, ...more } }
+  const create = (fields: object) => {
+    const pod = { metadata: { namespace: metadata.namespace, name: 'dry-run' }, spec: { ...spec.template.spec, ...fields } }
     return client.create(PodKind, pod as never, { dryRun: true }).then(() => 'admitted', messageOf)
   }
   const admitted = await create({})
@@ -242,10 +242,10 @@ async function checkDoctor(
   await start(providers.slice(0, 1))
 }
 
-/** A user without any role. */
+/** A user that no role is bound to. */
 const strangerUser = { name: 'stranger' }
 
-/** A pool shrinks, then its autoscaler decides how many machines it has. Labels of the control plane are changed in place. */
+/** Scales a pool down, then lets its autoscaler choose the number of Machines. Changes labels of the control plane in place. */
 async function liveWithPool(context: LifeContext): Promise<void> {
   const { client, namespace } = context
   await createFile(context, 'local-pool.yaml')
@@ -324,7 +324,7 @@ async function grantsOf(apiServer: RunningApiServer): Promise<Grant[]> {
     }) => subjects.some(({ name, namespace }) => name === provider.account && namespace === provider.namespace)
     for (const { roleRef } of clusterBindings.filter(isOfProvider)) {
       const boundRole = clusterRoles.find(({ metadata }) => metadata.name === roleRef.name)!
-      // The rules of an aggregated role come from other roles, which are checked themselves.
+      // The rules of an aggregated role come from other roles, which this suite checks as well.
       const labels = boundRole.aggregationRule?.clusterRoleSelectors?.[0]?.matchLabels ?? {}
       const aggregatedRoles = clusterRoles.filter(({ metadata }) =>
         Object.entries(labels).every(([label, value]) => metadata.labels?.[label] === value),

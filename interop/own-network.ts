@@ -1,14 +1,14 @@
 /** A network namespace with only loopback, for programs that can only listen on all addresses. */
 import { spawnSync } from 'node:child_process'
 
-/** Returns a command line prefix that runs a command in such a namespace, or the reason why the machine has none. */
+/** Command line prefix that runs a command in such a namespace, or the reason why the machine has none. */
 export type OwnNetwork =
   | { readonly kind: 'available'; readonly prefix: readonly string[] }
   | { readonly kind: 'unavailable'; readonly why: string }
 
 export function ownNetwork(): OwnNetwork {
   if (process.platform !== 'linux') return { kind: 'unavailable', why: `${process.platform} has no network namespaces` }
-  let why = ''
+  let reason = ''
   for (const unshare of [
     ['unshare', '--net'],
     ['unshare', '--user', '--map-root-user', '--net'],
@@ -16,7 +16,7 @@ export function ownNetwork(): OwnNetwork {
     const prefix = [...unshare, 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh']
     const { status, stderr, error } = spawnSync(prefix[0]!, [...prefix.slice(1), 'true'], { encoding: 'utf8' })
     if (status === 0) return { kind: 'available', prefix }
-    why = error?.message ?? stderr.trim()
+    reason = error?.message ?? stderr.trim()
   }
-  return { kind: 'unavailable', why }
+  return { kind: 'unavailable', why: reason }
 }

@@ -182,12 +182,14 @@ async function globalCommand(checks: Checks, user: ExternalUser): Promise<void> 
   checks.check('tests of a Go project pass on capstan envtest', go.code === 0 && passed === 4, go.text)
 }
 
-/** Measures the time until `capstan apiserver` is ready, in turn with the installed command and from the checkout, in milliseconds. */
+/**
+ * Measures the time until `capstan apiserver` is ready, alternately of the installed command and of the checkout, in milliseconds.
+ */
 async function coldStarts(checks: Checks, user: ExternalUser, capstan: string): Promise<void> {
   const rounds = 5
   const times: Record<'installed' | 'checkout', number[]> = { installed: [], checkout: [] }
   const programs = { installed: capstan, checkout: join(root, 'packages/cli/bin/capstan.js') }
-  // The first start of each is not counted, because it writes the compile cache.
+  // The first start of both is not measured, because it writes the compile cache.
   for (let round = -1; round < rounds; round++) {
     for (const name of ['installed', 'checkout'] as const) {
       const cwd = user.emptyFolder(`cold-${name}-${round + 1}`)
@@ -200,7 +202,7 @@ async function coldStarts(checks: Checks, user: ExternalUser, capstan: string): 
   console.log(
     `packages: capstan apiserver is ready after ${installed} ms installed, ${checkout} ms from the checkout (medians of ${rounds})`,
   )
-  // Both run the same bundle. Up to a quarter more time counts as noise of a busy machine.
+  // Both run the same bundle. A difference of up to a quarter counts as noise of a busy machine.
   checks.check('the installed command starts as fast as the checkout', installed <= checkout * 1.25 + 50, times)
 }
 
@@ -248,7 +250,7 @@ async function byNpx(checks: Checks, user: ExternalUser): Promise<void> {
   checks.check('npx @capstan/cli runs in an empty folder', code === 0 && text.includes(`capstan: ${version}`), text)
 }
 
-/** Resolves with a line of standard output that matches. @throws Error when the program ends before */
+/** Resolves with a line of standard output that matches. @throws Error if the program ends before it prints such a line */
 function line(child: ChildProcess, pattern: RegExp): Promise<string> {
   let complaints = ''
   child.stderr!.on('data', (text: Buffer) => (complaints += String(text)))

@@ -14,7 +14,7 @@ export interface Program {
   readonly log: string
   /** How the program has ended; undefined while it runs. */
   readonly ending: string | undefined
-  /** The end of its log, for failure messages. */
+  /** Returns the last lines of its log, for failure messages. */
   tail(lines?: number): string
   /** Sends SIGTERM, and SIGKILL ten seconds later; to a disposable program SIGKILL at once. */
   stop(): Promise<void>
@@ -32,10 +32,10 @@ export interface ProgramOptions {
 }
 
 /** Longer lines of a log are shortened to this many characters. */
-const LongLine = 400
+const LineLengthLimit = 400
 
-/** Milliseconds for a program to end after SIGTERM. */
-const Grace = 10_000
+/** Time limit for a program to end after SIGTERM, in milliseconds. */
+const StopTimeLimit = 10_000
 
 /**
  * Kills the remaining programs when the parent has ended, even by SIGKILL. `+PID` and `-PID` on standard input add and remove a program;
@@ -55,7 +55,7 @@ rm -rf -- "$1"`
 
 /** A group of programs. They are stopped, and their folder is removed, when the group is disposed of and when this process dies. */
 export class Programs implements AsyncDisposable {
-  /** Folder of this group alone, with the logs. */
+  /** Folder that only this group uses. Contains the logs. */
   readonly folder: string
   readonly #programs: Program[] = []
   readonly #reaper: ChildProcess
@@ -108,13 +108,13 @@ export class Programs implements AsyncDisposable {
         return ending
       },
       tail: (lines = 20) => {
-        const last = readFileSync(log, 'utf8').trimEnd().split('\n').slice(-lines)
-        return last.map((line) => (line.length > LongLine ? `${line.slice(0, LongLine)}…` : line)).join('\n')
+        const lastLines = readFileSync(log, 'utf8').trimEnd().split('\n').slice(-lines)
+        return lastLines.map((line) => (line.length > LineLengthLimit ? `${line.slice(0, LineLengthLimit)}…` : line)).join('\n')
       },
       async stop() {
         if (ending !== undefined) return
         child.kill(disposable ? 'SIGKILL' : 'SIGTERM')
-        const killing = setTimeout(() => child.kill('SIGKILL'), Grace)
+        const killing = setTimeout(() => child.kill('SIGKILL'), StopTimeLimit)
         await ended
         clearTimeout(killing)
       },
@@ -127,7 +127,7 @@ export class Programs implements AsyncDisposable {
     return program
   }
 
-  /** Stops the programs, the last one first. */
+  /** Stops the programs in reverse order of their start. */
   async [Symbol.asyncDispose](): Promise<void> {
     for (const program of [...this.#programs].reverse()) await program.stop()
     this.#reaper.stdin!.end()
@@ -139,13 +139,17 @@ export class Programs implements AsyncDisposable {
   }
 }
 
-/** Polls until `isReady`. @throws Error with the end of the program's log when the program ends before, or after the timeout */
+/**
+ * Polls until `isReady`.
+ *
+ * @throws Error with the last lines of the program's log if the program ends before it is ready, or after the timeout
+ */
 export async function ready(program: Program, isReady: () => Promise<boolean>, seconds = 60): Promise<void> {
   const end = performance.now() + seconds * 1000
   for (;;) {
     if (await isReady().catch(() => false)) return
-    const why = program.ending ?? (performance.now() > end ? `was not ready within ${seconds} s` : undefined)
-    if (why !== undefined) throw new Error(`${program.name} ${why}. The end of its log:\n${program.tail()}`)
+    const problem = program.ending ?? (performance.now() > end ? `was not ready within ${seconds} s` : undefined)
+    if (problem !== undefined) throw new Error(`${program.name} ${problem}. The end of its log:\n${program.tail()}`)
     await new Promise((resolve) => void setTimeout(resolve, 20))
   }
 }

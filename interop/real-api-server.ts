@@ -6,7 +6,10 @@ import { answers, freePorts, Programs, ready } from './programs.ts'
 import { toolPaths } from './tools.ts'
 
 export interface RealApiServerOptions extends ApiServerOptions {
-  /** Controllers of kube-controller-manager; if the list is empty, it is not started. Default: those that the embedded server has, too. */
+  /**
+   * Controllers of kube-controller-manager; if the list is empty, it is not started. Default: the controllers that the embedded
+   * server also runs.
+   */
   readonly controllers?: readonly string[]
 }
 

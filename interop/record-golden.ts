@@ -8,7 +8,7 @@ import { request } from 'node:https'
 import { parseArgs } from 'node:util'
 import type { Scenario, Sent, Step } from './golden/step.ts'
 
-interface Answer {
+interface RecordedResponse {
   readonly status: number
   readonly headers: { readonly [name: string]: string }
   readonly text: string
@@ -50,7 +50,7 @@ async function record(step: Step, variables: Map<string, string>): Promise<unkno
   return { ...step, response: normalised(answer) }
 }
 
-function send({ method, path, headers, body }: Sent): Promise<Answer> {
+function send({ method, path, headers, body }: Sent): Promise<RecordedResponse> {
   const defaults = {
     authorization: `Bearer ${values.token}`,
     accept: 'application/json',
@@ -70,7 +70,7 @@ function send({ method, path, headers, body }: Sent): Promise<Answer> {
       },
     )
     const text = body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body)
-    // Without this header the server would read the body of a DELETE as the next request.
+    // Without this header the server would parse the body of a DELETE as the next request.
     if (text) sending.setHeader('content-length', Buffer.byteLength(text))
     sending.on('error', reject).end(text)
   })
@@ -80,8 +80,8 @@ function filled<T>(value: T, variables: Map<string, string>): T {
   return JSON.parse(JSON.stringify(value).replace(/\{\{(\w+)\}\}/g, (_, name: string) => variables.get(name) ?? '')) as T
 }
 
-/** Replaces values that differ between two recordings by placeholders. */
-function normalised({ status, headers, text }: Answer): unknown {
+/** Replaces values that differ between recordings with placeholders. */
+function normalised({ status, headers, text }: RecordedResponse): unknown {
   const recordedHeaders = Object.fromEntries(
     ['content-type', 'warning', 'retry-after'].flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])),
   )

@@ -22,7 +22,7 @@ export interface Tools {
   readonly typescript: string
 }
 
-/** Returns the lowest version of a range: 22.13.0 for `>=22.13`. */
+/** Returns the oldest Node version of a range: 22.13.0 for `>=22.13`. */
 export const oldestNode = (): string => {
   const { manifest } = sourcePackages().find(({ folder }) => folder === 'testing')!
   const [, major, minor] = /^>=(\d+)\.(\d+)$/.exec(manifest.engines.node)!
@@ -55,7 +55,7 @@ export async function installTools(): Promise<Tools> {
     try {
       renameSync(partial, folder)
     } catch (err) {
-      // Another process has installed them meanwhile.
+      // Another process has installed them in the meantime.
       rmSync(partial, { recursive: true, force: true })
       if (!existsSync(folder)) throw err
     }

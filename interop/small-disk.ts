@@ -7,7 +7,7 @@ import { CannotRun } from './suite.ts'
 export interface SmallDisk {
   /** Short description for the log. */
   readonly kind: string
-  /** Its folder, as visible to commands that are started with `prefix`. */
+  /** Path of its folder for commands that are started with `prefix`. */
   readonly folder: string
   readonly prefix: readonly string[]
   /** Error of a write to the full disk. */

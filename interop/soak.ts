@@ -49,12 +49,12 @@ const namespace = 'soak'
 const Versions = ['v1.33.0', 'v1.34.0', 'v1.35.0']
 /** Size of the disk in megabytes, where it is a separate file system: several times the size of all clusters' state. */
 const DiskSize = 512
-/** Limits of the process's memory and of its data folder in megabytes while it is idle: twice the sizes measured when the suite was written. */
+/** Limits of the idle process's memory and of its data folder in megabytes: twice the sizes measured when the suite was written. */
 const MostMemory = 700
 const MostStored = 128
 /** Seconds in which memory must become smaller after a flood: V8 returns it 100 s after its last collection, earlier only in an idle process. */
 const MemoryPatience = 150
-/** Seconds after which the clients of a flood give up, so that a flood does not last longer on a busy machine. */
+/** Seconds after which the clients of a flood send no more requests, so that a flood does not last longer on a busy machine. */
 const FloodLength = 20
 /** Seconds in which all clusters must reach their desired state after a fault has ended; long enough for a busy machine. */
 const Patience = 300
@@ -89,7 +89,7 @@ async function run({ all = false }: SuiteOptions = {}): Promise<Outcome> {
   return checks
 }
 
-/** `capstan up`, to which faults happen. */
+/** `capstan up`, in which this suite causes faults. */
 class Server {
   readonly kubeconfig: string
   readonly disk: SmallDisk
@@ -136,7 +136,7 @@ class Server {
     process.kill(this.pid, 'SIGUSR2')
   }
 
-  /** Megabytes of memory and of the data folder. */
+  /** Size of the process's memory and of its data folder, in megabytes. */
   sizes(): { memory: number; stored: number } {
     const [, kilobytes = '0'] = /VmRSS:\s*(\d+)/.exec(readFileSync(`/proc/${this.pid}/status`, 'utf8')) ?? []
     // The file system is visible to the server, but perhaps not to this process.
@@ -258,7 +258,11 @@ class Soak {
 
   async #startExtension(): Promise<void> {
     this.#extension = await this.#persist(() =>
-      startSampleExtension({ client: this.#client, clock: systemClock, onExit: (why) => console.log(`extension ended: ${why}`) }),
+      startSampleExtension({
+        client: this.#client,
+        clock: systemClock,
+        onExit: (reason) => console.log(`extension ended: ${reason}`),
+      }),
     )
     await this.#persist(() => registerSampleExtension(this.#client, this.#extension!))
   }
@@ -282,7 +286,10 @@ class Soak {
     return () => set(value)
   }
 
-  /** Makes `count` random changes, one after the other: creates Clusters while there are fewer than `Clusters`, otherwise deletes, scales or upgrades one. */
+  /**
+   * Makes `count` random changes, one after another: creates Clusters while there are fewer than `Clusters`, otherwise deletes,
+   * scales or upgrades one.
+   */
   async #change(count: number): Promise<void> {
     for (let change = 0; change < count; change++) {
       const names = [...this.#desired.keys()]

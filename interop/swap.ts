@@ -1,7 +1,7 @@
 /**
  * Replaces parts of upstream's installation with Capstan's and vice versa: our core with upstream's kubeadm providers and in-memory
- * machines, upstream's core with our local provider, and only ours; on both API servers. Each combination runs Clusters through their whole
- * life.
+ * machines, upstream's core with our local provider, and only our managers; on both API servers. Each combination runs the whole
+ * lifecycle of Clusters.
  */
 import { join } from 'node:path'
 import { Cluster } from '@capstan/api'
@@ -71,7 +71,7 @@ interface Size {
 const small: Size = { controlPlane: 1, workers: 2, pool: { classy: 1, plain: 2 } }
 const large: Size = { controlPlane: 3, workers: 3, pool: { classy: 2, plain: 1 } }
 
-/** The cells that run without flags. The others take many minutes, because upstream's managers wait for timers. */
+/** The cells that run without flags. Other cells take many minutes, because upstream's managers wait for timers. */
 const cellsInCI = ['all-ours-on-kubernetes']
 
 export const swapSuite: Suite = {

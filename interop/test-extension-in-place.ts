@@ -1,7 +1,7 @@
 /**
- * In-place updates by upstream's test extension. It answers CanUpdateMachine for its own kinds alone (KubeadmConfig, DevMachine), so the
- * suite calls it directly for these and compares its patches with ours. It accepts UpdateMachine for any machine, so Capstan's core lets it
- * update a machine of the local provider.
+ * In-place updates by upstream's test extension. It responds to CanUpdateMachine only for its own kinds (KubeadmConfig,
+ * DevMachine), so the suite calls it directly for these and compares its patches with ours. It accepts UpdateMachine for any
+ * machine, so Capstan's core lets it update a machine of the local provider.
  */
 import {
   CanUpdateMachine,
@@ -34,9 +34,9 @@ export async function checkCoverage(url: string, caBundle: string, checks: Check
     return answer.status === 'Success' ? uncoveredOfMachine(question, answer, handler) : [answer.message]
   }
   try {
-    for (const [what, change, expected] of changes) {
+    for (const [description, change, expected] of changes) {
       const uncoveredFields = await uncovered(change)
-      checks.check(`in place, ${what}`, JSON.stringify(uncoveredFields) === JSON.stringify(expected), uncoveredFields)
+      checks.check(`in place, ${description}`, JSON.stringify(uncoveredFields) === JSON.stringify(expected), uncoveredFields)
     }
   } finally {
     transport.close()
@@ -103,10 +103,10 @@ export async function checkUpdate(client: Client, extensionConfig: string, check
   const [key] = (await until(client, Machine, 'a control plane Machine', (all) => all.some(isControlPlane), inDefault))
     .filter(isControlPlane)
     .map(keyOf)
-  const hasMessage = (what: string) => (machines: readonly Machine[]) =>
-    getCondition(controlPlaneMachine(machines), 'Updating')?.message === what
+  const hasMessage = (message: string) => (machines: readonly Machine[]) =>
+    getCondition(controlPlaneMachine(machines), 'Updating')?.message === message
 
-  // This annotation alone begins the update: the owner of the Machine then does the further steps.
+  // This annotation alone begins the update: the owner of the Machine then does all other steps.
   const mark = { metadata: { annotations: { [UpdateInProgressAnnotation]: '' } } }
   await client.patch(Machine, key!, { type: 'merge', body: mark })
   const failed = 'UpdateMachine hook failed: please check controller logs for errors'

@@ -1,6 +1,7 @@
 /**
  * Upstream's test extension updates a MachineDeployment in place: core calls its `CanUpdateMachineSet` with templates of the kubeadm and
- * Docker providers. Only upstream's CustomResourceDefinitions of these are installed; this file writes the status that one Machine needs.
+ * Docker providers. Of these providers only the CustomResourceDefinitions are installed; this file writes the status that one
+ * Machine needs.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -115,7 +116,7 @@ export async function updateMachineSet(
   const config = specOf(await client.get(KubeadmConfig, machineKey))
   checks.check('the bootstrap config has the desired files', equal(config.files, files('second')), config)
 
-  // A Docker field that the extension does not know. An event must have the reason for the replacement.
+  // The extension does not know this field of Docker. An event must state the reason for the replacement.
   await client.create(DevMachineTemplate, devTemplate('third', { bootstrapTimeout: '10m0s', customImage: 'another' }))
   const { infrastructureRef } = refs('third')
   await client.patch(MachineDeployment, key, { type: 'merge', body: { spec: { template: { spec: { infrastructureRef } } } } })

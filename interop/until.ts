@@ -10,7 +10,7 @@ export interface UntilOptions {
 export async function until<T extends KubeObject>(
   client: Client,
   kind: Kind<T>,
-  what: string,
+  description: string,
   holds: (objects: T[]) => boolean,
   { seconds = 60, ...selection }: UntilOptions = {},
 ): Promise<T[]> {
@@ -30,5 +30,5 @@ export async function until<T extends KubeObject>(
     done.abort()
   }
   const lastObjects = [...objects.values()].map(({ metadata, ...rest }) => ({ name: metadata.name, ...rest }))
-  throw new Error(`Waited ${seconds} s for: ${what}. Objects: ${JSON.stringify(lastObjects)}`)
+  throw new Error(`Waited ${seconds} s for: ${description}. Objects: ${JSON.stringify(lastObjects)}`)
 }

@@ -51,7 +51,7 @@ async function runOn(start: (options: ApiServerOptions) => Promise<RunningApiSer
   const { crds, mutating, validating } = managers.manifests
   const hooks = [...mutating, ...validating].reduce((sum, { webhooks = [] }) => sum + webhooks.length, 0)
   progress(`${crds.length} definitions, ${mutating.length + validating.length} configurations with ${hooks} webhooks`)
-  // The conversion webhooks of this server's definitions are served by the managers, which connect only to the first server.
+  // Its conversion webhooks are served by the managers, which connect only to the first server.
   await using elsewhere = await startCapstanApiServer()
   await install(elsewhere.client(), crds)
   try {

@@ -40,12 +40,12 @@ test.each<[string, Grant, AuditEvent[], string[]]>([
   expect(unused([role], events).map(rightText)).toEqual(texts)
 })
 
-test('a request of another user does not count as use of a permission', () => {
+test('requests of other users do not count as use of a permission', () => {
   const other = { ...event('get', widgets), user: { username: 'somebody' } }
   expect(unused([grant({})], [other])).toHaveLength(1)
 })
 
-test('forbidden requests are listed once each, by code or by the decision of the authorizer', () => {
+test('lists each forbidden request once, recognized by its status code or by the decision of the authorizer', () => {
   const decided = { ...event('get', widgets), annotations: { 'authorization.k8s.io/decision': 'forbid' } }
   const log = [event('get', widgets), event('delete', widgets, 403), event('delete', widgets, 403), decided]
   const text = log.map((entry) => JSON.stringify(entry)).join('\n')

@@ -1,7 +1,7 @@
 /** Reads from an audit log of kube-apiserver which requests were forbidden, and which permissions were used. */
 import type { PolicyRule } from '@capstan/kube'
 
-/** The fields of an audit event that are used. */
+/** Fields of an audit event that this file reads. */
 export interface AuditEvent {
   readonly user: { readonly username: string; readonly extra?: { readonly [name: string]: readonly string[] } }
   /** Time at which the response was complete. */
@@ -33,7 +33,7 @@ export const readAudit = (text: string): AuditEvent[] =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as AuditEvent)
 
-/** Returns the requests with status 403, each once. */
+/** Returns the requests with status 403, without duplicates. */
 export function forbidden(events: readonly AuditEvent[]): string[] {
   const rejected = events.filter(
     ({ responseStatus, annotations }) =>
@@ -54,11 +54,11 @@ export interface Grant {
   readonly rules: readonly PolicyRule[]
 }
 
-/** The smallest part of a rule: one verb on one resource, of one name if it names any. */
+/** A single permission of a rule: one verb on one resource, limited to one object name if the rule has names. */
 export interface Right {
   readonly role: string
   readonly group: string
-  /** With subresource, as in a rule. */
+  /** The resource, with its subresource as in a rule: `machines/status`. */
   readonly resource: string
   readonly name?: string
   readonly verb: string
@@ -72,7 +72,7 @@ export function unused(grants: readonly Grant[], events: readonly AuditEvent[]):
   const used = new Map<string, AuditEvent[]>()
   const id = (user: string, group: string, verb: string) => `${user} ${group} ${verb}`
   for (const event of events) {
-    // Server-side apply of a new object needs the permission to create it, too.
+    // Server-side apply of a new object also needs the permission to create it.
     const verbs = event.verb === 'patch' && event.responseStatus?.code === 201 ? ['patch', 'create'] : [event.verb]
     for (const verb of verbs) {
       const key = id(event.user.username, event.objectRef?.apiGroup ?? '', verb)

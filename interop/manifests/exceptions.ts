@@ -44,5 +44,5 @@ const exceptions: readonly Exception[] = [
   },
 ]
 
-/** Returns why the roles have an unused permission; `undefined` without a reason. */
+/** Returns the reason why the roles grant an unused permission; `undefined` if none is known. */
 export const reasonFor = (right: Right): string | undefined => exceptions.find((exception) => exception.is(right))?.reason

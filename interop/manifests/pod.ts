@@ -43,13 +43,13 @@ export interface PodOptions {
   readonly apiServer: RunningApiServer
   readonly programs: Programs
   readonly deployment: Deployment
-  /** Address of this pod alone. */
+  /** IP address that only this pod uses. */
   readonly address: string
-  /** Further arguments. */
+  /** Arguments in addition to those of the Deployment. */
   readonly args?: readonly string[]
   /** Number of the replica; default 0. */
   readonly replica?: number
-  /** Runs in a container of this image rather than from the checkout. */
+  /** Image to run in a container. Default: a process runs the checkout. */
   readonly image?: BuiltImage
   /** URL of the API server for this pod, if it differs from that of `apiServer`. */
   readonly server?: URL
@@ -75,7 +75,7 @@ export function addAddress(address: string): void {
 /** Path of the files of the ServiceAccount in a container. */
 const ServiceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount'
 
-/** Resolves when the manager is ready. */
+/** Starts the container of a Deployment. Resolves when the manager is ready. */
 export async function startPod(options: PodOptions): Promise<Pod> {
   const { apiServer, programs, deployment, address, replica = 0, image, mounts = {} } = options
   const { namespace = '', name } = deployment.metadata
@@ -120,7 +120,7 @@ export async function startPod(options: PodOptions): Promise<Pod> {
       env: { PATH: process.env.PATH, ...env },
       cwd: root,
     })
-  // As the readiness probe does.
+  // The readiness probe sends the same request.
   await ready(program, () => answers(`http://${address}:9440/readyz`))
   return {
     program,

@@ -45,9 +45,9 @@ export class CaseContext {
     return context
   }
 
-  /** Objects are recorded with their fields in alphabetical order. */
-  record(what: string, value: unknown): void {
-    this.#options.observed.set(`${this.name}: ${what}`, typeof value === 'string' ? value : JSON.stringify(sorted(value)))
+  /** Records an observation. Fields of objects are sorted alphabetically. */
+  record(name: string, value: unknown): void {
+    this.#options.observed.set(`${this.name}: ${name}`, typeof value === 'string' ? value : JSON.stringify(sorted(value)))
   }
 
   get key(): { namespace: string; name: string } {
@@ -86,7 +86,7 @@ export class CaseContext {
     return configs.find(hasStatus)!
   }
 
-  async createClass(more: Partial<ClassSpec> = {}): Promise<void> {
+  async createClass(fields: Partial<ClassSpec> = {}): Promise<void> {
     const templateRef = (kind: string) => ({ apiVersion: stubVersion, kind, name: 'demo' })
     for (const kind of templates)
       await this.client.create(kind, { metadata: this.key, spec: { template: { spec: { made: 'by the class' } } } })
@@ -104,17 +104,17 @@ export class CaseContext {
             },
           ],
         },
-        ...more,
+        ...fields,
       },
     })
   }
 
-  async createCluster(version = 'v1.35.0', more: Partial<Topology> = {}): Promise<void> {
+  async createCluster(version = 'v1.35.0', fields: Partial<Topology> = {}): Promise<void> {
     await this.client.create(Cluster, {
       metadata: this.key,
       spec: {
         clusterNetwork: { pods: { cidrBlocks: ['192.168.0.0/16'] } },
-        topology: { classRef: { name: 'demo' }, version, ...more },
+        topology: { classRef: { name: 'demo' }, version, ...fields },
       },
     })
   }
@@ -130,11 +130,15 @@ export class CaseContext {
     return conditionText(conditionOf(cluster)!)
   }
 
-  seen<T extends KubeObject>(kind: Parameters<typeof until<T>>[1], what: string, holds: (objects: T[]) => boolean): Promise<T[]> {
-    return until(this.client, kind, `${this.name}: ${what}`, holds, { namespace: this.name, seconds: Limit })
+  seen<T extends KubeObject>(
+    kind: Parameters<typeof until<T>>[1],
+    description: string,
+    holds: (objects: T[]) => boolean,
+  ): Promise<T[]> {
+    return until(this.client, kind, `${this.name}: ${description}`, holds, { namespace: this.name, seconds: Limit })
   }
 
-  /** Waits until the extension was called that often for a hook. @returns the time of the last call in milliseconds */
+  /** Waits until the extension was called at least `times` times for a hook. @returns the times of all calls in milliseconds */
   async called(hook: string, times: number, caseExtension = this.extension): Promise<number[]> {
     const end = performance.now() + Limit * 1000
     for (;;) {

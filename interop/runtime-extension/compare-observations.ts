@@ -3,7 +3,7 @@ import type { Checks } from '../capstan-process.ts'
 import type { Observations } from './case-context.ts'
 
 interface Difference {
-  /** Applies to these records; to all when absent. */
+  /** Matches the names of the observations to which this entry applies. */
   readonly what: RegExp
   readonly reason: string
   /** Normalizes the permitted differences, and only these. */
@@ -45,7 +45,7 @@ const explained: readonly Difference[] = [
   },
 ]
 
-/** Compares the observations. `all`: they are those of all cases, so each entry of `explained` must apply. */
+/** Compares the observations. `all`: whether all cases ran, so that each entry of `explained` must apply. */
 export function compareObservations(
   observed: { readonly [core: string]: Observations },
   checks: Checks,
@@ -55,7 +55,9 @@ export function compareObservations(
   const reasons = new Set<string>()
   const all = new Set([...onKubernetes.keys(), ...onCapstan.keys(), ...ours.keys()])
   for (const what of all) {
-    const [embedded, real, own] = [onCapstan, onKubernetes, ours].map((entry) => withoutChance(entry.get(what) ?? 'nothing'))
+    const [embedded, real, own] = [onCapstan, onKubernetes, ours].map((entry) =>
+      withoutRandomValues(entry.get(what) ?? 'nothing'),
+    )
     const applied = explained.filter((entry) => entry.what.test(what))
     const alike = (text: string) => applied.reduce((normalized, entry) => entry.alike(normalized), text)
     compare(`upstream's core has the same observation on both servers: ${what}`, alike(embedded!), alike(real!), checks)
@@ -72,8 +74,8 @@ function compare(what: string, actual: string, expected: string, checks: Checks)
   if (actual !== expected) console.log(`  - ${expected}\n  + ${actual}`)
 }
 
-/** Ports and generated names differ from run to run. */
-const withoutChance = (text: string): string =>
+/** Replaces ports and generated names, which differ from run to run. */
+const withoutRandomValues = (text: string): string =>
   text
     .replaceAll(/(127\.0\.0\.1|localhost):\d+/g, '$1:PORT')
     .replaceAll(/\b(demo(?:-[a-z]+-\d)?)(?:-[bcdfghjklmnpqrstvwxz2456789]{5})+\b/g, '$1-*')

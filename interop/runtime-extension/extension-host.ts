@@ -38,7 +38,7 @@ export interface CaseExtension {
 
 export interface ExtensionHost extends AsyncDisposable {
   readonly listening: Listening
-  /** Handles requests for all cases, for those that run a separate server. */
+  /** Handles the requests of all cases, for cases that run a separate server. */
   readonly handle: FetchHandler
   /** Adds the extension of a case. `handlers`: options of all handlers in the discovery response. */
   extensionFor(name: string, handlers?: Omit<HandlerOptions, 'name'>): CaseExtension

@@ -81,7 +81,7 @@ export async function playProviders(client: Client, signal: AbortSignal): Promis
       for (const object of objects) {
         const status = statusOf(object)
         if (JSON.stringify(object.status) === JSON.stringify(status)) continue
-        // The object may have been deleted meanwhile.
+        // The object may have been deleted in the meantime.
         await client
           .patch(kind, keyOf(object), { type: 'merge', body: { status } as never }, { subresource: 'status' })
           .catch(() => undefined)

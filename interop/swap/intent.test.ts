@@ -84,12 +84,12 @@ describe('changes', () => {
 })
 
 describe('replaced', () => {
-  test('is empty for the same Machines in another order', () => {
+  test('is empty for the same Machines in a different order', () => {
     const other = machine({ name: 'n', uid: 'other' })
     expect(replaced([machine(), other], [other, machine()])).toEqual([])
   })
 
-  test('reports a Machine that another one of the same name replaces', () => {
+  test('reports a Machine that was replaced by a new Machine of the same name', () => {
     expect(replaced([machine()], [machine({ uid: 'second' })])).toEqual(['- m first', '+ m second'])
   })
 

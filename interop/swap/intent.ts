@@ -1,4 +1,4 @@
-/** Compares the fields and field managers of each object before and after a take-over. */
+/** Compares the fields and field managers of each object before and after a takeover. */
 import { isRecord, type KubeObject } from '@capstan/kube'
 
 /** Values by their paths. */
@@ -23,7 +23,7 @@ function* fieldsOf(value: unknown, path: string): Iterable<[string, string]> {
   if (entries.length === 0) yield [path, JSON.stringify(value)]
 }
 
-/** Returns the fields that differ, by object; an object with another UID under the same name differs, too. */
+/** Returns the fields that differ, by object; an object of the same name with a different UID also differs. */
 export function changes(before: ReadonlyMap<string, Intent>, after: ReadonlyMap<string, Intent>): string[] {
   const none: Intent = new Map()
   return [...new Set([...before.keys(), ...after.keys()])].flatMap((name) => {
@@ -45,6 +45,6 @@ export function replaced(before: readonly KubeObject[], after: readonly KubeObje
 
 export const identity = ({ metadata }: KubeObject): string => `${metadata.name} ${metadata.uid}`
 
-/** Whether an object has exactly these labels, of those that the take-over sets and removes. */
+/** Whether an object has exactly these labels, of those that the takeover sets and removes. */
 export const hasExactly = (labels: { readonly [label: string]: string }, { metadata }: KubeObject): boolean =>
   ['keep', 'go'].every((label) => metadata.labels?.[label] === labels[label])

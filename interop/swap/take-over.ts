@@ -77,7 +77,8 @@ export async function liveThroughTakeOver(
     else {
       const { code, complaints } = await running.core!.stop()
       checks.check('our core stops cleanly', code === 0, code)
-      // A stopping manager has one second to remove its webhook configurations. On a busy machine that is too short: then its log names the command.
+      // A stopping manager has one second to remove its webhook configurations. If a busy machine needs longer, its log names the
+      // command that removes them.
       isCommandNeeded = complaints.includes('run capstan manager --remove-webhooks')
     }
     delete running.core
@@ -89,7 +90,7 @@ export async function liveThroughTakeOver(
     }
     const remaining = await configurations(client)
     checks.check(`the webhook configurations of our ${previous} core are removed`, !remaining.includes('capstan-core'), remaining)
-    // Upstream's definitions are applied without --force-conflicts.
+    // Upstream's CustomResourceDefinitions are applied without --force-conflicts.
     running.theirs = await startManagers(apiServer, progress, { components: core, gates })
     progress("upstream's core has taken over")
   }
@@ -200,7 +201,7 @@ const initialMetadata: Metadata = { labels: { keep: 'before', go: 'before' }, ta
 
 const taints = [{ key: 'interop', value: 'yes', effect: 'NoSchedule', propagation: 'Always' }]
 
-/** Sets exactly these labels and taints on the workers of both Clusters, and on the control plane of the one with a class. */
+/** Sets exactly these labels and taints on the workers of both Clusters, and on the control plane of the Cluster with a class. */
 async function applyMetadata({ client, namespace }: LifeContext, { labels, taint }: Metadata): Promise<void> {
   const changed = { keep: null, go: null, ...labels }
   const deployment = { class: 'worker', name: 'md', replicas: 2, metadata: { labels }, ...(taint ? { taints } : {}) }
@@ -241,7 +242,7 @@ const removeReplicas = ({ client, namespace }: LifeContext) =>
     { type: 'json', operations: [{ op: 'remove', path: '/spec/topology/workers/machineDeployments/0/replicas' }] },
   )
 
-/** Makes the deletion of the Cluster without a class take longer than a hand-over. */
+/** Makes the deletion of the Cluster without a class take longer than a takeover. */
 async function delayDeletions({ client, namespace }: LifeContext): Promise<void> {
   const body = { spec: { simulated: { deletionDelay: '20s' } } }
   for (const { metadata } of (await client.list(LocalMachine, { namespace })).items)

@@ -1,6 +1,6 @@
 /**
  * The part of a container engine's API that upstream's provider calls for in-memory machines: the capacity of the engine. Without a
- * response its controller of machine templates retries without end.
+ * response, its controller of machine templates retries endlessly.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -46,7 +46,7 @@ export function errorText(line: string): string | undefined {
   return normal([controller, msg, err].filter((part) => part !== undefined && part !== '').join(': '))
 }
 
-/** Errors that may be logged on one of the two servers only, by chance, with the reason. */
+/** Errors that may be logged on only one of the two servers without depending on the server, with the reason. */
 const chances: readonly { readonly text: RegExp; readonly reason: string }[] = [
   {
     text: /failed to patch (\w+) .*: failed to patch status conditions: \S+ "\S+" not found/,

@@ -1,4 +1,4 @@
-/** Runs a topology cluster of in-memory machines through its life with upstream's managers, and measures each step. */
+/** Runs the lifecycle of a topology cluster of in-memory machines with upstream's managers, and measures each step. */
 import { readFileSync } from 'node:fs'
 import { Cluster, ClusterClass, Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import {
@@ -57,7 +57,7 @@ export interface Life {
 
 export interface LifeOptions {
   readonly apiServer: RunningApiServer
-  /** Another API server with the same definitions and without controllers, to which the cluster is moved, and back. */
+  /** An API server with the same CustomResourceDefinitions and without controllers. The cluster is moved to it and back. */
   readonly elsewhere: RunningApiServer
   readonly checks: Checks
   readonly progress: (line: string) => void
@@ -73,8 +73,8 @@ export async function liveUpstream({ apiServer, elsewhere, checks, progress }: L
     last = now
     progress(`${phase} after ${times.get(phase)!.toFixed(1)} s`)
   }
-  const awaited = <T extends KubeObject>(kind: Kind<T>, what: string, holds: (objects: T[]) => boolean) =>
-    until(client, kind, what, holds, { namespace, seconds: Limit })
+  const awaited = <T extends KubeObject>(kind: Kind<T>, description: string, holds: (objects: T[]) => boolean) =>
+    until(client, kind, description, holds, { namespace, seconds: Limit })
   const topology = (operations: readonly { path: string; value: string | number }[]) =>
     client.patch(Cluster, key, {
       type: 'json',
@@ -254,7 +254,7 @@ interface Found {
 
 const nameOf = ({ kind, object }: Found): string => `${kind.kind} ${object.metadata.name}`
 
-/** Returns all objects of Cluster API in the namespace, sorted by kind and name. */
+/** Returns all Cluster API objects in the namespace, sorted by kind and name. */
 async function objects(client: Client, kinds: ReadonlyMap<string, Kind>): Promise<Found[]> {
   const listed: Found[] = []
   for (const kind of [...kinds.values(), Secret as Kind].filter(({ scope }) => scope === 'Namespaced'))

@@ -84,7 +84,7 @@ export interface Managers extends AsyncDisposable {
   readonly manifests: Manifests
   /** Kills the managers of these components and starts them again at the same ports. Resolves when they are ready. */
   restart(tools: readonly string[]): Promise<void>
-  /** Removes the webhook configurations before the managers stop for good: otherwise the server would reject all writes. */
+  /** Removes the webhook configurations before the managers stop permanently: otherwise the server would reject all writes. */
   removeWebhooks(): Promise<void>
 }
 
@@ -92,11 +92,11 @@ export interface ManagersOptions {
   /** The components to start; default all. */
   readonly components?: readonly Component[]
   readonly gates?: string
-  /** Further flags for each manager. */
+  /** Flags for each manager, in addition to the defaults. */
   readonly flags?: readonly string[]
 }
 
-/** Gives the managers all permissions. */
+/** Grants the managers all permissions. */
 export async function allowManagers(client: Client): Promise<void> {
   const binding = {
     metadata: { name: 'interop-managers' },
@@ -106,7 +106,7 @@ export async function allowManagers(client: Client): Promise<void> {
   await client.apply(ClusterRoleBinding, binding, { fieldManager })
 }
 
-/** Installs definitions and webhook configurations, and starts the managers. Resolves when all are ready. */
+/** Installs CustomResourceDefinitions and webhook configurations, and starts the managers. Resolves when all are ready. */
 export async function startManagers(
   apiServer: RunningApiServer,
   progress: (line: string) => void,
