@@ -278,11 +278,8 @@ const checkBlockedDeletions = (client: Client, checks: Checks): Promise<void> =>
         },
       )
       if (deletedKind === 'namespace') {
-        const [deletedNamespace] = await until(
-          client,
-          Namespace,
-          'the namespace names the objects that it cannot delete',
-          (all) => all.some((item) => item.metadata.name === namespace && contentFailure(item) !== undefined),
+        const [deletedNamespace] = await until(client, Namespace, 'the namespace names what it cannot delete', (all) =>
+          all.some((item) => item.metadata.name === namespace && contentFailure(item) !== undefined),
         ).then((all) => all.filter(({ metadata }) => metadata.name === namespace))
         const message = contentFailure(deletedNamespace!)!
         checks.check(`${how}: the condition of the namespace has the reason`, message.includes(rejection(namespace)), message)

@@ -1,4 +1,4 @@
-/** Historic mistakes of providers, each in manifests that are otherwise valid. */
+/** Tests lint with mistakes that providers have made, each in manifests that are otherwise valid. */
 import { expect, test } from 'vitest'
 import { lint } from './lint.ts'
 import { MalformedManifest, type Manifest, providerManifests } from './manifests.ts'
@@ -6,7 +6,7 @@ import { isChecked, linkOf } from './rule.ts'
 import { rules } from './rules/index.ts'
 import { sarif } from './sarif.ts'
 
-/** Schemas and manifests are edited freely here. */
+/** The tests change any field of schemas and manifests. */
 // biome-ignore lint/suspicious/noExplicitAny: objects of any shape
 type Any = any
 
@@ -52,7 +52,7 @@ const infrastructure = 'infrastructure.cluster.x-k8s.io'
 const bootstrap = 'bootstrap.cluster.x-k8s.io'
 const controlPlane = 'controlplane.cluster.x-k8s.io'
 
-/** A provider of all five contracts that breaks no rule, by the names of its kinds. */
+/** Returns the CustomResourceDefinitions of a provider of all five contracts, which violates no rule, by kind. */
 function provider(): Record<string, Any> {
   const provisioned = () => object({ provisioned: boolean() })
   const machineTemplate = () =>
@@ -116,7 +116,7 @@ function provider(): Record<string, Any> {
     ),
     templateOf(controlPlane, 'FooControlPlane', { machineTemplate: object({ metadata: metadata() }) }),
   ]
-  return Object.fromEntries(crds.map((one) => [one.spec.names.kind, one]))
+  return Object.fromEntries(crds.map((definition) => [definition.spec.names.kind, definition]))
 }
 
 const statusOf = (crd: Any): Any => crd.spec.versions[0].schema.openAPIV3Schema.properties.status.properties
@@ -133,12 +133,12 @@ function findingsOf(
   return findings.map(({ rule, path, message }) => ({ rule: rule.id, path, message }))
 }
 
-test('manifests that keep every rule have no findings', () => {
+test('manifests that follow every rule have no findings', () => {
   expect(findingsOf(Object.values(provider()))).toEqual([])
 })
 
-const claimV1Beta1 = (one: Any) => {
-  one.metadata.labels = { 'cluster.x-k8s.io/v1beta1': 'v1' }
+const claimV1Beta1 = (definition: Any) => {
+  definition.metadata.labels = { 'cluster.x-k8s.io/v1beta1': 'v1' }
 }
 
 const mistakes: readonly [name: string, make: (kinds: Record<string, Any>) => void, rules: readonly string[]][] = [
@@ -148,7 +148,7 @@ const mistakes: readonly [name: string, make: (kinds: Record<string, Any>) => vo
     ['crd-name'],
   ],
   ['cluster scope', ({ FooCluster }) => void (FooCluster.spec.scope = 'Cluster'), ['namespaced-scope']],
-  ['another list kind', ({ FooCluster }) => void (FooCluster.spec.names.listKind = 'Foos'), ['list-kind']],
+  ['a wrong list kind', ({ FooCluster }) => void (FooCluster.spec.names.listKind = 'Foos'), ['list-kind']],
   [
     'no contract label on a template (cluster-api#3307)',
     ({ FooMachineTemplate }) => void (FooMachineTemplate.metadata.labels = {}),
@@ -165,7 +165,7 @@ const mistakes: readonly [name: string, make: (kinds: Record<string, Any>) => vo
     ['other-label-versions'],
   ],
   [
-    'the v1beta2 label alone, with a v1beta1 status (kubevirt#391)',
+    'only the v1beta2 label, with a v1beta1 status (kubevirt#391)',
     ({ FooCluster }) => {
       delete statusOf(FooCluster).initialization
       statusOf(FooCluster).ready = boolean()
@@ -189,7 +189,7 @@ const mistakes: readonly [name: string, make: (kinds: Record<string, Any>) => vo
     ['infra-cluster.conditions'],
   ],
   [
-    'contract v1beta1 alone (hetzner#2017)',
+    'only contract v1beta1 (hetzner#2017)',
     ({ FooConfig }) => {
       claimV1Beta1(FooConfig)
       statusOf(FooConfig).ready = boolean()
@@ -202,7 +202,7 @@ const mistakes: readonly [name: string, make: (kinds: Record<string, Any>) => vo
     ['infra-machine-pool.both-ready'],
   ],
   [
-    'a pool that reports neither',
+    'a pool with neither status.ready nor status.initialization',
     ({ FooMachinePool }) => {
       delete statusOf(FooMachinePool).ready
       delete statusOf(FooMachinePool).initialization
@@ -210,7 +210,7 @@ const mistakes: readonly [name: string, make: (kinds: Record<string, Any>) => vo
     ['infra-machine-pool.initialization', 'infra-machine-pool.both-ready', 'infra-machine-pool.both-ready'],
   ],
   [
-    'provider IDs that are no strings',
+    'provider IDs that are not strings',
     ({ FooMachinePool }) => void (specOf(FooMachinePool).providerIDList.items = integer()),
     ['infra-machine-pool.provider-id-list'],
   ],
@@ -302,13 +302,13 @@ const mistakes: readonly [name: string, make: (kinds: Record<string, Any>) => vo
     ['printer-columns'],
   ],
   [
-    'a capacity that is no map (autoscaling from zero)',
+    'a capacity that is not a map (autoscaling from zero)',
     ({ FooMachineTemplate }) =>
       void (FooMachineTemplate.spec.versions[0].schema.openAPIV3Schema.properties.status = object({ capacity: string() })),
     ['infra-machine.autoscaling-from-zero'],
   ],
   [
-    'readiness gates that are no list',
+    'readiness gates that are not a list',
     ({ FooControlPlane }) => void (specOf(FooControlPlane).machineTemplate.properties.spec.properties.readinessGates = object()),
     ['control-plane.readiness-gates-and-taints'],
   ],
@@ -325,13 +325,13 @@ const mistakes: readonly [name: string, make: (kinds: Record<string, Any>) => vo
   ['no short name', ({ FooCluster }) => void delete FooCluster.spec.names.categories, ['short-names']],
 ]
 
-test.each(mistakes)('%s is found only by its rule', (_, make, expected) => {
+test.each(mistakes)('only its rule reports %s', (_, make, expected) => {
   const kinds = provider()
   make(kinds)
   expect(findingsOf(Object.values(kinds)).map(({ rule }) => rule)).toEqual(expected)
 })
 
-test('pools of an IPAM provider have the computed name, and conditions', () => {
+test('pools of an IPAM provider must have the computed name, and conditions', () => {
   const group = 'ipam.cluster.x-k8s.io'
   const pool = () => crd(group, 'FooIPPool', {}, { conditions: listOf(condition()) })
   expect(findingsOf([pool(), crd(group, 'IPAddress', {}, {}), crd('foo.com', 'ConnectionPool', {}, {})])).toEqual([])
@@ -356,7 +356,7 @@ const metadataFile = (...series: Any[]): Any => ({
   releaseSeries: series,
 })
 
-test('release metadata has the contract of the labels, and a series for the release', () => {
+test('release metadata must have the contract of the labels, and a series for the release', () => {
   const { FooMachine, FooMachineTemplate } = provider()
   const metadataWith = (contract: string) =>
     metadataFile({ major: 0, minor: 1, contract: 'v1beta1' }, { major: 1, minor: 2, contract })
@@ -398,7 +398,7 @@ test('kinds of a foreign group need an aggregated role with all verbs', () => {
   )
 })
 
-test('a manager may update finalizers of the kinds that own Machines', () => {
+test('a role must allow updates of finalizers of the kinds that own Machines', () => {
   const { FooControlPlane, FooControlPlaneTemplate, FooMachinePool, FooMachinePoolTemplate } = provider()
   const kinds = [FooControlPlane, FooControlPlaneTemplate, FooMachinePool, FooMachinePoolTemplate]
   const role = (resources: string[], verbs = ['update']) => ({
@@ -408,7 +408,7 @@ test('a manager may update finalizers of the kinds that own Machines', () => {
     rules: [{ apiGroups: [controlPlane, infrastructure], resources, verbs }],
   })
   const owners = ['foocontrolplanes', 'foomachinepools']
-  const finalizers = owners.map((one) => `${one}/finalizers`)
+  const finalizers = owners.map((resource) => `${resource}/finalizers`)
   const messagesOf = (...roles: Any[]) =>
     findingsOf([...kinds, ...roles])
       .filter(({ rule }) => rule === 'owner-finalizers-role')
@@ -427,7 +427,7 @@ test('a manager may update finalizers of the kinds that own Machines', () => {
   ])
 })
 
-test('documentation mentions the variables that users must set', () => {
+test('documentation must mention the variables that users must set', () => {
   const { FooMachine, FooMachineTemplate } = provider()
   const secret = (...values: string[]) => ({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'foo' }, data: { values } })
   const messagesOf = (documentation: string | undefined, ...values: string[]) =>
@@ -442,7 +442,7 @@ test('documentation mentions the variables that users must set', () => {
   expect(messagesOf(undefined, '${FOO_TOKEN}')).toEqual([])
 })
 
-test('a components file has labels, one namespace and a container called manager', () => {
+test('a components file must have labels, one namespace and a container named manager', () => {
   const { FooMachine, FooMachineTemplate } = provider()
   const labels = { 'cluster.x-k8s.io/provider': 'infrastructure-foo' }
   const namespace = (name: string) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } })
@@ -464,16 +464,16 @@ test('a components file has labels, one namespace and a container called manager
 })
 
 test('kinds outside of the contracts, and core itself, are not checked', () => {
-  const others = [
+  const definitions = [
     crd(infrastructure, 'FooIdentity', {}, {}),
     crd('cluster.x-k8s.io', 'Machine', {}, {}),
     crd('foo.com', 'Cluster', {}, {}),
   ]
-  others.forEach((one) => void (one.metadata.labels = {}))
-  expect(providerManifests(manifestsOf(others), { isRendered: false }).kinds).toEqual([])
+  definitions.forEach((definition) => void (definition.metadata.labels = {}))
+  expect(providerManifests(manifestsOf(definitions), { isRendered: false }).kinds).toEqual([])
 })
 
-test('a schema that preserves unknown fields has every field', () => {
+test('a schema that preserves unknown fields counts as having every field', () => {
   const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
   const { FooMachine, FooMachineTemplate } = provider()
   FooMachine.spec.versions[0].schema.openAPIV3Schema.properties = { spec: open, status: open }
@@ -495,7 +495,7 @@ test.each([
   expect(read).toThrow(message)
 })
 
-test('findings are SARIF results with the level, file and line', () => {
+test('SARIF results have the level, file and line of the findings', () => {
   const { FooMachine } = provider()
   const manifests = manifestsOf([FooMachine])
   const log = sarif(lint(providerManifests(manifests, { isRendered: false }), rules), '1.0.0') as Any
@@ -509,7 +509,7 @@ test('findings are SARIF results with the level, file and line', () => {
   expect(log.runs[0].tool.driver.rules.map((rule: Any) => rule.id)).toContain('infra-machine.template')
 })
 
-test('ids of rules are unique, and every rule has a check or the reason for none', () => {
+test('ids of rules are unique, and every rule has a check or a reason for having none', () => {
   const ids = rules.map(({ id }) => id)
   expect(new Set(ids).size).toBe(ids.length)
   for (const rule of rules) expect(isChecked(rule) ? rule.check.looksAt : (rule.check as Any).none).toMatch(/\w/)

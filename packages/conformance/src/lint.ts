@@ -7,11 +7,11 @@ export interface Finding extends Problem {
 }
 
 export interface LintReport {
-  /** MUST first; in the order of rules and manifests otherwise. */
+  /** Findings of MUST rules first, then SHOULD and MAY; findings of a level are in the order of rules and manifests. */
   readonly findings: readonly Finding[]
   /** Rules that were checked. */
   readonly checked: readonly Rule[]
-  /** Rules that were not applicable: the manifests contain no such kind, no roles or no release metadata. */
+  /** Rules that were not applicable: the manifests lack the kind, roles or release metadata that the rule checks. */
   readonly notApplicable: readonly Rule[]
 }
 

@@ -1,6 +1,6 @@
 /**
- * What the local provider does about each rule that binds providers, for the reference page. The rules that lint or conform checks are
- * verified by `conform.env.test.ts` and `lint.test.ts`; the others name the source.
+ * Describes how the local provider follows each rule that applies to providers, for the reference page. `conform.env.test.ts` and
+ * `lint.test.ts` verify the rules that conform or lint checks; the descriptions of other rules name the source.
  */
 import { type ContractName, ContractNames } from './manifests.ts'
 
@@ -12,7 +12,7 @@ const kinds: Readonly<Record<ContractName, string>> = {
   ControlPlane: 'LocalControlPlane',
 }
 
-/** Answers that differ between the contracts. */
+/** Descriptions that differ between the contracts. */
 interface Answers {
   readonly id: string
   readonly initialization: string
@@ -141,7 +141,7 @@ const answers: Readonly<Record<ContractName, Answers>> = {
   },
 }
 
-const ofContract = (contract: ContractName): [string, string][] => {
+const answersOf = (contract: ContractName): [string, string][] => {
   const { id, initialization, conditions, failures, pausing, ownerFirst, deletion, restart, ownRules } = answers[contract]
   const kind = kinds[contract]
   return Object.entries({
@@ -159,7 +159,7 @@ const ofContract = (contract: ContractName): [string, string][] => {
   }).map(([name, text]) => [`${id}.${name}`, text])
 }
 
-/** By id of the rule. Rules of IPAM apply to no local kind. */
+/** Descriptions by id of the rule. Rules of IPAM apply to no local kind. */
 export const localProvider: { readonly [rule: string]: string } = {
   'namespaced-scope': 'All of its kinds are namespaced.',
   'type-and-object-meta': 'All of its kinds have them.',
@@ -176,7 +176,7 @@ export const localProvider: { readonly [rule: string]: string } = {
   'owner-finalizers-role': 'Its role may update finalizers of its own kinds and of Machines.',
   'printer-columns': 'All of its kinds have columns.',
   'short-names': 'All of its kinds have the category cluster-api, objects also a short name.',
-  ...Object.fromEntries(ContractNames.flatMap(ofContract)),
+  ...Object.fromEntries(ContractNames.flatMap(answersOf)),
   'clusterctl.metadata': '`capstan manifests --output-dir` writes metadata.yaml with the series of the release.',
   'clusterctl.provider-label': 'Every component of `capstan manifests` has the label.',
   'clusterctl.one-namespace': 'All components of `capstan manifests` are in one namespace.',

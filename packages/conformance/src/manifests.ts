@@ -1,4 +1,4 @@
-/** The manifests of a provider, grouped for the rules. */
+/** Finds the manifests of a provider that rules check. */
 import { type ContractVersion, ContractVersions } from '@capstan/api/contract'
 import type { CustomResourceDefinition, CustomResourceVersion, JSONSchema } from '@capstan/kube'
 
@@ -26,7 +26,7 @@ export interface ProviderKind {
   readonly manifest: Manifest
   readonly crd: CustomResourceDefinition
   readonly contract: ContractName
-  /** Whether it is the kind of templates: `FooMachineTemplate`. */
+  /** Whether it is a kind of templates, such as `FooMachineTemplate`. */
   readonly isTemplate: boolean
 }
 
@@ -43,11 +43,11 @@ export interface ProviderManifests {
   readonly all: readonly Manifest[]
   /** Whether the manifests are complete: a components file rather than sources for kustomize. */
   readonly isRendered: boolean
-  /** Version of the release, when the user gave it: `v1.2.3`. */
+  /** Version of the release: `v1.2.3`. Absent if the user did not specify it. */
   readonly release?: string
-  /** Name of the CustomResourceDefinition of address pools, when the user named the kind. */
+  /** Name of the CustomResourceDefinition of address pools. Absent if the user did not specify it. */
   readonly pool?: string
-  /** Text of the documentation for users, when it comes with the manifests. */
+  /** Text of the documentation for users, if it is available with the manifests. */
   readonly documentation?: string
 }
 
@@ -71,7 +71,7 @@ export function providerManifests(
 
 export const isCrd = ({ object }: Manifest): boolean => object.kind === 'CustomResourceDefinition'
 
-/** The part of a manifest that rules read. */
+/** The metadata of a manifest that rules read. */
 export interface ManifestMetadata {
   readonly name: string
   readonly namespace: string | undefined
@@ -88,24 +88,24 @@ export function metadataOf({ object }: Manifest): ManifestMetadata {
   }
 }
 
-/** The value as an object; an empty one when it is something else. */
+/** Returns the value if it is an object, otherwise an empty object. */
 export const record = (value: unknown): { readonly [field: string]: unknown } =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as { [field: string]: unknown }) : {}
 
-/** The value as a list; an empty one when it is something else. */
+/** Returns the value if it is a list, otherwise an empty list. */
 export const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
-/** Each claim of a contract version that names a version of the CustomResourceDefinition that exists. */
+/** Returns the claims of contract versions whose labels name an existing version of the CustomResourceDefinition. */
 export function claimsOf(kind: ProviderKind): Claim[] {
   return ContractVersions.flatMap((contractVersion) =>
     claimedVersions(kind, contractVersion).flatMap((name) => {
-      const version = kind.crd.spec.versions.find((one) => one.name === name)
+      const version = kind.crd.spec.versions.find((candidate) => candidate.name === name)
       return version ? [{ ...kind, contractVersion, version, schema: version.schema?.openAPIV3Schema ?? {} }] : []
     }),
   )
 }
 
-/** Versions that the contract's label lists. */
+/** Returns the versions that the label of the contract version lists. */
 export function claimedVersions({ manifest }: ProviderKind, contract: ContractVersion): string[] {
   const label = metadataOf(manifest).labels[labelOf(contract)]
   return typeof label === 'string' && label !== '' ? label.split('_') : []
@@ -113,7 +113,7 @@ export function claimedVersions({ manifest }: ProviderKind, contract: ContractVe
 
 export const labelOf = (contract: ContractVersion): string => `cluster.x-k8s.io/${contract}`
 
-/** Path of the schema of a version, as users find it in the manifest. */
+/** Returns the path of a version's schema in the manifest. */
 export const schemaPath = ({ crd, version }: Claim): string =>
   `spec.versions[${crd.spec.versions.indexOf(version)}].schema.openAPIV3Schema`
 
@@ -157,8 +157,9 @@ const endings: Readonly<Record<ContractName, RegExp>> = {
 }
 
 /**
- * The contract of a kind, by upstream's conventions for names: the first part of its group, or, in a group with another name, a label
- * with a contract version; and the end of its kind. Kinds that a provider keeps for itself (identities, address pools) have none.
+ * Returns the contract of a kind, by upstream's naming conventions: the suffix of its kind, together with the first part of its
+ * group or, if the group has a different name, a label with a contract version. Returns `undefined` for kinds without a contract,
+ * such as identities.
  */
 function contractOf({ metadata, spec }: CustomResourceDefinition): ContractName | undefined {
   const { kind } = spec.names

@@ -5,37 +5,37 @@ import type { ContractName, Manifest, ProviderManifests } from './manifests.ts'
 
 export type Level = 'MUST' | 'SHOULD' | 'MAY'
 
-/** Most important first. */
+/** Levels in order of importance. */
 export const Levels: readonly Level[] = ['MUST', 'SHOULD', 'MAY']
 
 /** Pages of upstream's book that have rules. */
 export type PageName = ContractName | 'IPAM' | 'clusterctl'
 
-/** A place where a provider breaks a rule. */
+/** A violation of a rule, with its place in the manifests. */
 export interface Problem {
   readonly manifest: Manifest
   /** Path of the field in the manifest, such as `metadata.labels`. */
   readonly path: string
-  /** The found and the expected value. */
+  /** The actual and the expected value. */
   readonly message: string
   /** The remedy. */
   readonly edit: string
 }
 
 export interface StaticCheck {
-  /** The checked manifests, in a sentence for the reference page. */
+  /** Sentence for the reference page: the checked manifests. */
   readonly looksAt: string
-  /** Returns all problems, or `undefined` when the rule is not applicable to the manifests. */
+  /** Returns all problems; `undefined` if the rule does not apply to the manifests. */
   run(provider: ProviderManifests): Problem[] | undefined
 }
 
 export interface Rule {
-  /** Stable: findings, suppressions and tests name the rule by it. */
+  /** Stable identifier, by which findings, suppressions and tests refer to the rule. */
   readonly id: string
   readonly level: Level
-  /** Contracts that the rule belongs to, or `IPAM`, or `clusterctl`. */
+  /** Pages that state the rule: contracts, `IPAM` or `clusterctl`. */
   readonly pages: readonly PageName[]
-  /** Heading in upstream's book, the same on each of the pages. */
+  /** Heading in upstream's book; it is the same on all `pages`. */
   readonly section: string
   readonly versions: readonly ContractVersion[]
   /** When the rule applies. */
@@ -44,11 +44,11 @@ export interface Rule {
   readonly sentence: string
   /** Effect in core or clusterctl when a provider violates the rule. */
   readonly why: string
-  /** Reports of providers that broke the rule, or of core where it differs from upstream's book. */
+  /** Reports of providers that violated the rule, or of differences between core and upstream's book. */
   readonly cases?: readonly string[]
-  /** The static check, or the reason why manifests cannot show whether the rule is kept. */
+  /** The static check, or the reason why manifests cannot show whether the provider follows the rule. */
   readonly check: StaticCheck | { readonly none: string }
-  /** Checks of a provider that runs. */
+  /** Checks of a running provider. */
   readonly live?: readonly LiveCheck[]
 }
 

@@ -1,11 +1,11 @@
-/** Formats findings as SARIF 2.1.0, which code hosts display beside the lines of a change. */
+/** Formats findings as SARIF 2.1.0, which code hosts display next to the lines of a change. */
 import { metadataOf } from './manifests.ts'
 import type { Finding, LintReport } from './lint.ts'
 import { type Level, linkOf } from './rule.ts'
 
 const sarifLevels: Readonly<Record<Level, 'error' | 'warning' | 'note'>> = { MUST: 'error', SHOULD: 'warning', MAY: 'note' }
 
-/** A SARIF log with one run. `version` is that of the program. */
+/** Returns a SARIF log with one run. `version`: version of the program. */
 export function sarif({ checked, findings }: LintReport, version: string): object {
   return {
     $schema: 'https://json.schemastore.org/sarif-2.1.0.json',

@@ -1,9 +1,9 @@
-/** Fields in the schema of a CustomResourceDefinition. */
+/** Finds fields in the schema of a CustomResourceDefinition. */
 import type { JSONSchema } from '@capstan/kube'
 
 export type FieldType = 'boolean' | 'string' | 'integer' | 'object' | 'array'
 
-/** The schema of a field; `any` where the schema accepts every field, `undefined` where it has none with this name. */
+/** Returns the schema of a field; `any` if the schema accepts every field, `undefined` if it has no field with this name. */
 export function fieldAt(schema: JSONSchema, path: string): JSONSchema | 'any' | undefined {
   let current = schema
   for (const name of path.split('.')) {
@@ -26,14 +26,14 @@ export function typeProblem(schema: JSONSchema, path: string, type: FieldType): 
   return `${path} is of type ${field.type}, expected ${type}`
 }
 
-/** The deepest part of the path that the schema has: where a missing field belongs. */
+/** Returns the longest prefix of the path that exists in the schema: the place of a missing field. */
 export function deepestPath(schema: JSONSchema, path: string): string {
   const names = path.split('.')
   while (names.length > 0 && !hasField(schema, names.join('.'))) names.pop()
   return names.join('.')
 }
 
-/** Path of a field's schema below the schema of the object: `properties.status.properties.ready`. */
+/** Returns the path of a field's schema below the schema of the object: `properties.status.properties.ready`. */
 export const propertiesPath = (path: string): string =>
   path === ''
     ? ''

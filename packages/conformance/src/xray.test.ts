@@ -29,10 +29,10 @@ const xrayOf = (
     owner,
   })
 
-const row = (result: ReturnType<typeof xrayOf>, name: string) => result.rows.find((one) => one.name === name)!
+const row = (result: ReturnType<typeof xrayOf>, name: string) => result.rows.find((candidate) => candidate.name === name)!
 
 describe('the chosen contract version', () => {
-  test('is the newest that the labels name, with the labels as the reason', () => {
+  test('is the newest version that the labels name, with the labels as the reason', () => {
     const labels = { 'cluster.x-k8s.io/v1beta1': 'v1alpha1', 'cluster.x-k8s.io/v1beta2': 'v1alpha1' }
     const result = xrayOf({}, { labels })
     expect(result).toMatchObject({ contractVersion: 'v1beta2', apiVersion: 'infrastructure.capstan.dev/v1alpha1' })
@@ -53,7 +53,7 @@ describe('the chosen contract version', () => {
   })
 })
 
-test('a value that its owner has is copied; both versions are shown side by side', () => {
+test('shows both versions of a field, and reports a value that its owner also has as copied', () => {
   const owner = machineOf({ providerID: 'local:///m' }, { initialization: { infrastructureProvisioned: true } })
   const result = xrayOf({ spec: { providerID: 'local:///m' }, status: { initialization: { provisioned: true } } }, { owner })
   expect(row(result, 'providerID')).toMatchObject({ conclusion: 'copied to Machine.spec.providerID', isPending: false })

@@ -19,9 +19,9 @@ import { claimedVersions, type ContractName, labelOf, type ProviderKind } from '
 /** A field of a contract, and the field of the owner to which core copies its value. */
 interface Reading {
   readonly field: ContractField<unknown>
-  /** Kind and path of the copy in the owner; absent when core uses the value without copying it. */
+  /** Kind and path of the copy in the owner. Absent if core uses the value without copying it. */
   readonly to?: readonly [kind: string, path: string]
-  /** Whether core reads the other fields only when this one is true. */
+  /** Whether core reads other fields only if this field is true. */
   readonly isMilestone?: true
   /** Whether core changes the format of the value, so that the copy cannot be compared with it. */
   readonly isConverted?: true
@@ -104,9 +104,9 @@ const readings: Readonly<Record<ContractName, Readonly<Record<string, Reading>>>
 /** The value at the path of one contract version. */
 export interface Reached {
   readonly path: string
-  /** Absent when there is no value. */
+  /** Absent if there is no value. */
   readonly value?: unknown
-  /** Error when a parent of the path is not an object. */
+  /** Error message if a parent of the path is not an object. */
   readonly error?: string
 }
 
@@ -117,14 +117,14 @@ export interface XrayRow {
   readonly versions: Readonly<Record<ContractVersion, Reached>>
   /** The effect of the value in the selected version. */
   readonly conclusion: string
-  /** The owner does not have the value: core waits for something, or has not reconciled yet. */
+  /** Whether the owner lacks the value: core waits for another field, or has not reconciled yet. */
   readonly isPending: boolean
 }
 
 export interface Xray {
   readonly object: string
   readonly contract: ContractName
-  /** The contract version that core chooses; absent when the labels name none. */
+  /** The contract version that core chooses. Absent if the labels name none. */
   readonly contractVersion?: ContractVersion
   /** The API version in which core reads the object. */
   readonly apiVersion?: string
@@ -144,7 +144,7 @@ export const OwnerKinds: Readonly<Record<ContractName, readonly string[]>> = {
 
 export interface XrayInput {
   readonly provider: ProviderKind
-  /** The object in each API version that a contract label names; in the storage version when no label names one. */
+  /** The object in each API version that a contract label names; in the storage version if there is no such label. */
   readonly objects: ReadonlyMap<string, UnknownObject>
   readonly owner: KubeObject | undefined
 }

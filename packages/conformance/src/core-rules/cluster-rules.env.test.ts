@@ -1,4 +1,4 @@
-/** Tests of the rules by which core treats InfraCluster and ControlPlane providers. */
+/** Tests of the rules for core's handling of InfraCluster and ControlPlane objects. */
 import { Cluster } from '@capstan/api'
 import { getCondition, orAbsent, Secret, type UnknownObject, CustomResourceDefinition } from '@capstan/kube'
 import { aCluster, type CoreEnv, conditionText, DevCluster, DevControlPlane } from '@capstan/testing'
@@ -9,7 +9,7 @@ const provisioned = { initialization: { provisioned: true } }
 const initialized = { initialization: { controlPlaneInitialized: true } }
 const endpoint = { host: 'api.example.com', port: 6443 }
 
-/** A Cluster with both of its objects, which report nothing yet. */
+/** Creates a Cluster with its InfraCluster and control plane, both without status. */
 async function aDemo(env: CoreEnv, infra: object = {}, controlPlane: object = {}): Promise<void> {
   await env.create(Cluster, 'demo', { spec: aCluster().spec })
   await env.create(DevCluster, 'demo', infra)
@@ -116,7 +116,7 @@ testRule('core.infra-cluster.failure-domains', async (env) => {
     { name: 'a', controlPlane: true, attributes: { rack: '1' } },
     { name: 'b', controlPlane: false },
   ])
-  // A merge patch would keep the existing entries of a map, so the field is cleared first.
+  // A merge patch would keep the existing entries of a map, so the field is removed first.
   await env.patch(DevCluster, 'demo', { status: { failureDomains: null } })
   expect((await cluster(env)).status?.failureDomains).toBeUndefined()
   await env.patch(DevCluster, 'demo', { status: { failureDomains: [{ name: 'c', controlPlane: true }] } })
@@ -167,7 +167,8 @@ testRule('core.infra-cluster.conditions', async (env) => {
     lastTransitionTime: expect.any(String),
     observedGeneration: (await cluster(env)).metadata.generation,
   })
-  // Upstream treats a condition that is True without a reason as a deprecated one, and sets the reason of the contract's condition.
+  // Upstream treats a condition that is True without a reason as a deprecated condition, and sets the reason of the contract's
+  // condition.
   expect(await reports({ status: 'True' })).toMatchObject({ status: 'True', reason: 'Ready' })
 })
 

@@ -1,8 +1,8 @@
 /**
- * Rules of the contracts that bind core: the promises to providers on the pages of the contracts. The pages state most of them as "core will
- * …", which counts as MUST. A SHOULD for every provider binds core, the core provider, as well. No MAY binds core. `testRule` proves each
- * rule, by its id, for each of its contract versions; `proofs.test.ts` reports rules without a proof. For IPAM, whose kinds are core's own, a
- * contract version is an API version of these kinds.
+ * Rules of the contracts that apply to core: behavior on which providers can rely, as the pages of the contracts describe it. The
+ * pages state most of these rules as "core will …", which counts as MUST. A SHOULD for every provider also applies to core, which
+ * is a provider. No MAY applies to core. `testRule` tests each rule, by its id, for each of its contract versions; `proofs.test.ts`
+ * reports rules without a test. For IPAM, whose kinds are core's own, a contract version is an API version of these kinds.
  */
 import { type ContractVersion, ContractVersions } from '@capstan/api/contract'
 import type { ContractName } from '../manifests.ts'
@@ -13,14 +13,14 @@ export interface CoreRule {
   readonly level: Level
   /** Pages that state the rule. */
   readonly pages: readonly PageName[]
-  /** Heading in upstream's book, the same on each of the pages. */
+  /** Heading in upstream's book; it is the same on all `pages`. */
   readonly section: string
   readonly versions: readonly ContractVersion[]
-  /** The behavior of core, in a sentence. */
+  /** One sentence that describes the behavior of core. */
   readonly sentence: string
 }
 
-const allContracts: readonly ContractName[] = [
+const contractNames: readonly ContractName[] = [
   'InfraCluster',
   'InfraMachine',
   'InfraMachinePool',
@@ -28,7 +28,7 @@ const allContracts: readonly ContractName[] = [
   'ControlPlane',
 ]
 const bothVersions = ContractVersions
-const onlyV1beta1: readonly ContractVersion[] = ['v1beta1']
+const v1beta1Only: readonly ContractVersion[] = ['v1beta1']
 
 const ruleOf =
   (level: Level) =>
@@ -72,13 +72,13 @@ const dryRun = (kind: string) =>
 export const coreRules = [
   must(
     'core.contract-version',
-    allContracts,
+    contractNames,
     'All resources: version',
     'Core reads objects in the greatest version that the newest known contract label lists, and converts references by itself.',
   ),
   must(
     'core.crd-name',
-    allContracts,
+    contractNames,
     'All resources: version',
     'Core finds the CustomResourceDefinition by the name that it computes from kind and group.',
   ),
@@ -90,7 +90,7 @@ export const coreRules = [
   ),
   must(
     'core.rbac-aggregation',
-    allContracts,
+    contractNames,
     'All resources: API group',
     'Core has the permissions of all ClusterRoles with the label cluster.x-k8s.io/aggregate-to-manager: "true".',
   ),
@@ -169,7 +169,7 @@ export const coreRules = [
     'InfraMachine',
     'InfraMachine: failure domain',
     'Core still copies spec.failureDomain of the InfraMachine to spec.failureDomain of the Machine.',
-    onlyV1beta1,
+    v1beta1Only,
   ),
   must(
     'core.infra-machine.addresses',

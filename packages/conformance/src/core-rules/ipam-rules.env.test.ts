@@ -1,6 +1,6 @@
 /**
- * Tests of the rules by which core defaults, validates and converts IPAddresses and IPAddressClaims. The contract version of a rule
- * is the API version in which the test reads and writes both kinds.
+ * Tests of the rules for core's defaulting, validation and conversion of IPAddresses and IPAddressClaims. The contract version of a
+ * rule is the API version in which the test reads and writes both kinds.
  */
 import { IPAddress, IPAddressClaim } from '@capstan/api'
 import type { ContractVersion } from '@capstan/api/contract'
@@ -32,22 +32,22 @@ class Ipam {
     return this.env.client.create(kind, { metadata: key, spec } as never)
   }
 
-  /** Patches the spec. Returns the rejection, or `accepted`. */
+  /** Patches the spec. Returns the error message of the rejection, or `accepted`. */
   async change(kind: Kind<UnknownObject>, spec: object): Promise<string> {
-    return answerOf(this.env.client.patch(kind, key, { type: 'merge', body: { spec } }))
+    return rejectionOf(this.env.client.patch(kind, key, { type: 'merge', body: { spec } }))
   }
 }
 
-const answerOf = (request: Promise<unknown>): Promise<string> =>
+const rejectionOf = (request: Promise<unknown>): Promise<string> =>
   request.then(
     () => 'accepted',
     (err: Error) => err.message,
   )
 
-const testIpam = (id: CoreRuleId, proof: (ipam: Ipam) => Promise<void>) =>
+const testIpam = (id: CoreRuleId, testBody: (ipam: Ipam) => Promise<void>) =>
   testRule(
     id,
-    (env, version) => proof(new Ipam(env, version)),
+    (env, version) => testBody(new Ipam(env, version)),
     () => coreEnv({ admission: [ipAddressAdmission, ipAddressClaimAdmission] }),
   )
 
@@ -57,7 +57,7 @@ testIpam('core.ipam.immutable-claim', async (ipam) => {
   for (const spec of [{ clusterName: 'other' }, { poolRef: { name: 'other' } }])
     expect(await ipam.change(claims, spec)).toContain('spec: Forbidden: IPAddressClaim spec is immutable. Diff: ')
   const body = { metadata: { labels: { team: 'a' } } }
-  expect(await answerOf(env.client.patch(claims, key, { type: 'merge', body }))).toBe('accepted')
+  expect(await rejectionOf(env.client.patch(claims, key, { type: 'merge', body }))).toBe('accepted')
 })
 
 testIpam('core.ipam.immutable-address', async (ipam) => {
@@ -66,11 +66,11 @@ testIpam('core.ipam.immutable-address', async (ipam) => {
   for (const spec of [{ address: '10.0.0.3' }, { prefix: 25 }, { gateway: '10.0.0.9' }, { poolRef: { name: 'other' } }])
     expect(await ipam.change(addresses, spec)).toContain('spec: Forbidden: IPAddress spec is immutable. Diff: ')
   const body = { metadata: { finalizers: ['ipam.cluster.x-k8s.io/protect-address'] } }
-  expect(await answerOf(env.client.patch(addresses, key, { type: 'merge', body }))).toBe('accepted')
+  expect(await rejectionOf(env.client.patch(addresses, key, { type: 'merge', body }))).toBe('accepted')
 })
 
 testIpam('core.ipam.valid-address', async (ipam) => {
-  const created = (spec: object) => answerOf(ipam.create(ipam.addresses, { ...address, ...spec }))
+  const created = (spec: object) => rejectionOf(ipam.create(ipam.addresses, { ...address, ...spec }))
   expect(await created({ address: '10.0.0' })).toContain('spec.address: Invalid value: "10.0.0": not a valid IP address')
   expect(await created({ gateway: 'x' })).toContain('spec.gateway: Invalid value: "x": not a valid IP address')
   expect(await created({ prefix: 33 })).toContain('spec.prefix: Invalid value: 33: prefix is too large for an IPv4 address')
@@ -80,11 +80,11 @@ testIpam('core.ipam.valid-address', async (ipam) => {
 testIpam('core.ipam.pool-of-claim', async (ipam) => {
   const other = { ...address, poolRef: { ...poolRef, name: 'other' } }
   await ipam.create(ipam.claims, claim)
-  expect(await answerOf(ipam.create(ipam.addresses, other))).toContain(
+  expect(await rejectionOf(ipam.create(ipam.addresses, other))).toContain(
     'the referenced pool is different from the pool referenced by the claim this address should fulfill',
   )
   await ipam.env.client.delete(ipam.claims, key)
-  expect(await answerOf(ipam.create(ipam.addresses, other))).toBe('accepted')
+  expect(await rejectionOf(ipam.create(ipam.addresses, other))).toBe('accepted')
 })
 
 testIpam('core.ipam.defaults', async (ipam) => {

@@ -1,4 +1,4 @@
-/** Tests of the rules by which core treats InfraMachine, BootstrapConfig and InfraMachinePool providers. */
+/** Tests of the rules for core's handling of InfraMachine, BootstrapConfig and InfraMachinePool objects. */
 import { Machine, MachineHealthCheck, MachinePool } from '@capstan/api'
 import { getCondition, Node, orAbsent, seconds } from '@capstan/kube'
 import { aMachine, aMachinePool, type CoreEnv, conditionText, DevConfig, DevMachine, DevMachinePool } from '@capstan/testing'
@@ -12,7 +12,7 @@ const addresses = [{ type: 'InternalIP', address: '10.0.0.1' }]
 const machine = (env: CoreEnv) => env.get(Machine, 'm1')
 const pool = (env: CoreEnv) => env.get(MachinePool, 'mp')
 
-/** A Machine with a bootstrap config and an infrastructure machine that have no status yet. Its Cluster is provisioned. */
+/** Creates a Machine in a provisioned Cluster. Its bootstrap config and infrastructure machine have no status. */
 async function aMachineWithObjects(env: CoreEnv): Promise<void> {
   await env.provisionCluster()
   await env.create(Machine, 'm1', { spec: aMachine().spec })
@@ -21,7 +21,7 @@ async function aMachineWithObjects(env: CoreEnv): Promise<void> {
   await env.settle()
 }
 
-/** A MachinePool with an infrastructure machine pool that has no status yet. Its Cluster is provisioned. */
+/** Creates a MachinePool in a provisioned Cluster. Its infrastructure machine pool has no status. */
 async function aPoolWithObjects(env: CoreEnv, infra: object = {}): Promise<void> {
   await env.provisionCluster()
   await env.create(DevConfig, 'mp')
@@ -136,7 +136,8 @@ for (const [rule, kind, type] of conditionRules) {
       lastTransitionTime: expect.any(String),
       observedGeneration: (await machine(env)).metadata.generation,
     })
-    // Upstream treats a condition that is True without a reason as a deprecated one, and sets the reason of the contract's condition.
+    // Upstream treats a condition that is True without a reason as a deprecated condition, and sets the reason of the contract's
+    // condition.
     expect(await reports({ status: 'True' })).toMatchObject({ status: 'True', reason: 'Ready' })
   })
 }

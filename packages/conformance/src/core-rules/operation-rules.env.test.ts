@@ -1,4 +1,7 @@
-/** Tests of the rules of all contracts about permissions, limits, pauses, conditions of contract v1beta1, Nodes and updates in place. */
+/**
+ * Tests of the rules about permissions, watch limits, pausing, conditions of contract v1beta1, Nodes and in-place updates, in all
+ * contracts.
+ */
 import { Cluster, Machine, MachinePool } from '@capstan/api'
 import {
   ClusterRole,
@@ -49,7 +52,7 @@ testRule('core.rbac-aggregation', async () => {
     const admin = createClient(server.transport({ name: 'admin', groups: ['system:masters'], agent: 'test' }))
     const options = { provider: 'core', image: 'capstan', version: 'v1.0.0', certificates: 'self-managed', replicas: 1 } as const
     for (const manifest of components(options)) {
-      const kind = [Namespace, ClusterRole, ClusterRoleBinding].find((one) => one.kind === manifest.kind)
+      const kind = [Namespace, ClusterRole, ClusterRoleBinding].find((candidate) => candidate.kind === manifest.kind)
       if (kind) await admin.create(kind as DeclaredKind, manifest as unknown as KubeObject)
     }
     const mayPatch = async () => {
@@ -67,7 +70,7 @@ testRule('core.rbac-aggregation', async () => {
       metadata: { name: 'provider', labels: { 'cluster.x-k8s.io/aggregate-to-manager': 'true' } },
       rules: [{ apiGroups: ['infra.example.com'], resources: ['*'], verbs: ['get', 'list', 'watch', 'patch'] }],
     })
-    for (let turn = 0; turn < 5; turn++) await setImmediate()
+    for (let iteration = 0; iteration < 5; iteration++) await setImmediate()
     expect(await mayPatch()).toBe(true)
   } finally {
     await server.close()
@@ -146,8 +149,8 @@ for (const [rule, kind, spec, providerKind, milestone] of pausesOfMachines) {
     }
     await env.provisionCluster()
     await env.patch(Cluster, 'demo', { spec: { paused: true } })
-    for (const one of [DevConfig, DevMachine, DevMachinePool])
-      await env.create(one, name, { spec: { providerID: `dev:///${name}` } })
+    for (const createdKind of [DevConfig, DevMachine, DevMachinePool])
+      await env.create(createdKind, name, { spec: { providerID: `dev:///${name}` } })
     await env.create(kind as DeclaredKind, name, { spec })
     await env.patch(providerKind, name, { status })
     await expectUntouched()
@@ -174,7 +177,7 @@ for (const [rule, kind, owner, name, type] of legacyRules) {
     await env.provisionCluster()
     if (owner === Machine) await env.create(Machine, name, { spec: aMachine().spec })
     if (owner === MachinePool) await env.create(MachinePool, name, { spec: aMachinePool().spec })
-    if (owner !== Cluster) for (const one of [DevConfig, DevMachine, DevMachinePool]) await env.create(one, name)
+    if (owner !== Cluster) for (const createdKind of [DevConfig, DevMachine, DevMachinePool]) await env.create(createdKind, name)
     await env.settle()
     const reported = { status: 'False', severity: 'Warning', reason: 'Quota', message: 'none left' }
     const lastTransitionTime = '2026-01-01T00:00:00Z'
@@ -219,7 +222,7 @@ testRule('core.control-plane.external-managed', async (env) => {
   expect(await nodes()).toEqual(['node-m1'])
 })
 
-/** Requests of core to the hook UpdateMachine in this test. */
+/** Requests that core sent to the hook UpdateMachine in this test. */
 let updates: unknown[] = []
 testRule(
   'core.in-place-update',
@@ -228,7 +231,7 @@ testRule(
     const pending = { 'runtime.cluster.x-k8s.io/pending-hooks': 'UpdateMachine' }
     await env.provisionCluster()
     await env.provisionMachine('m1')
-    // The writes of a control plane provider, in its order.
+    // A control plane provider sends these writes in this order.
     await env.patch(Machine, 'm1', { metadata: { annotations: inProgress } })
     await env.patch(DevMachine, 'm1', { metadata: { annotations: inProgress }, spec: { size: 'large' } })
     await env.patch(DevConfig, 'm1', { metadata: { annotations: inProgress } })

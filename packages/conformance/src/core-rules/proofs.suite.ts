@@ -1,6 +1,7 @@
 /**
- * Finds the test that proves each rule in the sources of the tests. A rule that binds core is proved by `testRule` with its id; a rule that
- * binds providers is proved by a test that breaks it: an invalid manifest in the test of lint, or a mutant of the local provider.
+ * Finds the test of each rule in the sources of the tests. `testRule` with the id of a rule tests a rule that applies to core. A
+ * rule that applies to providers is tested by a violation: an invalid manifest in the test of lint, or a mutant of the local
+ * provider.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -8,7 +9,7 @@ import { mutants } from '../mutants/mutants.ts'
 import type { Rule } from '../rule.ts'
 import { perContract } from '../rules/per-contract.ts'
 
-/** Files that prove rules, by id of the rule. */
+/** Test files of each rule, by id of the rule. */
 export type Proofs = ReadonlyMap<string, readonly string[]>
 
 const packages = fileURLToPath(new URL('../../../', import.meta.url))
@@ -31,14 +32,14 @@ const inFiles = (files: Iterable<string>, pattern: RegExp): Proofs => {
   return filesByRule
 }
 
-/** Proofs of the rules that bind core: calls of `testRule`, and lists of rules that a loop gives to it. */
+/** Returns the tests of the rules that apply to core: calls of `testRule`, and lists of rules that a loop passes to it. */
 export const coreProofs = (): Proofs =>
   inFiles(
     [...testFiles()].filter((file) => readFileSync(`${packages}${file}`, 'utf8').includes('testRule(')),
     /'(core\.[\w.-]+)'/g,
   )
 
-/** Ids of rules that a mistake in the test of lint or a mutant of the local provider breaks. */
+/** Returns the ids of rules that an invalid manifest in the test of lint or a mutant of the local provider violates. */
 export const brokenRules = (): ReadonlySet<string> =>
   new Set([
     ...inFiles(['conformance/src/lint.test.ts'], /'([a-z-]+(?:\.[a-z-]+)?)'/g).keys(),
@@ -47,17 +48,20 @@ export const brokenRules = (): ReadonlySet<string> =>
 
 const suffixOf = (id: string): string => id.slice(id.indexOf('.'))
 
-/** Ends of the ids of rules that one function declares for several contracts. */
+/** Suffixes of the ids of rules that one function declares for several contracts. */
 const families: ReadonlySet<string> = new Set([
   ...Object.values(perContract).flatMap((rules) => rules.map(({ id }) => suffixOf(id))),
   '.dry-run',
   '.several-instances',
 ])
 
-/** Rules that one function declares for several contracts have one check: a proof for one contract proves it. */
+/**
+ * Returns the same family for all rules that one function declares for several contracts: they share a check, so one test is
+ * enough.
+ */
 export const familyOf = ({ id }: Rule): string => (families.has(suffixOf(id)) ? suffixOf(id) : id)
 
-/** Rules that no test breaks, with the reason. By family. */
+/** Rules that no test violates, by family, with the reason. */
 export const unproved: Readonly<Record<string, string>> = {
   'type-and-object-meta': 'No API server serves an object without these fields.',
   '.owner-first': 'A mutant changes requests of the local provider, which makes none for an object without an owner.',

@@ -6,7 +6,7 @@ import { coreRules } from './core-rules.ts'
 import { twinCases, withoutTwinCase } from './twin-cases.ts'
 import { coreProofs, familyOf, brokenRules, unproved } from './proofs.suite.ts'
 
-describe('rules that bind core', () => {
+describe('rules that apply to core', () => {
   const proofs = coreProofs()
 
   test.each(coreRules.map(({ id }) => id))('%s has a test named after it', (id) => {
@@ -17,32 +17,32 @@ describe('rules that bind core', () => {
     expect([id in twinCases, id in withoutTwinCase].filter(Boolean)).toHaveLength(1)
   })
 
-  test('rules are declared once, and every test is named after a rule', () => {
+  test('rule ids are unique, and every test is named after a rule', () => {
     const ids: string[] = coreRules.map(({ id }) => id)
     expect(new Set(ids).size).toBe(ids.length)
     expect([...proofs.keys()].filter((id) => !ids.includes(id))).toEqual([])
   })
 })
 
-describe('rules that bind providers', () => {
+describe('rules that apply to providers', () => {
   const checked = rules.filter((rule) => isChecked(rule) || (rule.live ?? []).length > 0)
   const broken = brokenRules()
   const proved = new Set(checked.filter(({ id }) => broken.has(id)).map(familyOf))
 
   test.each(checked.map((rule) => [rule.id, familyOf(rule)] as const))(
-    '%s is broken by a mutant or an invalid manifest, or the reason why not is given',
+    '%s is violated by a mutant or an invalid manifest, or has a reason why no test violates it',
     (_, family) => {
       expect(proved.has(family) || family in unproved).toBe(true)
     },
   )
 
-  test('reasons are given only for rules that nothing breaks', () => {
+  test('only rules that no test violates have a reason', () => {
     const families = new Set(checked.map(familyOf))
     expect(Object.keys(unproved).filter((family) => proved.has(family) || !families.has(family))).toEqual([])
   })
 })
 
-describe('the answers of the local provider to the rules', () => {
+describe("the local provider's answers to the rules", () => {
   // There is no local kind of IPAM.
   const applying = rules.filter(({ pages }) => !pages.includes('IPAM')).map(({ id }) => id)
 
@@ -50,7 +50,7 @@ describe('the answers of the local provider to the rules', () => {
     expect(localProvider[id]).toMatch(/^\S.*\.$/)
   })
 
-  test('answer declared rules only', () => {
+  test('exist only for declared rules', () => {
     expect(Object.keys(localProvider).filter((id) => !applying.includes(id))).toEqual([])
   })
 })

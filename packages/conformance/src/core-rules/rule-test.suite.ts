@@ -1,23 +1,23 @@
-/** Proofs of the rules that bind core: each runs for every contract version of its rule. Only for tests. */
+/** Declares tests of the rules that apply to core: each runs for every contract version of its rule. Only for tests. */
 import type { ContractVersion } from '@capstan/api/contract'
 import { type CoreEnv, coreEnv } from '@capstan/testing'
 import { test } from 'vitest'
 import { type CoreRule, type CoreRuleId, coreRules } from './core-rules.ts'
 
 /**
- * Declares the test that proves a rule, once for each contract version. Providers of the test speak that version, while the test itself
+ * Declares the test of a rule, once for each contract version. Providers of the test use that version, while the test itself
  * writes contract v1beta2 (see `contract-twin.ts` of `@capstan/testing`).
  */
 export function testRule(
   id: CoreRuleId,
-  proof: (env: CoreEnv, contract: ContractVersion) => Promise<void>,
+  testBody: (env: CoreEnv, contract: ContractVersion) => Promise<void>,
   envOf: (contract: ContractVersion) => Promise<CoreEnv> = (contract) => coreEnv({ contract }),
 ): void {
-  const rule: CoreRule = coreRules.find((one) => one.id === id)!
+  const rule: CoreRule = coreRules.find((candidate) => candidate.id === id)!
   test.each(rule.versions)(`${id} in contract %s: ${rule.sentence}`, async (contract) => {
     const env = await envOf(contract)
     try {
-      await proof(env, contract)
+      await testBody(env, contract)
     } finally {
       await env.close()
     }

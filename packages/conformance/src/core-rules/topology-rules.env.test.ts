@@ -1,4 +1,4 @@
-/** Tests of the rules by which core creates objects from templates of ClusterClasses and MachineDeployments. */
+/** Tests of the rules for objects that core creates from templates of ClusterClasses and MachineDeployments. */
 import { Cluster, ClusterClass, coreKinds, Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import type { ContractVersion } from '@capstan/api/contract'
 import { controller } from '@capstan/controller'
@@ -33,10 +33,13 @@ const dryRun = 'topology.cluster.x-k8s.io/dry-run'
 const isDryRun = ({ options, body }: ApiRequest): boolean =>
   options?.dryRun === true && (body as UnknownObject).metadata.annotations?.[dryRun] !== undefined
 
-/** Dry runs of templates in this test. */
+/** Requests of this test that apply templates in a dry run. */
 let dryRuns: ApiRequest[] = []
 
-/** Core with the controllers of topologies and MachineDeployments. The provider's webhook rejects changes of templates, except in dry runs. */
+/**
+ * Starts core with the controllers of topologies and MachineDeployments. Rejects changes of templates as a provider's webhook does,
+ * except in dry runs.
+ */
 async function topologyEnv(contract: ContractVersion): Promise<CoreEnv> {
   const clock = new VirtualClock()
   const runtime = scriptedRuntime({})
@@ -63,9 +66,9 @@ async function topologyEnv(contract: ContractVersion): Promise<CoreEnv> {
         if (stored.has(key) && stored.get(key) !== spec && !isDryRun(request)) {
           throw new StatusError('Invalid', 'spec.template.spec is immutable')
         }
-        const answer = await transport.send(request, signal)
+        const response = await transport.send(request, signal)
         if (request.options?.dryRun !== true) stored.set(key, spec)
-        return answer
+        return response
       },
     }),
   })
@@ -74,7 +77,7 @@ async function topologyEnv(contract: ContractVersion): Promise<CoreEnv> {
 const templateRef = (group: string, kind: string) => ({ apiVersion: `${group}.example.com/v1beta1`, kind, name: 'quick' })
 const machineTemplate = { templateRef: templateRef('infra', 'DevMachineTemplate') }
 
-/** A Cluster of a class, with a control plane and a MachineDeployment. */
+/** Creates a Cluster of a class, with a control plane and a MachineDeployment. */
 async function aTopology(env: CoreEnv, controlPlane: object = { replicas: 1 }): Promise<void> {
   for (const kind of [DevClusterTemplate, DevControlPlaneTemplate, DevMachineTemplate, DevConfigTemplate]) {
     await env.create(kind, 'quick', { spec: { template: { spec: { size: 1 } } } })
@@ -122,13 +125,13 @@ for (const [rule, kind] of [
     rule,
     async (env) => {
       await aTopology(env)
-      const namesBefore = (await objectsOf(env, kind)).map(({ metadata }) => metadata.name)
+      const uidsBefore = (await objectsOf(env, kind)).map(({ metadata }) => metadata.name)
       await env.patch(kind, 'quick', { spec: { template: { spec: { size: 2 } } } })
       await patchTopology(env, { controlPlane: { metadata: { labels: { tier: 'gold' } } } })
       await env.advance(seconds(10))
       expect(dryRuns.map(({ plural }) => plural)).toContain(kind.plural)
       const objectsAfter = await objectsOf(env, kind)
-      const added = objectsAfter.filter(({ metadata }) => !namesBefore.includes(metadata.name))
+      const added = objectsAfter.filter(({ metadata }) => !uidsBefore.includes(metadata.name))
       expect(added.map(({ spec }) => spec)).toContainEqual({ template: { spec: { size: 2 } } })
       expect(objectsAfter.map(({ metadata }) => metadata.annotations?.[dryRun])).toEqual(objectsAfter.map(() => undefined))
     },
@@ -182,7 +185,7 @@ testRule(
   'core.control-plane.skew',
   async (env) => {
     await aTopology(env)
-    // No Machines: the MachineDeployment is upgraded as soon as it has the version.
+    // Without Machines, the upgrade of the MachineDeployment is complete as soon as it has the version.
     await patchTopology(env, { workers: { machineDeployments: [{ class: 'default', name: 'md', replicas: 0 }] } })
     const reports = (status: object) =>
       env.patch(DevControlPlane, controlPlane.metadata.name, {
@@ -213,7 +216,7 @@ testRule(
   topologyEnv,
 )
 
-/** A MachineDeployment with one Machine. */
+/** Creates a MachineDeployment with one Machine. */
 async function aDeployment(env: CoreEnv): Promise<void> {
   await env.provisionCluster()
   for (const kind of [DevMachineTemplate, DevConfigTemplate])
@@ -237,7 +240,7 @@ async function aDeployment(env: CoreEnv): Promise<void> {
   await env.advance(seconds(5))
 }
 
-const names = async (env: CoreEnv) =>
+const uidsOf = async (env: CoreEnv) =>
   Promise.all(
     [MachineSet, Machine, DevMachine, DevConfig].map(async (kind) => (await only(env, kind as DeclaredKind)).metadata.uid),
   )
@@ -246,7 +249,7 @@ testRule(
   'core.metadata-propagation',
   async (env) => {
     await aDeployment(env)
-    const namesBefore = await names(env)
+    const uidsBefore = await uidsOf(env)
     for (const kind of [MachineSet, Machine, DevMachine, DevConfig] as DeclaredKind[]) {
       const { labels, annotations } = (await only(env, kind)).metadata
       expect([labels, annotations]).toMatchObject([{ app: 'demo', tier: 'gold' }, kind === MachineSet ? {} : { note: 'x' }])
@@ -254,7 +257,7 @@ testRule(
     const metadata = { labels: { tier: 'silver', zone: 'a' }, annotations: { note: 'y' } }
     await env.patch(MachineDeployment, 'md', { spec: { template: { metadata } } })
     await env.advance(seconds(5))
-    expect(await names(env)).toEqual(namesBefore)
+    expect(await uidsOf(env)).toEqual(uidsBefore)
     for (const kind of [Machine, DevMachine, DevConfig] as DeclaredKind[]) {
       expect((await only(env, kind)).metadata).toMatchObject({
         labels: { app: 'demo', ...metadata.labels },
@@ -270,7 +273,7 @@ testRule(
   'core.in-place-propagation',
   async (env) => {
     await aDeployment(env)
-    const namesBefore = await names(env)
+    const uidsBefore = await uidsOf(env)
     const spec = {
       minReadySeconds: 5,
       deletion: { nodeDrainTimeoutSeconds: 10, nodeVolumeDetachTimeoutSeconds: 20, nodeDeletionTimeoutSeconds: 30 },
@@ -279,7 +282,7 @@ testRule(
     }
     await env.patch(MachineDeployment, 'md', { spec: { template: { spec } } })
     await env.advance(seconds(5))
-    expect(await names(env)).toEqual(namesBefore)
+    expect(await uidsOf(env)).toEqual(uidsBefore)
     expect(await only(env, MachineSet as DeclaredKind)).toMatchObject({ spec: { template: { spec } } })
     expect(await only(env, Machine as DeclaredKind)).toMatchObject({ spec })
   },

@@ -1,4 +1,4 @@
-/** Cases of `interop/core-twin` that compare what a rule says with upstream's core. */
+/** Cases of `interop/core-twin` that compare the behavior that a rule requires with upstream's core. */
 import type { CoreRuleId } from './core-rules.ts'
 
 const states = ['true', 'false', 'unknown', 'true-without-reason', 'false-without-reason', 'nonsense']

@@ -1,4 +1,4 @@
-/** Environment of a scenario: its own namespace, a recording of it, and waits with time limits. */
+/** Environment of a scenario: its own namespace, a recording of the namespace, and waits with time limits. */
 import {
   Cluster,
   IPAddress,
@@ -33,11 +33,11 @@ import { type Moment, Recording } from './recording.ts'
 import { stubs } from './stubs.ts'
 import type { PoolKind, Target } from './target.ts'
 
-/** Times in milliseconds. */
+/** Time limits in milliseconds. */
 export interface Limits {
-  /** Time limit of each wait, in milliseconds. */
+  /** Time limit of each wait. */
   readonly wait: number
-  /** Time in which an unwanted event must not occur, in milliseconds. */
+  /** Duration of each wait for an event that must not occur. */
   readonly quiet: number
 }
 
@@ -45,7 +45,7 @@ export const defaultLimits: Limits = { wait: seconds(180), quiet: seconds(5) }
 
 export interface Versions {
   readonly kubernetes: string
-  /** For upgrades. */
+  /** Version to which scenarios upgrade. */
   readonly upgradeTo: string
 }
 
@@ -57,13 +57,13 @@ export interface BenchOptions {
   readonly pool?: PoolKind
   readonly limits: Limits
   readonly versions: Versions
-  /** Ends and starts the provider; absent: restarts cannot be tested. */
+  /** Restarts the provider. If absent, restarts cannot be tested. */
   readonly restart?: () => Promise<void>
   readonly signal: AbortSignal
   progress(line: string): void
 }
 
-/** An object of the provider as one of its versions shows it. */
+/** An object of the provider, read in one of its API versions. */
 export interface Snapshot {
   readonly contract: ContractName
   readonly contractVersion: ContractVersion
@@ -78,12 +78,12 @@ export interface ScenarioRecord {
   readonly versions: Versions
   readonly limits: Limits
   readonly recording: Recording
-  /** Moments by name. */
+  /** Moments of the recording, by the name of the mark. */
   readonly marks: ReadonlyMap<string, Moment>
   readonly snapshots: readonly Snapshot[]
   /** Results of single requests, by name: the error message, or `undefined` for success. */
   readonly answers: ReadonlyMap<string, Answer>
-  /** Why the scenario ended before its last step. */
+  /** Reason why the scenario ended before its last step. */
   readonly stopped: string | undefined
 }
 
@@ -206,7 +206,7 @@ export class Bench implements ScenarioRecord {
             contract: contractTarget.contract,
             contractVersion,
             at: this.now(),
-            // Items of lists may come without their type.
+            // Items of lists may lack apiVersion and kind.
             object: { ...object, apiVersion: `${kind.group}/${kind.version}`, kind: kind.kind },
           })
         }
@@ -225,13 +225,13 @@ export class Bench implements ScenarioRecord {
     }
   }
 
-  /** Waits until a condition is true, at most until `deadline`; a check evaluates the result. */
+  /** Waits until a condition is true or `deadline` has passed; a check evaluates the result. */
   async untilOr(condition: string, deadline: number, isTrue: () => boolean): Promise<void> {
     this.#options.progress(`${this.namespace}: waiting until ${condition}`)
     while (!isTrue() && this.now() < deadline) await this.#nextChangeWithin(deadline - this.now())
   }
 
-  /** Waits for a time in which an event must not occur. */
+  /** Waits for `limits.quiet`, during which an event must not occur. */
   async quiet(): Promise<void> {
     await sleep(this.#options.clock, this.limits.quiet, this.#options.signal)
   }
@@ -291,7 +291,7 @@ export class Bench implements ScenarioRecord {
     await this.client.deleteCollection(kind, { namespace: this.namespace }, { signal })
   }
 
-  /** Gives controllers time to remove their finalizers, then removes the remaining ones until all objects are deleted. */
+  /** Waits for controllers to remove their finalizers, then removes the remaining finalizers until all objects are deleted. */
   async #release(kinds: readonly Kind[], signal: AbortSignal): Promise<string[]> {
     const { clock, limits } = this.#options
     const deadline = clock.now() + Math.min(limits.wait, seconds(60))
@@ -320,7 +320,7 @@ export class Bench implements ScenarioRecord {
       kinds.map(async (kind) => {
         try {
           const { items } = await this.client.list(kind, { ...this.#scopeOf(kind), signal })
-          // Of kinds without a namespace, the driver creates only a pool with the name of the namespace.
+          // The driver creates a single object without a namespace: a pool with the name of the namespace.
           return items
             .filter(({ metadata }) => kind.scope !== 'Cluster' || metadata.name === this.namespace)
             .map((object) => ({ kind, object }))
@@ -343,7 +343,7 @@ export class Bench implements ScenarioRecord {
       await Promise.race([this.recording.changed, sleep(clock, ms, waitEnd.signal)])
     } finally {
       signal.removeEventListener('abort', abort)
-      // Ends the timer; its promise is no longer awaited.
+      // Stops the timer, whose promise is no longer awaited.
       waitEnd.abort(new ScenarioStopped('no longer waiting'))
     }
   }

@@ -21,7 +21,7 @@ const example = (group: string, kind: string, spec: object): UnknownObject => ({
   spec,
 })
 
-/** Two examples of each kind: the second is for changes of templates. */
+/** Two examples of each kind; scenarios change templates to the second. */
 const examples = [
   example('infrastructure', 'LocalMachine', {}),
   example('infrastructure', 'LocalMachine', { simulated: { provisioningDelay: '1s' } }),
@@ -52,7 +52,7 @@ async function run(names: TargetNames, overrides: Partial<ConformOptions> = {}):
   return env.during(running, seconds(7200))
 }
 
-/** Rules with one of these verdicts. */
+/** Returns the rules with one of these verdicts. */
 const withVerdict = ({ results }: ConformReport, ...verdicts: Verdict[]): string[] =>
   results.filter(({ verdict }) => verdicts.includes(verdict)).map(({ rule, verdict }) => `${verdict}: ${rule.id}`)
 
@@ -65,7 +65,7 @@ const notTestable = [
   'not testable here: control-plane.in-place',
 ]
 
-test('the local provider keeps every rule that can be tested', async () => {
+test('the local provider follows every rule that can be tested', async () => {
   env = await providerEnv(localProvider())
   const report = await run(local)
   expect(report.scenarios.map(({ stopped }) => stopped)).toEqual(report.scenarios.map(() => undefined))
@@ -76,7 +76,7 @@ test('the local provider keeps every rule that can be tested', async () => {
   expect(await namespaces()).toEqual([])
 })
 
-test('the local provider keeps every rule that can be tested by contract v1beta1', async () => {
+test('the local provider follows every rule that can be tested in contract v1beta1', async () => {
   env = await providerEnv({ ...localProvider(), contract: 'v1beta1' })
   const report = await run(local)
   expect(report.scenarios.map(({ stopped }) => stopped)).toEqual(report.scenarios.map(() => undefined))
@@ -93,7 +93,7 @@ test('the local provider keeps every rule that can be tested by contract v1beta1
   expect(report.leftovers).toEqual([])
 })
 
-test('an infrastructure provider is tested alone, with a stub as control plane', async () => {
+test('an infrastructure provider can be tested without a control plane provider: a stub replaces its kind', async () => {
   env = await providerEnv(localProvider())
   const report = await run({ InfraCluster: 'LocalCluster.infrastructure.capstan.dev' })
   expect(report.scenarios.filter(({ stopped }) => stopped !== undefined)).toEqual([])
@@ -208,7 +208,7 @@ const poolExample: UnknownObject = {
   apiVersion: 'ipam.example.com/v1alpha1',
 }
 
-test('an IPAM provider is tested alone, and keeps every rule', async () => {
+test('an IPAM provider can be tested without other kinds, and follows every rule', async () => {
   env = await providerEnv(poolProvider())
   const pool = await findPool(env.client, 'DevPool', [poolExample], new AbortController().signal)
   const report = await run({}, { pool })
@@ -224,7 +224,7 @@ test('an IPAM provider is tested alone, and keeps every rule', async () => {
   expect(await namespaces()).toEqual([])
 })
 
-test('an IPAM provider is tested beside an infrastructure provider', async () => {
+test('an IPAM provider can be tested together with an infrastructure provider', async () => {
   const [local, addresses] = [localProvider(), poolProvider()]
   env = await providerEnv({
     kinds: [...local.kinds, ...addresses.kinds],
@@ -258,7 +258,7 @@ test('an inactive IPAM provider fails, and its objects are deleted', async () =>
   expect(await namespaces()).toEqual([])
 })
 
-test('a pool needs an example, in a version that is served', async () => {
+test('a pool without an example, or with an example in a version that is not served, is an error', async () => {
   env = await providerEnv(poolProvider())
   const find = (...examples: UnknownObject[]) => findPool(env.client, 'DevPool', examples, new AbortController().signal)
   await expect(find()).rejects.toThrow('IPAM: no example of kind DevPool')
@@ -267,7 +267,7 @@ test('a pool needs an example, in a version that is served', async () => {
   )
 })
 
-test('a kind that does not exist is an error that names the contract', async () => {
+test('the error for a kind that does not exist names the contract', async () => {
   env = await providerEnv(localProvider())
   const { signal } = new AbortController()
   const find = (names: TargetNames) => findTarget(env.client, names, [], signal)

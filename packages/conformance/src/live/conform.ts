@@ -33,7 +33,7 @@ export interface ConformOptions extends BenchOptions {
 export interface RuleResult {
   readonly rule: Rule
   readonly verdict: Verdict
-  /** Why the rule is not applicable or not testable here. */
+  /** Reason why the rule is not applicable or not testable here. */
   readonly reason: string | undefined
   readonly observations: readonly Observation[]
 }
@@ -59,11 +59,11 @@ export interface ConformReport {
   readonly endedAt: number
   readonly results: readonly RuleResult[]
   readonly scenarios: readonly ScenarioResult[]
-  /** Objects that had to be released by removing their finalizers. */
+  /** Objects that could be deleted only after conform removed their finalizers. */
   readonly leftovers: readonly string[]
 }
 
-/** Scenarios that stop the provider. They run after all others, one at a time. */
+/** Scenarios that stop the provider. They run one at a time, after all other scenarios. */
 const exclusiveScenarios: ReadonlySet<ScenarioName> = new Set(['restarted'])
 
 export async function conform(options: ConformOptions): Promise<ConformReport> {
@@ -95,7 +95,7 @@ export async function conform(options: ConformOptions): Promise<ConformReport> {
     }
   }
 
-  // The process may be killed before all objects are deleted: the user learns where they are.
+  // The process may be killed before all objects are deleted, so this line tells the user their namespaces.
   const announceInterrupt = () => progress(`interrupted: deleting the objects of namespaces ${[...openNamespaces].join(', ')}`)
   signal.addEventListener('abort', announceInterrupt, { once: true })
   const removeStubs = needed.length > 0 ? await installStubs(options) : undefined
@@ -105,7 +105,7 @@ export async function conform(options: ConformOptions): Promise<ConformReport> {
       for (let name = queue.shift(); name !== undefined; name = queue.shift()) await runScenario(name)
     }
     await waitForAll(Array.from({ length: concurrency }, worker))
-    for (const name of needed.filter((each) => exclusiveScenarios.has(each))) await runScenario(name)
+    for (const name of needed.filter((scenario) => exclusiveScenarios.has(scenario))) await runScenario(name)
   } finally {
     await removeStubs?.()
     signal.removeEventListener('abort', announceInterrupt)
@@ -130,7 +130,7 @@ const testedKinds = ({ target, pool }: BenchOptions): TestedKind[] => [
 
 const fullName = ({ group, version, kind }: Kind): string => `${kind}.${version}.${group}`
 
-/** Waits for all promises, then throws the first failure, so that no scenario is left running. */
+/** Waits for all promises, then throws the first failure, so that no scenario is still running. */
 async function waitForAll(promises: readonly Promise<void>[]): Promise<void> {
   const failed = (await Promise.allSettled(promises)).find((result) => result.status === 'rejected')
   if (failed) throw failed.reason
@@ -161,11 +161,12 @@ function resultOf(
     else if (problems.length > 0) results.push(problems.map((problem) => staticObservation(problem, clock.now())))
     else results.push([passedObservation(rule, manifests, clock.now())])
   }
-  for (const check of (rule.live ?? []).filter((each) => isUnderTest(each, options))) results.push(liveResult(check, benches))
+  for (const check of (rule.live ?? []).filter((liveCheck) => isUnderTest(liveCheck, options)))
+    results.push(liveResult(check, benches))
   if (results.length === 0) results.push({ notTestable: 'none' in rule.check ? rule.check.none : 'there is no check' })
 
   const verdicts = results.map((result) => verdictOf(result, rule.level))
-  const verdict = Verdicts.find((each) => verdicts.includes(each))!
+  const verdict = Verdicts.find((candidate) => verdicts.includes(candidate))!
   const reasons = results.flatMap((result) =>
     'notApplicable' in result ? [result.notApplicable] : 'notTestable' in result ? [result.notTestable] : [],
   )
@@ -212,7 +213,7 @@ const passedObservation = (rule: Rule, { kinds, pool }: ProviderManifests, at: n
 const stubRole = 'capstan-conform'
 const aggregation = { 'cluster.x-k8s.io/aggregate-to-manager': 'true' }
 
-/** CustomResourceDefinitions and aggregated roles of the provider under test. */
+/** Returns the CustomResourceDefinitions and aggregated roles of the provider under test. */
 async function manifestsOf(client: Client, { target, pool, signal }: ConformOptions): Promise<ProviderManifests> {
   const manifest = (object: object): Manifest => ({ object: object as Manifest['object'], file: 'cluster', line: 1 })
   const crds = Object.values(target).flatMap(({ crd, template }) => [crd, ...(template ? [template.crd] : [])])

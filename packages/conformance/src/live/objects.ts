@@ -1,4 +1,4 @@
-/** The objects of a scenario: a Cluster with its provider objects, and workers. */
+/** Creates the objects of scenarios: Clusters with their provider objects, and workers. */
 import { Cluster, ClusterNameLabel, Machine, MachineDeployment, MachinePool } from '@capstan/api'
 import { ControlPlaneContract } from '@capstan/api/contract'
 import { type Input, type Kind, type KubeObject, type OwnerReference, Secret, typeMeta, type UnknownObject } from '@capstan/kube'
@@ -16,7 +16,7 @@ export interface ClusterOptions {
   readonly annotations?: { readonly [key: string]: string }
 }
 
-/** Templates, InfraCluster, control plane and Cluster, all with the same name. */
+/** Creates templates, InfraCluster, control plane and Cluster, all with the same name. */
 export async function createCluster(bench: Bench, name: string, options: ClusterOptions = {}): Promise<Cluster> {
   const { withInfraCluster = true, withControlPlane = true, paused, annotations } = options
   await createTemplates(bench, name)
@@ -36,12 +36,12 @@ export async function createCluster(bench: Bench, name: string, options: Cluster
   } as Input<Cluster>)
 }
 
-/** Templates for Machines of control planes and MachineDeployments. */
+/** Creates the templates for Machines of control planes and MachineDeployments. */
 async function createTemplates(bench: Bench, name: string): Promise<void> {
   for (const contract of ['InfraMachine', 'BootstrapConfig'] as const) await createTemplate(bench, contract, name)
 }
 
-/** A template with the first example; `undefined` when the kind has none. */
+/** Creates a template with the first example. Returns `undefined` if the kind has no templates. */
 export async function createTemplate(bench: Bench, contract: ContractName, name: string): Promise<UnknownObject | undefined> {
   const target = bench.target[contract]
   if (!target?.template) return undefined
@@ -50,7 +50,7 @@ export async function createTemplate(bench: Bench, contract: ContractName, name:
 
 export const controlPlaneKind = ({ target }: Bench): Kind => target.ControlPlane?.kind ?? StubControlPlane
 
-/** The ControlPlane of a Cluster: with one replica where it has replicas. */
+/** Creates the control plane of a Cluster, with one replica if the kind has replicas. */
 export function createControlPlane(bench: Bench, name: string, metadata: Partial<KubeObject['metadata']>): Promise<KubeObject> {
   const target = bench.target.ControlPlane
   if (!target) return bench.create(StubControlPlane as Kind, { metadata: { ...metadata, name } })
@@ -62,13 +62,13 @@ export function createControlPlane(bench: Bench, name: string, metadata: Partial
   const path = ControlPlaneContract.machineInfrastructureRef.paths[target.contractVersion]
   if (template) {
     const { kind } = template
-    const old = { ...typeMeta(kind), name, namespace: bench.namespace }
-    set(object, path, target.contractVersion === 'v1beta2' ? refOf(kind, name) : old, target)
+    const v1beta1Ref = { ...typeMeta(kind), name, namespace: bench.namespace }
+    set(object, path, target.contractVersion === 'v1beta2' ? refOf(kind, name) : v1beta1Ref, target)
   }
   return bench.create(target.kind, object)
 }
 
-/** An object with the first example as its spec. */
+/** Creates an object with the first example as its spec. */
 export function createExample(
   bench: Bench,
   contract: ContractName,
@@ -78,7 +78,7 @@ export function createExample(
   return bench.create(target.kind, { metadata: withExample(metadata, target), spec: structuredClone(exampleOf(target)) } as never)
 }
 
-/** Metadata with the labels and annotations of the example. */
+/** Returns the metadata with the labels and annotations of the example added. */
 function withExample(metadata: Partial<KubeObject['metadata']>, target: TargetKind): Partial<KubeObject['metadata']> {
   const labels = { ...target.metadata.labels, ...metadata.labels }
   const annotations = { ...target.metadata.annotations, ...metadata.annotations }
@@ -96,10 +96,10 @@ function set(object: object, path: string, value: unknown, { crd, kind }: Target
   const version = crd.spec.versions.find(({ name }) => name === kind.version)
   if (fieldAt(version?.schema?.openAPIV3Schema ?? {}, path) === undefined) return
   const names = path.split('.')
-  const last = names.pop()!
+  const lastName = names.pop()!
   let parent = object as { [field: string]: unknown }
   for (const name of names) parent = (parent[name] ??= {}) as { [field: string]: unknown }
-  parent[last] = value
+  parent[lastName] = value
 }
 
 export const refOf = ({ group, kind }: Kind, name: string) => ({ apiGroup: group, kind, name })
@@ -111,7 +111,7 @@ export const ownerOf = (owner: KubeObject, kind: Kind): OwnerReference => ({
   controller: true,
 })
 
-/** Source of the bootstrap data of Machines: the provider under test, or a Secret of the driver. */
+/** Returns `bootstrap` of a Machine's spec, which refers to the provider under test or to a Secret that conform creates. */
 export async function bootstrapOf(bench: Bench, name: string, as: 'template' | 'object') {
   const target = bench.target.BootstrapConfig
   if (target && as === 'object') return { configRef: refOf(target.kind, name) }
@@ -119,7 +119,7 @@ export async function bootstrapOf(bench: Bench, name: string, as: 'template' | '
   return { dataSecretName: await bootstrapSecret(bench, name) }
 }
 
-/** A Secret of a bootstrap provider; its data is a script without effect. */
+/** Creates the Secret that a bootstrap provider would create; its data is a script without effect. */
 export async function bootstrapSecret(bench: Bench, name: string): Promise<string> {
   const secretName = `${name}-bootstrap`
   if (!bench.recording.object(Secret, secretName)) {
@@ -132,7 +132,7 @@ export async function bootstrapSecret(bench: Bench, name: string): Promise<strin
   return secretName
 }
 
-/** Workers of a Cluster, from its templates. */
+/** Creates the workers of a Cluster from its templates. */
 export async function createWorkers(bench: Bench, name: string, replicas: number): Promise<void> {
   const labels = { [ClusterNameLabel]: name, 'conform.capstan.dev/workers': name }
   await bench.create(MachineDeployment, {
@@ -140,7 +140,7 @@ export async function createWorkers(bench: Bench, name: string, replicas: number
     spec: {
       clusterName: name,
       replicas,
-      // Without a control plane under test there are no Nodes, so that no Machine is ever available.
+      // Without a control plane under test there are no Nodes, so no Machine is ever available.
       rollout: { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: '100%', maxUnavailable: '100%' } } },
       selector: { matchLabels: labels },
       template: { metadata: { labels }, spec: await machineSpec(bench, name, 'template') },
@@ -148,7 +148,7 @@ export async function createWorkers(bench: Bench, name: string, replicas: number
   } as Input<MachineDeployment>)
 }
 
-/** Spec of Machines, with references to templates or to objects. */
+/** Returns the spec of Machines, with references to templates or to objects. */
 export async function machineSpec(bench: Bench, cluster: string, as: 'template' | 'object', name = cluster) {
   const infra = bench.target.InfraMachine!
   return {
@@ -159,7 +159,7 @@ export async function machineSpec(bench: Bench, cluster: string, as: 'template' 
   }
 }
 
-/** A Machine that refers to objects with its own name; they are not created. */
+/** Creates a Machine that refers to objects with its own name. Does not create these objects. */
 export async function createMachine(bench: Bench, cluster: string, name: string, bootstrap?: object): Promise<Machine> {
   const spec = await machineSpec(bench, cluster, 'object', name)
   return bench.create(Machine, {
@@ -168,7 +168,7 @@ export async function createMachine(bench: Bench, cluster: string, name: string,
   } as Input<Machine>)
 }
 
-/** A MachinePool; its objects have the same name. */
+/** Creates a MachinePool that refers to an InfraMachinePool with its own name. Does not create that object. */
 export async function createPool(bench: Bench, cluster: string, name: string, replicas: number): Promise<MachinePool> {
   const infra = bench.target.InfraMachinePool!
   // The bootstrap config has a separate name, because a Machine may have the name of the pool.
@@ -187,7 +187,7 @@ export async function createPool(bench: Bench, cluster: string, name: string, re
   } as Input<MachinePool>)
 }
 
-/** A MachinePool with its objects, where a kind of pools is under test. Its bootstrap config is called `<name>-pool`. */
+/** Creates a MachinePool with its objects if a kind of pools is under test. The name of its bootstrap config is `<name>-pool`. */
 export async function createPoolObjects(bench: Bench, cluster: string, name: string): Promise<void> {
   if (!bench.target.InfraMachinePool) return
   if (bench.target.BootstrapConfig) await createExample(bench, 'BootstrapConfig', { metadata: { name: `${name}-pool` } })
@@ -195,7 +195,7 @@ export async function createPoolObjects(bench: Bench, cluster: string, name: str
   await createPool(bench, cluster, name, 1)
 }
 
-/** Waits for the infrastructure and the control plane. The driver writes the status of the control plane when none is under test. */
+/** Waits for the infrastructure and the control plane. If no control plane is under test, writes the status of the stub. */
 export async function untilControlPlane(bench: Bench, name: string): Promise<void> {
   const cluster = () => bench.recording.object(Cluster, name)
   await bench.until(
@@ -216,7 +216,7 @@ export async function simulateControlPlane(bench: Bench, name: string): Promise<
   await bench.patch(StubControlPlane as Kind, name, { status }, 'status')
 }
 
-/** Creates the missing bootstrap config of a Machine, or the stub for it. */
+/** Creates the missing bootstrap config of a Machine, or its stub. */
 export async function createBootstrap(bench: Bench, name: string): Promise<void> {
   if (bench.target.BootstrapConfig) {
     await createExample(bench, 'BootstrapConfig', { metadata: { name } })
@@ -232,16 +232,16 @@ export async function createBootstrap(bench: Bench, name: string): Promise<void>
   )
 }
 
-/** A reference to a bootstrap config that need not exist. */
+/** Returns a reference to a bootstrap config, which need not exist. */
 export const bootstrapRef = ({ target }: Bench, name: string) => ({
   configRef: refOf(target.BootstrapConfig?.kind ?? StubBootstrapConfig, name),
 })
 
-/** Whether a Machine's infrastructure is provisioned, by core's condition. */
+/** Whether core reports a Machine's infrastructure as provisioned. */
 export const isProvisioned = (machine: Machine | undefined): boolean =>
   machine?.status?.initialization?.infrastructureProvisioned === true
 
-/** Waits until a Cluster and everything of the provider that belongs to it is deleted. */
+/** Waits until a Cluster and its objects of these kinds are deleted. */
 export async function untilGone(bench: Bench, cluster: string, kinds: readonly Kind[] = []): Promise<void> {
   await bench.until(
     `Cluster ${cluster} is deleted`,
@@ -253,7 +253,7 @@ export async function untilGone(bench: Bench, cluster: string, kinds: readonly K
   )
 }
 
-/** Waits until the infrastructure of a MachinePool is provisioned, where a kind of pools is under test. */
+/** Waits until the infrastructure of a MachinePool is provisioned, if a kind of pools is under test. */
 export async function untilPool(bench: Bench, poolName: string): Promise<void> {
   if (!bench.target.InfraMachinePool) return
   await bench.until(

@@ -1,4 +1,4 @@
-/** Fields of provider objects, at the paths of the contract version that core chooses. */
+/** Reads fields of provider objects at the paths of the contract version that core chooses. */
 import { type ContractField, ControlPlaneContract, readField } from '@capstan/api/contract'
 import type { KubeObject } from '@capstan/kube'
 import type { ContractName } from '../manifests.ts'
@@ -19,7 +19,7 @@ export function read<T>(
   }
 }
 
-/** The value of a field of the object with this name, as it is now. */
+/** Returns the current value of a field of the object with this name. */
 export function readOf<T>(
   recorded: Pick<ScenarioRecord, 'target' | 'recording'>,
   contract: ContractName,

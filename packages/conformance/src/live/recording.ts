@@ -10,7 +10,7 @@ import {
   watchObjects,
 } from '@capstan/kube'
 
-/** A place in the recording: several changes can arrive at the same time. */
+/** A position in the recording. `order` distinguishes changes that arrive at the same time. */
 export interface Moment {
   readonly at: number
   /** Number of changes that had arrived. */
@@ -21,13 +21,13 @@ export interface State<T extends KubeObject = UnknownObject> extends Moment {
   readonly object: T
 }
 
-/** The life of one object. */
+/** All recorded states of one object. */
 export interface History<T extends KubeObject = UnknownObject> {
   readonly states: readonly State<T>[]
   readonly deleted: Moment | undefined
 }
 
-interface Life {
+interface ObjectRecord {
   states: State[]
   deleted: Moment | undefined
 }
@@ -44,14 +44,17 @@ const mostStates = 2000
 export class Recording {
   readonly #clock: Clock
   #order = 0
-  readonly #lives = new Map<string, Map<string, Life>>()
+  readonly #lives = new Map<string, Map<string, ObjectRecord>>()
   #changed = Promise.withResolvers<void>()
 
   constructor({ clock }: Pick<RecordingOptions, 'clock'>) {
     this.#clock = clock
   }
 
-  /** Records kinds in a namespace until the signal aborts. Resolves when the watches have delivered the existing objects. */
+  /**
+   * Records objects of the kinds in a namespace until the signal aborts. Resolves when the watches have delivered the existing
+   * objects.
+   */
   async follow(client: Client, kinds: readonly Kind[], namespace: string, options: RecordingOptions): Promise<void> {
     await Promise.all(
       kinds.map((kind) => {
@@ -76,12 +79,12 @@ export class Recording {
     return [...(this.#lives.get(resourceName(kind))?.values() ?? [])] as unknown as History<T>[]
   }
 
-  /** Histories of all kinds. */
+  /** Returns the histories of all kinds. */
   everything(): readonly History[] {
     return [...this.#lives.values()].flatMap((lives) => [...lives.values()])
   }
 
-  /** Objects that exist now. */
+  /** Returns the objects that exist now. */
   objects<T extends KubeObject = UnknownObject>(kind: Kind<T>): readonly T[] {
     return this.histories(kind)
       .filter(({ deleted }) => !deleted)
@@ -99,7 +102,7 @@ export class Recording {
     { clock, random, signal }: RecordingOptions,
     onListed: () => void,
   ): Promise<void> {
-    const lives = new Map<string, Life>()
+    const lives = new Map<string, ObjectRecord>()
     this.#lives.set(resourceName(kind), lives)
     const scope = kind.scope === 'Cluster' ? {} : { namespace }
     for await (const event of watchObjects(client, kind, { clock, random, signal, ...scope })) {
@@ -119,7 +122,7 @@ export class Recording {
     }
   }
 
-  #add(lives: Map<string, Life>, object: KubeObject): void {
+  #add(lives: Map<string, ObjectRecord>, object: KubeObject): void {
     const { uid, resourceVersion } = object.metadata
     const life = lives.get(uid) ?? { states: [], deleted: undefined }
     lives.set(uid, life)
@@ -134,7 +137,7 @@ export class Recording {
   }
 }
 
-/** The object as it was at a moment, if it existed. */
+/** Returns the object as it was at a moment; `undefined` if it did not exist. */
 export function stateAt<T extends KubeObject>({ states, deleted }: History<T>, moment: Moment): State<T> | undefined {
   if (deleted && deleted.order <= moment.order) return undefined
   return states.findLast(({ order }) => order <= moment.order)

@@ -31,7 +31,7 @@ const report: ConformReport = {
   leftovers: ['FooMachine a/b'],
 }
 
-test('the text has a line for each rule, and the evidence of those that are broken', () => {
+test('the text has a line for each rule, and evidence for violated rules', () => {
   const text = formatReport(report, 'text', '1.0')
   expect(text).toContain('fail               MUST    infra-machine.provider-id\n')
   expect(text).toContain('not testable here  SHOULD  infra-machine.in-place: because')
@@ -58,7 +58,7 @@ test('JSON has all evidence', () => {
   })
 })
 
-test('JUnit counts failures and skipped rules; a warning passes with its explanation as output', () => {
+test('JUnit counts failures and skipped rules; a warning is a passed test with its explanation as output', () => {
   const xml = formatReport(report, 'junit', '1.0')
   expect(xml).toContain('<testsuite name="capstan conform" tests="5" failures="1" skipped="2" time="1.500"')
   expect(xml.match(/<testcase /g)).toHaveLength(5)
@@ -66,7 +66,7 @@ test('JUnit counts failures and skipped rules; a warning passes with its explana
   expect(xml).toMatch(/name="infra-machine.pausing">\s+<system-out>warn/)
 })
 
-test('text of a provider is escaped in XML and HTML, without control characters', () => {
+test('XML and HTML escape text of providers and replace its control characters', () => {
   for (const format of ['junit', 'html'] as const) {
     const text = formatReport(report, format, '1.0')
     expect(text).toContain('&lt;b&gt;&amp;&quot;?')

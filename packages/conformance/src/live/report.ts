@@ -6,7 +6,7 @@ import { type Observation, type Verdict, Verdicts } from './verdict.ts'
 export const ReportFormats = ['text', 'json', 'junit', 'html'] as const
 export type ReportFormat = (typeof ReportFormats)[number]
 
-/** The report in a format. `version` is that of the program. */
+/** Returns the report in a format. `version`: version of the program. */
 export function formatReport(report: ConformReport, format: ReportFormat, version: string): string {
   switch (format) {
     case 'text':
@@ -20,12 +20,11 @@ export function formatReport(report: ConformReport, format: ReportFormat, versio
   }
 }
 
-/** Number of rules by verdict. */
+/** Returns the number of rules by verdict. */
 export const countsOf = ({ results }: ConformReport): Readonly<Record<Verdict, number>> =>
-  Object.fromEntries(Verdicts.map((verdict) => [verdict, results.filter((one) => one.verdict === verdict).length])) as Record<
-    Verdict,
-    number
-  >
+  Object.fromEntries(
+    Verdicts.map((verdict) => [verdict, results.filter((result) => result.verdict === verdict).length]),
+  ) as Record<Verdict, number>
 
 const summary = (report: ConformReport): string => {
   const counts = countsOf(report)
@@ -35,7 +34,9 @@ const summary = (report: ConformReport): string => {
 
 const instant = (ms: number): string => new Date(ms).toISOString()
 
-/** The comparisons that explain a verdict: those that failed, otherwise the first few. */
+/**
+ * Returns at most `limit` observations that explain a verdict: failed observations if there are any, otherwise passed observations.
+ */
 const evidenceOf = ({ observations }: RuleResult, limit: number): readonly Observation[] => {
   const failed = observations.filter(({ holds }) => !holds)
   return (failed.length > 0 ? failed : observations).slice(0, limit)
@@ -152,7 +153,7 @@ code{font:13px ui-monospace,monospace;overflow-wrap:anywhere}summary{cursor:poin
 
 const classOf = (verdict: Verdict): string => (verdict.startsWith('not ') ? 'skip' : verdict)
 
-/** One page without scripts or references to other files. */
+/** Returns a single page without scripts or references to other files. */
 function html(report: ConformReport, version: string): string {
   const rows = report.results.map((result) => row(result))
   return `<!doctype html>

@@ -1,10 +1,10 @@
-/** Stub kinds for providers that are not under test. The driver writes their status. */
+/** Stub kinds for providers that are not under test. Conform writes their status. */
 import { defineKind, type DeclaredKind, s, type UnknownObject } from '@capstan/kube'
 
 const group = 'conform.capstan.dev'
 const labels = { 'cluster.x-k8s.io/v1beta2': 'v1' }
 
-/** A control plane without Machines: the driver reports it as initialized. */
+/** A control plane without Machines. Conform reports it as initialized. */
 export const StubControlPlane = defineKind({
   group,
   version: 'v1',
@@ -20,7 +20,7 @@ export const StubControlPlane = defineKind({
   }),
 })
 
-/** A bootstrap config: the driver writes the Secret and its name. */
+/** A bootstrap config. Conform writes the Secret and its name. */
 export const StubBootstrapConfig = defineKind({
   group,
   version: 'v1',

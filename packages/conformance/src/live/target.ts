@@ -1,4 +1,4 @@
-/** The kinds under test, as an API server declares them. */
+/** Finds the kinds under test in the CustomResourceDefinitions of an API server. */
 import { contractOfVersion, type ContractVersion, latestContract, pluralOf } from '@capstan/api/contract'
 import { type Client, CustomResourceDefinition, type Kind, type UnknownObject, unknownKind } from '@capstan/kube'
 import { claimedVersions, type ContractName, ContractNames, type ProviderKind, record } from '../manifests.ts'
@@ -7,7 +7,7 @@ import { ContractVersions } from '@capstan/api/contract'
 export interface TargetKind {
   readonly contract: ContractName
   readonly crd: CustomResourceDefinition
-  /** In the version that core chooses. */
+  /** The kind, in the version that core chooses. */
   readonly kind: Kind<UnknownObject>
   readonly contractVersion: ContractVersion
   /** Each contract version that the kind claims, with the version of the kind that implements it. */
@@ -22,7 +22,10 @@ export interface TargetKind {
 /** Kinds by contract. */
 export type Target = { readonly [contract in ContractName]?: TargetKind }
 
-/** The user's names of kinds: `LocalCluster`, `LocalCluster.infrastructure.capstan.dev` or `localclusters.infrastructure.capstan.dev`. */
+/**
+ * Names of kinds from the user: `LocalCluster`, `LocalCluster.infrastructure.capstan.dev` or
+ * `localclusters.infrastructure.capstan.dev`.
+ */
 export type TargetNames = { readonly [contract in ContractName]?: string }
 
 /** The kind of address pools under test. Pools have no contract version. */
@@ -33,10 +36,10 @@ export interface PoolKind {
   readonly example: UnknownObject
 }
 
-/** Error for a name that is no kind of the contract. */
+/** Error for a name that does not identify a kind of the contract. */
 export class NoSuchTarget extends Error {
   override readonly name = 'NoSuchTarget'
-  /** What to do. */
+  /** The remedy, for the user. */
   readonly hint: string
 
   constructor(message: string, hint = 'Install the provider first; see kubectl api-resources.') {
@@ -67,7 +70,11 @@ export async function findTarget(
   return target
 }
 
-/** Finds the kind of address pools. @throws NoSuchTarget also without an example, because the driver knows no addresses */
+/**
+ * Finds the kind of address pools.
+ *
+ * @throws NoSuchTarget also if there is no example: only an example contains addresses that are usable
+ */
 export async function findPool(
   client: Client,
   name: string,
@@ -85,7 +92,7 @@ export async function findPool(
     )
   }
   const version = example.apiVersion.slice(group.length + 1)
-  if (!versions.some((one) => one.name === version && one.served)) {
+  if (!versions.some((candidate) => candidate.name === version && candidate.served)) {
     throw new NoSuchTarget(`IPAM: the API server does not serve version ${version} of kind ${names.kind}`)
   }
   return { crd, kind: inVersion(crd, version), example }
@@ -152,7 +159,7 @@ function targetKind(
   }
 }
 
-/** Core reads templates in the version that their own labels name. */
+/** Returns the version in which core reads a template: the version that the labels of the template's kind name. */
 function templateVersion(template: CustomResourceDefinition, fallback: string): string {
   try {
     return latestContract(template).version

@@ -2,12 +2,12 @@
 import { type KubeObject, keyOf, keyText } from '@capstan/kube'
 import type { Level } from '../rule.ts'
 
-/** Verdicts by priority: of several checks of a rule, the first of this list counts. */
+/** Verdicts by priority: if checks of a rule have different verdicts, the rule has the first of them in this list. */
 export const Verdicts = ['fail', 'warn', 'not testable here', 'pass', 'not applicable'] as const
-/** `warn` is a broken rule of level SHOULD or MAY. */
+/** Verdict of a rule. `warn`: a rule of level SHOULD or MAY is violated. */
 export type Verdict = (typeof Verdicts)[number]
 
-/** One comparison of an object's state with the expectation of a rule. */
+/** A comparison of an object's state with the requirement of a rule. */
 export interface Observation {
   readonly holds: boolean
   /** Kind and key of the object: `LocalMachine conform-life/a`. */
@@ -19,7 +19,7 @@ export interface Observation {
   readonly found: string
 }
 
-/** Comparisons, or the reason when there are none. */
+/** Observations, or the reason why there are none. */
 export type LiveResult = readonly Observation[] | { readonly notApplicable: string } | { readonly notTestable: string }
 
 export interface ObservationOf {
@@ -27,7 +27,7 @@ export interface ObservationOf {
   readonly field: string
   readonly at: number
   readonly expected: string
-  /** The value that was found; printed as JSON, shortened. */
+  /** The value of the field; printed as JSON and shortened. */
   readonly found: unknown
   readonly holds: boolean
 }
@@ -42,7 +42,7 @@ export const nameOf = (object: KubeObject): string => `${object.kind} ${keyText(
 
 const longest = 200
 
-/** A value as text of bounded length. */
+/** Returns a value as text of limited length. */
 export function formatValue(value: unknown): string {
   if (value === undefined) return 'nothing'
   const text = typeof value === 'string' ? value : JSON.stringify(value)

@@ -40,23 +40,24 @@ const addresses: UnknownObject = {
   spec: { addresses: Array.from({ length: 20 }, (_, i) => `10.0.0.${i + 2}`), prefix: 24 },
 }
 
-/** Findings of lint for the rule, in declarations that the mutant changes. */
+/** Returns the number of findings that lint has for the mutant's rule, in declarations that the mutant changes. */
 function findings({ rule, crd: change }: Mutant): number {
   const manifests = (localKinds as readonly DeclaredKind[]).map((kind) => {
     const crd: Draft = structuredClone(customResourceDefinition(kind))
     change!(kind.plural, crd)
     return { object: crd, file: '', line: 1 }
   })
-  return lint(providerManifests(manifests, { isRendered: false }), rules).findings.filter((one) => one.rule.id === rule).length
+  return lint(providerManifests(manifests, { isRendered: false }), rules).findings.filter((finding) => finding.rule.id === rule)
+    .length
 }
 
-describe('lint catches mutants of declarations', () => {
+describe('lint detects mutants of declarations', () => {
   test.each(mutants.declared.map((mutant) => [`${mutant.rule}: ${mutant.what}`, mutant] as const))('%s', (_, mutant) => {
     expect(findings(mutant)).toBeGreaterThan(0)
   })
 })
 
-/** The provider's transport with the changes of the mutant. */
+/** Returns the provider's transport with the changes of the mutant. */
 function through(transport: Transport, { read, write }: Mutant, starts: () => number): Transport {
   const withReadMutation = (plural: string, object: Draft): Draft => {
     if (!read || object?.metadata === undefined) return object
@@ -74,9 +75,9 @@ function through(transport: Transport, { read, write }: Mutant, starts: () => nu
         write({ verb, plural, name, subresource, body }, starts())
         sent = { ...request, body }
       }
-      const answer = (await transport.send(sent, signal)) as Draft
-      if (verb === 'list') return { ...answer, items: answer.items.map((item: Draft) => withReadMutation(plural, item)) }
-      return withReadMutation(plural, answer)
+      const response = (await transport.send(sent, signal)) as Draft
+      if (verb === 'list') return { ...response, items: response.items.map((item: Draft) => withReadMutation(plural, item)) }
+      return withReadMutation(plural, response)
     },
     async watch(request, signal) {
       const events = await transport.watch(request, signal)
@@ -126,25 +127,25 @@ async function verdictOf(mutant: Mutant): Promise<string> {
   }
 }
 
-const named = (someMutants: readonly Mutant[]) => someMutants.map((mutant) => [`${mutant.rule}: ${mutant.what}`, mutant] as const)
+const named = (mutantList: readonly Mutant[]) => mutantList.map((mutant) => [`${mutant.rule}: ${mutant.what}`, mutant] as const)
 
-/** `npm run interop -- conform` runs all of them; here one for each rule is enough. */
+/** `npm run interop -- conform` runs all mutants; otherwise this test runs one mutant of each rule. */
 const runsAll = process.env.CAPSTAN_MUTANTS === '1'
 const caught = mutants.behaving.filter(({ survives }) => survives === undefined)
-const chosen = runsAll ? caught : caught.filter(({ rule }, index) => caught.findIndex((one) => one.rule === rule) === index)
+const chosen = runsAll ? caught : caught.filter(({ rule }, index) => caught.findIndex((mutant) => mutant.rule === rule) === index)
 
-describe('conform catches mutants of controllers', () => {
+describe('conform detects mutants of controllers', () => {
   test.each(named(chosen))('%s', async (_, mutant) => {
     const expected = rules.find(({ id }) => id === mutant.rule)!.level === 'MUST' ? 'fail' : 'warn'
     expect(await verdictOf(mutant)).toBe(expected)
   })
 })
 
-test.runIf(runsAll).each(named(mutants.behaving.filter(({ survives }) => survives)))('%s is not caught', async (_, mutant) => {
+test.runIf(runsAll).each(named(mutants.behaving.filter(({ survives }) => survives)))('%s is not detected', async (_, mutant) => {
   expect(await verdictOf(mutant)).toBe('pass')
 })
 
-test('of at least 80 mutants, 95 % are caught', () => {
+test('95 % of at least 80 mutants are detected', () => {
   const total = [...mutants.declared, ...mutants.behaving]
   expect(total.length).toBeGreaterThanOrEqual(80)
   expect(total.filter(({ survives }) => survives === undefined).length / total.length).toBeGreaterThanOrEqual(0.95)

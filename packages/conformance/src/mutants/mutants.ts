@@ -1,6 +1,6 @@
 /**
- * Mutants of the local provider and of an IPAM provider: each breaks one rule. The provider itself is unchanged; its requests to the API server are changed: `read`
- * changes what it reads, `write` what it writes, `crd` the declaration of its kinds.
+ * Mutants of the local provider and of an IPAM provider: each violates one rule. The provider itself is unchanged. `read` changes
+ * the objects that it reads from the API server, `write` the objects that it writes, and `crd` the declaration of its kinds.
  */
 import {
   ClusterNameLabel,
@@ -26,18 +26,18 @@ export interface Write {
 }
 
 export interface Mutant {
-  /** The rule that it breaks. */
+  /** The rule that the mutant violates. */
   readonly rule: string
-  /** What the mutant does wrong. */
+  /** The mistake of the mutant. */
   readonly what: string
   read?(plural: string, object: Draft): void
   /** `starts` counts starts of the provider. */
   write?(write: Write, starts: number): void
-  /** Changes CustomResourceDefinitions; by plural. */
+  /** Functions that change CustomResourceDefinitions, by plural. */
   crd?(plural: string, crd: Draft): void
-  /** Only the infrastructure is under test: other kinds of the provider would hide the mutation. */
+  /** Whether only the infrastructure is under test, because other kinds of the provider would hide the mutation. */
   readonly infrastructureOnly?: true
-  /** Why conform does not catch the mutant. */
+  /** Reason why conform does not detect the mutant. */
   readonly survives?: string
 }
 
@@ -86,18 +86,18 @@ const keepFinalizer =
       delete body.metadata.finalizers
   }
 
-/** The provider does not see that Clusters are paused. */
-const blindToClusterPause = (plural: string, object: Draft): void => {
+/** Hides from the provider that Clusters are paused. */
+const hideClusterPause = (plural: string, object: Draft): void => {
   if (plural === 'clusters') delete object.spec.paused
 }
 
-const blindToAnnotation =
+const hideAnnotation =
   (kind: string, annotation: string) =>
   (plural: string, object: Draft): void => {
     if (plural === kind) delete object.metadata.annotations?.[annotation]
   }
 
-/** Changes Secrets at their creation; `ending` is the end of their names. */
+/** Changes Secrets when they are created. `ending`: suffix of their names. */
 const onSecretCreate =
   (ending: string, change: (body: Draft) => void) =>
   ({ plural, verb, body }: Write): void => {
@@ -115,7 +115,7 @@ const replaceInBootstrapData = (text: string, other: string) =>
 
 const schemaOf = (crd: Draft): Draft => crd.spec.versions[0].schema.openAPIV3Schema
 
-/** The schema of a field, to be replaced or removed. */
+/** Replaces or removes the schema of a field. */
 const schemaField =
   (plural: string, path: string, schema?: JSONSchema) =>
   (pluralOfCrd: string, crd: Draft): void => {
@@ -133,7 +133,7 @@ const onCrd =
     if (pluralOfCrd === plural) change(crd)
   }
 
-/** Mutants of the declarations: no provider has to run. */
+/** Mutants of the declarations, for which no provider has to run. */
 const declared: readonly Mutant[] = [
   {
     rule: 'namespaced-scope',
@@ -327,11 +327,11 @@ const pausingMutants = (
     ['control-plane', controlPlanes],
   ] as const
 ).flatMap(([id, plural]): Mutant[] => [
-  { rule: `${id}.pausing`, what: 'ignores Cluster.spec.paused', read: blindToClusterPause },
+  { rule: `${id}.pausing`, what: 'ignores Cluster.spec.paused', read: hideClusterPause },
   { rule: `${id}.pausing`, what: 'does not report the condition Paused', write: removeCondition(plural, 'Paused') },
   ...(plural === controlPlanes
     ? []
-    : [{ rule: `${id}.pausing`, what: 'ignores the annotation paused', read: blindToAnnotation(plural, PausedAnnotation) }]),
+    : [{ rule: `${id}.pausing`, what: 'ignores the annotation paused', read: hideAnnotation(plural, PausedAnnotation) }]),
 ])
 
 /** Mutants of the controllers. */
@@ -354,7 +354,7 @@ const behaving: readonly Mutant[] = [
   {
     rule: 'infra-cluster.externally-managed',
     what: 'ignores the annotation managed-by',
-    read: blindToAnnotation(clusters, ManagedByAnnotation),
+    read: hideAnnotation(clusters, ManagedByAnnotation),
   },
   {
     rule: 'infra-machine.initialization',
@@ -534,7 +534,7 @@ const behaving: readonly Mutant[] = [
   {
     rule: 'infra-cluster.restart',
     what: 'writes another spec after each start',
-    // The provider does not see the finalizer, and therefore writes the object again.
+    // The finalizer is hidden from the provider, which therefore writes the object again.
     read(plural, object) {
       if (plural === clusters && !object.metadata.deletionTimestamp) delete object.metadata.finalizers
     },
@@ -548,7 +548,7 @@ const behaving: readonly Mutant[] = [
 const claims = 'ipaddressclaims'
 const addresses = 'ipaddresses'
 
-/** Changes an owner reference of new IPAddresses: the first is that to the claim, the second that to the pool. */
+/** Changes an owner reference of new IPAddresses: the first refers to the claim, the second to the pool. */
 const onAddressOwner =
   (index: number, change: (reference: Draft) => void) =>
   ({ plural, verb, body }: Write): void => {
@@ -561,7 +561,7 @@ const withoutOwner = (index: number) =>
   }
 
 /** Mutants of an IPAM provider: `poolProvider` of `@capstan/testing`. */
-const ofPools: readonly Mutant[] = [
+const poolMutants: readonly Mutant[] = [
   {
     rule: 'ipam.claims',
     what: 'allocates the same address for all claims',
@@ -588,9 +588,9 @@ const ofPools: readonly Mutant[] = [
       if (plural === claims) object.spec.poolRef.kind = 'DevPool'
     },
   },
-  { rule: 'ipam.pausing', what: 'ignores Cluster.spec.paused', read: blindToClusterPause },
-  { rule: 'ipam.pausing', what: 'ignores the annotation of the Cluster', read: blindToAnnotation('clusters', PausedAnnotation) },
-  { rule: 'ipam.pausing', what: 'ignores the annotation of the claim', read: blindToAnnotation(claims, PausedAnnotation) },
+  { rule: 'ipam.pausing', what: 'ignores Cluster.spec.paused', read: hideClusterPause },
+  { rule: 'ipam.pausing', what: 'ignores the annotation of the Cluster', read: hideAnnotation('clusters', PausedAnnotation) },
+  { rule: 'ipam.pausing', what: 'ignores the annotation of the claim', read: hideAnnotation(claims, PausedAnnotation) },
   {
     rule: 'ipam.pausing',
     what: 'ignores the label of the Cluster',
@@ -659,5 +659,5 @@ const alternates = (): boolean => writes++ % 2 === 0 || writes > 20
 
 export const mutants: { readonly declared: readonly Mutant[]; readonly behaving: readonly Mutant[] } = {
   declared,
-  behaving: [...behaving, ...ofPools],
+  behaving: [...behaving, ...poolMutants],
 }

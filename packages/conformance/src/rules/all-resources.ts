@@ -25,7 +25,7 @@ const bothVersions = ContractVersions
 
 const namesOf = ({ metadata, spec }: ProviderKind['crd']) => ({ name: metadata.name, ...spec.names })
 
-/** Paths below `spec.template.spec` that have a default, in a version of a template's schema. */
+/** Returns the paths below `spec.template.spec` with a default, in a version of a template's schema. */
 function defaultsOf(schema: JSONSchema | undefined, path = '', hasDefaults = new Map<string, boolean>()): Map<string, boolean> {
   for (const [name, field] of Object.entries(schema?.properties ?? {})) {
     const fieldPath = path === '' ? name : `${path}.${name}`
@@ -39,7 +39,7 @@ function defaultsOf(schema: JSONSchema | undefined, path = '', hasDefaults = new
 const templateSpec = ({ schema }: CustomResourceVersion): JSONSchema | undefined =>
   schema?.openAPIV3Schema?.properties?.spec?.properties?.template?.properties?.spec
 
-/** A schema without its prose. */
+/** Returns a schema without descriptions. */
 function shapeOf(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(shapeOf)
   if (typeof schema !== 'object' || schema === null) return schema
@@ -56,12 +56,15 @@ const verbsFor = ({ contract, isTemplate }: ProviderKind): readonly string[] =>
 
 const covers = (granted: unknown, required: string): boolean => list(granted).includes(required) || list(granted).includes('*')
 
-/** Whether a rule of the roles allows the verb for one of these spellings of a resource. */
+/** Whether a rule of the roles allows the verb for the resource. `resources`: its possible names in rules. */
 const allows = (roles: readonly Manifest[], group: string, resources: readonly string[], verb: string): boolean =>
   roles
     .flatMap(({ object }) => list(object.rules).map(record))
     .some(
-      (rule) => covers(rule.apiGroups, group) && resources.some((one) => covers(rule.resources, one)) && covers(rule.verbs, verb),
+      (rule) =>
+        covers(rule.apiGroups, group) &&
+        resources.some((resource) => covers(rule.resources, resource)) &&
+        covers(rule.verbs, verb),
     )
 
 /** Returns verbs for a kind that core's aggregated roles lack. */
@@ -77,9 +80,9 @@ const ownsMachines = (kind: ProviderKind): boolean =>
       (claim.contract === 'InfraMachinePool' && hasField(claim.schema, 'status.infrastructureMachineKind')),
   )
 
-/** Versions of contract labels that are not served; `isChosen` marks the one that core chooses. */
+/** Returns versions in contract labels that are not served; `isChosen` marks the version that core chooses. */
 function labelProblems(kind: ProviderKind): (Problem & { readonly isChosen: boolean })[] {
-  const served = kind.crd.spec.versions.filter((one) => one.served).map(({ name }) => name)
+  const served = kind.crd.spec.versions.filter((version) => version.served).map(({ name }) => name)
   const newest = ContractVersions.find((contract) => claimedVersions(kind, contract).length > 0)
   const chosenVersion = newest && claimedVersions(kind, newest).sort(compareApiVersions)[0]
   return ContractVersions.flatMap((contract) =>

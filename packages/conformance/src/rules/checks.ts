@@ -1,4 +1,4 @@
-/** Building blocks of checks. */
+/** Functions that declare checks and describe their problems. */
 import type { ContractVersion } from '@capstan/api/contract'
 import { type Claim, claimsOf, type ContractName, type ProviderKind, schemaPath } from '../manifests.ts'
 import type { Problem, StaticCheck } from '../rule.ts'
@@ -7,14 +7,14 @@ import { deepestPath, type FieldType, hasField, propertiesPath, typeProblem } fr
 /** The kinds to which a check applies. */
 interface KindSelection {
   readonly contracts?: readonly ContractName[]
-  /** Kinds of objects by default; `true` for their templates, `'both'` for all. */
+  /** `true`: kinds of templates; `'both'`: kinds of objects and of templates. Default: kinds of objects. */
   readonly templates?: boolean | 'both'
 }
 
 const isSelected = ({ contract, isTemplate }: ProviderKind, { contracts, templates = false }: KindSelection): boolean =>
   (contracts === undefined || contracts.includes(contract)) && (templates === 'both' || templates === isTemplate)
 
-/** A check of each kind. */
+/** Declares a check of each kind. */
 export const ofEachKind = (
   looksAt: string,
   selection: KindSelection,
@@ -27,7 +27,7 @@ export const ofEachKind = (
   },
 })
 
-/** A check of each version of a kind that a contract label names. `applies` leaves out schemas that the rule does not concern. */
+/** Declares a check of each version of a kind that a contract label names. `applies`: whether the rule applies to a schema. */
 export const ofEachClaim = (
   looksAt: string,
   selection: KindSelection & { readonly versions?: readonly ContractVersion[]; applies?(claim: Claim): boolean },
@@ -44,7 +44,7 @@ export const ofEachClaim = (
   },
 })
 
-/** A problem at a field of a schema. */
+/** Returns a problem at a field of a schema. */
 export const schemaProblem = (claim: Claim, field: string, message: string, edit: string): Problem => ({
   manifest: claim.manifest,
   path: `${schemaPath(claim)}${propertiesPath(field)}`,
@@ -52,7 +52,7 @@ export const schemaProblem = (claim: Claim, field: string, message: string, edit
   edit,
 })
 
-/** Returns the problem of a required field that is absent or has another type; none otherwise. */
+/** Returns the problem of a required field that is absent or has the wrong type; otherwise an empty list. */
 export function requiredField(claim: Claim, path: string, type: FieldType): Problem[] {
   if (!hasField(claim.schema, path)) {
     return [
@@ -67,13 +67,13 @@ export function requiredField(claim: Claim, path: string, type: FieldType): Prob
   return optionalField(claim, path, type)
 }
 
-/** Returns the problem of an optional field that has another type; none when the field is absent. */
+/** Returns the problem of an optional field that has the wrong type; an empty list if the field is absent. */
 export function optionalField(claim: Claim, path: string, type: FieldType): Problem[] {
   const problem = typeProblem(claim.schema, path, type)
   return problem === undefined ? [] : [schemaProblem(claim, path, problem, `Change the type of ${path} to ${type}.`)]
 }
 
-/** Returns the problem of a list whose items have another type than expected; none for an absent list. */
+/** Returns the problem of a list whose items have the wrong type; an empty list if the list is absent. */
 export function itemsOf(claim: Claim, path: string, items: string | undefined, type: FieldType): Problem[] {
   if (items === undefined || items === type) return []
   return [

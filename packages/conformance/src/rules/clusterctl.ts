@@ -35,7 +35,7 @@ function metadataProblems(manifest: Manifest, { kinds, release }: ProviderManife
   const greatest = series.toSorted((a, b) => b.major - a.major || b.minor - a.minor)[0]!
   const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(release ?? '') ?? []
   const current =
-    major === undefined ? greatest : series.find((one) => one.major === Number(major) && one.minor === Number(minor))
+    major === undefined ? greatest : series.find((entry) => entry.major === Number(major) && entry.minor === Number(minor))
   if (current === undefined) {
     return [
       {
@@ -62,9 +62,9 @@ function metadataProblems(manifest: Manifest, { kinds, release }: ProviderManife
 
 const providerLabel = 'cluster.x-k8s.io/provider'
 const nameOf = (manifest: Manifest): string => `${String(manifest.object.kind)} ${metadataOf(manifest).name}`
-const components = ({ all }: ProviderManifests): Manifest[] => all.filter((one) => !isMetadata(one))
+const components = ({ all }: ProviderManifests): Manifest[] => all.filter((manifest) => !isMetadata(manifest))
 
-/** Containers called `manager` of Deployments. */
+/** Returns the containers of a Deployment that are named `manager`. */
 const managersOf = ({ object }: Manifest): { readonly [field: string]: unknown }[] =>
   list(record(record(record(object.spec).template).spec).containers)
     .map(record)
@@ -83,7 +83,7 @@ const commonVariables = new Set([
 
 interface Variable {
   readonly name: string
-  /** Where a manifest uses it. */
+  /** Place of a use in the manifest. */
   readonly path: string
   readonly manifest: Manifest
 }
@@ -205,7 +205,7 @@ export const clusterctlRules: readonly Rule[] = [
       run({ all }) {
         const deployments = all.filter(isDeployment)
         if (deployments.length === 0) return undefined
-        if (deployments.some((one) => managersOf(one).length > 0)) return []
+        if (deployments.some((deployment) => managersOf(deployment).length > 0)) return []
         return [
           {
             manifest: deployments[0]!,
@@ -279,7 +279,7 @@ export const clusterctlRules: readonly Rule[] = [
           'Arguments of containers called manager that mention neither flag: a hint only, since a binary may have flags that no manifest sets.',
         run({ all, kinds }) {
           const meant = kinds.some(({ contract }) => contract.startsWith('Infra') === (section === 'Multi tenancy'))
-          const deployments = all.filter((one) => managersOf(one).length > 0)
+          const deployments = all.filter((manifest) => managersOf(manifest).length > 0)
           if (!meant || deployments.length === 0) return undefined
           return deployments.flatMap((manifest): Problem[] => {
             const args = managersOf(manifest).flatMap((container) => [...list(container.args), ...list(container.command)])

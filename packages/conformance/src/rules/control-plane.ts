@@ -54,7 +54,10 @@ function scaleProblems({ manifest, crd, version }: Claim): Problem[] {
   return [{ manifest, path, message, edit }]
 }
 
-/** Whether the control plane has Machines: its spec has a machine template, or in contract v1beta1 a reference to one. */
+/**
+ * Whether the control plane has Machines: its spec has a machine template or, in contract v1beta1, a reference to a machine
+ * template.
+ */
 export const hasMachines = (claim: Claim): boolean =>
   ['spec.machineTemplate', 'spec.infrastructureTemplate', 'spec.infrastructureRef'].some((path) => has(claim, path))
 
@@ -244,7 +247,7 @@ export const controlPlaneRules: readonly Rule[] = [
         const withMachines = claims.filter((claim) => !claim.isTemplate && has(claim, 'spec.machineTemplate'))
         const templates = claims.filter(
           ({ isTemplate, crd }) =>
-            isTemplate && withMachines.some((one) => `${one.crd.spec.names.kind}Template` === crd.spec.names.kind),
+            isTemplate && withMachines.some((owner) => `${owner.crd.spec.names.kind}Template` === crd.spec.names.kind),
         )
         if (templates.length === 0) return undefined
         return templates.flatMap((claim) => requiredField(claim, 'spec.template.spec.machineTemplate.metadata', 'object'))

@@ -6,7 +6,7 @@ import { ipamRules } from './ipam.ts'
 import { infraClusterRules, infraMachinePoolRules, infraMachineRules } from './infrastructure.ts'
 import { perContract } from './per-contract.ts'
 
-/** Every rule that is declared, in the order of upstream's pages. */
+/** All rules, in the order of upstream's pages. */
 export const rules: readonly Rule[] = [
   ...allResources,
   ...perContract.InfraCluster,

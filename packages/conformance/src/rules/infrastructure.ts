@@ -16,7 +16,7 @@ import { itemsOf, ofEachClaim, ofEachKind, optionalField, requiredField, schemaP
 
 const bothVersions = ContractVersions
 
-/** Problems of a list of objects that have these fields, all of them strings. */
+/** Returns the problems of a list whose items must be objects with these fields of type string. */
 function listOfObjects(claim: Claim, path: string, names: readonly string[]): Problem[] {
   const problems = optionalField(claim, path, 'array')
   const field = fieldAt(claim.schema, path)
@@ -30,7 +30,7 @@ function listOfObjects(claim: Claim, path: string, names: readonly string[]): Pr
     )
 }
 
-/** Problems of an endpoint with host and port; none when it is absent. */
+/** Returns the problems of an endpoint with host and port; an empty list if it is absent. */
 export function endpointProblems(claim: Claim): Problem[] {
   const path = InfraClusterContract.controlPlaneEndpoint.paths[claim.contractVersion]
   if (!hasField(claim.schema, path)) return []
@@ -270,7 +270,7 @@ export const infraMachinePoolRules: readonly Rule[] = [
           if (field === undefined) return []
           const at = `spec.versions[${index}].schema.openAPIV3Schema.properties.status.properties.infrastructureMachineKind`
           const machines = kinds.some(
-            (one) => one.contract === 'InfraMachine' && !one.isTemplate && one.crd.spec.group === crd.spec.group,
+            (kind) => kind.contract === 'InfraMachine' && !kind.isTemplate && kind.crd.spec.group === crd.spec.group,
           )
           return [
             ...(field !== 'any' && field.type !== 'string'

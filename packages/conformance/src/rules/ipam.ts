@@ -24,8 +24,8 @@ type Pool = Manifest & { readonly object: CustomResourceDefinition }
 const coreKinds = ['IPAddress', 'IPAddressClaim']
 
 /**
- * Kinds of address pools: the one that the user named, and, since no label marks them, those with a part of the group that is ipam and a
- * kind that ends with Pool.
+ * Returns the kinds of address pools: the kind that the user named and, because no label marks such kinds, kinds that end with Pool
+ * in groups with the part `ipam`.
  */
 export const poolsOf = ({ all, pool }: ProviderManifests): Pool[] =>
   all.filter((manifest): manifest is Pool => {

@@ -1,4 +1,4 @@
-/** Rules that each contract defines for itself: the kind and its template, initialization, conditions, failures, pausing. */
+/** Rules that every contract has in its own form: the kind and its template, initialization, conditions, failures, pausing. */
 import {
   BootstrapConfigContract,
   ContractVersions,
@@ -17,18 +17,18 @@ import { ofEachClaim, ofEachKind, optionalField, requiredField, schemaProblem } 
 
 const bothVersions = ContractVersions
 
-/** Parts of common rules that differ between contracts. */
+/** Parts of these rules that differ between contracts. */
 interface Differences {
-  /** The beginning of ids: `infra-cluster`. */
+  /** Prefix of the ids: `infra-cluster`. */
   readonly id: string
   readonly initialized: ContractField<boolean>
-  /** Another field that core accepts instead: a provider may report either of them. */
+  /** Alternative field that core accepts: a provider may report either of the two. */
   readonly also?: ContractField<boolean>
   /** The step of core that waits until the contract's object is initialized. */
   readonly until: string
   /** Whether providers must have templates for all uses. */
   readonly templateLevel: 'MUST' | 'SHOULD'
-  /** The section on templates, if its heading differs from the pattern of the others. */
+  /** The section on templates, if its heading differs from the usual pattern. */
   readonly templateSection?: string
   /** The condition that core copies. */
   readonly condition: 'Ready' | 'Available'
@@ -74,12 +74,17 @@ const differences: Readonly<Record<ContractName, Differences>> = {
   },
 }
 
-/** The provider creates the machines of a pool, without a template. */
+/** Pools need no template of machines, because the provider creates the machines of a pool. */
 const needsTemplate = ({ crd }: ProviderKind): boolean => !crd.spec.names.kind.endsWith('MachinePoolMachine')
 
 function missingTemplate({ manifest, crd }: ProviderKind, kinds: readonly ProviderKind[]): Problem[] {
   const kind = `${crd.spec.names.kind}Template`
-  if (kinds.some((one) => one.isTemplate && one.crd.spec.names.kind === kind && one.crd.spec.group === crd.spec.group)) return []
+  if (
+    kinds.some(
+      (template) => template.isTemplate && template.crd.spec.names.kind === kind && template.crd.spec.group === crd.spec.group,
+    )
+  )
+    return []
   return [
     {
       manifest,
@@ -285,7 +290,9 @@ function rulesOf(contract: ContractName): Rule[] {
   ]
 }
 
-/** A generic `type: object` lets metadata through only when it preserves unknown fields, or declares labels and annotations. */
+/**
+ * Returns the problems of `metadata` in a template: a plain `type: object` prunes labels and annotations that it does not declare.
+ */
 function metadataField(claim: Parameters<typeof requiredField>[0], path: string): Problem[] {
   const metadata = fieldAt(claim.schema, 'spec.template.metadata')
   return metadata === undefined || metadata === 'any' ? [] : requiredField(claim, path, 'object')

@@ -1,4 +1,4 @@
-/** Live checks of IPAM providers: what the scenario `addresses` recorded. */
+/** Live checks of IPAM providers, on the record of the scenario `addresses`. */
 import { IPAddress, IPAddressClaim } from '@capstan/api'
 import { isDeleting, type KubeObject, type OwnerReference } from '@capstan/kube'
 import { list, record } from '../../manifests.ts'
@@ -24,7 +24,9 @@ const addressCheck = (looksAt: string, run: (recorded: ScenarioRecord) => LiveRe
   run,
 })
 
-/** Claims with these names, and all IPAddresses, as they were at a moment; none if the scenario did not come so far. */
+/**
+ * Returns the claims with these names, and all IPAddresses, as they were at a mark; none if the scenario did not reach the mark.
+ */
 function stateOf(
   recorded: ScenarioRecord,
   mark: string,
@@ -40,10 +42,10 @@ function stateOf(
   return { claims, addresses }
 }
 
-/** The name of the mark `allocated`, or of the stop of a scenario that did not come so far. */
+/** Returns the mark `allocated`, or the mark `stopped` if the scenario did not reach it. */
 const whenAllocated = (recorded: ScenarioRecord): string => (recorded.marks.has('allocated') ? 'allocated' : 'stopped')
 
-/** Claims that must be fulfilled, with their IPAddress. */
+/** Returns the claims that must be fulfilled, with their IPAddresses. */
 const fulfilled = (recorded: ScenarioRecord) =>
   [
     [whenAllocated(recorded), normalClaims] as const,
@@ -81,15 +83,15 @@ export const addressRef = addressCheck('status.addressRef of each claim.', (reco
   ),
 )
 
-/** Checks that a claim has neither an IPAddress nor a reference to one. */
-function unfulfilled(claim: ClaimState, addresses: readonly IPAddress[], why: string): Observation {
+/** Checks that a claim has neither an IPAddress nor a reference to an IPAddress. */
+function unfulfilled(claim: ClaimState, addresses: readonly IPAddress[], reason: string): Observation {
   const { object, at } = claim
   const existingName = addressOf(object, addresses)?.metadata.name ?? object.status?.addressRef?.name
   return observation({
     object,
     field: 'IPAddress',
     at,
-    expected: `none ${why}`,
+    expected: `none ${reason}`,
     found: existingName,
     holds: existingName === undefined,
   })
@@ -111,7 +113,7 @@ export const claimPausing = addressCheck(
   (recorded) => {
     const { claims, addresses } = stateOf(recorded, whenAllocated(recorded), Object.keys(blockedClaims))
     const isRunning = stateOf(recorded, 'allocated', normalClaims).claims.length > 0
-    // A provider that never started allocates nothing either.
+    // A provider that never started would also allocate nothing.
     const blocked = isRunning
       ? claims.map((claim) => unfulfilled(claim, addresses, blockedClaims[claim.object.metadata.name]!))
       : []
@@ -119,7 +121,7 @@ export const claimPausing = addressCheck(
   },
 )
 
-/** Checks that a claim with a finalizer, and its IPAddress, stay while the Cluster is paused. */
+/** Checks that a claim with a finalizer, and its IPAddress, are kept while the Cluster is paused. */
 function keptWhilePaused(recorded: ScenarioRecord): Observation[] {
   const time = recorded.marks.get('deleted while paused')
   const claimBefore = stateOf(recorded, 'resumed', [deletedWhilePaused]).claims[0]
@@ -164,7 +166,7 @@ const hasFinalizer = (object: KubeObject, at: number): Observation => {
   })
 }
 
-/** A check of each IPAddress of a claim. */
+/** Declares a check of each IPAddress that a claim has. */
 const ofEachAddress = (
   looksAt: string,
   observe: (address: IPAddress, claim: IPAddressClaim, at: number, recorded: ScenarioRecord) => Observation,
@@ -213,7 +215,7 @@ export const addressPoolOwner = ofEachAddress(
 const poolOf = ({ pool, recording }: ScenarioRecord): History | undefined =>
   recording.histories(pool!.kind).find(({ states }) => states[0]?.object.metadata.name === poolName(recording))
 
-/** The pool has the name that claims refer to. */
+/** Returns the name of the pool, to which claims refer. */
 const poolName = (recording: ScenarioRecord['recording']): string | undefined =>
   recording.histories(IPAddressClaim)[0]?.states[0]?.object.spec.poolRef.name
 

@@ -20,7 +20,9 @@ import {
   whenReady,
 } from './check.ts'
 
-/** Checks that the field of completed initialization becomes true in each contract version that the kind claims, and stays true. */
+/**
+ * Checks that the field for completed initialization becomes true in each contract version that the kind claims, and remains true.
+ */
 export const initialization = (contract: ContractName): LiveCheck => ({
   looksAt: 'The field becomes true in each contract version that the kind claims, and is not taken back before deletion.',
   scenario: 'life',
@@ -33,7 +35,7 @@ export const initialization = (contract: ContractName): LiveCheck => ({
       const last = history.states.at(-1)!
       const field = path[chosen]
       if (!first) {
-        // Excludes objects that a scale down or a rollout deleted early.
+        // A scale down or a rollout may delete objects before they are initialized.
         if (isDeleting(last.object) || history.deleted) continue
         const expected = `true within ${recorded.limits.wait / 1000} s`
         observations.push(observation({ object: last.object, field, at: last.at, expected, found: false, holds: false }))
@@ -47,7 +49,7 @@ export const initialization = (contract: ContractName): LiveCheck => ({
         observation({ object, field, at, expected: 'true, and never false again', found: !reverted, holds: !reverted }),
       )
     }
-    for (const { object, at, contractVersion } of recorded.snapshots.filter((one) => one.contract === contract)) {
+    for (const { object, at, contractVersion } of recorded.snapshots.filter((snapshot) => snapshot.contract === contract)) {
       if (contractVersion === chosen || isDeleting(object)) continue
       const holds = isInitialized(contract, object, contractVersion)
       const expected = `true in contract ${contractVersion}, read as ${object.apiVersion}`
@@ -65,8 +67,8 @@ export const conditions = (contract: ContractName): LiveCheck =>
     const field = record(status.v1beta2).conditions === undefined ? 'status.conditions' : 'status.v1beta2.conditions'
     const conditionList = record(status.v1beta2).conditions ?? status.conditions
     if (conditionList === undefined) return []
-    const invalidCondition = list(conditionList).find((one) => {
-      const { type, status: value, reason, severity, lastTransitionTime } = record(one)
+    const invalidCondition = list(conditionList).find((condition) => {
+      const { type, status: value, reason, severity, lastTransitionTime } = record(condition)
       return !(
         typeof type === 'string' &&
         ['True', 'False', 'Unknown'].includes(value as string) &&
@@ -81,7 +83,7 @@ export const conditions = (contract: ContractName): LiveCheck =>
     return [observation({ object, field, at, expected, found: invalidCondition ?? conditionList, holds })]
   })
 
-/** Checks that no infrastructure is provisioned for an object without owner. */
+/** Checks that no infrastructure is provisioned for an object without an owner. */
 export const ownerFirst = (contract: ContractName): LiveCheck => ({
   looksAt: 'An object without an owner.',
   scenario: 'orphans',
@@ -98,7 +100,7 @@ export const ownerFirst = (contract: ContractName): LiveCheck => ({
 
 const providerIDOf = (object: UnknownObject): unknown => record(object.spec).providerID
 
-/** Checks that the finalizers of each deleted object are removed, in each phase. */
+/** Checks that each object that is being deleted loses its finalizers, in each phase. */
 export const released = (contract: ContractName, scenario: 'deletion' | 'orphans'): LiveCheck => ({
   looksAt:
     scenario === 'deletion'
@@ -128,7 +130,7 @@ export const released = (contract: ContractName, scenario: 'deletion' | 'orphans
   },
 })
 
-/** How an object of the pausing scenario is paused, and until when. */
+/** Objects of the scenario `paused`, and the mark until which they are paused. */
 const pauses: readonly { names: readonly string[]; until: string; contracts: readonly ContractName[] }[] = [
   { names: ['paused', 'annotated'], until: 'InfraCluster paused', contracts: ['InfraCluster', 'ControlPlane'] },
   {
@@ -228,7 +230,7 @@ export const survivesRestart = (contract: ContractName): LiveCheck => ({
       })
     })
     const added = statesAt(recorded, contract, 'after restart').filter(
-      ({ history }) => !statesBefore.some((one) => one.history === history),
+      ({ history }) => !statesBefore.some((stateBefore) => stateBefore.history === history),
     )
     return [
       ...comparisons,
@@ -267,9 +269,9 @@ export const dryRunAccepted = (contract: ContractName): LiveCheck => ({
     const { template, examples, kind } = recorded.target[contract]!
     if (!template) return { notApplicable: `there is no kind ${kind.kind}Template` }
     if (examples.length < 2) return { notTestable: `needs a second example of ${kind.kind} whose spec differs` }
-    const answer = recorded.answers.get(`dry run of ${contract}`)
-    if (!answer) return stoppedBefore(recorded, 'dry run')
-    const { object, at, error } = answer
+    const response = recorded.answers.get(`dry run of ${contract}`)
+    if (!response) return stoppedBefore(recorded, 'dry run')
+    const { object, at, error } = response
     return [
       observation({
         object,

@@ -9,14 +9,14 @@ import { type History, stateAt } from '../recording.ts'
 import { type Observation, observation } from '../verdict.ts'
 import { type LiveCheck, orStopped, statesAt } from './check.ts'
 
-/** The Secret of each BootstrapConfig at a moment. */
+/** Returns each BootstrapConfig at a mark, with its Secret. */
 function dataSecrets(recorded: ScenarioRecord, mark: string) {
   const time = recorded.marks.get(mark)
   if (time === undefined) return []
   const secrets = recorded.recording.histories(Secret).flatMap((history) => stateAt(history as unknown as History, time) ?? [])
   return statesAt(recorded, 'BootstrapConfig', mark).map(({ state: { object, at } }) => {
     const name: unknown = read(recorded, 'BootstrapConfig', object, BootstrapConfigContract.dataSecretName)
-    return { config: object, at, name, secret: secrets.find(({ object: one }) => one.metadata.name === name)?.object }
+    return { config: object, at, name, secret: secrets.find(({ object: secret }) => secret.metadata.name === name)?.object }
   })
 }
 
@@ -54,18 +54,18 @@ export const bootstrapDataSecret: LiveCheck = {
 
 const readableFormats = ['cloud-config', 'ignition', undefined]
 
-/** Whether bootstrap data contain a text; formats that only their provider can read are not checked. */
-const bootstrapContains = (text: RegExp, expected: string, isMeant: (config: UnknownObject) => boolean): LiveCheck => ({
+/** Checks that bootstrap data contain a text. Does not check formats that only their provider can read. */
+const bootstrapContains = (text: RegExp, expected: string, applies: (config: UnknownObject) => boolean): LiveCheck => ({
   looksAt: `Bootstrap data in the formats cloud-config and ignition: ${expected}.`,
   scenario: 'life',
   contract: 'BootstrapConfig',
   run(recorded) {
-    const secrets = dataSecrets(recorded, 'ready').filter(({ config, secret }) => secret !== undefined && isMeant(config))
+    const secrets = dataSecrets(recorded, 'ready').filter(({ config, secret }) => secret !== undefined && applies(config))
     const observations = secrets.flatMap(({ secret, at }) => {
       const { value, format } = record(secret!.data)
       const name = typeof format === 'string' ? atob(format) : undefined
       if (!readableFormats.includes(name)) return []
-      // Ignition has files as percent-encoded URLs.
+      // Ignition stores files as percent-encoded URLs.
       const holds = typeof value === 'string' && text.test(atob(value).replaceAll('%2F', '/'))
       return [
         observation({ object: secret!, field: 'data.value', at, expected, found: holds ? 'contained' : 'not contained', holds }),

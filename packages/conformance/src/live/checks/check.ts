@@ -1,4 +1,4 @@
-/** The form of a live check, and what several of them read from the record of a scenario. */
+/** The interface of live checks, and functions with which they read the record of a scenario. */
 import {
   BootstrapConfigContract,
   type ContractField,
@@ -18,16 +18,19 @@ import type { ScenarioName } from '../scenarios/index.ts'
 import { type LiveResult, type Observation, observation } from '../verdict.ts'
 
 export interface LiveCheck {
-  /** The checked behavior, in a sentence for the reference page. */
+  /** Sentence for the reference page: the checked behavior. */
   readonly looksAt: string
   /** The scenario whose record the check reads. */
   readonly scenario: ScenarioName
-  /** The contract of the checked kind: without that kind the check is not applicable. `IPAM`: a kind of address pools. */
+  /**
+   * The contract of the checked kind; `IPAM`: a kind of address pools. If the provider has no such kind, the check is not
+   * applicable.
+   */
   readonly contract?: ContractName | 'IPAM'
   run(recorded: ScenarioRecord): LiveResult
 }
 
-/** The field that reports the completed initialization. */
+/** The fields that report completed initialization. */
 export const initializedFields = {
   InfraCluster: InfraClusterContract.provisioned,
   InfraMachine: InfraMachineContract.provisioned,
@@ -55,7 +58,7 @@ export const historiesOf = ({ target, recording }: ScenarioRecord, contract: Con
 export const versionOf = ({ target }: ScenarioRecord, contract: ContractName): ContractVersion =>
   target[contract]!.contractVersion
 
-/** Objects of a contract that existed at a moment, and were not being deleted. */
+/** Returns the objects of a contract that existed at a mark and were not being deleted. */
 export function statesAt(
   recorded: ScenarioRecord,
   contract: ContractName,
@@ -69,20 +72,20 @@ export function statesAt(
   })
 }
 
-/** Returns the mark. When the scenario stopped before this mark, but after the mark `precedingMark`, returns the mark of the stop. */
+/** Returns `mark`, or `stopped` if the scenario stopped after `precedingMark` but before `mark`. */
 export const orWhenStopped = ({ marks }: ScenarioRecord, mark: string, precedingMark: string): string =>
   !marks.has(mark) && marks.has(precedingMark) ? 'stopped' : mark
 
-/** Reason for a check without observations: the scenario stopped earlier. */
+/** Returns the result of a check without observations: the scenario stopped earlier. */
 export const stoppedBefore = ({ stopped }: ScenarioRecord, step: string): LiveResult => ({
   notTestable: stopped === undefined ? `there was no object to check: ${step}` : `the scenario stopped: ${stopped}`,
 })
 
-/** Returns the observations, or the reason when there are none. */
+/** Returns the observations; if there are none, the reason. */
 export const orStopped = (recorded: ScenarioRecord, step: string, observations: readonly Observation[]): LiveResult =>
   observations.length > 0 ? observations : stoppedBefore(recorded, step)
 
-/** A check of each object that exists when the cluster of the scenario `life` is ready, and after it was scaled. */
+/** Declares a check of each object that exists when the cluster of the scenario `life` is ready, and after it was scaled. */
 export const whenReady = (
   contract: ContractName,
   looksAt: string,

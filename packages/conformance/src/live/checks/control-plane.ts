@@ -59,9 +59,9 @@ export const controlPlaneScale: LiveCheck = {
   contract: 'ControlPlane',
   run(recorded) {
     if (!hasReplicas(recorded)) return noReplicas
-    const answer = recorded.answers.get('scale')
-    if (!answer) return stoppedBefore(recorded, 'ready')
-    const { object, at, error } = answer
+    const response = recorded.answers.get('scale')
+    if (!response) return stoppedBefore(recorded, 'ready')
+    const { object, at, error } = response
     const expected = 'spec.replicas and status.selector'
     return [observation({ object, field: 'scale', at, expected, found: error ?? 'both', holds: error === undefined })]
   },
@@ -101,8 +101,8 @@ export const controlPlaneVersion: LiveCheck = {
   },
 }
 
-/** Control plane Machines at a moment. */
-function membersAt(recorded: ScenarioRecord, mark: string): readonly State<Machine>[] {
+/** Returns the Machines of the control plane at a mark. */
+function machinesAt(recorded: ScenarioRecord, mark: string): readonly State<Machine>[] {
   const time = recorded.marks.get(mark)
   if (time === undefined) return []
   return recorded.recording.histories(Machine).flatMap((history) => {
@@ -112,7 +112,7 @@ function membersAt(recorded: ScenarioRecord, mark: string): readonly State<Machi
   })
 }
 
-/** A check of the Machines that a control plane owns. */
+/** Declares a check of the Machines that a control plane owns. */
 const membersCheck = (
   looksAt: string,
   mark: string,
@@ -123,7 +123,7 @@ const membersCheck = (
   contract: 'ControlPlane',
   run(recorded) {
     if (!hasReplicas(recorded)) return noReplicas
-    const members = membersAt(recorded, mark)
+    const members = machinesAt(recorded, mark)
     const observed = members.flatMap(({ object, at }) => observe(object, at, recorded, members))
     if (members.length > 0 && observed.length === 0)
       return { notApplicable: 'the Cluster has no failure domains for control planes' }
@@ -169,9 +169,9 @@ export const controlPlaneMetadata: LiveCheck = {
   contract: 'ControlPlane',
   run(recorded) {
     if (!hasReplicas(recorded)) return noReplicas
-    const membersBefore = membersAt(recorded, 'metadata changes')
-    const membersAfter = membersAt(recorded, 'metadata changed')
-    const observations = membersAfter.flatMap(({ object, at }) => [
+    const machinesBefore = machinesAt(recorded, 'metadata changes')
+    const machinesAfter = machinesAt(recorded, 'metadata changed')
+    const observations = machinesAfter.flatMap(({ object, at }) => [
       observation({
         object,
         field: `metadata.labels[${PropagatedLabel}]`,
@@ -186,14 +186,14 @@ export const controlPlaneMetadata: LiveCheck = {
         at,
         expected: 'a Machine that was there before the change',
         found: object.metadata.uid,
-        holds: membersBefore.some((one) => one.object.metadata.uid === object.metadata.uid),
+        holds: machinesBefore.some((one) => one.object.metadata.uid === object.metadata.uid),
       }),
     ])
     return orStopped(recorded, 'change of metadata', observations)
   },
 }
 
-/** Secrets of a Cluster by the end of their names. */
+/** Checks the Secrets of a Cluster whose names end with `names`. */
 const clusterSecrets = (recorded: ScenarioRecord, names: readonly string[]): LiveResult => {
   const mark = orWhenStopped(recorded, 'ready', 'infrastructure provisioned')
   const time = recorded.marks.get(mark)

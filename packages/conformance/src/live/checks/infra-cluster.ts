@@ -18,8 +18,8 @@ export const infraClusterEndpoint: LiveCheck = {
       if (!first) return []
       const endpoint = read(recorded, 'InfraCluster', first.object, InfraClusterContract.controlPlaneEndpoint)
       const cluster = recorded.recording.histories(Cluster).find(({ states: [state] }) => state?.object.metadata.name === 'life')
-      const other = cluster?.states.at(-1)?.object.spec.controlPlaneEndpoint
-      if (endpoint === undefined && isValidEndpoint(other)) return []
+      const clusterEndpoint = cluster?.states.at(-1)?.object.spec.controlPlaneEndpoint
+      if (endpoint === undefined && isValidEndpoint(clusterEndpoint)) return []
       return [
         observation({
           object: first.object,

@@ -57,7 +57,7 @@ export const poolReplicas: LiveCheck = {
   },
 }
 
-/** For a scenario that stopped while it waited for the pool: the last state shows the missing fields. */
+/** Returns observations for a scenario that stopped while it waited for the pool: the last state shows the missing fields. */
 function poolStuck(recorded: ScenarioRecord): Observation[] {
   const stopped = recorded.marks.get('stopped')
   const pool = recorded.recording.histories(MachinePool)[0]?.states.at(-1)?.object

@@ -19,7 +19,7 @@ export const infraMachineProviderID: LiveCheck = {
       if (!first) return []
       const id: unknown = read(recorded, 'InfraMachine', first.object, InfraMachineContract.providerID)
       const isString = typeof id === 'string' && id !== ''
-      const other = owners.get(id)
+      const sameIdOwner = owners.get(id)
       owners.set(id, history)
       const changed = history.states.find(
         ({ order, object }) =>
@@ -32,7 +32,7 @@ export const infraMachineProviderID: LiveCheck = {
           field,
           expected: 'unchanged once it is set, and of no other object',
           found: changed ? read(recorded, 'InfraMachine', changed.object, InfraMachineContract.providerID) : id,
-          holds: !changed && !other,
+          holds: !changed && !sameIdOwner,
         }),
       ]
     })
@@ -45,7 +45,7 @@ export const infraMachineAddresses = whenReady('InfraMachine', 'The shape of sta
   if (addresses === undefined) return []
   const holds =
     Array.isArray(addresses) &&
-    addresses.every((one) => typeof record(one).type === 'string' && typeof record(one).address === 'string')
+    addresses.every((address) => typeof record(address).type === 'string' && typeof record(address).address === 'string')
   const expected = 'a list of objects with type and address'
   return [observation({ object, field: 'status.addresses', at, expected, found: addresses, holds })]
 })
@@ -59,9 +59,11 @@ export const infraMachineFailureDomain = whenReady('InfraMachine', 'The type of 
   }),
 )
 
-/** Checks that an InfraMachine is not provisioned before its Machine or Cluster has `what`. */
-export const waitsFor = (what: string, name: string, mark: string): LiveCheck => ({
-  looksAt: `An InfraMachine with an owner, ${what}.`,
+/**
+ * Checks that an InfraMachine is not provisioned while `precondition` is unfulfilled: `while its Cluster has no infrastructure`.
+ */
+export const waitsFor = (precondition: string, name: string, mark: string): LiveCheck => ({
+  looksAt: `An InfraMachine with an owner, ${precondition}.`,
   scenario: 'late',
   contract: 'InfraMachine',
   run(recorded) {
@@ -74,7 +76,7 @@ export const waitsFor = (what: string, name: string, mark: string): LiveCheck =>
           object,
           field: InfraMachineContract.provisioned.paths[version],
           at,
-          expected: `not true ${what}`,
+          expected: `not true ${precondition}`,
           found: isDone,
           holds: !isDone,
         })

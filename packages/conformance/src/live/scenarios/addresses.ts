@@ -1,4 +1,7 @@
-/** Claims of addresses from a pool: of several Clusters, paused, of other providers, and deleted. */
+/**
+ * Scenario with claims of addresses from a pool: claims of several Clusters, paused claims, claims of other providers and deleted
+ * claims.
+ */
 import { Cluster, ClusterNameLabel, IPAddress, IPAddressClaim, PausedAnnotation } from '@capstan/api'
 import { type Input, keyOf, type KubeObject, orAbsent } from '@capstan/kube'
 import type { Bench } from '../bench.ts'
@@ -9,7 +12,7 @@ const cluster = 'running'
 
 /** Claims that the provider must fulfil at once. */
 export const normalClaims = ['by-name', 'by-label', 'other']
-/** Claims that the provider must not fulfil, by the reason. */
+/** Claims that the provider must not fulfil, with the reasons. */
 export const blockedClaims: Readonly<Record<string, string>> = {
   'cluster-paused': 'while spec.paused of its Cluster is true',
   'labelled-cluster-paused': 'while spec.paused of the Cluster in its label is true',
@@ -84,7 +87,7 @@ export async function addresses(bench: Bench): Promise<void> {
   for (const { metadata } of bench.recording.objects(Cluster)) await bench.delete(Cluster, metadata.name)
 }
 
-/** A Cluster whose control plane does not exist: IPAM providers read only whether the Cluster is paused. */
+/** Creates a Cluster whose control plane does not exist: IPAM providers read only whether the Cluster is paused. */
 const createBareCluster = (bench: Bench, name: string, { metadata, spec }: { metadata?: object; spec?: object }) =>
   bench.create(Cluster, {
     metadata: { ...metadata, name },
@@ -97,7 +100,7 @@ const createClaim = (bench: Bench, name: string, spec: object, metadata: Partial
   return bench.create(IPAddressClaim, { metadata: { ...metadata, name }, spec: { poolRef, ...spec } } as Input<IPAddressClaim>)
 }
 
-/** Changes a claim, without its annotation for pauses: providers need not watch whether Clusters are paused. */
+/** Changes a claim and removes its annotation for pauses: providers need not watch whether Clusters are paused. */
 const touch = (bench: Bench, name: string) =>
   orAbsent(
     bench.patch(IPAddressClaim, name, {
@@ -105,7 +108,7 @@ const touch = (bench: Bench, name: string) =>
     }),
   )
 
-/** The IPAddress that a claim names, or the one that names the claim. */
+/** Returns the IPAddress that a claim names, or the IPAddress that names the claim. */
 export const addressOf = (claim: IPAddressClaim, addresses: readonly IPAddress[]): IPAddress | undefined =>
   addresses.find(({ metadata }) => metadata.name === claim.status?.addressRef?.name) ??
   addresses.find(({ spec }) => spec.claimRef.name === claim.metadata.name)
@@ -115,11 +118,11 @@ const untilFulfilled = (bench: Bench, names: readonly string[]) =>
     names.every((name) => bench.recording.object(IPAddressClaim, name)?.status?.addressRef?.name),
   )
 
-const untilReleased = (bench: Bench, isMeant: (name: string) => boolean) =>
+const untilReleased = (bench: Bench, isReleasedClaim: (name: string) => boolean) =>
   bench.until('deleted claims and their IPAddresses are deleted', () => {
     const names = [
       ...bench.recording.objects(IPAddressClaim).map((claim) => keyOf(claim).name),
       ...bench.recording.objects(IPAddress).map(({ spec }) => spec.claimRef.name),
     ]
-    return !names.some(isMeant)
+    return !names.some(isReleasedClaim)
   })

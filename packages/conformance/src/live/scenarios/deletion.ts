@@ -1,4 +1,4 @@
-/** Clusters that are deleted in each phase of their creation; afterwards, none of their objects may remain. */
+/** Scenario that deletes Clusters in each phase of their creation. Afterwards none of their objects may exist. */
 import { Cluster, Machine } from '@capstan/api'
 import type { Bench } from '../bench.ts'
 import {
@@ -23,7 +23,7 @@ export async function deletion(bench: Bench): Promise<void> {
   }
 }
 
-/** Expected objects at the deletion, by the name of the Cluster. */
+/** Functions that create a Cluster and wait for the phase in which it is deleted, by the name of the Cluster. */
 const phases: Readonly<Record<string, (bench: Bench, name: string) => Promise<void>>> = {
   async created(bench, name) {
     await createCluster(bench, name)
@@ -35,7 +35,7 @@ const phases: Readonly<Record<string, (bench: Bench, name: string) => Promise<vo
     if (bench.target.BootstrapConfig) await createExample(bench, 'BootstrapConfig', { metadata: { name } })
     await createPoolObjects(bench, name, name)
     await untilOwned(bench, name)
-    // Core deletes a Cluster without infrastructure in no particular order.
+    // Core deletes objects of a Cluster without infrastructure in no particular order.
     await createExample(bench, 'InfraCluster', { metadata: { name } })
   },
   async 'waits-for-bootstrap-data'(bench, name) {

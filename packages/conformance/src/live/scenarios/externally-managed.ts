@@ -1,4 +1,4 @@
-/** An InfraCluster that another system manages: the driver acts as that system. */
+/** Scenario with an InfraCluster that another system manages. Conform acts as that system. */
 import { Cluster, ManagedByAnnotation } from '@capstan/api'
 import { InfraClusterContract, writeField } from '@capstan/api/contract'
 import type { Bench } from '../bench.ts'

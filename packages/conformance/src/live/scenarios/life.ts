@@ -1,4 +1,4 @@
-/** The lifecycle of one cluster: created, scaled, changed, upgraded, deleted. */
+/** Scenario with the lifecycle of one cluster: creation, scaling, changes, upgrade and deletion. */
 import { Cluster, Machine, MachineControlPlaneLabel, MachineDeployment, MachinePool } from '@capstan/api'
 import { ControlPlaneContract, InfraMachinePoolContract } from '@capstan/api/contract'
 import { isDeleting, type KubeObject } from '@capstan/kube'
@@ -17,7 +17,7 @@ import {
 import { hasReplicas, hasVersion, readOf } from '../read.ts'
 
 const name = 'life'
-/** Label that metadata propagation must bring to the Machines of a control plane. */
+/** Label that a control plane must copy from its machine template to its Machines. */
 export const PropagatedLabel = 'conform.capstan.dev/propagated'
 
 export async function life(bench: Bench): Promise<void> {
@@ -65,16 +65,16 @@ export async function life(bench: Bench): Promise<void> {
   await untilGone(bench, name, bench.targetKinds())
 }
 
-const workers = (bench: Bench) =>
+const workerMachines = (bench: Bench) =>
   bench.recording.objects(Machine).filter(({ metadata }) => metadata.labels?.['conform.capstan.dev/workers'] === name)
 
 const untilWorkers = (bench: Bench, count: number) =>
   bench.until(`${count} worker Machines have infrastructure`, () => {
-    const machines = workers(bench)
+    const machines = workerMachines(bench)
     return machines.length === count && machines.every((machine) => isProvisioned(machine) && !isDeleting(machine))
   })
 
-/** Checks the pool of the provider: core copies from it only while it is connected to the workload cluster. */
+/** Reads the pool of the provider, because core copies its fields only while core is connected to the workload cluster. */
 const untilPool = (bench: Bench, count: number) =>
   bench.until(`the pool has ${count} provider IDs and replicas`, () => {
     const ids: unknown = readOf(bench, 'InfraMachinePool', name, InfraMachinePoolContract.providerIDList)
@@ -121,7 +121,7 @@ async function readScale(bench: Bench): Promise<void> {
   })
 }
 
-/** Adds a label to the machine template, which must reach the existing Machines. */
+/** Adds a label to the machine template, which the control plane must copy to the existing Machines. */
 async function changeMetadata(bench: Bench): Promise<void> {
   const controlPlane = bench.target.ControlPlane
   if (!controlPlane || !hasReplicas(bench)) return
@@ -140,10 +140,10 @@ async function changeMetadata(bench: Bench): Promise<void> {
 async function changeTemplate(bench: Bench): Promise<void> {
   const { kind } = (await templateOf(bench)) ?? {}
   if (!kind) return
-  const oldUIDs = new Set(workers(bench).map(({ metadata }) => metadata.uid))
+  const oldUIDs = new Set(workerMachines(bench).map(({ metadata }) => metadata.uid))
   await bench.patch(MachineDeployment, name, { spec: { template: { spec: { infrastructureRef: refOf(kind, `${name}-2`) } } } })
   await bench.until('worker Machines are replaced after a change of the template', () => {
-    const machines = workers(bench)
+    const machines = workerMachines(bench)
     return (
       machines.length === 2 &&
       machines.every((machine) => !oldUIDs.has(machine.metadata.uid) && isProvisioned(machine) && !isDeleting(machine))
@@ -166,7 +166,7 @@ async function upgrade(bench: Bench): Promise<void> {
   await bench.until(`the control plane reports version ${bench.versions.upgradeTo} alone`, () => {
     const versions = readOf(bench, 'ControlPlane', name, ControlPlaneContract.statusVersions)
     const version = readOf(bench, 'ControlPlane', name, ControlPlaneContract.statusVersion)
-    const running = versions?.map((one) => one.version) ?? [version]
+    const running = versions?.map((entry) => entry.version) ?? [version]
     return running.length === 1 && running[0] === bench.versions.upgradeTo
   })
   if (hasReplicas(bench)) {

@@ -1,4 +1,4 @@
-/** Objects of a paused Cluster, and paused objects: the driver sets the owners that core would have set. */
+/** Scenario with objects of a paused Cluster, and paused objects. Conform sets the owners that core would set. */
 import { Cluster, ClusterNameLabel, Machine, MachinePool, PausedAnnotation } from '@capstan/api'
 import { ControlPlaneContract } from '@capstan/api/contract'
 import { seconds, type UnknownObject } from '@capstan/kube'
@@ -91,7 +91,7 @@ export async function paused(bench: Bench): Promise<void> {
   await untilGone(bench, annotated)
 }
 
-/** Waits for the time in which the provider must not continue, then for a slow provider that has not reported the pause yet. */
+/** Waits for `limits.quiet`, during which the provider must not continue, then until the provider has reported the pause. */
 async function untilPaused(bench: Bench, contracts: readonly ContractName[], names: readonly string[]): Promise<void> {
   await bench.quiet()
   const deadline = bench.now() + Math.min(bench.limits.wait, seconds(30))
@@ -103,13 +103,13 @@ async function untilPaused(bench: Bench, contracts: readonly ContractName[], nam
   )
 }
 
-/** Status of the condition Paused. */
+/** Returns the status of the condition Paused. */
 export const pausedStatus = ({ status }: UnknownObject): unknown =>
   list(record(status).conditions)
     .map(record)
     .find(({ type }) => type === 'Paused')?.status
 
-/** Whether the provider has written the object: core writes neither its status nor finalizers. */
+/** Whether the provider has written the object: core writes neither status nor finalizers of provider objects. */
 const isWritten = (object: UnknownObject | undefined): boolean =>
   object?.status !== undefined || (object?.metadata.finalizers ?? []).length > 0
 

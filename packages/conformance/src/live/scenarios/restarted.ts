@@ -1,4 +1,4 @@
-/** A cluster whose provider is restarted once in each phase of its life. */
+/** Scenario that restarts the provider once in each phase of a cluster's lifecycle. */
 import { Cluster, Machine } from '@capstan/api'
 import { InfraMachinePoolContract } from '@capstan/api/contract'
 import type { Bench } from '../bench.ts'

@@ -1,5 +1,6 @@
 /**
- * Objects with missing preconditions: an owner that is never set; infrastructure of the Cluster and bootstrap data that are ready later.
+ * Scenarios with missing preconditions: an owner that is never set; infrastructure of the Cluster and bootstrap data that are ready
+ * later.
  */
 import { Cluster, Machine } from '@capstan/api'
 import type { Bench } from '../bench.ts'
@@ -15,7 +16,7 @@ import {
 } from '../objects.ts'
 import { ContractNames } from '../../manifests.ts'
 
-/** Objects without an owner, then deleted. */
+/** Creates objects without an owner, then deletes them. */
 export async function orphans(bench: Bench): Promise<void> {
   for (const contract of ContractNames) {
     const isUnderTest = bench.target[contract] !== undefined
@@ -30,7 +31,7 @@ export async function orphans(bench: Bench): Promise<void> {
   )
 }
 
-/** Machines before the infrastructure of their Cluster, and before their bootstrap data. */
+/** Creates Machines before the infrastructure of their Cluster, and before their bootstrap data. */
 export async function late(bench: Bench): Promise<void> {
   const [cluster, machine] = ['late', 'late-machine']
   await createCluster(bench, cluster, { withInfraCluster: false })
