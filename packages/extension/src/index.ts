@@ -7,7 +7,7 @@ export * from './author/patch-templates.ts'
 export * from './author/validate-templates.ts'
 export * from './author/in-place-answers.ts'
 export type { PatchFormat } from './author/document-patch.ts'
-// Serving it
+// Serving an extension
 export * from './server/server.ts'
 export * from './server/listen.ts'
 export * from './server/server-metrics.ts'
@@ -15,7 +15,7 @@ export * from './server/run-extension.ts'
 export { type ClientFiles, presentFrom, servingCertificateFrom } from './server/certificate-files.ts'
 export { keepOwnCertificate, type OwnCertificate, type OwnCertificateOptions } from './server/own-certificate.ts'
 export { type WatchedFiles, watchFiles } from './server/watch-files.ts'
-// Trying it
+// Testing an extension
 export * from './test-kit/call-hook.ts'
 export * from './test-kit/fixtures.ts'
 export * from './test-kit/patched-request.ts'
@@ -38,7 +38,7 @@ export * from './client/observed-call.ts'
 export * from './client/metrics.ts'
 export { HandlerRegistry, type Registration } from './client/registry.ts'
 export { checkDiscovery } from './client/discovery.ts'
-// Calls on tape
+// Tapes
 export { redact, redactText } from './tape/deny-list.ts'
 export { Redacted } from './tape/secret-text.ts'
 export * from './tape/tape.ts'

@@ -127,7 +127,7 @@ const serverOf = (answer: () => ReturnType<typeof proceedNow> | ReturnType<typeo
   })
 
 describe('a hook call', () => {
-  it('is one trace with a span at the client and one at the server', async () => {
+  it('is one trace with a span of the client and a span of the server', async () => {
     propagation.setGlobalPropagator(w3c)
     await call(serverOf(() => proceedNow()))
     expect(headers.get('traceparent')).toBe(`00-${'1'.padStart(32, '0')}-${'1'.padStart(16, '0')}-01`)

@@ -15,10 +15,10 @@ import {
 import type { Hook } from '@capstan/api'
 import { hookPath } from '@capstan/api'
 
-/** Returns the tracer that the program has registered, or one without effect. */
+/** Returns the tracer that the program has registered, or a tracer without effect. */
 export const globalTracer = (): Tracer => trace.getTracer('@capstan/extension')
 
-/** Attributes known before the call. */
+/** Attributes that are known before the call. */
 export interface TracedCall {
   /** The hook in the called version. */
   readonly hook: Hook

@@ -1,4 +1,4 @@
-/** Responses of handlers as small values, which the server converts to the wire form. */
+/** Responses of handlers as small values, from which the server builds the responses of the protocol. */
 import type { Hook, ResponseOf } from '@capstan/api'
 
 /** Lets core proceed. */
@@ -8,14 +8,14 @@ export interface Proceed {
   readonly response?: never
 }
 
-/** Lets core proceed, and contains the requested content, such as patches. */
+/** Lets core proceed, with the requested content, such as patches. */
 export interface ProceedWith<Response> {
   readonly kind: 'proceed'
   readonly message?: string
   readonly response: Response
 }
 
-/** Blocks the next step; core calls again after this many seconds. */
+/** Blocks the next step. Core calls again after `seconds`. */
 export interface Hold {
   readonly kind: 'hold'
   readonly seconds: number
@@ -31,7 +31,7 @@ export interface Failed {
 /** Any response of a handler. */
 export type Answer = Proceed | ProceedWith<object> | Failed | Hold
 
-/** The content of a hook's response: its fields beside status, message and retry time, such as patches, variables, versions. */
+/** The content of a hook's response: all fields except status, message and retry time, such as patches, variables or versions. */
 export type ContentOf<H extends Hook> = Omit<ResponseOf<H>, 'apiVersion' | 'kind' | 'status' | 'message' | 'retryAfterSeconds'>
 
 /** Possible responses of a hook's handler: only blocking hooks can block, and only hooks with content can return content. */

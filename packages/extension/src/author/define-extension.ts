@@ -8,10 +8,10 @@ import type { Answer, AnswerOf } from './answer.ts'
 /** Arguments of a handler for each call. */
 export interface HandlerCall<H extends Hook = Hook> {
   readonly request: RequestOf<H>
-  /** Settings of the ExtensionConfig, overridden by those of the call. */
+  /** Settings of the ExtensionConfig, overridden by settings of the call. */
   readonly settings: { readonly [name: string]: string }
   readonly log: Logger
-  /** Aborts when the caller no longer waits. */
+  /** Aborts when the caller no longer waits for the response. */
   readonly signal: AbortSignal
 }
 
@@ -48,14 +48,18 @@ export const on = <H extends Hook>(
   handle: (call: HandlerCall<H>) => AnswerOf<H> | Promise<AnswerOf<H>>,
 ): Handler => ({ ...options, hook, handle: handle as Handler['handle'] })
 
-/** Validates the extension. @throws TypeError when core would reject it: an invalid name, a timeout out of range, two handlers on a path */
+/**
+ * Validates the extension.
+ *
+ * @throws TypeError if core would reject it: an invalid name, a timeout out of range, two handlers for a path
+ */
 export function defineExtension(extension: Extension): Extension {
   const paths = new Set<string>()
   for (const { hook, name, timeoutSeconds, failurePolicy, handle } of extension.handlers) {
     const problems = typeof name === 'string' ? dnsLabelProblems(name) : ['must be a string']
     if (problems.length > 0) throw new TypeError(`handler name ${name} is not valid: ${problems.join('; ')}`)
     if (typeof handle !== 'function') throw new TypeError(`handler ${name} must be a function: on(hook, options, handle)`)
-    // Untyped code can pass any value. Core would reject all handlers of the extension because of an invalid one.
+    // Untyped code can pass any value. If a single value is invalid, core rejects all handlers of the extension.
     if (failurePolicy !== undefined && failurePolicy !== 'Ignore' && failurePolicy !== 'Fail') {
       throw new TypeError(`handler ${name} failurePolicy ${String(failurePolicy)} must equal "Ignore" or "Fail"`)
     }
@@ -68,7 +72,7 @@ export function defineExtension(extension: Extension): Extension {
     paths.add(path)
   }
   const names = extension.handlers.map(({ name }) => name)
-  const twice = names.find((name, index) => names.indexOf(name) < index)
-  if (twice !== undefined) throw new TypeError(`duplicate name for handler ${twice} found`)
+  const duplicateName = names.find((name, index) => names.indexOf(name) < index)
+  if (duplicateName !== undefined) throw new TypeError(`duplicate name for handler ${duplicateName} found`)
   return extension
 }

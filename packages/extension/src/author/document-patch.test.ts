@@ -33,10 +33,10 @@ describe.each<[PatchFormat, fc.Arbitrary<object>]>([
     )
   })
 
-  it('of an unchanged document is undefined', () => {
+  it('is undefined for an unchanged document', () => {
     fc.assert(
-      fc.property(object, (one) => {
-        expect(between(one, structuredClone(one))).toBeUndefined()
+      fc.property(object, (document) => {
+        expect(between(document, structuredClone(document))).toBeUndefined()
       }),
       { seed: 1 },
     )
@@ -78,7 +78,7 @@ test.each([
   expect(applied(from, patchBetween(from, to, 'JSONPatch')!)).toEqual(to)
 })
 
-test('an integer that JavaScript may have rounded is not part of the patch', () => {
+test('patches do not contain integers that JavaScript may have rounded', () => {
   const original = { spec: JSON.parse('{"limit":9007199254740993,"list":[9007199254740993,1]}') as Json }
   const edited = { spec: { limit: 2 ** 53, list: [2 ** 53, 2] } }
   expect(decoded(patchBetween(original, edited, 'JSONPatch')!)).toEqual([{ op: 'replace', path: '/spec/list/1', value: 2 }])

@@ -1,18 +1,18 @@
-/** Computes the patch between two documents, encoded for responses. Pure. */
+/** Computes the patch between two documents, encoded for responses. Without side effects. */
 import type { GeneratePatches, ResponseOf } from '@capstan/api'
 import { patchedDocument } from '@capstan/api'
 import { diffJson, diffMerge, equal, isRecord, type Json, type JsonObject } from '@capstan/kube'
 
-/** JSONPatch is RFC 6902, JSONMergePatch RFC 7386: the latter replaces lists as a whole. */
+/** JSONPatch is defined in RFC 6902, JSONMergePatch in RFC 7386. A JSONMergePatch replaces whole lists. */
 export type PatchFormat = 'JSONPatch' | 'JSONMergePatch'
 
 /** A patch in a response. */
 export type EncodedPatch = Pick<NonNullable<ResponseOf<typeof GeneratePatches>['items']>[number], 'patchType' | 'patch'>
 
 /**
- * Returns the smallest patch in the format, deterministic for the documents; `undefined` when there is no difference.
+ * Returns the smallest patch in the format; `undefined` if there is no difference. The same documents always have the same patch.
  *
- * @throws TypeError when `edited` has values that JSON does not have, or the format cannot express the change
+ * @throws TypeError if `edited` has values that JSON does not have, or if the format cannot express the change
  */
 export function patchBetween(original: object, edited: object, format: PatchFormat): EncodedPatch | undefined {
   const problem = notJson(edited, '')
@@ -21,12 +21,12 @@ export function patchBetween(original: object, edited: object, format: PatchForm
   if (format === 'JSONPatch')
     return encodePatch(format, diffJson(original as JsonObject, edited as JsonObject) as unknown as Json)
   const patch = diffMerge(original, edited) ?? {}
-  const answer = encodePatch(format, patch)
-  // Verified as core applies it: core treats null as absent in lists, too.
+  const encoded = encodePatch(format, patch)
+  // Applies the patch as core does: core removes null values, also in lists.
   if (!equal(patchedDocument(original, format, JSON.stringify(patch)) ?? original, edited)) {
     throw new TypeError('a JSONMergePatch can neither set a member to null nor remove a member that is null: use a JSONPatch')
   }
-  return answer
+  return encoded
 }
 
 const encodePatch = (patchType: PatchFormat, document: Json): EncodedPatch => {

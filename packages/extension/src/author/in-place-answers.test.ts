@@ -29,7 +29,7 @@ const decoded = (response: object): Patches =>
       .map(([name, { patch }]) => [name, JSON.parse(Buffer.from(patch, 'base64').toString())]),
   )
 
-/** The response for a change of an infrastructure machine. */
+/** Returns the patch in the response for a change of an infrastructure machine. */
 async function patchOf(
   current: object | undefined,
   desired: object | undefined,
@@ -171,7 +171,7 @@ describe('the response', () => {
     expect(await patchOf(current, desired, patterns)).toEqual(expected)
   })
 
-  it('may be a merge patch', async () => {
+  it('can have a merge patch', async () => {
     expect(await patchOf({ a: 1, b: [1] }, { b: [2] }, ['*'], { format: 'JSONMergePatch' })).toEqual({
       spec: { a: null, b: [2] },
     })
@@ -191,7 +191,7 @@ describe('the response', () => {
     const spec = fc.dictionary(fc.constantFrom('a', 'b', 'c.d'), value)
     await fc.assert(
       fc.asyncProperty(spec, spec, async (current, desired) => {
-        const [from, to] = [current, desired].map((one) => JSON.parse(JSON.stringify(one)) as JsonObject) as [
+        const [from, to] = [current, desired].map((object) => JSON.parse(JSON.stringify(object)) as JsonObject) as [
           JsonObject,
           JsonObject,
         ]
@@ -223,9 +223,9 @@ describe('core, with the response for a machine', () => {
         request.current.infrastructureMachine['spec'] = current
         request.desired.infrastructureMachine['spec'] = desired
         const covers = (path: string) => patterns.some((pattern) => isBelow(path, pattern))
-        const answer = await callHook(extensionOf({ infrastructureMachine: patterns }), CanUpdateMachine, request)
+        const response = await callHook(extensionOf({ infrastructureMachine: patterns }), CanUpdateMachine, request)
         const uncovered = inPlaceChanges(request).infrastructureMachine.filter(({ path }) => !covers(path))
-        expect(uncoveredOfMachine(request, answer, 'x').length).toBe(uncovered.length === 0 ? 0 : 1)
+        expect(uncoveredOfMachine(request, response, 'x').length).toBe(uncovered.length === 0 ? 0 : 1)
         const everything = await callHook(extensionOf({ infrastructureMachine: ['*'] }), CanUpdateMachine, request)
         expect(uncoveredOfMachine(request, everything, 'x')).toEqual([])
       }),
@@ -239,7 +239,7 @@ describe('core, with the response for a machine', () => {
       : path === pattern || path.startsWith(`${pattern}.`) || path.startsWith(`${pattern}[`)
 })
 
-it('differences are listed with both values, part by part', () => {
+it('inPlaceChanges lists the differences of each object with both values', () => {
   const request = draft(setRequest)
   request.desired.infrastructureMachineTemplate['spec'] = { template: { spec: { 'odd-name': { x: [1] } } } }
   expect(inPlaceChanges(request)).toEqual({

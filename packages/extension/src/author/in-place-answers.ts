@@ -1,4 +1,7 @@
-/** Computes responses to CanUpdateMachine and CanUpdateMachineSet from the fields that an extension can update. Pure. */
+/**
+ * Computes responses to CanUpdateMachine and CanUpdateMachineSet from the fields that an extension can update. Without side
+ * effects.
+ */
 import type { CanUpdateMachine, CanUpdateMachineSet, RequestOf } from '@capstan/api'
 import type { Logger } from '@capstan/kube'
 import { draft, equal, getMember, isRecord, setMember } from '@capstan/kube'
@@ -7,18 +10,18 @@ import type { HandlerCall } from './define-extension.ts'
 import { type EncodedPatch, patchBetween, type PatchFormat } from './document-patch.ts'
 
 /**
- * A path below the spec of a machine that the extension can update, including all fields below it: `version`, `disks[*].sizeGiB` (of
- * items that keep their index), `files` (including added and removed items), `labels.*`.
+ * A path below the spec of a machine. The extension can update the field and all fields below it. Examples: `version`,
+ * `disks[*].sizeGiB` (of items that keep their index), `files` (including added and removed items), `labels.*`.
  */
 export type FieldPattern = string | { readonly path: string; readonly when: (change: Change) => boolean }
 
-/** One difference between the current and the desired spec. */
+/** A difference between the current and the desired spec. */
 export interface Change {
   /** Path below the spec of the machine: `disks[0].sizeGiB`. */
   readonly path: string
-  /** Absent when there is no current value. */
+  /** Absent if there is no current value. */
   readonly current: unknown
-  /** Absent when the value is to be removed. */
+  /** Absent if the value is to be removed. */
   readonly desired: unknown
 }
 
@@ -95,16 +98,16 @@ interface Part {
 }
 
 function partsOf(request: Objects<typeof CanUpdateMachine> | Objects<typeof CanUpdateMachineSet>): Part[] {
-  const machines = 'machine' in request.current
+  const hasMachines = 'machine' in request.current
   const { current, desired } = request as { [when in 'current' | 'desired']: { readonly [name: string]: object | undefined } }
   const part = (machinePart: MachinePart, name: string): Part => ({
     machinePart,
     from: current[name],
     to: desired[name],
-    spec: machines ? ['spec'] : ['spec', 'template', 'spec'],
+    spec: hasMachines ? ['spec'] : ['spec', 'template', 'spec'],
     patch: `${name}Patch`,
   })
-  return machines
+  return hasMachines
     ? [
         part('machine', 'machine'),
         part('infrastructureMachine', 'infrastructureMachine'),
@@ -124,7 +127,7 @@ interface Difference {
   readonly desired: unknown
 }
 
-/** Returns the differences; none between objects of different types, which cannot be updated. */
+/** Returns the differences; an empty list for objects of different types, which cannot be updated. */
 function changesOf({ from, to, spec }: Pick<Part, 'from' | 'to' | 'spec'>): Difference[] {
   if (!from || !to || !isSameType(from, to)) return []
   return differences(memberAt(from, spec), memberAt(to, spec), [])
@@ -136,7 +139,7 @@ const isSameType = (a: object, b: object): boolean =>
 const memberAt = (object: unknown, path: readonly string[]): unknown =>
   path.reduce<unknown>((value, name) => (isRecord(value) ? getMember(value, name) : undefined), object)
 
-/** Compares lists of equal length item by item. Added values are split into their fields, removed ones are not. */
+/** Compares lists of equal length item by item. Lists each field of an added value, but only the path of a removed value. */
 function differences(current: unknown, desired: unknown, tokens: readonly Token[]): Difference[] {
   if (equal(current, desired)) return []
   const isNew = current === undefined && isRecord(desired) && Object.keys(desired).length > 0
@@ -155,7 +158,7 @@ function withChanges(object: object, spec: readonly string[], changes: readonly 
   const edited = draft(object)
   for (const { tokens, desired } of changes) {
     const path = [...spec, ...tokens]
-    const last = path.pop()!
+    const lastToken = path.pop()!
     let parent: unknown = edited
     for (const token of path) {
       if (Array.isArray(parent)) parent = parent[token as number]
@@ -164,9 +167,9 @@ function withChanges(object: object, spec: readonly string[], changes: readonly 
         parent = getMember(parent, String(token))
       }
     }
-    if (Array.isArray(parent)) parent[last as number] = draft(desired)
-    else if (isRecord(parent) && desired === undefined) delete parent[last]
-    else if (isRecord(parent)) setMember(parent, String(last), draft(desired))
+    if (Array.isArray(parent)) parent[lastToken as number] = draft(desired)
+    else if (isRecord(parent) && desired === undefined) delete parent[lastToken]
+    else if (isRecord(parent)) setMember(parent, String(lastToken), draft(desired))
   }
   return edited
 }

@@ -13,16 +13,16 @@ import { template, type TemplateRule } from './template-walk.ts'
 const request = fixture(GeneratePatches)
 type Request = typeof request
 
-const answerOf = (rules: TemplateRule[], options: PatchOptions = {}, to: Request = request, settings = {}) =>
+const responseTo = (rules: TemplateRule[], options: PatchOptions = {}, to: Request = request, settings = {}) =>
   callHook(
     defineExtension({ name: 'x', handlers: [on(GeneratePatches, { name: 'patch' }, patchTemplates(rules, options))] }),
     GeneratePatches,
     { ...to, settings },
   )
 
-/** Patches by the kind of their template, decoded. */
+/** Returns the decoded patches by the kind of their template. */
 async function patchesOf(rules: TemplateRule[], options?: PatchOptions, to: Request = request) {
-  const { status, message, items = [] } = await answerOf(rules, options, to)
+  const { status, message, items = [] } = await responseTo(rules, options, to)
   if (status === 'Failure') return message
   return Object.fromEntries(
     items.map(({ uid, patch }) => [
@@ -47,7 +47,7 @@ describe('a template edited by a rule', () => {
     expect(await patchesOf([delay], options)).toEqual({ LocalMachineTemplate: patch })
   })
 
-  it('may have a partially declared kind', async () => {
+  it('can have a partially declared kind', async () => {
     const Machines = defineKind({
       group: 'infrastructure.capstan.dev',
       version: 'v1alpha1',
@@ -59,7 +59,7 @@ describe('a template edited by a rule', () => {
     const rule = template({ type: Machines }, ({ template }) => {
       template.spec.template.spec.zone = 'b'
     })
-    // Fields that the declaration does not know stay as they are.
+    // Fields that are not declared remain unchanged.
     expect(await patchesOf([rule])).toEqual({
       LocalMachineTemplate: [{ op: 'add', path: '/spec/template/spec/zone', value: 'b' }],
     })
@@ -102,7 +102,7 @@ describe('a template edited by a rule', () => {
       template.metadata.labels = { ...template.metadata.labels }
       template['undefined'] = undefined
     })
-    const { items } = await answerOf([template({}, () => undefined)])
+    const { items } = await responseTo([template({}, () => undefined)])
     expect([
       items,
       await patchesOf([template({ kind: 'LocalMachineTemplate' }, ({ template }) => void draft(template))]),
@@ -117,7 +117,7 @@ describe('a template edited by a rule', () => {
     const rule = template({ kind: 'LocalClusterTemplate' }, ({ template, settings }) => {
       template.metadata.labels = { region: settings['region']! }
     })
-    const { items } = await answerOf([rule], {}, request, { region: 'eu1' })
+    const { items } = await responseTo([rule], {}, request, { region: 'eu1' })
     expect(Buffer.from(items![0]!.patch, 'base64').toString()).toContain('"region":"eu1"')
   })
 })
@@ -136,7 +136,7 @@ describe('templates are selected by', () => {
     ['several conditions, of which all must match', { kind: machines, holder: { kind: 'Cluster' } }, []],
   ])('%s', async (_, selector, kinds) => {
     const templateKinds: string[] = []
-    await answerOf([template(selector, ({ template }) => templateKinds.push(template.kind))])
+    await responseTo([template(selector, ({ template }) => templateKinds.push(template.kind))])
     expect(templateKinds.sort()).toEqual(kinds)
   })
 })
@@ -198,8 +198,8 @@ describe('the response is a failure', () => {
       }),
       'spec.at is not JSON: Date',
     ],
-  ])('%s', async (_, rule, why) => {
-    expect(await answerOf([rule])).toMatchObject({ status: 'Failure', message: `${where}: ${why}` })
+  ])('%s', async (_, rule, problem) => {
+    expect(await responseTo([rule])).toMatchObject({ status: 'Failure', message: `${where}: ${problem}` })
   })
 
   it('for a template that does not match its declared type', async () => {
@@ -210,7 +210,7 @@ describe('the response is a failure', () => {
     )
   })
 
-  it('for a type without rule, with failForUnknownTypes', async () => {
+  it('for a type without a rule, with failForUnknownTypes', async () => {
     const rules = [template(machines, () => undefined)]
     expect(await patchesOf(rules)).toEqual({})
     expect(await patchesOf(rules, { failForUnknownTypes: true })).toBe(
@@ -218,7 +218,7 @@ describe('the response is a failure', () => {
     )
   })
 
-  it('about the same template, independent of the order of the request', async () => {
+  it('that names the same template for any order of the request', async () => {
     const rules = [
       template({}, () => {
         throw new Error('no')
@@ -267,17 +267,17 @@ describe.each(['JSONPatch', 'JSONMergePatch'] as const)('random edits, as %s', (
           if (labelsAfter) template.metadata.labels = labelsAfter
           else delete template.metadata.labels
         })
-        const ask = async (object: UnknownObject) => {
-          const { items = [], message } = await answerOf([edit], { format }, { items: [{ ...request.items[0]!, object }] })
+        const itemsFor = async (object: UnknownObject) => {
+          const { items = [], message } = await responseTo([edit], { format }, { items: [{ ...request.items[0]!, object }] })
           expect(message).toBeUndefined()
           return items
         }
         const { uid, holderReference } = request.items[0]!
         const item = { uid, holder: holderReference, document: object }
-        for (const answer of await ask(object)) expect(applyAnswer([item], answer)).toEqual([])
+        for (const patchItem of await itemsFor(object)) expect(applyAnswer([item], patchItem)).toEqual([])
         const { document } = item
         expect([document['spec'], document.metadata.labels ?? {}]).toEqual([editedSpec, labelsAfter ?? {}])
-        expect(await ask(document)).toEqual([])
+        expect(await itemsFor(document)).toEqual([])
       }),
       { seed: 1, numRuns: 100 * Number(process.env.CAPSTAN_FUZZ ?? 1) },
     )

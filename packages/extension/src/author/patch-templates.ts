@@ -12,8 +12,8 @@ export interface PatchOptions extends WalkOptions {
 }
 
 /**
- * Handles GeneratePatches: each rule edits drafts of the templates that it selects, one rule after the other, and the response contains
- * the patches of changed templates. Users see the message of an error that a rule throws.
+ * Handles GeneratePatches: each rule edits drafts of the templates that it selects, one rule after another, and the response
+ * contains the patches of changed templates. If a rule throws an error, users see its message.
  *
  * @example
  * on(GeneratePatches, { name: 'generate-patches' }, patchTemplates([
@@ -27,10 +27,10 @@ export const patchTemplates =
   async (call: HandlerCall<typeof GeneratePatches>): Promise<AnswerOf<typeof GeneratePatches>> => {
     const items: { uid: string; patchType: PatchFormat; patch: string }[] = []
     try {
-      for (const { item, name, rules: concerned, call: ruleCall } of walkTemplates(call, rules, options)) {
+      for (const { item, name, rules: matchingRules, call: ruleCall } of walkTemplates(call, rules, options)) {
         const template = draft(item.object)
         try {
-          for (const { act } of concerned) await act({ ...ruleCall, template } as never)
+          for (const { act } of matchingRules) await act({ ...ruleCall, template } as never)
           const patch = patchBetween(item.object, patchable(item.object, template), options.format ?? 'JSONPatch')
           if (patch) items.push({ uid: item.uid, ...patch })
         } catch (err) {
@@ -47,10 +47,10 @@ export const patchTemplates =
   }
 
 /**
- * Returns the edited template in a form that core applies. Core keeps `labels` and `annotations` that a patch removes, so their absence
- * is expressed as an empty map.
+ * Returns the edited template in a form that core applies. Core keeps `labels` and `annotations` that a patch removes, so removed
+ * maps are replaced by empty maps.
  *
- * @throws TypeError when other fields than spec, labels and annotations were changed: core would silently ignore them
+ * @throws TypeError if fields other than spec, labels and annotations were changed: core would silently ignore these changes
  */
 function patchable(original: UnknownObject, edited: UnknownObject): UnknownObject {
   const { metadata: originalMetadata = {}, spec, ...originalRest } = original as { metadata?: object; spec?: unknown }
@@ -73,9 +73,9 @@ function patchable(original: UnknownObject, edited: UnknownObject): UnknownObjec
 }
 
 function changedMembers(before: object, after: object, prefix: string): string[] {
-  const [was, is] = [before as Record<string, unknown>, after as Record<string, unknown>]
-  const names = [...new Set([...Object.keys(was), ...Object.keys(is)])].sort()
-  return names.filter((name) => !equal(was[name], is[name])).map((name) => `${prefix}${name}`)
+  const [beforeFields, afterFields] = [before as Record<string, unknown>, after as Record<string, unknown>]
+  const names = [...new Set([...Object.keys(beforeFields), ...Object.keys(afterFields)])].sort()
+  return names.filter((name) => !equal(beforeFields[name], afterFields[name])).map((name) => `${prefix}${name}`)
 }
 
 function withEmptyMap(name: string, before: unknown, after: unknown): object {

@@ -1,4 +1,4 @@
-/** The extension of the README, between the two `README` lines, and core's handling of its responses. */
+/** Tests the extension of the README, which is between the two `README` lines, and core's handling of its responses. */
 import { readFileSync } from 'node:fs'
 import { CanUpdateMachine, CanUpdateMachineSet, DiscoverVariables, GeneratePatches, UpdateMachine } from '@capstan/api'
 import { hookAnswerEffects } from '@capstan/core'
@@ -44,7 +44,7 @@ const extension = defineExtension({
 })
 // README
 
-it('the platform extension is the one in the README', () => {
+it('the README contains the code of the platform extension', () => {
   const [, code] = readFileSync(new URL(import.meta.url), 'utf8').split('// README\n')
   expect(readFileSync(new URL('../../README.md', import.meta.url), 'utf8')).toContain(`\`\`\`ts\n${code!.trim()}\n\`\`\``)
 })

@@ -1,6 +1,6 @@
 /**
- * A test of types: tsc fails when an expected error is missing. For each hook: its valid responses, then an invalid response, a blocking
- * response of a hook that cannot block, an unknown field.
+ * Tests types: tsc fails if an expected error is missing. For each hook: valid responses, then an invalid response, a blocking
+ * response of a hook that cannot block, and an unknown field.
  */
 import * as hooks from '@capstan/api'
 import type { CallInput, RuntimeClient } from '../client/runtime-client.ts'
@@ -16,7 +16,7 @@ const item = { uid: 'u', ...patch }
 const text = { openAPIV3Schema: { type: 'string' } } as const
 const typeless = { openAPIV3Schema: { type: 'text' } } as const
 
-test('Discovery: the server answers it, from the handlers', () => {
+test('Discovery, to which the server responds with the handlers', () => {
   type Answer = hooks.ResponseOf<typeof hooks.Discovery>
   const handler = { name: 'a', requestHook: { apiVersion: 'v', hook: 'h' }, timeoutSeconds: 1, failurePolicy: 'Ignore' } as const
   const fine: Answer = { status: 'Success', handlers: [handler] }
@@ -204,7 +204,7 @@ test('UpdateMachine', () => {
   on(hooks.UpdateMachine, one, ({ request }) => fail(request.current.machine.metadata.name))
 })
 
-test('every hook is in this file', () => {
+test('every hook has a test in this file', () => {
   expect(hooks.hookCatalog.map(({ name }) => name)).toEqual([
     'Discovery',
     'BeforeClusterCreate',
@@ -226,11 +226,11 @@ test('every hook is in this file', () => {
   ])
 })
 
-test('the type of a separate response names its hook', () => {
-  const answer: AnswerOf<typeof hooks.GeneratePatches> = proceedWith({ items: [item] })
-  on(hooks.GeneratePatches, one, () => answer)
+test('the type of a response in a variable names its hook', () => {
+  const response: AnswerOf<typeof hooks.GeneratePatches> = proceedWith({ items: [item] })
+  on(hooks.GeneratePatches, one, () => response)
   // @ts-expect-error the response is for another hook
-  on(hooks.GenerateUpgradePlan, one, () => answer)
+  on(hooks.GenerateUpgradePlan, one, () => response)
 })
 
 test('requests and responses of callers have the types of the hook', () => {

@@ -1,28 +1,28 @@
-/** Walks the templates of a topology with the rules that select them. Upstream: topologymutation.WalkTemplates, v1.14. */
+/** Finds the templates of a topology that rules select. Upstream: topologymutation.WalkTemplates, v1.14. */
 import type { GeneratePatches, HolderReference, RequestOf } from '@capstan/api'
 import type { DeclaredKind, Kind, KubeObject, Logger, UnknownObject } from '@capstan/kube'
 import { apiVersionOf, compareText, structural } from '@capstan/kube'
 import { mergedVariables, Variables } from './variables.ts'
 
-/** Selects the templates of a rule: those that match all given members. */
+/** Selects the templates of a rule. Templates must match all members that are set. */
 export interface TemplateSelector<T extends KubeObject = UnknownObject> {
-  /** Kind of the template in this version: the rule gets the template with this type, validated against the kind's schema. */
+  /** Kind of the template, in this version. The rule receives the template with this type, validated against the kind's schema. */
   readonly type?: Kind<T>
   readonly apiVersion?: string
   readonly kind?: string
-  /** The object that refers to the template, such as `{ kind: 'MachineDeployment' }`. */
+  /** Object that refers to the template: `{ kind: 'MachineDeployment' }`. */
   readonly holder?: Partial<HolderReference>
 }
 
 /** Arguments of a rule for one template. */
 export interface TemplateCall<T extends KubeObject = UnknownObject> {
   readonly template: T
-  /** Variables of the request merged with those of the template. */
+  /** Variables of the request, merged with variables of the template. */
   readonly variables: Variables
   readonly holder: HolderReference
   readonly settings: { readonly [name: string]: string }
   readonly log: Logger
-  /** Aborts when the caller no longer waits. */
+  /** Aborts when the caller no longer waits for the response. */
   readonly signal: AbortSignal
 }
 
@@ -32,7 +32,7 @@ export interface TemplateRule<Result = unknown> {
 }
 
 /**
- * Declares a rule for the templates that a selector matches. The template is typed when `type` is given.
+ * Declares a rule for the templates that a selector matches. If the selector has a `type`, the template has that type.
  *
  * @example
  * template({ type: LocalMachineTemplate, holder: { kind: 'MachineDeployment' } }, ({ template, variables }) => {
@@ -45,14 +45,14 @@ export const template = <Result, T extends KubeObject = UnknownObject>(
 ): TemplateRule<Result> => ({ selector, act: act as TemplateRule<Result>['act'] })
 
 export interface WalkOptions {
-  /** Fails for templates of a kind without rule, instead of ignoring them. */
+  /** Whether templates of a kind without a rule are an error. Default: they are ignored. */
   readonly failForUnknownTypes?: boolean
 }
 
 /** A template of the request with its variables and rules. */
 export interface WalkedTemplate<Item, Rule> {
   readonly item: Item
-  /** Readable name of the template, the same in every call. */
+  /** Readable name of the template; it is the same in every call. */
   readonly name: string
   readonly rules: readonly Rule[]
   readonly call: Omit<TemplateCall<UnknownObject>, 'template'>
@@ -66,10 +66,10 @@ export interface WalkedCall<Item extends Walked> extends Pick<TemplateCall, 'set
 }
 
 /**
- * Returns the templates that rules select, in an order independent of the request, whose order is random upstream: the same template
- * fails first in every call.
+ * Returns the templates that rules select. Their order does not depend on the order of the request, which is random upstream, so
+ * that every call fails for the same template.
  *
- * @throws Error for the first template that does not match its type, and, if requested, for one of an unknown type
+ * @throws Error for the first template that does not match its type or, with `failForUnknownTypes`, has an unknown type
  */
 export function walkTemplates<Item extends Walked, Rule extends TemplateRule>(
   { request, ...call }: WalkedCall<Item>,
@@ -84,19 +84,19 @@ export function walkTemplates<Item extends Walked, Rule extends TemplateRule>(
     .sort((a, b) => compareText(a.name, b.name))
     .flatMap(({ item, variables, name }) => {
       const { object, holderReference: holder } = item
-      const ofType = rules.filter(({ selector }) => isOfType(selector, object))
-      if (failForUnknownTypes && ofType.length === 0) {
+      const rulesOfType = rules.filter(({ selector }) => isOfType(selector, object))
+      if (failForUnknownTypes && rulesOfType.length === 0) {
         throw new Error(
           `${name}: no kind ${JSON.stringify(object.kind)} is registered for version ${JSON.stringify(object.apiVersion)}`,
         )
       }
-      const concerned = ofType.filter(({ selector }) => isHeldBy(selector, holder))
-      for (const { selector } of concerned) assertType(selector, object, name)
-      return concerned.length === 0 ? [] : [{ item, name, rules: concerned, call: { ...call, variables, holder } }]
+      const matchingRules = rulesOfType.filter(({ selector }) => isHeldBy(selector, holder))
+      for (const { selector } of matchingRules) assertType(selector, object, name)
+      return matchingRules.length === 0 ? [] : [{ item, name, rules: matchingRules, call: { ...call, variables, holder } }]
     })
 }
 
-/** Omits names of holders, because the names of objects that do not exist yet differ from call to call. */
+/** Returns a readable name without the holder's name: names of objects that do not exist yet differ from call to call. */
 function nameOf({ object, holderReference: { kind, fieldPath } }: Walked, variables: Variables): string {
   const role = rolesOfWorkers.get(kind)
   const topologyName = role === undefined ? '' : variables.string(`builtin.${role}.topologyName`, '')
@@ -116,7 +116,7 @@ function isOfType({ type, apiVersion, kind }: TemplateSelector<KubeObject>, obje
 const isHeldBy = ({ holder = {} }: TemplateSelector<KubeObject>, reference: HolderReference): boolean =>
   Object.entries(holder).every(([field, value]) => reference[field as keyof HolderReference] === value)
 
-/** Neither defaults nor prunes: both would lead to unintended patches. */
+/** Validates the template. Does not default or prune it, because that would lead to unintended patches. */
 function assertType({ type }: TemplateSelector<KubeObject>, object: UnknownObject, name: string): void {
   const schema = (type as DeclaredKind | undefined)?.schema
   const problem = schema && structural(schema).validateSchema(object)[0]

@@ -9,7 +9,7 @@ import { template } from './template-walk.ts'
 import { validateTemplates } from './validate-templates.ts'
 
 const request = fixture(ValidateTopology)
-const answerOf = (rules: Parameters<typeof validateTemplates>[0], to: typeof request = request, options = {}) =>
+const responseTo = (rules: Parameters<typeof validateTemplates>[0], to: typeof request = request, options = {}) =>
   callHook(
     defineExtension({ name: 'x', handlers: [on(ValidateTopology, { name: 'check' }, validateTemplates(rules, options))] }),
     ValidateTopology,
@@ -34,28 +34,28 @@ const message = [
 ].join('; ')
 
 it('reports all problems in one message', async () => {
-  expect(await answerOf(rules)).toMatchObject({ status: 'Failure', message })
+  expect(await responseTo(rules)).toMatchObject({ status: 'Failure', message })
 })
 
 it('reports each problem once, independent of the order of the request', async () => {
   const reversed = { ...request, items: [...request.items, ...request.items].reverse() }
-  expect(await answerOf(rules, reversed)).toMatchObject({ status: 'Failure', message })
+  expect(await responseTo(rules, reversed)).toMatchObject({ status: 'Failure', message })
 })
 
-it('reports the same problems for other names of objects that do not exist yet', async () => {
+it('reports the same problems if names of objects that do not exist yet differ', async () => {
   const renamed = draft(request)
   renamed.items[1]!.holderReference.name = 'demo-md-0-x7k2p'
-  expect(await answerOf(rules, renamed)).toMatchObject({ message })
+  expect(await responseTo(rules, renamed)).toMatchObject({ message })
 })
 
 it('accepts templates without problems', async () => {
-  const { status, message } = await answerOf([template({}, () => []), template({}, () => undefined)])
+  const { status, message } = await responseTo([template({}, () => []), template({}, () => undefined)])
   expect([status, message]).toEqual(['Success', undefined])
 })
 
-it('fails for a type without rule, with failForUnknownTypes', async () => {
+it('fails for a type without a rule, with failForUnknownTypes', async () => {
   const known = [template({ kind: 'LocalMachineTemplate' }, () => [])]
-  expect(await answerOf(known, request, { failForUnknownTypes: true })).toMatchObject({
+  expect(await responseTo(known, request, { failForUnknownTypes: true })).toMatchObject({
     status: 'Failure',
     message: expect.stringContaining('no kind "LocalClusterTemplate" is registered'),
   })

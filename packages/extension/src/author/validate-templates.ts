@@ -1,4 +1,4 @@
-/** Responses to ValidateTopology, aggregated from the templates. */
+/** Computes responses to ValidateTopology from the problems of templates. */
 import type { ValidateTopology } from '@capstan/api'
 import type { FieldError } from '@capstan/kube'
 import { messageOf } from '@capstan/kube'
@@ -6,12 +6,12 @@ import { type AnswerOf, fail, proceedNow } from './answer.ts'
 import type { HandlerCall } from './define-extension.ts'
 import { type TemplateRule, type WalkOptions, walkTemplates } from './template-walk.ts'
 
-/** Problems of a template: sentences, or field errors such as `invalid('spec.x', value, 'must be …')`. */
+/** Problems of a template: text, or field errors such as `invalid('spec.x', value, 'must be …')`. */
 export type TemplateProblems = readonly (string | FieldError)[] | undefined | void
 
 /**
  * Handles ValidateTopology: each rule returns the problems of the templates that it selects. The response has all problems in one
- * message, in an order that does not depend on that of the request.
+ * message. Their order does not depend on the order of the request.
  *
  * @example
  * on(ValidateTopology, { name: 'validate-topology' }, validateTemplates([
@@ -38,7 +38,7 @@ export const validateTemplates =
     return problems.size === 0 ? proceedNow() : fail([...problems].join('; '))
   }
 
-/** Returns the problems that a rule reports, or the error that it throws as a problem. */
+/** Returns the problems that a rule reports. If it throws an error, returns the error as the only problem. */
 async function problemsOf(act: () => TemplateProblems | Promise<TemplateProblems>): Promise<string[]> {
   try {
     const problems = (await act()) ?? []

@@ -7,7 +7,7 @@ import { defineVariables, mergedVariables, Variables } from './variables.ts'
 const list = (values: Record<string, unknown>) => Object.entries(values).map(([name, value]) => ({ name, value }))
 
 describe('merged variables', () => {
-  it('prefer those of the template, and merge builtin at every depth', () => {
+  it('prefer values of the template, and merge builtin at every depth', () => {
     const merged = mergedVariables(
       list({
         region: 'eu1',
@@ -184,7 +184,7 @@ describe('declared variables', () => {
   })
 
   it('are accepted by core', () => {
-    expect(variableDefinitionErrors(declared.definitions.map((one) => ({ required: false, ...one })))).toEqual([])
+    expect(variableDefinitionErrors(declared.definitions.map((definition) => ({ required: false, ...definition })))).toEqual([])
   })
 
   it('are read together, with their types', () => {

@@ -4,7 +4,7 @@ import { VariableError, variableValue } from '@capstan/api'
 import type { Json, JsonObject, JSONSchema, ObjectOfShape, Schema, Shape } from '@capstan/kube'
 import { draft, freeze, isRecord, s, setMember, structural } from '@capstan/kube'
 
-/** Variables with their schemas, declared once for discovery and for reading in patches. */
+/** Variables with their schemas, declared once for discovery and for use in patches. */
 export interface DeclaredVariables<P extends Shape = Shape> {
   readonly shape: P
   /** Definitions for the response to DiscoverVariables. */
@@ -20,7 +20,7 @@ export type VariableDefinition = NonNullable<ResponseOf<typeof DiscoverVariables
  * const variables = defineVariables({ region: s.enum('eu1', 'us1'), disks: s.int32({ minimum: 1 }).default(2) })
  * on(DiscoverVariables, { name: 'discover-variables' }, () => proceedWith({ variables: variables.definitions }))
  *
- * @throws TypeError when a ClusterClass would reject a variable: a name with a dot, a keyword that variables do not have
+ * @throws TypeError if a ClusterClass would reject a variable: a name with a dot, a keyword that variables do not have
  */
 export function defineVariables<P extends Shape>(shape: P): DeclaredVariables<P> {
   const definitions = Object.entries(shape).map(([name, schema]): VariableDefinition => {
@@ -51,7 +51,7 @@ const unsupportedKeywords = [
 
 function findUnsupportedKeyword(schema: JSONSchema, path: string): string | undefined {
   const prefix = path === '' ? '' : `${path}: `
-  const keyword = unsupportedKeywords.find((one) => schema[one] !== undefined)
+  const keyword = unsupportedKeywords.find((candidate) => schema[candidate] !== undefined)
   if (keyword !== undefined) return `${prefix}schemas of variables have no ${keyword}`
   for (const limit of ['minimum', 'maximum'] as const) {
     if (!Number.isInteger(schema[limit] ?? 0)) return `${prefix}${limit} must be an integer, but is ${schema[limit]}`
@@ -70,21 +70,25 @@ function findUnsupportedKeyword(schema: JSONSchema, path: string): string | unde
 }
 
 /**
- * Returns the variables of one template: its own override those of the request; `builtin` is merged recursively.
+ * Returns the variables of a template: variables of the template override variables of the request; `builtin` is merged
+ * recursively.
  */
-export function mergedVariables(ofRequest: readonly WireVariable[] = [], ofItem: readonly WireVariable[] = []): JsonObject {
+export function mergedVariables(
+  requestVariables: readonly WireVariable[] = [],
+  itemVariables: readonly WireVariable[] = [],
+): JsonObject {
   const merged: JsonObject = {}
-  for (const { name, value = null } of [...ofRequest, ...ofItem]) {
+  for (const { name, value = null } of [...requestVariables, ...itemVariables]) {
     setMember(merged, name, draft(name === 'builtin' ? deepMerge(merged['builtin'], value as Json) : value))
   }
   return merged
 }
 
-function deepMerge(under: Json | undefined, over: Json): Json {
-  if (!isRecord(under) || !isRecord(over)) return over
-  const merged: Record<string, unknown> = { ...under }
-  for (const [name, value] of Object.entries(over)) {
-    setMember(merged, name, deepMerge(Object.hasOwn(under, name) ? under[name] : undefined, value))
+function deepMerge(base: Json | undefined, override: Json): Json {
+  if (!isRecord(base) || !isRecord(override)) return override
+  const merged: Record<string, unknown> = { ...base }
+  for (const [name, value] of Object.entries(override)) {
+    setMember(merged, name, deepMerge(Object.hasOwn(base, name) ? base[name] : undefined, value))
   }
   return merged as JsonObject
 }
@@ -92,7 +96,8 @@ function deepMerge(under: Json | undefined, over: Json): Json {
 /**
  * Reads variables by path, such as `region`, `network.mtu` or `builtin.cluster.network.pods[0]`.
  *
- * Each reader throws a VariableError: `not-set` without a value and fallback, `wrong-type` for a value of another type.
+ * Each method throws a VariableError: `not-set` if there is neither a value nor a fallback, `wrong-type` for a value of the wrong
+ * type.
  */
 export class Variables {
   readonly values: JsonObject
@@ -106,10 +111,10 @@ export class Variables {
     return this.#at(path, undefined) !== undefined
   }
 
-  /** Returns a copy of the value, so that it can be changed in a template. */
+  /** Returns a copy of the value, which the caller can change. */
   value(path: string, fallback?: Json): Json {
     const value = this.#at(path, fallback)
-    // Throws the error with its message.
+    // `variableValue` throws the error, with a message.
     return value === undefined ? variableValue(this.values, path) : draft(value)
   }
 
@@ -137,7 +142,7 @@ export class Variables {
     return value as T
   }
 
-  /** Returns the values of all declared variables, validated against their schemas, without unset optional ones. */
+  /** Returns the values of all declared variables, validated against their schemas. Omits optional variables that are not set. */
   of<P extends Shape>({ shape }: DeclaredVariables<P>): ObjectOfShape<P> {
     const values: Record<string, unknown> = {}
     for (const [name, schema] of Object.entries(shape)) {

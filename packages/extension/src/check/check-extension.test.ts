@@ -30,7 +30,7 @@ const checked = (handlers: Handler[], options: CheckOptions = {}) =>
   checkExtension(defineExtension({ name: 'x', handlers }), options)
 const json = (patch: unknown) => btoa(JSON.stringify(patch))
 
-/** Returns one patch for each template. */
+/** Returns a handler that returns one patch for each template. */
 const patching = (patchOf: (item: { object: object }, index: number, all: readonly unknown[]) => unknown): Handler =>
   on(GeneratePatches, { name: 'patches' }, ({ request }) =>
     proceedWith({
@@ -166,20 +166,20 @@ test.each<[string, Handler, string]>([
     ),
     'GeneratePatches of patches: core rejects its response: items[0] of the response: the request has no item with uid "no" (the fixture)',
   ],
-])('%s is reported', async (_, handler, sentence) => {
+])('reports %s', async (_, handler, sentence) => {
   calls = 0
   const { findings } = await checked([handler])
   expect(findings.map(({ message }) => message.replaceAll(/\b(?:\d{13}|0\.\d{4,})\b/g, '<number>'))).toEqual([sentence])
 })
 
-test("uses the author's settings and requests, too", async () => {
+test("also uses the author's settings and requests", async () => {
   const requests: unknown[] = []
-  const gate = on(BeforeClusterCreate, { name: 'gate' }, ({ request, settings }) => {
+  const gateHandler = on(BeforeClusterCreate, { name: 'gate' }, ({ request, settings }) => {
     requests.push([request.cluster.metadata.name, settings])
     return request.cluster.metadata.name === 'odd' ? holdFor(1 + calls++, 'wait') : proceedNow()
   })
   const request = fixture(BeforeClusterCreate, { cluster: { metadata: { name: 'odd' } } })
-  const { findings } = await checked([gate], {
+  const { findings } = await checked([gateHandler], {
     settings: { region: 'eu1' },
     requests: [
       { hook: 'BeforeClusterCreate', request, from: 'line 4 of calls.tape' },
@@ -226,17 +226,17 @@ describe('in several processes', () => {
   }
   const extension = (...handlers: string[]) =>
     `export const extension = defineExtension({ name: 'x', handlers: [${handlers.join(', ')}] })\n`
-  const gate = (name: string, answer: string) => `on(BeforeClusterCreate, { name: '${name}' }, ({ request }) => ${answer})`
+  const gateHandler = (name: string, answer: string) => `on(BeforeClusterCreate, { name: '${name}' }, ({ request }) => ${answer})`
 
   test('reports dependencies on the process, the time or the locale, with their cause', async () => {
     const text = extension(
-      gate('day', 'holdFor(5, `since ${new Date().toISOString().slice(0, 10)}`)'),
-      gate('zone', 'holdFor(5, `at ${new Date(0).getHours()} h`)'),
-      gate('language', 'holdFor(5, (1234.5).toLocaleString())'),
-      gate('chance', 'holdFor(5, `as ${secret}`)'),
-      // A finding that one process shows is reported once.
-      gate('clock', 'holdFor(5, `at ${Date.now()}`)'),
-      gate('good', 'holdFor(5, request.cluster.metadata.name)'),
+      gateHandler('day', 'holdFor(5, `since ${new Date().toISOString().slice(0, 10)}`)'),
+      gateHandler('zone', 'holdFor(5, `at ${new Date(0).getHours()} h`)'),
+      gateHandler('language', 'holdFor(5, (1234.5).toLocaleString())'),
+      gateHandler('chance', 'holdFor(5, `as ${secret}`)'),
+      // A finding that a single process shows is reported once.
+      gateHandler('clock', 'holdFor(5, `at ${Date.now()}`)'),
+      gateHandler('good', 'holdFor(5, request.cluster.metadata.name)'),
     )
     const { findings, processes } = await checkModule(module(`const secret = Math.random().toString(36)\n${text}`))
     const reported = findings.map(({ kind, handler, message }) => [kind, handler, /\(([^(]*)\): message/.exec(message)?.[1]])
@@ -251,7 +251,7 @@ describe('in several processes', () => {
   })
 
   test('checks a deterministic extension in two processes, even if it prints to stdout', async () => {
-    const report = await checkModule(module(`console.log('hello')\n${extension(gate('good', 'proceedNow()'))}`))
+    const report = await checkModule(module(`console.log('hello')\n${extension(gateHandler('good', 'proceedNow()'))}`))
     expect(checkText(report)).toBe(
       '1 handler called with 2 requests in 2 processes: deterministic and idempotent, as far as these calls show',
     )
@@ -264,7 +264,7 @@ describe('in several processes', () => {
     await expect(checkModule(module(text))).rejects.toThrow(message)
   })
 
-  test.runIf(process.platform !== 'win32')('an abort ends the processes of a module that never loads', async () => {
+  test.runIf(process.platform !== 'win32')('an abort ends the processes of a module whose load never completes', async () => {
     const pipe = join(folder, 'pipe')
     execFileSync('mkfifo', [pipe])
     const text = `import { openSync, writeSync } from 'node:fs'\nwriteSync(openSync('${pipe}', 'w'), 'x')\nwhile (true) {}\n`

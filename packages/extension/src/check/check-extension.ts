@@ -8,7 +8,7 @@ import { type CheckRequest, type Observation, probe, type Probed } from './probe
 export interface CheckOptions {
   /** Settings for the fixtures' requests. */
   readonly settings?: { readonly [name: string]: string }
-  /** Requests in addition to the fixture of each hook, such as those of a tape. */
+  /** Requests in addition to the fixture of each hook, such as requests of a tape. */
   readonly requests?: readonly CheckRequest[]
   /** Ends the processes of `checkModule`. */
   readonly signal?: AbortSignal
@@ -25,8 +25,8 @@ export interface CheckReport {
 }
 
 /**
- * Calls each handler twice with the same request, with reversed lists, and with its own response applied, all in this process. Only
- * `checkModule` finds dependencies on the process, the time and the locale.
+ * Calls each handler in this process: twice with the same request, once with reversed lists, and once with its own response
+ * applied. Only `checkModule` finds dependencies on the process, the time and the locale.
  */
 export async function checkExtension(
   extension: Extension,
@@ -38,13 +38,13 @@ export async function checkExtension(
 
 /** Differences between the environments of the second and the first process. */
 const changes = {
-  // Another day, hour, minute and second.
+  // Changes day, hour, minute and second.
   time: { shiftMs: ((400 * 24 + 7) * 3600 + 13 * 60 + 29) * 1000 + 123 },
   place: { env: { TZ: 'Pacific/Chatham', LANG: 'tr_TR.UTF-8', LC_ALL: 'tr_TR.UTF-8' } },
   seed: { flags: ['--hash-seed=20260101'] },
 } satisfies { readonly [what: string]: Surroundings }
 
-/** Single differences of the environment, to find the cause of a finding. */
+/** Differences of the environment, one at a time, to find the cause of a finding. */
 const singleChanges: readonly (readonly [why: string, Surroundings])[] = [
   ['without any change: it depends on randomness or on the process', {}],
   ['at another time', changes.time],
@@ -53,10 +53,10 @@ const singleChanges: readonly (readonly [why: string, Surroundings])[] = [
 ]
 
 /**
- * Checks the extension that a module exports as `checkExtension` does, and repeats the requests in a second process with another time,
- * time zone, language and hash seed. If the responses differ, further processes find the cause.
+ * Checks the extension that a module exports as `checkExtension` does, and repeats the requests in a second process with a
+ * different time, time zone, language and hash seed. If the responses differ, repeats them in more processes to find the cause.
  *
- * @throws Error when the module does not load
+ * @throws Error if the module does not load
  */
 export async function checkModule(module: URL, options: CheckOptions = {}): Promise<CheckReport> {
   const [first, second] = await Promise.all([
@@ -64,8 +64,8 @@ export async function checkModule(module: URL, options: CheckOptions = {}): Prom
     probeElsewhere(module, options, { ...changes.time, ...changes.place, ...changes.seed }),
   ])
   const findings = findingsOf(first.observations)
-  const differing = (why: (observation: Observation) => string) =>
-    processFindings(first.observations, second.observations, why).filter((one) => !isReported(findings, one))
+  const differing = (causeOf: (observation: Observation) => string) =>
+    processFindings(first.observations, second.observations, causeOf).filter((finding) => !isReported(findings, finding))
   if (differing(() => '').length === 0) return reportOf(first, findings, 2)
   const causes = await causesOf(module, options, first.observations)
   const cause = (observation: Observation) =>
@@ -76,18 +76,18 @@ export async function checkModule(module: URL, options: CheckOptions = {}): Prom
 const nameOf = ({ hook, handler }: Pick<Finding, 'hook' | 'handler'>): string => `${hook} ${handler}`
 
 /** Whether the finding is reported already: fields that change from call to call also change from process to process. */
-const isReported = (findings: readonly Finding[], one: Finding): boolean =>
-  findings.some((other) => nameOf(other) === nameOf(one) && fromCallToCall.has(other.kind))
+const isReported = (findings: readonly Finding[], finding: Finding): boolean =>
+  findings.some((earlier) => nameOf(earlier) === nameOf(finding) && fromCallToCall.has(earlier.kind))
 
 const fromCallToCall: ReadonlySet<FindingKind> = new Set(['differs', 'message', 'retry'])
 
 /** Returns, by hook and handler, the first difference of the environment that changes the response. */
 async function causesOf(module: URL, options: CheckOptions, baseline: readonly Observation[]): Promise<Map<string, string>> {
   const causes = new Map<string, string>()
-  const answers = singleChanges.map(async ([why, changed]) => [why, await probeElsewhere(module, options, changed)] as const)
-  for (const [why, { observations }] of await Promise.all(answers)) {
-    for (const one of processFindings(baseline, observations, () => why)) {
-      if (!causes.has(nameOf(one))) causes.set(nameOf(one), why)
+  const probes = singleChanges.map(async ([cause, changed]) => [cause, await probeElsewhere(module, options, changed)] as const)
+  for (const [cause, { observations }] of await Promise.all(probes)) {
+    for (const finding of processFindings(baseline, observations, () => cause)) {
+      if (!causes.has(nameOf(finding))) causes.set(nameOf(finding), cause)
     }
   }
   return causes

@@ -2,7 +2,11 @@
 import { isRecord } from '@capstan/kube'
 import { defineExtension, type Extension } from '../author/define-extension.ts'
 
-/** Returns the exported extension, or the result of the only exported function. @throws TypeError that describes the expected export */
+/**
+ * Returns the exported extension, or the result of the only exported function.
+ *
+ * @throws TypeError that says which export is expected
+ */
 export async function extensionIn(exports: { readonly [name: string]: unknown }): Promise<Extension> {
   const exported = Object.entries(exports)
   const extensions = exported.filter(([, value]) => isExtension(value))

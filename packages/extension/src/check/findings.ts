@@ -1,4 +1,4 @@
-/** Derives findings about handlers, one sentence each, from their observed responses. Pure. */
+/** Derives findings about handlers, one sentence each, from their observed responses. Without side effects. */
 import { Discovery, hookCatalog, type Hook } from '@capstan/api'
 import { appendAll, isRecord } from '@capstan/kube'
 import { type Difference, differences, differenceText } from '../test-kit/differences.ts'
@@ -31,7 +31,7 @@ export type FindingKind =
 export interface Finding {
   readonly kind: FindingKind
   readonly hook: string
-  /** Short name; empty for discovery. */
+  /** Name of the handler on its server; empty for discovery. */
   readonly handler: string
   /** The request with the finding: `the fixture`, `line 4 of calls.tape`. */
   readonly from: string
@@ -41,26 +41,29 @@ export interface Finding {
   readonly message: string
 }
 
-/** Returns the findings of one process, at most one of each kind per handler. */
+/** Returns the findings of one process: at most one of each kind for each handler. */
 export const findingsOf = (observations: readonly Observation[]): Finding[] => firstOfEachKind(observations.flatMap(findingsIn))
 
-/** Returns findings from repeating the requests in another process; `why` names the difference, as in `at another time`. */
+/**
+ * Returns findings from repeating the requests in another process. `causeOf` returns the difference of the process: `at another
+ * time`.
+ */
 export const processFindings = (
   observations: readonly Observation[],
   repetitions: readonly Observation[],
-  why: (observation: Observation) => string,
+  causeOf: (observation: Observation) => string,
 ): Finding[] =>
   firstOfEachKind(
     observations.flatMap((observation, index) => {
-      const other = repetitions[index]
-      const [difference] = other ? responseDifferences(observation, observation.first, other.first) : []
+      const repetition = repetitions[index]
+      const [difference] = repetition ? responseDifferences(observation, observation.first, repetition.first) : []
       if (!difference) return []
       const text = differenceText(difference, ['in one', 'in the other'])
       return [
         finding(
           observation,
           'process',
-          `another process returns a different response (${why(observation)}): ${text}`,
+          `another process returns a different response (${causeOf(observation)}): ${text}`,
           difference.path,
         ),
       ]
@@ -101,11 +104,11 @@ function findingsOfRepeat(observation: Observation): Finding[] {
     const text = `retryAfterSeconds is ${firstRetry}, and ${secondRetry} for the same request: use a constant, so that core does not write again at each call`
     findings.push(finding(observation, 'retry', text, 'retryAfterSeconds'))
   }
-  // A change from blocking to proceeding is expected, and with it a change of the message.
-  const isAnotherMessage = firstRetry > 0 !== secondRetry > 0
+  // A handler may first block and then proceed, with a different message.
+  const mayMessageChange = firstRetry > 0 !== secondRetry > 0
   for (const difference of responseDifferences(observation, first, second)) {
     const { path } = difference
-    if (path === 'retryAfterSeconds' || (isAnotherMessage && path === 'message')) continue
+    if (path === 'retryAfterSeconds' || (mayMessageChange && path === 'message')) continue
     const text = differenceText(difference, ['in the first response', 'in the second'])
     if (path === 'message') {
       findings.push(
@@ -126,10 +129,10 @@ function findingsOfRepeat(observation: Observation): Finding[] {
 function findingsOfOrder(observation: Observation): Finding[] {
   const { first, second, reordered } = observation
   if (!reordered) return []
-  const [one, other] = [outcome(observation, first), outcome(observation, reordered)]
-  // Invalid responses, and those that change at every call, are reported already.
-  if (!one || !other || responseDifferences(observation, first, second).length > 0) return []
-  const [difference] = differences(one, other)
+  const [outcomeInOrder, outcomeReversed] = [outcome(observation, first), outcome(observation, reordered)]
+  // Invalid responses, and responses that change with every call, have findings already.
+  if (!outcomeInOrder || !outcomeReversed || responseDifferences(observation, first, second).length > 0) return []
+  const [difference] = differences(outcomeInOrder, outcomeReversed)
   if (!difference) return []
   const text = differenceText(difference, ['in one order', 'in the other'])
   return [finding(observation, 'order', `its response depends on the order of items or variables: ${text}`, difference.path)]
@@ -170,9 +173,9 @@ function firstOfEachKind(findings: readonly Finding[]): Finding[] {
 const retryTimeOf = (result: CallResult): number =>
   'response' in result ? ((result.response as { retryAfterSeconds?: number }).retryAfterSeconds ?? 0) : 0
 
-/** Differences between two responses to the same request. */
-const responseDifferences = (observation: Observation, one: CallResult, other: CallResult): Difference[] =>
-  differences(comparable(observation, one), comparable(observation, other))
+/** Returns the differences between two responses to the same request. */
+const responseDifferences = (observation: Observation, a: CallResult, b: CallResult): Difference[] =>
+  differences(comparable(observation, a), comparable(observation, b))
 
 /** Returns a response in which templates are identified by name rather than uid. */
 function comparable({ request }: Observation, result: CallResult): unknown {
@@ -189,7 +192,9 @@ const withoutUids = (byTemplate: { [name: string]: { uid: string }[] | undefined
     Object.entries(byTemplate).map(([name, items]) => [name, items!.map((item) => ({ ...item, uid: undefined }))]),
   )
 
-/** Returns the documents after the response is applied; for other hooks the response itself. Absent when there is none. */
+/**
+ * Returns the documents after the response is applied; for hooks without patches the response; `undefined` if there is no response.
+ */
 function outcome(observation: Observation, result: CallResult): unknown {
   if (!('response' in result)) return undefined
   try {
@@ -202,7 +207,7 @@ function outcome(observation: Observation, result: CallResult): unknown {
   }
 }
 
-/** Names the documents of a request. */
+/** Returns the documents of a request by name. */
 function documents(observation: Observation, request: object): object {
   const { items, current } = request as { items?: { uid: string; object: unknown }[]; current?: object }
   if (!items) return { current }

@@ -1,4 +1,4 @@
-/** Probes the extension of a module in a process of its own. */
+/** Probes the extension of a module in a separate process. */
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { CheckOptions } from './check-extension.ts'
@@ -22,11 +22,11 @@ export interface ProbeJob extends Omit<CheckOptions, 'signal'> {
 /** The result of the process, as its first and only message. */
 export type ProbeResult = Probed | { readonly problem: string }
 
-/** @throws Error when the module does not load, or the process ends without a result; an AbortError when the signal aborts */
+/** @throws Error if the module does not load, or the process ends without a result; an AbortError if the signal aborts */
 export function probeElsewhere(module: URL, { signal, ...options }: CheckOptions, surroundings: Surroundings): Promise<Probed> {
   const { shiftMs = 0, env = {}, flags = [] } = surroundings
   const program = fileURLToPath(new URL('process-main.ts', import.meta.url))
-  // Output of the module is not read. The environment is passed on.
+  // The output of the module is discarded. The process inherits the environment.
   const child = fork(program, {
     execArgv: [...flags],
     env: { ...process.env, ...env },
@@ -42,8 +42,10 @@ export function probeElsewhere(module: URL, { signal, ...options }: CheckOptions
   return new Promise((resolve, reject) => {
     child.once('error', reject)
     child.once('exit', (code, signal) => {
-      const how = signal === null ? `exit code ${code}` : `killed by ${signal}`
-      reject(new Error(`Cannot check ${fileURLToPath(module)}: the process ended early (${how}) ${stderrText.trim()}`.trim()))
+      const exitText = signal === null ? `exit code ${code}` : `killed by ${signal}`
+      reject(
+        new Error(`Cannot check ${fileURLToPath(module)}: the process ended early (${exitText}) ${stderrText.trim()}`.trim()),
+      )
     })
     child.once('message', (result: ProbeResult) => {
       if ('observations' in result) resolve(result)

@@ -11,7 +11,7 @@ import { patchedRequest } from '../test-kit/patched-request.ts'
 /** A request in addition to the fixtures. */
 export interface CheckRequest {
   readonly hook: string
-  /** Short name; absent: every handler of the hook. */
+  /** Name of the handler on its server. Absent: every handler of the hook. */
   readonly handler?: string
   readonly request: object
   /** Source of the request, for messages: `line 4 of calls.tape`. */
@@ -24,16 +24,16 @@ export type CallResult = { readonly response: object } | { readonly problem: str
 /** Results of a handler for one request. */
 export interface Observation {
   readonly hook: string
-  /** Empty for discovery. */
+  /** Name of the handler; empty for discovery. */
   readonly handler: string
   readonly from: string
   readonly request: object
   readonly first: CallResult
-  /** The same request again. */
+  /** Result of a second call with the same request. */
   readonly second: CallResult
-  /** The same request with items and variables in reverse order; absent where there is no order. */
+  /** Result of a call with items and variables in reverse order. Absent if the request has neither. */
   readonly reordered?: CallResult
-  /** The request after the response was applied, with the response to that; absent for responses without patches. */
+  /** The request with the response applied, and the result for this request. Absent for responses without patches. */
   readonly patched?: { readonly request: object; readonly result: CallResult }
   /** Paths at which the handler changed its request. */
   readonly mutated: readonly string[]
@@ -49,8 +49,8 @@ export interface ProbeOptions {
 export interface Probed {
   readonly observations: readonly Observation[]
   /**
-   * Handlers, as `<hook> of <name>`, that were not called for lack of a valid request, which cannot always be derived for hooks of other
-   * providers.
+   * Handlers, as `<hook> of <name>`, that were not called, because no valid request could be derived from the declaration of their
+   * hook.
    */
   readonly unasked: readonly string[]
 }
@@ -70,19 +70,19 @@ export async function probe(extension: Extension, { settings, requests = [], clo
     }
   }
   const cases = casesOf(extension, settings, requests)
-  const first = await inSequence(cases, (one) => callOnce(one, one.request))
-  // Responses that depend on the current time in milliseconds differ after this.
+  const first = await inSequence(cases, (probeCase) => callOnce(probeCase, probeCase.request))
+  // After this pause, responses that depend on the current time in milliseconds differ.
   await sleep(clock, 5)
-  const second = await inSequence(cases, (one) => callOnce(one, one.request))
-  const reordered = await inSequence(cases, async (one) => {
-    const other = reversedRequest(one.request)
-    return other && callOnce(one, other)
+  const second = await inSequence(cases, (probeCase) => callOnce(probeCase, probeCase.request))
+  const reordered = await inSequence(cases, async (probeCase) => {
+    const reversed = reversedRequest(probeCase.request)
+    return reversed && callOnce(probeCase, reversed)
   })
-  const patched = await inSequence(cases, async (one, index) => {
+  const patched = await inSequence(cases, async (probeCase, index) => {
     const result = first[index]!
     if (!('response' in result) || (result.response as { status?: string }).status !== 'Success') return undefined
-    const request = patchedRequest(one.hook, one.request, result.response)
-    return request === one.request ? undefined : { request, result: await callOnce(one, request) }
+    const request = patchedRequest(probeCase.hook, probeCase.request, result.response)
+    return request === probeCase.request ? undefined : { request, result: await callOnce(probeCase, request) }
   })
   const observations = cases.map(({ hook, handler, from, request }, index) => ({
     hook: hook.name,
@@ -109,17 +109,17 @@ interface Case {
 
 function casesOf({ handlers }: Extension, settings: ProbeOptions['settings'], requests: readonly CheckRequest[]): Case[] {
   const withSettings = (request: object) => (settings ? { ...request, settings } : request)
-  const known = handlers.flatMap(({ hook, name }): Case[] => {
-    const matching = requests.filter((one) => one.hook === hook.name && (one.handler ?? name) === name)
+  const handlerCases = handlers.flatMap(({ hook, name }): Case[] => {
+    const matching = requests.filter((candidate) => candidate.hook === hook.name && (candidate.handler ?? name) === name)
     return [
       ...fixturesOf(hook).map((request) => ({ hook, handler: name, from: 'the fixture', request: withSettings(request) })),
       ...matching.map(({ from, request }) => ({ hook, handler: name, from, request })),
     ]
   })
-  return [{ hook: Discovery, handler: '', from: 'the fixture', request: {} }, ...known]
+  return [{ hook: Discovery, handler: '', from: 'the fixture', request: {} }, ...handlerCases]
 }
 
-/** Returns the fixture of a hook; empty if no valid request can be derived from the declaration of another provider. */
+/** Returns the fixture of a hook; an empty list if no valid request can be derived from its declaration. */
 function fixturesOf(hook: Hook): object[] {
   try {
     return [fixture(hook) as object]
@@ -140,10 +140,10 @@ const recordMutations = (handler: Handler, mutated: Map<string, readonly string[
   async handle(call) {
     const { request } = call as { request: object }
     const original = draft(request)
-    const answer = await handler.handle(call)
+    const response = await handler.handle(call)
     const paths = differences(original, request).map(({ path }) => path)
     if (paths.length > 0 && !mutated.has(handler.name)) mutated.set(handler.name, paths)
-    return answer
+    return response
   },
 })
 

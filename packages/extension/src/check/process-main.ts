@@ -16,7 +16,7 @@ async function work({ module, shiftMs, ...options }: ProbeJob): Promise<ProbeRes
   }
 }
 
-/** Shifts the current time; timers are not changed. */
+/** Shifts the current time. Does not affect timers. */
 function shiftTime(ms: number): void {
   if (ms === 0) return
   const real = Date

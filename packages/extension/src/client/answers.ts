@@ -1,4 +1,4 @@
-/** Evaluates the fields common to all responses. Pure. */
+/** Evaluates the fields common to all responses. Without side effects. */
 import { smallest } from '@capstan/kube'
 import type { Hook } from '@capstan/api'
 import { HookFailed } from './hook-failed.ts'
@@ -9,7 +9,7 @@ export interface AnyResponse {
   retryAfterSeconds?: number
 }
 
-/** Aggregates responses: success, the shortest retry time, messages in the order of the handlers. */
+/** Aggregates successful responses: the shortest retry time, and messages in the order of the handlers. */
 export function joinResponses(hook: Hook, responses: readonly AnyResponse[]): AnyResponse {
   const waits = responses.map(({ retryAfterSeconds = 0 }) => retryAfterSeconds).filter((seconds) => seconds > 0)
   const message = responses.flatMap(({ message }) => (message ? [message] : [])).join(', ')
@@ -21,8 +21,8 @@ export function joinResponses(hook: Hook, responses: readonly AnyResponse[]): An
 }
 
 /**
- * Checks the status of a response; `head` starts the error message. A negative retry time is an error of the extension, such as an expired
- * deadline, and must not let the Cluster proceed. Upstream has no such check.
+ * Checks the status of a response. `head`: beginning of the error message. A negative retry time is an error of the extension, such
+ * as an expired deadline, and must not let the Cluster proceed. Upstream has no such check.
  *
  * @throws HookFailed unless the status is Success
  */

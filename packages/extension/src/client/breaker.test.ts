@@ -12,7 +12,7 @@ const outage = (err: unknown) => err instanceof HookFailed && err.code === 'unre
 function aBreaker() {
   const clock = new VirtualClock()
   const breaker = new Breaker(clock, limits)
-  const call = (answer: () => Promise<unknown>) => breaker.run(answer, outage, { patience }).catch((err) => err.message as string)
+  const call = (handle: () => Promise<unknown>) => breaker.run(handle, outage, { patience }).catch((err) => err.message as string)
   const wait = (ms: number) => void clock.step(clock.now() + ms)
   return { clock, breaker, call, wait }
 }
@@ -28,7 +28,7 @@ describe('an unresponsive server', () => {
     expect(await call(up)).toBe(refused)
   })
 
-  it('is tried after the delay when the clock is set back', async () => {
+  it('is called after the delay, also when the clock is set back', async () => {
     const { breaker, call, clock, wait } = aBreaker()
     for (let i = 0; i < 3; i++) await call(down)
     clock.shift(-hours(1))
@@ -37,7 +37,7 @@ describe('an unresponsive server', () => {
     expect(await call(up)).toBe('fine')
   })
 
-  it('is tried with one call after the delay, and a success closes the breaker', async () => {
+  it('is called once after the delay, and a success closes the breaker', async () => {
     const { breaker, call, wait } = aBreaker()
     for (let i = 0; i < 3; i++) await call(down)
     wait(seconds(1))
@@ -52,7 +52,7 @@ describe('an unresponsive server', () => {
     expect(await call(up)).toBe('fine')
   })
 
-  it('is not called for a time that doubles after each failed try, up to a limit', async () => {
+  it('is not called for a time that doubles after each failed trial, up to a limit', async () => {
     const { breaker, call, wait } = aBreaker()
     for (let i = 0; i < 3; i++) await call(down)
     const pauses: number[] = []
@@ -80,9 +80,9 @@ describe('concurrent calls', () => {
     const gates = [Promise.withResolvers<string>(), Promise.withResolvers<string>()]
     const first = gates.map((gate) => call(() => gate.promise))
     let isSettled = false
-    const third = call(up).then((answer) => {
+    const third = call(up).then((response) => {
       isSettled = true
-      return answer
+      return response
     })
     await Promise.resolve()
     expect(isSettled).toBe(false)

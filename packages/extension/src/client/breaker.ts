@@ -1,18 +1,18 @@
 /**
- * A circuit breaker for one handler. After some consecutive failed calls, calls are rejected for a while, then one call is tried; each
- * failure doubles the delay. The Runtime SDK proposal promises it; upstream has not implemented it.
+ * A circuit breaker for one handler. After some consecutive failed calls it rejects calls for a delay, then allows one trial call.
+ * Each failed trial doubles the delay. The Runtime SDK proposal describes a circuit breaker; upstream has not implemented it.
  */
 import type { Clock } from '@capstan/kube'
 import { minutes, seconds } from '@capstan/kube'
 import { HookFailed } from './hook-failed.ts'
 
 export interface BreakerLimits {
-  /** Consecutive failed calls that open the breaker. */
+  /** Number of consecutive failed calls that opens the breaker. */
   readonly failures: number
-  /** First and longest time, in milliseconds, for which the breaker stays open. */
+  /** Initial and maximum time for which the breaker is open, in milliseconds. */
   readonly shortest: number
   readonly longest: number
-  /** Most concurrent calls. Further ones wait, at most for their timeout. */
+  /** Maximum number of concurrent calls. Additional calls wait, at most for their timeout. */
   readonly inFlight: number
 }
 
@@ -24,14 +24,14 @@ export const defaultBreakerLimits: BreakerLimits = {
 }
 
 export interface BreakerRunOptions {
-  /** Most milliseconds to wait while too many calls are in progress. */
+  /** Time limit for waiting while too many calls are in progress, in milliseconds. */
   readonly patience: number
   readonly signal?: AbortSignal | undefined
-  /** Makes the call even while the breaker is open, for callers that would treat the rejection as a response. */
+  /** Whether to make the call even while the breaker is open, for callers that would treat the rejection as a response. */
   readonly evenWhenOpen?: boolean
 }
 
-/** `half-open`: the delay has passed and one call is being tried. */
+/** `half-open`: the delay has passed, and a trial call is allowed or in progress. */
 export type BreakerState = 'closed' | 'open' | 'half-open'
 
 export class Breaker {
@@ -54,22 +54,22 @@ export class Breaker {
     return this.#isTrying || this.#clock.elapsed() >= this.#openUntil ? 'half-open' : 'open'
   }
 
-  /** Milliseconds until a call is allowed; 0 when it is allowed now. */
+  /** Milliseconds until a call is allowed; 0 if it is allowed now. */
   get retryAfter(): number {
     return this.state === 'open' ? this.#openUntil - this.#clock.elapsed() : 0
   }
 
   /**
-   * Makes the call unless the breaker is open. `isOutage` returns whether a failure concerns the server rather than the request.
+   * Makes the call unless the breaker is open. `isOutage`: whether an error is a failure of the server rather than of the request.
    *
-   * @throws HookFailed unavailable, at once, while calls are rejected
+   * @throws HookFailed unavailable, immediately, while calls are rejected
    */
   async run<T>(call: () => Promise<T>, isOutage: (err: unknown) => boolean, options: BreakerRunOptions): Promise<T> {
     const { patience, signal, evenWhenOpen = false } = options
     if (!evenWhenOpen) this.#assertCallable()
     await this.#enter(patience, signal)
     try {
-      // Other calls may have opened the breaker while this one waited.
+      // Other calls may have opened the breaker while this call waited.
       if (!evenWhenOpen) this.#assertCallable()
       const isTrial = this.state === 'half-open'
       if (isTrial) this.#isTrying = true
@@ -90,7 +90,9 @@ export class Breaker {
     }
   }
 
-  /** The message contains the last failure but no times, so that it does not change with every call. */
+  /**
+   * Throws if calls are rejected. The message contains the last failure but no times, so that it does not change with every call.
+   */
   #assertCallable(): void {
     const { state } = this
     if (state === 'closed' || (state === 'half-open' && !this.#isTrying)) return

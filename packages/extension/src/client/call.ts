@@ -27,7 +27,7 @@ interface CallContext {
   readonly headers?: { readonly [name: string]: string } | undefined
   /** Called with the HTTP status as soon as it is known. */
   onStatus?(code: number): void
-  /** Called before each attempt to send the request, by transports that may make several. */
+  /** Called before each attempt to send the request, by transports that may make several attempts. */
   onAttempt?(): void
 }
 
@@ -43,10 +43,10 @@ export async function callHandler(
   else url.searchParams.append('timeout', timeout)
   const expired = new AbortController()
   const timer = clock.schedule(seconds(timeoutSeconds), () => expired.abort(new Error('http request timeout expired')))
-  const either = signal ? AbortSignal.any([signal, expired.signal]) : expired.signal
+  const callSignal = signal ? AbortSignal.any([signal, expired.signal]) : expired.signal
   const failed = (err: unknown): HookFailed => {
     if (signal?.aborted) throw signal.reason
-    // The transport has determined the failure, for example from a tape.
+    // The transport has determined the error itself, for example from a tape.
     if (err instanceof HookFailed) return err
     const { message } = expired.signal.aborted ? (expired.signal.reason as Error) : (err as Error)
     const code = expired.signal.aborted ? 'timeout' : 'unreachable'
@@ -55,14 +55,14 @@ export async function callHandler(
   }
   try {
     const body = writeJSON({ apiVersion: hookApiVersion(hook), kind: `${hook.name}Request`, ...request })
-    const answer = await transport.post({ ...target, url }, body, either, headers, onAttempt).catch((err) => {
+    const response = await transport.post({ ...target, url }, body, callSignal, headers, onAttempt).catch((err) => {
       throw failed(err)
     })
-    onStatus?.(answer.status)
-    if (answer.status !== 200) throw await badStatus(answer)
-    const responseBody = await readBytes(answer.body, maxBodyBytes).catch((err) => {
+    onStatus?.(response.status)
+    if (response.status !== 200) throw await badStatus(response)
+    const responseBody = await readBytes(response.body, maxBodyBytes).catch((err) => {
       if (err instanceof TooLong) throw badAnswer('http: response body too large', 'TooLong')
-      throw either.aborted ? failed(err) : brokenOff(err)
+      throw callSignal.aborted ? failed(err) : brokenOff(err)
     })
     return decodeResponse(hook, responseBody)
   } finally {
@@ -79,10 +79,10 @@ function decodeResponse(hook: Hook, body: Uint8Array): Record<string, unknown> {
   }
 }
 
-const badAnswer = (why: string, problem: HookProblem): HookFailed =>
-  new HookFailed('bad-answer', `http call failed: failed to decode response: ${why}`, { problem })
+const badAnswer = (reason: string, problem: HookProblem): HookFailed =>
+  new HookFailed('bad-answer', `http call failed: failed to decode response: ${reason}`, { problem })
 
-/** Error for an incomplete response, with the text of upstream's decoder. */
+/** Returns the error for an incomplete response, with the text of upstream's decoder. */
 const brokenOff = (err: unknown): HookFailed =>
   new HookFailed('unreachable', `http call failed: failed to decode response: ${(err as Error).message}`, {
     cause: err,

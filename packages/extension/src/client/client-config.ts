@@ -3,10 +3,10 @@ import type { ClientConfig, Hook } from '@capstan/api'
 import { hookPath } from '@capstan/api'
 import { HookFailed } from './hook-failed.ts'
 
-/** The address of a server, and how to verify it. */
+/** The address of a server, and the certificate authorities that verify it. */
 export interface Target {
   readonly url: URL
-  /** PEM of the trusted certificate authorities. Default: those of the system. */
+  /** PEM of the trusted certificate authorities. Default: the authorities of the system. */
   readonly ca?: string
   /** The ExtensionConfig of the server, for transports that distinguish servers by more than their URL. */
   readonly extensionConfig?: string
@@ -15,7 +15,7 @@ export interface Target {
 /** Returns the target of a hook's handler. @throws HookFailed bad-url */
 export function targetOf(config: ClientConfig, hook: Hook, handler?: string): Target {
   const url = baseUrl(config)
-  // The parser has resolved `.` and `..` already.
+  // The URL parser has already resolved `.` and `..`.
   url.pathname = `${url.pathname}${hookPath(hook, handler)}`.replace(/\/{2,}/g, '/')
   return { url, ...(config.caBundle ? { ca: atob(config.caBundle) } : {}) }
 }
@@ -32,4 +32,4 @@ function baseUrl({ service, url }: ClientConfig): URL {
   return parsed
 }
 
-const badUrl = (why: string): HookFailed => new HookFailed('bad-url', `failed to compute URL: ${why}`)
+const badUrl = (reason: string): HookFailed => new HookFailed('bad-url', `failed to compute URL: ${reason}`)

@@ -66,7 +66,7 @@ const gate = (handle: Answers, options: object = {}): FetchHandler =>
 /** Returns a client for which the ExtensionConfigs are discovered and registered. */
 async function clientOf(configs: ExtensionConfig[], namespaces?: { [name: string]: { [key: string]: string } }) {
   const client = newClient(namespaces)
-  const discovered = configs.map(async (one) => ({ ...one, status: { handlers: await client.discover(one) } }))
+  const discovered = configs.map(async (item) => ({ ...item, status: { handlers: await client.discover(item) } }))
   client.warmUp(await Promise.all(discovered))
   called = []
   return client
@@ -87,14 +87,14 @@ const head = 'failed to call extension handlers for hook "BeforeClusterCreate.ho
 const gateOf = (name: string) => `${head}failed to call extension handler "gate.${name}": `
 const callUrl = (name: string) => `https://${name}/hooks.runtime.cluster.x-k8s.io/v1alpha1/beforeclustercreate/gate?timeout=10s`
 
-it('reports a changed ExtensionConfig, and not one that was discovered again without changes', async () => {
+it('reports an ExtensionConfig that has changed, but not if it was discovered again without changes', async () => {
   servers.a = gate(() => proceedNow())
   const client = await clientOf([config('a')])
   const reported: string[] = []
   client.onChanged?.((name) => reported.push(name))
   const discovered = async (specFields: Parameters<typeof config>[1] = {}) => {
-    const one = config('a', specFields)
-    client.register({ ...one, status: { handlers: await client.discover(one) } })
+    const changed = config('a', specFields)
+    client.register({ ...changed, status: { handlers: await client.discover(changed) } })
     return reported.splice(0)
   }
   expect(await discovered()).toEqual([])
@@ -140,7 +140,7 @@ describe('the responses of a hook', () => {
 })
 
 describe('requests', () => {
-  it('contain kind, apiVersion and settings, where those of the call override those of the ExtensionConfig', async () => {
+  it('contain kind, apiVersion and settings; settings of the call override settings of the ExtensionConfig', async () => {
     let received: unknown
     servers.a = gate(({ request }) => {
       received = request
@@ -176,7 +176,7 @@ describe('a call fails', () => {
   test.each<[string, FetchHandler | undefined, string, string]>([
     ['when the host does not exist', undefined, 'unreachable', `${post}dial tcp: lookup a: no such host`],
     [
-      'on another status than 200, with the body in the message',
+      'on a status other than 200, with the body in the message',
       page(500, 'oops'),
       'bad-status',
       'http call failed: got response with status code 500 != 200: response : "oops"',
@@ -240,7 +240,7 @@ describe('a call fails', () => {
     expect(await failureOf(create(client))).toEqual({ code, message: gateOf('a') + message })
   })
 
-  it('when there is no response within the timeout of the handler, and not before', async () => {
+  it('when there is no response within the timeout of the handler, but not earlier', async () => {
     servers.a = gate(() => new Promise(() => {}), { timeoutSeconds: 3 })
     const client = await clientOf([config('a')])
     const failure = failureOf(create(client))
@@ -254,7 +254,7 @@ describe('a call fails', () => {
   })
 })
 
-test('a successful call leaves no pending timer', async () => {
+test('no timer is pending after a successful call', async () => {
   servers.a = gate(() => proceedNow())
   await create(await clientOf([config('a')]))
   expect(clock.nextDue).toBeUndefined()
@@ -281,7 +281,7 @@ describe('failure policy Ignore', () => {
     expect(await create(client)).toEqual({ status: 'Success', retryAfterSeconds: 0 })
   })
 
-  it('calls the handler also while the breaker is open', async () => {
+  it('calls the handler even while the breaker is open', async () => {
     const client = await ignoring()
     delete servers.a
     for (let i = 0; i < 8; i++) await create(client)
@@ -340,7 +340,7 @@ describe('namespaceSelector', () => {
     expect(await client.handlersFor(BeforeClusterCreate, cluster)).toEqual(names)
   })
 
-  it('fails closed when the namespace cannot be read', async () => {
+  it('makes hooks fail if the namespace cannot be read', async () => {
     servers.a = gate(() => proceedNow())
     const client = await clientOf([config('a', selecting)], {})
     expect(await failureOf(client.handlersFor(BeforeClusterCreate, cluster))).toEqual({
@@ -361,13 +361,13 @@ describe('namespaceSelector', () => {
 })
 
 describe('registration', () => {
-  it('is incomplete, and calls are rejected, until discovery was tried for all ExtensionConfigs', async () => {
+  it('is incomplete, and calls are rejected, until discovery was attempted for all ExtensionConfigs', async () => {
     const client = newClient()
     expect(client.ready).toBe(false)
     expect(await failureOf(create(client))).toMatchObject({ code: 'not-ready' })
   })
 
-  it('replaces the handlers of an ExtensionConfig, and removes them with it', async () => {
+  it('replaces the handlers of an ExtensionConfig, and removes them together with the ExtensionConfig', async () => {
     servers.a = gate(() => proceedNow())
     const client = await clientOf([config('a')])
     client.register({ ...config('a'), status: { handlers: [] } })

@@ -24,11 +24,11 @@ export interface ExtensionClient extends RuntimeClient {
   readonly catalog: Catalog
   /** Calls discovery on the server of an ExtensionConfig. @throws HookFailed */
   discover(config: ExtensionConfig, signal?: AbortSignal): Promise<ExtensionHandler[]>
-  /** Registers all ExtensionConfigs; the client is ready afterwards, if the condition of `readyWhen` holds. */
+  /** Registers all ExtensionConfigs. Afterwards the client is ready if the condition of `readyWhen` is true. */
   warmUp(configs: readonly ExtensionConfig[]): void
-  /** Sets a condition of `ready`, in addition to the warm-up. It is evaluated at each read of `ready`. */
+  /** Sets an additional condition for `ready`, which is evaluated at each read of `ready`. */
   readyWhen(condition: () => boolean): void
-  /** Registers `status.handlers` of an ExtensionConfig; replaces its earlier handlers. */
+  /** Registers `status.handlers` of an ExtensionConfig. Replaces its earlier handlers. */
   register(config: ExtensionConfig): void
   /**
    * Registers the handlers of an earlier discovery with the present spec, when discovery fails. Keeps breakers open unless something
@@ -55,12 +55,12 @@ export interface ExtensionClientOptions {
   readonly transport: HookTransport
   /** Hooks for which handlers may register, including those of providers. */
   readonly catalog: Catalog
-  /** Returns the labels of a namespace. @throws Error when the namespace does not exist */
+  /** Returns the labels of a namespace. @throws Error if the namespace does not exist */
   readonly namespaceLabels: (namespace: string) => Promise<{ readonly [key: string]: string }>
   readonly clock: Clock
   readonly log: Logger
   readonly breaker?: BreakerLimits
-  /** Tracer for a span per call. Default: the tracer that the program has registered. */
+  /** Tracer that starts a span for each call. Default: the tracer that the program has registered. */
   readonly tracer?: Tracer
 }
 
@@ -74,7 +74,7 @@ export function createExtensionClient({
   tracer = globalTracer(),
 }: ExtensionClientOptions): ExtensionClient {
   const registry = new HandlerRegistry()
-  /** Handlers that are registered again may have a new address: their breakers are reset. */
+  /** Resets the breakers of handlers that are registered again, because they may have a new address. */
   const resetBreakers = (extensionConfig: string): void => {
     registeredCalls.resetBreakers((name) => name.endsWith(`.${extensionConfig}`))
     messages.forget((name) => name.endsWith(`.${extensionConfig}`))
@@ -227,7 +227,7 @@ export function createExtensionClient({
   }
 }
 
-/** Returns the target; none for an ExtensionConfig without address, which is not called. */
+/** Returns the target; an empty list for an ExtensionConfig without an address, which is not called. */
 function targetIfAny(config: ClientConfig): Target[] {
   try {
     return [targetOf(config, Discovery)]
@@ -242,7 +242,7 @@ type Selection = Pick<Registration, 'namespaceSelector' | 'objectSelector'>
 const matchesObject = ({ objectSelector }: Selection, { kind, metadata }: KubeObject): boolean =>
   kind !== 'Cluster' || objectSelector.matches(metadata.labels)
 
-/** Adds `context` to errors thrown by `act`. */
+/** Adds `context` to errors that `act` throws. */
 function withContext<T>(context: string, act: () => T): T {
   try {
     return act()

@@ -1,4 +1,4 @@
-/** Converts Node's errors for failed calls to Go's texts, where Go has one, because users search for these. */
+/** Converts errors of Node for failed calls to the texts of Go, if Go has such an error, because users search for Go's texts. */
 import { isIP, isIPv6 } from 'node:net'
 import { NoAnswer } from './hook-failed.ts'
 import type { HookProblem } from './hook-problems.ts'
@@ -6,9 +6,9 @@ import type { HookProblem } from './hook-problems.ts'
 /** Error for a call that the server certainly did not process, so that it can be repeated. */
 export class NotHandled extends Error {
   override readonly name = 'NotHandled'
-  /** The error to report when there is no other attempt. */
+  /** The error to report if there is no other attempt. */
   readonly reason: Error
-  /** Maximum number of attempts for the call, including this one. */
+  /** Maximum number of attempts for the call, including this attempt. */
   readonly tries: number
 
   constructor(reason: Error, tries: number) {
@@ -43,7 +43,7 @@ export function goProxyError(err: NodeError, proxy: URL, url: URL): Error {
     : translated
 }
 
-/** Error for a response that ended too early. */
+/** Returns the error for a response that ended too early. */
 export const unexpectedEnd = (cause?: unknown): NoAnswer => new NoAnswer('ConnectionReset', 'unexpected EOF', { cause })
 
 interface FailedCall {
@@ -68,7 +68,7 @@ const refused =
 
 const knownErrors: { readonly [code: string]: KnownError } = {
   ECONNREFUSED: ({ host, port }) => ['ConnectionRefused', `dial tcp ${host}:${port}: connect: connection refused`],
-  // When the server closes the connection regularly, Node has the same code, but no failed system call.
+  // If the server closes the connection without an error, Node has the same code but no failed system call.
   ECONNRESET: ({ syscall }) => ['ConnectionReset', syscall === undefined ? 'EOF' : 'connection reset by peer'],
   EPIPE: () => ['ConnectionReset', 'write: broken pipe'],
   ETIMEDOUT: ({ host, port }) => ['Unreachable', `dial tcp ${host}:${port}: connect: connection timed out`],
@@ -76,7 +76,7 @@ const knownErrors: { readonly [code: string]: KnownError } = {
   ENETUNREACH: ({ host, port }) => ['Unreachable', `dial tcp ${host}:${port}: connect: network is unreachable`],
   ENOTFOUND: ({ host }) => ['DNS', `dial tcp: lookup ${host}: no such host`],
   EAI_AGAIN: ({ host }) => ['DNS', `dial tcp: lookup ${host}: Temporary failure in name resolution`],
-  // The server speaks another protocol, mostly HTTP without TLS.
+  // The server uses another protocol, usually HTTP without TLS.
   ERR_SSL_WRONG_VERSION_NUMBER: notTLS,
   ERR_SSL_PACKET_LENGTH_TOO_LONG: notTLS,
   // Like the two codes above, unless the message contains an alert: then the server rejected the handshake.
@@ -84,7 +84,7 @@ const knownErrors: { readonly [code: string]: KnownError } = {
     const alert = /alert ([a-z ]+)/.exec(failedCall.message)?.[1]
     return alert === undefined ? notTLS(failedCall) : ['Unreachable', `remote error: tls: ${alert}`]
   },
-  // The server requires another client certificate.
+  // The server requires a different client certificate.
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: refused('certificate required'),
   ERR_SSL_TLSV1_ALERT_UNKNOWN_CA: refused('unknown certificate authority'),
   'ERR_SSL_SSL/TLS_ALERT_BAD_CERTIFICATE': refused('bad certificate'),
@@ -105,11 +105,11 @@ const knownErrors: { readonly [code: string]: KnownError } = {
 
 function streamErrorIn(message: string): string {
   const name = /NGHTTP2_(\w+)/.exec(message)?.[1] ?? message
-  // Node reports an invalid response, or one with too long headers, in the same way.
+  // Node reports invalid responses and responses with too long headers in the same way.
   return name === 'PROTOCOL_ERROR' || name === 'ENHANCE_YOUR_CALM' ? name : `${name}; received from peer`
 }
 
-/** Error for a call that the server received but did not answer after a GOAWAY. */
+/** Returns the error for a call that the server received, but to which it did not respond after a GOAWAY. */
 export const goneAway = (code: number, cause?: unknown): NoAnswer =>
   new NoAnswer('ConnectionReset', `http2: server sent GOAWAY and closed the connection; ErrCode=${http2Codes[code] ?? code}`, {
     cause,

@@ -6,8 +6,8 @@ import { HookFailed } from './hook-failed.ts'
 type Discovered = NonNullable<ResponseOf<typeof Discovery>['handlers']>[number]
 
 /**
- * Returns discovered handlers in the form of `status.handlers` of the ExtensionConfig: defaulted, and with names that are unique among
- * all servers.
+ * Returns discovered handlers in the form of `status.handlers` of the ExtensionConfig: with defaults, and with names that are
+ * unique among all servers.
  *
  * @throws HookFailed bad-discovery with all problems
  */
@@ -22,7 +22,7 @@ export function checkDiscovery(extensionConfig: string, discovered: readonly Dis
     // As in Go, equal errors are listed once.
     const distinctProblems = [...new Set(problems)]
     const text = distinctProblems.length === 1 ? distinctProblems[0] : `[${distinctProblems.join(', ')}]`
-    const problem = distinctProblems.every((one) => one.endsWith(unknownHook)) ? 'UnknownHook' : 'InvalidDiscovery'
+    const problem = distinctProblems.every((text) => text.endsWith(unknownHook)) ? 'UnknownHook' : 'InvalidDiscovery'
     throw new HookFailed('bad-discovery', `failed to validate discovery response: ${text}`, { problem })
   }
   return discovered.map(({ name, requestHook, timeoutSeconds = defaultTimeout, failurePolicy = 'Fail' }) => ({

@@ -1,6 +1,6 @@
 /**
- * Network failures on the way to an extension, over real sockets. Each call ends at once, or when its ten seconds expire on the test's
- * clock. Meanwhile calls to another extension succeed.
+ * Tests network failures between core and an extension, with real sockets. Each call ends at once, or when its ten seconds expire
+ * on the test's clock. In the meantime calls to another extension succeed.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -91,7 +91,7 @@ const outcomeOf = (client: ExtensionClient) =>
     },
   )
 
-/** The sockets below TLS sockets: only they can be reset. */
+/** The TCP sockets of TLS sockets, by port: only TCP sockets can be reset. */
 const raw = new Map<number | undefined, Socket>()
 const serving = (server: Server) => servingUntil(server, closing, (socket) => void raw.set(socket.remotePort, socket))
 const reset = ({ remotePort }: Socket) => void raw.get(remotePort)!.resetAndDestroy()
@@ -250,7 +250,7 @@ describe('a call fails at once', () => {
     expect(clock.nextDue).toBeUndefined()
   })
 
-  it('because the host name cannot be resolved, and succeeds when it can be again', async () => {
+  it('because the host name cannot be resolved, and succeeds when it can be resolved again', async () => {
     let known = false
     const lookup: LookupFunction = (host, _options, callback) => {
       const notFound = Object.assign(new Error(`getaddrinfo ENOTFOUND ${host}`), { code: 'ENOTFOUND' })
@@ -270,7 +270,7 @@ describe('a call fails at once', () => {
     await server.close(0)
   })
 
-  it('because the certificate has expired meanwhile, while calls on earlier connections succeed', async () => {
+  it('because the certificate has expired in the meantime, while calls on earlier connections succeed', async () => {
     const expired = await issue(undefined, new VirtualClock(systemClock.now() - hours(2)))
     const handle = extensionServer(
       defineExtension({ name: 'x', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => proceedNow())] }),

@@ -49,7 +49,7 @@ const problemOf: { readonly [code in HookFailureCode]: HookProblem } = {
   'bad-discovery': 'InvalidDiscovery',
 }
 
-/** A failed call. The message is upstream's, from the outermost context to the cause. */
+/** A failed call, with upstream's message: from the outermost context to the cause. */
 export class HookFailed extends Error {
   override readonly name = 'HookFailed'
   readonly code: HookFailureCode
@@ -87,14 +87,14 @@ export class NoAnswer extends Error {
   }
 }
 
-/** Whether the failure concerns the server or the connection rather than the request. */
+/** Whether the failure is a failure of the server or the connection, rather than of the request. */
 export const isOutage = ({ code }: Pick<HookFailed, 'code'>): boolean => outages.has(code)
 
 const outages: ReadonlySet<HookFailureCode> = new Set(['unreachable', 'timeout', 'bad-status', 'bad-answer'])
 
 /**
- * Failures covered by the failure policy Ignore: the call failed, or the response was invalid. Not `unavailable`: a hook is skipped only
- * after its handler was called for this very object.
+ * Failures that the failure policy Ignore covers: the call failed, or the response was invalid. It does not cover `unavailable`,
+ * because a hook may be skipped only after its handler was called for the same object.
  */
 export const isIgnorable = ({ code }: Pick<HookFailed, 'code'>): boolean => ignorable.has(code)
 

@@ -7,13 +7,15 @@ import { maxBodyBytes } from '../wire/wire.ts'
 const { failures, inFlight, shortest, longest } = defaultBreakerLimits
 
 interface ProblemEntry {
-  /** Codes that distinguish these failures where details do not matter, as in metrics. */
+  /** Codes of these failures where details do not matter, as in metrics. */
   readonly codes: readonly HookFailureCode[]
   readonly meaning: string
   readonly remedy: string
 }
 
-/** Causes of failed calls, each a stable word: the first word of the `Discovered` condition's message, for search and alerts. */
+/**
+ * Causes of failed calls. Their names are stable, for searches and alerts: the first word of the `Discovered` condition's message.
+ */
 export const hookProblems = {
   DNS: {
     codes: ['unreachable'],

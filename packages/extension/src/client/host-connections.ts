@@ -1,4 +1,4 @@
-/** The connections to one host. Each negotiates its protocol (ALPN). */
+/** The connections to one host. Each connection negotiates its protocol (ALPN). */
 import { Agent } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -31,8 +31,8 @@ interface HostConnectionOptions {
 }
 
 /**
- * Connections to a host: calls share few HTTP/2 connections; HTTP/1.1 needs one for each call in progress. After `retire` the object
- * accepts no new calls, and closes its connections after the last call.
+ * Connections to a host: calls share a few HTTP/2 connections; HTTP/1.1 needs one connection for each call in progress. After
+ * `retire` the object accepts no new calls, and closes its connections after the last call.
  */
 export class HostConnections {
   readonly #agent: HostAgent
@@ -64,7 +64,7 @@ export class HostConnections {
     this.#agent = new HostAgent({
       ...shared,
       keepAlive: true,
-      // A resumed session skips the verification: a certificate that has expired meanwhile would stay trusted.
+      // A resumed session skips the verification: a certificate that has expired in the meantime would still be trusted.
       maxCachedSessions: 0,
       ...(this.#proxy ? { proxyEnv: { HTTPS_PROXY: this.#proxy.href } } : {}),
     })
@@ -73,7 +73,7 @@ export class HostConnections {
     this.#clock = clock
   }
 
-  /** Sends a request. @throws NotHandled when it can be repeated */
+  /** Sends a request. @throws NotHandled if it can be repeated */
   async exchange(call: Exchange): Promise<HttpAnswer> {
     this.#calls++
     let isUnderWay = true
@@ -108,7 +108,7 @@ export class HostConnections {
     for (const connection of this.#http2) connection.destroy()
   }
 
-  /** Returns the connection for a call, if there is one now. */
+  /** Returns an open connection for a call, if there is one. */
   #openConnection(): Http2Connection | 'http/1.1' | undefined {
     let leastUsed: Http2Connection | undefined
     for (const connection of this.#http2) {
@@ -116,7 +116,8 @@ export class HostConnections {
       else if (connection.acceptsCalls && (!leastUsed || connection.calls < leastUsed.calls)) leastUsed = connection
     }
     if (leastUsed && leastUsed.calls >= manyCalls) this.#connectAhead()
-    // HTTP/1.1 connections are used while they exist. Afterwards the protocol is negotiated again: the server may have been replaced.
+    // HTTP/1.1 connections are used while they exist. Then the protocol is negotiated again, because the server may have been
+    // replaced.
     return leastUsed ?? (this.#agent.hasSockets ? 'http/1.1' : undefined)
   }
 
@@ -193,15 +194,18 @@ export class HostConnections {
 const idleTimeout = seconds(90)
 
 /**
- * Number of calls in progress on every connection at which another connection is opened. With a single connection, client and server
- * process long batches of calls in turns, and each waits while the other works.
+ * If every connection has this number of calls in progress, another connection is opened. With a single connection, client and
+ * server process long batches of calls in turns, and each waits while the other works.
  */
 const manyCalls = 8
 
-/** Maximum age of a pending attempt that further callers join. Without this limit they would keep a hanging attempt alive forever. */
+/**
+ * Maximum age of a pending attempt for which more callers may wait. Without this limit they would prevent the end of a hanging
+ * attempt.
+ */
 const maxSharedAge = seconds(10)
 
-/** An attempt to connect. It is aborted when no caller waits for it any more. */
+/** An attempt to connect. It is aborted when no caller waits for it anymore. */
 class Attempt {
   readonly since: number
   readonly done: Promise<void>

@@ -9,7 +9,7 @@ import type { HttpAnswer } from './transport.ts'
 /** Bytes sent on each kept connection before its current call. */
 const sentBefore = new WeakMap<Socket, number>()
 
-/** @throws NotHandled when a kept connection ended before any byte of the call was written to it */
+/** Sends a request. @throws NotHandled if a kept connection ended before any byte of the call was written to it */
 export const exchangeHttp1 = (
   agent: Agent,
   { url, payload, headers, signal }: Exchange,

@@ -1,4 +1,4 @@
-/** Calls that share an HTTP/2 connection, with misbehaving servers. */
+/** Tests calls that share an HTTP/2 connection, also with incorrect servers. */
 import { createSecureServer, constants as http2, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTLSServer } from 'node:tls'
@@ -43,7 +43,7 @@ async function until(isTrue: () => boolean): Promise<void> {
 
 interface ServerCounts {
   url: string
-  /** Number of open connections, and of all connections so far. */
+  /** Number of open connections. */
   open: number
   made: number
   /** Number of received calls. */
@@ -51,7 +51,7 @@ interface ServerCounts {
   session: ServerHttp2Session
 }
 
-/** `answer` receives the number of the call, from 1. */
+/** Starts a server. `answer` receives the number of the call, starting with 1. */
 async function server(
   answer: (stream: ServerHttp2Stream, call: number, body: Buffer) => void = ok,
   settings: { maxConcurrentStreams?: number } = {},
@@ -97,7 +97,7 @@ describe('calls share a connection', () => {
     expect(counts).toMatchObject({ made: 1, calls: 9 })
   })
 
-  it('and open another one in the background when eight calls are in progress', async () => {
+  it('and open another connection in the background when eight calls are in progress', async () => {
     const held: (() => void)[] = []
     const counts = await server((stream) => held.push(() => ok(stream)))
     const answers: Promise<string>[] = []
@@ -116,7 +116,7 @@ describe('calls share a connection', () => {
     expect(new Set(await Promise.all(answers))).toEqual(new Set(['200 fine']))
   })
 
-  it('if no other connection can be opened, without trying that continuously', async () => {
+  it('if no other connection can be opened, without continuous attempts to open a connection', async () => {
     let connections = 0
     const counts = await server()
     const only = (socket: Socket) =>
@@ -134,7 +134,7 @@ describe('calls share a connection', () => {
     await until(() => connections === 3)
   })
 
-  it("up to the server's limit of streams, and open another one beyond it", async () => {
+  it("up to the server's limit of streams, and open another connection for more calls", async () => {
     let atOnce = 0
     const held: (() => void)[] = []
     const counts = await server(
@@ -190,7 +190,7 @@ describe('calls share a connection', () => {
     expect(counts.made).toBe(1)
   })
 
-  it('and a too long response keeps no memory', async () => {
+  it('and the memory of a too long response is released', async () => {
     const counts = await server((stream) => {
       stream.respond({ ':status': 200 })
       flood(stream)
@@ -209,7 +209,7 @@ describe('calls share a connection', () => {
     const passed = () => (clock.nextDue! - start) / seconds(30)
     while (counts.open === 1) {
       clock.step(clock.nextDue!)
-      // Meanwhile the server answers pings.
+      // In the meantime the server answers pings.
       await until(() => counts.open === 0 || passed() % 1 === 0)
       if (clock.now() - start < seconds(90)) expect(counts.open).toBe(1)
       for (let i = 0; i < 5; i++) await turn()
@@ -337,7 +337,7 @@ describe('a call fails without repetition', () => {
     await begun.promise
     caller.abort(new Error('over'))
     for (const call of calls) await expect(call).rejects.toThrow('over')
-    // No caller waits for the attempt any more.
+    // No caller waits for the attempt anymore.
     await until(() => isClosed)
   })
 })
@@ -435,7 +435,7 @@ test('the protocol is negotiated again after the last HTTP/1.1 connection was cl
 /** Entry 8 of HPACK's static table: `:status: 200`. */
 const status200 = 0x88
 
-/** Forwards bytes in both directions while both sides are open and the line is not cut. */
+/** Forwards bytes in both directions while both sides are open and the connection is not interrupted. */
 function relay(socket: Socket, port: number, line = { isCut: false }): void {
   const clientSocket = connect(port, '127.0.0.1')
   clientSocket.on('error', () => {})

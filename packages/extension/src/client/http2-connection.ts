@@ -9,8 +9,8 @@ import type { Exchange } from './host-connections.ts'
 import type { HttpAnswer } from './transport.ts'
 
 /**
- * After `silent` without data the client sends a ping, which the server must answer within `answer`. A connection without calls is closed
- * after `idle`.
+ * After the time `silent` without data, the client sends a ping, which the server must answer within `answer`. A connection without
+ * calls is closed after the time `idle`.
  */
 const timeouts = { silent: seconds(30), answer: seconds(15), idle: seconds(90) }
 
@@ -26,10 +26,10 @@ const settings = { enablePush: false, initialWindowSize: streamWindow, maxHeader
 /**
  * Opens the HTTP/2 connection of a socket that has negotiated it; resolves after the server's SETTINGS.
  *
- * @throws Error that describes the server's response instead
+ * @throws Error that describes any other response of the server
  */
 export async function openHttp2(socket: TLSSocket, url: URL, clock: Clock): Promise<Http2Connection> {
-  // In megabytes. Node counts unsent request data, too, so the limit must allow several long requests. Readers limit the responses.
+  // In megabytes. Node also counts unsent request data, so the limit must allow several long requests. Readers limit the responses.
   const session = connect(url.origin, { createConnection: () => socket, settings, maxSessionMemory: 1024 })
   const connection = new Http2Connection(session, socket, clock)
   await new Promise<void>((resolve, reject) => {
@@ -83,12 +83,12 @@ export class Http2Connection {
     return !this.#session.closed && !this.#session.destroyed
   }
 
-  /** Whether another call may start. One call is always accepted: if the server allows no streams, the call waits. */
+  /** Whether another call may start. The first call is always accepted: if the server allows no streams, the call waits. */
   get acceptsCalls(): boolean {
     return this.isOpen && (this.#streams === 0 || this.#streams < this.#maxStreams)
   }
 
-  /** Sends a request. @throws NotHandled when the server certainly did not start to process it */
+  /** Sends a request. @throws NotHandled if the server certainly did not start to process it */
   exchange({ url, payload, headers, signal }: Exchange, ended: () => void): Promise<HttpAnswer> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) {
@@ -128,7 +128,7 @@ export class Http2Connection {
     })
   }
 
-  /** Accepts no more calls; those in progress complete. */
+  /** Accepts no more calls. Calls in progress complete. */
   close(): void {
     this.#session.close()
   }
@@ -174,7 +174,7 @@ export class Http2Connection {
   }
 }
 
-/** Node's error codes for streams that were never opened. */
+/** Error codes of Node for streams that were never opened. */
 const notSent: ReadonlySet<string> = new Set([
   'ERR_HTTP2_GOAWAY_SESSION',
   'ERR_HTTP2_INVALID_SESSION',

@@ -60,9 +60,9 @@ it('discovers and calls over TLS, with concurrent calls on kept connections', as
 })
 
 describe('rejects a server', () => {
-  const failureOf = async (one: ExtensionConfig) => {
+  const failureOf = async (extensionConfig: ExtensionConfig) => {
     const client = clientOf()
-    const failure = await client.discover(one).then(
+    const failure = await client.discover(extensionConfig).then(
       () => 'no failure',
       ({ code, message }) => ({ code, message }),
     )
@@ -128,7 +128,7 @@ describe('rejects a server', () => {
   })
 })
 
-test('a redirect is a response, and is not followed', async () => {
+test('a redirect counts as a response, and is not followed', async () => {
   let elsewhere = 0
   const { key, certificate: cert } = certified
   const redirecting = createServer({ key, cert }, (request, response) => {
@@ -168,11 +168,11 @@ test('a request that was written to a kept connection is not sent again within t
   const client = clientOf()
   const attempts: number[] = []
   client.observe((call) => void attempts.push(call.attempts))
-  const one = config(server.url)
-  expect(await client.discover(one)).toEqual([])
-  await expect(client.discover(one)).rejects.toMatchObject({ code: 'unreachable', problem: 'ConnectionReset' })
+  const extensionConfig = config(server.url)
+  expect(await client.discover(extensionConfig)).toEqual([])
+  await expect(client.discover(extensionConfig)).rejects.toMatchObject({ code: 'unreachable', problem: 'ConnectionReset' })
   expect(server.requests).toHaveLength(2)
-  expect(await client.discover(one)).toEqual([])
+  expect(await client.discover(extensionConfig)).toEqual([])
   expect(attempts).toEqual([1, 1, 1])
   client.close()
   server.close()
@@ -195,8 +195,8 @@ test('a request is sent again when its kept connection ended before the first by
   const client = clientOf()
   const attempts: number[] = []
   client.observe((call) => void attempts.push(call.attempts))
-  const one = config(`https://127.0.0.1:${(server.address() as AddressInfo).port}`)
-  for (let call = 0; call < 2; call++) expect(await client.discover(one)).toEqual([])
+  const extensionConfig = config(`https://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  for (let call = 0; call < 2; call++) expect(await client.discover(extensionConfig)).toEqual([])
   expect(reuse).toHaveBeenCalledOnce()
   expect([requests, attempts]).toEqual([2, [1, 2]])
   reuse.mockRestore()
@@ -218,12 +218,12 @@ test('a call succeeds when the server has closed the kept connection', async () 
   hasty.on('secureConnection', () => connections++)
   await new Promise<void>((resolve) => hasty.listen(0, '127.0.0.1', resolve))
   const client = clientOf()
-  const one = config(`https://127.0.0.1:${(hasty.address() as AddressInfo).port}`)
+  const extensionConfig = config(`https://127.0.0.1:${(hasty.address() as AddressInfo).port}`)
   for (let call = 0; call < 20; call++) {
     closed = Promise.withResolvers<void>()
-    expect(await client.discover(one)).toEqual([])
+    expect(await client.discover(extensionConfig)).toEqual([])
     await closed.promise
-    // The client notices the closed socket in one of the next turns.
+    // The client notices the closed socket in one of the next turns of the event loop.
     for (let turns = 0; turns < 3; turns++) await new Promise((resolve) => setImmediate(resolve))
   }
   expect(connections).toBeGreaterThan(1)
@@ -243,7 +243,7 @@ test('a renewed certificate is used for new connections', async () => {
   await renewing.close()
 })
 
-test('the client certificate is presented to a server that requires one', async () => {
+test('the client certificate is presented to a server that requires client certificates', async () => {
   const strict = await listen(handle, { ...certified, clientCA: authority.certificate })
   const own = await issueCertificate(authority, systemClock, { commonName: 'core', usages: ['client'] })
   const client = clientOf(httpsHookTransport({ client: own }))
@@ -269,11 +269,11 @@ test('no call fails while the client certificate and the client CA are renewed',
   }
   const server = await listen(restless, { ...certified, clientCA: authority.certificate })
   const client = clientOf(transport)
-  const one = config(server.url)
+  const extensionConfig = config(server.url)
   const failures: unknown[] = []
   let stopped = false
   const loads = Array.from({ length: 4 }, async () => {
-    while (!stopped) await client.discover(one).catch((err) => failures.push(err))
+    while (!stopped) await client.discover(extensionConfig).catch((err) => failures.push(err))
   })
   const after = async (calls: number) => {
     const until = answered + calls

@@ -15,7 +15,7 @@ export interface ClientCertificate {
 }
 
 export interface HttpsHookTransport extends HookTransport {
-  /** Uses this certificate for new connections; connections with another one are not used any more. */
+  /** Uses this certificate for new connections. Connections with another certificate are no longer used. */
   present(client: ClientCertificate): void
 }
 
@@ -24,7 +24,7 @@ export interface HttpsHookTransportOptions {
   readonly client?: ClientCertificate | undefined
   /** Resolves host names. Default: the system's resolver. */
   readonly lookup?: LookupFunction
-  /** Environment with HTTPS_PROXY, NO_PROXY and DISABLE_HTTP2; absent: they are ignored. */
+  /** Environment with HTTPS_PROXY, NO_PROXY and DISABLE_HTTP2. If absent, these variables are ignored. */
   readonly env?: ProxyEnvironment
   readonly clock?: Clock
 }

@@ -1,5 +1,6 @@
 /**
- * Metrics of calls: upstream's, with equal names and labels, and additional ones of Capstan. Upstream: internal/runtime/metrics, v1.14.
+ * Metrics of calls: upstream's metrics with the same names and labels, and additional metrics. Upstream: internal/runtime/metrics,
+ * v1.14.
  */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { BreakerState } from './breaker.ts'
@@ -59,7 +60,7 @@ export function callMetrics(registry: Registry): CallObserver {
   }
 }
 
-/** An extension may return any status text, but labels must be bounded. */
+/** Returns the label of a status. An extension may return any status text, but the number of labels must be limited. */
 function statusLabel(outcome: ObservedCall['outcome']): string {
   const status = outcome.kind === 'response' ? outcome.response.status : undefined
   return status === 'Success' || status === 'Failure' ? status : 'Unknown'

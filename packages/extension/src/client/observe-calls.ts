@@ -66,7 +66,7 @@ export function createObservedCalls({
           return response
         } catch (err) {
           if (err instanceof HookFailed) notify({ kind: 'failed', code: err.code, problem: err.problem, message: err.message })
-          // OpenTelemetry's semantic conventions: error.type is the status code if the status is the error.
+          // By OpenTelemetry's semantic conventions, error.type is the status code if the status is the error.
           const error = !(err instanceof HookFailed) ? 'Aborted' : err.code === 'bad-status' ? String(code) : err.problem
           endSpan({ code, error, message: (err as Error).message })
           throw err

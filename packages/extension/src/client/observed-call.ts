@@ -1,11 +1,11 @@
-/** The result of one call over the network: for metrics, traces, tapes and records. */
+/** The result of one call over the network, for metrics, traces, tapes and records. */
 import type { Hook } from '@capstan/api'
 import type { HookFailureCode } from './hook-failed.ts'
 import type { HookProblem } from './hook-problems.ts'
 
 export interface ObservedCall {
   readonly hook: Hook
-  /** The hook version of the handler, which may be older than that of `hook`. */
+  /** The hook version of the handler, which may be older than the version of `hook`. */
   readonly announcedVersion: string
   readonly isDeprecated: boolean
   /** `<handler>.<extensionconfig>`; absent for discovery. */
@@ -16,11 +16,11 @@ export interface ObservedCall {
   readonly started: number
   /** Milliseconds. */
   readonly took: number
-  /** Number of times the request was sent: more than once only if the server certainly did not process it before. */
+  /** Number of times the request was sent. It is sent again only if the server certainly did not process it. */
   readonly attempts: number
   /** HTTP status; absent when there was no response. */
   readonly code?: number
-  /** The request as sent, with settings. */
+  /** The request that was sent, with settings. */
   readonly request: object
   readonly outcome:
     | { readonly kind: 'response'; readonly response: { readonly status?: string; readonly message?: string } }

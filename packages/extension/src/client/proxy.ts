@@ -2,7 +2,7 @@
 import { BlockList, isIP } from 'node:net'
 import { NoAnswer } from './hook-failed.ts'
 
-/** Environment variables by name; names in lower case are read as well. */
+/** Environment variables by name. Names in lower case are also read. */
 export type ProxyEnvironment = { readonly [name: string]: string | undefined }
 
 /** Returns the URL of the proxy; `undefined` for loopback addresses and hosts in NO_PROXY. */
@@ -12,11 +12,11 @@ export function proxyFor({ hostname, port }: URL, env: ProxyEnvironment): string
   const host = hostname.replace(/^\[|\]$/g, '').toLowerCase()
   if (host === 'localhost' || isIn(host, '127.0.0.0/8') || host === '::1') return undefined
   const exceptions = (env.NO_PROXY || env.no_proxy || '').toLowerCase().split(',')
-  if (exceptions.some((one) => isExcepted(one.trim(), host, port === '' ? '443' : port))) return undefined
+  if (exceptions.some((exception) => isExcepted(exception.trim(), host, port === '' ? '443' : port))) return undefined
   return proxyUrl.includes('://') ? proxyUrl : `http://${proxyUrl}`
 }
 
-/** Parses the proxy URL, which errors do not quote because it may contain a password. @throws NoAnswer when the proxy cannot be used */
+/** Parses the proxy URL. Errors do not quote it, because it may contain a password. @throws NoAnswer if the proxy cannot be used */
 export function proxyAt(url: string): URL {
   const proxy = URL.canParse(url) ? new URL(url) : undefined
   if (!proxy) throw new NoAnswer('Unreachable', 'invalid proxy address: the URL in HTTPS_PROXY cannot be parsed')

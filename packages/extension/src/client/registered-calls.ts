@@ -30,12 +30,12 @@ export class RegisteredCalls {
     return this.#breakers
   }
 
-  /** Replaces the breakers of the handlers whose name `matches`, because they may have a new address. */
+  /** Resets the breakers of handlers whose name `matches`, because the handlers may have a new address. */
   resetBreakers(matches: (name: string) => boolean): void {
     for (const name of this.#breakers.keys()) if (matches(name)) this.#breakers.delete(name)
   }
 
-  /** @throws HookFailed when the handler cannot be called, or its response is invalid */
+  /** @throws HookFailed if the handler cannot be called, or its response is invalid */
   async call(
     hook: Hook,
     registration: Registration,
@@ -60,7 +60,7 @@ export class RegisteredCalls {
     const response = await this.#breakerOf(name).run(
       () => observedCalls.call(call, { hook, extensionConfig, handler: name }, signal),
       (err) => err instanceof HookFailed && isOutage(err),
-      // Earlier failures of other objects must not make this object skip a hook.
+      // Earlier failures for other objects must not lead to a skipped hook for this object.
       { patience: seconds(call.timeoutSeconds), signal, evenWhenOpen: failurePolicy === 'Ignore' },
     )
     return convertOrFail('response', registered, hook, () => catalog.responseUp(registered, hook, response))
@@ -84,7 +84,10 @@ export class RegisteredCalls {
   }
 }
 
-/** Converts a request or response. Conversions are code of the hook's author, so their errors fail the call, not the process. */
+/**
+ * Converts a request or response. Conversions are code of the hook's author: an error in them is a failed call, and does not end
+ * the process.
+ */
 function convertOrFail<T>(what: 'request' | 'response', from: Hook, to: Hook, convert: () => T): T {
   try {
     return convert()

@@ -42,7 +42,7 @@ export class HandlerRegistry {
     return this.#ready
   }
 
-  /** Registers all ExtensionConfigs, or none when one is invalid. */
+  /** Registers all ExtensionConfigs; none of them if one is invalid. */
   warmUp(configs: readonly ExtensionConfig[]): void {
     const registrationsByConfig = configs.map((config) => [config.metadata.name, registrationsOf(config)] as const)
     for (const [name, registrations] of registrationsByConfig) this.#byConfig.set(name, registrations)
@@ -50,7 +50,7 @@ export class HandlerRegistry {
   }
 
   /**
-   * Replaces the handlers of an ExtensionConfig; keeps the earlier ones when the new ones are invalid.
+   * Replaces the handlers of an ExtensionConfig. Keeps the earlier handlers if the new handlers are invalid.
    *
    * @returns whether the handlers or their address changed
    */
@@ -139,7 +139,7 @@ function registrationsOf(config: ExtensionConfig): Registration[] {
       namespaceSelector: labelSelector(spec.namespaceSelector ?? {}),
       objectSelector,
       clientConfig: spec.clientConfig,
-      // The announced value is a suggestion; the operator's override wins.
+      // The operator's override has priority over the announced value.
       timeoutSeconds: overrides[handler]?.timeoutSeconds ?? timeoutSeconds,
       failurePolicy: overrides[handler]?.failurePolicy ?? failurePolicy ?? 'Fail',
       settings: spec.settings ?? {},

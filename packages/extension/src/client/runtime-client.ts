@@ -7,7 +7,7 @@ import type { HookFailed } from './hook-failed.ts'
 export type CallInput<H extends Hook> = Omit<RequestOf<H>, 'apiVersion' | 'kind' | 'settings'>
 
 export interface RuntimeClient {
-  /** Whether discovery was tried for every ExtensionConfig since the start. Before that, "no handler" is not reliable. */
+  /** Whether discovery was attempted for every ExtensionConfig since the start. Before that, "no handler" is not reliable. */
   readonly ready: boolean
   /** Names (`handler.extensionconfig`) registered for the hook that match the object's namespace, in the order of calling. */
   handlersFor(hook: Hook, forObject: KubeObject): Promise<readonly string[]>
@@ -18,7 +18,7 @@ export interface RuntimeClient {
   callAll<H extends Hook>(hook: H, forObject: KubeObject, request: CallInput<H>, options?: CallAllOptions): Promise<ResponseOf<H>>
   /**
    * Calls one handler by its registered name, as ClusterClasses name them.
-   * @throws HookFailed when it is not registered, is for another hook or namespace, or fails
+   * @throws HookFailed if it is not registered, is for a different hook or namespace, or fails
    */
   call<H extends Hook>(
     hook: H,
@@ -42,9 +42,9 @@ export interface CallAllOptions {
 }
 
 export interface CallOptions {
-  /** Settings that override those of the ExtensionConfig. */
+  /** Settings that override settings of the ExtensionConfig. */
   readonly settings?: { readonly [name: string]: string }
   readonly signal?: AbortSignal
-  /** Called when the call failed and the handler's failure policy ignores that. */
+  /** Called if the call failed and the handler's failure policy ignores the failure. */
   onIgnored?(handler: string, error: HookFailed): void
 }

@@ -1,4 +1,4 @@
-/** Helpers for tests over real sockets: servers that are closed after the test, endless writers, memory in use. */
+/** Helpers for tests with real sockets: servers that are closed after the test, endless writers, memory in use. */
 import { once } from 'node:events'
 import type { AddressInfo, Server, Socket } from 'node:net'
 import type { Writable } from 'node:stream'

@@ -11,22 +11,22 @@ export interface HookTransport {
   /**
    * Posts a JSON body. Redirects are returned as responses.
    *
-   * @throws NoAnswer with Go's text when there is no response; the signal's reason when it aborts first
+   * @throws NoAnswer with Go's text if there is no response; the signal's reason if it aborts first
    */
   post(
     target: Target,
     body: string,
     signal: AbortSignal,
     headers?: { readonly [name: string]: string },
-    /** Called before each attempt to send the request, including the first. */
+    /** Called before each attempt to send the request, including the first attempt. */
     onAttempt?: () => void,
   ): Promise<HttpAnswer>
-  /** Keeps only connections to these targets; others are closed after their calls. */
+  /** Keeps only connections to these targets. Closes other connections after their calls. */
   retain?(targets: readonly Target[]): void
   close(): void
 }
 
-/** Returns a transport that calls a server function without socket and TLS. `handle` gets the URL of the call. */
+/** Returns a transport that calls a server function without socket and TLS. `handle` receives the URL of the call. */
 export const inProcess = (handle: FetchHandler): HookTransport => ({
   async post({ url }, body, signal, headers = {}) {
     const aborted = new Promise<never>((_, reject) => {

@@ -5,24 +5,24 @@ const record = (messages: UnstableMessages, texts: readonly string[], handler = 
   texts.map((message) => messages.record(handler, uid, message))
 
 describe('a handler', () => {
-  it('is detected, once, after five consecutive different messages', () => {
+  it('is detected once, after five consecutive different messages', () => {
     const messages = new UnstableMessages()
     expect(record(messages, ['1', '2', '3', '4', '5', '6'])).toEqual([false, false, false, false, true, false])
     expect([...messages.counts]).toEqual([['gate.x', 2]])
   })
 
-  it('that repeats messages sometimes is not detected', () => {
+  it('that sometimes repeats a message is not detected', () => {
     const messages = new UnstableMessages()
     expect(record(messages, ['1', '2', '3', '3', '4', '5', '6', '6', '7'])).not.toContain(true)
   })
 
-  it('may have another message for each object', () => {
+  it('may have a different message for each object', () => {
     const messages = new UnstableMessages()
     const unstable = ['a', 'b', 'c', 'd', 'e', 'f'].map((uid) => messages.record('gate.x', uid, `about ${uid}`))
     expect(unstable).not.toContain(true)
   })
 
-  it('that is registered again starts without history', () => {
+  it('has no history after it is registered again', () => {
     const messages = new UnstableMessages()
     record(messages, ['1', '2', '3', '4', '5'])
     record(messages, ['1', '2', '3', '4'], 'other.y')

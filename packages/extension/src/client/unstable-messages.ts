@@ -1,15 +1,15 @@
 /**
- * Detects handlers whose message differs at every call, such as by the time of day: conditions that show it change endlessly. Upstream only
- * asks authors to avoid this.
+ * Detects handlers whose message differs at every call, for example because it contains the time: conditions with it change
+ * endlessly. Upstream only asks authors to avoid this.
  */
 
-/** Consecutive changes after which a message counts as unstable: a position in a queue may change a few times. */
+/** Number of consecutive changes after which a message counts as unstable. A position in a queue may change a few times. */
 export const UnstableAfter = 5
-/** Most histories that are kept; the oldest is dropped first. */
+/** Maximum number of histories; the oldest is removed first. */
 const MaxHistories = 10_000
 
 export class UnstableMessages {
-  /** By handler and object: the last message, and the number of consecutive changes. */
+  /** The last message and the number of consecutive changes, by handler and object. */
   readonly #lastMessages = new Map<string, { readonly message: string; readonly changes: number }>()
   readonly #counts = new Map<string, number>()
 
@@ -21,8 +21,8 @@ export class UnstableMessages {
   /** Records a handler's message for an object. Returns true when a changing message is detected for the first time. */
   record(handler: string, uid: string, message: string): boolean {
     const historyKey = `${handler} ${uid}`
-    const last = this.#lastMessages.get(historyKey)
-    const changes = last === undefined || last.message === message ? 1 : last.changes + 1
+    const history = this.#lastMessages.get(historyKey)
+    const changes = history === undefined || history.message === message ? 1 : history.changes + 1
     this.#lastMessages.delete(historyKey)
     this.#lastMessages.set(historyKey, { message, changes })
     if (this.#lastMessages.size > MaxHistories) this.#lastMessages.delete(this.#lastMessages.keys().next().value!)
@@ -32,7 +32,7 @@ export class UnstableMessages {
     return count === 1
   }
 
-  /** A handler that is registered again starts without history. */
+  /** Removes the history of a handler that is registered again. */
   forget(isGone: (handler: string) => boolean): void {
     for (const handler of this.#counts.keys()) if (isGone(handler)) this.#counts.delete(handler)
     for (const historyKey of this.#lastMessages.keys()) {

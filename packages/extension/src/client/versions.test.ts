@@ -102,7 +102,7 @@ it('converts requests for a handler of an old version, and its responses', async
   expect(requests[2]).toMatchObject({ apiVersion: 'hooks.example.com/v1', volume: { pool: 'fast', id: '7' }, settings })
 })
 
-test('a request that cannot be converted to the old version fails the call', async () => {
+test('a call fails if its request cannot be converted to the old version', async () => {
   const handlers = [on(resizeOld, { name: 'old' }, () => holdFor(1, ''))]
   const client = await clientOf(defineExtension({ name: 'x', handlers }))
   await expect(client.callAll(resizeNew, volume, { gigabytes: 0 })).rejects.toThrow(
@@ -112,7 +112,7 @@ test('a request that cannot be converted to the old version fails the call', asy
   expect(await client.callAll(resizeNew, volume, { gigabytes: 2 })).toMatchObject({ status: 'Success', retryAfterSeconds: 1 })
 })
 
-test('a hook of a provider is also served below a path prefix', async () => {
+test('hooks of a provider are also served below a path prefix', async () => {
   const serve = extensionServer(defineExtension({ name: 'x', handlers: [on(releaseNew, { name: 'new' }, () => holdFor(1, ''))] }))
   const url = 'https://x/some/prefix/hooks.example.com/v1/beforevolumerelease/new'
   const response = await serve(new Request(url, { method: 'POST', body: '{"volume":{"pool":"fast","id":"7"}}' }))

@@ -15,14 +15,14 @@ export class CallLimiter {
     this.#limits = limits
   }
 
-  /** Waits until another call may start; returns the function that ends it, or `undefined` when the signal aborts first. */
+  /** Waits until a call may start. Returns a function that ends the call; `undefined` if the signal aborts first. */
   async enter(signal: AbortSignal): Promise<(() => void) | undefined> {
     if (signal.aborted) return undefined
     if (this.#running < this.#limits.inFlight) this.#running++
     else if (!(await this.#next(signal))) return undefined
     return () => {
       const [first] = this.#waiting
-      // The next waiting call starts, so `#running` stays.
+      // The next waiting call starts, so `#running` does not change.
       if (first) first()
       else this.#running--
     }
@@ -44,7 +44,7 @@ export class CallLimiter {
     }
   }
 
-  /** Waits for the end of another call; returns false when the signal aborts first. */
+  /** Waits for the end of another call. Returns false if the signal aborts first. */
   #next(signal: AbortSignal): Promise<boolean> {
     return new Promise((resolve) => {
       const settle = (entered: boolean) => {

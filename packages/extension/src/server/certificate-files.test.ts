@@ -64,7 +64,7 @@ const until = (isDone: () => boolean) =>
 const inUse = () => used.at(-1)?.certificate
 
 describe('certificates in files', () => {
-  it('are reloaded when both files are rewritten, one after the other', async () => {
+  it('are reloaded when both files are rewritten, one after another', async () => {
     write(pairs[0]!)
     watch()
     expect(inUse()).toBe(pairs[0]!.certificate)
@@ -125,7 +125,7 @@ describe('certificates in files', () => {
     await until(() => inUse() === pairs[2]!.certificate)
   })
 
-  it('include the client CA, which is reloaded as well', async () => {
+  it('include the client CA, which is also reloaded', async () => {
     write(pairs[0]!)
     const clientCA = join(folder, 'ca.crt')
     writeFileSync(clientCA, authority.certificate)
@@ -136,13 +136,13 @@ describe('certificates in files', () => {
     await until(() => used.at(-1)?.clientCA === other.certificate)
   })
 
-  it('are rejected at the start when they are invalid, with the name of the file', () => {
+  it('are rejected at the start if they are invalid, with the name of the file', () => {
     write({ ...pairs[0]!, key: pairs[1]!.key })
     expect(() => watch()).toThrow(/the key in .*tls\.key does not belong to the certificate in .*tls\.crt/)
     expect(() => watch(files('/missing'))).toThrow(/no such file.*\/missing\/tls\.crt/)
   })
 
-  it('of a client are presented, and the changed ones after a change', async () => {
+  it('of a client are presented; after a change the new certificate is presented', async () => {
     write(pairs[0]!)
     const presented: CertifiedKey[] = []
     const present = (pair: CertifiedKey) => {

@@ -1,4 +1,4 @@
-/** Certificates in files that are renewed while they are used. */
+/** Reads certificates from files that are renewed while they are in use. */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import type { Logger } from '@capstan/kube'
 import type { ClientCertificate, HttpsHookTransport } from '../client/https-transport.ts'
@@ -8,11 +8,11 @@ import { type WatchedFiles, watchFiles } from './watch-files.ts'
 export interface ServingFiles {
   readonly certificate: string
   readonly key: string
-  /** Certificate authorities of clients: only clients with a certificate of one may call. */
+  /** Certificate authorities of clients. Only clients with a certificate of one of these authorities may call. */
   readonly clientCA?: string | undefined
 }
 
-/** Reads the current files, and passes later versions to `use`. A certificate without its matching key is never used. */
+/** Reads the current files, and passes later versions to `use`. Never uses a certificate whose key does not match. */
 export function servingCertificateFrom(
   files: ServingFiles,
   use: (serving: ServingCertificate) => void,
@@ -36,7 +36,11 @@ export interface ClientFiles {
   readonly key: string
 }
 
-/** Makes a transport present the client certificate in the files, also after they have changed. @throws Error when the files are invalid */
+/**
+ * Makes a transport present the client certificate in the files, also after they have changed.
+ *
+ * @throws Error if the files are invalid
+ */
 export function presentFrom(files: ClientFiles, transport: Pick<HttpsHookTransport, 'present'>, log: Logger): WatchedFiles {
   const use = ([certificate = '', key = '']: readonly string[]) => {
     assertPair(certificate, key, files)
@@ -45,7 +49,7 @@ export function presentFrom(files: ClientFiles, transport: Pick<HttpsHookTranspo
   return watchFiles([files.certificate, files.key], use, log)
 }
 
-/** @throws Error that names the files, without their content, when certificate and key do not match */
+/** @throws Error that names the files, without their content, if certificate and key do not match */
 function assertPair(certificate: string, key: string, files: ClientFiles): void {
   const leaf = assertCertificates(certificate, files.certificate)
   let fits: boolean

@@ -10,10 +10,14 @@ export interface Deadline {
   cancel(): void
 }
 
-/** Core's longest timeout. */
+/** The maximum timeout of core. */
 const longest = seconds(30)
 
-/** Creates a deadline. @param timeout the caller's Go duration, such as `10s`; half a minute when it is missing or invalid */
+/**
+ * Creates a deadline.
+ *
+ * @param timeout the caller's timeout as Go duration, such as `10s`; half a minute if it is missing or invalid
+ */
 export function deadlineOf(callerSignal: AbortSignal, timeout: string | null, clock: Clock): Deadline {
   const limit = durationOf(timeout) ?? longest
   const expired = new AbortController()

@@ -1,4 +1,4 @@
-/** Parses the flags of an extension server. Names and defaults are those of upstream's test extension where it has them. */
+/** Parses the flags of an extension server. Flags that upstream's test extension also has have the same names and defaults. */
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { getCiphers } from 'node:tls'
@@ -15,7 +15,10 @@ export interface ExtensionFlags {
   readonly diagnostics?: Address & { readonly insecure: boolean }
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
   readonly ciphers?: string
-  /** Milliseconds for which the server accepts calls after a stop signal, and then for which calls in flight may finish. */
+  /**
+   * Milliseconds: first the server accepts calls after a stop signal for this time, then calls in progress may complete for this
+   * time.
+   */
   readonly delay: number
   readonly grace: number
   readonly level: LogLevel
@@ -31,7 +34,7 @@ export interface Address {
   readonly port: number
 }
 
-/** Error in a command line, for its user. */
+/** Error in the flags, for the user. */
 export class FlagError extends Error {
   override readonly name = 'FlagError'
 }
@@ -59,7 +62,7 @@ export const flagsUsage = `  --webhook-host ADDRESS         address to listen on
   --help
 `
 
-/** @throws FlagError naming the flag */
+/** Parses the flags. @throws FlagError that names the flag */
 export function parseExtensionFlags(args: readonly string[]): ExtensionFlags {
   const values = valuesOf(args)
   const dev = flag(values, 'dev')

@@ -107,13 +107,13 @@ describe('a listening server', () => {
     expect((await post(port, '//evil.test/a', '')).text).toBe('//evil.test/a ')
   })
 
-  it('can respond before the request is read to its end', async () => {
+  it('can respond before the whole request is read', async () => {
     const { port } = await serve(async (request) => {
       for await (const _ of request.body ?? []) break
       return new Response('enough', { status: 413 })
     })
     const large = 'x'.repeat(4 * 1024 * 1024)
-    // An HTTP/1.1 client that continues to send may find the connection closed before it has read the response.
+    // If an HTTP/1.1 client continues to send, its connection may be closed before it has read the response.
     const first = await post(port, '/', large).catch((err: NodeJS.ErrnoException) => err.code)
     expect([first === 'EPIPE' || first === 'ECONNRESET' || (first as Reply).status]).not.toEqual([200])
     expect(await postHttp2(port, '/', large)).toMatchObject({ status: 413, text: 'enough' })
@@ -172,14 +172,14 @@ describe('a listening server', () => {
     expect((await post(port, '/a', '')).status).toBe(200)
   })
 
-  it('rejects callers without a client certificate when clientCA is set, over HTTP/1.1 and HTTP/2', async () => {
+  it('rejects callers without a client certificate if clientCA is set, over HTTP/1.1 and HTTP/2', async () => {
     const { port } = await serve(echo, { clientCA: authority.certificate })
     await expect(post(port, '/', '')).rejects.toThrow(/certificate required|ECONNRESET/)
     await expect(postHttp2(port, '/', '')).rejects.toThrow()
     expect((await post(port, '/a', '', { cert: client.certificate, key: client.key })).status).toBe(200)
   })
 
-  it('accepts client certificates of the new authority after clientCA is renewed, and rejects the old ones', async () => {
+  it('accepts client certificates of the new authority after clientCA is renewed, and rejects certificates of the old authority', async () => {
     const other = await makeAuthority(systemClock, { commonName: 'other' })
     const newClient = await issueCertificate(other, systemClock, { commonName: 'newClient', usages: ['client'] })
     const server = await serve(echo, { clientCA: authority.certificate })
@@ -190,7 +190,7 @@ describe('a listening server', () => {
     await expect(callAs(client)).rejects.toThrow()
   })
 
-  it('keeps its certificate when the new certificate and key do not match', async () => {
+  it('keeps its certificate if the new certificate and key do not match', async () => {
     const server = await serve(echo)
     expect(() => server.renew({ certificate: certified.certificate, key: client.key })).toThrow(/key values mismatch/)
     expect((await post(server.port, '/a', '')).status).toBe(200)

@@ -27,13 +27,13 @@ export interface ListenOptions extends ServingCertificate {
   readonly patience?: Partial<Patience>
 }
 
-/** The certificate shown to clients, and the clients that may call. */
+/** The certificate for clients, and the authority of clients that may call. */
 export interface ServingCertificate {
   /** PEM. */
   readonly certificate: string
   /** PEM. A secret. */
   readonly key: string
-  /** PEM: only clients with a certificate of this authority may call. */
+  /** PEM. Only clients with a certificate of this authority may call. */
   readonly clientCA?: string
 }
 
@@ -44,11 +44,11 @@ interface Patience {
   readonly headers: number
   /** For reading the response. */
   readonly reading: number
-  /** For an idle connection, which is then closed. */
+  /** For an idle connection, which is closed afterwards. */
   readonly idle: number
 }
 
-/** Upstream: the Go server's timeouts; it has none for reading a response. */
+/** The timeouts of upstream's Go server, which has no timeout for reading a response. */
 const defaultPatience: Patience = { handshake: seconds(10), headers: seconds(32), reading: seconds(30), idle: seconds(90) }
 
 const MaxHeaderBytes = 64 * 1024
@@ -61,13 +61,13 @@ const MaxStreams = 250
 export interface Listening {
   readonly url: string
   readonly port: number
-  /** Uses this certificate for new connections. @throws Error when it does not match the key */
+  /** Uses this certificate for new connections. @throws Error if it does not match the key */
   renew(certified: ServingCertificate): void
-  /** Rejects new calls and completes those in progress; aborts the remaining ones after `grace` milliseconds. */
+  /** Rejects new calls. Calls in progress can complete; after `grace` milliseconds, aborts calls that are still in progress. */
   close(grace?: number): Promise<void>
 }
 
-/** Starts the server. @throws Error when the port is in use, or certificate and key do not match */
+/** Starts the server. @throws Error if the port is in use, or certificate and key do not match */
 export async function listen(handle: FetchHandler, options: ListenOptions): Promise<Listening> {
   const { host = '127.0.0.1', port = 0, clock = systemClock, log = silent } = options
   const patience = { ...defaultPatience, ...options.patience }
@@ -115,7 +115,7 @@ export async function listen(handle: FetchHandler, options: ListenOptions): Prom
   let closing: Promise<void> | undefined
   server.on('request', (incoming, outgoing) => {
     underWay++
-    // The client then sends its next call on another connection. HTTP/2 has GOAWAY for this.
+    // The client then sends its next call on another connection. In HTTP/2, GOAWAY has this effect.
     if (closing && incoming.httpVersionMajor === 1) outgoing.setHeader('connection', 'close')
     void respond(handle, incoming, outgoing, { patience, clock, log }).finally(() => {
       if (--underWay === 0) onIdle?.()
@@ -150,7 +150,7 @@ export async function listen(handle: FetchHandler, options: ListenOptions): Prom
   }
 }
 
-/** HTTP/1.1 options, which the types of the HTTP/2 server lack. */
+/** Options for HTTP/1.1, which the types of the HTTP/2 server lack. */
 const http1Options = ({ headers, reading, idle }: Patience) => ({
   maxHeaderSize: MaxHeaderBytes,
   headersTimeout: headers,
@@ -214,7 +214,7 @@ interface ServeOptions {
   readonly log: Logger
 }
 
-/** Resolves once the response is sent, or the client is gone. */
+/** Resolves when the response is sent, or when the client has disconnected. */
 async function respond(
   handle: FetchHandler,
   incoming: Http2ServerRequest,
@@ -250,7 +250,7 @@ async function respond(
     closeTimer.cancel()
   } catch (err) {
     if (!disconnected.signal.aborted) log.debug('Request not answered', { err })
-    // No response is possible any more; the handler logs its own errors.
+    // No response is possible anymore; the handler logs its own errors.
     disconnect()
   }
 }
@@ -262,7 +262,7 @@ interface Answer {
 }
 
 function answerHttp1(incoming: Http2ServerRequest, outgoing: Http2ServerResponse, { status, headers, body }: Answer): void {
-  // The rest of an answered request is not read: its connection could not be reused.
+  // After the response, the rest of the request is not read, and the connection is not reused.
   const unread = !incoming.complete
   outgoing.writeHead(status, { ...headers, ...(unread ? { connection: 'close' } : {}) })
   outgoing.end(body, () => {
@@ -302,10 +302,10 @@ function requestOf(incoming: Http2ServerRequest, signal: AbortSignal): Request {
     method,
     headers,
     signal,
-    // A handler that stops reading may still respond: that must not close the connection.
+    // A handler may stop reading and then respond. That must not close the connection.
     ...(hasBody ? { body: ReadableStream.from(incoming.iterator({ destroyOnReturn: false })) as never, duplex: 'half' } : {}),
   }
-  // Not resolved against a base: `//x` is a path here, not a host.
+  // The path is not resolved against a base URL, for which `//x` would be a host.
   const url = incoming.url.startsWith('/') ? `https://localhost${incoming.url}` : incoming.url
   return new Request(url, init)
 }

@@ -19,7 +19,7 @@ beforeEach(() => {
   events = []
 })
 
-const record = (what: string) => events.push(`day ${((clock.now() - Date.UTC(2026, 0, 1)) / day).toFixed(2)}: ${what}`)
+const record = (event: string) => events.push(`day ${((clock.now() - Date.UTC(2026, 0, 1)) / day).toFixed(2)}: ${event}`)
 const keep = (overrides: Partial<OwnCertificateOptions> = {}) =>
   keepOwnCertificate({
     commonName: 'x',
@@ -54,7 +54,7 @@ const isGood = () => {
 const settle = async () => {
   for (let i = 0; i < 20; i++) await Promise.resolve()
 }
-/** Advances the clock timer by timer; after each one the served certificate must be valid and trusted. */
+/** Advances the clock from timer to timer. After each timer the served certificate must be valid and trusted. */
 const advance = async (ms: number) => {
   const end = clock.now() + ms
   while (clock.step(end)) {
@@ -64,7 +64,7 @@ const advance = async (ms: number) => {
 }
 
 describe('a generated certificate', () => {
-  it('is renewed before it expires; a new authority is trusted before it signs, and the old one dropped after its last use', async () => {
+  it('is renewed before it expires; a new authority is trusted before it signs, and the old authority is removed after its last use', async () => {
     const own = await keep()
     await advance(80 * day)
     expect(events).toEqual([
@@ -90,7 +90,7 @@ describe('a generated certificate', () => {
     own.close()
   })
 
-  it('is signed by the stored authority, unless that one is expired', async () => {
+  it('is signed by the stored authority, unless the authority has expired', async () => {
     const authority = await makeAuthority(clock, { commonName: 'kept', validity: 90 * day })
     const own = await keep({ authority })
     expect(storedAuthorities).toEqual([])
@@ -103,7 +103,7 @@ describe('a generated certificate', () => {
     later.close()
   })
 
-  it('stays valid and trusted when publishing or serving it fails, because both are retried in order', async () => {
+  it('is still valid and trusted if publishing or serving a new certificate fails, because both are retried in order', async () => {
     const failures = new Set<number>()
     let calls = 0
     const failSometimes = () => {
@@ -127,7 +127,7 @@ describe('a generated certificate', () => {
     own.close()
   })
 
-  it('is not renewed when it cannot be published at the start', async () => {
+  it('is not renewed if it cannot be published at the start', async () => {
     await expect(keep({ trust: () => Promise.reject(new Error('cannot publish')) })).rejects.toThrow('cannot publish')
     expect(clock.nextDue).toBeUndefined()
   })

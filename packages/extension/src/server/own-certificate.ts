@@ -1,6 +1,6 @@
 /**
  * Development certificates without setup: an authority and a serving certificate, both renewed before they expire. A new authority is
- * published to clients before it signs anything.
+ * published to clients before it signs certificates.
  */
 import { X509Certificate } from 'node:crypto'
 import type { Clock, Logger } from '@capstan/kube'
@@ -34,7 +34,7 @@ const defaultValidity = { authority: hours(24 * 365), serving: hours(24 * 30) }
 const Spread = minutes(10)
 const Retry = minutes(1)
 
-/** Starts the rotation; resolves when a trusted certificate is served. @throws the error of the first `trust` or `serve` */
+/** Starts the rotation. Resolves when a trusted certificate is served. @throws the error of the first `trust` or `serve` */
 export async function keepOwnCertificate(options: OwnCertificateOptions): Promise<OwnCertificate> {
   const { clock, log, commonName } = options
   const rotation = new Rotation(options)
@@ -67,7 +67,7 @@ class Rotation {
   #authority: CertifiedKey | undefined
   /** The previous authority, while certificates that it signed may be in use. */
   #previous: CertifiedKey | undefined
-  /** The published CA bundle, and since when. */
+  /** The published CA bundle, and the time of its publication. */
   #trusted = { bundle: '', at: 0 }
   #serving: { readonly signer: CertifiedKey; readonly at: number; readonly until: number } | undefined
 
@@ -76,7 +76,7 @@ class Rotation {
     this.#authority = options.authority
   }
 
-  /** Performs the steps that are due. Resolves with the time of the next one. */
+  /** Performs the steps that are due. Resolves with the time of the next step. */
   async step(): Promise<number> {
     const { clock, keep, serve } = this.#options
     const now = clock.now()
@@ -107,7 +107,7 @@ class Rotation {
     return Math.min(renewalBetween(issuedAt, until), rotation)
   }
 
-  /** Publishes only changes. */
+  /** Publishes the CA bundle if it has changed. */
   async #trust(authority: CertifiedKey): Promise<void> {
     const bundle = `${authority.certificate}${this.#previous?.certificate ?? ''}`
     if (bundle === this.#trusted.bundle) return

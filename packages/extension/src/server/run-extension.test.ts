@@ -51,7 +51,7 @@ describe('the command line', () => {
     })
   })
 
-  it('accepts boolean flags as Go does, and turns off a server with the address 0', () => {
+  it('accepts boolean flags as Go does, and disables a server with the address 0', () => {
     const flags = parseExtensionFlags(['--insecure-diagnostics=false', '--health-addr', '0'])
     expect(flags.diagnostics?.insecure).toBe(false)
     expect(flags.health).toBeUndefined()
@@ -71,7 +71,7 @@ describe('the command line', () => {
   })
 })
 
-it("logs JSON lines in pino's format, and none below its level", () => {
+it("logs JSON lines in pino's format, and omits lines below its level", () => {
   const lines: string[] = []
   const log = jsonLogger((line) => lines.push(line), 'info', { ...systemClock, now: () => 5 }).child({ hook: 'X' })
   log.debug('Nothing')
@@ -224,7 +224,7 @@ describe('a running extension', () => {
     release()
     expect(await status).toBe(200)
     await closed
-    // Reset, when another process has been given the port meanwhile and does not speak HTTP.
+    // The connection is reset if another process, which does not use HTTP, has opened the port in the meantime.
     await expect(get(`${healthURL}/healthz`)).rejects.toThrow(/ECONNREFUSED|ECONNRESET/)
   })
 
@@ -246,7 +246,7 @@ describe('a running extension', () => {
     await vi.waitFor(() => expect(presented(address.url)).rejects.toThrow('ECONNREFUSED'))
   })
 
-  it('makes a certificate with --dev, and returns its CA bundle', async () => {
+  it('generates a certificate with --dev, and returns its CA bundle', async () => {
     const flags = parseExtensionFlags(['--dev'])
     running = await startExtension(extension, flags, { log: silent, clock: systemClock })
     const { url, caBundle = '' } = running.address

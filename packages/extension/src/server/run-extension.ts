@@ -79,7 +79,7 @@ export interface StartOptions extends Omit<RunOptions, 'args'> {
   readonly clock: Clock
 }
 
-/** Starts the servers. @throws Error when there is no certificate, or a port is in use */
+/** Starts the servers. @throws Error if there is no certificate, or a port is in use */
 export async function startExtension(
   extension: Extension,
   flags: ExtensionFlags,
@@ -121,7 +121,7 @@ export async function startExtension(
     const metrics = flags.diagnostics && (await listenDiagnostics(diagnosticsOf(ready, registry), flags.diagnostics, secure))
     if (metrics) {
       closing.push(() => metrics.close())
-      // Permission to call does not include permission to read metrics.
+      // Clients that may call the extension need not be allowed to read metrics.
       certificate.renewed(({ certificate, key }) => metrics.renew({ certificate, key }))
     }
     log.info('Serving', { extension: extension.name, url: server.url, handlers: extension.handlers.length })
@@ -195,7 +195,7 @@ function cannotListen(err: unknown, port: number): Error {
   return new Error(`Cannot listen on port ${port}: ${code === 'EADDRINUSE' ? 'it is in use' : messageOf(err)}`, { cause: err })
 }
 
-/** Serves health endpoints and, when enabled, metrics. */
+/** Serves health endpoints and, if enabled, metrics. */
 function diagnosticsOf(ready: () => boolean, registry?: Registry): FetchHandler {
   return async (request) => {
     switch (new URL(request.url).pathname) {

@@ -48,7 +48,7 @@ describe("the caller's timeout", () => {
     const signals: AbortSignal[] = []
     const call = serverOf(({ signal }) => {
       signals.push(signal)
-      // A handler that ignores its signal.
+      // This handler ignores its signal.
       return new Promise<never>(() => {})
     })
     const answer = call(query)
@@ -80,7 +80,7 @@ describe("the caller's timeout", () => {
     await answer
     expect(messageOf(reason)).toBe('gone')
     expect(served).toMatchObject([{ status: 'Gone' }])
-    // A client that disconnects is no failure of the handler.
+    // A disconnect of the client does not count as a failure of the handler.
     expect(lines.map(([message]) => message)).toEqual(['Hook not answered'])
   })
 
@@ -92,7 +92,7 @@ describe("the caller's timeout", () => {
     expect((await answer).status).toBe(504)
   })
 
-  it('leaves no pending timer', async () => {
+  it('has no pending timer after the call', async () => {
     const call = serverOf(() => proceedNow())
     await call('?timeout=10s')
     expect(clock.nextDue).toBeUndefined()

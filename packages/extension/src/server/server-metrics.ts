@@ -1,4 +1,4 @@
-/** Metrics of an extension server. Upstream has none of its own. */
+/** Metrics of an extension server. Upstream's extension servers have no such metrics. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { ServedCall } from './server.ts'
 

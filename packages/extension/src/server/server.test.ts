@@ -21,7 +21,7 @@ const extension = defineExtension({
 const serve = extensionServer(extension)
 const path = hookPath(BeforeClusterCreate, 'gate')
 const post = (target: string, body: string) => serve(new Request(`https://x${target}`, { method: 'POST', body }))
-const answerTo = async (body: string): Promise<unknown> => (await post(path, body)).json()
+const responseTo = async (body: string): Promise<unknown> => (await post(path, body)).json()
 
 it('lists its handlers in declaration order in the discovery response', async () => {
   expect(await (await post(hookPath(Discovery), '{}')).json()).toEqual({
@@ -113,12 +113,12 @@ describe('a request', () => {
     ['without a required field', '{}', 'error unmarshalling request: BeforeClusterCreateRequest needs cluster'],
     ['over the size limit', ' '.repeat(20 * 1024 * 1024 + 1), 'error reading request: http: request body too large'],
   ])('%s returns a failure', async (_, body, message) => {
-    expect(await answerTo(body)).toMatchObject({ status: 'Failure', message })
+    expect(await responseTo(body)).toMatchObject({ status: 'Failure', message })
   })
 
-  it('may have unknown fields, nulls and keys in another case', async () => {
+  it('may have unknown fields, nulls and keys in a different case', async () => {
     const body = '{"CLUSTER": {"metadata": {"name": "x"}}, "future": 1, "settings": null}'
-    expect(await answerTo(body)).toMatchObject({ status: 'Success' })
+    expect(await responseTo(body)).toMatchObject({ status: 'Success' })
   })
 
   it('reaches its handler below a path prefix', async () => {

@@ -25,7 +25,7 @@ export interface ServerOptions {
 }
 
 export interface ServerLimits {
-  /** Maximum number of concurrent handlers. Further calls wait, at most for their timeout. */
+  /** Maximum number of concurrent handlers. Additional calls wait, at most for their timeout. */
   readonly inFlight: number
   /** Memory budget in bytes for the bodies of all requests in progress. */
   readonly bytes: number
@@ -33,7 +33,7 @@ export interface ServerLimits {
 
 export const defaultServerLimits: ServerLimits = { inFlight: 256, bytes: 256 * 1024 * 1024 }
 
-/** One call of the server, for metrics. */
+/** A call of the server, for metrics. */
 export interface ServedCall {
   readonly hook: string
   /** Empty for discovery. */
@@ -49,7 +49,7 @@ export interface ServedCall {
 
 /**
  * Returns a server for an extension's handlers and discovery. The response to an invalid request is a Failure with status 200, as in the
- * protocol. A handler that throws leads to status 500, and one that exceeds its timeout to status 504; the failure policy covers both.
+ * protocol. If a handler throws, the status is 500; if it exceeds its timeout, the status is 504. The failure policy covers both.
  */
 export function extensionServer(extension: Extension, options: ServerOptions = {}): FetchHandler {
   const { log = silent, clock = systemClock, tracer = globalTracer(), observe } = options
@@ -148,7 +148,7 @@ function responseTo({ hook, name }: Handler, end: Outcome, discoveryContent: obj
   }
 }
 
-/** Returns the path from the group of a hook on: the server may be behind a path prefix. */
+/** Returns the path starting with the group of a hook, because the server may be behind a path prefix. */
 function belowPrefix(pathname: string, groups: ReadonlySet<string>): string {
   for (const group of groups) {
     const start = pathname.lastIndexOf(`/${group}/`)
@@ -214,7 +214,7 @@ async function answerOf(
 ): Promise<Answer> {
   const settings = (request.settings ?? {}) as { [name: string]: string }
   const answer: Answer | undefined = await handle({ request: request as never, settings, log, signal })
-  // Untyped code may return the wire form: a Failure must not be treated as success.
+  // Untyped code may return a response of the protocol. A Failure must not be treated as success.
   if (!answer || !kinds.includes(answer.kind)) {
     throw new TypeError(
       `handler ${name} must answer with proceedNow(), proceedWith(), holdFor() or fail(): got ${shapeOf(answer)}`,
@@ -222,7 +222,7 @@ async function answerOf(
   }
   if (answer.kind !== 'hold') return answer
   if (!hook.blocking) throw new TypeError(`${hook.name} cannot be held`)
-  // Hand-written responses are validated as `holdFor` does: core rejects fractions.
+  // Validates responses that were not created by `holdFor` in the same way: core rejects fractions.
   return holdFor(answer.seconds, answer.message)
 }
 

@@ -19,7 +19,7 @@ export function watchFiles(files: readonly string[], use: (contents: readonly st
   const read = () => paths.map((path) => readFileSync(path, 'utf8'))
   let used = read()
   use(used)
-  /** The last rejected contents, so that they are logged once. */
+  /** The last rejected contents with their error, which is logged only once. */
   let rejected = ''
 
   const readAgain = (): void => {
@@ -32,9 +32,9 @@ export function watchFiles(files: readonly string[], use: (contents: readonly st
       rejected = ''
       log.info('Reloaded changed files', { files: paths })
     } catch (err) {
-      const why = `${messageOf(err)} ${contents.join()}`
-      if (why === rejected) return
-      rejected = why
+      const rejection = `${messageOf(err)} ${contents.join()}`
+      if (rejection === rejected) return
+      rejected = rejection
       log.warn('Cannot use changed files: the earlier ones stay in use', { files: paths, reason: messageOf(err) })
     }
   }
@@ -44,7 +44,7 @@ export function watchFiles(files: readonly string[], use: (contents: readonly st
   return { close: () => watchers.forEach((close) => close()) }
 }
 
-/** Continues when the folder itself is replaced. */
+/** Watches a folder, also after the folder itself is replaced. */
 function watchFolder(folder: string, changed: () => void, log: Logger): () => void {
   let inside: FSWatcher | undefined
   const begin = () => {
@@ -54,7 +54,7 @@ function watchFolder(folder: string, changed: () => void, log: Logger): () => vo
       inside = watch(folder, changed)
       inside.on('error', (err) => log.warn('Cannot watch a folder', { folder, reason: messageOf(err) }))
     } catch {
-      // It is missing for now; an event of its parent folder reports its return.
+      // The folder does not exist now. An event of its parent folder reports when it exists again.
     }
   }
   begin()

@@ -1,6 +1,6 @@
 /**
- * Canaries: secrets in every field of every hook's request and response, in every form that the deny list promises to redact
- * (docs/reference/tapes.md).
+ * Tests redaction with canaries: secrets in every field of every hook's request and response, in every form that the deny list must
+ * redact (docs/reference/tapes.md).
  */
 import { hookCatalog } from '@capstan/api'
 import { draft, isRecord, type Json } from '@capstan/kube'
@@ -113,7 +113,7 @@ function findCanary(text: string): string | undefined {
   return undefined
 }
 
-/** Responses of every hook with all fields set. */
+/** Returns responses of every hook with all fields set. */
 const patch = base64(JSON.stringify([{ op: 'add', path: '/spec/template/spec', value: { a: 'b', c: { d: ['e'] } } }]))
 const mergePatch = base64(JSON.stringify({ spec: { a: 'b' } }))
 const bothPatches = { patchType: 'JSONPatch', patch }
@@ -142,14 +142,14 @@ const exchanges: [string, Json][] = hookCatalog.flatMap((hook) => [
 ])
 
 /** Returns the value with changed strings and extended objects, also inside patches. */
-function everywhere(value: unknown, text: (text: string) => string, extraMembers: () => object): unknown {
+function changedEverywhere(value: unknown, text: (text: string) => string, extraMembers: () => object): unknown {
   if (typeof value === 'string') {
     const within = /^[A-Za-z0-9+/]{16,}=*$/.test(value) ? parsed(Buffer.from(value, 'base64').toString()) : undefined
-    return within === undefined ? text(value) : base64(JSON.stringify(everywhere(within, text, extraMembers)))
+    return within === undefined ? text(value) : base64(JSON.stringify(changedEverywhere(within, text, extraMembers)))
   }
-  if (Array.isArray(value)) return value.map((item) => everywhere(item, text, extraMembers))
+  if (Array.isArray(value)) return value.map((item) => changedEverywhere(item, text, extraMembers))
   if (!isRecord(value)) return value
-  const changed = Object.entries(value).map(([key, one]) => [key, everywhere(one, text, extraMembers)])
+  const changed = Object.entries(value).map(([key, one]) => [key, changedEverywhere(one, text, extraMembers)])
   return { ...Object.fromEntries(changed), ...extraMembers() }
 }
 
@@ -172,10 +172,10 @@ const leaks = (plant: (exchange: Json) => unknown): string[] =>
 
 describe.each(Object.entries(texts))('%s', (_, form) => {
   it('is redacted when it replaces any string', () =>
-    expect(leaks((exchange) => everywhere(exchange, () => form(canary()), Object))).toEqual([]))
+    expect(leaks((exchange) => changedEverywhere(exchange, () => form(canary()), Object))).toEqual([]))
 
   it('is redacted when it follows any string', () =>
-    expect(leaks((exchange) => everywhere(exchange, (text) => `${text}\n${form(canary())}`, Object))).toEqual([]))
+    expect(leaks((exchange) => changedEverywhere(exchange, (text) => `${text}\n${form(canary())}`, Object))).toEqual([]))
 
   it('is redacted idempotently', () => {
     const once = redactText(form(canary()))
@@ -184,7 +184,7 @@ describe.each(Object.entries(texts))('%s', (_, form) => {
 })
 
 test.each(Object.entries(members))('%s is redacted in every object', (_, form) =>
-  expect(leaks((exchange) => everywhere(exchange, String, () => form(canary())))).toEqual([]),
+  expect(leaks((exchange) => changedEverywhere(exchange, String, () => form(canary())))).toEqual([]),
 )
 
 test.each(exchanges)('the %s without secrets is unchanged', (_, exchange) => expect(redact(exchange)).toEqual(exchange))
@@ -214,7 +214,7 @@ test('a hostile text takes linear time', () => {
     `${'A'.repeat(64)} \n `,
   ]
   const parts = [...words.split('|'), ...lines]
-  // With a quadratic pattern this would take minutes.
+  // A pattern with quadratic time would need minutes.
   for (const part of parts)
     for (const head of ['', 'password="', 'token: |', '--']) redactText(`${head}${part.repeat(100_000 / part.length)}!`)
 }, 60_000)

@@ -9,10 +9,10 @@ import { Redacted, withoutSecrets } from './secret-text.ts'
  */
 export const redact = <T>(value: T): T => cleanValue(value, 0) as T
 
-/** Returns a text without secrets; JSON and base64 in it are searched as well. */
+/** Returns a text without secrets. Also searches JSON and base64 in the text. */
 export const redactText = (text: string): string => cleanText(text, 0)
 
-/** Most levels of JSON in strings or base64 in base64; deeper values are redacted as a whole. */
+/** Maximum number of levels of JSON in strings or base64 in base64. Deeper values are redacted as a whole. */
 const MaxDepth = 4
 
 function cleanValue(value: unknown, depth: number): unknown {
@@ -38,7 +38,7 @@ function cleanMember(object: Record<string, unknown>, key: string, value: unknow
   return isSecretName(key) || isSecretMember(object, key) ? redactAll(value) : cleanValue(value, depth)
 }
 
-/** Redacts values in a schema, such as defaults; core must be able to decode the rest. */
+/** Redacts values in a schema, such as defaults. Core must still be able to decode the schema. */
 function cleanSchema(schema: unknown, depth: number, isSecret: boolean): unknown {
   if (!isRecord(schema)) return isSecret ? redactAll(schema) : cleanValue(schema, depth)
   const clean: Record<string, unknown> = {}
@@ -139,7 +139,7 @@ function cleanBase64(run: string, depth: number): string {
   return clean === text ? run : base64Of(clean)
 }
 
-/** Whether base64 with a secret starts inside the run, after a path or an escaped line break. */
+/** Whether base64 with a secret starts within the characters, after a path or an escaped line break. */
 const hidesSecret = (run: string, depth: number): boolean =>
   keyFragments.some((fragment) => run.includes(fragment)) ||
   [1, 2, 3].some((start) => {

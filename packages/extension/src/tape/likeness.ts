@@ -29,7 +29,9 @@ const normalizeText = (text: string): string =>
     .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)/g, '<time>')
     .replace(/(?:-[bcdfghjklmnpqrstvwxz2456789]{5})+\b/g, '-<chance>')
 
-/** Maps uids, times and names of one request to those of a similar one, so that a response to the first fits the second. */
+/**
+ * Maps uids, times and names of one request to the values of a similar request, so that a response to the first fits the second.
+ */
 export function valueMapping(from: unknown, to: unknown, words = new Map<string, string>()): ReadonlyMap<string, string> {
   if (typeof from === 'string' && typeof to === 'string') {
     if (from !== to && normalizeText(from) === normalizeText(to)) words.set(from, to)
@@ -41,9 +43,9 @@ export function valueMapping(from: unknown, to: unknown, words = new Map<string,
   return words
 }
 
-export function replaceValues(value: unknown, words: ReadonlyMap<string, string>): unknown {
+export function replaceWords(value: unknown, words: ReadonlyMap<string, string>): unknown {
   if (typeof value === 'string') return words.get(value) ?? value
-  if (Array.isArray(value)) return value.map((item) => replaceValues(item, words))
+  if (Array.isArray(value)) return value.map((item) => replaceWords(item, words))
   if (!isRecord(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, replaceValues(one, words)]))
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, replaceWords(one, words)]))
 }

@@ -138,7 +138,7 @@ describe('a tape as transport for core', () => {
     })
   })
 
-  it('does not know handlers that were never called', async () => {
+  it('has no handlers that were never called', async () => {
     const upgrade = on(BeforeClusterUpgrade, { name: 'upgrade' }, () => proceedNow())
     const tape = await taped(server(upgrade), async () => {})
     const client = await clientOver(tapeTransport(tape))
@@ -194,7 +194,7 @@ describe('a tape sent to an extension', () => {
     ])
   })
 
-  it('reports new failures, and failures that do not occur any more', async () => {
+  it('reports new failures, and failures that no longer occur', async () => {
     const tape = await taped(server(gate), create)
     expect(await resend(tape, server(), { handler: 'gate' })).toEqual([
       [

@@ -1,4 +1,4 @@
-/** Returns the responses of a tape to core, to repeat a run without the extension. */
+/** Sends the responses of a tape to core, to repeat a run without the extension. */
 import { differences, differenceText } from '../test-kit/differences.ts'
 import { HookFailed } from '../client/hook-failed.ts'
 import type { HookTransport, HttpAnswer } from '../client/transport.ts'
@@ -30,12 +30,12 @@ export function tapeTransport(tape: Tape): HookTransport {
       signal.throwIfAborted()
       const { apiVersion: _a, kind: _k, ...request } = JSON.parse(body) as Record<string, unknown>
       const clean = redact(request)
-      const [path] = [...byHandler.keys()].filter((one) => url.pathname.endsWith(one))
+      const [path] = [...byHandler.keys()].filter((path) => url.pathname.endsWith(path))
       const handlerCalls = (path === undefined ? [] : byHandler.get(path)!).filter(
         ({ call }) => extensionConfig === undefined || call.extensionConfig === extensionConfig,
       )
       const normalized = normalizedText(clean)
-      const equalCalls = handlerCalls.filter((one) => one.normalized === normalized)
+      const equalCalls = handlerCalls.filter((call) => call.normalized === normalized)
       const next = equalCalls.find(({ isPlayed }) => !isPlayed) ?? equalCalls.at(-1)
       if (!next) throw notOnTape(url, extensionConfig, clean, handlerCalls)
       next.isPlayed = true
@@ -58,7 +58,7 @@ async function* chunks(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
 }
 
-/** Error for a request that is not on the tape, with the most similar call and its differences. */
+/** Returns the error for a request that is not on the tape, with the most similar call and its differences. */
 function notOnTape(
   url: URL,
   extensionConfig: string | undefined,
@@ -92,7 +92,9 @@ export function tapedConfigs({ calls }: Tape): TapedConfig[] {
   const byConfig = Map.groupBy(calls, ({ extensionConfig }) => extensionConfig)
   return [...byConfig].map(([name, [first, ...furtherCalls]]) => {
     const settings = [first!, ...furtherCalls].filter(({ handler }) => handler !== undefined).map(settingsOf)
-    const common = Object.entries(settings[0] ?? {}).filter(([key, value]) => settings.every((one) => one[key] === value))
+    const common = Object.entries(settings[0] ?? {}).filter(([key, value]) =>
+      settings.every((callSettings) => callSettings[key] === value),
+    )
     return { name, url: new URL(first!.url).origin, settings: Object.fromEntries(common) }
   })
 }

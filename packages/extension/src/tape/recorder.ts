@@ -15,7 +15,7 @@ export interface TapeFile {
 
 export interface RecorderOptions {
   readonly clock: Clock
-  /** Called when the recording stops early, with the reason; and for the first call that cannot be recorded. */
+  /** Called with the reason when the recording stops early, and for the first call that cannot be recorded. */
   report(problem: string): void
   /** Approximate maximum size of the tape. Default: 64 MiB. */
   readonly maxBytes?: number
@@ -23,13 +23,13 @@ export interface RecorderOptions {
 
 export interface Recorder {
   readonly observe: CallObserver
-  /** Resolves once everything is written. */
+  /** Resolves when all calls are written. */
   close(): Promise<void>
 }
 
 export const defaultTapeBytes = 64 * 1024 * 1024
 
-/** Bytes that may wait for the disk. */
+/** Maximum number of bytes that may wait for the disk. */
 const MaxPending = 16 * 1024 * 1024
 
 export function createRecorder(file: TapeFile, { clock, report, maxBytes = defaultTapeBytes }: RecorderOptions): Recorder {
@@ -64,10 +64,10 @@ export function createRecorder(file: TapeFile, { clock, report, maxBytes = defau
     pending += text
     flush()
   }
-  const stop = (why: string) => {
+  const stop = (reason: string) => {
     isStopped = true
-    put({ stopped: why })
-    report(`Calls of hooks are no longer recorded: ${why}`)
+    put({ stopped: reason })
+    report(`Calls of hooks are no longer recorded: ${reason}`)
   }
   if (bytes === 0)
     put({ tape: TapeFormat, version: TapeVersion, began: new Date(clock.now()).toISOString() } satisfies TapeHeader)

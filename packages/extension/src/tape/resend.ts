@@ -15,9 +15,9 @@ export interface ResendOptions {
   readonly transport: HookTransport
   readonly clock: Clock
   readonly timeoutSeconds: number
-  /** Short name: only calls of this handler. */
+  /** Name of a handler on its server: only its calls are repeated. Default: all handlers. */
   readonly handler?: string
-  /** Only calls of this hook. */
+  /** Only calls of this hook are repeated. Default: all hooks. */
   readonly hook?: string
   readonly signal?: AbortSignal
 }
@@ -31,7 +31,10 @@ export interface Resent {
   readonly differences: readonly Difference[]
 }
 
-/** Repeats calls one after the other in the order of the tape, since an extension may have state. Secrets stay redacted in the requests. */
+/**
+ * Repeats calls one after another in the order of the tape, because an extension may have state. Secrets in the requests are still
+ * redacted.
+ */
 export async function* resendTape(tape: Tape, options: ResendOptions): AsyncGenerator<Resent> {
   const { server, catalog, transport, clock, timeoutSeconds, signal } = options
   for (const call of tape.calls) {

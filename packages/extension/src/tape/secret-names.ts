@@ -22,7 +22,10 @@ export const secretWords = [
 
 const secretWord = new RegExp(secretWords, 'i')
 
-/** Endings of names that refer to a secret without containing it: `dataSecretName`, `secretKeyRef`, `token-auth-file`, `tokenTTL`. */
+/**
+ * Suffixes of names of fields that refer to a secret without containing it: `dataSecretName`, `secretKeyRef`, `token-auth-file`,
+ * `tokenTTL`.
+ */
 export const referenceEndings = 'names?|namespace|refs?|kind|mode|file|path|dir|ttl|seconds'
 
 const reference = new RegExp(`(?:${referenceEndings})$`, 'i')

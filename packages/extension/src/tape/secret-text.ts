@@ -14,13 +14,13 @@ export function withoutSecrets(text: string): string {
   return clean
 }
 
-/** Whether the text contains a Secret or kubeconfig as YAML or JSON: it is redacted as a whole. */
+/** Whether the text contains a Secret or kubeconfig as YAML or JSON; such a text is redacted as a whole. */
 const isManifestOfSecrets = (text: string): boolean =>
   text.includes('kind') &&
   (/\bkind\\{0,4}["']?[ \t]{0,9}:[ \t]{0,9}\\{0,4}["']?Secret(?:List)?\b/.test(text) ||
     (/\bkind\\{0,4}["']?[ \t]{0,9}:[ \t]{0,9}\\{0,4}["']?Config\b/.test(text) && /\b(?:users|clusters|contexts)\b/.test(text)))
 
-/** A pattern with linear matching time for any text: repetitions are bounded or cannot backtrack. */
+/** Returns a pattern with linear matching time for any text: repetitions are limited or cannot backtrack. */
 interface Form {
   readonly pattern: RegExp
   readonly replace: (match: string, ...groups: (string | undefined)[]) => string

@@ -1,4 +1,4 @@
-/** Tapes on disk, readable by their owner only. */
+/** Tapes on disk, which only their owner can read. */
 import { open, readFile } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import type { TapeFile } from './recorder.ts'
@@ -36,7 +36,7 @@ export async function readTape(path: string): Promise<Tape> {
 const withPath = (path: string, err: unknown): Error =>
   err instanceof TapeError ? new TapeError(`${path}: ${err.message}`) : (err as Error)
 
-/** Returns the length of a tape's complete lines. @throws TapeError when the file is not a tape */
+/** Returns the length of a tape's complete lines. @throws TapeError if the file is not a tape */
 async function completeBytes(file: FileHandle): Promise<number> {
   const { size } = await file.stat()
   if (size === 0) return 0
@@ -50,7 +50,7 @@ async function completeBytes(file: FileHandle): Promise<number> {
   return lastLineEnd(file, size)
 }
 
-/** Reads backwards: only the end of a long file is of interest. */
+/** Reads from the end of the file, because only the end of a long file is needed. */
 async function lastLineEnd(file: FileHandle, size: number): Promise<number> {
   const step = 64 * 1024
   for (let end = size; end > 0; end -= step) {

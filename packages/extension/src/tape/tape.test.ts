@@ -31,11 +31,11 @@ const call = (overrides: Partial<ObservedCall> = {}): ObservedCall => ({
   ...overrides,
 })
 
-/** Generates this value in most cases, otherwise any JSON value. */
+/** Returns an arbitrary of this value in most cases, otherwise of any JSON value. */
 const often = (value: unknown) =>
   fc.oneof({ weight: 12, arbitrary: fc.constant(value) }, { weight: 1, arbitrary: fc.jsonValue() })
 
-/** A file in memory that fails on request. */
+/** A file in memory, whose writes fail on request. */
 function memoryFile(bytes = 0) {
   const file = { bytes, text: '', problem: undefined as Error | undefined, isClosed: false }
   const tape: TapeFile = {
@@ -110,7 +110,7 @@ describe('a recorder', () => {
     expect(reports).toEqual(['Calls of hooks are no longer recorded: ENOSPC: no space left on device, write'])
   })
 
-  it('stops when the disk is too slow, instead of keeping everything in memory', async () => {
+  it('stops if the disk is too slow, instead of keeping all calls in memory', async () => {
     const { file, tape } = memoryFile()
     const slow = Promise.withResolvers<void>()
     const reports: string[] = []
@@ -223,7 +223,7 @@ describe('a tape on disk', () => {
     await recorder.close()
   }
 
-  it('is readable by its owner only, also when others could read the existing file', async () => {
+  it('can be read only by its owner, also if other users could read the existing file', async () => {
     const [fresh, open] = [file('fresh'), file('open', header)]
     for (const path of [fresh, open]) {
       await record(path)
@@ -255,7 +255,7 @@ describe('a tape on disk', () => {
     expect(statSync(path).mode & 0o777).toBe(0o644)
   })
 
-  it('is named in the error when it cannot be opened', () =>
+  it('is named in the error if it cannot be opened', () =>
     expect(openTape(join(folder, 'no', 'such'))).rejects.toThrow(/ENOENT.*no\/such/))
 })
 

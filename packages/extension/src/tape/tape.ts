@@ -17,7 +17,7 @@ export interface TapeHeader {
 export const TapeFormat = 'capstan.dev/hook-calls'
 export const TapeVersion = 1
 
-/** Each further line: one completed call, without secrets. */
+/** Each line after the first: a completed call, without secrets. */
 export interface TapedCall {
   readonly group: string
   /** The hook version of the handler, request and response. */
@@ -39,7 +39,7 @@ export interface TapedCall {
   readonly request: object
   /** The response, with any status; absent after a failure. */
   readonly response?: object
-  /** The failure, when there was no valid response. */
+  /** The failure, if there was no valid response. */
   readonly failure?: { readonly code: HookFailureCode; readonly problem: HookProblem; readonly message: string }
 }
 
@@ -57,7 +57,7 @@ export class TapeError extends Error {
   override readonly name = 'TapeError'
 }
 
-/** @throws TapeError naming the line */
+/** Parses a tape. @throws TapeError that names the line */
 export function parseTape(text: string): Tape {
   const lines = text.split('\n')
   // The text after the last line break is empty, or an incomplete line.

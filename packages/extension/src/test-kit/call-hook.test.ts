@@ -115,7 +115,7 @@ describe('callHook with several handlers', () => {
     ],
   })
 
-  test('calls the first handler unless another one is named', async () => {
+  test('calls the first handler unless another handler is named', async () => {
     expect(await callHook(extension, BeforeClusterCreate)).toMatchObject({ retryAfterSeconds: 0 })
     const request = { ...fixture(BeforeClusterCreate), settings: { why: 'because' } }
     const called = callHook(extension, BeforeClusterCreate, request, { handler: 'second' })

@@ -25,7 +25,8 @@ export interface CallHookOptions {
  * Calls a handler, or the extension's handler for the hook, as core does: request and response are encoded and decoded. Default request:
  * `fixture(hook)`.
  *
- * @throws HookFailed when core would reject the response: invalid JSON, invalid fields, an unknown status, a patch that does not apply
+ * @throws HookFailed if core would reject the response: invalid JSON, invalid fields, an unknown status, a patch that does not
+ * apply
  * @example
  * const { status, retryAfterSeconds } = await callHook(extension, BeforeClusterCreate, fixture(BeforeClusterCreate))
  */
@@ -58,14 +59,14 @@ export async function callHook<H extends Hook>(
 function handlerFor(hook: Hook, handlers: readonly Handler[], name: string | undefined, extension: string): Handler | undefined {
   if (hook.singleton) return undefined
   const handler = handlers.find(
-    (one) => one.hook.name === hook.name && one.hook.group === hook.group && (name ?? one.name) === one.name,
+    (handler) => handler.hook.name === hook.name && handler.hook.group === hook.group && (name ?? handler.name) === handler.name,
   )
   if (!handler)
     throw new TypeError(`Extension ${extension} has no handler for ${hook.name}${name === undefined ? '' : ` named ${name}`}`)
   return handler
 }
 
-/** Applies core's checks beyond the schema. @throws HookFailed */
+/** Checks the response as core does, in addition to its schema. @throws HookFailed */
 function assertAccepted(hook: Hook, request: object, response: Record<string, unknown>, allHandlers: readonly Handler[]): void {
   const { status, message = '' } = response as { status?: string; message?: string }
   if (status !== 'Success' && status !== 'Failure') {

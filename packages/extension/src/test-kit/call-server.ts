@@ -1,4 +1,4 @@
-/** Calls a server without ExtensionConfig, for authors who try an extension. */
+/** Calls a server without an ExtensionConfig, for authors who test an extension. */
 import type { ClientConfig, Hook, ResponseOf } from '@capstan/api'
 import { Discovery, hookApiVersion } from '@capstan/api'
 import type { Clock } from '@capstan/kube'
@@ -11,7 +11,7 @@ export interface ServerCall {
   readonly server: ClientConfig
   /** The request without apiVersion and kind. */
   readonly request: object
-  /** Short name. Default: the handler that the server announces for the hook. */
+  /** Name of the handler on its server. Default: the handler that the server announces for the hook. */
   readonly handler?: string
   readonly timeoutSeconds: number
   readonly transport: HookTransport
@@ -45,10 +45,10 @@ async function announcedHandler(hook: Hook, { server, timeoutSeconds, transport,
   const ofHook = handlers.filter(({ requestHook }) => requestHook.hook === hook.name)
   const names = ofHook.filter(({ requestHook }) => requestHook.apiVersion === hookApiVersion(hook)).map(({ name }) => name)
   if (names.length === 1) return names[0]!
-  const others = [...new Set(ofHook.map(({ requestHook }) => requestHook.apiVersion))]
+  const announcedVersions = [...new Set(ofHook.map(({ requestHook }) => requestHook.apiVersion))]
   const problem =
     names.length === 0
-      ? `the server has no handler for ${hook.name}${others.length === 0 ? '' : ` of ${hookApiVersion(hook)}, but of ${others.join(', ')}`}`
+      ? `the server has no handler for ${hook.name}${announcedVersions.length === 0 ? '' : ` of ${hookApiVersion(hook)}, but of ${announcedVersions.join(', ')}`}`
       : `${hook.name} has the handlers ${names.join(', ')}: name one`
   throw new HookFailed('not-registered', problem)
 }

@@ -2,14 +2,14 @@
 import { equal, isRecord } from '@capstan/kube'
 
 export interface Difference {
-  /** Such as `items[0].patch[1].value`. */
+  /** Path of the value: `items[0].patch[1].value`. */
   readonly path: string
   /** Absent when there was no value. */
   readonly before?: unknown
   readonly after?: unknown
 }
 
-/** Returns the differences as deep as possible, sorted by member. */
+/** Returns the deepest differences, sorted by member. */
 export function differences(before: unknown, after: unknown, path = ''): Difference[] {
   if (equal(before, after)) return []
   if (isRecord(before) && isRecord(after)) {
@@ -28,7 +28,7 @@ export function differences(before: unknown, after: unknown, path = ''): Differe
   return [{ path, ...(before === undefined ? {} : { before }), ...(after === undefined ? {} : { after }) }]
 }
 
-/** Formats a difference, such as `message: "a" before, "b" now`. */
+/** Formats a difference: `message: "a" before, "b" now`. */
 export const differenceText = ({ path, before, after }: Difference, [was, is]: readonly [string, string]): string =>
   `${path === '' ? 'the response' : path}: ${formatValue(before)} ${was}, ${formatValue(after)} ${is}`
 

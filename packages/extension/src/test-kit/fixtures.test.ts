@@ -7,7 +7,7 @@ import { decodeWire, missingFields } from '../wire/wire.ts'
 describe.each(hookCatalog.map((hook) => [hook.name, hook] as const))('the fixture of %s', (_, hook) => {
   const request = { apiVersion: hookApiVersion(hook), kind: `${hook.name}Request`, ...(fixture(hook) as object) }
 
-  it('has the fields of the request, and no unknown ones', () => {
+  it('has the fields of the request, and no unknown fields', () => {
     const decoded = decodeWire(JSON.stringify(request), hook.request, `${hook.name}Request`, 'request')
     expect(decoded).toEqual(request)
     expect(missingFields(decoded, hook.request)).toEqual([])
@@ -15,7 +15,7 @@ describe.each(hookCatalog.map((hook) => [hook.name, hook] as const))('the fixtur
 
   it('contains objects that are valid by their schemas', () => {
     const problems = objectsIn(request).flatMap((object) => {
-      const kind = [Cluster, Machine, MachineSet].find((one) => one.kind === object.kind)
+      const kind = [Cluster, Machine, MachineSet].find((candidate) => candidate.kind === object.kind)
       return kind
         ? structural(kind.schema)
             .validateSchema(object)
@@ -26,7 +26,7 @@ describe.each(hookCatalog.map((hook) => [hook.name, hook] as const))('the fixtur
   })
 })
 
-test('changes of one fixture do not affect the next one', () => {
+test('changes of one fixture do not affect the next fixture', () => {
   const [hook] = hookCatalog.filter(({ name }) => name === 'BeforeClusterCreate')
   const first = fixture(hook!) as unknown as { cluster: { metadata: { name: string } } }
   first.cluster.metadata.name = 'other'

@@ -1,4 +1,7 @@
-/** A valid request for every hook, to try handlers. Deterministic. Requests for hooks of other providers are derived from their schemas. */
+/**
+ * A valid request for every hook, for tests of handlers. Deterministic. Requests for hooks of other providers are derived from
+ * their schemas.
+ */
 import * as hooks from '@capstan/api'
 import type { Hook } from '@capstan/api'
 import type { UnknownObject } from '@capstan/kube'
@@ -14,7 +17,7 @@ export type Override<T> = T extends readonly unknown[] ? T : T extends object ? 
  *
  * @example
  * fixture(BeforeClusterUpgrade, { cluster: { metadata: { labels: { tier: 'prod' } } }, toKubernetesVersion: 'v1.36.0' })
- * @throws TypeError for a hook of another provider when no valid request can be derived from its schema
+ * @throws TypeError for a hook of another provider if no valid request can be derived from its schema
  */
 export function fixture<H extends Hook>(hook: H, override: Override<CallInput<H>> = {} as Override<CallInput<H>>): CallInput<H> {
   const hasFixture = hook.group === hooks.HooksGroup && Object.hasOwn(fixtures, hook.name)
@@ -22,7 +25,7 @@ export function fixture<H extends Hook>(hook: H, override: Override<CallInput<H>
   return applyMergePatch(request, override) as CallInput<H>
 }
 
-/** Derived from the declaration, since there is no hand-written request. */
+/** Returns a request that is derived from the declaration of the hook, for hooks without a hand-written request. */
 function ofAnotherProvider(hook: Hook): object {
   try {
     const { apiVersion: _a, kind: _k, ...request } = sampleOf(hook.request.json)

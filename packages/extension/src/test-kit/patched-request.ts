@@ -23,7 +23,7 @@ type Fields = Record<string, unknown>
 /**
  * Returns the request with the response's patches applied; the same request for hooks without patches.
  *
- * @throws HookFailed bad-answer when core would reject a patch
+ * @throws HookFailed bad-answer if core would reject a patch
  */
 export function patchedRequest<T extends object>({ name }: Hook, request: T, response: object): T {
   const [fields, answer] = [request as Fields, response as Fields]

@@ -1,8 +1,14 @@
-/** Generates the smallest valid value of a schema, for hooks without a hand-written fixture. Pure and deterministic. */
+/**
+ * Generates the smallest valid value of a schema, for hooks without a hand-written fixture. Deterministic, without side effects.
+ */
 import type { JSONSchema } from '@capstan/kube'
 import { structural } from '@capstan/kube'
 
-/** @throws TypeError naming the field whose schema does not determine a value, such as one with a pattern */
+/**
+ * Returns a valid value.
+ *
+ * @throws TypeError that names a field whose schema does not determine a value, such as a string with a pattern
+ */
 export function sampleOf(schema: JSONSchema): { [field: string]: unknown } {
   const value = sample(schema, '') as { [field: string]: unknown }
   const [problem] = structural(schema).validate(value)

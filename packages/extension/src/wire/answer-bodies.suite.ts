@@ -60,7 +60,7 @@ class Texts {
     this.#definitions = definitions
   }
 
-  /** Returns an arbitrary of texts that match the schema, or sometimes any other text. */
+  /** Returns an arbitrary of texts that match the schema, and sometimes of other texts. */
   of(schemaOrRef: JSONSchema, depth: number): fc.Arbitrary<string> {
     const schema =
       schemaOrRef.$ref === undefined ? schemaOrRef : this.#definitions[schemaOrRef.$ref.slice('#/definitions/'.length)]!
@@ -114,7 +114,7 @@ class Texts {
 
 const anything: JSONSchema = {}
 
-/** A key in its own or another case, also with the letters that fold to s and k. */
+/** Returns an arbitrary of a key in its own or another case, also with the letters that fold to s and k. */
 const keys = (name: string) =>
   fc
     .oneof(

@@ -12,7 +12,7 @@ export class BudgetExceeded extends Error {
 
 /**
  * @param fitsBudget called with the length of each chunk; returns whether it fits the budget
- * @throws TooLong after more than `maxBytes`, BudgetExceeded when a chunk does not fit the budget
+ * @throws TooLong after more than `maxBytes`, BudgetExceeded if a chunk does not fit the budget
  */
 export async function readBytes(
   body: AsyncIterable<Uint8Array> | null,

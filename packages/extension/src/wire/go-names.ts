@@ -25,7 +25,7 @@ export function goFieldPath({ properties }: JSONSchema, name: string, isOfDocume
 export const byFoldedName = (properties: object): Map<string, string> =>
   new Map(Object.keys(properties).map((name) => [foldKey(name), name]))
 
-/** Folds the case of a key; two non-ASCII letters fold to ASCII ones. Upstream: encoding/json, foldName. */
+/** Folds the case of a key; two non-ASCII letters fold to ASCII letters. Upstream: encoding/json, foldName. */
 export const foldKey = (key: string): string => key.replaceAll('\u017f', 's').toLowerCase()
 
 /** Returns Go's name of the type of a field. */

@@ -22,7 +22,7 @@ export function strictText(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Replaces invalid bytes one by one; TextDecoder would replace an incomplete character as a whole. */
+/** Replaces each invalid byte; TextDecoder would replace an incomplete character as a whole. */
 function byteByByte(bytes: Uint8Array): string {
   let text = ''
   for (let position = 0; position < bytes.length; ) {

@@ -4,7 +4,7 @@
  */
 import { WireError } from './wire-error.ts'
 
-/** Deepest nesting of a value, as in Go. */
+/** Maximum nesting of a value, as in Go. */
 export const maxDepth = 10_000
 
 /** Error texts for truncated input: Go's stream decoder and whole-text decoder differ. */
@@ -101,7 +101,7 @@ export function endOfValue(bytes: Uint8Array, ending: EndingWords): number {
     else if (byte === Byte.n) word('null')
     else throw unexpected('looking for beginning of value')
 
-    // The value is complete; the enclosing ones may be as well.
+    // The value is complete; the enclosing values may also be complete.
     for (;;) {
       const holder = open.at(-1)
       if (holder === undefined) return position
@@ -120,7 +120,9 @@ export function endOfValue(bytes: Uint8Array, ending: EndingWords): number {
   }
 }
 
-/** Returns the index after a long string without escapes at `start`; `undefined` for others, which are scanned byte by byte. */
+/**
+ * Returns the index after a long string without escapes at `start`; `undefined` for other strings, which are scanned byte by byte.
+ */
 export function endOfPlainString(bytes: Uint8Array, start: number): number | undefined {
   const quote = bytes.indexOf(Byte.quote, start + 1)
   if (quote - start < 32) return undefined
@@ -132,7 +134,7 @@ export function endOfPlainString(bytes: Uint8Array, start: number): number | und
 // eslint-disable-next-line no-control-regex
 const notPlain = /[\\\u0000-\u001f]/
 
-/** @throws WireError when anything but white space follows */
+/** @throws WireError if anything other than white space follows */
 export function assertNothingAfter(bytes: Uint8Array, end: number): void {
   const trailing = bytes.subarray(end).find((byte) => !isSpace(byte))
   if (trailing !== undefined) throw new WireError(`invalid character ${quoteByte(trailing)} after top-level value`)

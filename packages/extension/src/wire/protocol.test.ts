@@ -1,4 +1,4 @@
-/** The rules of the protocol, one line each, for our server and our client. client.test.ts tests results of calls. */
+/** Tests the rules of the protocol, one line each, for our server and our client. client.test.ts tests results of calls. */
 import { once } from 'node:events'
 import type { IncomingHttpHeaders } from 'node:http'
 import { createServer } from 'node:https'
@@ -121,7 +121,7 @@ describe('a response of our server', () => {
   ]
   const serve = extensionServer(defineExtension({ name: 'x', handlers }))
   const answerOf = async (name: string) => {
-    const { hook } = handlers.find((one) => one.name === name)!
+    const { hook } = handlers.find((handler) => handler.name === name)!
     return serve(new Request(`https://x${hookPath(hook, name)}`, { method: 'POST', body: valid(hook) }))
   }
 
@@ -157,7 +157,7 @@ describe('a response of our server', () => {
   })
 })
 
-/** Returns what a client gets from a server with this response. */
+/** Returns the result of a client's call to a server with this response. */
 async function answered(hook: Hook, server: FetchHandler) {
   const transport = inProcess(server)
   try {

@@ -15,7 +15,7 @@ import { addRequired, resolveRef, zero } from './zero-values.ts'
 
 export { WireError } from './wire-error.ts'
 
-/** Largest request or response in bytes. */
+/** Maximum size of a request or response, in bytes. */
 export const maxBodyBytes = 20 * 1024 * 1024
 
 /**
@@ -52,7 +52,7 @@ const endings: { readonly [what in WireText]: EndingWords } = {
 export const missingFields = (value: Record<string, unknown>, schema: Schema): string[] =>
   (schema.json.required ?? []).filter((name) => value[name] === undefined || value[name] === '')
 
-/** Position of a value, for messages. */
+/** Place of a value, for messages. */
 interface Place {
   /** Go's name of the struct that has the field. */
   readonly struct: string
@@ -69,7 +69,7 @@ class Decoder {
   readonly #struct: string
   /** Items of the longer list that a duplicate key replaced: Go reuses the memory of these items, with their fields. */
   readonly #backing = new WeakMap<unknown[], unknown[]>()
-  /** A number beyond float64 without schema, which Go detects only when its value is used. */
+  /** A number without a schema that exceeds float64: Go detects it only when the value is used. */
   #tooLarge: string | undefined
   #at = 0
 
@@ -204,7 +204,7 @@ class Decoder {
     return goString(this.#bytes.subarray(start + 1, start + length - 1))
   }
 
-  /** Decodes a value without schema. Go keeps its text; here it is parsed at once. */
+  /** Decodes a value without a schema. Go keeps its text; this decoder parses it at once. */
   #any(): unknown {
     const start = this.#at
     const length = this.#skip()
@@ -239,7 +239,7 @@ class Decoder {
     this.#at++
   }
 
-  /** Advances behind a comma, or to the end of the enclosing value. */
+  /** Advances past a comma, or to the end of the enclosing value. */
   #next(): void {
     this.#space()
     if (this.#bytes[this.#at] !== Byte.comma) return

@@ -43,7 +43,7 @@ export function zero(schemaOrRef: JSONSchema, root: JSONSchema): unknown {
 /** Returns the value of an absent required field. */
 function requiredValue(schema: JSONSchema, root: JSONSchema): unknown {
   if (schema.type === 'string') return ''
-  // Whole API objects have no zero value: a missing one stays missing.
+  // API objects have no zero value, so a missing object remains missing.
   if (schema['x-kubernetes-preserve-unknown-fields']) return undefined
   return schema.type === 'object' && schema.properties ? addRequired({}, schema, root) : undefined
 }
