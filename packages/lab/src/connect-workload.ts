@@ -11,7 +11,10 @@ export interface ConnectOptions {
   readonly endpoint: { readonly host: string; readonly port: number }
 }
 
-/** Returns a function that connects to a workload cluster. A simulated cluster is awaited: its kubeconfig may exist before its API server. */
+/**
+ * Returns a function that connects to a workload cluster. It waits for simulated clusters, whose kubeconfig may exist before their
+ * API server.
+ */
 export const connectWorkload =
   (workloads: Pick<Workloads, 'whenStarted'>, { clock, random, endpoint }: ConnectOptions) =>
   async (kubeconfig: string): Promise<Client> => {

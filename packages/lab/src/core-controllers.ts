@@ -34,10 +34,10 @@ export interface CoreControllersOptions {
   readonly hooks: Hooks
 }
 
-/** Handlers of runtime hooks for all controllers of a process, with one registry and one set of circuit breakers. */
+/** Handlers of runtime hooks for all controllers of a process, with a shared registry and shared circuit breakers. */
 export interface Hooks {
   readonly runtime: RuntimeClient
-  /** Discovers handlers from ExtensionConfigs; absent when handlers are given. */
+  /** Discovers handlers from ExtensionConfigs. Absent if the caller provides the handlers. */
   readonly extensions: ExtensionClient | undefined
 }
 
@@ -45,7 +45,7 @@ export interface HooksOptions {
   readonly client: Client
   readonly clock: Clock
   readonly log: Logger
-  /** Handlers of runtime hooks. Default: those that ExtensionConfigs register. */
+  /** Handlers of runtime hooks. Default: the handlers that ExtensionConfigs register. */
   readonly runtime?: RuntimeClient
   /** Hooks that other providers declare, in all versions. ExtensionConfigs may register handlers for them. */
   readonly providerHooks?: readonly Hook[]

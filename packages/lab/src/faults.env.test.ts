@@ -1,6 +1,6 @@
 /**
- * Fails one write in five, half of them before and half after they are applied: a cluster is created, upgraded and deleted nevertheless,
- * without surplus Machines or leftover objects. The seed determines which writes fail.
+ * Makes one of five writes fail, half of them before and half after they are applied. A cluster must still be created, upgraded and
+ * deleted, without additional Machines, and without objects after the deletion. The seed determines which writes fail.
  */
 import { readFileSync } from 'node:fs'
 import { Cluster, Machine, MachineSet, pluralOf } from '@capstan/api'
@@ -33,13 +33,13 @@ const lossy = (transport: Transport, random: Random, isOn: () => boolean): Trans
     if (!isOn() || !Writes.has(request.verb)) return transport.send(request, signal)
     const chance = random.next()
     if (chance < 0.1) throw new StatusError('ServiceUnavailable', 'the request was lost')
-    const answer = await transport.send(request, signal)
+    const response = await transport.send(request, signal)
     if (chance > 0.9) throw new StatusError('ServiceUnavailable', 'the answer was lost')
-    return answer
+    return response
   },
 })
 
-/** The class of the demo, without its delays. */
+/** Creates the class of the demo, without its delays. */
 const classDocuments = parseAllDocuments(
   readFileSync(new URL('../../lab/demo/class.yaml', import.meta.url), 'utf8').replaceAll(/\d+ms/g, '0s'),
 ).map((document) => document.toJS() as UnknownObject)
@@ -66,7 +66,7 @@ async function aLossyPlane(seed: number) {
     ...management,
     list,
     most: () => most,
-    /** Lets time pass with losses, then without. Records the largest number of Machines. */
+    /** Advances the clock, first with failing writes, then without. Records the largest number of Machines. */
     async advanceWithLosses() {
       most = 0
       isLossy = true
@@ -92,7 +92,7 @@ test.each([3, 6, 7, 11, 42])('a cluster is created, upgraded and deleted althoug
   await management.advanceWithLosses()
   let cluster = await management.client.get(Cluster, key)
   expect(getCondition(cluster, 'Available')?.status).toBe('True')
-  // Never a surplus Machine; the time until all exist depends on the lost writes.
+  // There is never an additional Machine. The time until all Machines exist depends on the failed writes.
   expect(management.most()).toBeLessThanOrEqual(3)
   expect(await management.list(Machine)).toHaveLength(3)
 

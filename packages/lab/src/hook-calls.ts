@@ -1,4 +1,4 @@
-/** Observes the hook calls of core, for stories and traces. */
+/** Reports the hook calls of core, for stories and traces. */
 import type { Hook, ResponseOf } from '@capstan/api'
 import type { CallAllOptions, RuntimeClient } from '@capstan/extension'
 import type { KubeObject } from '@capstan/kube'
@@ -15,7 +15,7 @@ export interface HookCall {
     | { readonly kind: 'go'; readonly message: string }
     | { readonly kind: 'wait'; readonly seconds: number; readonly message: string }
     | { readonly kind: 'failed'; readonly message: string }
-    /** The call failed, and the handler's failure policy is Ignore. */
+    /** Whether the call failed, and the handler's failure policy is Ignore. */
     | { readonly kind: 'ignored'; readonly message: string }
 }
 
@@ -91,7 +91,7 @@ export function lineOf({ hook, handlers, answer, subject, cluster }: HookCall): 
   }
 }
 
-/** Removes the parts of an error that the line contains anyway: the hook, and a single handler. */
+/** Removes parts of an error that the line already contains: the hook, and the handler if there is only one. */
 function failedText({ hook, handlers }: Pick<HookCall, 'hook' | 'handlers'>, message: string): string {
   const withoutHook = message.replace(/^failed to call extension handlers for hook "[^"]*": /, '')
   const withoutHandler =

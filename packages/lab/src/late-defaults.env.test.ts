@@ -11,7 +11,7 @@ const startEnv = (kinds = kindsWithoutAdmission) => testEnv({ kinds, controllers
 let env: Awaited<ReturnType<typeof startEnv>>
 afterEach(() => env.close())
 
-/** Creates two objects; resolves with the number of later writes by controllers. */
+/** Creates two objects. Resolves with the number of later writes by controllers. */
 const createTwo = async () => {
   const { revision } = env.store
   await env.client.create(MachineDeployment, {
@@ -34,7 +34,7 @@ const createTwo = async () => {
   return env.store.revision - revision - 2
 }
 
-test('defaults objects on a server without our admission, with one write each', async () => {
+test('sets the defaults of each object with one write, on a server without our admission', async () => {
   env = await startEnv()
   expect(await createTwo()).toBe(2)
   expect(await env.client.get(MachineDeployment, { namespace: 'default', name: 'md' })).toMatchObject({
@@ -48,7 +48,7 @@ test('defaults objects on a server without our admission, with one write each', 
   expect(await env.client.get(ExtensionConfig, { name: 'ext' })).toMatchObject({ spec: { namespaceSelector: {} } })
 })
 
-test('writes nothing when admission has set the defaults', async () => {
+test('writes nothing if admission has set the defaults', async () => {
   env = await startEnv([...coreKinds])
   expect(await createTwo()).toBe(0)
 })

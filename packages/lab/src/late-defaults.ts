@@ -1,15 +1,17 @@
 /**
- * Sets the defaults of kinds on an API server that does not run our admission: right after an object was created, where upstream's
- * webhooks set them in the request. Controllers wait for missing values. Objects cannot be rejected afterwards: such a server validates
+ * Sets the defaults of kinds on an API server without our admission, immediately after an object was created; upstream's webhooks
+ * set them in the request. Controllers wait for missing values. Because created objects cannot be rejected, such a server validates
  * only by schemas.
  */
 import { type Controller, proceed } from '@capstan/controller'
 import { type Admission, diffMerge, draft, isDeleting, type Kind } from '@capstan/kube'
 
-/** Creates one controller for each kind with defaults. Where admission runs, they write nothing. */
+/** Creates one controller for each kind with defaults. If admission runs, the controllers write nothing. */
 export function lateDefaults(admission: readonly Admission[], kinds: readonly Kind[]): readonly Controller[] {
   return kinds.flatMap((kind) => {
-    const defaulters = admission.filter((one) => one.default && one.kind.plural === kind.plural && one.kind.group === kind.group)
+    const defaulters = admission.filter(
+      (entry) => entry.default && entry.kind.plural === kind.plural && entry.kind.group === kind.group,
+    )
     return defaulters.length === 0 ? [] : [createDefaultsController(kind, defaulters)]
   })
 }

@@ -1,4 +1,4 @@
-/** A whole management cluster in one process: API server, core provider, local provider and its simulated workload clusters. */
+/** A complete management cluster in one process: API server, core provider, local provider and its simulated workload clusters. */
 import { coreKinds } from '@capstan/api'
 import type { ApiServer } from '@capstan/kubernetes-kinds'
 import { createApiServer } from '@capstan/kubernetes-kinds'

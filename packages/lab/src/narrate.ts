@@ -1,6 +1,6 @@
 /**
- * Describes changes of clusters, machines, classes and extensions as lines for people. A pure function of changes, so that `capstan up`
- * prints the same lines that tests compare.
+ * Describes changes of clusters, machines, classes and extensions as readable lines. The lines depend only on the changes, so that
+ * `capstan up` prints the same lines that tests compare.
  */
 import type { Cluster, ClusterClass, ExtensionConfig, Machine, MachineDeployment, MachinePool } from '@capstan/api'
 import type { Clock, Condition, KubeObject } from '@capstan/kube'
@@ -10,13 +10,13 @@ import { appendAll, isDeleting } from '@capstan/kube'
 export interface Line {
   /** The object, such as `Cluster default/demo`. */
   readonly subject: string
-  /** The new state, without the subject. */
+  /** The new state of the object, without its name. */
   readonly text: string
   /** The kind of change, for programs. */
   readonly event: string
   /** The Cluster that the change concerns, `namespace/name`. */
   readonly cluster?: string
-  /** A command that the user can paste. */
+  /** A command that the user can run. */
   readonly command?: string
 }
 
@@ -27,11 +27,14 @@ export interface ObjectChange {
   readonly object: KubeObject | undefined
 }
 
-/** Returns the lines that a change adds to the report: none, one, or a few. */
+/** Returns the lines that a change adds to the report; there may be none. */
 export type Narrator = (change: ObjectChange) => Line[]
 
 export function createNarrator(clock: Clock): Narrator {
-  /** When each Cluster that is not Available yet was first seen: timestamps in objects are whole seconds, too coarse for fast clusters. */
+  /**
+   * Times at which Clusters that are not yet Available were first reported. Timestamps in objects, in whole seconds, are too
+   * inexact for fast clusters.
+   */
   const unavailableSince = new Map<string, number>()
   return ({ kind, previous, object }) => {
     switch (kind) {
@@ -111,7 +114,7 @@ function aboutTopology(previous: Cluster | undefined, object: Cluster, line: (ev
   return []
 }
 
-/** Formats the wanted topology in brackets. */
+/** Formats the desired topology in brackets. */
 function shapeOf({ spec: { topology } }: Cluster): string {
   if (!topology) return ''
   const { machineDeployments = [], machinePools = [] } = topology.workers ?? {}

@@ -1,4 +1,4 @@
-/** Conversion webhook of an embedded management cluster, called as a function. Other webhooks are called over HTTPS. */
+/** Calls the conversion webhook of an embedded management cluster as a function, and other webhooks over HTTPS. */
 import { httpsWebhooks, type WebhookTransport } from '@capstan/apiserver'
 import type { ApiServerOptions } from '@capstan/kubernetes-kinds'
 import { ConvertPath, webhookHandler } from '@capstan/controller'
@@ -12,15 +12,15 @@ const host = `${service.name}.${service.namespace}.svc`
 export const ownConversion: WebhookClientConfig = { service: { ...service, path: ConvertPath } }
 
 /**
- * Returns the webhooks of the server. `client` is called only when the server exists: conversions read the CustomResourceDefinitions of
- * provider kinds.
+ * Returns the webhooks of the server. `client` is called only after the server was created: conversions read the
+ * CustomResourceDefinitions of provider kinds.
  */
 export function ownWebhooks(kinds: readonly DeclaredKind[], client: () => Reader): NonNullable<ApiServerOptions['webhooks']> {
   const handle = webhookHandler({ kinds, apiVersionOf: (groupKind) => referenceVersions(client())(groupKind) })
-  const others = httpsWebhooks()
+  const remoteWebhooks = httpsWebhooks()
   const transport: WebhookTransport = {
     async post(target, body, signal) {
-      if (target.servername !== host) return others.post(target, body, signal)
+      if (target.servername !== host) return remoteWebhooks.post(target, body, signal)
       const response = await handle(new Request(target.url, { method: 'POST', body, signal }))
       return {
         status: response.status,
@@ -28,7 +28,7 @@ export function ownWebhooks(kinds: readonly DeclaredKind[], client: () => Reader
         body: Buffer.from(await response.arrayBuffer()),
       }
     },
-    close: () => others.close(),
+    close: () => remoteWebhooks.close(),
   }
   return {
     transport,

@@ -15,7 +15,7 @@ import type { Stores } from './stores.ts'
 export const ProviderNames = ['core', 'local'] as const
 export type ProviderName = (typeof ProviderNames)[number]
 
-/** The kinds that each provider installs and whose admission it serves. */
+/** The kinds of each provider, which it installs, and whose admission it serves. */
 export const providerKinds: Readonly<Record<ProviderName, readonly DeclaredKind[]>> = { core: coreKinds, local: localKinds }
 
 export interface ProvidersOptions {
@@ -27,9 +27,9 @@ export interface ProvidersOptions {
   readonly log: Logger
   /** State of simulated workload clusters. */
   readonly stores: Stores
-  /** Address of the listener that serves them. It is part of their kubeconfigs and must not change while they exist. */
+  /** Address at which workload clusters are served. It is part of their kubeconfigs, and must not change while they exist. */
   readonly endpoint: { readonly host: string; readonly port: number }
-  /** Handlers of runtime hooks. Default: those that ExtensionConfigs register. */
+  /** Handlers of runtime hooks. Default: the handlers that ExtensionConfigs register. */
   readonly runtime?: RuntimeClient
   /** Hooks that other providers declare, in all versions. ExtensionConfigs may register handlers for them. */
   readonly providerHooks?: readonly Hook[]
@@ -45,7 +45,7 @@ export interface Providers {
   readonly kinds: readonly DeclaredKind[]
   readonly controllers: readonly Controller[]
   readonly workloads: Workloads
-  /** Call it after the manager has stopped. */
+  /** Closes connections. Must be called after the manager has stopped. */
   close(): Promise<void>
 }
 

@@ -27,7 +27,7 @@ export function memoryStores(): Stores & { all(): readonly Store[] } {
   }
 }
 
-/** Ignores `close`, so that a restarted server finds its data in memory. */
+/** Returns the store with a `close` that does nothing, so that a restarted server finds its data in memory. */
 function keptOpen(store: Store): Store {
   store.close = () => Promise.resolve()
   return store

@@ -1,8 +1,8 @@
 import type { Transport } from '@capstan/kube'
 
 /**
- * Rejects requests of controllers that have no abort signal: they would continue after the reconcile's timeout and after the manager has
- * stopped. Events are exempt, because they are written after the reconcile.
+ * Rejects requests of controllers that have no abort signal: such requests would continue after the reconcile's timeout and after
+ * the manager has stopped. Accepts Events without a signal, because they are written after the reconcile.
  */
 export const abortable = (transport: Transport): Transport => ({
   close: () => transport.close(),

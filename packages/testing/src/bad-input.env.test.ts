@@ -1,4 +1,4 @@
-/** Error texts for user mistakes: upstream's texts, with the invalid field or object. */
+/** Tests the errors for mistakes of users: upstream's texts, with the invalid field or object. */
 import { BeforeClusterCreate, Cluster, ClusterClass, ExtensionConfig } from '@capstan/api'
 import { defineExtension, extensionServer, fail, type FetchHandler, listen, on } from '@capstan/extension'
 import { type Json, type JsonObject, minutes, type ObjectKey, StatusError, systemClock } from '@capstan/kube'
@@ -27,7 +27,7 @@ const aCluster = (topology: object = {}) => ({
   spec: { topology: { classRef: { name: 'demo' }, version: 'v1.36.0', ...topology } },
 })
 
-/** Returns what kubectl prints after a create: the error, or the warnings. */
+/** Returns the text that kubectl prints after a create: the error or the warnings. */
 async function create(body: object, options: { fieldValidation?: 'Strict' | 'Ignore'; dryRun?: boolean } = {}) {
   const target = { group: Cluster.group, version: Cluster.version, plural: Cluster.plural, namespace: 'default' }
   const caller = { name: 'user', groups: ['system:masters'], agent: 'kubectl' }
@@ -45,11 +45,11 @@ async function create(body: object, options: { fieldValidation?: 'Strict' | 'Ign
   }
 }
 
-/** Upstream's message when the schema's rules were not evaluated. */
+/** Upstream's message if the schema's rules were not evaluated. */
 const unread =
   '<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation'
 
-/** The same object with one value missing or replaced, for every value below its spec. */
+/** Returns copies of the object, each with one value below its spec removed or replaced. */
 function* mistakes(whole: Json, parentPath: readonly string[] = []): Generator<[path: string, broken: Json]> {
   const parts = Array.isArray(whole) ? whole.map((value, i) => [String(i), value] as const) : Object.entries(whole as object)
   for (const [name, value] of parts as [string, Json][]) {
@@ -128,20 +128,20 @@ describe('a Cluster', () => {
     })
   })
 
-  test('with any value missing or of another type is created, or rejected with a message; the server never fails', async () => {
+  test('with any value missing or of the wrong type is created, or rejected with a message; the server never fails', async () => {
     await withClass()
     const workers = { machineDeployments: [{ class: 'worker', name: 'md', metadata: { labels: { a: 'b' } } }] }
     const whole = aCluster({ workers, controlPlane: { replicas: 1 }, variables: [{ name: 'workerNodeDelay', value: '1s' }] })
     const unexpected: string[] = []
     for (const [path, broken] of mistakes(whole)) {
-      const answer = await create(broken as object, { dryRun: true })
-      const isWord = 'warnings' in answer || answer.code === 400 || answer.code === 422
-      if (!isWord) unexpected.push(`${path}: ${JSON.stringify(answer)}`)
+      const result = await create(broken as object, { dryRun: true })
+      const isWord = 'warnings' in result || result.code === 400 || result.code === 422
+      if (!isWord) unexpected.push(`${path}: ${JSON.stringify(result)}`)
     }
     expect(unexpected).toEqual([])
   })
 
-  test('with a missing class causes a warning and a condition, and continues when the class is created', async () => {
+  test('with a missing class has a warning and a condition, and is reconciled when the class is created', async () => {
     expect(await create(aCluster())).toEqual({
       warnings: [
         'Cluster refers to ClusterClass default/demo, but this ClusterClass does not exist. Cluster topology has not been fully validated. The ClusterClass must be created to reconcile the Cluster',
@@ -155,7 +155,7 @@ describe('a Cluster', () => {
     expect(await reconciled()).toBe('True ReconcileSucceeded')
   })
 
-  test('of a class with a missing template names the template and the class', async () => {
+  test('of a class with a missing template has a message that names the template and the class', async () => {
     await withClass()
     await env.client.delete(LocalMachineTemplate, { namespace: 'default', name: 'demo-worker' })
     await env.settle()
@@ -168,7 +168,7 @@ describe('a Cluster', () => {
     )
   })
 
-  test('of a class whose patch does not apply names patch and path', async () => {
+  test('of a class whose patch does not apply has a message that names the patch and the path', async () => {
     await withClass()
     const path = '/spec/patches/0/definitions/0/jsonPatches/0/path'
     const operation = { op: 'replace' as const, path, value: '/spec/template/spec/nowhere/nodeDelay' }
@@ -220,7 +220,7 @@ describe('a runtime extension', () => {
   const isDiscovery = (request: Request) => new URL(request.url).pathname.endsWith('/discovery')
   const discovered = async () => conditionText(await env.client.get(ExtensionConfig, { name: 'ext' }), 'Discovered')
 
-  /** Registers a server with this response in a management cluster; returns the reported error. */
+  /** Registers a server with this response in a management cluster. Returns the reported error. */
   async function register(answer: FetchHandler, ca: CertifiedKey = authority): Promise<string> {
     const server = await listen(answer, serving)
     closing.push(() => server.close())

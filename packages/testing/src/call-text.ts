@@ -1,4 +1,4 @@
-/** Formats one call of an extension as a readable line. Pure. */
+/** Formats one call of an extension as a readable line. Without side effects. */
 import type { ObservedCall } from '@capstan/extension'
 import { isRecord } from '@capstan/kube'
 

@@ -1,7 +1,7 @@
 /**
  * Twins of the provider kinds of a test, for contract v1beta1. A test acts as a provider of contract v1beta2. With twins, the kinds have the
- * label of contract v1beta1, and the requests of the test's client are translated, as are their responses. Core's requests are not, so core
- * sees only contract v1beta1.
+ * label of contract v1beta1, and the requests of the test's client and their responses are converted. Core's requests are not
+ * converted, so core reads only contract v1beta1.
  *
  * This file does not use `@capstan/api/contract`, because that module is under test.
  * Upstream: docs/book/src/developer/providers/contracts, v1.14, "Compatibility with the deprecated v1beta1 contract".
@@ -15,17 +15,17 @@ const oldLabel = 'cluster.x-k8s.io/v1beta1'
 /** Contract version of the providers in tests: `v1beta1` in the second run of core's environment tests (`npm run interop -- old-contract`). */
 export const testContract = (): ContractVersion => (process.env.CAPSTAN_TEST_CONTRACT === 'v1beta1' ? 'v1beta1' : 'v1beta2')
 
-/** Whether a kind belongs to a provider of contract v1beta2. Cluster API's own kinds have the label, too, and are excluded. */
+/** Whether a kind belongs to a provider of contract v1beta2. Cluster API's own kinds also have the label; they are excluded. */
 const isProvider = ({ group, labels }: DeclaredKind): boolean =>
   labels?.[newLabel] !== undefined && labels[oldLabel] === undefined && !/(^|\.)cluster\.x-k8s\.io$/.test(group)
 
-/** A field that has another path or type in contract v1beta1. */
+/** A field that has a different path or type in contract v1beta1. */
 interface Moved {
   readonly now: string
   readonly before: string
   toOld?(value: Any, object: Any): unknown
   toNew?(value: Any, object: Any): unknown
-  /** The schema of the field in contract v1beta1; default: the same schema. */
+  /** The schema of the field in contract v1beta1. Default: the same schema. */
   schema?(now: JSONSchema): JSONSchema
 }
 
@@ -43,7 +43,7 @@ const withoutUndefined = (object: Record<string, unknown>) =>
 const failureDomains: Moved = {
   now: 'status.failureDomains',
   before: 'status.failureDomains',
-  // A value of another type is invalid in both contracts, and is not converted.
+  // A value of any other type is invalid in both contracts, and is not converted.
   toOld: (list: Any) => (Array.isArray(list) ? Object.fromEntries(list.map(({ name, ...domain }) => [name, domain])) : list),
   toNew: (map: Any) => Object.entries(map).map(([name, domain]) => ({ name, ...(domain as object) })),
   schema: ({ items }) => {
@@ -75,7 +75,7 @@ const movesByKindSuffix: readonly (readonly [RegExp, readonly Moved[]])[] = [
       {
         now: 'status.availableReplicas',
         before: 'status.unavailableReplicas',
-        // v1beta1 has the number of unavailable replicas instead, which also depends on the spec.
+        // In v1beta1 the field is the number of unavailable replicas, which also depends on the spec.
         toOld: (available: number, { spec, status }: Any) => (spec?.replicas ?? status?.replicas ?? available) - available,
         toNew: (unavailable: number, { spec, status }: Any) => (spec?.replicas ?? status?.replicas ?? unavailable) - unavailable,
       },
@@ -93,7 +93,7 @@ const infrastructureRef = (kinds: readonly DeclaredKind[]): Moved => ({
   now: 'spec.machineTemplate.spec.infrastructureRef',
   before: 'spec.machineTemplate.infrastructureRef',
   toOld: ({ apiGroup, kind, name }: Any, { metadata }: Any) => {
-    const version = kinds.find((one) => one.group === apiGroup && one.kind === kind)?.version
+    const version = kinds.find((candidate) => candidate.group === apiGroup && candidate.kind === kind)?.version
     return withoutUndefined({ apiVersion: `${apiGroup}/${version}`, kind, name, namespace: metadata?.namespace })
   },
   toNew: ({ apiVersion, kind, name }: Any) => withoutUndefined({ apiGroup: apiVersion?.split('/')[0], kind, name }),
@@ -137,11 +137,11 @@ function translate(object: Any, moves: readonly Moved[], to: ContractVersion): A
   return draft
 }
 
-/** Whether the body contains an object or a part of one, unlike JSON patches and DeleteOptions. */
+/** Whether the body is an object or a part of an object, unlike JSON patches and DeleteOptions. */
 const hasFields = (verb: string, patchType: string | undefined): boolean =>
   verb === 'create' || verb === 'update' || (verb === 'patch' && patchType !== 'application/json-patch+json')
 
-/** The moved fields of a provider's kind. */
+/** Returns the moved fields of a provider's kind. */
 const movesOf = (kind: DeclaredKind, kinds: readonly DeclaredKind[]): readonly Moved[] => [
   ...(movesByKindSuffix.find(([end]) => end.test(kind.kind))?.[1] ?? []),
   ...(kind.kind.endsWith('ControlPlane') ? [infrastructureRef(kinds)] : []),
@@ -196,11 +196,11 @@ function oldTwin(kind: DeclaredKind, kinds: readonly DeclaredKind[]): DeclaredKi
   }
 }
 
-/** Returns the kinds; those of providers have the label and the fields of contract v1beta1. */
+/** Returns the kinds, with the label and the fields of contract v1beta1 in kinds of providers. */
 export const oldTwins = (kinds: readonly DeclaredKind[]): DeclaredKind[] =>
   kinds.map((kind) => (isProvider(kind) ? oldTwin(kind, kinds) : kind))
 
-/** Translates the requests of a test, which uses contract v1beta2, for kinds that are twins of contract v1beta1. */
+/** Converts the requests of a test, which uses contract v1beta2, for kinds that are twins of contract v1beta1. */
 export function translateRequests(transport: Transport, kinds: readonly DeclaredKind[]): Transport {
   const providers = kinds.filter(isProvider)
   const moves = new Map(providers.map((kind) => [`${kind.plural}.${kind.group}`, movesOf(kind, providers)]))
@@ -213,10 +213,10 @@ export function translateRequests(transport: Transport, kinds: readonly Declared
       const sent = hasFields(request.verb, request.patchType)
         ? { ...request, body: translate(request.body, requestMoves, 'v1beta1') }
         : request
-      const answer = (await transport.send(sent, signal)) as Any
-      if (Array.isArray(answer?.items))
-        return { ...answer, items: answer.items.map((item: Any) => translate(item, requestMoves, 'v1beta2')) }
-      return translate(answer, requestMoves, 'v1beta2')
+      const response = (await transport.send(sent, signal)) as Any
+      if (Array.isArray(response?.items))
+        return { ...response, items: response.items.map((item: Any) => translate(item, requestMoves, 'v1beta2')) }
+      return translate(response, requestMoves, 'v1beta2')
     },
     async watch(request, signal) {
       const events = await transport.watch(request, signal)

@@ -91,7 +91,9 @@ export async function coreEnv(
     between: (transport) => abortable(between(transport)),
   })
   const { client } = env
-  /** Advances the clock until the rate limit no longer delays keys that were reconciled often during preparation. */
+  /**
+   * Advances the clock until the rate limit no longer delays keys that were reconciled often while the test created its objects.
+   */
   const advancePastRateLimit = () => env.advance(seconds(30))
   const key = (name: string): ObjectKey => ({ namespace: 'default', name })
 
@@ -153,7 +155,9 @@ export function conditionText(object: ConditionSource, type: string): string | u
   return condition && stateText(condition)
 }
 
-/** Fails requests while the server is unreachable; open watches deliver no events, as when a network cable is unplugged. */
+/**
+ * Makes requests fail while the server is unreachable. Open watches deliver no events, as during an interruption of the network.
+ */
 const whenReachable = (transport: Transport, reachable: () => boolean): Transport => ({
   close: () => transport.close(),
   watch: (request, signal) => (reachable() ? transport.watch(request, signal) : Promise.reject(unreachableError())),

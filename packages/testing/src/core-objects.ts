@@ -1,4 +1,4 @@
-/** Builders of valid Cluster API objects; arguments are the fields that matter to a test. */
+/** Builders of valid Cluster API objects. Their arguments are the fields that a test needs. */
 import type { Cluster, Machine, MachineDeployment, MachinePool, MachineSet } from '@capstan/api'
 import { type Condition, type Node, type ObjectMeta, type UnknownObject, unknownKind } from '@capstan/kube'
 
@@ -95,7 +95,7 @@ export function aNode({ metadata, spec, status }: Overrides<Node> = {}): Node {
   }
 }
 
-/** Node conditions of a healthy kubelet, with overrides. */
+/** Returns the Node conditions of a healthy kubelet, with overrides. */
 export const nodeConditions = (
   wrong: { [type: string]: string | { status: string; message: string } } = {},
 ): { type: string; status: string; message: string; lastTransitionTime: string }[] =>
@@ -107,7 +107,7 @@ export const nodeConditions = (
     }),
   )
 
-/** A provider's object of contract v1beta2. */
+/** Returns a provider's object of contract v1beta2. */
 export const aProviderObject = (
   kind: string,
   {
@@ -135,7 +135,7 @@ export const aCondition = (type: string, status: Condition['status'], overrides:
 export const stateText = ({ status, reason = '', message = '' }: { status: string; reason?: string; message?: string }): string =>
   `${status} ${reason}${message === '' ? '' : `: ${message}`}`
 
-/** The state of an existing provider object as core's reconcilers read it. */
+/** Returns the state of an existing provider object as core's reconcilers read it. */
 export const foundObject = (object: UnknownObject) => ({
   state: 'found' as const,
   external: {

@@ -1,4 +1,4 @@
-/** An unresponsive extension does not affect the manager and Clusters that it does not select. */
+/** Tests that an unresponsive extension affects neither the manager nor Clusters that it does not select. */
 import { BeforeClusterCreate, Cluster, ExtensionConfig, waitingHooks } from '@capstan/api'
 import { defineExtension, extensionServer, type HookTransport, inProcess, NoAnswer, on, proceedNow } from '@capstan/extension'
 import { getCondition, minutes, Namespace, seconds, VirtualClock } from '@capstan/kube'
@@ -14,7 +14,7 @@ let stores: ReturnType<typeof memoryStores>
 let clock: VirtualClock
 let mode: Mode
 let called: string[]
-/** Functions that end hanging calls, as timeouts would. */
+/** Functions that end hanging calls, as timeouts do. */
 let hanging: (() => void)[]
 beforeEach(() => {
   hanging = []
@@ -24,7 +24,7 @@ beforeEach(() => {
 })
 afterEach(() => env.close())
 
-/** Two servers by host; the test sets the mode of one. */
+/** Two servers by host. The test sets the mode of one server. */
 const transport = (): HookTransport => {
   const serverOf = (name: string) =>
     inProcess(
@@ -97,7 +97,7 @@ describe('a restarted manager with one extension that', () => {
   test.each<[string, Mode]>([
     ['refuses connections', 'refuses'],
     ['does not answer', 'hangs'],
-  ])('%s reconciles other Clusters; those that it selects fail with its name', async (_, dead) => {
+  ])('%s reconciles other Clusters; hooks of Clusters that it selects fail with its name', async (_, dead) => {
     mode = 'answers'
     await start()
     await prepare()
@@ -105,7 +105,7 @@ describe('a restarted manager with one extension that', () => {
 
     mode = dead
     await start()
-    // The timeout of discovery. Afterwards the extension refuses connections, because each further timeout would take real time here.
+    // The timeout of discovery. Afterwards the extension refuses connections, because each additional timeout would take real time.
     await env.advance(seconds(10))
     mode = 'refuses'
     await clusterIn('default')
@@ -141,7 +141,7 @@ describe('an extension that was never reachable', () => {
     expect(records).toMatchObject([{ hook: 'BeforeClusterCreate', handlers: [], extensionConfig: 'dead', calls: 0 }])
 
     mode = 'answers'
-    // Discovery is retried every half minute; Clusters that wait for it do not wait longer.
+    // Discovery is retried every half minute, so Clusters wait for it at most for that time.
     await env.advance(seconds(45))
     expect(await condition('guarded', 'Available')).toMatch(/^True/)
     expect(called).toEqual(['good for default', 'dead for guarded', 'good for guarded'])
@@ -169,7 +169,7 @@ describe('an extension that was never reachable', () => {
   })
 })
 
-test('a namespace whose labels no longer match the selector unblocks its Clusters at once', async () => {
+test('Clusters continue at once when the labels of their namespace no longer match the selector', async () => {
   mode = 'answers'
   await start()
   await prepare()
@@ -197,7 +197,7 @@ describe('an unresponsive extension', () => {
     mode = 'hangs'
     for (let i = 0; i < 30; i++) await clusterIn('guarded', `stuck-${i}`)
     await clusterIn('default')
-    // No time passes, so no call times out: the workers must be free nevertheless.
+    // No call times out, because no time passes. The workers must still be available.
     for (let i = 0; i < 1000; i++) await new Promise((resolve) => setImmediate(resolve))
     expect((await env.client.get(Cluster, { name: 'demo', namespace: 'default' })).spec.infrastructureRef).toBeDefined()
     expect(called).toEqual(['good for default'])
@@ -205,7 +205,7 @@ describe('an unresponsive extension', () => {
 })
 
 describe('an extension that is removed while it is called', () => {
-  /** A Cluster whose call hangs, after its ExtensionConfig is deleted. */
+  /** Creates a Cluster whose call hangs, then deletes the ExtensionConfig. */
   async function aHangingCall(): Promise<void> {
     mode = 'answers'
     await start()
@@ -219,7 +219,7 @@ describe('an extension that is removed while it is called', () => {
     expect(await condition('guarded', 'TopologyReconciled')).not.toMatch(/^False ReconcileFailed/)
   }
 
-  test('delays its Clusters until the call ends, and no longer', async () => {
+  test('delays its Clusters only until the call ends', async () => {
     await aHangingCall()
     expect((await env.client.get(Cluster, { name: 'demo', namespace: 'guarded' })).spec.infrastructureRef).toBeUndefined()
     hanging[0]!()

@@ -1,4 +1,6 @@
-/** Deletion protection of dependents by a webhook: the users for which it is called, and deletions while no manager runs. */
+/**
+ * Tests the webhook that protects dependents from deletion: the users for which it is called, and deletions while no manager runs.
+ */
 import { Cluster, coreKinds, Machine, OkToDeleteAnnotation } from '@capstan/api'
 import type { WebhookTransport } from '@capstan/apiserver'
 import { configureWebhooks, webhookHandler } from '@capstan/controller'
@@ -11,7 +13,7 @@ const account = (name: string) => `system:serviceaccount:kube-system:${name}`
 const demo = { namespace: 'default', name: 'demo' }
 const labels = { 'cluster.x-k8s.io/cluster-name': 'demo' }
 
-/** An API server on which the Cluster `demo` is being deleted, and its Machine `m` exists. */
+/** Starts an API server on which the Cluster `demo` is being deleted, and its Machine `m` exists. */
 async function aServer() {
   const admissions = deletionAdmission(coreKinds)
   const called: string[] = []
@@ -20,9 +22,9 @@ async function aServer() {
     async post({ url }, body) {
       called.push(url.pathname)
       if (!handle) throw new Error('connection refused')
-      const answer = await handle(new Request(url, { method: 'POST', body }))
-      const bytes = Buffer.from(await answer.arrayBuffer())
-      return { status: answer.status, contentType: 'application/json', body: bytes }
+      const response = await handle(new Request(url, { method: 'POST', body }))
+      const bytes = Buffer.from(await response.arrayBuffer())
+      return { status: response.status, contentType: 'application/json', body: bytes }
     },
     close() {},
   }

@@ -1,4 +1,4 @@
-/** Kinds of a provider without controllers: tests act as the provider and check how core reacts to each field. */
+/** Kinds of a provider without controllers. Tests act as the provider and check the effect of each field on core. */
 import { type DeclaredKind, defineKind, s } from '@capstan/kube'
 
 const devKind = (group: string, kind: string, plural: string, contract = 'v1beta2'): DeclaredKind =>

@@ -1,6 +1,7 @@
 /**
- * The test environment: controllers on the embedded API server and a virtual clock that the test advances. One process, no port
- * (unless requested), no sleep: an hour of virtual time takes a millisecond, and the same seed leads to the same names.
+ * The test environment: controllers on the embedded API server and a virtual clock that the test advances. It needs one process and
+ * no port (unless requested), and does not wait: an hour of virtual time takes a millisecond, and the same seed results in the same
+ * names.
  */
 import type { Store } from '@capstan/apiserver'
 import type { ApiServer, ApiServerOptions } from '@capstan/kubernetes-kinds'
@@ -24,24 +25,27 @@ export interface TestEnvOptions {
   /** Kinds to install as CustomResourceDefinitions. */
   readonly kinds: readonly DeclaredKind[]
   readonly controllers?: Controllers
-  /** Controllers of providers, in a manager of their own: they speak the contract of this environment. Created after `controllers`. */
+  /** Controllers of providers, in a separate manager. They use the contract of this environment. Created after `controllers`. */
   readonly providers?: Controllers
-  /** Admission in addition to that of the kinds. */
+  /** Admission in addition to the admission of the kinds. */
   readonly admission?: readonly Admission[]
   /** Store of an earlier environment, to continue with its objects. */
   readonly store?: Store
-  /** The kinds are in the store already. */
+  /** Whether the store already contains the kinds. */
   readonly isInstalled?: boolean
   readonly clock?: VirtualClock
   readonly seed?: number
-  /** Turns of the event loop for which `settle` waits without progress. Use a small number for tests with blocked requests or watches. */
+  /**
+   * Number of turns of the event loop for which `settle` waits without progress. Small numbers are for tests with blocked requests
+   * or watches.
+   */
   readonly patience?: number
   readonly log?: Logger
-  /** The objects that the controllers reconcile; by default all. */
+  /** The objects that the controllers reconcile. Default: all objects. */
   readonly limits?: Pick<ManagerOptions, 'namespace' | 'eventFilter'>
   /** Wraps the transport between the controllers and the server, for example with faults. */
   readonly between?: (transport: Transport) => Transport
-  /** The contract version of the providers' kinds; see `contract-twin.ts`. Default: that of this test run. */
+  /** The contract version of the providers' kinds; see `contract-twin.ts`. Default: the contract version of this test run. */
   readonly contract?: ContractVersion
 }
 
@@ -54,7 +58,7 @@ export interface TestEnv {
   readonly manager: Manager
   /** Runs all work that is due now. */
   settle(): Promise<void>
-  /** Advances the clock by `ms`, timer by timer, and settles after each. */
+  /** Advances the clock by `ms`, from timer to timer, and settles after each timer. */
   advance(ms: number): Promise<void>
   close(): Promise<void>
 }
@@ -69,7 +73,7 @@ export interface Host {
   transport(): Transport
   readonly server: ApiServer
   readonly store: Store
-  /** Called once the kinds are served. */
+  /** Called when the kinds are served. */
   installed?(): Promise<void>
   /** Returns whether informers are up to date, for servers whose store is not accessible. */
   isCaughtUp?(managers: readonly Manager[]): Promise<boolean>
@@ -128,7 +132,7 @@ export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
     ...(host.isCaughtUp ? { isCaughtUp: () => host.isCaughtUp!(managers) } : {}),
     ...(options.patience === undefined ? {} : { patience: options.patience }),
   }
-  await Promise.all(managers.map((one) => one.start()))
+  await Promise.all(managers.map((manager) => manager.start()))
   await settle(pendingWork)
 
   return {
@@ -141,7 +145,7 @@ export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
     advance: (ms) => advance(clock, ms, pendingWork),
     async close() {
       closing.abort()
-      await Promise.all(managers.map((one) => one.stop()))
+      await Promise.all(managers.map((manager) => manager.stop()))
       await host.close()
     },
   }

@@ -1,6 +1,7 @@
 /**
- * Failing inputs: mistakes in classes, templates and topologies, name clashes, denied writes, providers and extensions that misbehave. Once
- * ten minutes have passed, the controllers write nothing, create no further objects, and no condition changes its text.
+ * Tests failing inputs: mistakes in classes, templates and topologies, name conflicts, denied writes, incorrect providers and
+ * extensions. After ten minutes the controllers must write nothing and create no more objects, and no condition may change its
+ * text.
  */
 import {
   BeforeClusterCreate,
@@ -25,7 +26,7 @@ import { type HookScript, scriptedRuntime } from './scripted-runtime.ts'
 
 const demo = { namespace: 'default', name: 'demo' }
 
-/** Objects of the demo, by kind and name, to be changed before they are created. */
+/** Objects of the demo, by kind and name, which a test changes before they are created. */
 type Manifests = Record<string, any>
 
 interface FailingInput {
@@ -37,7 +38,7 @@ interface FailingInput {
   readonly before?: (env: ManagementEnv) => Promise<unknown>
   /** Called one minute after the demo was created. */
   readonly later?: (env: ManagementEnv) => Promise<unknown>
-  /** Number of writes for each call of a blocking hook, which record until when it blocks. */
+  /** Number of writes for each call of a blocking hook. They record the time until which the hook blocks. */
   readonly writesPerCall?: number
   /** Maximum number of writes of retries in half an hour, which create objects and delete them after a failure. Default: 0. */
   readonly writesOfRetries?: number
@@ -52,7 +53,7 @@ async function createAll(env: ManagementEnv, manifests: Manifests): Promise<void
 
 const user = { name: 'user', groups: ['system:masters'], agent: 'kubectl' }
 
-/** Creates an object of a kind that is not declared in this project. */
+/** Returns an object of a kind that this project does not declare. */
 const create = (env: ManagementEnv, group: string, plural: string, body: object, namespace?: string) =>
   env.management.server.engine.execute(
     { verb: 'create', group, version: 'v1', plural, body, ...(namespace === undefined ? {} : { namespace }) },
@@ -87,7 +88,7 @@ const externalPatch = (manifests: Manifests) =>
     name: 'external',
     external: { generatePatchesExtension: 'scripted.test', validateTopologyExtension: 'scripted.test' },
   })
-/** A JSON patch of the first template of a request. */
+/** Returns a response with a JSON patch of the first template of a request. */
 const patched = (request: Record<string, any>, value: string, path = '/spec/template/spec/simulated/nodeDelay') => {
   const item = request.items.find(({ object }: any) => object.kind === 'LocalMachineTemplate')
   return [
@@ -99,7 +100,7 @@ const patched = (request: Record<string, any>, value: string, path = '/spec/temp
   ]
 }
 
-/** A policy that denies writes to resources. */
+/** Returns a policy that denies writes to resources. */
 const deny = async (env: ManagementEnv, group: string, resources: readonly string[], operations: readonly string[]) => {
   const group_ = 'admissionregistration.k8s.io'
   const metadata = { name: 'deny' }
@@ -469,7 +470,7 @@ interface Writes {
   rejected: string[]
 }
 
-/** Number of writes after which the test fails: controllers that write in a loop would keep the test's clock from advancing. */
+/** Maximum number of writes. Controllers that write in a loop would prevent the clock from advancing. */
 const MostWrites = 600
 
 function countWrites(): Writes {

@@ -1,6 +1,6 @@
 /**
- * Several manager processes on one API server and the virtual clock: each has its own informers, connections and memory, and can be
- * killed at any time. They share the stores of simulated workload clusters.
+ * Simulates several manager processes with one API server and the virtual clock. Each has its own informers, connections and
+ * memory, and can be killed at any time. They share the stores of simulated workload clusters.
  */
 import { coreKinds } from '@capstan/api'
 import type { Store } from '@capstan/apiserver'
@@ -24,7 +24,7 @@ export interface ManagerProcess {
   readonly name: string
   readonly manager: Manager
   readonly isDead: boolean
-  /** Kills the process now; with `writes`, right after that many further writes. */
+  /** Kills the process now or, with `writes`, immediately after that number of additional writes. */
   kill(writes?: number): void
 }
 

@@ -1,4 +1,4 @@
-/** BeforeClusterDelete also blocks deletions that begin with another object than the Cluster, such as its namespace. */
+/** Tests that BeforeClusterDelete also blocks deletions that begin with an object other than the Cluster, such as its namespace. */
 import { Cluster, Machine, MachineDeployment } from '@capstan/api'
 import { type Kind, Namespace, seconds } from '@capstan/kube'
 import { LocalCluster, LocalControlPlane, LocalMachine } from '@capstan/local'
@@ -17,7 +17,7 @@ const topology = {
   workers: { machineDeployments: [{ class: 'worker', name: 'steady', replicas: 1 }] },
 }
 
-/** A Cluster with its objects in its own namespace, whose BeforeClusterDelete blocks. */
+/** Creates a Cluster with its objects in a separate namespace. Its BeforeClusterDelete blocks. */
 async function aGuardedCluster() {
   let blocks = true
   const runtime = scriptedRuntime({ BeforeClusterDelete: () => (blocks ? { wait: 5, message: 'backing up' } : undefined) })
@@ -56,7 +56,7 @@ test.each<[string, () => Promise<unknown>]>([
   expect(await objects()).toEqual([])
 })
 
-test('a user deletes a Machine while the hook blocks, and its MachineSet replaces it', async () => {
+test('a MachineSet replaces a Machine that a user deletes while the hook blocks', async () => {
   await aGuardedCluster()
   await env.client.delete(Cluster, { namespace: 'team', name: 'demo' }, { propagationPolicy: 'Foreground' })
   await env.advance(seconds(30))

@@ -1,4 +1,4 @@
-/** Counts hook calls in the life of a Cluster: one for each event, as `docs/reference/hooks.md` promises. */
+/** Counts hook calls during the lifecycle of a Cluster: there must be one for each event, as `docs/reference/hooks.md` says. */
 import { Cluster, ClusterClass } from '@capstan/api'
 import { seconds, VirtualClock } from '@capstan/kube'
 import { memoryStores } from '@capstan/lab'

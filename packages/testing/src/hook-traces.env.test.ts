@@ -9,7 +9,7 @@ import { describe, expect, test } from 'vitest'
 import { key, LifecycleHooks, type Plot, play, type Story } from './hook-traces/story.ts'
 
 const names = LifecycleHooks.map(({ name }) => name)
-/** Hooks that are called once for each step of the upgrade. The others are called once in a Cluster's life. */
+/** Hooks that are called once for each step of the upgrade. Other hooks are called once for each Cluster. */
 const perStep = ['BeforeControlPlaneUpgrade', 'AfterControlPlaneUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade']
 
 /** Returns the number of calls of a hook for each version. */
@@ -73,7 +73,7 @@ describe('a blocking handler', async () => {
     },
   })
 
-  test('blocks exactly the later steps', () => expect(story.order.violations).toEqual([]))
+  test('blocks all later steps, and no others', () => expect(story.order.violations).toEqual([]))
 
   test.each(names)('%s is called again after its retry time, not earlier', (hook) => {
     expect(callsOf(story, hook)).toEqual(once(hook, hook === 'AfterControlPlaneInitialized' ? 1 : 2))
@@ -183,7 +183,10 @@ describe('a blocking handler', async () => {
   })
 })
 
-/** Kills the first process that calls the hook: at once for 0, otherwise this number of writes after the hook allowed it to proceed. */
+/**
+ * Kills the first process that calls the hook: at once for 0, otherwise this number of writes after the hook allowed core to
+ * proceed.
+ */
 const killed = (writes: number): NonNullable<Plot['answer']> => {
   return ({ nth, by }) => {
     if (nth === 1) by.kill(writes)
@@ -224,7 +227,7 @@ describe.each<[what: string, plot: Plot, calls: (hook: string) => unknown]>([
 ])('a handler that %s', async (_, plot, calls) => {
   const story = await play(plot)
   test('causes no violation of the order', () => expect(story.order.violations).toEqual([]))
-  test('does not delay the Cluster any longer', () => expect(story.took).toBeLessThan(minutes(plot.leaderElection ? 10 : 1)))
+  test('does not delay the Cluster afterwards', () => expect(story.took).toBeLessThan(minutes(plot.leaderElection ? 10 : 1)))
   test.each(names)('%s', (hook) => expect(callsOf(story, hook)).toEqual(calls(hook)))
 })
 

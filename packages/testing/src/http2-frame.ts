@@ -14,7 +14,7 @@ const frameTypes = {
 export const endStream = 1
 export const endHeaders = 4
 
-/** Encodes an HTTP/2 frame, valid or not, for misbehaving peers. */
+/** Encodes an HTTP/2 frame, valid or invalid, for tests with incorrect peers. */
 export function frame(
   type: keyof typeof frameTypes | number,
   flags: number,

@@ -1,4 +1,4 @@
-/** The time at which upgrade hooks are called for a Cluster whose control plane an extension updates in place. */
+/** Tests when upgrade hooks are called for a Cluster whose control plane an extension updates in place. */
 import {
   type CanUpdateMachine,
   Cluster,

@@ -1,4 +1,4 @@
-/** Clusters whose workers an extension updates in place, with all controllers. */
+/** Tests Clusters whose workers an extension updates in place, with all controllers. */
 import {
   type CanUpdateMachineSet,
   Cluster,
@@ -99,7 +99,7 @@ test('an upgrade keeps workers and their Nodes', async () => {
   expect(env.management.manager.waiting()).toEqual([])
 })
 
-/** Covers all differences of the templates, too. */
+/** Also covers all differences of the templates. */
 const updatesAll: HookScript = {
   ...updatesVersions,
   CanUpdateMachineSet({ request }) {
@@ -138,14 +138,14 @@ test('workers with uncovered differences are replaced, with an event that has th
   expect(workersAfter.map(({ spec }) => spec.version)).toEqual(['v1.36.1', 'v1.36.1', 'v1.36.1'])
   expect(workersAfter.filter(({ metadata }) => namesBefore.includes(metadata.name))).toEqual([])
   const { items: events } = await env.client.list(Event, { namespace: 'default' })
-  const why = events.find(({ reason }) => reason === 'InPlaceUpdateNotPossible')
-  expect(why?.involvedObject).toMatchObject({ kind: 'MachineDeployment', name: 'demo-steady' })
-  expect(why?.message).toMatch(
+  const replacementEvent = events.find(({ reason }) => reason === 'InPlaceUpdateNotPossible')
+  expect(replacementEvent?.involvedObject).toMatchObject({ kind: 'MachineDeployment', name: 'demo-steady' })
+  expect(replacementEvent?.message).toMatch(
     /are replaced, scripted\.test cannot update them in place: LocalMachineTemplate cannot be updated in-place: spec\.template\.spec\.simulated\.nodeDelay$/,
   )
 })
 
-test('a worker whose update fails blocks the others until it continues or is deleted', async () => {
+test('a worker whose update fails blocks other workers until the update continues or the Machine is deleted', async () => {
   let isFull = true
   const failing: HookScript = {
     ...updatesVersions,
@@ -169,7 +169,7 @@ test('a worker whose update fails blocks the others until it continues or is del
   expect((await deployment()).status).toMatchObject({ replicas: 3, availableReplicas: 2, upToDateReplicas: 0 })
   expect(conditionText(await deployment(), 'Available')).toBe('True Available')
 
-  // A user who does not want to wait can delete the Machine: the new MachineSet creates another one.
+  // A user can delete the Machine instead of waiting. The new MachineSet then creates another Machine.
   await env.client.delete(Machine, { namespace: 'default', name: updatingMachines[0]!.metadata.name })
   isFull = false
   await env.advance(seconds(300))
@@ -180,7 +180,7 @@ test('a worker whose update fails blocks the others until it continues or is del
   )
 })
 
-test('a cluster that is deleted during an update leaves no objects', async () => {
+test('no objects exist after a cluster is deleted during an update', async () => {
   await aRunningCluster({ ...updatesVersions, UpdateMachine: () => ({ wait: 30 }) })
   await change({ version: 'v1.36.1' })
   await env.advance(seconds(20))
@@ -192,7 +192,9 @@ test('a cluster that is deleted during an update leaves no objects', async () =>
 })
 
 describe('a process that is stopped during an in-place upgrade and restarted', async () => {
-  /** Runs the upgrade; returns Machines with their Nodes, objects created and deleted meanwhile, and annotations that are left. */
+  /**
+   * Runs the upgrade. Returns Machines with their Nodes, objects created and deleted in the meantime, and remaining annotations.
+   */
   async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<{ commits: number; ending: object }> {
     const base = memoryStores()
     await aRunningCluster(updatesVersions, base)

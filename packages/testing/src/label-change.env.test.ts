@@ -1,4 +1,6 @@
-/** A provider begins to serve a second version of its kinds, and names it in its contract label, while Clusters run. */
+/**
+ * Tests a provider that begins to serve a second version of its kinds, and names it in its contract label, while Clusters exist.
+ */
 import { Cluster, ClusterClass, Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import { CustomResourceDefinition, type DeclaredKind, getCondition, type Kind, resourceName, seconds } from '@capstan/kube'
 import {
@@ -25,7 +27,7 @@ afterEach(async () => {
 
 const demo = { namespace: 'default', name: 'demo' }
 
-/** Names and UIDs of everything that a rollout would replace. */
+/** Returns names and UIDs of all objects that a rollout would replace. */
 async function replaceable(): Promise<string[]> {
   const kinds = [
     MachineSet,
@@ -66,7 +68,7 @@ async function serveSecondVersion(): Promise<void> {
   }
 }
 
-test('core follows the label to the new version and replaces no Machine', async () => {
+test('core changes to the new version when the label changes, and replaces no Machine', async () => {
   env = await managementEnv({ runtime: scriptedRuntime({}) })
   closers.push(() => env.close())
   await applyDemo(env.client)

@@ -37,7 +37,7 @@ import { expect, test } from 'vitest'
 import { callText } from './call-text.ts'
 import { type Lifecycle, lifecycleOf, type LifecycleOptions } from './lifecycle-of.ts'
 
-/** Blocks once for each request, then proceeds. */
+/** Returns a handler that blocks once for each request, then proceeds. */
 function once(seconds: number, message: string) {
   const asked = new Set<string>()
   return ({ request }: { request: object }) => {
@@ -180,7 +180,7 @@ test('an extension that computes patches, declares variables and plans upgrades 
   `)
 })
 
-test('an extension that updates Machines in place is called for each, and awaited', async () => {
+test('core calls an extension that updates Machines in place for each Machine, and waits for it', async () => {
   const inPlace = inPlaceUpdates({ machine: ['version'] })
   const installed = new Set<string>()
   const extension = defineExtension({
@@ -239,7 +239,7 @@ test('passes settings to the handler, and does not call it for a namespace that 
   expect(hooksOf(await lifecycleOf(extension, { namespaceSelector, steps: ['create'] }))).toEqual(['Discovery'])
 })
 
-test('reports a Cluster that stays blocked as stuck, with the reason', async () => {
+test('reports a Cluster that is still blocked after the time limit as stuck, with the reason', async () => {
   const options: LifecycleOptions = { patience: minutes(2), steps: ['create', 'delete'] }
   const { trace, stuck } = await lifecycleOf(gate(holdFor(60, 'no quota')), options)
   expect(stuck).toEqual({

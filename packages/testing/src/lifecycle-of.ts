@@ -1,4 +1,7 @@
-/** Runs the whole life of a managed Cluster with an extension, in memory and on a virtual clock, and traces its calls and their effects. */
+/**
+ * Runs the whole lifecycle of a managed Cluster with an extension, in memory and on a virtual clock, and traces its calls and their
+ * effects.
+ */
 import { Cluster, ExtensionConfig, type LabelSelector } from '@capstan/api'
 import {
   type CallObserver,
@@ -20,12 +23,15 @@ export type LifecycleStep = 'create' | 'scale' | 'upgrade' | 'delete'
 export interface LifecycleOptions {
   /** Steps to run, in this order. Default: all. */
   readonly steps?: readonly LifecycleStep[]
-  /** The initial version. Default: v1.34.0. `upgrade` takes each minor version up to `to`, by default v1.36.0. */
+  /** The initial version. Default: v1.34.0. The step `upgrade` upgrades to each minor version up to `to`, by default v1.36.0. */
   readonly from?: string
   readonly to?: string
-  /** Number of control plane Machines. Default: 1. With several, the local provider updates some in place if the extension can. */
+  /**
+   * Number of control plane Machines. Default: 1. If there are several, the local provider updates some of them in place if the
+   * extension can.
+   */
   readonly controlPlane?: number
-  /** Number of worker Machines before `scale`, which adds one. Default: 1. */
+  /** Number of worker Machines before the step `scale`, which adds one Machine. Default: 1. */
   readonly workers?: number
   /** Settings of the ExtensionConfig, which has the name of the extension. */
   readonly settings?: { readonly [name: string]: string }
@@ -37,7 +43,7 @@ export interface LifecycleOptions {
   readonly variables?: { readonly [name: string]: Json }
   /** Time limit of a step in milliseconds of virtual time. Default: ten minutes. */
   readonly patience?: number
-  /** Whether the trace contains changes of Machines, too. */
+  /** Whether the trace also contains changes of Machines. */
   readonly machines?: boolean
   /** Wraps the transport between core and the extension, for example with faults. */
   readonly between?: (transport: HookTransport) => HookTransport
@@ -52,7 +58,7 @@ export interface Lifecycle {
   readonly trace: string
   /** All calls, in the order in which they ended. */
   readonly calls: readonly ObservedCall[]
-  /** The step that did not complete in time, with the reason; absent when all completed. */
+  /** The step that did not complete in time, with the reason. Absent if all steps completed. */
   readonly stuck?: { readonly step: LifecycleStep; readonly why: string }
 }
 
@@ -128,7 +134,7 @@ async function register({ client, settle }: ManagementEnv, { name }: Extension, 
   await settle()
 }
 
-/** Starts the step and waits for its end. Returns the reason when it does not complete in time. */
+/** Starts the step and waits for its end. Returns the reason if it does not complete in time. */
 async function runStep(
   env: ManagementEnv,
   step: LifecycleStep,
@@ -158,7 +164,7 @@ async function startStep(client: Client, step: LifecycleStep, options: Parameter
             classRef: { name: 'managed' },
             version: from,
             controlPlane: { replicas: controlPlane },
-            // Otherwise the Machine to delete first is chosen randomly.
+            // Otherwise the order in which Machines are deleted would be random.
             workers: {
               machineDeployments: [{ class: 'worker', name: 'workers', replicas: workers, deletion: { order: 'Oldest' } }],
             },
@@ -178,7 +184,7 @@ async function startStep(client: Client, step: LifecycleStep, options: Parameter
   }
 }
 
-/** Returns what is missing, from the Cluster's own status. */
+/** Returns the reason why the Cluster is not complete, from its status. */
 function whyIncomplete(step: LifecycleStep, cluster: Cluster | undefined, to: string): string | undefined {
   if (step === 'delete') {
     if (!cluster) return undefined
@@ -201,7 +207,7 @@ function whyIncomplete(step: LifecycleStep, cluster: Cluster | undefined, to: st
   return undefined
 }
 
-/** Prints each call of lifecycle hooks; of hooks that are called in every reconcile, only new responses. */
+/** Prints each call of lifecycle hooks. For hooks that are called in every reconcile, prints only new responses. */
 function callReporter(report: (text: string) => void): CallObserver {
   const reported = new Map<string, string>()
   return (call) => {
@@ -214,7 +220,7 @@ function callReporter(report: (text: string) => void): CallObserver {
   }
 }
 
-/** Wraps a log and prints errors thrown by handlers too: core sees only status 500. */
+/** Wraps a log to also print errors that handlers throw: core receives only status 500. */
 function reportErrors(report: (text: string) => void, log: Logger): Logger {
   const reported = new Set<string>()
   const wrapLogger = (bound: { readonly [field: string]: unknown }, to: Logger): Logger => ({

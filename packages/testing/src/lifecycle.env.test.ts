@@ -10,7 +10,7 @@ import { scriptedRuntime } from './scripted-runtime.ts'
 
 const key = { namespace: 'default', name: 'demo' }
 
-/** Every hook has a handler; two of them block once. */
+/** Returns a handler for every hook; two of the handlers block once. */
 const runtime = () =>
   scriptedRuntime({
     BeforeClusterCreate: ({ nth }) => (nth === 1 ? { wait: 2, message: 'warming up' } : undefined),

@@ -18,7 +18,7 @@ const infrastructure = 'infrastructure.capstan.dev/v1alpha1'
 const controlPlane = 'controlplane.capstan.dev/v1alpha1'
 const bootstrap = 'bootstrap.capstan.dev/v1alpha1'
 
-/** Creates the class with its templates. Its Machines start after half a second, so that the order of events is fixed. */
+/** Creates the class with its templates. Its Machines start after half a second, so that the order of events is always the same. */
 export async function createManagedClass(client: Client, managedClass: ManagedClass): Promise<void> {
   const { name, namespace } = managedClass
   const template = async (kind: string, templateName: string, spec: object) => {
@@ -94,4 +94,4 @@ function patches(managedClass: ManagedClass): Pick<ClusterClassSpec, 'patches'> 
 }
 
 const handlersOf = ({ extension, extensionConfig }: ManagedClass, hook: string): string[] =>
-  extension.handlers.filter((one) => one.hook.name === hook).map(({ name }) => `${name}.${extensionConfig}`)
+  extension.handlers.filter((handler) => handler.hook.name === hook).map(({ name }) => `${name}.${extensionConfig}`)

@@ -1,4 +1,6 @@
-/** A whole management cluster on the virtual clock: API server, core and local provider, with readable lines of their changes. */
+/**
+ * A complete management cluster on the virtual clock: API server, core and local provider, with readable lines about their changes.
+ */
 import type { CallObserver, HookTransport, RuntimeClient } from '@capstan/extension'
 import type { Client, Logger, Transport } from '@capstan/kube'
 import { admissionOf, createClient, seededRandom, silent, VirtualClock } from '@capstan/kube'
@@ -57,7 +59,7 @@ export interface ManagementEnv {
   advance(ms: number): Promise<void>
   /** Returns new lines since the last call, with seconds since the clock's start. */
   story(): string
-  /** Adds a line of the test, with a subject such as `Cluster default/demo` if any. */
+  /** Adds a line of the test, optionally with a subject such as `Cluster default/demo`. */
   report(text: string, subject?: string): void
   close(): Promise<void>
 }
@@ -148,7 +150,10 @@ async function managementWithNewContract(options: ManagementClusterOptions): Pro
   return { management, managers: [management.manager] }
 }
 
-/** The same management cluster, with a local provider of contract v1beta1 in a manager of its own: core's client is not translated. */
+/**
+ * Starts the same management cluster with a local provider of contract v1beta1 in a separate manager: requests of core's client are
+ * not converted.
+ */
 async function managementWithOldContract(options: ManagementClusterOptions): Promise<RunningManagementCluster> {
   const { stores, clock, random, log, endpoint, reach } = options
   const local = oldTwins(localKinds)
@@ -159,7 +164,7 @@ async function managementWithOldContract(options: ManagementClusterOptions): Pro
     random,
     log,
     admission: [
-      ...providerAdmission(options.providerHooks).filter(({ kind }) => !localKinds.some((one) => one === kind)),
+      ...providerAdmission(options.providerHooks).filter(({ kind }) => !localKinds.some((localKind) => localKind === kind)),
       ...admissionOf(local),
     ],
     webhooks: ownWebhooks(kinds, () => coreClient),
@@ -206,7 +211,7 @@ async function managementWithOldContract(options: ManagementClusterOptions): Pro
   return { management, managers: [core, provider] }
 }
 
-/** The same management cluster on a real API server, with simulated workload clusters. */
+/** Starts the same management cluster on a real API server, with simulated workload clusters. */
 async function onRealServer(
   kubeconfig: string,
   options: ManagementClusterOptions,
@@ -240,8 +245,8 @@ async function onRealServer(
 }
 
 /**
- * Formats lines independent of randomness: generated names become numbers in order of appearance, and simultaneous lines of different
- * objects are sorted by name.
+ * Formats lines so that they do not depend on random values: generated names become numbers in order of appearance, and
+ * simultaneous lines of different objects are sorted by name.
  */
 function withStableNames(lines: readonly { readonly at: string; readonly subject: string; readonly text: string }[]): string {
   const stableNames = new Map<string, string>()

@@ -14,7 +14,9 @@ export interface Surroundings {
 
 export interface MortalSurroundings extends Surroundings {
   readonly isDead: boolean
-  /** Kills the process now; with `writes`, right after that many further writes: the last response never arrives. */
+  /**
+   * Kills the process now or, with `writes`, immediately after that number of additional writes: the last response never arrives.
+   */
   kill(writes?: number): void
   /** Rejects pending requests of the dead process, so that it can be closed. */
   rejectPending(): void
@@ -30,9 +32,9 @@ export function mortalSurroundings({ clock, stores, transport, hooks }: Surround
     isDead = true
     processStores.kill()
   }
-  /** Resolves as `answer`; never settles once the process is dead. */
-  const unlessDead = async <T>(answer: Promise<T>): Promise<T> => {
-    const outcome = await answer.then(
+  /** Resolves as `promise`. Never settles after the process was killed. */
+  const unlessDead = async <T>(promise: Promise<T>): Promise<T> => {
+    const outcome = await promise.then(
       (value) => () => value,
       (err: unknown) => () => {
         throw err
@@ -63,8 +65,8 @@ export function mortalSurroundings({ clock, stores, transport, hooks }: Surround
       close: () => {},
       async send(request, signal) {
         if (isDead) return pendingRequests.promise
-        const answer = await unlessDead(transport.send(request, signal))
-        if (request.verb === 'get' || request.verb === 'list' || request.options?.dryRun || --writesLeft > 0) return answer
+        const response = await unlessDead(transport.send(request, signal))
+        if (request.verb === 'get' || request.verb === 'list' || request.options?.dryRun || --writesLeft > 0) return response
         die()
         return pendingRequests.promise
       },

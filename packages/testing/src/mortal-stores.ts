@@ -1,4 +1,6 @@
-/** Stores of a process that is killed after a number of commits: later commits have no effect, and no event reaches the process. */
+/**
+ * Stores of a process that is killed after a number of commits: later commits have no effect, and the process receives no events.
+ */
 import type { Change, Store, Write } from '@capstan/apiserver'
 import type { Stores } from '@capstan/lab'
 
@@ -15,8 +17,8 @@ export interface MortalStores extends Stores {
 }
 
 /**
- * A view of `base` for one process. Commit number `lifetime` is durable, but its writer gets no response: as when the machine is switched
- * off right after a write. The next process gets its own view.
+ * Returns a view of `base` for one process. Commit number `lifetime` is durable, but its writer receives no response, as when the
+ * machine is switched off immediately after a write. The next process receives a separate view.
  */
 export function mortalStores(base: Stores, lifetime = Number.POSITIVE_INFINITY): MortalStores {
   const opened = new Map<string, Store>()
@@ -52,7 +54,7 @@ export function mortalStores(base: Stores, lifetime = Number.POSITIVE_INFINITY):
       store.subscribe(resource, (change) => {
         if (!isDead) listener(change)
       }),
-    // Handles are closed with the process; the state stays.
+    // Handles are closed with the process; the state is kept.
     close: () => Promise.resolve(),
   })
 

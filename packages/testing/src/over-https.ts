@@ -1,4 +1,4 @@
-/** Connects controllers to the API server over TLS, with the client that is used for real clusters. */
+/** Connects controllers to the API server over TLS, with the client for real clusters. */
 import type { Listener } from '@capstan/apiserver'
 import type { ApiServer } from '@capstan/kubernetes-kinds'
 import { authenticator, createHandler, listen } from '@capstan/apiserver'

@@ -1,6 +1,6 @@
 /**
- * A provider in a manager of its own beside core, on one embedded API server and the virtual clock. The provider can be restarted, and
- * its transport can be wrapped.
+ * An environment with core and a provider in separate managers, on one embedded API server and the virtual clock. The provider can
+ * be restarted, and its transport can be wrapped.
  */
 import { coreKinds } from '@capstan/api'
 import { createApiServer } from '@capstan/kubernetes-kinds'
@@ -56,7 +56,7 @@ export interface ProviderEnvOptions {
   start(context: ProviderContext): RunningProvider
   /** Wraps the transport between the provider and the API server. */
   readonly between?: (transport: Transport) => Transport
-  /** The contract version of the kinds; see `contract-twin.ts`. Requests of the provider are translated to it. Default: v1beta2. */
+  /** The contract version of the kinds; see `contract-twin.ts`. Requests of the provider are converted to it. Default: v1beta2. */
   readonly contract?: ContractVersion
 }
 
@@ -65,9 +65,9 @@ export interface ProviderEnv {
   /** A client that writes and reads contract v1beta2, with kinds of either contract. */
   readonly newClient: Client
   readonly clock: VirtualClock
-  /** Stops the provider and starts it again; core continues. */
+  /** Stops the provider and starts it again. Core continues to run. */
   restart(): Promise<void>
-  /** Advances the clock until the promise settles. @throws when it does not settle within `limit` milliseconds of virtual time */
+  /** Advances the clock until the promise settles. @throws if it does not settle within `limit` milliseconds of virtual time */
   during<T>(work: Promise<T>, limit: number): Promise<T>
   advance(ms: number): Promise<void>
   settle(): Promise<void>
@@ -80,7 +80,7 @@ const isLocal = (kind: Kind): boolean => (localKinds as readonly Kind[]).include
 
 const endpoint = { host: '127.0.0.1', port: 6443 }
 
-/** The local provider, with simulated workload clusters whose state outlives restarts. */
+/** Returns the local provider, with simulated workload clusters whose state is kept during restarts. */
 export function localProvider(): Pick<ProviderEnvOptions, 'kinds' | 'start'> {
   const stores = memoryStores()
   return {

@@ -52,7 +52,7 @@ export async function realHost({ kubeconfig, clock, kinds, admission, asTest = (
     conversion: webhooks.conversion,
     transport: connect,
     server: withoutEmbeddedState,
-    // Reports whether anything was written; other functions of a store are not supported here.
+    // Reports only whether objects were written. Other functions of a store are not supported.
     store: {
       get revision() {
         return newest
@@ -160,7 +160,7 @@ const lastingWatches = (transport: Transport): Transport => ({
   },
 })
 
-/** Converts rejections by a webhook to those of in-process admission. */
+/** Converts rejections by a webhook to rejections of in-process admission. */
 const plainRejections = (transport: Transport): Transport => ({
   close: () => transport.close(),
   watch: (request, signal) => transport.watch(request, signal),

@@ -1,4 +1,4 @@
-/** Counts the requests for a Cluster on an API server that takes time, as a real one does: two requests at once, 10 ms each. */
+/** Counts the requests for a Cluster on an API server as slow as a real API server: two requests at once, 10 ms each. */
 import { Cluster } from '@capstan/api'
 import { isTrue, seededRandom, silent, type Transport, VirtualClock } from '@capstan/kube'
 import { createManagementCluster, memoryStores } from '@capstan/lab'
@@ -51,7 +51,7 @@ test('a Cluster with three machines takes fewer than 110 requests until it is Av
     endpoint: { host: '127.0.0.1', port: 6443 },
     reach: (_, inProcess) => slow(traffic.count(inProcess), clock, requests, () => isSlow),
   })
-  // Informers lag behind and reconciles wait for virtual time, so the time advances after a few turns without progress.
+  // Informers are late and reconciles wait for virtual time, so the time advances after a few turns without progress.
   const pendingWork = { managers: () => [management.manager], stores: () => stores.all(), traffic, patience: 5 }
   await createFrom(management.client, new URL('../../../bench/clusterclass.yaml', import.meta.url))
   await settle(pendingWork)
@@ -64,10 +64,10 @@ test('a Cluster with three machines takes fewer than 110 requests until it is Av
     await settle(pendingWork)
     clock.step(clock.now() + 5)
   }
-  const count = (text: string) => requests.filter((one) => one === text).length
+  const count = (text: string) => requests.filter((request) => request === text).length
   expect(isTrue(await management.client.get(Cluster, key), 'Available')).toBe(true)
   expect(requests.length).toBeLessThan(110)
-  expect(requests.filter((one) => one.startsWith('get ')).length).toBeLessThan(5)
+  expect(requests.filter((request) => request.startsWith('get ')).length).toBeLessThan(5)
   expect([count('get secrets'), count('create machines'), count('patch localmachines/status')]).toEqual([0, 1, 3])
   await management.close()
 })

@@ -1,5 +1,6 @@
 /**
- * Retry requests of users: every controller handles a request once, and the annotation is removed, even if the process is killed meanwhile.
+ * Tests retry requests of users: every controller handles a request once, and the annotation is removed, even if the process is
+ * killed.
  */
 import { type CanUpdateMachineSet, Cluster, type RequestOf, RetryHooksAnnotation, waitingHooks } from '@capstan/api'
 import { seconds, VirtualClock } from '@capstan/kube'
@@ -42,7 +43,7 @@ function blocking(...hooks: string[]) {
 const start = (script: HookScript, options: Partial<ManagementEnvOptions> = {}) =>
   managementEnv({ runtime: scriptedRuntime(script), ...options })
 
-/** A Cluster during an upgrade that waits for the blocking hook of the script. */
+/** Creates a Cluster and starts an upgrade, which waits for the blocking hook of the script. */
 async function anUpgrade(script: HookScript, options: Partial<ManagementEnvOptions> = {}): Promise<void> {
   env = await start(script, options)
   await createFrom(env.client, new URL('class.yaml', demo))
@@ -75,7 +76,7 @@ test.each([['UpdateMachine'], ['BeforeClusterUpgrade']])(
   },
 )
 
-test('a request that is written before the previous one is removed is handled and removed, too', async () => {
+test('a request that is written before the previous request is removed is also handled and removed', async () => {
   const { script, calls, onCall } = blocking('BeforeClusterUpgrade')
   await anUpgrade(script)
   let next: Promise<unknown> | undefined
@@ -89,7 +90,7 @@ test('a request that is written before the previous one is removed is handled an
   expect(await annotation()).toBeUndefined()
 })
 
-test('a Cluster that waits for no hook loses the annotation as well', async () => {
+test('the annotation is also removed from a Cluster that waits for no hook', async () => {
   const { script, calls } = blocking()
   await anUpgrade(script)
   await request('now')
@@ -153,7 +154,7 @@ describe('a process that is killed around a request', () => {
     expect(await killed('BeforeClusterUpgrade', stop)).toEqual({ before, after, annotation: undefined, records: 1 })
   })
 
-  test.each([1, 2])('after write %i: UpdateMachine is called, too', async (stop) => {
+  test.each([1, 2])('after write %i: UpdateMachine is also called', async (stop) => {
     const { after, annotation } = await killed('UpdateMachine', stop)
     expect([after, annotation]).toEqual([1, undefined])
   })

@@ -3,7 +3,7 @@ import type { Hook } from '@capstan/api'
 import type { RuntimeClient } from '@capstan/extension'
 import type { KubeObject } from '@capstan/kube'
 
-/** Response of each hook's single handler. Default: proceed; `response` is the requested content. */
+/** Response of the only handler of each hook. Default: proceed. `response`: the requested content. */
 export type HookScript = {
   readonly [hook: string]: (call: {
     request: Record<string, unknown>
@@ -11,7 +11,7 @@ export type HookScript = {
   }) => { wait?: number; message?: string; response?: object } | undefined
 }
 
-/** Hooks that the script does not name have no handler. */
+/** Returns a runtime client. Hooks that the script does not name have no handler. */
 export function scriptedRuntime(script: HookScript): RuntimeClient {
   const calls = new Map<string, number>()
   const answer = (hook: Hook, forObject: KubeObject, request: object) => {

@@ -7,7 +7,7 @@ import type { Manager } from '@capstan/controller'
 import type { Transport, VirtualClock } from '@capstan/kube'
 import { resourceName } from '@capstan/kube'
 
-/** The places where work may be pending. */
+/** Places where work may be pending. */
 export interface PendingWork {
   /**
    * Time without progress after which pending work is assumed to wait for virtual time; tests with blocked requests use a small value. In one
@@ -20,7 +20,7 @@ export interface PendingWork {
   readonly traffic: Traffic
   /** Returns whether informers are up to date, for servers whose store is not accessible. */
   readonly isCaughtUp?: () => Promise<boolean>
-  /** Aborted once the environment is closed. */
+  /** Aborts when the environment is closed. */
   readonly closed?: AbortSignal
 }
 
@@ -62,7 +62,7 @@ export function createTraffic(): Traffic {
 const QuietTurns = 2
 const PatienceInProcess = 1000
 const PatienceWithExternalServer = 60_000
-/** Minimum patience with an external server, which may respond more slowly. */
+/** Minimum waiting time for an external server, which may respond more slowly. */
 const MinPatienceWithExternalServer = 2000
 
 export async function settle(pendingWork: PendingWork): Promise<void> {
@@ -92,7 +92,7 @@ export async function settle(pendingWork: PendingWork): Promise<void> {
   }
 }
 
-/** Advances the clock by `ms`; settles after each timer. */
+/** Advances the clock by `ms`, and settles after each timer. */
 export async function advance(clock: VirtualClock, ms: number, pendingWork: PendingWork): Promise<void> {
   const end = clock.now() + ms
   await settle(pendingWork)
@@ -104,7 +104,7 @@ function isQuiet({ managers, stores, traffic }: PendingWork): boolean {
   return managers().every((manager) => manager.idle && isCaughtUp(manager, stores()))
 }
 
-/** Whether every informer has the last change of its kind in the first store, that of the management cluster. */
+/** Whether every informer has the last change of its kind in the first store, which is the store of the management cluster. */
 function isCaughtUp(manager: Manager, [store]: readonly Store[]): boolean {
   if (!store) return true
   return manager.informers().every((informer) => {

@@ -20,7 +20,7 @@ interface Step {
   readonly wait: number
 }
 
-/** Steps of the user, each idempotent. */
+/** Steps of the user. Each step is idempotent. */
 const stepsOfUser = (): readonly Step[] => [
   { act: (client) => createFrom(client, new URL('class.yaml', demo)), wait: 0 },
   { act: (client) => createFrom(client, new URL('cluster.yaml', demo)), wait: seconds(60) },
@@ -35,7 +35,9 @@ const unlessGone = (err: unknown) => {
   if (!isReason(err, 'NotFound')) throw err
 }
 
-/** Has a MachineHealthCheck replace the Machine of `steady`; repeated, it marks the same Machine as unhealthy, if that still exists. */
+/**
+ * Makes a MachineHealthCheck replace the Machine of `steady`. If repeated, marks the same Machine as unhealthy, if it still exists.
+ */
 function remediateOnce(): Step['act'] {
   const label = 'topology.cluster.x-k8s.io/deployment-name'
   let unhealthy: string | undefined
@@ -64,7 +66,7 @@ interface Ending {
   readonly commits: number
   /** Number of created Machines by role. */
   readonly machines: Record<string, number>
-  /** Hooks that allowed to proceed. */
+  /** Hooks that allowed core to proceed. */
   readonly passed: readonly string[]
   readonly wasAvailable: boolean
   readonly wasUpgraded: boolean
@@ -72,7 +74,7 @@ interface Ending {
   readonly undeleted: readonly string[]
 }
 
-/** Runs the steps; stops the process right after commit number `stopAfter` and restarts it. */
+/** Runs the steps. Stops the process immediately after commit number `stopAfter` and restarts it. */
 async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
   const base = memoryStores()
   const managementStore = await base.store('management')
@@ -119,7 +121,7 @@ async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
       step++
       continue
     }
-    // The process was stopped: it is restarted with a new clock, and the step is repeated.
+    // The process was stopped. It is restarted with a new clock, and the step is repeated.
     collect(env)
     stores.rejectPending()
     await env?.close()
@@ -167,7 +169,7 @@ const expected: Omit<Ending, 'commits'> = {
   wasUpgraded: true,
   machines: {
     'control-plane v1.36.0': 1,
-    // One of them replaces the unhealthy one.
+    // One of them replaces the unhealthy Machine.
     'steady v1.36.0': 2,
     'elastic v1.36.0': 1,
     'control-plane v1.36.1': 1,

@@ -1,6 +1,6 @@
 /**
- * Records a Cluster's life on a tape, then compares the extension's responses with the tape, and runs core with the tape instead of the
- * extension.
+ * Records the lifecycle of a Cluster on a tape, then compares the extension's responses with the tape, and runs core with the tape
+ * instead of the extension.
  */
 import {
   AfterClusterUpgrade,
@@ -37,7 +37,7 @@ import { expect, test } from 'vitest'
 import { sampleExtension } from '../../../examples/sample-extension/extension.ts'
 import { lifecycleOf, type LifecycleOptions } from './lifecycle-of.ts'
 
-/** The sample extension, extended by patches and by hooks that block several times. */
+/** The sample extension with additional patches, and with hooks that block several times. */
 function busyExtension(): Extension {
   const asked = new Map<string, number>()
   const times = (count: number, seconds: number, message: string) => {
@@ -113,7 +113,7 @@ test('a recorded lifecycle is repeated without the extension, with or without se
   const { tape, trace, text } = await onTape(busyExtension(), options)
   expect(text).not.toContain('canary')
   expect(text).toContain('"adminPassword","value":"[redacted]"')
-  // Calls are answered from the tape: core needs only the extension's name and the handlers named by its class.
+  // The tape has the responses to calls. Core needs only the extension's name and the handlers that its class names.
   const again = await lifecycleOf(busyExtension(), { ...options, between: () => tapeTransport(tape) })
   expect(again.stuck).toBeUndefined()
   // Only the extension can report errors thrown by handlers; core sees status 500 either way.

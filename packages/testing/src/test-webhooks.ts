@@ -9,7 +9,7 @@ import { issueCertificate, makeAuthority } from '@capstan/kube/node'
 export interface TestWebhooks {
   /** Conversion webhook for CustomResourceDefinitions of several versions. */
   readonly conversion: WebhookClientConfig
-  /** Creates the webhook configurations; resolves when the server calls the webhooks. */
+  /** Creates the webhook configurations. Resolves when the server calls the webhooks. */
   configure(): Promise<void>
   /** Deletes the configurations and stops listening. */
   close(): Promise<void>
@@ -41,7 +41,7 @@ export async function testWebhooks(
   const clientConfigAt = (path: string): WebhookClientConfig => ({ url: `${server.url}${path}`, caBundle })
   return {
     conversion: clientConfigAt(ConvertPath),
-    // Configurations left by an interrupted test are replaced.
+    // Configurations of an interrupted test are replaced.
     async configure() {
       await configureWebhooks(client, name, allAdmissions, clientConfigAt)
       // Upstream: a server uses configurations a moment after it has stored them.
@@ -62,7 +62,7 @@ export async function testWebhooks(
   }
 }
 
-/** Admission without effect that records which phases the server has called. */
+/** Returns admission without an effect, which records the phases that the server has called. */
 const recordCalls = (called: Set<string>): Admission =>
   admission<ConfigMap>({
     kind: ConfigMap,

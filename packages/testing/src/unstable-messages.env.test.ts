@@ -1,4 +1,4 @@
-/** Extensions with another message in each call: conditions are updated, and retries are not more frequent. */
+/** Tests extensions with a different message in each call: conditions are updated, and retries are not more frequent. */
 import {
   BeforeClusterCreate,
   Cluster,
@@ -30,7 +30,7 @@ afterEach(() => env?.close())
 const demo = new URL('../../lab/demo/', import.meta.url)
 const key = { namespace: 'default', name: 'demo' }
 
-/** A management cluster with one extension, in this process. */
+/** Starts a management cluster with one extension, in this process. */
 async function managementWith(hook: Hook, answer: (nth: number) => Answer) {
   const clock = new VirtualClock()
   const warnings: [string, LogFields][] = []
@@ -61,7 +61,7 @@ async function managementWith(hook: Hook, answer: (nth: number) => Answer) {
   return { ...env, calls, warnings, message }
 }
 
-test('a handler that fails with another message each time is retried with the same backoff as with one message', async () => {
+test('a handler that fails with a different message each time is retried with the same backoff as with one message', async () => {
   const run = async (answer: (nth: number) => Answer) => {
     const world = await managementWith(BeforeClusterCreate, answer)
     await world.advance(minutes(2))
@@ -84,7 +84,7 @@ test('a handler that fails with another message each time is retried with the sa
   ])
 })
 
-test('a handler that blocks with another message each time is called again only after its retry time', async () => {
+test('a handler that blocks with a different message each time is called again only after its retry time', async () => {
   const world = await managementWith(BeforeClusterCreate, (nth) => holdFor(10, `place ${nth} in the queue`))
   await world.advance(seconds(65))
   const start = world.calls[0]!
@@ -95,7 +95,7 @@ test('a handler that blocks with another message each time is called again only 
   expect(world.warnings).toHaveLength(1)
 })
 
-test('a failing handler of variables with another message each time is retried with backoff, too', async () => {
+test('a failing handler of variables with a different message each time is also retried with backoff', async () => {
   const world = await managementWith(DiscoverVariables, (nth) => fail(`broken for the ${nth}th time`))
   const external = { discoverVariablesExtension: 'moody.x', generatePatchesExtension: 'moody.x' }
   const operations = [{ op: 'add' as const, path: '/spec/patches', value: [{ name: 'moody', external }] }]

@@ -1,11 +1,11 @@
 /**
- * Translates the timestamps of a real server to virtual time for controllers under test: creation and deletion times become the virtual
- * time of the request, or the time when the object was first seen.
+ * Converts the timestamps of a real server to virtual time for controllers under test: creation and deletion times become the
+ * virtual time of the request, or the time when the object was first seen.
  */
 import type { ApiRequest, Clock, KubeObject, ObjectMeta, Transport, WatchEvent } from '@capstan/kube'
 import { freeze, isRecord, timestamp } from '@capstan/kube'
 
-/** Shared by all clients of one server, so that they see the same times. */
+/** Times by object. All clients of one server share them, so that they read the same times. */
 export interface VirtualTimestamps {
   over(transport: Transport): Transport
 }

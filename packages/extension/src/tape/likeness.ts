@@ -43,9 +43,9 @@ export function valueMapping(from: unknown, to: unknown, words = new Map<string,
   return words
 }
 
-export function replaceWords(value: unknown, words: ReadonlyMap<string, string>): unknown {
+export function replaceValues(value: unknown, words: ReadonlyMap<string, string>): unknown {
   if (typeof value === 'string') return words.get(value) ?? value
-  if (Array.isArray(value)) return value.map((item) => replaceWords(item, words))
+  if (Array.isArray(value)) return value.map((item) => replaceValues(item, words))
   if (!isRecord(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, replaceWords(one, words)]))
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, replaceValues(one, words)]))
 }

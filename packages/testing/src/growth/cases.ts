@@ -1,8 +1,8 @@
-/** Generates the inputs of the growth test: small objects in which one list, map or string of the schema has any size. */
+/** Generates the inputs of the growth test: small objects in which one list, map or string of the schema can have any size. */
 import { isRecord, type JSONSchema } from '@capstan/kube'
 import type { Resource } from '@capstan/apiserver'
 
-/** The kind of growth: different or equal items of a list, members of a map, characters of a string. */
+/** The values that are added: different or equal items of a list, members of a map, characters of a string. */
 export type Growth = 'items' | 'equal items' | 'members' | 'text'
 
 export interface GrowthCase {
@@ -19,7 +19,7 @@ interface Place {
   readonly growth: Growth
 }
 
-/** Maximum number of fields of the same name in a path, since schemas may be recursive. */
+/** Maximum number of fields of the same name in a path, because schemas may be recursive. */
 const MostOfOneName = 2
 const MostSteps = 9
 
@@ -96,7 +96,7 @@ function growValue(schema: JSONSchema, growth: Growth, size: number): unknown {
   }
 }
 
-/** Returns a minimal valid value of a schema; values of different indexes differ where possible. */
+/** Returns a minimal valid value of a schema. Values for different indexes differ if possible. */
 function smallestValue(schema: JSONSchema, index: number, depth = 0): unknown {
   if (schema.enum?.length) return schema.enum[0]
   if (schema['x-kubernetes-int-or-string']) return index + 1

@@ -4,7 +4,7 @@
  */
 import { Session } from 'node:inspector/promises'
 
-/** Runs the work and returns its steps. Calls must not overlap. */
+/** Runs the work and returns its number of steps. Calls must not overlap. */
 export async function countSteps(work: () => unknown): Promise<number> {
   const session = await coverage()
   const restore = countBuiltIns()
@@ -23,7 +23,7 @@ export async function countSteps(work: () => unknown): Promise<number> {
 
 let started: Promise<Session> | undefined
 
-/** Precise coverage stays enabled: V8 discards compiled code whenever it is enabled. */
+/** Whether precise coverage is enabled. It is never disabled, because V8 discards compiled code whenever it is enabled. */
 const coverage = (): Promise<Session> =>
   (started ??= (async () => {
     const session = new Session()
@@ -82,7 +82,7 @@ function countBuiltIns(): () => number {
   }
 }
 
-/** A search ends at its result; all other functions visit all elements, or copy those of the result. */
+/** A search ends at its result. All other functions visit all elements, or copy the elements of the result. */
 function stepsOf(name: string, receiver: unknown, args: readonly unknown[], result: unknown): number {
   const { length } = receiver as { length: number }
   switch (name) {

@@ -1,6 +1,7 @@
 /**
- * Work on documents that users and other programs send beside objects grows no faster than they do. YAML, such as kubeconfigs, is not
- * measured: its parser finds the end of each line with `indexOf`, which counts as a scan of the whole text.
+ * Tests that work on documents other than objects, which users and programs send, does not grow faster than the documents. YAML,
+ * such as kubeconfigs, is not measured: its parser finds the end of each line with `indexOf`, which counts as a scan of the whole
+ * text.
  */
 import { GeneratePatches } from '@capstan/api'
 import { customResourceDefinition } from '@capstan/kube'

@@ -1,6 +1,6 @@
 /**
- * No work of the API server grows faster than its input. `npm test` measures a sample of the cases; all of them, with every verb:
- * `npm run interop -- growth`.
+ * Tests that no work of the API server grows faster than its input. `npm test` measures a sample of the cases, `npm run interop --
+ * growth` all cases with every verb.
  */
 import { providerKinds } from '@capstan/lab'
 import { customResourceDefinition } from '@capstan/kube'

@@ -1,7 +1,7 @@
 /** Measures how the steps of a computation grow with its input. */
 import { countSteps } from './count-steps.ts'
 
-/** Linear work grows twofold per doubling, n log n a little more, quadratic work fourfold. */
+/** If the input doubles, linear work grows by a factor of two, n log n by a little more, quadratic work by a factor of four. */
 export const MostPerDoubling = 2.3
 
 const Sizes = [120, 240, 480, 960]
@@ -12,10 +12,10 @@ const Sizes = [120, 240, 480, 960]
  */
 const LargerSizes = [1920, 3840, 7680, 15_360]
 
-/** Work with fewer added steps per element counts as constant: the differences are noise. */
+/** Work with fewer added steps for each element counts as constant, because such differences are random. */
 const FewSteps = 2
 
-/** Number of further measurements of work that seems to grow too much. */
+/** Number of additional measurements of work that seems to grow too much. */
 const MostRepeated = 3
 
 export interface Grown {
@@ -46,7 +46,7 @@ async function measureSizes(name: string, work: (size: number) => unknown, sizes
   // The first use, with compilation and caching, is discarded. It is counted, too: V8 does not count code that ran before it counts.
   await countSteps(() => work(sizes[0]! / 2))
   let grown = grownBy(name, sizes, await stepsOf(work, sizes))
-  // Other work in the process can only add steps: a ratio that is too large is measured again, and the smaller counts are kept.
+  // Other work in the process can only add steps. If a ratio is too large, it is measured again, and the smaller counts are used.
   for (let again = 0; again < MostRepeated && grown.perDoubling > MostPerDoubling; again++) {
     const stepsAgain = await stepsOf(work, sizes)
     grown = grownBy(

@@ -1,6 +1,6 @@
 /**
- * Checks all writes against the order that lifecycle hooks promise: preconditions of each call, and the hooks that must have allowed to
- * proceed before an object is written. One rule per line.
+ * Checks the order of writes and lifecycle hooks: preconditions of each call, and the hooks that must have allowed core to proceed
+ * before an object is written. Each line is one rule.
  */
 import { Cluster, Machine, MachineDeployment } from '@capstan/api'
 import type { Change, Store } from '@capstan/apiserver'
@@ -8,14 +8,14 @@ import { isDeleting, isTrue, type Kind, resourceName } from '@capstan/kube'
 import { LocalBootstrapConfigTemplate, LocalCluster, LocalControlPlane, LocalMachine, LocalMachineTemplate } from '@capstan/local'
 import { deploymentOf, isOfTopology, machinesOf, type World, worldIn, worldText } from './world.ts'
 
-/** The versions of the cluster in these stories; control plane and workers take each of them. */
+/** The versions of the cluster in these stories. Control plane and workers are upgraded to each of them. */
 export const Versions = ['v1.34.0', 'v1.35.0', 'v1.36.0'] as const
 const [First, , Last] = Versions
 
 /** A hook call, as input of rules. */
 export interface CheckedCall {
   readonly hook: string
-  /** The version that the request concerns; empty when there is none. */
+  /** The version in the request; empty if there is none. */
   readonly version: string
   readonly from: string
 }
@@ -89,7 +89,7 @@ const preconditions: { readonly [hook: string]: readonly Rule[] } = {
       'the Cluster is being deleted, but none of its objects',
       ({ cluster, infrastructure, controlPlane, deployments, machines }) =>
         isDeleting(cluster!) &&
-        [infrastructure!, controlPlane!, ...deployments.values(), ...machines].every((one) => !isDeleting(one)),
+        [infrastructure!, controlPlane!, ...deployments.values(), ...machines].every((object) => !isDeleting(object)),
     ],
   ],
 }
@@ -229,7 +229,10 @@ const BlockChanges = new Set([
   'AfterWorkersUpgrade',
 ])
 
-/** The hooks that must have allowed to proceed before each call: the earlier hooks of its step, and the step before. */
+/**
+ * The hooks that must have allowed core to proceed before each call: earlier hooks of the same step, and hooks of the previous
+ * step.
+ */
 const precedingHooks: {
   readonly [hook: string]: (version: string, from: string) => readonly (readonly [hook: string, version: string])[]
 } = {

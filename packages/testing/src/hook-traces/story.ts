@@ -1,6 +1,6 @@
 /**
- * Plays the life of a Cluster that is created, upgraded over two minor versions and deleted, with a handler for each of the nine
- * lifecycle hooks in an ExtensionConfig of its own. A plot defines the responses of the handlers and further actions.
+ * Creates a Cluster, upgrades it by two minor versions and deletes it, with a handler for each of the nine lifecycle hooks in a
+ * separate ExtensionConfig. A plot defines the responses of the handlers and additional actions.
  */
 import {
   AfterClusterUpgrade,
@@ -51,14 +51,14 @@ export const LifecycleHooks: readonly Hook[] = [
 
 /** One call of a handler. */
 export interface Call extends CheckedCall {
-  /** Number of this call among those of this hook and version, from 1. */
+  /** Number of this call among the calls of this hook and version, starting with 1. */
   readonly nth: number
   readonly by: ManagerProcess
 }
 
 export interface Plot {
   readonly leaderElection?: boolean
-  /** Returns a handler's response; a Response is sent as it is. Default: proceed. */
+  /** Returns a handler's response; a Response is sent unchanged. Default: proceed. */
   answer?(call: Call): Answer | Response | undefined
   /** Called after each second. */
   tick?(story: Story): Promise<void>
@@ -86,7 +86,7 @@ export interface Story {
 export const key = { namespace: 'default', name: 'demo' }
 const configOf = (hook: string) => hook.toLowerCase()
 
-/** Plays a plot to its end. @throws when one of its parts takes more than ten minutes of virtual time */
+/** Runs a plot to its end. @throws if one of its parts takes more than ten minutes of virtual time */
 export async function play(plot: Plot = {}): Promise<Story> {
   const trace: string[] = []
   const calls = new Map<string, number>()
@@ -189,7 +189,8 @@ export async function play(plot: Plot = {}): Promise<Story> {
   await client.create(Cluster, { metadata: key, spec: { topology } })
   await advanceUntil('creation', isSettled)
 
-  // Further changes together with the version: another template for all workers, and more workers. They must wait until the version change.
+  // These changes are made together with the version: a different template for all workers, and more workers. They must wait until
+  // the version change.
   const variables = [{ name: 'workerNodeDelay', value: '200ms' }]
   const workers = { machineDeployments: [...topology.workers.machineDeployments, worker('late')] }
   await client.patch(Cluster, key, {
@@ -217,7 +218,7 @@ function checkedCallOf(hook: Hook, { fromKubernetesVersion, toKubernetesVersion,
   return { hook: hook.name, version, from: fromKubernetesVersion ?? previousVersion }
 }
 
-/** Returns an upgrade plan in which control plane and workers take every version. */
+/** Returns an upgrade plan in which control plane and workers are upgraded to every version. */
 function planOf({
   request,
 }: {

@@ -29,7 +29,10 @@ export function worldIn(store: Store): World {
     infrastructure: owned(LocalCluster)[0],
     controlPlane: owned(LocalControlPlane)[0],
     deployments: new Map(
-      objectsOf(MachineDeployment).map((one) => [one.metadata.labels?.[ClusterTopologyMachineDeploymentNameLabel] ?? '', one]),
+      objectsOf(MachineDeployment).map((object) => [
+        object.metadata.labels?.[ClusterTopologyMachineDeploymentNameLabel] ?? '',
+        object,
+      ]),
     ),
     machines: objectsOf(Machine),
     templates: [...owned(LocalMachineTemplate), ...owned(LocalBootstrapConfigTemplate)],
@@ -50,7 +53,9 @@ export const machinesOf = ({ machines }: World, deployment: string | undefined):
 export function worldText(world: World): string {
   const { cluster, controlPlane, deployments } = world
   const machines = (deployment: string | undefined) => {
-    const machineTexts = machinesOf(world, deployment).map((one) => `${one.spec.version}${isDeleting(one) ? ' (deleting)' : ''}`)
+    const machineTexts = machinesOf(world, deployment).map(
+      (machine) => `${machine.spec.version}${isDeleting(machine) ? ' (deleting)' : ''}`,
+    )
     return machineTexts.length === 0 ? 'no Machine' : `Machine ${machineTexts.sort().join(' + ')}`
   }
   const parts = [
