@@ -8,9 +8,9 @@ import { startCapstanApiServer } from '../interop/capstan-api-server.ts'
 import type { BenchOptions, Figure } from './figure.ts'
 import { median } from './figure.ts'
 
-/** Runs of each of the worst inputs, and of the measurement without an input. */
+/** Number of measurements with each of the worst inputs, and without an input. */
 const Runs = { full: 20, short: 3 }
-/** Number of the worst inputs that are measured several times: the order after one run of each is partly chance. */
+/** Number of the worst inputs that are measured several times, because the order after a single measurement is partly random. */
 const Worst = 12
 
 export async function* abuseBench({ short, only }: BenchOptions): AsyncIterable<Figure> {

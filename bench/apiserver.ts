@@ -5,7 +5,7 @@ import type { BenchOptions, Figure } from './figure.ts'
 import { inParallel, median, now } from './figure.ts'
 import { aWidget, installWidgets, startServer, Widget } from './server.ts'
 
-/** Creates per second and the time of a large list. */
+/** Measures creates per second and the duration of a large list. */
 export async function* apiserverBench({ short }: BenchOptions): AsyncIterable<Figure> {
   const count = short ? 500 : 5000
   const management = createApiServer({ store: memoryStore(), clock: systemClock, random: systemRandom, log: silent })

@@ -4,7 +4,7 @@ import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
 import { now } from './figure.ts'
 
 export interface Answered {
-  /** Longest time in milliseconds between two responses, or since the last one. */
+  /** Longest time between two responses, or since the last response, in milliseconds. */
   readonly longest: number
 }
 

@@ -11,7 +11,7 @@ import { startManagement } from './management.ts'
 
 /**
  * Measures many clusters at once, each with one control plane machine and two workers, without simulated delays: the time from apply to
- * Available, an upgrade of all by a minor version, the process when idle, and the deletion.
+ * Available, an upgrade of all clusters by a minor version, the idle process, and the deletion.
  */
 export async function* clustersBench({ short }: BenchOptions): AsyncIterable<Figure> {
   for (const count of short ? [1, 10] : [1, 100, 1000]) yield* measure(count, short ? 2 : 10)
@@ -75,7 +75,7 @@ const isUpgraded = (cluster: Cluster) =>
     part?.versions?.every(({ version }) => version === versions.second),
   )
 
-/** Returns the seconds from the beginning of `act` until `reached` holds for this number of Clusters. */
+/** Returns the seconds from the beginning of `act` until `reached` is true for this number of Clusters. */
 async function timeUntil(
   client: Client,
   count: number,

@@ -1,4 +1,4 @@
-/** One measured figure. */
+/** A measured figure. */
 export interface Figure {
   readonly name: string
   readonly value: number
@@ -6,15 +6,15 @@ export interface Figure {
 }
 
 export interface BenchOptions {
-  /** Fewer objects and repetitions: for CI, which only checks that the benches run. */
+  /** Whether to use fewer objects and repetitions, for CI, which only checks that the benches run. */
   readonly short: boolean
   /** Numbers of Clusters for the bench of managers, instead of its default. */
   readonly clusters?: readonly number[]
-  /** Measures only the hostile inputs whose names contain one of the texts, separated by commas. */
+  /** Texts, separated by commas: only hostile inputs whose names contain one of them are measured. */
   readonly only?: string
-  /** Sides of the bench of managers; absent: all. */
+  /** Sides of the bench of managers. Default: all. */
   readonly sides?: readonly string[]
-  /** How many core managers share the Clusters, one number for each run; then upstream's managers are not measured. */
+  /** Numbers of core managers that share the Clusters, one for each run. If present, upstream's managers are not measured. */
   readonly managers?: readonly number[]
 }
 
@@ -31,7 +31,7 @@ export async function inParallel(count: number, inFlight: number, work: (index: 
   return (now() - started) / 1000
 }
 
-/** Returns the median; of an even number of values, the upper one of the middle two. */
+/** Returns the median; for an even number of values, the greater of the two in the middle. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b)
   return sorted[Math.floor(sorted.length / 2)]!

@@ -15,7 +15,7 @@ export interface ServerAddress {
   readonly caBundle: string
 }
 
-/** Durations of a number of calls in milliseconds: total, and of each call. */
+/** Durations of calls in milliseconds: the total, and the duration of each call. */
 export interface Calls {
   readonly seconds: number
   readonly latencies: readonly number[]
@@ -29,7 +29,7 @@ export interface HookCaller {
 const extension = 'bench'
 const handler = 'gate'
 
-/** Starts `hooks-server.ts` as a process, which ends with this one. */
+/** Starts `hooks-server.ts` as a process, which ends when this process ends. */
 export async function startHooksServer(): Promise<{ readonly address: ServerAddress; stop(): void }> {
   const args = [fileURLToPath(new URL('hooks-server.ts', import.meta.url)), '--dev', '--with-parent']
   const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'ignore'] })

@@ -23,7 +23,10 @@ const hooks = [
   BeforeClusterDelete,
 ] as const
 
-/** Creates all Clusters at once, each with that many workers, upgrades them by one version and deletes them, with six hooks that never block. */
+/**
+ * Creates all Clusters at once, each with `workers` workers, upgrades them by one version and deletes them, with six hooks that
+ * never block.
+ */
 export async function* countedCalls(count: number, workers: number): AsyncIterable<Figure> {
   const moments = new Moments()
   /** Number of calls by hook and Cluster. */
@@ -37,15 +40,15 @@ export async function* countedCalls(count: number, workers: number): AsyncIterab
     onCall({ hook, request }) {
       const { name } = (request as { readonly cluster?: Cluster }).cluster?.metadata ?? {}
       if (name === undefined) return
-      const what = `${hook.name} ${name}`
-      calls.set(what, (calls.get(what) ?? 0) + 1)
-      moments.record(what)
+      const callKey = `${hook.name} ${name}`
+      calls.set(callKey, (calls.get(callKey) ?? 0) + 1)
+      moments.record(callKey)
     },
   })
   const names = Array.from({ length: count }, (_, index) => `c-${index}`)
   const each = (act: (name: string) => Promise<unknown>) => inParallel(count, 50, (index) => act(names[index]!))
   const all = (what: (name: string) => string) => Promise.all(names.map((name) => moments.of(what(name))))
-  /** Waits, so that superfluous calls are counted, too. */
+  /** Waits, so that superfluous calls are also counted. */
   const waitForFurtherCalls = () => sleep(systemClock, seconds(0.3))
   const key = (name: string) => ({ namespace: 'default', name })
   try {

@@ -7,8 +7,8 @@ import { median, now } from './figure.ts'
 import { aHookedCluster, startHooksManagement } from './hooks-management.ts'
 
 /**
- * Creates Clusters in one namespace, in turn alone and beside other Clusters whose BeforeClusterCreate hangs for 30 s. The first run is a
- * warm-up and is not counted.
+ * Creates Clusters in one namespace, alternately alone and together with other Clusters whose BeforeClusterCreate hangs for 30 s.
+ * The first run is a warm-up and is not counted.
  */
 export async function* hangingExtension(short: boolean): AsyncIterable<Figure> {
   const [hanging, outside, rounds] = short ? [40, 10, 1] : [200, 50, 5]

@@ -19,8 +19,8 @@ import { now } from './figure.ts'
 export interface HooksManagement {
   readonly client: Client
   /**
-   * Times of events, by name. For a Cluster `c`: `Available c`, `gone c`, `waits for HOOK c`, `infrastructure c` (its LocalCluster exists) and
-   * `control plane c v1` (its control plane has version v1). The extension records further events.
+   * Times of events, by name. For a Cluster `c`: `Available c`, `gone c` (deleted), `waits for HOOK c`, `infrastructure c` (its
+   * LocalCluster exists) and `control plane c v1` (its control plane has version v1). The extension records additional events.
    */
   readonly moments: Moments
   close(): Promise<void>
@@ -30,18 +30,18 @@ export interface HooksManagement {
 export class Moments {
   readonly #known = new Map<string, PromiseWithResolvers<number>>()
 
-  record(what: string): void {
-    this.#moment(what).resolve(now())
+  record(event: string): void {
+    this.#moment(event).resolve(now())
   }
 
   /** Waits for an event and resolves with its time. */
-  of(what: string): Promise<number> {
-    return this.#moment(what).promise
+  of(event: string): Promise<number> {
+    return this.#moment(event).promise
   }
 
-  #moment(what: string): PromiseWithResolvers<number> {
-    const moment = this.#known.get(what) ?? Promise.withResolvers<number>()
-    this.#known.set(what, moment)
+  #moment(event: string): PromiseWithResolvers<number> {
+    const moment = this.#known.get(event) ?? Promise.withResolvers<number>()
+    this.#known.set(event, moment)
     return moment
   }
 }
@@ -49,11 +49,11 @@ export class Moments {
 interface HooksManagementOptions {
   readonly moments?: Moments
   readonly onCall?: CallObserver
-  /** `namespaceSelector` of the ExtensionConfig; every namespace when absent. */
+  /** `namespaceSelector` of the ExtensionConfig. Default: every namespace. */
   readonly namespaceSelector?: ExtensionConfig['spec']['namespaceSelector']
 }
 
-/** Resolves once the extension is discovered. Clusters must use the ClusterClass `bench`. */
+/** Resolves when the extension is discovered. Clusters must use the ClusterClass `bench`. */
 export async function startHooksManagement(
   extension: Extension,
   { moments = new Moments(), onCall, namespaceSelector = {} }: HooksManagementOptions = {},
@@ -83,7 +83,7 @@ export async function startHooksManagement(
     const events = await client.watch(kind, { resourceVersion: metadata.resourceVersion, signal: stop.signal })
     const read = async () => {
       for await (const { type, object } of events) {
-        for (const what of momentsOf(object, type === 'DELETED')) if (what !== false) moments.record(what)
+        for (const event of momentsOf(object, type === 'DELETED')) if (event !== false) moments.record(event)
       }
     }
     // Ends when the management cluster is closed.
@@ -119,7 +119,7 @@ export async function startHooksManagement(
   }
 }
 
-/** A Cluster with one control plane Machine and, by default, one worker. */
+/** Returns a Cluster with one control plane Machine and, by default, one worker. */
 export const aHookedCluster = (name: string, workers = 1) => ({
   metadata: { name, namespace: 'default' },
   spec: {

@@ -14,12 +14,12 @@ export async function* hooksBench({ short }: BenchOptions): AsyncIterable<Figure
   yield* calls(short)
 }
 
-/** A separate bench, because it measures only the management cluster. */
+/** The bench of hooks in a management cluster. It is separate, because it measures only the management cluster. */
 export async function* hangingHooksBench({ short }: BenchOptions): AsyncIterable<Figure> {
   yield* hangingExtension(short)
 }
 
-/** Calls one handler in a child process with both clients in turn, so that other load of the machine affects both equally. */
+/** Calls one handler in a child process alternately with both clients, so that other load of the machine affects both equally. */
 async function* calls(short: boolean): AsyncIterable<Figure> {
   const [program] = await toolPaths('hooks-client').catch((err: unknown) => {
     throw new CannotRun(messageOf(err))

@@ -1,6 +1,7 @@
 /**
  * A load generator that uses little CPU, because it shares the cores with the server. Requests are encoded before the measurement starts,
- * each connection has one request in flight, and of a response only the status and the end are parsed. The same for every server.
+ * each connection has one request in flight, and only the status and the end of a response are parsed. It is the same for every
+ * server.
  */
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import { type ApiRequest, methodOf, urlOf } from '@capstan/kube'
@@ -34,8 +35,8 @@ export class Load {
     let next = 0
     const send = async (connection: Connection) => {
       while (next < bytes.length) {
-        const answer = await connection.exchange(bytes[next++]!)
-        if (statusOf(answer) !== status) throw new Error(`expected status ${status}, got: ${answer.toString()}`)
+        const response = await connection.exchange(bytes[next++]!)
+        if (statusOf(response) !== status) throw new Error(`expected status ${status}, got: ${response.toString()}`)
       }
     }
     await Promise.all(this.#connections.slice(0, inFlight).map(send))
@@ -109,7 +110,8 @@ class Watches {
       lines.begin()
       this.#connections[index] = await this.#open(resourceVersion, {
         took: (bytes) => lines.take(bytes),
-        // The server closes watches that read too slowly. Like any client, this one watches again from the last event that it received.
+        // The server closes watches that read too slowly. Like any client, this client watches again from the last event that it
+        // received.
         ended: () => void begin(revisionIn(lines.last)).catch((err: Error) => this.#failed(err)),
       })
     }
@@ -133,7 +135,7 @@ class Watches {
   }
 }
 
-/** Counts events in a chunked response: lines without the lines of the chunk format. Keeps the last line. */
+/** Counts events in a chunked response: lines other than the lines of the chunk format. Stores the last line. */
 class Lines {
   readonly #counted: (count: number) => void
   /** The received part of an incomplete line. */
@@ -177,7 +179,7 @@ function revisionIn(line: string): string | undefined {
 /** Buffer shared by all connections: data is processed before the next read. */
 const sharedBuffer = Buffer.allocUnsafe(64 * 1024)
 
-/** HTTP/1.1 over TLS, one request after the other. */
+/** HTTP/1.1 over TLS, one request after another. */
 class Connection {
   readonly #socket: TLSSocket
   #receive: (bytes: Buffer) => void = () => {}
@@ -258,7 +260,7 @@ const LineFeed = 0x0a
 const CarriageReturn = 0x0d
 const LastChunk = Buffer.from('\r\n0\r\n\r\n')
 
-const statusOf = (answer: Buffer): number => Number(answer.toString('latin1', 9, 12))
+const statusOf = (response: Buffer): number => Number(response.toString('latin1', 9, 12))
 
 function endOfHead(answer: Buffer): number {
   const end = answer.indexOf('\r\n\r\n')

@@ -12,7 +12,7 @@ interface ServedBenchManagement {
   close(): Promise<void>
 }
 
-/** Starts what `capstan up` starts, in this process and in memory, without a log. */
+/** Starts the same management cluster as `capstan up`, in this process and in memory, without a log. */
 export async function startManagement(): Promise<ServedBenchManagement> {
   const folder = mkdtempSync(join(tmpdir(), 'capstan-bench-'))
   const kubeconfig = join(folder, 'kubeconfig')

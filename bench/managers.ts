@@ -1,8 +1,8 @@
 /**
- * Measures `capstan manager` and upstream's Go managers, one after the other, each on its own kube-apiserver with etcd. Clusters have one
- * control plane machine and two workers. Measured are the time from apply to Available, an upgrade of all Clusters, the managers when idle, and
- * the deletion. Requests are counted in the API server's audit log. With `--managers N,…` it measures N core managers of Capstan that share the Clusters
- * instead, without an upgrade.
+ * Measures `capstan manager`, then upstream's Go managers, each on its own kube-apiserver with etcd. Clusters have one
+ * control plane machine and two workers. It measures the time from apply to Available, an upgrade of all Clusters, the idle
+ * managers, and the deletion. Requests are counted in the API server's audit log. With `--managers N,…` it measures N core managers
+ * of Capstan that share the Clusters instead, without an upgrade.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -54,7 +54,7 @@ const capstan: Side = {
 /** Shards of the namespaces: divisible by the numbers of managers that are usually compared. */
 const Shards = 6
 
-/** This number of core managers share the namespaces, one of each shard. The local provider cannot be divided. */
+/** Starts this number of core managers, which share the namespaces, one of each shard. The local provider cannot be divided. */
 const sharing = (managers: number): Side => ({
   ...capstan,
   name: `${managers} core manager${managers === 1 ? '' : 's'}`,
@@ -72,7 +72,7 @@ const areDivided = (managers: number) => (all: readonly Lease[]) => {
   return shares?.length === managers && shares[0]! - shares.at(-1)! <= 1
 }
 
-/** Starts one process for each list: its provider, and its further flags. */
+/** Starts one process for each list, which contains its provider and additional flags. */
 async function startCapstanManagers(
   apiServer: RunningApiServer,
   flagsOfManagers: readonly (readonly string[])[],

@@ -1,6 +1,7 @@
 /**
- * Measures the time from apply to Available of fifty Clusters: alone, beside fifty others that are Available, and beside fifty others whose
- * workload API servers refuse connections, never respond, have an expired certificate or respond to each request after eight seconds.
+ * Measures the time from apply to Available of fifty Clusters: alone, together with fifty other Clusters that are Available, and
+ * together with fifty other Clusters whose workload API servers refuse connections, never respond, have an expired certificate or
+ * respond after eight seconds.
  */
 import { createServer as createHttpsServer } from 'node:https'
 import { type AddressInfo, createServer, type Server } from 'node:net'
@@ -40,11 +41,14 @@ export async function* unreachableBench({ short }: BenchOptions): AsyncIterable<
 
 interface Scale {
   readonly count: number
-  /** Clusters that exist already. */
+  /** Number of Clusters that already exist. */
   readonly others: number
-  /** Kubeconfigs of the others, in turn, which lead to unreachable API servers; empty for the ones of the local provider. */
+  /** Kubeconfigs of these Clusters, in turn, whose API servers are unreachable. Empty: the kubeconfigs of the local provider. */
   readonly kubeconfigs: readonly string[]
-  /** Milliseconds between creating the others and the measurement, in which connections to unreachable API servers fail or time out. */
+  /**
+   * Milliseconds between the creation of these Clusters and the measurement, in which connections to unreachable API servers fail
+   * or time out.
+   */
   readonly pause: number
 }
 
@@ -77,7 +81,7 @@ async function timeToAvailable({ count, others, kubeconfigs, pause }: Scale): Pr
   }
 }
 
-/** The kubeconfig that a user provides: the control plane provider keeps it. */
+/** Returns the kubeconfig Secret of a user, which the control plane provider does not overwrite. */
 const kubeconfigSecret = ({ name, namespace }: { readonly name: string; readonly namespace: string }, value: string) => ({
   metadata: { name: `${name}-kubeconfig`, namespace, labels: { 'cluster.x-k8s.io/cluster-name': name } },
   type: 'cluster.x-k8s.io/secret',

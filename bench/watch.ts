@@ -19,7 +19,10 @@ export async function* watchBench({ short }: BenchOptions): AsyncIterable<Figure
   }
 }
 
-/** Objects that are created before the bench waits for their events: a busy server closes watches that are some hundred events behind. */
+/**
+ * Number of objects that are created before the bench waits for their events: a busy server closes watches that are some hundred
+ * events late.
+ */
 const Burst = 100
 
 /** Creates `changes` objects and returns the rate of events that `watchers` watchers receive, per second. */

@@ -66,7 +66,7 @@ export async function* workloadClustersBench({ short }: BenchOptions): AsyncIter
   yield { name: `first get from each of ${count}, on one port, over TLS`, value: first, unit: '/s' }
   yield { name: 'second get from each', value: await client.askAll(clusters), unit: '/s' }
   client.stop()
-  // After much garbage V8 still collects some from time to time: the median of several windows excludes these collections.
+  // V8 still collects garbage from time to time. The median of several time windows excludes these collections.
   const shares: number[] = []
   for (let window = 0; window < (short ? 1 : 7); window++) {
     ;[started, used] = [now(), process.cpuUsage()]

@@ -12,6 +12,6 @@ test.each([
   ['{"message":"405 Method Not Allowed","error":{"summary":"","detail":""}}', 'unknown', ['405 Method Not Allowed']],
   ['{"error":{"code":"EAI_AGAIN","summary":"request failed\\nmore"}}', 'unknown', ['request failed']],
   ['', 'unknown', ['npm audit gave no report']],
-])('the report %s is judged as %s', (text, kind, lines) => {
+])('the result of the report %s is %s', (text, kind, lines) => {
   expect(judgeAudit(text)).toEqual({ kind, lines })
 })

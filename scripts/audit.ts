@@ -1,6 +1,6 @@
 /**
- * Runs `npm audit` on the packages that users install. Fails for a known vulnerability of severity high or critical. Without a response
- * of the registry, or if the registry has no advisories, it prints that and succeeds, so that a change can be checked without a network.
+ * Runs `npm audit` on the packages that users install. Fails for a known vulnerability of severity high or critical. If the
+ * registry does not respond or has no advisories, prints that and succeeds, so that a change can be checked without a network.
  */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'

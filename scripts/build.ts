@@ -1,6 +1,7 @@
 /**
  * `npm run build [-- FOLDER]` writes every package as it is published to build/packages/<name>, or to FOLDER/<name>. Libraries are
- * compiled to JavaScript and declarations, the command is bundled. The checkout does not use the result: it runs from its sources (ADR 40).
+ * compiled to JavaScript and declarations; the command is bundled. The checkout does not use the result: it runs from its sources
+ * (ADR 40).
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'

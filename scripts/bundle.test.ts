@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const folder = `${root}.capstan/bundle-test`
 const manifest = `${folder}/dist/sources.json`
 
-/** An installation whose programs print only whether they run from sources. */
+/** Creates an installation whose programs print only whether they run from sources. */
 beforeAll(async () => {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(`${folder}/src/envtest`, { recursive: true })
@@ -28,7 +28,7 @@ const run = (program: string, ...argv: readonly string[]) => {
 const sources = () => JSON.parse(readFileSync(manifest, 'utf8')) as [path: string, changed: number, size: number][]
 
 describe('a program', () => {
-  test('the command runs from its bundle, and finds files beside its sources', () => {
+  test('the command runs from its bundle, and finds files next to its sources', () => {
     expect(run('capstan.js', 'new', 'extension', '--help')).toMatchObject({
       code: 0,
       err: '',
@@ -60,7 +60,7 @@ describe('a program', () => {
     },
   )
 
-  test('the command runs from its sources when the bundle is incomplete', () => {
+  test('the command runs from its sources if the bundle is incomplete', () => {
     const before = readFileSync(manifest)
     rmSync(manifest)
     try {
@@ -71,7 +71,7 @@ describe('a program', () => {
   })
 })
 
-test('the bundle contains every source of the programs, and of other packages only commander', () => {
+test('the bundle contains every source of the programs, and commander as its only other package', () => {
   const paths = sources().map(([path]) => path)
   expect(
     paths.filter((path) => path.endsWith('/cli/src/main.ts') || path.endsWith('/apiserver/src/http/body/yaml.ts')),

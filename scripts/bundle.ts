@@ -1,6 +1,6 @@
 /**
- * Bundles the command into few files, which load in half the time of its sources: `packages/cli/dist`, made by `npm install`
- * (`prepare`). `packages/cli/bin/run.js` runs the bundle as long as the sources are unchanged, and otherwise the sources.
+ * Bundles the command into few files, which load in half the time of its sources. `npm install` writes them to `packages/cli/dist`
+ * (`prepare`). `packages/cli/bin/run.js` runs the bundle if the sources are unchanged, otherwise the sources.
  */
 import { rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
@@ -12,13 +12,16 @@ const cli = fileURLToPath(new URL('../packages/cli/', import.meta.url))
 /** Entry points of `bin/` by the name of their file in the bundle. */
 const entries = { capstan: 'src/main.ts', envtest: 'src/envtest/main.ts' }
 
-/** Further entry points of the published command. In a checkout they run from their sources. */
+/** Additional entry points of the published command. In a checkout they run from their sources. */
 const moreWhenPublished = { 'dev-child': 'src/dev/child-main.ts' }
 
-/** Bundled packages: ours, and those that every start needs. Other packages are loaded from node_modules, since most starts need none. */
+/**
+ * Bundled packages: our packages, and packages that every start needs. Other packages are loaded from node_modules; most starts
+ * need none.
+ */
 const isInside = (id: string): boolean => id.startsWith('.') || isAbsolute(id) || id.startsWith('@capstan/') || id === 'commander'
 
-/** Writes the bundle to `folder` and returns its sources. @throws Error when a source cannot be bundled */
+/** Writes the bundle to `folder` and returns its sources. @throws Error if a source cannot be bundled */
 export async function bundle(folder: string): Promise<readonly string[]> {
   const began = Date.now()
   const { sources } = await writeBundle(folder, entries, placesOfSources(folder))
@@ -84,7 +87,9 @@ const required = /\bcreateRequire\(new URL\([^()]*\)\.href\)\("([^"]+)"\)/g
 /** Matches `new URL('./worker.ts', import.meta.url)`, a separate program. */
 const ownProgram = /\bnew URL\(['"]([^'"`]+\.ts)['"], import\.meta\.url\)/g
 
-/** Replaces `import.meta.url` of each source by the path that `placeOf` returns for it, and bundles the programs that it starts. */
+/**
+ * Replaces `import.meta.url` of each source with the path that `placeOf` returns for it, and bundles the programs that it starts.
+ */
 const placesInPackage = (folder: string, placeOf: (source: string) => string): Plugin => ({
   name: 'places in a package',
   transform(code, id) {
@@ -105,7 +110,7 @@ const placesInPackage = (folder: string, placeOf: (source: string) => string): P
   },
 })
 
-/** Replaces `import.meta.url` of each source by the path of the source, so that it finds the files beside it. */
+/** Replaces `import.meta.url` of each source with the path of the source, so that it finds the files next to it. */
 const placesOfSources = (folder: string): Plugin => ({
   name: 'places of sources',
   transform(code, id) {
@@ -139,7 +144,10 @@ const builtinsInPart: Plugin = {
   },
 }
 
-/** Returns the state of a bundled source, which `bin/run.js` compares. A source that was written during the bundling gets none. */
+/**
+ * Returns the state of a bundled source, which `bin/run.js` compares; `undefined` for a source that was written during the
+ * bundling.
+ */
 function stateOf(path: string, folder: string, began: number): readonly [string, number, number] {
   const { mtimeMs, size } = statSync(path)
   return [relative(folder, path), mtimeMs < began ? mtimeMs : 0, size]

@@ -1,4 +1,4 @@
-/** Keeps the write path short: ARCHITECTURE.md lists the files of a create, and this test counts them. */
+/** Tests that the path of a write is short: ARCHITECTURE.md lists the files of a create, and this test counts them. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

@@ -46,7 +46,7 @@ async function build(): Promise<void> {
       config.addGlobalData('eleventyComputed', {
         permalink: (data: PageData) => pageOf(data).url,
         title: (data: PageData) => pageOf(data).title,
-        // Eleventy's own `page.url` leaves out index.html.
+        // Eleventy's own `page.url` omits index.html.
         siteUrl: (data: PageData) => pageOf(data).url,
       })
       config.addFilter('relativeTo', relativeTo)
@@ -86,7 +86,7 @@ function pageOf({ page }: PageData): Page {
   return pages.get(file)!
 }
 
-/** Adds anchors to headings, and converts links of the repository to those of the site. */
+/** Adds anchors to headings, and converts links of the repository to links of the site. */
 function changeTokens(tokens: readonly Token[], { file }: Page, copies: Set<string>): void {
   const anchorOf = anchorNamer()
   const changeLinks = (token: Token) => {

@@ -1,7 +1,7 @@
 /**
  * Writes every generated file: the graph of packages in ARCHITECTURE.md, CustomResourceDefinitions, reference pages,
  * requests and responses of hooks.
- * With `--check` it writes nothing and fails when something would change.
+ * With `--check` it writes nothing, and fails if a file would change.
  */
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -68,7 +68,7 @@ function withVersion(manifest: string, version: string): string {
     .replace(/("@capstan\/[\w-]+": )"[^"]*"/g, `$1"${version}"`)
 }
 
-/** Replaces the code blocks of a guide that name a file by the content of the file. */
+/** Replaces the code blocks of a guide that name a file with the content of the file. */
 function withPrograms(page: string, folder: string): string {
   return page.replace(/^(```ts (\S+)\n)[^]*?(^```$)/gm, (_, begin: string, file: string, end: string) => {
     return `${begin}${readFileSync(`${root}${folder}/${file}`, 'utf8')}${end}`
@@ -80,7 +80,7 @@ function withStatus(page: string): string {
   return page.replace(/(<!-- status[^>]*-->)[\s\S]*?(<!-- \/status -->)/, `$1\n${statusTable()}\n$2`)
 }
 
-/** Replaces the table of allowed imports between packages, and the graph of actual ones, in a page. */
+/** Replaces the table of allowed imports between packages, and the graph of actual imports, in a page. */
 function withGraph(page: string): string {
   const edges = graph(root)
   const lines = Object.entries(edges).flatMap(([from, targets]) => targets.map((to) => `  ${from} --> ${to}`))

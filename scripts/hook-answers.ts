@@ -1,6 +1,6 @@
 /**
  * Responses to hooks that core accepts, and responses that it rejects: for authors of extensions in any language. They respond to the
- * requests of `fixture`. `hook-fixtures.ts` passes each to core and records the result.
+ * requests of `fixture`. `hook-fixtures.ts` passes each response to core and records the result.
  */
 import {
   AfterControlPlaneInitialized,

@@ -1,4 +1,4 @@
-/** The hand-written part of docs/reference/hooks.md: when each lifecycle hook is called, and how often. */
+/** The hand-written part of docs/reference/hooks.md: when and how often each lifecycle hook is called. */
 
 const moments: readonly (readonly [hook: string, done: string, open: string])[] = [
   ['BeforeClusterCreate', 'the Cluster exists', 'no object is created for it, and it refers to none'],

@@ -1,8 +1,8 @@
 /**
  * Runs suites of whole processes, many of them against upstream's programs. `npm run interop` runs the suites of CI, `npm run interop --
- * SUITE…` the named ones; `--jobs N` runs N at once, `--list` lists all suites, `--prepare` builds their tools and runs no suite. A suite
- * that could not run counts as failed, and the summary has the reason. Suites that run at once slow down each other's programs: a suite
- * that failed is run again alone, and the summary lists both results.
+ * SUITE…` the named suites; `--jobs N` runs N at once, `--list` lists all suites, `--prepare` builds their tools and runs no suite.
+ * A suite that could not run counts as failed, and the summary has the reason. Suites that run at once slow down each other's
+ * programs: a suite that failed is run again alone, and the summary lists both results.
  */
 import { spawn } from 'node:child_process'
 import { parseArgs } from 'node:util'
@@ -93,10 +93,10 @@ type Ending =
 
 const NameWidth = 22
 
-/** Default time limit of a suite in minutes; on two idle cores every suite takes less than half of it. */
+/** Default time limit of a suite in minutes. On two idle cores every suite takes less than half of it. */
 const Limit = 15
 
-/** If more suites fail, none runs a second time: so many failures are not caused by load. */
+/** If more suites than this fail, none runs a second time, because load does not cause that many failures. */
 const MostRepeated = 5
 
 const { values: options, positionals: requested } = parseArgs({
@@ -153,8 +153,8 @@ if (options.list) {
   process.exitCode = [...endings].every(([name, ending]) => isGood(repeatedEndings.get(name) ?? ending)) ? 0 : 1
 }
 
-function fail(why: string): never {
-  console.error(why)
+function fail(reason: string): never {
+  console.error(reason)
   process.exit(2)
 }
 
@@ -217,7 +217,7 @@ function late(minutes: number): Promise<'late'> {
   return new Promise((resolve) => void setTimeout(() => resolve('late'), minutes * 60_000).unref())
 }
 
-/** This program as a child process, which reports its result to its parent; when it ends, its own children end. */
+/** Runs this program as a child process, which reports its result to its parent. When it ends, its own children end. */
 function runInside(name: string, prefix: readonly string[], printed: Buffer[] | undefined): Promise<Ending> {
   const [command, ...args] = [
     ...prefix,

@@ -5,11 +5,11 @@ import { folderCycles, layers, violations } from './layers.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-test('packages import only what the table allows', () => {
+test('packages import only packages that the table allows', () => {
   expect(violations(root)).toEqual([])
 })
 
-test('the table names every package, and no other', () => {
+test('the table names every package, and nothing else', () => {
   const packages = globSync('packages/*/package.json', { cwd: root }).map((path) => path.split('/')[1]!)
   expect(Object.keys(layers).sort()).toEqual(packages.sort())
 })

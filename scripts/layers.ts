@@ -1,8 +1,11 @@
-/** Allowed imports between packages: the table of ARCHITECTURE.md as data, and the actual imports to compare with it. */
+/** Allowed imports between packages (the table of ARCHITECTURE.md as data), and the actual imports, which are compared with it. */
 import { readFileSync } from 'node:fs'
 import { globSync } from 'node:fs'
 
-/** For each package, the other packages that its sources may import. Tests, examples, scripts, bench and interop may import any. */
+/**
+ * For each package, the other packages that its sources may import. Tests, examples, scripts, bench and interop may import all
+ * packages.
+ */
 export const layers: Readonly<Record<string, readonly string[]>> = {
   kube: [],
   apiserver: ['kube'],
@@ -60,7 +63,10 @@ export function folderCycles(root: string): string[] {
   return withoutCycles.flatMap((name) => cyclesOf(folderImports(root, name)).map((cycle) => `${name}: ${cycle}`))
 }
 
-/** For each folder, the folders that its files import, with one such import. The files beside `index.ts` are the folder `.`. */
+/**
+ * Returns, for each folder, the folders that its files import, with one such import. The files next to `index.ts` are the folder
+ * `.`.
+ */
 function folderImports(root: string, name: string): Map<string, Map<string, string>> {
   const src = `packages/${name}/src/`
   const folderOf = (path: string): string => (path.includes('/') ? path.slice(0, path.indexOf('/')) : '.')
@@ -79,7 +85,7 @@ function folderImports(root: string, name: string): Map<string, Map<string, stri
   return imports
 }
 
-/** Returns one cycle for each folder that is part of one, as text. */
+/** Returns one cycle, as text, for each folder that is part of a cycle. */
 function cyclesOf(imports: ReadonlyMap<string, ReadonlyMap<string, string>>): string[] {
   const visited = new Set<string>()
   const cycles: string[] = []

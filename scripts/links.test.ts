@@ -8,7 +8,7 @@ import { anchorNamer } from './docs/anchors.ts'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const tracked = spawnSync('git', ['ls-files', '-z', '*.md'], { cwd: root, encoding: 'utf8' }).stdout.split('\0').filter(Boolean)
 
-/** Templates of new projects: their links are relative to the project that is written. */
+/** Templates of new projects. Their links are relative to the new project. */
 const templates = /^packages\/cli\/templates\//
 
 const withoutCode = (markdown: string): string => markdown.replace(/^(`{3,})[^]*?^\1`*$/gm, '').replace(/(`+)[^`\n]+?\1/g, '')
@@ -28,7 +28,7 @@ function anchors(markdown: string): Set<string> {
   return names
 }
 
-/** Returns why a link of a file does not resolve, or undefined. */
+/** Returns the reason why a link of a file does not resolve; `undefined` if it does. */
 function problemOf(file: string, link: string): string | undefined {
   const [path = '', anchor] = decodeURIComponent(link).split('#', 2)
   const target = path === '' ? file : normalize(join(dirname(file), path))

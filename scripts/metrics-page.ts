@@ -38,7 +38,7 @@ export async function metricsPage(): Promise<string> {
   ].join('\n')
 }
 
-/** Metrics of a manager that is never started, with leader election and the controller of ExtensionConfigs. */
+/** Returns the metrics of a manager that is never started, with leader election and the controller of ExtensionConfigs. */
 async function managerRegistry(): Promise<Registry> {
   const clock = new VirtualClock()
   const client = createClient(unreachableServer)

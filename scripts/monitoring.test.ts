@@ -11,7 +11,7 @@ interface Read {
   readonly labels: readonly string[]
 }
 
-/** Returns the metrics of an expression. A grouping belongs to all of them. */
+/** Returns the metrics of an expression. A grouping applies to all of them. */
 function readsOf(expression: string): Read[] {
   const grouped = [...expression.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, names]) => names!.split(/,\s*/))
   const metrics =
@@ -24,7 +24,7 @@ function readsOf(expression: string): Read[] {
   })
 }
 
-/** Returns the labels of a manager's metrics by name: those of the generated page, and those of Node and of the process. */
+/** Returns the labels of a manager's metrics by name: metrics of the generated page, of Node and of the process. */
 async function labelsOfMetrics(): Promise<Map<string, readonly string[]>> {
   const [manager = ''] = (await metricsPage()).split('\n## Extension server')
   const rows = [...manager.matchAll(/^\| `(\w+)` \| \w+ \| ([^|]*) \|/gm)]

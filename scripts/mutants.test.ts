@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { changedLines, isMutated, sample, testsFor } from './mutants.ts'
 
-test('a larger sample of the same seed begins with the smaller one', () => {
+test('a larger sample of the same seed begins with the smaller sample', () => {
   const all = Array.from({ length: 1000 }, (_, index) => index)
   const few = sample(all, 20, 7)
   expect(new Set(few).size).toBe(20)
@@ -20,7 +20,7 @@ test.each([
   ['packages/core/src/machine/README.md', false],
 ])('%s is mutated: %s', (file, expected) => expect(isMutated(file)).toBe(expected))
 
-test('tests that reach a statement run nearest first, then shortest first', () => {
+test('tests that reach a statement run in order of distance, then of duration', () => {
   const aTest = (test: string, seconds: number, ...reached: number[]) => ({ test, seconds, reached })
   const tests = [
     aTest('packages/testing/src/far.test.ts', 1, 15),
@@ -39,7 +39,7 @@ test('tests that reach a statement run nearest first, then shortest first', () =
   expect(testsFor({ file, statement: 7 }, { firstOf: { [file]: 10 }, tests })).toEqual([])
 })
 
-test('changed lines are read from a diff without context', () => {
+test('finds changed lines in a diff without context', () => {
   const diff = '--- a/x.ts\n+++ b/x.ts\n@@ -1,2 +3 @@\n+a\n@@ -9 +10,2 @@\n+b\n+c\n--- a/y.ts\n+++ b/y.ts\n@@ -4,2 +3,0 @@\n-gone'
   expect(changedLines(diff)).toEqual(
     new Map([

@@ -1,5 +1,6 @@
 /**
- * Mutation test: changes one place of the code at a time, runs the tests that reach it, and reports the changes that no test notices.
+ * Mutation test: changes one place of the code at a time, runs the tests that reach it, and reports the changes that no test
+ * detects.
  *
  *   node scripts/mutants.ts [--number 60] [--skip 0] [--seed 1] [FILE...]
  *   node scripts/mutants.ts --since main     mutants of the lines changed since a commit
@@ -30,7 +31,7 @@ export const mutatedFolders = [
   'packages/core/src/',
 ]
 
-/** Tests, and helpers of tests in the same folders. */
+/** Matches tests, and helpers of tests in the same folders. */
 const testHelp = /\.(?:test|suite)\.ts$|\/(?:crash-writer|crash-rounds|simulated-disk)\.ts$/
 
 export const isMutated = (file: string): boolean =>
@@ -40,7 +41,7 @@ export const isMutated = (file: string): boolean =>
 const secondsOfTests = 40
 const fewestTests = 10
 
-/** A mutant whose tests take longer is assumed to loop, and counts as killed. */
+/** Time limit for the tests of a mutant. A mutant that exceeds it is assumed to loop, and counts as killed. */
 const timeoutMs = 180_000
 
 export interface FileMutant extends Mutant {
@@ -75,7 +76,7 @@ function mutantsIn(file: string): FileMutant[] {
   }))
 }
 
-/** Draws without replacement. A smaller sample of a seed is the beginning of a larger one. */
+/** Selects a random sample without duplicates. A smaller sample of a seed is the beginning of a larger sample. */
 export function sample<T>(all: readonly T[], number: number, seed: number): T[] {
   const random = seededRandom(seed)
   const remaining = [...all]
@@ -85,7 +86,10 @@ export function sample<T>(all: readonly T[], number: number, seed: number): T[] 
   return drawn
 }
 
-/** Test files that reach the statement of a mutant, nearest first: same folder, same package, then others; the shortest first. */
+/**
+ * Returns the test files that reach the statement of a mutant: of the same folder, of the same package, then others; each in order
+ * of duration.
+ */
 export function testsFor(mutant: Pick<FileMutant, 'file' | 'statement'>, { firstOf, tests }: Coverage): string[] {
   const id = firstOf[mutant.file]! + mutant.statement
   const folder = dirname(mutant.file)
@@ -100,7 +104,7 @@ export function testsFor(mutant: Pick<FileMutant, 'file' | 'statement'>, { first
     .map(({ test }) => test)
 }
 
-/** Numbers of the lines that a diff without context adds or changes, by file. */
+/** Returns the numbers of the lines that a diff without context adds or changes, by file. */
 export function changedLines(diff: string): Map<string, Set<number>> {
   const changed = new Map<string, Set<number>>()
   let file = ''

@@ -1,6 +1,6 @@
 /**
  * Checks prose by docs/style/english.md: words that the glossary replaces, in Markdown and in comments; table cells as long as a
- * paragraph; subjects of commits. Prints each finding with its file and line, and fails when there is one.
+ * paragraph; subjects of commits. Prints each finding with its file and line, and fails if there are findings.
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ const subjectsSince = '9ffc110'
 const replacedWords =
   /\b(told|tells?|hears?|heard|whoever|nobody|somebody|nowhere|anew|gather(?:s|ed)?|mend(?:s|ed)?|holds? (?:back|up)|goes on|breathe|made up|is nothing)\b/gi
 
-/** A table cell longer than this is a paragraph. */
+/** Maximum length of a table cell. A longer cell counts as a paragraph. */
 const longestCell = 400
 
 const exceptions: readonly { readonly file: RegExp; readonly reason: string }[] = [

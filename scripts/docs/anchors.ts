@@ -1,4 +1,6 @@
-/** Anchors of headings as GitHub derives them: lower case, punctuation dropped, spaces as hyphens, repeated ones numbered. */
+/**
+ * Anchors of headings as GitHub derives them: lower case, without punctuation, hyphens for spaces, numbers for repeated anchors.
+ */
 
 /** Returns a function for one page, which maps a heading to its anchor. It must be called for all headings in their order. */
 export function anchorNamer(): (heading: string) => string {

@@ -5,7 +5,7 @@ const files = ['README.md', 'CONTRIBUTING.md', 'docs/guides/a.md', 'docs/adr/000
 const sections = sectionsOf(files, (file) => `# Title of \`${file}\`\n\nText.`)
 const pages = new Map(sections.flatMap(({ pages }) => pages.map((page) => [page.file, page] as const)))
 
-test('a file becomes a page with its path, README.md the page of its folder', () =>
+test('a file becomes a page with its path, and README.md the page of its folder', () =>
   expect(files.map(urlOf)).toEqual([
     '/index.html',
     '/CONTRIBUTING.html',
@@ -35,7 +35,7 @@ describe('a link', () => {
     expect([...copies]).toEqual([])
   })
 
-  test('a link to a file that is no page becomes a link to a copy', () => {
+  test('a link to a file that is not a page becomes a link to a copy', () => {
     const copies = new Set<string>()
     expect(siteLink('docs/guides/a.md', '../../LICENSE', pages, copies)).toBe('../../LICENSE')
     expect([...copies]).toEqual(['LICENSE'])

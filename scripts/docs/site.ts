@@ -14,7 +14,7 @@ export interface Section {
   readonly pages: readonly Page[]
 }
 
-/** Sections of the navigation, in order, with the files of each. A file belongs to the first section that matches. */
+/** Sections of the navigation, in order, with patterns of their files. A file belongs to the first section that matches. */
 const sections: readonly (readonly [title: string, files: RegExp])[] = [
   ['Capstan', /^(?:README|ARCHITECTURE|SCOPE|CONTRIBUTING|CHANGELOG|SECURITY|CODE_OF_CONDUCT)\.md$/],
   ['Guides', /^docs\/guides\//],

@@ -56,8 +56,8 @@ function isBounded(node: Node): boolean {
 }
 
 /**
- * Forbids `f(...list)`: the arguments of a call are put on the stack, and a list of some 100,000 elements overflows it. Lists that
- * come from users have such sizes. Literals, and rest parameters that are passed on, are allowed.
+ * Forbids `f(...list)`: the arguments of a call are on the stack, which overflows with some 100,000 elements. Lists that
+ * come from users can have this size. Literals, and rest parameters of an outer function, are allowed.
  */
 const noSpreadArguments = {
   create: (context: Context) => ({

@@ -1,7 +1,7 @@
 /** Finds the places of a TypeScript file that a mutation test may change, and the statements that record whether tests run them. */
 import { parseAst } from 'rolldown/parseAst'
 
-/** One change of a file: the text from `start` to `end` becomes `replacement`. */
+/** A change of a file: the text from `start` to `end` becomes `replacement`. */
 export interface Mutant {
   readonly operator: string
   readonly start: number
@@ -40,7 +40,7 @@ const childrenOf = (node: Node): Node[] =>
     .flatMap((value) => (Array.isArray(value) ? (value as unknown[]) : [value]))
     .filter(isNode)
 
-/** Swapped operators. Strings are concatenated with `+`, so `+` is changed only beside a number. */
+/** Replacements of operators. Because `+` also concatenates strings, it is changed only next to a number. */
 const swappedOperators: ReadonlyMap<string, string> = new Map([
   ['<', '<='],
   ['<=', '<'],
@@ -93,7 +93,7 @@ export function mutantsOf(text: string): Mutants {
     }
   }
 
-  /** Visits the body. Default values of parameters are left as they are. */
+  /** Visits the body. Does not change default values of parameters. */
   function visitFunction(node: Node): void {
     const { body } = node
     if (!isNode(body)) return
@@ -121,7 +121,7 @@ export function mutantsOf(text: string): Mutants {
 const isFunction = ({ type }: Node): boolean =>
   type === 'FunctionDeclaration' || type === 'FunctionExpression' || type === 'ArrowFunctionExpression'
 
-/** Whether a function returns or yields a value, apart from the functions inside it. */
+/** Whether a function returns or yields a value. Ignores functions inside it. */
 function returnsValue(node: Node): boolean {
   if (node.type === 'ReturnStatement') return isNode(node.argument)
   if (node.type === 'YieldExpression') return true
@@ -145,7 +145,7 @@ function editsOf(node: Node, text: string): Edit[] {
       if (swapped === undefined) return []
       const between = text.slice(left.end, right.start)
       const offset = left.end + between.indexOf(operator)
-      // Parentheses keep the precedence in `a && b || c`.
+      // Parentheses preserve the precedence in `a && b || c`.
       if (operator === '&&' || operator === '||')
         return [replace(`${operator} to ${swapped}`, node, `((${source(left)}) ${swapped} (${source(right)}))`)]
       return [{ operator: `${operator} to ${swapped}`, start: offset, end: offset + operator.length, replacement: swapped }]

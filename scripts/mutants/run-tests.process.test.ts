@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import type { MutantTask, Result, Task } from './task.ts'
 
-test('a mutant is killed by a failure of its own run only', () => {
+test('only a failure in its own run kills a mutant', () => {
   const folder = mkdtempSync(join(tmpdir(), 'capstan-mutants-'))
   const results = join(folder, 'results')
   const aMutant = (id: string, name: string, replacement: string): MutantTask => ({

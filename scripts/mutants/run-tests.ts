@@ -1,7 +1,7 @@
 /**
- * Runs tests with mutants, one after the other, or records the coverage of tests. A separate process, so that `scripts/mutants.ts` can
- * end it when a mutant loops. Files on disk do not change: a plugin gives vitest the changed text.
- * Usage: node scripts/mutants/run-tests.ts TASK
+ * Runs tests with mutants, one after another, or records the coverage of tests. A separate process, so that `scripts/mutants.ts`
+ * can end it when a mutant loops. Files on disk do not change: a plugin passes the changed text to vitest. Usage: node
+ * scripts/mutants/run-tests.ts TASK
  */
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { relative } from 'node:path'
@@ -25,7 +25,10 @@ class InOrder {
   }
 }
 
-/** Records the first failure of a run. The results that vitest returns cannot be used: they contain failures of earlier runs, too. */
+/**
+ * Records the first failure of a run. The results that vitest returns cannot be used, because they also contain failures of earlier
+ * runs.
+ */
 class FirstFailure implements Reporter {
   failure: string | undefined
 

@@ -8,7 +8,7 @@ import { publishedManifest, root, type SourcePackage, sourcePackages } from './m
 /** The folder of the published command with files of our other packages. */
 const otherPackages = 'packages'
 
-/** Writes the package to `target`. @throws Error for an import that is a dependency of none of our packages */
+/** Writes the package to `target`. @throws Error for an import that is not a dependency of any of our packages */
 export async function buildCommand(source: SourcePackage, target: string): Promise<void> {
   const { folder } = source
   const packageFolder = join(root, 'packages', folder)

@@ -25,7 +25,7 @@ interface LockedPackage {
   readonly dependencies?: Readonly<Record<string, string>>
 }
 
-/** Writes the context to `folder`, which is emptied first. @throws Error when Node for an architecture is not available */
+/** Writes the context to `folder`, which is emptied first. @throws Error if Node for an architecture is not available */
 export async function imageContext(folder: string, platforms: readonly Architecture[]): Promise<void> {
   rmSync(folder, { recursive: true, force: true })
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Lock

@@ -6,7 +6,11 @@ import { publishedManifest, root, type SourcePackage } from './manifests.ts'
 /** Versions of packages that declarations need in addition to the dependencies of the manifests. */
 type Versions = Readonly<Record<string, string>>
 
-/** Writes the package to `target`. `compiled` is the folder with the compiler's output. @throws Error naming an undeclared import */
+/**
+ * Writes the package to `target`. `compiled`: folder with the output of the compiler.
+ *
+ * @throws Error that names an undeclared import
+ */
 export function buildLibrary(source: SourcePackage, target: string, compiled: string, types: Versions): void {
   const { folder, manifest } = source
   const from = join(compiled, folder, 'src')
@@ -67,7 +71,7 @@ export function copyTexts(folder: string, target: string): void {
   cpSync(join(root, 'packages', folder, 'README.md'), join(target, 'README.md'))
 }
 
-/** Folders beside src/ that sources read at run time. */
+/** Folders next to src/ that sources read at run time. */
 const dataOf = (folder: string): string[] => ['demo'].filter((name) => existsSync(join(root, 'packages', folder, name)))
 
 /** Returns the modules that the entries import, in code or in types, or start as programs. Names have no file extension. */
@@ -119,7 +123,7 @@ const packagesIn = (text: string): string[] =>
 
 const withoutComments = (text: string): string => text.replace(/\/\*[^]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '')
 
-/** Replaces `.ts` by `.js` in declarations and in names of programs, where the compiler keeps it. */
+/** Replaces `.ts` with `.js` in declarations and in names of programs, where the compiler does not change it. */
 const withJavaScriptNames = (text: string): string =>
   text
     .replace(/(\bfrom\s*|\bimport\(\s*)(["'])(\.\.?\/[^"']+)\.ts\2/g, '$1$2$3.js$2')

@@ -23,7 +23,7 @@ const itemsOf = (name: string): readonly Published[] => {
   return (parse(readFileSync(file, 'utf8')) as { items: readonly Published[] }).items
 }
 
-/** Returns the object without parts common to all: type, annotation, and the label of default roles. */
+/** Returns the object without the parts that all objects have: type, annotation, and the label of default roles. */
 function ownContent({ metadata: { name, namespace, labels = {} }, ...fields }: Published): object {
   const own = Object.entries(labels).filter(([label]) => label !== 'kubernetes.io/bootstrapping')
   return {

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline'
 import type { Component, ToolModule } from './components.ts'
 import { goMod } from './go-mod.ts'
 
-/** An error that the user can fix: printed without a stack. */
+/** An error that the user can fix. It is printed without a stack. */
 export class ToolError extends Error {
   override readonly name = 'ToolError'
 }
@@ -31,7 +31,7 @@ export async function ensureTool(component: Component, place: BuildPlace): Promi
   const source = await ensureModule(module, folder, place)
   if (module.generate) await run('go', module.generate, source, place, progressOf(name, place))
   place.progress(`${name} ${module.version}: compiling, which takes some minutes; the result is kept in ${folder}`)
-  // Built in another folder and renamed, so that an interrupted build leaves no incomplete program.
+  // The program is built in another folder and moved, so that no incomplete program exists after an interrupted build.
   const unfinished = `${program}.${process.pid}`
   try {
     const variables = Object.entries(module.variables).map(([variable, value]) => `-X ${variable}=${value}`)

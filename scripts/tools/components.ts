@@ -9,10 +9,13 @@ import { readdirSync, readFileSync } from 'node:fs'
 /** A generated Go module in the cache, which pins the versions of its programs. */
 export interface ToolModule {
   readonly name: string
-  /** Its path, if it needs a certain one: Go lets a module use the internal packages of another one if its path is below the other's. */
+  /**
+   * Its path, if it needs internal packages of another module: Go allows them only if the path is below the path of the other
+   * module.
+   */
   readonly path?: string
   readonly version: string
-  /** Lowest Go release that builds it. */
+  /** Oldest Go release that can build it. */
   readonly go: string
   /** The upstream module that holds the main packages, with its version. */
   readonly requires: readonly { readonly path: string; readonly version: string }[]
@@ -24,7 +27,7 @@ export interface ToolModule {
   readonly variables: { readonly [name: string]: string }
   /** Go files of the module by name, for programs whose main package is not upstream's. */
   readonly sources?: { readonly [file: string]: string }
-  /** A `go` command that generates further files, such as `go run` of a generator. */
+  /** A `go` command that generates additional files, such as `go run` of a generator. */
   readonly generate?: readonly string[]
 }
 
@@ -32,7 +35,7 @@ export interface Component {
   /** Name of the program, and of the file. */
   readonly name: string
   readonly module: ToolModule
-  /** Its main package; `.` is that of our module. */
+  /** Its main package; `.` is the main package of our module. */
   readonly package: string
 }
 
