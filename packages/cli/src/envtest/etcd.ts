@@ -1,5 +1,5 @@
 /**
- * The `etcd` program of a test environment. It stores nothing. It tells the API server in which folder to store its state, so that
+ * The `etcd` program of a test environment. It stores nothing. It provides the API server with the folder for its state, so that
  * the state is in etcd's data folder. See docs/adr/0020-etcd-launcher.md.
  */
 import { existsSync } from 'node:fs'
