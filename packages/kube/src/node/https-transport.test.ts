@@ -98,11 +98,11 @@ test('sends requests with method, path, token and body over shared connections, 
   expect(connections.size).toBe(1)
 })
 
-test('sends at most 16 requests at once, and those for Leases without waiting', async () => {
+test('sends at most 16 requests at once, and those for Leases and Events without waiting', async () => {
   const waiting: ServerResponse[] = []
   const sixteen = Promise.withResolvers<void>()
   const { url } = await serve((req, res) => {
-    if (req.url?.includes('/leases/')) return json(res, 200, { metadata: { name: 'l' } })
+    if (/leases|events/.test(req.url ?? '')) return json(res, 200, { metadata: { name: 'l' } })
     waiting.push(res)
     if (waiting.length === 16) sixteen.resolve()
   })
@@ -110,7 +110,8 @@ test('sends at most 16 requests at once, and those for Leases without waiting', 
   const requests = Array.from({ length: 20 }, () => transport.send(configMap))
   await sixteen.promise
   const lease: ApiRequest = { ...configMap, group: 'coordination.k8s.io', plural: 'leases', name: 'l' }
-  expect(await transport.send(lease)).toMatchObject({ metadata: { name: 'l' } })
+  const event: ApiRequest = { ...configMap, verb: 'create', plural: 'events', body: {} }
+  for (const request of [lease, event]) expect(await transport.send(request)).toMatchObject({ metadata: { name: 'l' } })
   expect(waiting).toHaveLength(16)
   for (const res of waiting.splice(0)) json(res, 200, { metadata: { name: 'a' } })
   while (waiting.length < 4) await new Promise((resolve) => setImmediate(resolve))

@@ -1,7 +1,7 @@
 /**
  * Transport to an API server over HTTPS (HTTP/1.1) with keep-alive and JSON. At most 16 requests share the connections to a server.
- * Each watch, and requests for Leases, have connections of their own, so that watches do not delay requests, and requests do not delay
- * Leases.
+ * Each watch, and requests for Leases and Events, have connections of their own: watches do not delay requests, and requests delay neither
+ * Leases nor Events.
  */
 import { readFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
@@ -11,6 +11,7 @@ import type { Clock } from '../clock.ts'
 import { minutes, seconds, sleep } from '../clock.ts'
 import { StatusError } from '../errors.ts'
 import { freeze } from '../json.ts'
+import { Event } from '../kinds/event.ts'
 import { Lease } from '../kinds/lease.ts'
 import { readJSON, writeJSON } from '../json-text.ts'
 import type { ObjectList } from '../object.ts'
@@ -57,8 +58,8 @@ class HttpsTransport implements Transport {
   readonly #options: Required<HttpsTransportOptions>
   readonly #url: URL
   readonly #agent: Agent
-  /** Agent for requests for Leases, because a Lease that is renewed late is lost. */
-  readonly #leaseAgent: Agent
+  /** Agent for Leases, because a Lease that is renewed late is lost, and for Events, of which a manager sends one at a time. */
+  readonly #directAgent: Agent
   readonly #watchAgent: Agent
   #token: { value: string; readAt: number } | undefined
 
@@ -85,13 +86,14 @@ class HttpsTransport implements Transport {
       ...(access.servername === undefined ? {} : { servername: access.servername }),
     }
     this.#agent = new Agent({ ...connection, maxSockets: MaxConcurrent })
-    this.#leaseAgent = new Agent(connection)
+    this.#directAgent = new Agent(connection)
     this.#watchAgent = new Agent(connection)
   }
 
   async send(request: ApiRequest, signal?: AbortSignal): Promise<unknown> {
     const { clock, timeout, maxResponseBytes } = this.#options
-    const agent = request.group === Lease.group ? this.#leaseAgent : this.#agent
+    const isDirect = request.plural === Lease.plural || request.plural === Event.plural
+    const agent = isDirect ? this.#directAgent : this.#agent
     const timedOut = new AbortController()
     const timer = clock.schedule(timeout, () => {
       timedOut.abort(this.#unreachable('Timeout', request, `timed out after ${timeout / 1000} s`))
@@ -139,7 +141,7 @@ class HttpsTransport implements Transport {
 
   close(): void {
     this.#agent.destroy()
-    this.#leaseAgent.destroy()
+    this.#directAgent.destroy()
     this.#watchAgent.destroy()
   }
 
