@@ -222,7 +222,7 @@ async function checkDoctor(
   const examination = runDoctor(apiServer.kubeconfig)
   checks.check('doctor has no findings', examination.status === 0 && examination.findings.length === 0, examination)
   const unprivileged = runDoctor(apiServer.kubeconfigOf(strangerUser.name))
-  const missingPermissions = unprivileged.findings.filter(({ area }) => area === 'rights')
+  const missingPermissions = unprivileged.findings.filter(({ area }) => area === 'permissions')
   const areNamed = ['list machines.cluster.x-k8s.io', 'create secrets'].every((right) =>
     missingPermissions.some(({ subject }) => subject === right),
   )
@@ -354,6 +354,6 @@ function judge(log: string, grants: readonly Grant[], checks: Checks): void {
   }
   checks.check('every granted permission was used', unusedPermissions.length === 0)
   for (const permission of unusedPermissions) console.log(`  granted but not used: ${permission}`)
-  for (const [reason, rights] of exceptions) console.log(`  ${rights.length} permissions not used: ${reason}`)
+  for (const [reason, permissions] of exceptions) console.log(`  ${permissions.length} permissions not used: ${reason}`)
   checks.check('ServiceAccounts have permissions', grants.length >= 4, grants.length)
 }

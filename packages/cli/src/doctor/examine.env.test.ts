@@ -23,7 +23,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { serveWebhooks } from '../manager/webhooks.ts'
 import { conversionByService } from '../manifests/names.ts'
 import { leaderElectionRules, managerRules } from '../manifests/roles.ts'
-import { authorityProblems, examine, neededRights } from './examine.ts'
+import { authorityProblems, examine, neededPermissions } from './examine.ts'
 
 const namespace = 'default'
 const newServer = () =>
@@ -77,11 +77,11 @@ const install = (providers: readonly ProviderName[]) =>
     { clock: systemClock, random: seededRandom(1) },
   )
 
-test('reports each right of the roles by name when the user has no role', async () => {
+test('reports each permission of the roles by name when the user has no role', async () => {
   const { findings, checked } = await examineAsManager(['local'])
-  const missingRights = findings.filter(({ area }) => area === 'rights')
-  expect(missingRights.length).toBe(neededRights({ providers: ['local'], namespace }).length)
-  expect(missingRights.map(({ subject }) => subject)).toEqual(
+  const missingPermissions = findings.filter(({ area }) => area === 'permissions')
+  expect(missingPermissions.length).toBe(neededPermissions({ providers: ['local'], namespace }).length)
+  expect(missingPermissions.map(({ subject }) => subject)).toEqual(
     expect.arrayContaining([
       'patch machines/status.cluster.x-k8s.io',
       'create secrets',
@@ -89,7 +89,7 @@ test('reports each right of the roles by name when the user has no role', async 
       'update leases.coordination.k8s.io in default',
     ]),
   )
-  expect(checked.rights).toBe(missingRights.length)
+  expect(checked.permissions).toBe(missingPermissions.length)
 })
 
 test('without permission to read kinds and webhooks, reports the missing permissions and skips these checks', async () => {
@@ -103,16 +103,16 @@ test('without permission to read kinds and webhooks, reports the missing permiss
         : Promise.reject(new StatusError('Forbidden', `${request.plural} is forbidden`)),
   })
   const { findings, checked } = await examineAsManager(['local'])
-  expect(new Set(findings.map(({ area }) => area))).toEqual(new Set(['rights']))
+  expect(new Set(findings.map(({ area }) => area))).toEqual(new Set(['permissions']))
   expect(checked).toMatchObject({ kinds: 0, webhooks: 0, certificates: 0 })
 })
 
 test('a user with all permissions except one verb lacks only that verb', async () => {
   await grant(['core'], ['delete'])
   const { findings } = await examineAsManager(['core'])
-  const missingRights = findings.filter(({ area }) => area === 'rights').map(({ subject }) => subject)
-  expect(missingRights).toContain('delete machines.cluster.x-k8s.io')
-  expect(missingRights.every((subject) => subject.startsWith('delete '))).toBe(true)
+  const missingPermissions = findings.filter(({ area }) => area === 'permissions').map(({ subject }) => subject)
+  expect(missingPermissions).toContain('delete machines.cluster.x-k8s.io')
+  expect(missingPermissions.every((subject) => subject.startsWith('delete '))).toBe(true)
 })
 
 test('missing kinds are errors, and missing webhook configurations are warnings', async () => {

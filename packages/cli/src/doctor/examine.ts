@@ -26,7 +26,7 @@ import { whyUnanswered } from '../manager/webhook-answers.ts'
 
 /** `error`: a manager cannot work. `warning`: it may fail later. */
 export type Severity = 'error' | 'warning'
-export type Area = 'rights' | 'kinds' | 'versions' | 'certificates' | 'webhooks'
+export type Area = 'permissions' | 'kinds' | 'versions' | 'certificates' | 'webhooks'
 
 export interface Finding {
   readonly severity: Severity
@@ -66,13 +66,13 @@ const Margin = hours(24 * 14)
 
 export async function examine(options: ExamineOptions): Promise<Examination> {
   const findings: Finding[] = []
-  const checked = { rights: 0, kinds: 0, versions: 0, certificates: 0, webhooks: 0 }
+  const checked = { permissions: 0, kinds: 0, versions: 0, certificates: 0, webhooks: 0 }
   const addFindings = (area: Area, problems: readonly Omit<Finding, 'area'>[]) => {
     checked[area]++
     for (const problem of problems) findings.push({ area, ...problem })
   }
   addFindings('versions', serverProblems(options))
-  for (const right of neededRights(options)) addFindings('rights', await rightProblems(right, options))
+  for (const permission of neededPermissions(options)) addFindings('permissions', await permissionProblems(permission, options))
   const definitions = await unlessForbidden(options.client.list(CustomResourceDefinition, { signal: options.signal }))
   for (const provider of options.providers) {
     let [services, hasAuthority] = [false, false]
@@ -97,7 +97,7 @@ export async function examine(options: ExamineOptions): Promise<Examination> {
   return { findings: withoutRepeats(findings), checked }
 }
 
-/** Returns `undefined` if the request is forbidden; `rightProblems` reports the missing permission. */
+/** Returns `undefined` if the request is forbidden; `permissionProblems` reports the missing permission. */
 const unlessForbidden = <T>(request: Promise<T>): Promise<T | undefined> =>
   request.catch((err) => {
     if (isReason(err, 'Forbidden')) return undefined
@@ -129,7 +129,7 @@ function serverProblems({ kubernetesVersion }: ExamineOptions): Omit<Finding, 'a
 }
 
 /** A permission: one verb on one resource, limited to one object if the rule names objects. */
-export interface Right {
+export interface Permission {
   readonly provider: ProviderName
   readonly verb: string
   readonly group: string
@@ -140,7 +140,7 @@ export interface Right {
 }
 
 /** Returns the permissions in the roles of `capstan manifests`. */
-export function neededRights({ providers, namespace }: Pick<ExamineOptions, 'providers' | 'namespace'>): Right[] {
+export function neededPermissions({ providers, namespace }: Pick<ExamineOptions, 'providers' | 'namespace'>): Permission[] {
   return providers.flatMap((provider) => [
     ...managerRules(provider).flatMap((rule) => rightsIn(rule, provider)),
     ...leaderElectionRules(provider, undefined).flatMap((rule) => rightsIn(rule, provider, namespace)),
@@ -157,7 +157,7 @@ function rightsIn(
     resources.flatMap((resource) =>
       verbs.flatMap((verb) =>
         names.map(
-          (name): Right => ({
+          (name): Permission => ({
             provider,
             verb,
             group,
@@ -171,11 +171,11 @@ function rightsIn(
   )
 }
 
-export const rightText = ({ verb, group, resource, name, namespace }: Right): string =>
+export const permissionText = ({ verb, group, resource, name, namespace }: Permission): string =>
   `${verb} ${resource}${group === '' ? '' : `.${group}`}${name === undefined ? '' : ` ${name}`}${namespace === undefined ? '' : ` in ${namespace}`}`
 
-async function rightProblems(right: Right, { client, signal }: ExamineOptions): Promise<Omit<Finding, 'area'>[]> {
-  const { provider, resource: path, ...attributes } = right
+async function permissionProblems(permission: Permission, { client, signal }: ExamineOptions): Promise<Omit<Finding, 'area'>[]> {
+  const { provider, resource: path, ...attributes } = permission
   const [resource, subresource] = path.split('/')
   const resourceAttributes = { ...attributes, resource: resource!, ...(subresource === undefined ? {} : { subresource }) }
   const { status } = await client.create(SelfSubjectAccessReview, { metadata: {}, spec: { resourceAttributes } }, { signal })
@@ -183,7 +183,7 @@ async function rightProblems(right: Right, { client, signal }: ExamineOptions): 
   return [
     {
       severity: 'error',
-      subject: rightText(right),
+      subject: permissionText(permission),
       problem: `is not allowed, and the ${provider} provider needs it`,
       remedy: `Bind this user to the roles of: capstan manifests ${provider}`,
     },
@@ -345,7 +345,7 @@ async function connectionProblems(
 function withoutRepeats(findings: readonly Finding[]): Finding[] {
   const findingIds = new Set<string>()
   return findings.filter(({ area, subject, problem }) => {
-    const id = `${area} ${subject} ${area === 'rights' ? '' : problem}`
+    const id = `${area} ${subject} ${area === 'permissions' ? '' : problem}`
     if (findingIds.has(id)) return false
     findingIds.add(id)
     return true
