@@ -53,9 +53,9 @@ export interface CoreEnv extends TestEnv {
 }
 
 export async function coreEnv(
-  options: Partial<TestEnvOptions> & { more?: readonly Controller[]; runtime?: RuntimeClient } = {},
+  options: Partial<TestEnvOptions> & { furtherControllers?: readonly Controller[]; runtime?: RuntimeClient } = {},
 ): Promise<CoreEnv> {
-  const { more: furtherControllers = [], runtime, clock = new VirtualClock(), between = (same) => same, ...envOptions } = options
+  const { furtherControllers = [], runtime, clock = new VirtualClock(), between = (same) => same, ...envOptions } = options
   const random = seededRandom(2)
   const workloadServer = createApiServer({
     store: memoryStore(),

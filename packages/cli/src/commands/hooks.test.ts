@@ -521,7 +521,7 @@ describe('with a management cluster', () => {
     expect(JSON.parse((await hooks('retry', 'demo', '-o', 'json')).out)).toEqual({
       namespace: 'default',
       cluster: 'demo',
-      askedAgain: [{ hook: 'BeforeClusterCreate' }, { hook: 'UpdateMachine', machine: 'm1' }],
+      retriedHooks: [{ hook: 'BeforeClusterCreate' }, { hook: 'UpdateMachine', machine: 'm1' }],
     })
     const { metadata } = await client.get(Cluster, { namespace: 'default', name: 'demo' })
     expect(metadata.annotations).toHaveProperty(['runtime.capstan.dev/retry-hooks'])

@@ -49,7 +49,7 @@ async function topologyEnv(contract: ContractVersion): Promise<CoreEnv> {
     contract,
     clock,
     kinds: [...coreKinds, ...devKinds, ...devTemplateKinds],
-    more: [
+    furtherControllers: [
       createClusterClassController({ runtime }),
       createTopologyController({ runtime, clock }),
       controller(createMachineDeploymentController()),

@@ -45,7 +45,7 @@ interface ServerCounts {
   url: string
   /** Number of open connections. */
   open: number
-  made: number
+  opened: number
   /** Number of received calls. */
   calls: number
   session: ServerHttp2Session
@@ -56,12 +56,12 @@ async function server(
   answer: (stream: ServerHttp2Stream, call: number, body: Buffer) => void = ok,
   settings: { maxConcurrentStreams?: number } = {},
 ): Promise<ServerCounts> {
-  const counts = { open: 0, made: 0, calls: 0 } as ServerCounts
+  const counts = { open: 0, opened: 0, calls: 0 } as ServerCounts
   const serves = createSecureServer({ ...certified, settings })
   serves.on('session', (session) => {
     counts.session = session
     counts.open++
-    counts.made++
+    counts.opened++
     session.on('error', () => {})
     session.on('close', () => counts.open--)
   })
@@ -94,7 +94,7 @@ describe('calls share a connection', () => {
     const counts = await server()
     expect(new Set(await Promise.all(Array.from({ length: 8 }, () => post(counts.url))))).toEqual(new Set(['200 fine']))
     expect(await post(counts.url)).toBe('200 fine')
-    expect(counts).toMatchObject({ made: 1, calls: 9 })
+    expect(counts).toMatchObject({ opened: 1, calls: 9 })
   })
 
   it('and open another connection in the background when eight calls are in progress', async () => {
@@ -106,12 +106,12 @@ describe('calls share a connection', () => {
       await until(() => held.length === answers.length)
     }
     await calls(20)
-    await until(() => counts.made === 2)
+    await until(() => counts.opened === 2)
     await calls(7)
     for (let i = 0; i < 10; i++) await turn()
-    expect(counts.made).toBe(2)
-    while (counts.made === 2 && held.length < 50) await calls(1)
-    expect(counts.made).toBe(3)
+    expect(counts.opened).toBe(2)
+    while (counts.opened === 2 && held.length < 50) await calls(1)
+    expect(counts.opened).toBe(3)
     for (const answer of held) answer()
     expect(new Set(await Promise.all(answers))).toEqual(new Set(['200 fine']))
   })
@@ -146,7 +146,7 @@ describe('calls share a connection', () => {
     )
     const answers = Promise.all(Array.from({ length: 5 }, () => post(counts.url)))
     await until(() => atOnce === 5)
-    expect(counts.made).toBe(3)
+    expect(counts.opened).toBe(3)
     for (const answer of held) answer()
     expect(await answers).toEqual(Array.from({ length: 5 }, () => '200 fine'))
   })
@@ -176,7 +176,7 @@ describe('calls share a connection', () => {
     expect(await post(counts.url)).toBe('200 fine')
     await until(() => codes.length === 1)
     expect(codes).toEqual([http2.NGHTTP2_CANCEL])
-    expect(counts.made).toBe(1)
+    expect(counts.opened).toBe(1)
   })
 
   it('and a call with a too long response does not affect the others', async () => {
@@ -187,7 +187,7 @@ describe('calls share a connection', () => {
     })
     await expect(post(counts.url)).rejects.toThrow('longer than')
     expect(await post(counts.url)).toBe('200 fine')
-    expect(counts.made).toBe(1)
+    expect(counts.opened).toBe(1)
   })
 
   it('and the memory of a too long response is released', async () => {
@@ -199,7 +199,7 @@ describe('calls share a connection', () => {
     const memoryBefore = await memory()
     for (let i = 0; i < 20; i++) await expect(post(counts.url)).rejects.toThrow('longer than')
     expect((await memory()) - memoryBefore).toBeLessThan(10 * 2 ** 20)
-    expect(counts.made).toBe(1)
+    expect(counts.opened).toBe(1)
   })
 
   it('until it has been idle for 90 seconds', async () => {
@@ -216,7 +216,7 @@ describe('calls share a connection', () => {
     }
     expect(clock.nextDue).toBeUndefined()
     expect(await post(counts.url)).toBe('200 fine')
-    expect(counts.made).toBe(2)
+    expect(counts.opened).toBe(2)
   })
 })
 
@@ -224,7 +224,7 @@ describe('a call is repeated when the server did not start to process it', () =>
   it('because it refused the stream', async () => {
     const counts = await server((stream, call) => (call < 3 ? stream.close(http2.NGHTTP2_REFUSED_STREAM) : ok(stream)))
     expect(await outcome(counts.url)).toBe('200 fine')
-    expect(counts).toMatchObject({ made: 1, calls: 3 })
+    expect(counts).toMatchObject({ opened: 1, calls: 3 })
   })
 
   it('because its GOAWAY names an earlier stream', async () => {
@@ -234,7 +234,7 @@ describe('a call is repeated when the server did not start to process it', () =>
     })
     expect(await outcome(counts.url)).toBe('200 fine')
     expect(await outcome(counts.url)).toBe('200 fine')
-    expect(counts).toMatchObject({ made: 2, calls: 3 })
+    expect(counts).toMatchObject({ opened: 2, calls: 3 })
   })
 
   it('because the connection was closed before', async () => {

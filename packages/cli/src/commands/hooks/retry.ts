@@ -24,7 +24,7 @@ export const retryCommand = (io: Io): Command =>
         ]
         const annotations = { [RetryHooksAnnotation]: timestamp(systemClock.now()) }
         await client.patch(Cluster, key, { type: 'merge', body: { metadata: { annotations } } }, { signal: io.signal })
-        if (options.output === 'json') return io.out(jsonLine({ namespace: key.namespace, cluster: name, askedAgain: waiting }))
+        if (options.output === 'json') return io.out(jsonLine({ namespace: key.namespace, cluster: name, retriedHooks: waiting }))
         const texts = waiting.map(({ hook, machine }) => oneLine(machine === undefined ? hook : `${hook} (${machine})`))
         io.out(
           waiting.length === 0
