@@ -3,7 +3,7 @@
  * maps and texts of `interop/abuse/inputs.ts`, each as long as a request may be.
  */
 import { type HostileInput, hostileInputs, largestInputs } from '../interop/abuse/inputs.ts'
-import { type Observed, observed } from '../interop/abuse/observe.ts'
+import { type Observed, prepareSide } from '../interop/abuse/observe.ts'
 import { startCapstanApiServer } from '../interop/capstan-api-server.ts'
 import type { BenchOptions, Figure } from './figure.ts'
 import { median } from './figure.ts'
@@ -15,7 +15,7 @@ const Worst = 12
 
 export async function* abuseBench({ short, only }: BenchOptions): AsyncIterable<Figure> {
   await using apiServer = await startCapstanApiServer({ users: [{ name: 'other' }] })
-  const side = await observed(apiServer)
+  const side = await prepareSide(apiServer)
   const runs = short ? Runs.short : Runs.full
   const all = [...largestInputs(), ...hostileInputs().filter(({ method }) => method === 'GET')]
   const isNamed = ({ name }: HostileInput): boolean => only!.split(',').some((text) => name.includes(text))

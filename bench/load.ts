@@ -91,7 +91,7 @@ class Watches {
   readonly #open: (resourceVersion: string | undefined, watcher: Watcher) => Promise<Connection>
   readonly #connections: Connection[] = []
   readonly #received: number[] = []
-  #awaited = Infinity
+  #waitFor = Infinity
   #total = 0
   #arrived = () => {}
   #failed: (err: Error) => void = () => {}
@@ -104,7 +104,7 @@ class Watches {
     const index = this.#received.push(0) - 1
     const lines = new Lines((count) => {
       this.#received[index]! += count
-      if ((this.#total += count) >= this.#awaited) this.#arrived()
+      if ((this.#total += count) >= this.#waitFor) this.#arrived()
     })
     const begin = async (resourceVersion: string | undefined) => {
       lines.begin()
@@ -120,11 +120,11 @@ class Watches {
 
   /** Resolves when every watch has received `count` events. @throws Error if one has received more */
   async all(count: number): Promise<void> {
-    this.#awaited = count * this.#connections.length
+    this.#waitFor = count * this.#connections.length
     await new Promise<void>((resolve, reject) => {
       this.#arrived = resolve
       this.#failed = reject
-      if (this.#total >= this.#awaited) resolve()
+      if (this.#total >= this.#waitFor) resolve()
     })
     const wrong = this.#received.find((received) => received !== count)
     if (wrong !== undefined) throw new Error(`A watcher got ${wrong} events instead of ${count}`)

@@ -13,11 +13,11 @@ export interface CapstanProcess {
   /** Line of output that matched `ready`. */
   readonly ready: string
   /** Sends SIGINT; resolves with the exit code and stderr. */
-  stop(): Promise<{ code: number | null; complaints: string }>
+  stop(): Promise<{ code: number | null; stderr: string }>
   /** Sends SIGKILL. */
   kill(): Promise<void>
   /** Resolves when the process has ended. */
-  ended(): Promise<{ code: number | null; complaints: string }>
+  ended(): Promise<{ code: number | null; stderr: string }>
 }
 
 /**
@@ -35,12 +35,12 @@ export function startCapstan(argv: readonly string[], ready: RegExp, prefix: rea
   process.once('exit', kill)
   const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)))
   void exited.then(() => process.off('exit', kill))
-  let complaints = ''
+  let stderr = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    complaints += text
+    stderr += text
   })
   return new Promise((resolve, reject) => {
-    void exited.then((code) => reject(new Error(`capstan ${argv[0]} ended with ${code} before it was ready: ${complaints}`)))
+    void exited.then((code) => reject(new Error(`capstan ${argv[0]} ended with ${code} before it was ready: ${stderr}`)))
     createInterface({ input: child.stdout }).on('line', (line) => {
       if (!ready.test(line)) return
       resolve({
@@ -48,29 +48,29 @@ export function startCapstan(argv: readonly string[], ready: RegExp, prefix: rea
         ready: line,
         async stop() {
           child.kill('SIGINT')
-          return { code: await exited, complaints }
+          return { code: await exited, stderr }
         },
         async kill() {
           child.kill('SIGKILL')
           await exited
         },
-        ended: async () => ({ code: await exited, complaints }),
+        ended: async () => ({ code: await exited, stderr }),
       })
     })
   })
 }
 
 /** Runs `capstan`; resolves when the process has ended. */
-export async function runCapstan(argv: readonly string[]): Promise<{ code: number | null; complaints: string }> {
+export async function runCapstan(argv: readonly string[]): Promise<{ code: number | null; stderr: string }> {
   const child = spawn(process.execPath, [join(root, 'packages/cli/bin/capstan.js'), ...argv], {
     stdio: ['ignore', 'ignore', 'pipe'],
   })
-  let complaints = ''
+  let stderr = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    complaints += text
+    stderr += text
   })
   const code = await new Promise<number | null>((resolve) => child.once('close', resolve))
-  return { code, complaints }
+  return { code, stderr }
 }
 
 /** Calls `use` with a client, and closes the client afterwards. */

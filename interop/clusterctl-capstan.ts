@@ -57,9 +57,9 @@ async function liveOn(started: RunningApiServer, checks: Checks): Promise<void> 
   const clusterctl = await clusterctlOn(apiServer)
   const run = async (...args: readonly string[]) => {
     const startedAt = performance.now()
-    const { out, complaints } = await clusterctl.run(...args, '--config', config)
+    const { out, stderr } = await clusterctl.run(...args, '--config', config)
     console.log(`${apiServer.name}: clusterctl ${args.join(' ')} took ${((performance.now() - startedAt) / 1000).toFixed(1)} s`)
-    return out + complaints
+    return out + stderr
   }
   const check = (description: string, holds: boolean, actual?: unknown) =>
     checks.check(`${apiServer.name}: ${description}`, holds, actual)
@@ -158,7 +158,7 @@ async function repository(folder: string): Promise<string> {
   for (const { provider } of providers)
     for (const release of releases) {
       const image = `registry.example/capstan:${release}`
-      const { code, complaints } = await runCapstan([
+      const { code, stderr } = await runCapstan([
         'manifests',
         provider,
         '--release',
@@ -168,7 +168,7 @@ async function repository(folder: string): Promise<string> {
         '--output-dir',
         repositoryFolder,
       ])
-      if (code !== 0) throw new Error(`capstan manifests ${provider} ended with ${code}: ${complaints}`)
+      if (code !== 0) throw new Error(`capstan manifests ${provider} ended with ${code}: ${stderr}`)
     }
   const config = join(folder, 'clusterctl.yaml')
   const entries = providers.map(({ name, type, label, file }) => {

@@ -78,9 +78,9 @@ async function runOn(started: RunningApiServer): Promise<Map<string, Step>> {
     ['delete', '--all'],
   ] as const) {
     const startedAt = performance.now()
-    const { out, complaints } = await clusterctl.run(name, ...args, '--config', config)
+    const { out, stderr } = await clusterctl.run(name, ...args, '--config', config)
     console.log(`${apiServer.name}: clusterctl ${name} took ${((performance.now() - startedAt) / 1000).toFixed(1)} s`)
-    steps.set(`clusterctl ${name}`, { text: sorted(out + complaints), objects: await inventory(client) })
+    steps.set(`clusterctl ${name}`, { text: sorted(out + stderr), objects: await inventory(client) })
   }
   return steps
 }

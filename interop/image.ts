@@ -40,7 +40,7 @@ import { until } from './until.ts'
 
 const megabyte = 1_000_000
 /** Maximum compressed size of the image. */
-const MostPacked = 120 * megabyte
+const MaxPacked = 120 * megabyte
 
 const [core, local] = providers
 const coreAddresses = [core.address, '10.1.0.3']
@@ -62,7 +62,7 @@ export const imageSuite: Suite = {
       `image: ${Math.round(image.packed / megabyte)} MB compressed, ${Math.round(image.unpacked / megabyte)} MB unpacked, ` +
         `${Math.round(image.base / megabyte)} MB of it the base`,
     )
-    checks.check(`the image has at most ${MostPacked / megabyte} MB`, image.packed <= MostPacked, image.packed)
+    checks.check(`the image has at most ${MaxPacked / megabyte} MB`, image.packed <= MaxPacked, image.packed)
     checks.check('the image runs as an unprivileged user', image.config.User === '65532:65532', image.config.User)
     checks.check('the labels of the image name the version', image.config.Labels['org.opencontainers.image.version'] === version)
     const sbom = JSON.parse(readFileSync(join(image.rootfs, 'usr/share/doc/capstan/sbom.cdx.json'), 'utf8')) as {

@@ -125,5 +125,5 @@ async function live(client: Client, handled: { canUpdate: number; update: number
 
 async function stop(process: CapstanProcess, checks: Checks): Promise<void> {
   const stopped = await process.stop()
-  checks.check('the manager stops cleanly', stopped.code === 0 && stopped.complaints === '', stopped)
+  checks.check('the manager stops cleanly', stopped.code === 0 && stopped.stderr === '', stopped)
 }

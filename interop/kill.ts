@@ -92,8 +92,8 @@ async function killServers({ rounds, seed }: { rounds: number; seed: number }): 
     const isRejected = secondStart.includes(`Cannot open data folder ${folder}/db: it is in use by another process`)
     checks.check('a second server on the folder fails with the name of the folder', isRejected, secondStart)
     await backUpAndRestore(folder, received, checks)
-    const { code, complaints } = await server.stop()
-    checks.check('the server stops cleanly', code === 0 && complaints === '', { code, complaints })
+    const { code, stderr } = await server.stop()
+    checks.check('the server stops cleanly', code === 0 && stderr === '', { code, stderr })
     console.log(`the server: ${received.acknowledged.size} objects, resourceVersion ${received.newest}, ${rounds} kills`)
   } finally {
     rmSync(folder, { recursive: true, force: true })
@@ -110,8 +110,8 @@ async function backUpAndRestore(folder: string, received: ReceivedState, checks:
     ['backup', 'check', file],
     ['restore', file, '--data', restoredFolder],
   ]) {
-    const { code, complaints } = await runCapstan(argv)
-    checks.check(`capstan ${argv[0]} succeeds`, code === 0 && complaints === '', { code, complaints })
+    const { code, stderr } = await runCapstan(argv)
+    checks.check(`capstan ${argv[0]} succeeds`, code === 0 && stderr === '', { code, stderr })
   }
   const restored = await startCapstan(
     ['apiserver', '--data', restoredFolder, '--secure-port', '0', '--kubeconfig', kubeconfig],

@@ -113,7 +113,7 @@ async function managerStory(startApiServer: () => Promise<RunningApiServer>): Pr
 
     const stopped = await manager.stop()
     running.delete(manager)
-    checks.check('the manager stops cleanly', stopped.code === 0 && stopped.complaints === '', stopped)
+    checks.check('the manager stops cleanly', stopped.code === 0 && stopped.stderr === '', stopped)
     await checkLeaderElection(apiServer, running, checks)
 
     const withoutWebhooks = await startManager()
@@ -174,11 +174,11 @@ async function checkLeaderElection(apiServer: RunningApiServer, running: Set<Cap
   process.kill(second.pid, 'SIGSTOP')
   await holder(killedHolder, suspendedHolder)
   process.kill(second.pid, 'SIGCONT')
-  const { code, complaints } = await second.ended()
+  const { code, stderr } = await second.ended()
   running.delete(second)
-  checks.check('a manager suspended for longer than its Lease exits', code === 1 && complaints.includes('Leader election lost'), {
+  checks.check('a manager suspended for longer than its Lease exits', code === 1 && stderr.includes('Leader election lost'), {
     code,
-    complaints,
+    stderr,
   })
   const thirdStop = await third.stop()
   running.delete(third)

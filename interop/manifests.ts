@@ -32,7 +32,7 @@ import { LocalControlPlane, LocalMachinePool } from '@capstan/local'
 import type { Examination } from '../packages/cli/src/doctor/examine.ts'
 import { Checks } from './capstan-process.ts'
 import {
-  awaited,
+  waitFor,
   type ClusterName,
   createClass,
   createCluster,
@@ -259,7 +259,7 @@ async function liveWithPool(context: LifeContext): Promise<void> {
   await poolsReady(context, 'plain', 2)
   const body = { spec: { machineTemplate: { metadata: { labels: { changed: 'in-place' } } } } }
   await client.patch(LocalControlPlane, { namespace, name: 'plain' }, { type: 'merge', body })
-  await awaited(context, Machine, 'plain: label of the control plane Machine', (all) =>
+  await waitFor(context, Machine, 'plain: label of the control plane Machine', (all) =>
     all.some(({ metadata, spec }) => spec.clusterName === 'plain' && metadata.labels?.changed === 'in-place'),
   )
 }

@@ -38,7 +38,7 @@ export const packagesSuite: Suite = {
 }
 
 /** Maximum size of the installed command in bytes, without Node. */
-const MostInstalled = 25_000_000
+const MaxInstalled = 25_000_000
 
 async function run(): Promise<Outcome> {
   const tools = await installTools()
@@ -147,9 +147,9 @@ async function globalCommand(checks: Checks, user: ExternalUser): Promise<void> 
   const capstan = join(prefix, 'bin/capstan')
   const installed = sizeOf(join(prefix, 'lib/node_modules'))
   console.log(
-    `packages: the installed command takes ${(installed / 1e6).toFixed(1)} MB without Node (at most ${MostInstalled / 1e6})`,
+    `packages: the installed command takes ${(installed / 1e6).toFixed(1)} MB without Node (at most ${MaxInstalled / 1e6})`,
   )
-  checks.check('the installed command is small', installed <= MostInstalled, installed)
+  checks.check('the installed command is small', installed <= MaxInstalled, installed)
 
   const cwd = user.emptyFolder('anywhere')
   const up = await user.try(capstan, ['up', '--demo', '--memory', '--port', '0', '--exit-when-ready'], { cwd })
@@ -252,10 +252,10 @@ async function byNpx(checks: Checks, user: ExternalUser): Promise<void> {
 
 /** Resolves with a line of standard output that matches. @throws Error if the program ends before it prints such a line */
 function line(child: ChildProcess, pattern: RegExp): Promise<string> {
-  let complaints = ''
-  child.stderr!.on('data', (text: Buffer) => (complaints += String(text)))
+  let stderr = ''
+  child.stderr!.on('data', (text: Buffer) => (stderr += String(text)))
   return new Promise((resolve, reject) => {
-    child.once('exit', (code) => reject(new Error(`it ended with ${code}: ${complaints}`)))
+    child.once('exit', (code) => reject(new Error(`it ended with ${code}: ${stderr}`)))
     createInterface({ input: child.stdout! }).on('line', (text) => {
       if (pattern.test(text)) resolve(text)
     })

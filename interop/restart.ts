@@ -58,8 +58,8 @@ async function run(): Promise<Outcome> {
       checks.check('no event was delivered twice', twice.length === 0, twice)
       console.log(`${Watchers} watchers, ${Objects * 3} objects: ${lists.reduce((sum, count) => sum + count, 0)} lists in all`)
     })
-    const { code, complaints } = await server.stop()
-    checks.check('the server stops cleanly', code === 0 && complaints === '', { code, complaints })
+    const { code, stderr } = await server.stop()
+    checks.check('the server stops cleanly', code === 0 && stderr === '', { code, stderr })
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

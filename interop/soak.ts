@@ -50,8 +50,8 @@ const Versions = ['v1.33.0', 'v1.34.0', 'v1.35.0']
 /** Size of the disk in megabytes, where it is a separate file system: several times the size of all clusters' state. */
 const DiskSize = 512
 /** Limits of the idle process's memory and of its data folder in megabytes: twice the sizes measured when the suite was written. */
-const MostMemory = 700
-const MostStored = 128
+const MaxMemory = 700
+const MaxStored = 128
 /** Seconds in which memory must become smaller after a flood: V8 returns it 100 s after its last collection, earlier only in an idle process. */
 const MemoryPatience = 150
 /** Seconds after which the clients of a flood send no more requests, so that a flood does not last longer on a busy machine. */
@@ -371,10 +371,10 @@ class Soak {
     const lost = [...this.#acknowledged].filter(([name, count]) => counts.get(name) !== count)
     this.#checks.check(`${after}: every acknowledged write is stored`, lost.length === 0, lost)
     const settled = performance.now()
-    while (this.#server.sizes().memory >= MostMemory && performance.now() < settled + seconds(MemoryPatience)) await sleep(1000)
+    while (this.#server.sizes().memory >= MaxMemory && performance.now() < settled + seconds(MemoryPatience)) await sleep(1000)
     const { memory, stored } = this.#server.sizes()
-    this.#checks.check(`${after}: memory is bounded`, memory < MostMemory, memory)
-    this.#checks.check(`${after}: the data folder is bounded`, stored < MostStored, stored)
+    this.#checks.check(`${after}: memory is bounded`, memory < MaxMemory, memory)
+    this.#checks.check(`${after}: the data folder is bounded`, stored < MaxStored, stored)
     const took = ((settled - started) / 1000).toFixed(0)
     this.#progress(
       `${after}: ${this.#desired.size} clusters in their desired state after ${took} s, ${memory.toFixed(0)} MB, ${stored.toFixed(1)} MB stored`,

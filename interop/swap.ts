@@ -12,7 +12,7 @@ import { coreKinds } from '@capstan/api'
 import { startCapstanApiServer } from './capstan-api-server.ts'
 import { type CapstanProcess, Checks, startCapstan } from './capstan-process.ts'
 import {
-  atRest,
+  waitUntilSettled,
   type ClusterName,
   createClass,
   createCluster,
@@ -32,7 +32,7 @@ import { moveThereAndBack } from './life/move.ts'
 import type { ApiServerOptions, RunningApiServer } from './api-server.ts'
 import { startRealApiServer } from './real-api-server.ts'
 import { namesWith, type Outcome, type Suite, type SuiteOptions } from './suite.ts'
-import { liveThroughTakeOver } from './swap/take-over.ts'
+import { runTakeOver } from './swap/take-over.ts'
 import { moduleFolder } from './tools.ts'
 import { until } from './until.ts'
 import { clusterctlOn } from './upstream/clusterctl.ts'
@@ -135,7 +135,7 @@ async function runCell(name: string, times: Map<string, Times>): Promise<Outcome
       await live(cell, checks, progress, ofCell)
     } else {
       await using apiServer = await startApiServer(takeOvers[name]!, { users: [managersUser], progress })
-      await liveThroughTakeOver(apiServer, checks, progress)
+      await runTakeOver(apiServer, checks, progress)
     }
     checks.check(`${name} exits`, true)
   } catch (err) {
@@ -222,7 +222,7 @@ async function live(cell: Cell, checks: Checks, progress: (line: string) => void
     await describe(apiServer, context)
     await moveThereAndBack(context, apiServer, elsewhere)
     const names = ['classy', 'plain'] as const
-    for (const name of names) await atRest(context, name, desiredStateOf(name, large, 'v1.36.0'))
+    for (const name of names) await waitUntilSettled(context, name, desiredStateOf(name, large, 'v1.36.0'))
     progress('moved away and back')
     await Promise.all(names.map((name) => timed(name, 'deleted', () => remove(context, name))))
     const undeleted = await leftBehind(context, before)

@@ -180,8 +180,8 @@ function answered(maps: readonly ConfigMap[]): Map<string, string> {
 
 async function stop(manager: CapstanProcess, checks: Checks): Promise<void> {
   const stopped = await manager.stop()
-  const lines = stopped.complaints.split('\n').filter((line) => line !== '')
-  const complaints = lines.filter((line) => !line.includes(rejection))
-  checks.check('the failure message of the extension is in the log', lines.length > complaints.length, lines)
-  checks.check('the manager stops cleanly', stopped.code === 0 && complaints.length === 0, { ...stopped, complaints })
+  const lines = stopped.stderr.split('\n').filter((line) => line !== '')
+  const unexpectedLines = lines.filter((line) => !line.includes(rejection))
+  checks.check('the failure message of the extension is in the log', lines.length > unexpectedLines.length, lines)
+  checks.check('the manager stops cleanly', stopped.code === 0 && unexpectedLines.length === 0, { ...stopped, unexpectedLines })
 }

@@ -59,10 +59,10 @@ async function runOn(start: (options: ApiServerOptions) => Promise<RunningApiSer
     for (const { name, ending } of [...apiServer.programs, ...managers.programs])
       checks.check(`${apiServer.name}: ${name} is still running`, ending === undefined, ending)
     if (apiServer.name === 'capstan') {
-      const complaints = apiServer.programs[0]!.tail(1000)
+      const loggedLines = apiServer.programs[0]!.tail(1000)
         .split('\n')
         .filter((line) => !expected.test(line))
-      checks.check('the embedded API server logs no errors', complaints.length === 0, complaints)
+      checks.check('the embedded API server logs no errors', loggedLines.length === 0, loggedLines)
     }
     return { life, errors: errorLines(managers.programs) }
   } catch (err) {

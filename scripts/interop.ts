@@ -97,7 +97,7 @@ const NameWidth = 22
 const Limit = 15
 
 /** If more suites than this fail, none runs a second time, because load does not cause that many failures. */
-const MostRepeated = 5
+const MaxRepeated = 5
 
 const { values: options, positionals: requested } = parseArgs({
   allowPositionals: true,
@@ -135,7 +135,7 @@ if (options.list) {
   const endings = await runAll(chosen, jobs)
   const failed = [...endings].filter(([, ending]) => !isGood(ending))
   const repeatedEndings =
-    jobs > 1 && failed.length <= MostRepeated
+    jobs > 1 && failed.length <= MaxRepeated
       ? await runAll(
           failed.map(([name]) => name),
           1,

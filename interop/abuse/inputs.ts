@@ -306,7 +306,7 @@ const PatchSizes = [10, 300, 3_000]
 const QuerySizes = [1, 30, 100, 500, 1_500]
 
 /** Size limit of a request body, in bytes. */
-const MostBytes = 3 * 2 ** 20
+const MaxBytes = 3 * 2 ** 20
 
 /** Returns a body of this shape that has at most `limit` bytes and is close to the limit. */
 function largest(limit: number, make: (size: number) => string): string {
@@ -324,7 +324,7 @@ const dryRun = (path: string): string => `${path}${path.includes('?') ? '&' : '?
  * Returns inputs in which a list, map or text is as long as a request may be, and which therefore cause the most work for the
  * server.
  */
-export function largestInputs(most = MostBytes): HostileInput[] {
+export function largestInputs(most = MaxBytes): HostileInput[] {
   return [
     ...objects.map(
       ([what, path, make]): HostileInput => ({

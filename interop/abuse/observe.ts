@@ -41,7 +41,7 @@ const smallRequests: readonly HostileInput[] = [
 ]
 
 /** Prepares measurements on a server that has the user `other`. */
-export async function observed(apiServer: RunningApiServer): Promise<Side> {
+export async function prepareSide(apiServer: RunningApiServer): Promise<Side> {
   await apiServer.client().create(ConfigMap, { metadata: { name: 'target', namespace: 'default' }, data: { a: '1' } })
   const agents = [new Agent({ ca: apiServer.ca, keepAlive: true }), new Agent({ ca: apiServer.ca, keepAlive: true })] as const
   const server = apiServer.programs.find(({ name }) => name === 'apiserver')!.pid

@@ -239,7 +239,7 @@ export const explained: readonly Explained[] = [
   },
 ]
 
-export const isExplainedAnswer = (theirs: string, ours: string, name: string): Explained | undefined =>
+export const isExplainedResponse = (theirs: string, ours: string, name: string): Explained | undefined =>
   explained.find((entry) => (entry.cases?.includes(name) ?? true) && entry.answers?.(theirs, ours))
 
 export const isExplained = (difference: Difference, name: string): Explained | undefined =>

@@ -1,7 +1,7 @@
 import { Event, type KubeObject } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
-import { isExplained, isExplainedAnswer } from './explained.ts'
-import { differencesOf, pictureOf, textOf } from './normalize.ts'
+import { isExplained, isExplainedResponse } from './explained.ts'
+import { differencesOf, normalized, textOf } from './normalize.ts'
 
 const observed = (kind: string, objects: readonly KubeObject[], updated: readonly string[] = []) => ({
   objects: new Map(objects.map((object) => [object.metadata.name, { kind, object }])),
@@ -11,7 +11,7 @@ const observed = (kind: string, objects: readonly KubeObject[], updated: readonl
 
 /** Returns the differences that `explained.ts` does not list. */
 const unexplained = (theirs: ReturnType<typeof observed>, ours: ReturnType<typeof observed>) =>
-  differencesOf(pictureOf(theirs), pictureOf(ours))
+  differencesOf(normalized(theirs), normalized(ours))
     .filter((difference) => !isExplained(difference, 'a-case'))
     .map(textOf)
 
@@ -111,7 +111,7 @@ describe('a value that the schema rejects', () => {
       ours('spec.version', 'Invalid value: "x": must be a version'),
       false,
     ],
-  ])('is explained only if upstream rejects the same field: %s', (_, their, our, holds) => {
-    expect(isExplainedAnswer(their, our, 'a-case') !== undefined).toBe(holds)
+  ])('is explained only if upstream rejects the same field: %s', (_, their, our, expected) => {
+    expect(isExplainedResponse(their, our, 'a-case') !== undefined).toBe(expected)
   })
 })

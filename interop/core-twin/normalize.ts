@@ -21,7 +21,7 @@ export const normalText = (text: string): string =>
   replacements.reduce((result, [pattern, replacement]) => result.replace(pattern, replacement), text)
 
 /** Normalizes all objects. Objects whose names differ only by a random suffix are numbered in the order of their content. */
-export function pictureOf({ objects, updated }: Seen): Picture {
+export function normalized({ objects, updated }: Seen): Picture {
   const fieldsByName = new Map<string, Map<string, string>[]>()
   const events = new Map<string, string>()
   const nodesOfMachines = new Set(
@@ -196,7 +196,7 @@ export const textOf = ({ object, path, theirs, ours }: Difference): string =>
   ].join('\n')
 
 /** Maximum number of paths printed for one field manager; further paths are only counted. */
-const MostPaths = 8
+const MaxPaths = 8
 
 /** Formats differences, grouped by object and field manager. */
 export function report(differences: readonly Difference[]): string {
@@ -219,8 +219,8 @@ export function report(differences: readonly Difference[]): string {
       ['-', theirs],
       ['+', ours],
     ] as const) {
-      lines.push(...paths.slice(0, MostPaths).map((path) => `  ${sign} ${path}`))
-      if (paths.length > MostPaths) lines.push(`  ${sign} and ${paths.length - MostPaths} more`)
+      lines.push(...paths.slice(0, MaxPaths).map((path) => `  ${sign} ${path}`))
+      if (paths.length > MaxPaths) lines.push(`  ${sign} and ${paths.length - MaxPaths} more`)
     }
   }
   return lines.join('\n')

@@ -15,8 +15,8 @@ import {
 } from '@capstan/kube'
 import { Cluster, ExtensionConfig, Machine, MachineHealthCheck, MachinePool, MachineSet } from '@capstan/api'
 import type { ScriptedResponse, RecordedCall } from '../runtime-extension/extension-host.ts'
-import { isExplained, isExplainedAnswer, type Explained } from './explained.ts'
-import { type Difference, differencesOf, normalText, pictureOf, pictureOfAnswer, textOf } from './normalize.ts'
+import { isExplained, isExplainedResponse, type Explained } from './explained.ts'
+import { type Difference, differencesOf, normalText, normalized, pictureOfAnswer, textOf } from './normalize.ts'
 import type { Behaviour, Behaviours, RawAnswer, Side } from './side.ts'
 import type { Interruption } from './interruption.ts'
 import type { Role } from './stub-kinds.ts'
@@ -51,7 +51,7 @@ const Wait = {
 const TimesEqual = 5
 
 /** Maximum number of refreshes in one step. At the first, upstream may still be connecting to the workload cluster. */
-const MostRefreshes = 3
+const MaxRefreshes = 3
 
 /** Kinds in the order of their refresh: objects before the objects that aggregate them. */
 const refreshOrder: readonly (readonly Kind[])[] = [[Machine], [MachineSet, MachinePool, MachineHealthCheck], [Cluster]]
@@ -206,7 +206,7 @@ export class Twin {
       const [theirs, ours] = await this.#both((side) => side.request({ method, path, ...(body ? { body } : {}) }))
       const object = `${method} ${what}`
       this.asked++
-      const explanation = isExplainedAnswer(messageIn(theirs), messageIn(ours), this.namespace)
+      const explanation = isExplainedResponse(messageIn(theirs), messageIn(ours), this.namespace)
       if (explanation) this.explained.add(explanation)
       else this.#answers.push(...differencesOf(pictureOfAnswer(object, theirs), pictureOfAnswer(object, ours)))
     }
@@ -235,7 +235,7 @@ export class Twin {
       const isOver = now - startedAt > (idleFor >= Wait.different ? Wait.most : Wait.changing)
       if (!isOver && idleFor < Wait.equal) continue
       if (!isOver && !isReached()) {
-        if (refreshes < MostRefreshes && idleFor >= Wait.refresh) {
+        if (refreshes < MaxRefreshes && idleFor >= Wait.refresh) {
           refreshes++
           await this.#refresh()
         }
@@ -244,7 +244,7 @@ export class Twin {
       const differences = this.#compare()
       if (differences.length > 0 && !isOver) {
         if (idleFor < (refreshes > 0 ? Wait.different : Wait.refresh)) continue
-        if (refreshes < MostRefreshes) {
+        if (refreshes < MaxRefreshes) {
           refreshes++
           await this.#refresh()
           continue
@@ -308,7 +308,7 @@ export class Twin {
 
   /** Returns the unexplained differences that no earlier step has reported. */
   #compare(): Difference[] {
-    const [theirs, ours] = this.#sides.map((side) => pictureOf(side.seen(this.namespace))) as [never, never]
+    const [theirs, ours] = this.#sides.map((side) => normalized(side.seen(this.namespace))) as [never, never]
     return [...this.#answers, ...differencesOf(theirs, ours)].filter((difference) => {
       const explanation = isExplained(difference, this.namespace)
       if (explanation) this.explained.add(explanation)

@@ -91,7 +91,7 @@ export async function createFile({ client, namespace }: Pick<LifeContext, 'clien
 
 export async function createClass(context: LifeContext): Promise<void> {
   await createFile(context, `${context.kit.name}.yaml`)
-  await awaited(
+  await waitFor(
     context,
     ClusterClass,
     'class accepted',
@@ -102,7 +102,7 @@ export async function createClass(context: LifeContext): Promise<void> {
 export async function createCluster(context: LifeContext, name: ClusterName, desired: DesiredState): Promise<void> {
   await createFile(context, `${context.kit.name}-${name === 'classy' ? 'cluster' : 'plain'}.yaml`)
   if (name === 'plain' && desired.pool !== undefined) await createFile(context, `${context.kit.name}-pool.yaml`)
-  await atRest(context, name, desired)
+  await waitUntilSettled(context, name, desired)
 }
 
 /** Sets replicas of the control plane, of the first workers and of the pool. */
@@ -121,7 +121,7 @@ export async function scale(context: LifeContext, name: ClusterName, desired: De
     await patch(MachineDeployment as unknown as Kind, desired.workers)
     if (desired.pool !== undefined) await patch(MachinePool as unknown as Kind, desired.pool, poolName)
   }
-  await atRest(context, name, desired)
+  await waitUntilSettled(context, name, desired)
 }
 
 /**
@@ -137,7 +137,7 @@ export async function upgrade(
 ): Promise<void> {
   const { client, namespace, kit } = context
   const started = (version: string) =>
-    awaited(context, Machine, `${name}: a Machine of ${version}`, (all) =>
+    waitFor(context, Machine, `${name}: a Machine of ${version}`, (all) =>
       ofCluster(all, name).some((machine) => machine.spec.version === version),
     )
   if (name === 'classy') {
@@ -149,7 +149,7 @@ export async function upgrade(
       await client.patch(kit.controlPlane, { namespace, name }, { type: 'merge', body: { spec: { version } } })
       await started(version)
       if (index === 0) await during?.()
-      await awaited(context, Machine, `${name}: control plane of ${version}`, (all) => {
+      await waitFor(context, Machine, `${name}: control plane of ${version}`, (all) => {
         const controlPlaneMachines = ofCluster(all, name).filter(isControlPlane)
         return (
           controlPlaneMachines.length === desired.controlPlane &&
@@ -160,10 +160,10 @@ export async function upgrade(
       const body = { spec: { template: { spec: { version } } } }
       await client.patch(MachineDeployment, { namespace, name }, { type: 'merge', body })
       if (desired.pool !== undefined) await client.patch(MachinePool, { namespace, name: poolName }, { type: 'merge', body })
-      if (index < versions.length - 1) await atRest(context, name, { ...desired, version })
+      if (index < versions.length - 1) await waitUntilSettled(context, name, { ...desired, version })
     }
   }
-  await atRest(context, name, desired)
+  await waitUntilSettled(context, name, desired)
 }
 
 /** Marks a Machine as unhealthy, as a user does, and waits until it is replaced. */
@@ -178,22 +178,22 @@ export async function remediate(
   const unhealthy = ofCluster((await client.list(Machine, { namespace })).items, name).find(isSelected)!
   const body = { metadata: { annotations: { [RemediateMachineAnnotation]: '' } } }
   await client.patch(Machine, keyOf(unhealthy), { type: 'merge', body })
-  await awaited(
+  await waitFor(
     context,
     Machine,
     `${name}: ${role} Machine ${unhealthy.metadata.name} is replaced`,
     (all) => !all.some(({ metadata }) => metadata.uid === unhealthy.metadata.uid),
   )
-  await atRest(context, name, desired)
+  await waitUntilSettled(context, name, desired)
 }
 
 export async function remove(context: LifeContext, name: ClusterName): Promise<void> {
   await context.client.delete(Cluster, { namespace: context.namespace, name })
-  await awaited(context, Cluster, `${name} is deleted`, (all) => !all.some(({ metadata }) => metadata.name === name))
+  await waitFor(context, Cluster, `${name} is deleted`, (all) => !all.some(({ metadata }) => metadata.name === name))
 }
 
 /** Waits until all objects have the desired state and all conditions report it. */
-export async function atRest(context: LifeContext, name: ClusterName, desired: DesiredState): Promise<void> {
+export async function waitUntilSettled(context: LifeContext, name: ClusterName, desired: DesiredState): Promise<void> {
   const { version, controlPlane, workers, pool } = desired
   const isAtRest = (cluster: Cluster | undefined) =>
     cluster !== undefined &&
@@ -205,8 +205,8 @@ export async function atRest(context: LifeContext, name: ClusterName, desired: D
   // changed.
   for (;;) {
     if (pool !== undefined) await poolAtRest(context, name, { version, pool })
-    await awaited(context, Machine, description, (all) => haveDesiredState(ofCluster(all, name)))
-    await awaited(context, Cluster, `${description}: Cluster at rest`, (all) => isAtRest(byName(all, name)))
+    await waitFor(context, Machine, description, (all) => haveDesiredState(ofCluster(all, name)))
+    await waitFor(context, Cluster, `${description}: Cluster at rest`, (all) => isAtRest(byName(all, name)))
     const { items } = await context.client.list(Machine, { namespace: context.namespace })
     if (haveDesiredState(ofCluster(items, name))) return
   }
@@ -272,7 +272,7 @@ export async function customKinds(client: Client): Promise<Map<string, Kind>> {
   )
 }
 
-export const awaited = <T extends KubeObject>(
+export const waitFor = <T extends KubeObject>(
   { client, namespace, limit }: Pick<LifeContext, 'client' | 'namespace' | 'limit'>,
   kind: Kind<T>,
   description: string,
@@ -281,14 +281,14 @@ export const awaited = <T extends KubeObject>(
 
 /** Waits for the number of available Machines of a Cluster's pools. */
 export const poolsAvailable = (context: LifeContext, name: ClusterName, replicas: number) =>
-  awaited(context, MachinePool, `${name}: ${replicas} Machines of pools`, (all) => {
+  waitFor(context, MachinePool, `${name}: ${replicas} Machines of pools`, (all) => {
     const ownPools = all.filter(({ spec }) => spec.clusterName === name)
     return ownPools.reduce((sum, { status }) => sum + (status?.availableReplicas ?? 0), 0) === replicas
   })
 
 /** Waits for the number of Nodes of a Cluster's pools. */
 export const poolsReady = (context: LifeContext, name: ClusterName, replicas: number) =>
-  awaited(context, MachinePool, `${name}: ${replicas} Nodes of pools`, (all) => {
+  waitFor(context, MachinePool, `${name}: ${replicas} Nodes of pools`, (all) => {
     const ownPools = all.filter(({ spec }) => spec.clusterName === name)
     return ownPools.length > 0 && ownPools.reduce((sum, { status }) => sum + (status?.nodeRefs?.length ?? 0), 0) === replicas
   })
@@ -300,7 +300,7 @@ async function poolAtRest(
   { version, pool }: { version: string; pool: number },
 ): Promise<void> {
   const description = `${name}: ${pool} machines of ${version} in its pool`
-  await awaited(context, context.kit.pool!, description, (all) =>
+  await waitFor(context, context.kit.pool!, description, (all) =>
     all
       .filter(({ metadata }) => metadata.labels?.[ClusterNameLabel] === name)
       .some(

@@ -18,8 +18,8 @@ import { LocalBootstrapConfig, LocalMachine } from '@capstan/local'
 import type { Checks } from '../capstan-process.ts'
 import { type CapstanProcess, runCapstan, startCapstan } from '../capstan-process.ts'
 import {
-  atRest,
-  awaited,
+  waitUntilSettled,
+  waitFor,
   createClass,
   createCluster,
   everything,
@@ -39,11 +39,7 @@ import { changes, hasExactly, identity, type Intent, intentOf, replaced } from '
 const core = components.filter(({ tool }) => tool === 'capi-core')
 const gates = 'ClusterTopology=true,RuntimeSDK=true,MachinePool=true,MachineTaintPropagation=true'
 
-export async function liveThroughTakeOver(
-  apiServer: RunningApiServer,
-  checks: Checks,
-  progress: (line: string) => void,
-): Promise<void> {
+export async function runTakeOver(apiServer: RunningApiServer, checks: Checks, progress: (line: string) => void): Promise<void> {
   const client = apiServer.client()
   const startOurs = (provider: 'core' | 'local') => {
     const flags = [
@@ -75,18 +71,18 @@ export async function liveThroughTakeOver(
     let isCommandNeeded = previous === 'killed'
     if (previous === 'killed') await running.core!.kill()
     else {
-      const { code, complaints } = await running.core!.stop()
+      const { code, stderr } = await running.core!.stop()
       checks.check('our core stops cleanly', code === 0, code)
       // A stopping manager has one second to remove its webhook configurations. If a busy machine needs longer, its log names the
       // command that removes them.
-      isCommandNeeded = complaints.includes('run capstan manager --remove-webhooks')
+      isCommandNeeded = stderr.includes('run capstan manager --remove-webhooks')
     }
     delete running.core
     if (isCommandNeeded) {
       progress('webhooks are removed with --remove-webhooks')
       const flags = ['--providers', 'core', '--kubeconfig', apiServer.kubeconfig, '--remove-webhooks']
-      const { code, complaints } = await runCapstan(['manager', ...flags])
-      checks.check('--remove-webhooks succeeds', code === 0, complaints)
+      const { code, stderr } = await runCapstan(['manager', ...flags])
+      checks.check('--remove-webhooks succeeds', code === 0, stderr)
     }
     const remaining = await configurations(client)
     checks.check(`the webhook configurations of our ${previous} core are removed`, !remaining.includes('capstan-core'), remaining)
@@ -109,8 +105,8 @@ export async function liveThroughTakeOver(
       createCluster(context, 'classy', { ...larger, controlPlane: 1 }).then(() => scale(context, 'classy', larger)),
     ])
     await applyMetadata(context, initialMetadata)
-    await metadataArrived(context, initialMetadata, 'before')
-    await atRest(context, 'classy', larger)
+    await waitForMetadata(context, initialMetadata, 'before')
+    await waitUntilSettled(context, 'classy', larger)
     progress("upstream's core has created the Clusters")
 
     for (const [newCore, next] of [
@@ -119,26 +115,26 @@ export async function liveThroughTakeOver(
     ] as const) {
       const [machines, before] = [await machinesOf(context), await intentWhenIdle(context, checks, `before ${newCore}`)]
       await next('stopped')
-      await atRest(context, 'classy', larger)
-      await atRest(context, 'plain', desired)
+      await waitUntilSettled(context, 'classy', larger)
+      await waitUntilSettled(context, 'plain', desired)
       const changed = changes(before, await intentWhenIdle(context, checks, `after ${newCore}`))
       checks.check(`no field changes, and none changes its manager: ${newCore}`, changed.length === 0, changed)
       // This core changes and removes fields that the other core has applied.
       const newMetadata: Metadata = { labels: { keep: newCore }, taint: false }
       await applyMetadata(context, newMetadata)
-      await metadataArrived(context, newMetadata, newCore)
-      await atRest(context, 'classy', larger)
-      await atRest(context, 'plain', desired)
+      await waitForMetadata(context, newMetadata, newCore)
+      await waitUntilSettled(context, 'classy', larger)
+      await waitUntilSettled(context, 'plain', desired)
       const replacedMachines = replaced(machines, await machinesOf(context))
       checks.check(`no Machine is replaced: ${newCore}`, replacedMachines.length === 0, replacedMachines)
       progress(`labels and taints changed and removed by ${newCore}`)
       await scale(context, 'classy', { ...larger, workers: 3 })
       await removeReplicas(context)
       // Upstream's webhook sets one replica where neither the topology nor an autoscaler has set any.
-      await atRest(context, 'classy', { ...larger, workers: 1 })
+      await waitUntilSettled(context, 'classy', { ...larger, workers: 1 })
       await applyMetadata(context, { labels: { keep: newCore, go: newCore }, taint: true })
-      await metadataArrived(context, { labels: { keep: newCore, go: newCore }, taint: true }, newCore)
-      await atRest(context, 'classy', larger)
+      await waitForMetadata(context, { labels: { keep: newCore, go: newCore }, taint: true }, newCore)
+      await waitUntilSettled(context, 'classy', larger)
       progress(`replicas changed and removed by ${newCore}`)
     }
 
@@ -151,7 +147,7 @@ export async function liveThroughTakeOver(
       await client.patch(Cluster, { namespace, name: 'classy' }, { type: 'merge', body })
       await delayDeletions(context)
       await client.delete(Cluster, { namespace, name: 'plain' })
-      const machinesDuringRollout = await awaited(context, Machine, `a Machine of ${nextVersion}`, (all) =>
+      const machinesDuringRollout = await waitFor(context, Machine, `a Machine of ${nextVersion}`, (all) =>
         all.some(({ spec }) => spec.version === nextVersion),
       )
       const rolling = machinesDuringRollout.filter(({ spec }) => spec.clusterName === 'classy')
@@ -159,7 +155,7 @@ export async function liveThroughTakeOver(
       await next('killed')
       const names = (await client.list(Cluster, { namespace })).items.map(({ metadata }) => metadata.name)
       checks.check(`a deletion is in progress: ${newCore}`, names.includes('plain'), names)
-      await atRest(context, 'classy', { ...larger, version: nextVersion })
+      await waitUntilSettled(context, 'classy', { ...larger, version: nextVersion })
       const machines = (await machinesOf(context)).map(identity)
       const replacedAgain = rolling.filter(
         (machine) => machine.spec.version === nextVersion && !machines.includes(identity(machine)),
@@ -169,13 +165,13 @@ export async function liveThroughTakeOver(
         replacedAgain.length === 0,
         replacedAgain.map(identity),
       )
-      await awaited(
+      await waitFor(
         context,
         Cluster,
         `plain is deleted: ${newCore}`,
         (all) => !all.some((cluster) => cluster.metadata.name === 'plain'),
       )
-      await allGone(context)
+      await waitForDeletion(context)
       checks.check(`the rollout and the deletion in progress are completed: ${newCore}`, true)
       progress(`rollout and deletion completed by ${newCore}`)
       if (newCore === 'ours') await createCluster(context, 'plain', desired)
@@ -212,18 +208,18 @@ async function applyMetadata({ client, namespace }: LifeContext, { labels, taint
 }
 
 /** Resolves when the labels and taints are on all objects of the workers and of the control plane. */
-async function metadataArrived(context: LifeContext, { labels, taint }: Metadata, who: string): Promise<void> {
+async function waitForMetadata(context: LifeContext, { labels, taint }: Metadata, step: string): Promise<void> {
   const isPlainControlPlane = ({ metadata }: KubeObject) =>
     metadata.labels?.['cluster.x-k8s.io/control-plane'] !== undefined &&
     metadata.labels['cluster.x-k8s.io/cluster-name'] === 'plain'
   const isOfPool = ({ metadata }: KubeObject) => metadata.labels?.['cluster.x-k8s.io/pool-name'] !== undefined
   for (const kind of [MachineSet, Machine, LocalMachine, LocalBootstrapConfig] as readonly Kind[])
-    await awaited(context, kind, `${who}: labels of ${kind.kind}s`, (all) =>
+    await waitFor(context, kind, `${step}: labels of ${kind.kind}s`, (all) =>
       all
         .filter((object) => !isPlainControlPlane(object) && !isOfPool(object) && !isPoolBootstrap(object))
         .every((object) => hasExactly(labels, object)),
     )
-  await awaited(context, Machine, `${who}: taints of Machines`, (all) =>
+  await waitFor(context, Machine, `${step}: taints of Machines`, (all) =>
     all
       .filter(({ metadata }) => metadata.labels?.['cluster.x-k8s.io/deployment-name'] !== undefined)
       .every(({ spec }) => (spec.taints ?? []).some(({ key }) => key === 'interop') === taint),
@@ -251,9 +247,9 @@ async function delayDeletions({ client, namespace }: LifeContext): Promise<void>
 }
 
 /** Waits until all objects of the deleted Cluster are deleted; some are left to the garbage collector. */
-async function allGone({ client, namespace, ...context }: LifeContext): Promise<void> {
+async function waitForDeletion({ client, namespace, ...context }: LifeContext): Promise<void> {
   for (const kind of [Machine, MachineSet, LocalMachine, LocalBootstrapConfig] as readonly Kind[])
-    await awaited({ client, namespace, ...context }, kind, `every ${kind.kind} of plain is deleted`, (all) =>
+    await waitFor({ client, namespace, ...context }, kind, `every ${kind.kind} of plain is deleted`, (all) =>
       all.every(({ metadata }) => metadata.labels?.['cluster.x-k8s.io/cluster-name'] !== 'plain'),
     )
 }

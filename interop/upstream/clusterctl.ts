@@ -7,7 +7,7 @@ import { toolPaths } from '../tools.ts'
 
 export interface Clusterctl {
   /** Returns the output. @throws Error with stderr when clusterctl fails */
-  run(...args: readonly string[]): Promise<{ out: string; complaints: string }>
+  run(...args: readonly string[]): Promise<{ out: string; stderr: string }>
 }
 
 /** `clusterctl move` retries for minutes when the target rejects a write; nothing here takes so long. */
@@ -30,17 +30,17 @@ export async function clusterctlOn({ folder, kubeconfig }: RunningApiServer): Pr
       new Promise((resolve, reject) => {
         const child = spawn(path, args, { env, stdio: ['ignore', 'pipe', 'pipe'], timeout: Limit, killSignal: 'SIGKILL' })
         let out = ''
-        let complaints = ''
+        let stderr = ''
         child.stdout.setEncoding('utf8').on('data', (text: string) => {
           out += text
         })
         child.stderr.setEncoding('utf8').on('data', (text: string) => {
-          complaints += text
+          stderr += text
         })
         child.on('error', reject)
         child.on('close', (code, signal) => {
-          if (code === 0) resolve({ out, complaints })
-          else reject(new Error(`clusterctl ${args.join(' ')} ended with ${signal ?? code}:\n${complaints}`))
+          if (code === 0) resolve({ out, stderr })
+          else reject(new Error(`clusterctl ${args.join(' ')} ended with ${signal ?? code}:\n${stderr}`))
         })
       }),
   }

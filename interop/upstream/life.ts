@@ -73,7 +73,7 @@ export async function liveUpstream({ apiServer, elsewhere, checks, progress }: L
     last = now
     progress(`${phase} after ${times.get(phase)!.toFixed(1)} s`)
   }
-  const awaited = <T extends KubeObject>(kind: Kind<T>, description: string, holds: (objects: T[]) => boolean) =>
+  const waitFor = <T extends KubeObject>(kind: Kind<T>, description: string, holds: (objects: T[]) => boolean) =>
     until(client, kind, description, holds, { namespace, seconds: Limit })
   const topology = (operations: readonly { path: string; value: string | number }[]) =>
     client.patch(Cluster, key, {
@@ -88,7 +88,7 @@ export async function liveUpstream({ apiServer, elsewhere, checks, progress }: L
     const object = document.toJS() as Input<KubeObject> & { kind: string }
     await client.create(kinds.get(object.kind)!, { ...object, metadata: { ...object.metadata, namespace } })
   }
-  await awaited(
+  await waitFor(
     ClusterClass,
     'class accepted',
     ([clusterClass]) => clusterClass !== undefined && isTrue(clusterClass, 'VariablesReady'),
@@ -97,16 +97,16 @@ export async function liveUpstream({ apiServer, elsewhere, checks, progress }: L
 
   await client.create(Cluster, cluster)
   const created = performance.now()
-  await awaited(
+  await waitFor(
     Cluster,
     'control plane initialized',
     ([cluster]) => cluster !== undefined && isTrue(cluster, 'ControlPlaneInitialized'),
   )
   done('control plane initialized')
-  await awaited(Cluster, 'Available', ([cluster]) => cluster !== undefined && isTrue(cluster, 'Available'))
+  await waitFor(Cluster, 'Available', ([cluster]) => cluster !== undefined && isTrue(cluster, 'Available'))
   done('Available')
   progress(`Available ${((performance.now() - created) / 1000).toFixed(1)} s after it was created`)
-  await awaited(
+  await waitFor(
     Cluster,
     'its status reports its Machines',
     ([cluster]) => cluster !== undefined && isSettled(cluster) && isReported(cluster),
@@ -116,23 +116,23 @@ export async function liveUpstream({ apiServer, elsewhere, checks, progress }: L
   last = performance.now()
 
   await topology([{ path: 'workers/machineDeployments/0/replicas', value: 2 }])
-  await awaited(
+  await waitFor(
     MachineDeployment,
     'scaled to 2 workers',
     ([machineDeployment]) => machineDeployment?.status?.availableReplicas === 2,
   )
-  await awaited(Cluster, 'scaled to 2 workers', ([cluster]) => cluster !== undefined && isSettled(cluster))
+  await waitFor(Cluster, 'scaled to 2 workers', ([cluster]) => cluster !== undefined && isSettled(cluster))
   done('scaled to 2 workers')
 
   await topology([{ path: 'version', value: versions.second }])
-  await awaited(
+  await waitFor(
     Machine,
     'upgraded to v1.36.0',
     (machines) =>
       machines.length === 3 &&
       machines.every((machine) => machine.spec.version === versions.second && isTrue(machine, 'Available')),
   )
-  const [upgraded] = await awaited(Cluster, 'upgraded to v1.36.0', ([cluster]) => cluster !== undefined && isSettled(cluster))
+  const [upgraded] = await waitFor(Cluster, 'upgraded to v1.36.0', ([cluster]) => cluster !== undefined && isSettled(cluster))
   done('upgraded to v1.36.0')
   for (const [type, status] of [
     ['Available', 'True'],
@@ -146,7 +146,7 @@ export async function liveUpstream({ apiServer, elsewhere, checks, progress }: L
     checks.check(`after the upgrade ${type} is ${status}`, condition?.status === status, condition)
   }
 
-  await awaited(MachineSet, 'the old MachineSet is gone', (sets) => sets.length === 1)
+  await waitFor(MachineSet, 'the old MachineSet is gone', (sets) => sets.length === 1)
   const before = await objects(client, kinds)
   const names = before.map(nameOf)
   await clusterctl.run('move', '--namespace', namespace, '--to-kubeconfig', elsewhere.kubeconfig)
@@ -162,13 +162,13 @@ export async function liveUpstream({ apiServer, elsewhere, checks, progress }: L
       await target.patch(kind, keyOf(object), { type: 'merge', body: { status: object.status } }, { subresource: 'status' })
   await (await clusterctlOn(elsewhere)).run('move', '--namespace', namespace, '--to-kubeconfig', apiServer.kubeconfig)
   done('moved back')
-  await awaited(Cluster, 'Available again', ([cluster]) => cluster !== undefined && isSettled(cluster))
+  await waitFor(Cluster, 'Available again', ([cluster]) => cluster !== undefined && isSettled(cluster))
   const back = (await objects(client, kinds)).map(nameOf)
   checks.check('the objects are unchanged after they were moved back', back.join() === names.join(), { names, back })
   done('Available again')
 
   await client.delete(Cluster, key)
-  await awaited(Cluster, 'deleted', (clusters) => clusters.length === 0)
+  await waitFor(Cluster, 'deleted', (clusters) => clusters.length === 0)
   done('deleted')
   // The garbage collector deletes the Secrets of deleted owners, shortly after the Cluster.
   const undeleted = await nothingLeft(client, kinds)

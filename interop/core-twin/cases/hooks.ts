@@ -45,7 +45,7 @@ const afterInitialized =
     await created(twin)
     twin.answer('AfterControlPlaneInitialized', undefined)
     await twin.touch(Cluster, clusterName)
-    await twin.settle('let go')
+    await twin.settle('AfterControlPlaneInitialized proceeds')
   }
 
 /** One hook blocks or fails during an upgrade. */
@@ -67,7 +67,7 @@ const workersWhileBlocked: Case = async (twin) => {
   await created(twin)
   twin.answer('BeforeControlPlaneUpgrade', () => blocked('BeforeControlPlaneUpgrade'))
   await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
-  await twin.settle('held')
+  await twin.settle('the upgrade is blocked')
   await twin.patch(Cluster, clusterName, workers(worker('a', { replicas: 2 })))
   await twin.settle('scaled while the hook blocks')
   await twin.delete(Machine, ([first]) => first)
@@ -92,7 +92,7 @@ const beforeDelete =
     await created(twin)
     twin.answer('BeforeClusterDelete', () => respond('BeforeClusterDelete'))
     await twin.delete(Cluster, clusterName)
-    await twin.settle('it stays')
+    await twin.settle('the Cluster is not deleted')
     twin.answer('BeforeClusterDelete', undefined)
     await twin.settle('deleted', (objects) => !objects.some(({ kind }) => kind === 'Cluster'))
   }
@@ -103,7 +103,7 @@ const removed: Case = async (twin) => {
   await created(twin)
   twin.answer('BeforeClusterUpgrade', () => blocked('BeforeClusterUpgrade'))
   await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
-  await twin.settle('held')
+  await twin.settle('the upgrade is blocked')
   await twin.raw('the ExtensionConfig is deleted', async (client) => {
     await client.delete(ExtensionConfig, { name: twin.namespace })
   })
@@ -167,9 +167,9 @@ const variables: Case = async (twin) => {
     external(twin, { discoverVariablesExtension: 'discover-variables', generatePatchesExtension: 'generate-patches' }),
   )
   await twin.patch(Cluster, clusterName, topology({ variables: [{ name: 'region', value: 'us' }] }))
-  await twin.settle('a value')
+  await twin.settle('the variable region is set')
   await twin.patch(Cluster, clusterName, topology({ variables: [{ name: 'region', value: 1 }] }))
-  await twin.settle('a wrong value is rejected')
+  await twin.settle('an invalid value is rejected')
 }
 
 const variablesFail: Case = async (twin) => {
@@ -269,7 +269,7 @@ const upgradeHooks = {
 
 const table: { [name: string]: Case } = {}
 for (const [name, hook] of Object.entries(upgradeHooks)) {
-  table[`hooks-${name}-holds`] = upgrade(hook, blocked)
+  table[`hooks-${name}-blocks`] = upgrade(hook, blocked)
   table[`hooks-${name}-fails`] = upgrade(hook, failed)
 }
 
@@ -280,7 +280,7 @@ const onlyValidates: Case = async (twin) => {
   await twin.create(ClusterClass, aClass(external(twin, { validateTopologyExtension: 'validate-topology' })))
   await twin.settle('the class is reconciled')
   await twin.create(Cluster, aCluster())
-  await twin.settle('a Cluster of the class')
+  await twin.settle('a Cluster of the class is created')
 }
 
 /** An external patch has `enabledIf: 'false'`. */
@@ -315,10 +315,10 @@ const mergePatches: Case = async (twin) => {
 
 export const hookCases: Cases = {
   ...table,
-  'hooks-before-create-holds': beforeCreate(blocked),
+  'hooks-before-create-blocks': beforeCreate(blocked),
   'hooks-before-create-fails': beforeCreate(failed),
   'hooks-after-initialized-fails': afterInitialized(failed),
-  'hooks-before-delete-holds': beforeDelete(blocked),
+  'hooks-before-delete-blocks': beforeDelete(blocked),
   'hooks-before-delete-fails': beforeDelete(failed),
   'hooks-before-control-plane-upgrade-scales': workersWhileBlocked,
   'hooks-second-upgrade': secondUpgrade,

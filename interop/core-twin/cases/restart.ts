@@ -13,7 +13,7 @@ import { created, isUpgraded, topology } from './topology.ts'
 const changeNothing = async (): Promise<void> => {}
 const isGone = (kind: string) => (objects: readonly KubeObject[]) => !objects.some((object) => object.kind === kind)
 
-const atRest: Case = async (twin) => {
+const waitUntilSettled: Case = async (twin) => {
   await readyCluster(twin)
   await workerTemplates(twin)
   await twin.create(MachineDeployment, machineDeployment('md', { replicas: 2 }))
@@ -174,7 +174,7 @@ const resourceSet: Case = async (twin) => {
 }
 
 export const restartCases: Cases = {
-  'restart-at-rest': atRest,
+  'restart-at-rest': waitUntilSettled,
   'restart-topology-at-rest': topologyAtRest,
   'restart-provisioned': provisioned,
   'restart-rollout': rollout,

@@ -19,10 +19,10 @@ const unlisted = new Set([
   'MaxBatch',
   'MaxPause',
   'MaxPrefix',
-  'MostUnsettled',
-  'MostMembers',
-  'MostTypes',
-  'MostGetters',
+  'MaxUnsettled',
+  'MaxMembers',
+  'MaxTypes',
+  'MaxGetters',
 ])
 
 /** Returns the value of a constant or default in a source file: a number, product, shift or duration. */
@@ -51,7 +51,7 @@ test('the page lists every limit in the sources that affects clients', () => {
   const missing = globSync('**/*.ts', { cwd: folder })
     .filter((file) => !/\.(test|suite)\.ts$/.test(file))
     .flatMap((file) =>
-      [...readFileSync(new URL(file, folder), 'utf8').matchAll(/^(?:export )?const (M(?:ax|ost)[A-Z]\w*) = [\d_]/gm)].map(
+      [...readFileSync(new URL(file, folder), 'utf8').matchAll(/^(?:export )?const (Max[A-Z]\w*) = [\d_]/gm)].map(
         ([, name = '']) => ({ file, name }),
       ),
     )

@@ -41,7 +41,7 @@ const DefaultConcurrency = 10
 /** Time limit of one reconcile, as upstream. */
 const ReconcileTimeout = 60_000
 /** Maximum number of concurrent reconciles that occupy no worker. Further reconciles keep their worker, so that memory stays bounded. */
-const MostOutside = 1000
+const MaxOutside = 1000
 /** Maximum time for which a key waits until the cache contains its own writes. */
 const OwnWritesTimeout = 10_000
 
@@ -281,7 +281,7 @@ export class Loop {
   #outsideOnce(): ReconcileContext['outside'] {
     let isOutside = false
     return async (work) => {
-      if (isOutside || this.#outside >= MostOutside) return work()
+      if (isOutside || this.#outside >= MaxOutside) return work()
       isOutside = true
       this.#outside++
       this.#pump()

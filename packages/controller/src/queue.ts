@@ -19,7 +19,7 @@ export interface QueueOptions {
 const backoff = (failures: number): number => Math.min(5 * 2 ** failures, 1_000_000)
 
 /** Maximum number of changes that a running entry keeps; a further change marks it as dirty. */
-const MostChanges = 100
+const MaxChanges = 100
 /**
  * Pause of a key after a run, as a multiple of the run's duration. Shorter pauses, as with an API server in the same process, are skipped.
  */
@@ -106,7 +106,7 @@ export class Queue<Change = unknown> {
    */
   add(key: string, { lowPriority = false, change, mayWait = false }: AddOptions<Change> = {}): void {
     const entry = this.#entry(key)
-    if (change !== undefined && entry.state === 'running' && entry.changes.length < MostChanges) {
+    if (change !== undefined && entry.state === 'running' && entry.changes.length < MaxChanges) {
       entry.changes.push({ change, mayWait })
       return
     }

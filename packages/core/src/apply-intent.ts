@@ -201,7 +201,7 @@ export function repairedEntries(
 }
 
 /** Maximum number of attempts to write managed fields. Upstream: RemoveManagedFieldsForLabelsAndAnnotations. */
-const MostAttempts = 3
+const MaxAttempts = 3
 
 /**
  * Transfers the labels and annotations that one manager applied at creation to another manager, which adds and removes them from then on;
@@ -222,7 +222,7 @@ export async function handOverMetadata<T extends KubeObject>(
     try {
       return await writeManagedFields(io, kind, current, entries)
     } catch (err) {
-      if (!isReason(err, 'Conflict') || attempt === MostAttempts) throw err
+      if (!isReason(err, 'Conflict') || attempt === MaxAttempts) throw err
       current = await io.client.get(kind, keyOf(object), { signal: io.signal })
     }
   }

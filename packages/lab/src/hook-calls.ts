@@ -12,7 +12,7 @@ export interface HookCall {
   readonly subject: string
   readonly cluster: string
   readonly answer:
-    | { readonly kind: 'go'; readonly message: string }
+    | { readonly kind: 'proceed'; readonly message: string }
     | { readonly kind: 'wait'; readonly seconds: number; readonly message: string }
     | { readonly kind: 'failed'; readonly message: string }
     /** Whether the call failed, and the handler's failure policy is Ignore. */
@@ -75,7 +75,7 @@ export function lineOf({ hook, handlers, answer, subject, cluster }: HookCall): 
   const called = `${hook} called on ${handlers.join(', ')}`
   const because = answer.message === '' ? '' : ` (${answer.message})`
   switch (answer.kind) {
-    case 'go':
+    case 'proceed':
       return { subject, cluster, event: 'HookAnswered', text: `${called}: go${because}` }
     case 'wait':
       return { subject, cluster, event: 'HookBlocking', text: `${called}: wait ${answer.seconds} s${because}` }
@@ -105,7 +105,7 @@ function failedText({ hook, handlers }: Pick<HookCall, 'hook' | 'handlers'>, mes
 
 function answerOf(response: ResponseOf<Hook>): HookCall['answer'] {
   const { retryAfterSeconds = 0, message = '' } = response as { retryAfterSeconds?: number; message?: string }
-  return retryAfterSeconds > 0 ? { kind: 'wait', seconds: retryAfterSeconds, message } : { kind: 'go', message }
+  return retryAfterSeconds > 0 ? { kind: 'wait', seconds: retryAfterSeconds, message } : { kind: 'proceed', message }
 }
 
 function subjectOf(object: KubeObject): { subject: string; cluster: string } {

@@ -69,8 +69,8 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
           (machine) => keyOfReference(machine, LocalBootstrapConfig, machine.spec.bootstrap.configRef),
           relevantMachineChange,
         ),
-        // Events of these kinds trigger no reconcile: reconciles read the endpoint of a control plane, and the expiry of data, from the
-        // cache.
+        // Events of these kinds trigger no reconcile: reconciles read the endpoint of a control plane, and the expiry of bootstrap data,
+        // from the cache.
         watches(LocalControlPlane, () => []),
         watches(Secret, () => []),
         watches(

@@ -471,7 +471,7 @@ interface Writes {
 }
 
 /** Maximum number of writes. Controllers that write in a loop would prevent the clock from advancing. */
-const MostWrites = 600
+const MaxWrites = 600
 
 function countWrites(): Writes {
   const writes: Writes = {
@@ -483,7 +483,7 @@ function countWrites(): Writes {
       async send(request, signal) {
         const { verb, plural, name = '', subresource = '', options } = request
         if (verb === 'get' || verb === 'list' || plural === 'events' || options?.dryRun) return transport.send(request, signal)
-        if (writes.stored.length >= MostWrites) throw new StatusError('TooManyRequests', 'too many writes')
+        if (writes.stored.length >= MaxWrites) throw new StatusError('TooManyRequests', 'too many writes')
         const text = `${verb} ${plural}/${name} ${subresource}`
         try {
           const response = await transport.send(request, signal)

@@ -3,7 +3,10 @@ import type { Hook } from '@capstan/api'
 import type { RuntimeClient } from '@capstan/extension'
 import type { KubeObject } from '@capstan/kube'
 
-/** Response of the only handler of each hook. Default: proceed. `response`: the requested content. */
+/**
+ * Functions that compute the response of a hook's only handler, by the name of the hook. `nth` counts the calls for one object and hook, from 1.
+ * `wait` is `retryAfterSeconds`, by default 0. The fields of `response` are added to the response. `undefined`: success without waiting.
+ */
 export type HookScript = {
   readonly [hook: string]: (call: {
     request: Record<string, unknown>

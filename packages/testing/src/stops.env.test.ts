@@ -107,7 +107,7 @@ async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
     managementEnv({ stores, clock, runtime: scriptedRuntime(Object.fromEntries(hooks.map((hook) => [hook, () => undefined]))) })
   const whileAlive = <T>(work: Promise<T>) => Promise.race([work, stores.death])
   const collect = (env: ManagementEnv | undefined) => {
-    for (const { hook, answer } of env?.hooks ?? []) if (answer.kind === 'go' && !passed.includes(hook)) passed.push(hook)
+    for (const { hook, answer } of env?.hooks ?? []) if (answer.kind === 'proceed' && !passed.includes(hook)) passed.push(hook)
   }
 
   const steps = stepsOfUser()

@@ -34,7 +34,7 @@ test('the creation time of an object is the virtual time when it was first seen,
   })
 })
 
-test("a watch has the same times, and an update sends the server's own times", async () => {
+test("watch events have the virtual times, and an update sends the server's own times", async () => {
   const { first, second, server } = await start()
   const { metadata } = await first.list(ConfigMap, { namespace: 'default' })
   const watchEnd = new AbortController()

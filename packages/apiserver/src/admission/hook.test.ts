@@ -56,7 +56,7 @@ describe('a rule', () => {
     ['of all resources does not match subresources', { resources: ['*'] }, { subresource: 'scale' }, false],
     ['of all resources matches each resource', { resources: ['*'] }, { plural: 'gadgets' }, true],
     [
-      'of one subresource of all resources matches it',
+      'of */scale matches the subresource scale of every resource',
       { resources: ['*/scale'] },
       { plural: 'gadgets', subresource: 'scale' },
       true,

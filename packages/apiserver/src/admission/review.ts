@@ -99,7 +99,7 @@ const resourceOf = ({ group, version, plural }: GroupVersionResource) => ({ grou
 const kindOf = ({ group, version, kind }: GroupVersionKind) => ({ group, version, kind })
 
 /** A decoded AdmissionReview response. */
-export interface Verdict {
+export interface WebhookResponse {
   readonly warnings: readonly string[]
   /** Error for a denied write; undefined when it is allowed. */
   readonly denial: StatusError | undefined
@@ -110,7 +110,7 @@ export interface Verdict {
  * Decodes the AdmissionReview that a webhook returned.
  * @throws Error describing an invalid response
  */
-export function verdictOf({ type, webhook, reviewVersion }: Hook, uid: string, document: unknown): Verdict {
+export function decodeResponse({ type, webhook, reviewVersion }: Hook, uid: string, document: unknown): WebhookResponse {
   const review = isRecord(document) ? document : {}
   const { response } = review
   if (!isRecord(response)) throw new Error('webhook response was absent')
@@ -211,7 +211,7 @@ export function applyPatch(object: object, operations: readonly JsonPatchOperati
   } catch (err) {
     throw internalError(patchErrorText(operations, err))
   }
-  throw internalError('the patched document is no object')
+  throw internalError('the patched document is not an object')
 }
 
 /** Error text of a patch that does not apply. Names the failed operation, with the message of upstream's library. */

@@ -39,8 +39,8 @@ import {
   requestOf,
   reviewOf,
   UndecodablePatch,
-  type Verdict,
-  verdictOf,
+  type WebhookResponse,
+  decodeResponse,
 } from './review.ts'
 import type { WebhookCaller } from './webhook-caller.ts'
 
@@ -117,7 +117,7 @@ export class Webhooks {
     for (const hook of hooks) {
       const outcome = await this.#callIfMatched(hook, { ...write, object })
       if (!outcome) continue
-      const next = await this.#applyVerdict(hook, outcome, object, write, toObject)
+      const next = await this.#applyResponse(hook, outcome, object, write, toObject)
       if (next !== object) {
         object = next
         for (const earlier of reinvocable) toReinvoke.add(earlier)
@@ -128,7 +128,7 @@ export class Webhooks {
     for (const hook of hooks) {
       if (!toReinvoke.has(hook)) continue
       const outcome = await this.#callIfMatched(hook, { ...write, object })
-      if (outcome) object = await this.#applyVerdict(hook, outcome, object, write, toObject)
+      if (outcome) object = await this.#applyResponse(hook, outcome, object, write, toObject)
     }
     return object
   }
@@ -167,16 +167,19 @@ export class Webhooks {
   }
 
   /** Returns the response of one webhook; `undefined` when the webhook does not match, or its failure is ignored. */
-  async #callIfMatched(hook: Hook, write: Write): Promise<{ versioned: VersionedAttributes; verdict: Verdict } | undefined> {
+  async #callIfMatched(
+    hook: Hook,
+    write: Write,
+  ): Promise<{ versioned: VersionedAttributes; response: WebhookResponse } | undefined> {
     const versioned = await this.#attributesIfMatched(hook, write)
     if (!versioned) return undefined
     const { webhook } = hook
     if (write.dryRun && !['None', 'NoneOnDryRun'].includes(webhook.sideEffects)) {
       throw badRequest(`admission webhook ${JSON.stringify(webhook.name)} does not support dry run`)
     }
-    let verdict: Verdict
+    let response: WebhookResponse
     try {
-      verdict = await this.#call(hook, versioned, write)
+      response = await this.#call(hook, versioned, write)
     } catch (err) {
       const text = `failed calling webhook ${JSON.stringify(webhook.name)}: ${(err as Error).message}`
       if (webhook.failurePolicy !== 'Ignore' || write.signal?.aborted) throw internalError(text)
@@ -187,9 +190,9 @@ export class Webhooks {
       })
       return undefined
     }
-    verdict.warnings.forEach(write.warn)
-    if (verdict.denial) throw verdict.denial
-    return { versioned, verdict }
+    response.warnings.forEach(write.warn)
+    if (response.denial) throw response.denial
+    return { versioned, response }
   }
 
   /** Returns the attributes that a webhook receives; `undefined` when the write does not match. Match conditions are evaluated last. */
@@ -250,7 +253,7 @@ export class Webhooks {
   }
 
   /** @throws Error describing the failed call */
-  async #call(hook: Hook, versioned: VersionedAttributes, write: Write): Promise<Verdict> {
+  async #call(hook: Hook, versioned: VersionedAttributes, write: Write): Promise<WebhookResponse> {
     const { random, caller } = this.#options
     const uid = randomUUID(random)
     const { clientConfig } = hook.webhook
@@ -261,26 +264,26 @@ export class Webhooks {
       throw new Error(`failed to call webhook: ${(err as Error).message}`, { cause: err })
     }
     try {
-      return verdictOf(hook, uid, document)
+      return decodeResponse(hook, uid, document)
     } catch (err) {
       if (err instanceof UndecodablePatch) throw err
       throw new Error(`received invalid webhook response: ${(err as Error).message}`, { cause: err })
     }
   }
 
-  async #applyVerdict(
+  async #applyResponse(
     hook: Hook,
-    { versioned, verdict }: { versioned: VersionedAttributes; verdict: Verdict },
+    { versioned, response }: { versioned: VersionedAttributes; response: WebhookResponse },
     object: UnknownObject | undefined,
     { info, isView }: Write,
     toObject: (document: Record<string, unknown>) => UnknownObject,
   ): Promise<UnknownObject | undefined> {
-    if (verdict.patch === undefined) return object
+    if (response.patch === undefined) return object
     if (!object || !versioned.object) {
       const name = JSON.stringify(hook.webhook.name)
       throw internalError(`admission webhook ${name} attempted to modify the object, which is not supported for this operation`)
     }
-    const document = applyPatch(versioned.object, verdict.patch)
+    const document = applyPatch(versioned.object, response.patch)
     if (equal(document, versioned.object)) return object
     const needsConversion = !isView && versioned.resource.version !== info.version
     return toObject(needsConversion ? await this.#options.convert(info, document as UnknownObject) : document)

@@ -115,12 +115,12 @@ class UnpackedCache {
 }
 
 /** More top-level members than any kind has: an object with more is not packed. */
-const MostMembers = 16
+const MaxMembers = 16
 
 /** Returns an object with the members of `object`: getters that unpack them, except apiVersion and kind. */
 function membersOf(object: object): object | undefined {
   const keys = Object.keys(object).filter((key) => (object as Members)[key] !== undefined)
-  if (keys.length > MostMembers) return undefined
+  if (keys.length > MaxMembers) return undefined
   const members: Record<string, unknown> = {}
   for (const key of keys) {
     // Every request reads these two members.
@@ -139,17 +139,17 @@ function membersOf(object: object): object | undefined {
 function sharedType(type: unknown): unknown {
   const shared = types.get(type)
   if (shared !== undefined || typeof type !== 'string') return shared ?? type
-  if (types.size < MostTypes) types.set(type, type)
+  if (types.size < MaxTypes) types.set(type, type)
   return type
 }
 /** A bounded cache, like `getters`. */
 const types = new Map<unknown, string>()
-const MostTypes = 1000
+const MaxTypes = 1000
 
 /** Returns one shared getter for each key, so that all objects have the same hidden class. */
 function getterOf(key: string): PropertyDescriptor | undefined {
   let getter = getters.get(key)
-  if (getter || getters.size === MostGetters) return getter
+  if (getter || getters.size === MaxGetters) return getter
   getter = {
     get(this: object) {
       return Packed.member(this, key)
@@ -161,4 +161,4 @@ function getterOf(key: string): PropertyDescriptor | undefined {
 }
 /** A bounded cache, because names come from clients. The limit is enough for all kinds. */
 const getters = new Map<string, PropertyDescriptor>()
-const MostGetters = 500
+const MaxGetters = 500

@@ -3,7 +3,7 @@ import type { KubeObject } from '@capstan/kube'
 /** Up to this many changes are inserted one by one; more are merged. */
 const InsertionLimit = 8
 /** Maximum number of changes that are not sorted yet. */
-const MostUnsettled = 4096
+const MaxUnsettled = 4096
 
 /**
  * Objects of one resource by `namespace/name`, sorted. Sorting is deferred to the next read: inserting a key immediately would move all
@@ -58,7 +58,7 @@ export class Table {
 
   #recordChange(key: string): void {
     this.#unsettled.add(key)
-    if (this.#unsettled.size === MostUnsettled) this.#sortChanges()
+    if (this.#unsettled.size === MaxUnsettled) this.#sortChanges()
   }
 
   #sortChanges(): void {

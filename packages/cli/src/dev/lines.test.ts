@@ -48,7 +48,7 @@ test('prints calls of topology hooks only when the response changes or after a r
       handlers: ['h.quota'],
       subject: 'Cluster default/demo',
       cluster: 'default/demo',
-      answer: { kind: 'go', message },
+      answer: { kind: 'proceed', message },
     })?.text
   expect(report('GeneratePatches', '')).toBe('GeneratePatches called on h.quota: go')
   expect(report('GeneratePatches', '')).toBeUndefined()

@@ -121,11 +121,11 @@ export function leaderElection(
 }
 
 /** Maximum number of shards. More shards would only cause more requests for Leases. */
-const MostShards = 60
+const MaxShards = 60
 
 export function shardCount(text: string): number {
-  if (!/^[1-9]\d?$/.test(text) || Number(text) > MostShards)
-    throw new InvalidArgumentError(`expected a whole number from 1 to ${MostShards}.`)
+  if (!/^[1-9]\d?$/.test(text) || Number(text) > MaxShards)
+    throw new InvalidArgumentError(`expected a whole number from 1 to ${MaxShards}.`)
   return Number(text)
 }
 

@@ -18,7 +18,7 @@ export interface Execution {
 /** Deepest nesting of template calls. Go allows 100,000. */
 const DeepestCall = 500
 /** Maximum number of actions and iterations of one execution. */
-const MostSteps = 1_000_000
+const MaxSteps = 1_000_000
 
 /** Marks a command without a piped value. */
 const Nothing = Symbol('nothing')
@@ -74,7 +74,7 @@ class Executor {
   }
 
   #step(): void {
-    if (++this.#steps > MostSteps) this.#fail(`execution takes more than ${MostSteps} steps`)
+    if (++this.#steps > MaxSteps) this.#fail(`execution takes more than ${MaxSteps} steps`)
   }
 
   // Statements
@@ -154,7 +154,7 @@ class Executor {
     if (Array.isArray(iterated)) return iterated.map((item, index) => [BigInt(index), item])
     if (typeof iterated === 'bigint') {
       if (pipe.variables.length > 1) this.#fail(`can't use ${iterated} to iterate over more than one variable`)
-      if (iterated > MostSteps) this.#fail(`execution takes more than ${MostSteps} steps`)
+      if (iterated > MaxSteps) this.#fail(`execution takes more than ${MaxSteps} steps`)
       return Array.from({ length: Math.max(0, Number(iterated)) }, (_, index) => [BigInt(index), BigInt(index)])
     }
     if (isMap(iterated)) return sortedKeys(iterated).map((key) => [key, iterated[key]])

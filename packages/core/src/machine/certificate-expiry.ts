@@ -1,28 +1,30 @@
 import { MachineCertificatesExpiryDateAnnotation, MachineControlPlaneLabel } from '@capstan/api'
 import { proceed } from '@capstan/controller'
-import { timestamp } from '@capstan/kube'
+import { type KubeObject, timestamp } from '@capstan/kube'
 import { externalOf } from '../external/observed.ts'
 import type { MachinePhase } from './scope.ts'
 
 /** Reports when the certificates of a control plane Machine expire, from the annotation of the Machine or else of its bootstrap config. */
 export const certificateExpiry: MachinePhase = async ({ machine, bootstrap }) => {
   if (machine.metadata.labels?.[MachineControlPlaneLabel] === undefined) return proceed()
-  const text = [machine, externalOf(bootstrap)?.object]
-    .map((object) => object?.metadata.annotations?.[MachineCertificatesExpiryDateAnnotation])
-    .find((annotation) => annotation !== undefined)
-  if (text === undefined) {
+  const annotated = [machine, externalOf(bootstrap)?.object].find((object) => annotationOf(object) !== undefined)
+  const text = annotationOf(annotated)
+  if (annotated === undefined || text === undefined) {
     delete machine.status?.certificatesExpiryDate
     return proceed()
   }
   const expiry = rfc3339.test(text) ? Date.parse(text) : Number.NaN
   if (Number.isNaN(expiry)) {
     throw new Error(
-      `Cannot read annotation ${MachineCertificatesExpiryDateAnnotation} of Machine ${machine.metadata.name}: ${JSON.stringify(text)} is not an RFC 3339 time`,
+      `Cannot read annotation ${MachineCertificatesExpiryDateAnnotation} of ${annotated.kind} ${annotated.metadata.name}: ${JSON.stringify(text)} is not an RFC 3339 time`,
     )
   }
   const status = (machine.status ??= {})
   status.certificatesExpiryDate = timestamp(expiry)
   return proceed()
 }
+
+const annotationOf = (object: KubeObject | undefined): string | undefined =>
+  object?.metadata.annotations?.[MachineCertificatesExpiryDateAnnotation]
 
 const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i

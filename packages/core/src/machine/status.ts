@@ -1,5 +1,5 @@
 /**
- * Computes the status of a Machine: conditions, phase, and when they change with time alone. Pure. Upstream:
+ * Computes the status of a Machine: conditions, phase, and when they change without a watch event. Pure. Upstream:
  * core/reconcilers/machine/machine_controller_status.go, v1.14.
  */
 import { ConditionOrder, isSameRelease, isUpdateInProgress, type Machine, MachineConditions, pausedCondition } from '@capstan/api'
@@ -54,7 +54,7 @@ export const OwnedConditions = [
 export const ownedConditions = ({ machineSet, machineDeployment }: MachineScope): string[] =>
   machineSet && machineDeployment ? [...OwnedConditions, MachineConditions.UpToDate.type] : [...OwnedConditions]
 
-/** Writes conditions (also in the v1beta1 form) and phase on the scope's draft. Returns a requeue when status changes with time alone. */
+/** Writes conditions (also in the v1beta1 form) and phase on the scope's draft. Returns a requeue if the status will change later without a watch event. */
 export function reportStatus(scope: MachineScope, facts: StatusFacts): Outcome {
   const { machine } = scope
   const status = (machine.status ??= {})

@@ -42,8 +42,8 @@ export const OwnedConditions = [
 ] as const satisfies readonly (keyof typeof MachineDeploymentConditions)[]
 
 /**
- * Writes counts, phase and conditions (also in the v1beta1 form) on the scope's draft. Returns a requeue when status changes with time
- * alone.
+ * Writes counts, phase and conditions (also in the v1beta1 form) on the scope's draft. Returns a requeue if the status
+ * will change later without a watch event.
  */
 export function reportStatus(scope: MachineDeploymentScope, now: number): Outcome {
   const { machineDeployment, machineSets, machines } = scope
@@ -73,10 +73,12 @@ export function reportStatus(scope: MachineDeploymentScope, now: number): Outcom
   status.conditions = setConditions(status.conditions, conditions, { now, generation, order: ConditionOrder })
   reportLegacyStatus(scope, now)
   const next = machines && nextReport(machines, now)
-  return next === undefined ? proceed() : requeue(next - now, 'to report Machines that take long')
+  return next === undefined
+    ? proceed()
+    : requeue(next - now, 'to report Machines whose deletion takes long or whose UpToDate grace period has ended')
 }
 
-/** Fields of the status on which controllers and users act. */
+/** Returns the fields of the status whose changes are written at once; changes of other fields may be postponed. */
 export function significant(deployment: MachineDeployment): unknown {
   const { replicas, observedGeneration, selector } = deployment.status ?? {}
   return {

@@ -43,7 +43,7 @@ export function reportLegacyStatus(scope: MachineSetScope, now: number): void {
   reportLegacyConditions(machineSet, computed, { now, ready: { of: ['MachinesCreated', 'Resized', 'MachinesReady'] } })
 }
 
-/** Returns when time alone makes one more replica available, after `now`; `undefined` when it never does. */
+/** Returns the time after `now` at which one more replica becomes available without a watch event; `undefined` if there is none. */
 export function nextLegacyReport({ machineSet, machines = [] }: MachineSetScope, now: number): number | undefined {
   const { minReadySeconds } = machineSet.spec.template.spec
   const futureTimes = machines

@@ -150,7 +150,7 @@ export function longDeletion(machines: readonly Machine[], now: number): string 
   return `${nameList(longDeleting)} in deletion since more than 15m${drainDelayText(longDeleting, now)}`
 }
 
-/** Returns when the report on these Machines changes with time alone, after `now`; `undefined` when it never does. */
+/** Returns the time after `now` at which the report on these Machines changes without a watch event; `undefined` if there is none. */
 export function nextReport(machines: readonly Machine[], now: number): number | undefined {
   const moments = machines.flatMap((machine) => [
     // The delay is at most LongDeletion, also when the clock was set back.

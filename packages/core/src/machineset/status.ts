@@ -32,7 +32,7 @@ export const OwnedConditions = [
   'Paused',
 ] as const satisfies readonly (keyof typeof MachineSetConditions)[]
 
-/** Writes counts and conditions (also in the v1beta1 form) on the scope's draft. Returns a requeue when status changes with time alone. */
+/** Writes counts and conditions (also in the v1beta1 form) on the scope's draft. Returns a requeue if the status will change later without a watch event. */
 export function reportStatus(scope: MachineSetScope, now: number): Outcome {
   const { machineSet, machines } = scope
   const status = (machineSet.status ??= {})

@@ -71,7 +71,7 @@ describe('a blocking response', () => {
     })
     expect(state.calls).toBe(1)
     clock.step(clock.now() + seconds(6))
-    expect(await call()).toMatchObject({ kind: 'go', called: true })
+    expect(await call()).toMatchObject({ kind: 'proceed', called: true })
     expect(state.calls).toBe(2)
   })
 
@@ -84,7 +84,7 @@ describe('a blocking response', () => {
     clock.shift(-hours(1))
     expect(await call()).toMatchObject({ kind: 'blocked', retryAfter: seconds(10), called: false })
     clock.step(clock.now() + seconds(10))
-    expect(await call()).toMatchObject({ kind: 'go', called: true })
+    expect(await call()).toMatchObject({ kind: 'proceed', called: true })
   })
 
   test('is not restored from a record whose time is in the future', async () => {
@@ -95,7 +95,7 @@ describe('a blocking response', () => {
     const recorded = annotated(aCluster(), withWaiting(aCluster(), [first], clock.now())!)
     clock.shift(-hours(1))
     const next = await new LifecycleHooks(client, clock).call(BeforeClusterCreate, recorded, {}, context)
-    expect(next).toMatchObject({ kind: 'go', called: true })
+    expect(next).toMatchObject({ kind: 'proceed', called: true })
   })
 
   test('is restored by the next process from the record on the Cluster', async () => {
@@ -327,7 +327,7 @@ describe('a blocking response', () => {
     const hooks = new LifecycleHooks(client, new VirtualClock())
     await hooks.call(BeforeClusterCreate, aCluster(), {}, context)
     state.handlers = []
-    expect(await hooks.call(BeforeClusterCreate, aCluster(), {}, context)).toMatchObject({ kind: 'go', called: false })
+    expect(await hooks.call(BeforeClusterCreate, aCluster(), {}, context)).toMatchObject({ kind: 'proceed', called: false })
   })
 })
 

@@ -28,12 +28,14 @@ export type FailedHook = Omit<WaitingFor, 'until'>
 
 export type HookAnswer =
   /** The upgrade, creation or deletion may proceed. `called`: false when no handler is registered. */
-  | { readonly kind: 'go'; readonly hook: string; readonly called: boolean }
+  | { readonly kind: 'proceed'; readonly hook: string; readonly called: boolean }
   | ({ readonly kind: 'blocked' } & BlockingHook)
   | ({ readonly kind: 'failed'; readonly error: unknown } & FailedHook)
 
 /** Result of GenerateUpgradePlan: `go` with the plan, or `failed`. */
-type PlanResult = (Extract<HookAnswer, { kind: 'go' }> & { readonly plan: UpgradePlan }) | Extract<HookAnswer, { kind: 'failed' }>
+type PlanResult =
+  | (Extract<HookAnswer, { kind: 'proceed' }> & { readonly plan: UpgradePlan })
+  | Extract<HookAnswer, { kind: 'failed' }>
 
 /** Members of the reconcile context that calling a hook needs. */
 export type CallContext = Pick<ReconcileContext, 'signal' | 'outside'>
@@ -193,7 +195,7 @@ export class LifecycleHooks {
     state.handlersUnknown = false
     if (handlers.length === 0) {
       state.answers.delete(name)
-      return { kind: 'go', hook: name, called: false }
+      return { kind: 'proceed', hook: name, called: false }
     }
 
     const question = digest([input, handlers, relevantParts(cluster)])
@@ -235,7 +237,7 @@ export class LifecycleHooks {
       }
       const retryAfter = hook.blocking ? seconds(response.retryAfterSeconds ?? 0) : 0
       state.answers.delete(name)
-      if (retryAfter <= 0) return { kind: 'go', hook: name, called: true }
+      if (retryAfter <= 0) return { kind: 'proceed', hook: name, called: true }
       const blocked = { message: response.message ?? '', handlers: blocking }
       if (!call.isOutdated) remember(retryAfter, blocked)
       return { kind: 'blocked', hook: name, ...blocked, until: now + retryAfter, question, retryAfter, called: true }
@@ -266,7 +268,7 @@ export class LifecycleHooks {
     const calledAt = this.#clock.elapsed()
     const earlierPlan = state.plan
     if (earlierPlan && earlierPlan.question === question && earlierPlan.expires > calledAt)
-      return { kind: 'go', hook: name, called: false, plan: earlierPlan.plan }
+      return { kind: 'proceed', hook: name, called: false, plan: earlierPlan.plan }
     try {
       const { controlPlaneUpgrades = [], workersUpgrades = [] } = await outside(() =>
         this.#runtime.call(
@@ -286,7 +288,7 @@ export class LifecycleHooks {
       const plan = { controlPlane: versionsOf(controlPlaneUpgrades), workers: versionsOf(workersUpgrades) }
       state.plan = { question, expires: calledAt + minutes(10), handler, plan }
       state.answers.delete(name)
-      return { kind: 'go', hook: name, called: true, plan }
+      return { kind: 'proceed', hook: name, called: true, plan }
     } catch (error) {
       if (signal.aborted) throw error
       const failed = { message: messageOf(error), handlers: [handler] }

@@ -121,7 +121,7 @@ async function mayBeCreated(scope: TopologyScope, cluster: Cluster): Promise<boo
   if (isCreated(cluster) || pendingHooks(cluster).has(name)) return true
   const response = await scope.memory.hooks.call(BeforeClusterCreate, cluster, {}, scope.context)
   if (!scope.recordAnswer(response)) return false
-  if (response.kind === 'go' && response.called) await scope.change({ add: [name] })
+  if (response.kind === 'proceed' && response.called) await scope.change({ add: [name] })
   return true
 }
 

@@ -64,7 +64,7 @@ export class TopologyScope {
   readonly blocking: BlockingHook[] = []
   /** The hook whose failure ended this reconcile. */
   failed: FailedHook | undefined
-  /** Hooks that do not block, called or not. */
+  /** Hooks that allowed this reconcile to proceed, with those that have no registered handler. */
   readonly notBlocking = new Set<string>()
   /** The steps of the upgrade, once they are known. Also set when a hook fails. */
   plan: UpgradePlan | undefined
@@ -83,7 +83,7 @@ export class TopologyScope {
   /** Records the result of a hook. Returns whether the reconcile may proceed. @throws the error of a failed call */
   recordAnswer(answer: HookAnswer): boolean {
     switch (answer.kind) {
-      case 'go':
+      case 'proceed':
         this.notBlocking.add(answer.hook)
         return true
       case 'blocked':

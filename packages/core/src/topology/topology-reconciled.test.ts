@@ -107,7 +107,7 @@ describe('the message of an upgrade', () => {
       {
         plan: { controlPlane: [], workers: ['v1.35.0'] },
         controlPlane: { ...stable, version: 'v1.35.0' },
-        workers: [worker('b', { state: 'taking', upgrading: true }), worker('a', { state: 'pending' })],
+        workers: [worker('b', { state: 'starting', upgrading: true }), worker('a', { state: 'pending' })],
       },
       'ClusterUpgrading',
       'MachineDeployment b upgrading to version v1.35.0\n  * MachineDeployment a pending upgrade to version v1.35.0',
@@ -132,7 +132,7 @@ describe('the message of an upgrade', () => {
       {
         plan: { controlPlane: [], workers: ['v1.35.0'] },
         controlPlane: { ...stable, version: 'v1.35.0' },
-        workers: [worker('md', { state: 'taking', upgrading: true })],
+        workers: [worker('md', { state: 'starting', upgrading: true })],
         pools: [
           worker('b', { state: 'pending' }),
           worker('a', { state: 'deferred' }),

@@ -137,7 +137,7 @@ const worker = (name: string, overrides: Partial<WorkerTopology> = {}): WorkerTo
   ...overrides,
 })
 
-/** Formats `a:v1.34.1 taking, b:…` for workers with the given control plane. */
+/** Formats `a:v1.34.1 starting, b:…` for workers with the given control plane. */
 function versionsText(overrides: Partial<UpgradeFacts>, workers: WorkerTopology[], concurrency = 1): string {
   const upgradeFacts = facts({
     controlPlane: controlPlaneAt('v1.34.1'),
@@ -154,11 +154,11 @@ function versionsText(overrides: Partial<UpgradeFacts>, workers: WorkerTopology[
 
 describe('worker versions', () => {
   test('upgrades one worker at a time', () => {
-    expect(versionsText({}, [worker('a'), worker('b')])).toBe('a:v1.34.1 taking, b:v1.33.2 pending')
+    expect(versionsText({}, [worker('a'), worker('b')])).toBe('a:v1.34.1 starting, b:v1.33.2 pending')
   })
   test('upgrades as many workers at once as the annotation allows', () => {
     expect(versionsText({}, [worker('a'), worker('b'), worker('c')], 2)).toBe(
-      'a:v1.34.1 taking, b:v1.34.1 taking, c:v1.33.2 pending',
+      'a:v1.34.1 starting, b:v1.34.1 starting, c:v1.33.2 pending',
     )
   })
   test('counts a worker that still replaces its Machines against the limit', () => {
@@ -168,11 +168,11 @@ describe('worker versions', () => {
     )
   })
   test('skips a deferred worker', () => {
-    expect(versionsText({}, [worker('a', { defer: true }), worker('b')])).toBe('a:v1.33.2 deferred, b:v1.34.1 taking')
+    expect(versionsText({}, [worker('a', { defer: true }), worker('b')])).toBe('a:v1.33.2 deferred, b:v1.34.1 starting')
   })
   test('hold-upgrade-sequence defers its worker and all later workers', () => {
     expect(versionsText({}, [worker('a'), worker('b', { hold: true }), worker('c')], 3)).toBe(
-      'a:v1.34.1 taking, b:v1.33.2 deferred, c:v1.33.2 deferred',
+      'a:v1.34.1 starting, b:v1.33.2 deferred, c:v1.33.2 deferred',
     )
   })
   test('workers are neither upgraded nor created while AfterControlPlaneUpgrade blocks', () => {

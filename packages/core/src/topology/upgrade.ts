@@ -14,11 +14,11 @@ export type UpgradeHook =
   | 'AfterWorkersUpgrade'
   | 'AfterClusterUpgrade'
 
-/** Hooks that become pending when a step begins; each blocks the control plane until it allows to proceed. */
+/** Hooks that become pending when a step begins; each keeps the control plane at its version until its response allows the upgrade to proceed. */
 export const stepHooks = ['AfterControlPlaneUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade'] as const
 
 /**
- * Returns the hooks that become pending when the control plane takes `version`. Hooks of workers are included only when `version` is also a
+ * Returns the hooks that become pending when the control plane is upgraded to `version`. Hooks of workers are included only when `version` is also a
  * step of the workers.
  */
 export const hooksOfStep = (version: string, { workers }: UpgradePlan): UpgradeHook[] => [
@@ -40,8 +40,8 @@ export interface UpgradeFacts {
   readonly pending: ReadonlySet<string>
   /** The last version written to the control plane, from the Cluster's upgrade-step annotation. */
   readonly step: string | undefined
-  /** Responses of hooks in this reconcile. A hook is removed from `pending` once it allows to proceed. */
-  readonly answers: ReadonlyMap<UpgradeHook, 'go' | 'blocked'>
+  /** Responses of hooks in this reconcile. A hook is removed from `pending` once its response allows the upgrade to proceed. */
+  readonly answers: ReadonlyMap<UpgradeHook, 'proceed' | 'blocked'>
 }
 
 export interface ControlPlaneVersion {
@@ -76,7 +76,10 @@ export function controlPlaneVersion(facts: UpgradeFacts): ControlPlaneDecision {
 
   if (controlPlane.provisioning) return keep('provisioning')
   if (controlPlane.upgrading) return keep('upgrading')
-  /** Returns a decision while a pending hook has to be called, or blocks. */
+  /**
+   * Returns the decision for a pending hook: to call it, or to keep the version because it blocks. `undefined` if the hook is not pending, or
+   * the start of the step was interrupted.
+   */
   const due = (hook: UpgradeHook): ControlPlaneDecision | undefined => {
     if (!hooks.has(hook) || startWasInterrupted(facts)) return undefined
     return answers.get(hook) === 'blocked' ? keep(waitingState) : { kind: 'call', hook }
@@ -103,8 +106,8 @@ export function controlPlaneVersion(facts: UpgradeFacts): ControlPlaneDecision {
 }
 
 /**
- * The pending hooks of a step are written before the control plane takes the version, so that a crash in between loses no hook. A step
- * above the control plane's version shows such a crash: the control plane never took it, so its hooks are not due.
+ * The pending hooks of a step are written before the control plane is upgraded, so that a crash in between loses no hook. If the recorded step
+ * is newer than the control plane's version, there was such a crash, and the hooks of the step are not due.
  */
 export const startWasInterrupted = ({ controlPlane, step }: UpgradeFacts): boolean =>
   step !== undefined && controlPlane !== undefined && compareWithBuild(step, controlPlane.version) === 1
@@ -125,9 +128,9 @@ export interface WorkerVersion {
   readonly name: string
   readonly version: string
   /**
-   * `taking` upgrades the object in this reconcile; `pending` and `deferred` leave it unchanged; `pendingCreate` postpones its creation.
+   * `starting` upgrades the object in this reconcile; `pending` and `deferred` leave it unchanged; `pendingCreate` postpones its creation.
    */
-  readonly state: 'settled' | 'taking' | 'pending' | 'deferred' | 'pendingCreate'
+  readonly state: 'settled' | 'starting' | 'pending' | 'deferred' | 'pendingCreate'
   readonly upgrading: boolean
 }
 
@@ -171,7 +174,7 @@ export function workerVersions(
     if (next === undefined) throw new Error(`cannot compute the version of ${kind} topology ${name}: the upgrade plan is empty`)
     if (next === current) return keep('pending', current)
     upgrading++
-    return { name, version: next, state: 'taking', upgrading: true }
+    return { name, version: next, state: 'starting', upgrading: true }
   })
 }
 

@@ -54,7 +54,7 @@ export async function decideVersions(
 ): Promise<VersionDecision> {
   const plan = await planOf(scope, cluster, blueprint, current)
   scope.plan = plan
-  const answers = new Map<UpgradeHook, 'go' | 'blocked'>()
+  const answers = new Map<UpgradeHook, 'proceed' | 'blocked'>()
   for (;;) {
     const facts = upgradeFacts(scope.cluster, cluster, current, plan, answers)
     const controlPlane = await withErrorContext(ErrorPrefix, async () => withTerminalErrors(() => controlPlaneVersion(facts)))
@@ -84,7 +84,7 @@ export async function decideVersions(
       const result = await callUpgradeHook(scope, hook, facts)
       return { proceeds: scope.recordAnswer(result), called: result.called }
     })
-    answers.set(hook, proceeds ? 'go' : 'blocked')
+    answers.set(hook, proceeds ? 'proceed' : 'blocked')
     // Recorded so that the permission of BeforeClusterUpgrade is kept when the next hook blocks.
     const hasBegun =
       (hook === 'BeforeClusterUpgrade' && proceeds && called) || (hook === 'BeforeControlPlaneUpgrade' && !proceeds)
@@ -153,7 +153,7 @@ async function planOf(
   if (!handler || !isUpgradeDue(currentVersions)) return withTerminalErrors(() => upgradePlan(currentVersions))
   const extensionPlan = await withErrorContext('failed to get upgrade plan from extension', async () => {
     const result = await scope.memory.hooks.upgradePlan(cluster, handler, currentVersions, scope.context)
-    return result.kind === 'go' ? result.plan : scope.recordFailure(result)
+    return result.kind === 'proceed' ? result.plan : scope.recordFailure(result)
   })
   return withTerminalErrors(() => upgradePlan({ ...currentVersions, extensionPlan }))
 }

@@ -125,7 +125,7 @@ test.each<[string, Handler, string]>([
       const { spec } = object as { spec: { args?: string[] } }
       return { args: [...(spec.args ?? []), '--x'] }
     }),
-    'GeneratePatches of patches: it changes its own result again: LocalClusterTemplate of Cluster demo.spec.args[1]: nothing after its first response, "--x" after its second response (the fixture)',
+    'GeneratePatches of patches: its response to its own result has further changes: LocalClusterTemplate of Cluster demo.spec.args[1]: nothing after its first response, "--x" after its second response (the fixture)',
   ],
   [
     'an operation that applies only once',
@@ -144,7 +144,7 @@ test.each<[string, Handler, string]>([
       const { version } = request.current.machine.spec
       return proceedWith({ machinePatch: { patchType: 'JSONMergePatch', patch: json({ spec: { version: `${version}+1` } }) } })
     }),
-    'CanUpdateMachine of can: it changes its own result again: current.machine.spec.version: "v1.34.0+1" after its first response, "v1.34.0+1+1" after its second response (the fixture)',
+    'CanUpdateMachine of can: its response to its own result has further changes: current.machine.spec.version: "v1.34.0+1" after its first response, "v1.34.0+1+1" after its second response (the fixture)',
   ],
   [
     'a handler that changes its request',
@@ -152,7 +152,7 @@ test.each<[string, Handler, string]>([
       request.cluster.metadata.labels = { mine: 'now' }
       return proceedNow()
     }),
-    'BeforeClusterCreate of gate: it modifies its request, at cluster.metadata.labels.mine, cluster.metadata.labels.team: afterwards it no longer contains the values from core (the fixture)',
+    'BeforeClusterCreate of gate: it modifies its request at cluster.metadata.labels.mine, cluster.metadata.labels.team; the request then no longer contains the values from core (the fixture)',
   ],
   [
     'a handler that throws',
@@ -207,10 +207,10 @@ test('reports a handler for which no request can be derived, unless requests are
   const handler = on(Provision, { name: 'provision' }, ({ request }) => holdFor(5, request.machine))
   const text = checkText(await checked([handler]))
   expect(text).toMatch(
-    /^Provision of provision: not called, because its declaration does not give a valid request: pass requests\n/,
+    /^Provision of provision: not called, because no valid request can be derived from its declaration: pass requests\n/,
   )
   const request = { hook: 'Provision', request: { machine: '1' }, from: 'the example' }
-  expect(await checked([handler], { requests: [request] })).toMatchObject({ unasked: [], findings: [], requests: 2 })
+  expect(await checked([handler], { requests: [request] })).toMatchObject({ uncalled: [], findings: [], requests: 2 })
 })
 
 describe('in several processes', () => {

@@ -21,7 +21,7 @@ export interface CheckReport {
   readonly requests: number
   readonly processes: number
   /** Handlers without a request, as `<hook> of <name>`. */
-  readonly unasked: readonly string[]
+  readonly uncalled: readonly string[]
 }
 
 /**
@@ -93,23 +93,23 @@ async function causesOf(module: URL, options: CheckOptions, baseline: readonly O
   return causes
 }
 
-const reportOf = ({ observations, unasked }: Probed, findings: readonly Finding[], processes: number): CheckReport => ({
+const reportOf = ({ observations, uncalled }: Probed, findings: readonly Finding[], processes: number): CheckReport => ({
   findings,
-  unasked,
+  uncalled,
   handlers: new Set(observations.map(({ handler }) => handler).filter(Boolean)).size,
   requests: observations.length,
   processes,
 })
 
 /** Formats the report: one sentence per finding, and the number of requests. */
-export function checkText({ findings, handlers, requests, processes, unasked }: CheckReport): string {
+export function checkText({ findings, handlers, requests, processes, uncalled }: CheckReport): string {
   const count = (n: number, noun: string) => `${n} ${noun}${n === 1 ? '' : 's'}`
   const processText = `in ${processes === 1 ? 'one process' : `${processes} processes`}`
   const calls = `${count(handlers, 'handler')} called with ${requests === 1 ? 'one request' : `${requests} requests`} ${processText}`
   const result =
     findings.length === 0 ? 'deterministic and idempotent, as far as these calls show' : count(findings.length, 'finding')
-  const missing = unasked.map(
-    (name) => `${name}: not called, because its declaration does not give a valid request: pass requests`,
+  const missing = uncalled.map(
+    (name) => `${name}: not called, because no valid request can be derived from its declaration: pass requests`,
   )
   return [...findings.map(({ message }) => message), ...missing, `${calls}: ${result}`].join('\n')
 }

@@ -14,7 +14,7 @@ import type { Observation, CallResult } from './probe.ts'
  * - `retry`: its retry time changes from call to call
  * - `process`: another process returns a different response
  * - `order`: the response depends on the order of items or variables
- * - `not-idempotent`: it changes its own result again
+ * - `not-idempotent`: its response to its own result has further changes
  * - `mutates`: it changes its request
  */
 export type FindingKind =
@@ -81,7 +81,7 @@ function findingsIn(observation: Observation): Finding[] {
   appendAll(findings, findingsOfRepeat(observation), findingsOfOrder(observation), findingsOfPatched(observation))
   if (mutated.length > 0) {
     const fields = mutated.slice(0, 3).join(', ')
-    const text = `it modifies its request, at ${fields}: afterwards it no longer contains the values from core`
+    const text = `it modifies its request at ${fields}; the request then no longer contains the values from core`
     findings.push(finding(observation, 'mutates', text))
   }
   return findings
@@ -150,7 +150,7 @@ function findingsOfPatched(observation: Observation): Finding[] {
   const [difference] = differences(documentsBefore, documentsAfter)
   if (!difference) return []
   const text = differenceText(difference, ['after its first response', 'after its second response'])
-  return [finding(observation, 'not-idempotent', `it changes its own result again: ${text}`, difference.path)]
+  return [finding(observation, 'not-idempotent', `its response to its own result has further changes: ${text}`, difference.path)]
 }
 
 const finding = ({ hook, handler, from }: Observation, kind: FindingKind, text: string, path?: string): Finding => ({

@@ -52,7 +52,7 @@ export interface Probed {
    * Handlers, as `<hook> of <name>`, that were not called, because no valid request could be derived from the declaration of their
    * hook.
    */
-  readonly unasked: readonly string[]
+  readonly uncalled: readonly string[]
 }
 
 export async function probe(extension: Extension, { settings, requests = [], clock }: ProbeOptions): Promise<Probed> {
@@ -96,8 +96,8 @@ export async function probe(extension: Extension, { settings, requests = [], clo
     mutated: mutated.get(handler) ?? [],
   }))
   const called = new Set(cases.map(({ handler }) => handler))
-  const unasked = extension.handlers.filter(({ name }) => !called.has(name)).map(({ hook, name }) => `${hook.name} of ${name}`)
-  return { observations, unasked }
+  const uncalled = extension.handlers.filter(({ name }) => !called.has(name)).map(({ hook, name }) => `${hook.name} of ${name}`)
+  return { observations, uncalled }
 }
 
 interface Case {

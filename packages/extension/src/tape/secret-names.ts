@@ -1,6 +1,6 @@
 /** Names of fields and keys with secrets. */
 
-/** Words in names of secrets, in any case. */
+/** Regular expressions for the words that mark a name as that of a secret. Upper and lower case are not distinguished. */
 export const secretWords = [
   'passw(?:or)?d',
   'passphrase',

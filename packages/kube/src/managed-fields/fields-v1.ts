@@ -28,16 +28,16 @@ export function decodeFields(fields: unknown): FieldSet {
 
 /** Cache of decoded texts: entries of one manager are often equal in all objects of a kind. Bounded by count and text length. */
 const texts = new Map<string, FieldSet>()
-const MostTexts = 64
-const LongestText = 8192
+const MaxTexts = 64
+const MaxTextLength = 8192
 
 function decodeText(text: string, fields: Record<string, unknown>): FieldSet {
   const cached = texts.get(text)
   if (cached) return cached
   const set = decodeChildren(fields, false)
-  if (text.length > LongestText) return set
+  if (text.length > MaxTextLength) return set
   texts.set(text, set)
-  if (texts.size > MostTexts) texts.delete(texts.keys().next().value!)
+  if (texts.size > MaxTexts) texts.delete(texts.keys().next().value!)
   return set
 }
 
@@ -60,15 +60,15 @@ function decodeChildren(fields: Record<string, unknown>, owned: boolean): FieldS
 
 /** The latest encoded sets: entries of one manager are often equal in all objects of a kind. */
 const recent: FieldSet[] = []
-const MostRecent = 16
+const MaxRecentSets = 16
 /** Maximum number of nodes of a set in `recent`: sixteen sets of 200,000 fields would occupy hundreds of megabytes. */
-const MostNodes = 2000
+const MaxNodes = 2000
 
-/** Encodes a set as FieldsV1, with elements in order. The result is frozen, and the same object for the same set. */
+/** Encodes a set as FieldsV1, with sorted elements. The result is frozen; repeated calls with the same set return the same object. */
 export function* encodeFields(set: FieldSet): Work<FieldsV1> {
   const cached = encoded.get(set)
   if (cached) return cached
-  const isKept = nodesLeft(set, MostNodes) >= 0
+  const isKept = nodesLeft(set, MaxNodes) >= 0
   const equalSet = isKept ? recent.find((candidate) => sameSet(candidate, set)) : undefined
   if (equalSet) return encoded.get(equalSet)!
   const fields = yield* encode(set)
@@ -76,7 +76,7 @@ export function* encodeFields(set: FieldSet): Work<FieldsV1> {
   decoded.set(fields, set)
   if (!isKept) return fields
   recent.unshift(set)
-  if (recent.length > MostRecent) recent.pop()
+  if (recent.length > MaxRecentSets) recent.pop()
   return fields
 }
 

@@ -25,7 +25,7 @@ test.each(['10.0.0.0', '10.0.0.0/33', 'x/8', '2001:db8::/129'])('%s is not a CID
   expect(parseBlock(text)).toBeUndefined()
 })
 
-test('bits beyond the prefix are rejected in newer fields', () => {
+test('bits beyond the prefix are rejected, except in fields that allow them', () => {
   expect(blockErrors('spec.x', '10.0.0.1/8', true)).toEqual([])
   expect(blockErrors('spec.x', '10.0.0.1/8', false)).toEqual([
     invalid('spec.x', '10.0.0.1/8', 'must not have bits set beyond the prefix length'),

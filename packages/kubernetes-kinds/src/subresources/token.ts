@@ -33,7 +33,7 @@ export async function issueToken(server: ServerContext, context: RequestContext)
   const { request, info, warnings } = context
   const body = draftOf(tokenRequest, request.body)
   const tokenContext: RequestContext = { ...context, info: tokenRequest }
-  const object = decode(tokenContext, withNameOfPath(body, request.name!), 'body') as UnknownObject & TokenRequest
+  const object = decode(tokenContext, withNameFromPath(body, request.name!), 'body') as UnknownObject & TokenRequest
   delete object.status
   const account = stored(server, info, keyFor(info, request.namespace, request.name!)) as ServiceAccount
   const { uid } = account.metadata
@@ -89,8 +89,8 @@ export async function issueToken(server: ServerContext, context: RequestContext)
 const PodExpirationSeconds = 3607
 const ExtendedExpirationSeconds = 365 * 24 * 60 * 60
 
-/** Adds the name of the path to the body. @throws StatusError Invalid for a different name */
-function withNameOfPath(body: { [field: string]: unknown }, name: string): { [field: string]: unknown } {
+/** Adds the name from the URL path to the body. @throws StatusError Invalid for a different name */
+function withNameFromPath(body: { [field: string]: unknown }, name: string): { [field: string]: unknown } {
   if (!isRecord(body.metadata)) body.metadata = {}
   const metadata = body.metadata as { name?: unknown }
   metadata.name ||= name

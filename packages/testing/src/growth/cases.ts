@@ -20,8 +20,8 @@ interface Place {
 }
 
 /** Maximum number of fields of the same name in a path, because schemas may be recursive. */
-const MostOfOneName = 2
-const MostSteps = 9
+const MaxOfOneName = 2
+const MaxSteps = 9
 
 /** Returns all cases of a resource, in the order of its schema. */
 export function growthCases(resource: Resource): GrowthCase[] {
@@ -46,12 +46,9 @@ const textOf = (path: readonly Step[]): string =>
 const skipped = new Set(['.apiVersion', '.kind', '.metadata.name', '.metadata.namespace', '.metadata.uid', '.status'])
 
 function* placesIn(schema: JSONSchema, path: readonly Step[]): Generator<Place> {
-  if (path.length > MostSteps || skipped.has(textOf(path))) return
+  if (path.length > MaxSteps || skipped.has(textOf(path))) return
   const last = path.at(-1)
-  if (
-    typeof last === 'object' &&
-    path.filter((one) => typeof one === 'object' && one.field === last.field).length > MostOfOneName
-  )
+  if (typeof last === 'object' && path.filter((one) => typeof one === 'object' && one.field === last.field).length > MaxOfOneName)
     return
   if (schema.type === 'array' && schema.items) {
     yield { path, growth: 'items' }
@@ -112,7 +109,7 @@ function smallestValue(schema: JSONSchema, index: number, depth = 0): unknown {
       return []
     case 'object':
     case undefined: {
-      if (depth > MostSteps) return {}
+      if (depth > MaxSteps) return {}
       const properties = schema.properties ?? {}
       const needed = new Set([...(schema.required ?? []), ...usualKeys.filter((key) => Object.hasOwn(properties, key))])
       return Object.fromEntries(

@@ -9,7 +9,7 @@ import { compileRules } from '@capstan/kube/cel'
 import { testServer, Widget } from '@capstan/kubernetes-kinds/test-server'
 import { expect, test } from 'vitest'
 import { hooksOf } from '../../../apiserver/src/admission/hook.ts'
-import { applyPatch, verdictOf } from '../../../apiserver/src/admission/review.ts'
+import { applyPatch, decodeResponse } from '../../../apiserver/src/admission/review.ts'
 import { openAPIParts } from '../../../apiserver/src/http/openapi/openapi.ts'
 import { swaggerHead, swaggerJSON, swaggerOf } from '../../../apiserver/src/http/openapi/swagger.ts'
 import { jsonPath } from '../../../apiserver/src/http/table/json-path.ts'
@@ -24,7 +24,7 @@ const [mutating] = hooksOf('mutating', [
 ])
 
 const verdict = (response: object) =>
-  verdictOf(mutating!, 'uid', {
+  decodeResponse(mutating!, 'uid', {
     apiVersion: 'admission.k8s.io/v1',
     kind: 'AdmissionReview',
     response: { uid: 'uid', allowed: true, ...response },

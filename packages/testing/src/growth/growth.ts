@@ -2,7 +2,7 @@
 import { countSteps } from './count-steps.ts'
 
 /** If the input doubles, linear work grows by a factor of two, n log n by a little more, quadratic work by a factor of four. */
-export const MostPerDoubling = 2.3
+export const MaxPerDoubling = 2.3
 
 const Sizes = [120, 240, 480, 960]
 
@@ -16,7 +16,7 @@ const LargerSizes = [1920, 3840, 7680, 15_360]
 const FewSteps = 2
 
 /** Number of additional measurements of work that seems to grow too much. */
-const MostRepeated = 3
+const MaxRepeated = 3
 
 export interface Grown {
   readonly name: string
@@ -37,7 +37,7 @@ export async function measureGrowth(
   prepare: (size: number) => Promise<boolean> = async () => true,
 ): Promise<Grown> {
   const grown = await measureSizes(name, work, Sizes)
-  if (grown.perDoubling <= MostPerDoubling) return grown
+  if (grown.perDoubling <= MaxPerDoubling) return grown
   for (const size of LargerSizes) if (!(await prepare(size))) return grown
   return measureSizes(name, work, LargerSizes)
 }
@@ -47,7 +47,7 @@ async function measureSizes(name: string, work: (size: number) => unknown, sizes
   await countSteps(() => work(sizes[0]! / 2))
   let grown = grownBy(name, sizes, await stepsOf(work, sizes))
   // Other work in the process can only add steps. If a ratio is too large, it is measured again, and the smaller counts are used.
-  for (let again = 0; again < MostRepeated && grown.perDoubling > MostPerDoubling; again++) {
+  for (let again = 0; again < MaxRepeated && grown.perDoubling > MaxPerDoubling; again++) {
     const stepsAgain = await stepsOf(work, sizes)
     grown = grownBy(
       name,
@@ -78,5 +78,5 @@ const ratio = (before: number, after: number): number => after / Math.max(before
 /** Returns a line for each computation whose steps grow too fast. */
 export const growthProblems = (measurements: readonly Grown[]): string[] =>
   measurements
-    .filter(({ perDoubling }) => perDoubling > MostPerDoubling)
+    .filter(({ perDoubling }) => perDoubling > MaxPerDoubling)
     .map(({ name, steps, perDoubling }) => `${name}: ${perDoubling.toFixed(2)}-fold per doubling (${steps.join(', ')} steps)`)

@@ -87,7 +87,7 @@ test.each([
   expect(await outcomeOf(readPatch(request(text, type), type, {}, readers))).toEqual(rejection)
 })
 
-test('YAML aliases are copied, so that changing one occurrence leaves the other occurrences', async () => {
+test('each YAML alias is expanded to its own copy', async () => {
   const { body } = await readObject(
     request('kind: W\napiVersion: e.com/v1\na: &a {b: 1}\nc: *a', 'application/yaml'),
     widgets,
@@ -156,7 +156,10 @@ test.each([
   },
 )
 
-test.each(['', '   ', 'null', '# nothing'])('YAML without a value is an empty object of a built-in kind: %j', async (text) => {
-  const builtin = { ...widgets, builtin: true }
-  expect(await readObject(request(text, 'application/yaml'), builtin, {}, readers)).toEqual({ body: {}, duplicates: [] })
-})
+test.each(['', '   ', 'null', '# nothing'])(
+  'YAML without a value is decoded as an empty object for a built-in kind: %j',
+  async (text) => {
+    const builtin = { ...widgets, builtin: true }
+    expect(await readObject(request(text, 'application/yaml'), builtin, {}, readers)).toEqual({ body: {}, duplicates: [] })
+  },
+)

@@ -3,7 +3,7 @@ import type { TemplateFunction, Value } from '../value.ts'
 import { goFunction, toInt, variadic } from '../value.ts'
 import { floatOf, intOf } from './convert.ts'
 
-const MostItems = 100_000n
+const MaxItems = 100_000n
 
 const extremum = (isBetter: (a: bigint, b: bigint) => boolean) =>
   variadic(['any'], 'any', (first, ...others) =>
@@ -69,7 +69,7 @@ function nonZero(value: Value): bigint {
 
 function steps(start: bigint, stop: bigint, step: bigint): bigint[] {
   if (step === 0n || (stop - start) * step <= 0n) return []
-  if ((stop - start) / step > MostItems) throw new Error(`list is longer than ${MostItems}`)
+  if ((stop - start) / step > MaxItems) throw new Error(`list is longer than ${MaxItems}`)
   const values: bigint[] = []
   for (let value = start; step > 0n ? value < stop : value > stop; value += step) values.push(value)
   return values

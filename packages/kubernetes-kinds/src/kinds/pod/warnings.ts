@@ -47,11 +47,11 @@ export const templateWarnings = (
  * Maximum number of warnings. A response shows fewer: its warning headers have at most 4,096 characters (see warning-headers.ts of
  * apiserver), and each warning has more than ten. Without the limit, n equal ports would cause n² warnings.
  */
-const MostWarnings = 1000
+const MaxWarnings = 1000
 
 /** @param field path of the template, such as `spec.template`; empty for a pod */
 export const podWarnings = (field: string, template: Pick<PodTemplateSpec, 'metadata' | 'spec'>): string[] => [
-  ...take(warningsOf(field, template), MostWarnings),
+  ...take(warningsOf(field, template), MaxWarnings),
 ]
 
 function* take<T>(items: Iterable<T>, limit: number): Generator<T> {
@@ -220,7 +220,7 @@ function* portWarnings(containers: readonly Placed[]): Generator<string> {
         const group = earlier.get(key)
         if (!group) earlier.set(key, [placed])
         // A port that conflicts with more ports causes more warnings than are shown.
-        else if (group.length < MostWarnings) group.push(placed)
+        else if (group.length < MaxWarnings) group.push(placed)
       }
 
       const { name } = port

@@ -1,6 +1,6 @@
 /**
  * Additional permissions for writing parts of a claim's status: changes of allocation and reservation require the permission to bind, and
- * changes of a device's status require the permission for its driver. These permissions are for subresources that have no endpoint.
+ * changes of a device's status require the permission for its driver. The permissions name subresources (`binding`, `driver`) that have no endpoint.
  * Upstream: pkg/registry/resource/utils.go, v1.36.
  */
 import { type FieldError, forbidden, subdomainProblems } from '@capstan/kube'
@@ -15,10 +15,10 @@ export function statusPermissionErrors(
 ): FieldError[] {
   const claims = { kind: 'resource', user: caller, group: 'resource.k8s.io', resource: 'resourceclaims' } as const
   /** Returns the error text for the first permission, if none of the permissions is granted. */
-  const denial = (questions: readonly ResourceAttributes[]): string | undefined => {
-    const decisions = questions.map((question) => ({ question, ...authorizer.decide(question) }))
+  const denial = (permissions: readonly ResourceAttributes[]): string | undefined => {
+    const decisions = permissions.map((permission) => ({ permission, ...authorizer.decide(permission) }))
     const [first] = decisions
-    return first && !decisions.some(({ allowed }) => allowed) ? denialOf(first.question, first.reason).message : undefined
+    return first && !decisions.some(({ allowed }) => allowed) ? denialOf(first.permission, first.reason).message : undefined
   }
   const errors: FieldError[] = []
 
