@@ -50,10 +50,7 @@ export interface ListenOptions {
   readonly host?: string
   /** Port to listen on. 0 selects a free port. */
   readonly port: number
-  /**
-   * Selects the API server for a server name (SNI), or for `undefined` when the client sends none. When the function returns `undefined`,
-   * the handshake is rejected.
-   */
+  /** Selects the API server for a server name (SNI), `undefined` if there is none. Returns `undefined` to reject. */
   readonly endpointFor: (servername: string | undefined) => Endpoint | undefined
   readonly clock: Clock
   readonly log?: Logger
@@ -415,9 +412,6 @@ function requestOf(req: Req, signal: AbortSignal, streamSignal: AbortSignal, bud
   }
 }
 
-/**
- * Returns the values of a header from Node's list of names and values. Node's other properties join repeated headers with commas, which a
- * value may contain.
- */
+/** Returns the values of a header. Node joins repeated headers with commas, which a value may contain, too. */
 const valuesIn = (raw: readonly string[], name: string): string[] =>
   raw.filter((_, index) => index % 2 === 1 && raw[index - 1]!.toLowerCase() === name)

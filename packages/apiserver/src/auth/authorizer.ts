@@ -1,7 +1,4 @@
-/**
- * Authorization. A request is authorized before any look-up, so that a client without permission cannot learn whether an object exists.
- * Upstream: k8s.io/apiserver/pkg/authorization.
- */
+/** Authorizes requests before any look-up, so that a client without permission learns of no object. */
 import { type NamedResource, resourceName, type StatusDetails, StatusError } from '@capstan/kube'
 import type { User } from './user.ts'
 import type { Rules } from './rules.ts'

@@ -63,10 +63,7 @@ export function encodeResponse(
   return send(code, readJSON(listBytes(body, { typedItems }).toString()) as object, representation, headers)
 }
 
-/**
- * Returns a short response as one buffer. The parts of a long response are encoded when the socket accepts more data; other requests run
- * between them.
- */
+/** Returns a short response as one buffer. Parts of a long response are encoded when the socket accepts more data. */
 function inParts(parts: Generator<Buffer, void>): HttpAnswer['body'] {
   const first = parts.next().value!
   const second = parts.next()
@@ -124,10 +121,7 @@ const goType = ({ builtin, group, kind }: Resource): string =>
 
 const isStatus = (body: Answer['body']): body is Status => body.kind === 'Status' && body.apiVersion === 'v1' && 'status' in body
 
-/**
- * Encodes a discovery document. `routed` is true for documents of built-in groups, whose content type upstream's router negotiates.
- * @throws StatusError NotAcceptable
- */
+/** Encodes a discovery document; `routed` for those of built-in groups. @throws StatusError NotAcceptable */
 export function encodeDiscovery(value: object, { headers, url }: HttpRequest, { routed }: { routed: boolean }): HttpAnswer {
   const { accept, 'user-agent': userAgent } = headers
   const pretty = wantsPretty(new URLSearchParams(url.split('?', 2)[1]), userAgent)

@@ -70,10 +70,7 @@ export async function resourceAnswer(
   return encodeResponse(server.clock, resource, result, representation, query)
 }
 
-/**
- * Reports whether objects can be requested as a Table. Upstream: kinds whose storage implements rest.TableConvertor; reviews and most
- * subresources do not.
- */
+/** Reports whether objects can be requested as a Table. Upstream: kinds that implement rest.TableConvertor. */
 const hasTables = ({ verbs }: Resource, subresource: string | undefined): boolean =>
   subresource === undefined
     ? !(verbs?.length === 1 && verbs[0] === 'create')

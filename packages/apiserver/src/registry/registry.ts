@@ -1,7 +1,4 @@
-/**
- * Resources of one API server: built-in resources, which all servers of the process share, and resources that CustomResourceDefinitions
- * add.
- */
+/** Resources of an API server: the built-in ones, shared by all servers of the process, and those of definitions. */
 import { equal } from '@capstan/kube'
 import type { ProtobufMessages, Resource, Resources } from './resource.ts'
 import type { ResourceInfo } from './resource-info.ts'

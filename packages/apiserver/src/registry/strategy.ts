@@ -52,10 +52,7 @@ export interface Strategy<T = UnknownObject> {
   reuseFrozen?(object: T, sent: unknown, old: T | undefined): void
   /** Sets fields that only the server sets. */
   prepare?(object: T, old: T | undefined, context: WriteContext): void
-  /**
-   * Authorizes permissions that the object grants, in addition to the write itself.
-   * @throws StatusError Forbidden, or NotFound for an object that the write refers to
-   */
+  /** Authorizes permissions that the object grants. @throws StatusError Forbidden, or NotFound for a missing role */
   authorize?(object: T, old: T | undefined, context: WriteContext): void
   /** Fields excluded from managedFields for each subresource; default: the usual fields. Upstream: resetFields. */
   readonly resetFields?: { readonly [subresource: string]: readonly (readonly string[])[] }
@@ -65,9 +62,7 @@ export interface Strategy<T = UnknownObject> {
   gracePeriod?(object: T, requested: number | undefined): number
   /** Updates the status of an object when its deletion is requested, at the given time. */
   markDeleted?(object: T, now: string): void
-  /**
-   * Validates an object. Kinds with long lists validate in pieces, between which other requests run; the objects do not change meanwhile.
-   */
+  /** Validates an object. Kinds with long lists validate in pieces; the object does not change between them. */
   validate?(object: T, old: T | undefined, context: WriteContext): FieldError[] | Work<FieldError[]>
   /** Returns warnings for a valid object. */
   warnings?(object: T, old: T | undefined, context: WriteContext): string[]

@@ -84,9 +84,7 @@ function setSystemFields({ random, clock }: ServerContext, info: ResourceInfo, o
   else delete metadata.generation
 }
 
-/**
- * @throws StatusError for a resourceVersion (upstream: only the store rejects it, so dry runs accept it), StoreConflict for a taken name
- */
+/** @throws StatusError for a resourceVersion (upstream: not in a dry run), StoreConflict for a name that is in use */
 function checkNew({ store }: ServerContext, { info, options }: RequestContext, { metadata }: UnknownObject): void {
   if (metadata.resourceVersion !== undefined && !options.dryRun) {
     throw new StatusError('', 'resourceVersion should not be set on objects to be created')

@@ -79,10 +79,7 @@ function timeoutOf(query: URLSearchParams, longest: number): number {
   return timeout > 0 ? Math.min(timeout, longest) : longest
 }
 
-/**
- * Returns the request with its body read, so that a client that sends slowly does not occupy a seat. Errors of the body are kept for the
- * code that reads it.
- */
+/** Returns the request with its body read, so that a slow client occupies no seat. Its reader gets the body's errors. */
 async function withBody(request: HttpRequest, requester: Requester, ending: Ending): Promise<HttpRequest> {
   if (request.method === 'GET' || request.method === 'HEAD') return request
   const body = request.body(maxBodyBytes, requester)
@@ -90,10 +87,7 @@ async function withBody(request: HttpRequest, requester: Requester, ending: Endi
   return { ...request, body: () => body, requester, ended: () => ending.signal }
 }
 
-/**
- * The end of a request: its signal aborts when the client disconnects or `end` is called. Creates the signal on first use, since most
- * requests need none.
- */
+/** Signal for the end of a request, when the client disconnects or `end` is called. Created on first use. */
 class Ending {
   readonly #disconnected: AbortSignal
   #timedOut: AbortController | undefined

@@ -1,7 +1,4 @@
-/**
- * ObjectMeta: decodes and validates it. Upstream: k8s.io/apimachinery/pkg/api/validation/objectmeta.go and the decoding of ObjectMeta in
- * apiextensions, v0.36.
- */
+/** Decodes and validates ObjectMeta. Upstream: apimachinery pkg/api/validation/objectmeta.go, v0.36. */
 import {
   addInvalid,
   appendAll,
@@ -218,9 +215,7 @@ function addedFinalizers(finalizers: readonly string[] = [], old: readonly strin
 /** Finalizers that are valid without a domain. */
 const standardFinalizers = new Set(['orphan', 'foregroundDeletion', 'kubernetes'])
 
-/**
- * Returns warnings about finalizers without a domain on custom resources. Upstream: validateKubeFinalizerName of apiextensions-apiserver.
- */
+/** Warnings about finalizers without a domain on custom resources. Upstream: validateKubeFinalizerName. */
 export function finalizerWarnings({ metadata }: KubeObject, old: KubeObject | undefined): string[] {
   return addedFinalizers(metadata.finalizers, old?.metadata.finalizers)
     .filter((finalizer) => !finalizer.includes('/') && !standardFinalizers.has(finalizer))
