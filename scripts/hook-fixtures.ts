@@ -1,6 +1,6 @@
 /** Generates `packages/extension/fixtures`: requests and responses of all hooks, with core's results. */
 import { type Hook, hookApiVersion, hookCatalog, hookPath } from '@capstan/api'
-import { hookAnswerEffects } from '@capstan/core'
+import { hookResponseEffects } from '@capstan/core'
 import { callServer, fixture, HookFailed, inProcess } from '@capstan/extension'
 import { systemClock } from '@capstan/kube'
 import { type AnswerCase, acceptedAnswers, refusedAnswers } from './hook-answers.ts'
@@ -58,7 +58,7 @@ const requestOf = (hook: Hook): object => ({
 const textOf = ({ body }: AnswerCase): string => (typeof body === 'string' ? body : JSON.stringify(body))
 
 /** Returns the result of core's client for a response to the fixture of its hook, and of the controller that called the hook. */
-async function verdictOn(answer: AnswerCase): Promise<ReturnType<typeof hookAnswerEffects>> {
+async function verdictOn(answer: AnswerCase): Promise<ReturnType<typeof hookResponseEffects>> {
   const { hook, status = 200 } = answer
   const handler = 'gate.sample'
   const request = fixture(hook) as object
@@ -71,7 +71,7 @@ async function verdictOn(answer: AnswerCase): Promise<ReturnType<typeof hookAnsw
       transport: inProcess(async () => new Response(textOf(answer), { status })),
       clock: systemClock,
     })
-    return hookAnswerEffects(hook, handler, request, response)
+    return hookResponseEffects(hook, handler, request, response)
   } catch (err) {
     if (!(err instanceof HookFailed)) throw err
     return { kind: 'rejected', error: err.message, problem: err.problem }

@@ -136,13 +136,13 @@ describe('handOverMetadata', () => {
     }
     const managers = { from: 'us', to: 'metadata' }
     const metadata = { labels: { a: '1' }, annotations: {} }
-    const answer = await handOverMetadata({ client } as never, kind, stale, managers, metadata)
-    return { answer, last: sent.at(-1)!, tries: sent.length }
+    const updated = await handOverMetadata({ client } as never, kind, stale, managers, metadata)
+    return { updated, last: sent.at(-1)!, tries: sent.length }
   }
 
-  test('reads the object again after a conflict, and keeps the entries of others', async () => {
-    const { answer, last, tries } = await handOver(1)
-    expect([answer, tries, last[1]!.value]).toEqual(['patched', 2, '2'])
+  test('reads the object again after a conflict, and keeps the entries of other managers', async () => {
+    const { updated, last, tries } = await handOver(1)
+    expect([updated, tries, last[1]!.value]).toEqual(['patched', 2, '2'])
     const entries = last[0]!.value as ManagedFieldsEntry[]
     expect(entries.map(({ manager }) => manager)).toEqual(['provider', 'us', 'metadata'])
     expect(entries.at(-1)!.fieldsV1).toEqual({ 'f:metadata': { 'f:labels': { 'f:a': {} }, 'f:annotations': {} } })

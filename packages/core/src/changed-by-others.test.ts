@@ -21,7 +21,7 @@ test.each<[string, Machine | undefined, boolean]>([
   ['accepts a deletion timestamp',          aMachine({ metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' }, status: stored.status! }), true],
   ['accepts a new object of the same name', aMachine({ metadata: { uid: 'other' }, status: stored.status! }), true],
   ['accepts the removal of the object',     undefined, true],
-])('%s', (_, object, matters) => {
+])('changedByOthers %s', (_, object, matters) => {
   expect(when({ previous: stored, object })).toBe(matters)
 })
 

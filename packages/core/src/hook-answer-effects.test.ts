@@ -1,9 +1,9 @@
 import { BeforeClusterCreate, CanUpdateMachine, type Hook, GeneratePatches, GenerateUpgradePlan } from '@capstan/api'
 import { fixture } from '@capstan/extension'
 import { expect, test } from 'vitest'
-import { hookAnswerEffects } from './hook-answer-effects.ts'
+import { hookResponseEffects } from './hook-answer-effects.ts'
 
-const effectsOf = (hook: Hook, response: object) => hookAnswerEffects(hook, 'gate.sample', fixture(hook) as object, response)
+const effectsOf = (hook: Hook, response: object) => hookResponseEffects(hook, 'gate.sample', fixture(hook) as object, response)
 const success = { status: 'Success' }
 
 // All ways to reject a response are in packages/extension/fixtures.

@@ -16,10 +16,10 @@ import { assertSuccess, checkDiscovery, HookFailed, type HookProblem } from '@ca
 import type { Json, JsonPatchOperation } from '@capstan/kube'
 import { diffJson, messageOf, writeJSON } from '@capstan/kube'
 import { variableDefinitionErrors } from './clusterclass/variable-rules.ts'
-import { applyAnswer, itemText } from './topology/external-patch.ts'
+import { applyResponseItem, itemText } from './topology/external-patch.ts'
 import { upgradePlan } from './topology/upgrade-plan.ts'
 
-export type HookAnswerEffects =
+export type HookResponseEffects =
   | {
       readonly kind: 'rejected'
       /** Error reported by core, without the prefix that names the patch or handler. */
@@ -36,13 +36,13 @@ export type HookAnswerEffects =
  * Returns how core handles a response. `handler` is the handler name for messages, such as `gate.sample`. The response must be one that the
  * client can decode; the client rejects others earlier. `hooks` are the hooks that extensions may handle.
  */
-export function hookAnswerEffects(
+export function hookResponseEffects(
   hook: Hook,
   handler: string,
   request: object,
   response: object,
   hooks: readonly Hook[] = hookCatalog,
-): HookAnswerEffects {
+): HookResponseEffects {
   try {
     assertSuccess(response, `failed to call extension handler ${JSON.stringify(handler)}`)
     return { kind: 'accepted', effects: effectsOf(hook, handler, request, response, hooks) }
@@ -74,7 +74,7 @@ function discoveryEffects({ handlers = [] }: ResponseOf<typeof Discovery>, hooks
 
 const patchEffects: Effects<typeof GeneratePatches> = ({ items }, { items: patches = [] }) => {
   const templates = items.map(({ uid, holderReference, object }) => ({ uid, holder: holderReference, document: object }))
-  const rejections = patches.flatMap((patch) => applyAnswer(templates, patch))
+  const rejections = patches.flatMap((patch) => applyResponseItem(templates, patch))
   const changes = templates.flatMap((template, index) => {
     const operations = diffJson(items[index]!.object as unknown as Json, template.document as unknown as Json)
     return operations.length === 0 ? [] : [`${itemText(template)}: ${operations.map(operationText).join(', ')}`]

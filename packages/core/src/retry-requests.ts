@@ -12,8 +12,8 @@ export const retryRequestOf = (cluster: Cluster | undefined): string | undefined
   cluster?.metadata.annotations?.[RetryHooksAnnotation]
 
 /**
- * Counts the requests of each Cluster. Counts are kept in memory only, as the responses that a request invalidates: a new process has no
- * cached responses, and calls the hooks in any case.
+ * Counts the requests of each Cluster. Counts are kept in memory only, like the responses that a request invalidates: a new process has no
+ * cached responses, and always calls the hooks.
  */
 export class RetryRequests {
   /** By uid of the Cluster. */

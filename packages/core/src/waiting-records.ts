@@ -1,4 +1,4 @@
-/** Records of hooks that block an object. Pure. */
+/** Records on an object which hooks block it. Pure. */
 import { type WaitingHook, waitingHooks, WaitingHooksAnnotation } from '@capstan/api'
 import { type KubeObject, shortened, timestamp } from '@capstan/kube'
 
@@ -9,11 +9,11 @@ export interface WaitingFor {
   readonly handlers: readonly string[]
   /** Time of the next call in milliseconds since the epoch; absent when there is none. */
   readonly until?: number
-  /** Identifies the request: a later process reuses the response for an equal request. */
+  /** Hash of the request: a later process reuses the response for an equal request. */
   readonly question?: string
-  /** The ExtensionConfig that was never discovered. */
+  /** Set when the hook fails because this ExtensionConfig was never discovered. */
   readonly extensionConfig?: string
-  /** False when an earlier response is still valid. */
+  /** Whether this reconcile has called the hook; false while an earlier response is valid. */
   readonly called: boolean
   /** Message of the response; may be empty. */
   readonly message: string

@@ -21,15 +21,15 @@ let server: {
   connects: number[]
   probes: number
   closed: number
-  connect: 'answers' | 'refuses' | 'hangs'
-  probe: 'answers' | 'fails' | 'hangs' | 'rejects'
+  connect: 'responds' | 'refuses' | 'hangs'
+  probe: 'responds' | 'fails' | 'hangs' | 'rejects'
 }
 let push: (event: WatchEvent<Node>) => void
 
 beforeEach(() => {
   clock = new VirtualClock()
   reported = []
-  server = { connects: [], probes: 0, closed: 0, connect: 'answers', probe: 'answers' }
+  server = { connects: [], probes: 0, closed: 0, connect: 'responds', probe: 'responds' }
 })
 
 const advance = (ms: number) => advanceClock(clock, ms, { managers: () => [], stores: () => [], traffic: createTraffic() })
@@ -108,7 +108,7 @@ describe('a connection', () => {
     expect(gaps.at(-1)).toBeGreaterThan(7_000)
     expect(server.connects.length).toBeGreaterThan(8)
 
-    server.connect = 'answers'
+    server.connect = 'responds'
     await advance(seconds(13))
     expect(accessor.connection).toBeDefined()
     expect(accessor.health.consecutiveFailures).toBe(0)
@@ -125,7 +125,7 @@ describe('a connection', () => {
       await advance(seconds(40))
     }
     expect(failures).toEqual([1, 3, 5])
-    server.connect = 'answers'
+    server.connect = 'responds'
     await advance(seconds(13))
     expect(accessor.health.consecutiveFailures).toBe(0)
   })
@@ -228,7 +228,7 @@ describe('a probe', () => {
     server.probe = 'fails'
     await advance(seconds(45))
     expect([accessor.connection === undefined, accessor.health.consecutiveFailures]).toEqual([false, 4])
-    server.probe = 'answers'
+    server.probe = 'responds'
     await advance(seconds(10))
     expect([accessor.health.consecutiveFailures, reported.at(-1)]).toEqual([0, 'probe-recovered'])
     server.probe = 'fails'
@@ -254,7 +254,7 @@ describe('a probe', () => {
     await advance(0)
     server.probe = 'rejects'
     await advance(seconds(10))
-    server.probe = 'answers'
+    server.probe = 'responds'
     await advance(seconds(1))
     expect(accessor.connection).toBeDefined()
     expect(reported.filter((kind) => kind === 'connected').length).toBe(2)

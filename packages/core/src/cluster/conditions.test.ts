@@ -79,7 +79,7 @@ describe('InfrastructureReady', () => {
     ['topology not created yet', { cluster: aCluster({ spec: { ...noRefs, ...topology } }), infrastructure: { state: 'none' } }, 'False ObjectDoesNotExist: Waiting for cluster topology to be reconciled'],
     ['deleted too early',        { cluster: aCluster({ status: provisioned }), infrastructure: { state: 'missing' } }, 'False ObjectDeleted: DevCluster has been deleted while the cluster still exists'],
     ['deleted with the Cluster', { cluster: aCluster({ ...deleting, status: provisioned }), infrastructure: { state: 'missing' } }, 'False ObjectDeleted: DevCluster has been deleted'],
-  ])('%s', (_, scope, expected) => {
+  ])('is computed from the state: %s', (_, scope, expected) => {
     expect(stateText(infrastructureReadyCondition(aScope(scope)))).toBe(expected)
   })
 })
@@ -95,7 +95,7 @@ describe('the control plane', () => {
     ['initialized',                  { cluster: aCluster({ status: initialized }) }, 'True Initialized', 'True Available'],
     ['deleted after initialization', { cluster: aCluster({ status: initialized }), controlPlane: { state: 'missing' } }, 'True Initialized', 'False ObjectDeleted: DevControlPlane has been deleted while the cluster still exists'],
     ['without a provider',           { cluster: aCluster({ spec: standAlone }), controlPlane: { state: 'none' } }, 'False NotInitialized: Waiting for the first control plane machine to have status.nodeRef set', 'False NotAvailable: Waiting for the first control plane machine to have status.nodeRef set'],
-  ])('%s', (_, scope, isInitialized, isAvailable) => {
+  ])('has conditions that are computed from the state: %s', (_, scope, isInitialized, isAvailable) => {
     expect(controlPlaneInitializedConditions(aScope(scope)).map(stateText).join()).toBe(isInitialized)
     expect(stateText(controlPlaneAvailableCondition(aScope(scope)))).toBe(isAvailable)
   })
@@ -116,7 +116,7 @@ describe('RemoteConnectionProbe', () => {
     ['not connected yet',                     health(undefined, 1),  undefined, 'False ProbeFailed: Remote connection not established yet'],
     ['not connected after a restart of core', health(undefined, 1),  'True',    undefined],
     ['never reachable',                       health(undefined, 5),  'True',    'False ProbeFailed: Remote connection probe failed'],
-  ])('%s', (_, currentHealth, previousStatus, expected) => {
+  ])('is computed from the state: %s', (_, currentHealth, previousStatus, expected) => {
     const cluster = aCluster(
       previousStatus ? { status: { conditions: [aCondition('RemoteConnectionProbe', previousStatus as 'True')] } } : {},
     )
@@ -179,7 +179,7 @@ describe('Remediating', () => {
     ['one is remediated',                      { workerMachines: [unhealthy('a', owner)] }, 'True Remediating: * Machine a: waiting'],
     ['one is unhealthy without remediation',   { workerMachines: [unhealthy('a')] }, 'False NotRemediating: Machine a is not healthy (not to be remediated)'],
     ['many are unhealthy without remediation', { controlPlaneMachines: [unhealthy('d')], workerMachines: ['c', 'b', 'a'].map((name) => unhealthy(name)) }, 'False NotRemediating: Machines a, b, c, ... (1 more) are not healthy (not to be remediated)'],
-  ])('%s', (_, descendants, expected) => {
+  ])('is computed from the state: %s', (_, descendants, expected) => {
     expect(reported(aScope(withDescendants(descendants)), 'Remediating')).toBe(expected)
   })
 })
@@ -195,7 +195,7 @@ describe('Available', () => {
   test.each<[string, Partial<ClusterScope>, string]>([
     ['True when all conditions are met',   {}, 'True Available'],
     ['lists conditions that are not met',  { infrastructure: infra({}), ...withDescendants({ machineDeployments: [aMachineDeployment()] }) }, 'False NotAvailable: * InfrastructureReady: DevCluster status.initialization.provisioned is false\n* WorkersAvailable:\n  * MachineDeployment md: Condition Available not yet reported'],
-    ['a topology that was not reconciled', { cluster: aCluster({ spec: topology }) }, 'Unknown AvailableUnknown: * TopologyReconciled: Condition not yet reported'],
+    ['Unknown for a topology that was not reconciled', { cluster: aCluster({ spec: topology }) }, 'Unknown AvailableUnknown: * TopologyReconciled: Condition not yet reported'],
     ['True during an upgrade',             { cluster: aCluster(reconciled('ClusterUpgrading', 'upgrading')) }, 'True Available: * TopologyReconciled: upgrading'],
     ['False for a failed topology',        { cluster: aCluster(reconciled('ReconcileFailed', 'bad patch')) }, 'False NotAvailable: * TopologyReconciled: bad patch'],
     ['Unknown for a missing gate',         { cluster: aCluster({ spec: { availabilityGates: [{ conditionType: 'Gate' }] } }) }, 'Unknown AvailableUnknown: * Gate: Condition not yet reported'],

@@ -24,8 +24,8 @@ const MaxSteps = 1_000_000
 const Nothing = Symbol('nothing')
 type Piped = Value | typeof Nothing
 
-/** How execution continues after a statement; `on` means with the next statement. */
-type Flow = 'on' | 'break' | 'continue'
+/** How execution continues after a statement: with the next statement, or after the enclosing loop or its iteration. */
+type Flow = 'next' | 'break' | 'continue'
 
 interface Variable {
   readonly name: string
@@ -83,9 +83,9 @@ class Executor {
     for (const statement of statements) {
       this.#step()
       const flow = this.#run(statement, dot)
-      if (flow !== 'on') return flow
+      if (flow !== 'next') return flow
     }
-    return 'on'
+    return 'next'
   }
 
   #run(statement: Statement, dot: Value): Flow {
@@ -93,13 +93,13 @@ class Executor {
     switch (statement.type) {
       case 'text':
         this.#write(statement.text)
-        return 'on'
+        return 'next'
       case 'action': {
         const value = this.#pipeValue(dot, statement.pipe)
-        if (statement.pipe.variables.length > 0) return 'on'
+        if (statement.pipe.variables.length > 0) return 'next'
         this.#current = statement
         this.#write(value == null ? '<no value>' : text(value))
-        return 'on'
+        return 'next'
       }
       case 'if':
       case 'with': {
@@ -115,7 +115,7 @@ class Executor {
         return this.#range(statement, dot)
       case 'template':
         this.#call(statement.name, statement.pipe === undefined ? undefined : this.#pipeValue(dot, statement.pipe), statement)
-        return 'on'
+        return 'next'
       case 'break':
       case 'continue':
         return statement.type
@@ -128,7 +128,7 @@ class Executor {
     const iterated = this.#pipeValue(dot, pipe)
     const entries = this.#entriesOf(iterated, pipe)
     const inner = this.#variables.length
-    let flow: Flow = 'on'
+    let flow: Flow = 'next'
     for (const [key, item] of entries) {
       this.#step()
       const [first, second] = pipe.variables
@@ -144,7 +144,7 @@ class Executor {
       this.#variables.length = inner
       if (flow === 'break') break
     }
-    const result = entries.length === 0 ? this.#walk(statement.otherwise, dot) : 'on'
+    const result = entries.length === 0 ? this.#walk(statement.otherwise, dot) : 'next'
     this.#variables.length = scope
     return result
   }

@@ -4,12 +4,14 @@ import { getCondition, minutes } from '@capstan/kube'
 /** Returns `, delay likely due to …` for Machines with long drains; empty without a known cause. */
 export function drainDelayText(machines: readonly Machine[], now: number): string {
   const messages = machines.flatMap((machine) => drainMessage(machine, now) ?? [])
-  const causes = Signs.filter(([sign]) => messages.some((message) => message.includes(sign))).map(([, cause]) => cause)
+  const causes = DelayPatterns.filter(([pattern]) => messages.some((message) => message.includes(pattern))).map(
+    ([, cause]) => cause,
+  )
   return causes.length === 0 ? '' : `, delay likely due to ${causes.join(', ')}`
 }
 
 /** Patterns in the message of a drain, with their explanations for users. */
-const Signs = [
+const DelayPatterns = [
   ["cannot evict pod as it would violate the pod's disruption budget.", 'PodDisruptionBudgets'],
   ['deletionTimestamp set, but still not removed from the Node', 'Pods not terminating'],
   ['failed to evict Pod', 'Pod eviction errors'],

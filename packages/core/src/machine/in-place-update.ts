@@ -21,7 +21,7 @@ import type { External } from '../external/get.ts'
 import { externalOf } from '../external/observed.ts'
 import { withWaiting } from '../waiting-records.ts'
 import type { MachineIO, MachinePhase, MachineScope } from './scope.ts'
-import type { UpdateAnswer, UpdateRequest } from './update-calls.ts'
+import type { UpdateResult, UpdateRequest } from './update-calls.ts'
 
 /** Calls the extension while the Machine has both annotations, and removes them when it is done. */
 export const inPlaceUpdate: MachinePhase = async (scope, io) => {
@@ -87,7 +87,7 @@ async function desiredObjects(
   return { machine: withoutState(machine), infrastructureMachine, ...(bootstrapConfig && { bootstrapConfig }) }
 }
 
-async function callUpdateMachine(scope: MachineScope, desired: UpdateRequest['desired'], io: MachineIO): Promise<UpdateAnswer> {
+async function callUpdateMachine(scope: MachineScope, desired: UpdateRequest['desired'], io: MachineIO): Promise<UpdateResult> {
   const retries = io.updates.retries.countFor(scope.cluster)
   try {
     return await io.outside(() => io.updates.call(scope.machine, { desired, retries, clock: io.clock }, io.signal))

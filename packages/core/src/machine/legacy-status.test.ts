@@ -54,7 +54,7 @@ describe('InfrastructureReady', () => {
     ['deleting, still provisioned', { machine: deletingMachine() },                                        'True'],
     ['deleted before its step',     { machine: deletingMachine(), infrastructure: missing },               '-'],
     ['deleted',                     { machine: deletingMachine(), infrastructure: missing, steps: { infrastructure: { state: 'done' } } }, 'False/Info Deleted'],
-  ])('%s', (_, scope, expected) => {
+  ])('is computed from the state: %s', (_, scope, expected) => {
     expect(reported(aScope(scope), 'InfrastructureReady')).toBe(expected)
   })
 })
@@ -73,7 +73,7 @@ describe('BootstrapReady', () => {
     ['deleting',                                { machine: deletingMachine(), bootstrap: config() },                     'False/Info Deleting'],
     ['deleted',                                 { machine: deletingMachine(), bootstrap: missing, steps: { bootstrap: { state: 'done' } } }, 'False/Info Deleted'],
     ['nothing to delete',                       { machine: deletingMachine(), bootstrap: { state: 'none' }, steps: { bootstrap: { state: 'skipped' } } }, '-'],
-  ])('%s', (_, scope, expected) => {
+  ])('is computed from the state: %s', (_, scope, expected) => {
     expect(reported(aScope(scope), 'BootstrapReady')).toBe(expected)
   })
 })
@@ -87,7 +87,7 @@ describe('NodeHealthy', () => {
     'Node condition Ready is Unknown. Node condition MemoryPressure is Unknown. Node condition DiskPressure is Unknown. Node condition PIDPressure is Unknown'
   // biome-ignore format: a table
   test.each<[string, Partial<MachineScope>, string]>([
-    ['no providerID',                  { node: { state: 'unnamed' } },                          'False/Info WaitingForNodeRef'],
+    ['no providerID',                  { node: { state: 'noProviderID' } },                          'False/Info WaitingForNodeRef'],
     ['not connected',                  { node: { state: 'disconnected' } },                     '-'],
     ['could not be read',              { node: { state: 'unread' } },                           'Unknown NodeInspectionFailed: Failed to get the Node for this Machine by ProviderID'],
     ['not registered yet',             { machine: newMachine(), node: missing },                     'False/Warning NodeProvisioning: Waiting for a node with matching ProviderID to exist'],
@@ -100,7 +100,7 @@ describe('NodeHealthy', () => {
     ['infrastructure being deleted',   { infrastructure: infra(provisioned, { deletionTimestamp }) }, 'False/Info Deleting'],
     ['infrastructure deleted',         { infrastructure: missing },                             'False/Info Deleting'],
     ['cannot be deleted',              { machine: deletingMachine(), steps: { node: { state: 'failed', message: 'no', outcome: proceed() } } }, 'False/Warning DeletionFailed'],
-  ])('%s', (_, scope, expected) => {
+  ])('is computed from the state: %s', (_, scope, expected) => {
     expect(reported(aScope(scope), 'NodeHealthy')).toBe(expected)
   })
 })

@@ -68,7 +68,7 @@ function nodeHealthy({ machine, node, infrastructure, steps }: MachineScope): Ne
   const type = 'NodeHealthy'
   if (steps.node?.state === 'failed') return [legacyFalse(type, 'DeletionFailed', 'Warning')]
   switch (node.state) {
-    case 'unnamed':
+    case 'noProviderID':
       return [legacyFalse(type, 'WaitingForNodeRef', 'Info')]
     case 'disconnected':
       return []

@@ -23,7 +23,7 @@ export const node: MachinePhase = async (scope, io) => {
   scope.node = observeNode(scope, io)
   switch (scope.node.state) {
     case 'unread':
-    case 'unnamed':
+    case 'noProviderID':
       return wait('a providerID to find the Node by')
     case 'disconnected':
       return wait('connection to the workload cluster is down')
@@ -79,7 +79,7 @@ function observeNode({ machine, cluster }: MachineScope, io: MachineIO): Observe
   const connection = io.clusters.connection(keyOf(cluster))
   // Upstream: Nodes of an initialized cluster are watched before the Machine has a providerID.
   if (!connection && (providerID || isTrue(cluster, 'ControlPlaneInitialized'))) return { state: 'disconnected' }
-  if (!connection || !providerID) return { state: 'unnamed' }
+  if (!connection || !providerID) return { state: 'noProviderID' }
   try {
     const node = nodeByProviderID(connection, providerID)
     return node ? { state: 'found', node } : { state: 'missing' }
@@ -142,7 +142,7 @@ export function nodeConditions(report: NodeReport): NewCondition[] {
     case 'found':
       return [nodeReadyCondition(node.node), nodeHealthyCondition(node.node)]
     case 'missing':
-    case 'unnamed':
+    case 'noProviderID':
       if (isDeleting(machine)) {
         return nodeName
           ? bothConditions('false', 'NodeDeleted', `Node ${nodeName} has been deleted`)

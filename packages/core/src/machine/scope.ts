@@ -28,7 +28,7 @@ export type ObservedNode =
   /** Not read, or reading failed. */
   | { readonly state: 'unread' }
   /** The Machine has no providerID. */
-  | { readonly state: 'unnamed' }
+  | { readonly state: 'noProviderID' }
   /** The workload cluster is not connected. */
   | { readonly state: 'disconnected' }
   | { readonly state: 'missing' }

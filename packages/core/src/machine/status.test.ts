@@ -82,7 +82,7 @@ describe('BootstrapConfigReady', () => {
     ['invalid status',                { bootstrap: config({ status: ready('Maybe') }) },                     'Unknown InvalidConditionReported: failed to convert status.conditions from DevConfig to []metav1.Condition: status for the Ready condition must be one of True, False, Unknown'],
     ['deleted with the Machine',      { bootstrap: { state: 'missing' }, machine: aMachine({ ...deleting, status: secretWasCreated }) }, 'False ObjectDeleted: DevConfig has been deleted'],
     ['deleted, secret never created', { bootstrap: { state: 'missing' }, machine: aMachine(deleting) },      'False ObjectDoesNotExist: DevConfig does not exist'],
-  ])('%s', (_, scope, expected) => {
+  ])('is computed from the state: %s', (_, scope, expected) => {
     expect(stateText(bootstrapConfigReadyCondition(aScope(scope)))).toBe(expected)
   })
 })
@@ -99,7 +99,7 @@ describe('InfrastructureReady', () => {
     ['prefers v1beta2 conditions', { infrastructure: infra({ status: { ...ready('False'), v1beta2: ready('True', { reason: 'Up' }) } }) }, 'True Up'],
     ['deleted too early',           { infrastructure: { state: 'missing' }, machine: aMachine({ status: provisioned }) }, 'False ObjectDeleted: DevMachine has been deleted while the Machine still exists'],
     ['deleted with the Machine',    { infrastructure: { state: 'missing' }, machine: aMachine({ ...deleting, status: provisioned }) }, 'False ObjectDeleted: DevMachine has been deleted'],
-  ])('%s', (_, scope, expected) => {
+  ])('is computed from the state: %s', (_, scope, expected) => {
     expect(stateText(infrastructureReadyCondition(aScope(scope)))).toBe(expected)
   })
 })
@@ -126,7 +126,7 @@ describe('NodeHealthy', () => {
     ['unresponsive within the grace period', { node: { state: 'disconnected' } }, unresponsiveFor(1), 'Unknown ConnectionDown: Last successful probe at 2026-01-01T00:59:00Z'],
     ['without recent probe, no failure',     { node: node({}) }, { ...unresponsiveFor(6), consecutiveFailures: 0 }, 'True NodeHealthy'],
     ['read failed',                          { node: { state: 'unread' } }, healthy, 'Unknown InternalError: Please check controller logs for errors'],
-    ['no providerID',                        { node: { state: 'unnamed' } }, healthy, 'Unknown InspectionFailed: Waiting for DevMachine to report spec.providerID'],
+    ['no providerID',                        { node: { state: 'noProviderID' } }, healthy, 'Unknown InspectionFailed: Waiting for DevMachine to report spec.providerID'],
     ['no Node yet',                          { node: { state: 'missing' }, machine: aMachine({ spec: { providerID: 'dev:///m1' } }) }, healthy, 'Unknown InspectionFailed: Waiting for a Node with spec.providerID dev:///m1 to exist'],
     ['Node deleted too early',               { node: { state: 'missing' }, machine: aMachine(named) }, healthy, 'False NodeDeleted: Node node-1 has been deleted while the Machine still exists'],
     ['Node deleted with the Machine',        { node: { state: 'missing' }, machine: aMachine({ ...named, ...deleting }) }, healthy, 'False NodeDeleted: Node node-1 has been deleted'],
@@ -136,7 +136,7 @@ describe('NodeHealthy', () => {
     ['False without a message',              { node: node({ Ready: 'False' }) }, healthy, 'False NodeNotHealthy: * Node.Ready: Condition is False'],
     ['False overrides Unknown',              { node: node({ Ready: 'Unknown', PIDPressure: 'True' }) }, healthy, 'False NodeNotHealthy: * Node.Ready: Condition is Unknown\n* Node.PIDPressure: Condition is True'],
     ['no conditions',                        { node: { state: 'found', node: aNode({ status: { conditions: [] } }) } }, healthy, 'Unknown NodeHealthyUnknown: * Node.Ready: Condition not yet reported\n* Node.MemoryPressure: Condition not yet reported\n* Node.DiskPressure: Condition not yet reported\n* Node.PIDPressure: Condition not yet reported'],
-  ])('%s', (_, scope, health, expected) => {
+  ])('is computed from the state: %s', (_, scope, health, expected) => {
     const conditions = conditionsOfNode({ ...aScope(scope), health, gracePeriod: 300_000, now })
     expect(stateText(conditions.find(({ type }) => type === 'NodeHealthy')!)).toBe(expected)
   })
@@ -228,7 +228,7 @@ describe('UpToDate', () => {
     ['fields that change in place',      { minReadySeconds: 5 }, {}, {}, 'True UpToDate'],
     ['the kubelet has an older version', {}, {}, { machine: aMachine({ status: { nodeInfo: { kubeletVersion: 'v1.33.1' } as never } }) }, 'False Updating: * Node.status.nodeInfo.kubeletVersion v1.33.1, v1.34.0 required'],
     ['the kubelet has the version',      {}, {}, { machine: running }, 'True UpToDate'],
-  ])('%s', (_, current, desired, scope, expected) => {
+  ])('is computed from the state: %s', (_, current, desired, scope, expected) => {
     const machineSet = aMachineSet(template(current) as never)
     const machineDeployment = aMachineDeployment(template(desired) as never)
     expect(reported(aScope({ machineSet, machineDeployment, ...scope }), 'UpToDate')).toBe(expected)
@@ -267,7 +267,7 @@ describe('Available', () => {
     ['clock set back by an hour',     60,        '2026-01-01T02:00:00Z', 'True Available',                  'proceed'],
     ['clock set back, no minimum',    undefined, '2026-01-01T02:00:00Z', 'True Available',                  'proceed'],
     ['after the minimum',             60,        '2026-01-01T00:58:00Z', 'True Available',                  'proceed'],
-  ])('%s', (_, minReadySeconds, readySince, expected, expectedOutcome) => {
+  ])('is computed from minReadySeconds: %s', (_, minReadySeconds, readySince, expected, expectedOutcome) => {
     const machine = aMachine({
       spec: minReadySeconds === undefined ? {} : { minReadySeconds },
       ...(readySince ? { status: { conditions: [aCondition('Ready', 'True', { lastTransitionTime: readySince })] } } : {}),
@@ -288,7 +288,7 @@ describe('phase', () => {
     ['Provisioned',  { spec: { providerID: 'x' }, status: { initialization: both } }],
     ['Running',      { spec: { providerID: 'x' }, status: { initialization: both, nodeRef: { name: 'n' } } }],
     ['Deleting',     { ...deleting, status: { initialization: both, nodeRef: { name: 'n' } } }],
-  ] as const)('%s', (phase, overrides) => {
+  ] as const)('is %s', (phase, overrides) => {
     const machine = aMachine(overrides)
     reportStatus(aScope({ machine, bootstrap: config(), infrastructure: infra() }), { now, health: healthy, gracePeriod: 300_000 })
     expect(machine.status).toMatchObject({ phase, lastUpdated: '2026-01-01T01:00:00Z' })

@@ -1,11 +1,11 @@
 import { type Machine, onlyHandler, UpdateMachine } from '@capstan/api'
 import type { CallInput, RuntimeClient } from '@capstan/extension'
 import { type Clock, keyOf, type ObjectKey, seconds, stableText } from '@capstan/kube'
-import { forgetOldAnswers } from '../answer-memory.ts'
+import { dropExpiredResponses } from '../answer-memory.ts'
 import { RetryRequests } from '../retry-requests.ts'
 import type { WaitingFor } from '../waiting-records.ts'
 
-export type UpdateAnswer =
+export type UpdateResult =
   /** The update is in progress: call again after `retryAfter` milliseconds. */
   { readonly kind: 'blocked'; readonly waiting: WaitingFor; readonly retryAfter: number } | { readonly kind: 'done' }
 
@@ -63,7 +63,7 @@ export class UpdateCalls {
   }
 
   /** @throws Error when not exactly one handler is registered, and the runtime client's error when the call fails */
-  async call(machine: Machine, { desired, retries, clock }: UpdateRequest, signal: AbortSignal): Promise<UpdateAnswer> {
+  async call(machine: Machine, { desired, retries, clock }: UpdateRequest, signal: AbortSignal): Promise<UpdateResult> {
     const { uid } = machine.metadata
     // Labels and annotations change on existing objects without an update, some of them continuously.
     const specs = Object.values(desired).map((object) => (object as { readonly spec?: unknown }).spec)
@@ -104,7 +104,7 @@ export class UpdateCalls {
     const now = clock.now()
     const { retryAfterSeconds, message = '' } = await this.#runtime!.callAll(UpdateMachine, machine, request, { signal })
     if (retryAfterSeconds <= 0) return undefined
-    forgetOldAnswers(this.#pendingCalls, calledAt)
+    dropExpiredResponses(this.#pendingCalls, calledAt)
     const retryAfter = seconds(retryAfterSeconds)
     return { ...identity, expires: calledAt + retryAfter, until: now + retryAfter, message }
   }

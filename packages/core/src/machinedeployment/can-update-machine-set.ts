@@ -12,7 +12,7 @@ import {
 } from '@capstan/api'
 import type { RuntimeClient } from '@capstan/extension'
 import { keyOf, keyText, messageOf, type ObjectKey, stableText, type UnknownObject } from '@capstan/kube'
-import { AnswerLifetime } from '../answer-memory.ts'
+import { ResponseLifetime } from '../answer-memory.ts'
 import { RetryRequests } from '../retry-requests.ts'
 import type { ContractRef } from '../external/get.ts'
 import { observeExternal } from '../external/observe.ts'
@@ -69,12 +69,12 @@ export class InPlaceDecisions {
     this.#openRequests.delete(keyText(deployment))
   }
 
-  findAnswer(deployment: ObjectKey, requestKey: string, now: number): Decision | undefined {
+  findDecision(deployment: ObjectKey, requestKey: string, now: number): Decision | undefined {
     const decision = this.#byDeployment.get(keyText(deployment))?.get(requestKey)
-    return decision && now < decision.receivedAt + AnswerLifetime ? decision : undefined
+    return decision && now < decision.receivedAt + ResponseLifetime ? decision : undefined
   }
 
-  addAnswer(deployment: ObjectKey, requestKey: string, decision: Decision): void {
+  addDecision(deployment: ObjectKey, requestKey: string, decision: Decision): void {
     const key = keyText(deployment)
     const decisions = this.#byDeployment.get(key) ?? new Map<string, Decision>()
     decisions.set(requestKey, decision)
@@ -134,12 +134,12 @@ async function isMovable(set: MachineSet, target: MachineSet, scope: MachineDepl
   const specs = [set, target].map(({ spec }) => spec.template.spec)
   // Independent of member order, which the server may change.
   const requestKey = stableText([name, handler, retries, specs, relevantParts(templates)])
-  const earlierDecision = inPlace.findAnswer(key, requestKey, clock.elapsed())
+  const earlierDecision = inPlace.findDecision(key, requestKey, clock.elapsed())
   if (earlierDecision) return earlierDecision.uncovered.length === 0
 
   const { changes } = inPlace
   const uncovered = templates.kind === 'obstacle' ? [templates.text] : await callExtension(handler, set, target, templates, io)
-  if (inPlace.changes === changes) inPlace.addAnswer(key, requestKey, { handler, uncovered, receivedAt: clock.elapsed() })
+  if (inPlace.changes === changes) inPlace.addDecision(key, requestKey, { handler, uncovered, receivedAt: clock.elapsed() })
   if (uncovered.length === 0) {
     log.info('MachineSet can be updated in-place by extensions', { MachineSet: name, handler })
     return true

@@ -16,10 +16,10 @@ interface World {
   maxUnavailable: number
   template: string
   isMovable: boolean
-  /** Upstream's simulation keeps the annotations on sets. Its controller removes them, and so does ours. */
-  keepsMarks: boolean
+  /** Upstream's simulation keeps the annotations on sets. Its controller removes them, as ours does. */
+  keepsAnnotations: boolean
   sets: FakeSet[]
-  made: number
+  created: number
 }
 interface FakeSet {
   name: string
@@ -58,9 +58,9 @@ const aWorld = (replicas: number, maxSurge: number, maxUnavailable: number, over
   maxUnavailable: maxUnavailable > replicas ? replicas : maxUnavailable,
   template: 'v2',
   isMovable: true,
-  keepsMarks: true,
+  keepsAnnotations: true,
   sets: [aSet('ms1', 'v1', machines(1, replicas))],
-  made: replicas,
+  created: replicas,
   ...overrides,
 })
 
@@ -75,9 +75,9 @@ function reconcileDeployment(world: World): string {
   if (created) world.sets.push(created)
   const old = world.sets.filter((set) => set !== current)
   const arrived = current.machines.filter(({ isPending }) => isPending).map(({ name }) => name)
-  const unseen = arrived.filter((name) => !current.acknowledged.includes(name))
+  const uncounted = arrived.filter((name) => !current.acknowledged.includes(name))
   const isUpdating = world.sets.some((set) => set.machines.some((machine) => machine.isUpdating))
-  const rollout = rolloutOf(world, current, old, { movable: new Set(), arrived: unseen, isUpdating })
+  const rollout = rolloutOf(world, current, old, { movable: new Set(), arrived: uncounted, isUpdating })
   const movable = new Set(world.isMovable ? moveCandidates(rollout).map(({ name }) => name) : [])
   const plan = planRollingUpdate({ ...rollout, inPlace: { ...rollout.inPlace!, movable } })
   const lines = world.sets.map((set) => {
@@ -88,7 +88,7 @@ function reconcileDeployment(world: World): string {
   })
   for (const { set, to } of lines) set.desired = to
   current.acknowledged = arrived
-  if (movable.size > 0 || !world.keepsMarks) {
+  if (movable.size > 0 || !world.keepsAnnotations) {
     current.receivesFrom = movable
     current.movesTo = undefined
     for (const set of old) {
@@ -124,7 +124,8 @@ function reconcileSet(world: World, set: FakeSet): void {
   const pending = set.receivesFrom.size === 0 ? 0 : set.machines.filter(({ isPending }) => isPending).length
   const surplus = set.machines.length - pending - set.desired
   if (set.machines.length < set.desired) {
-    for (let missing = set.desired - set.machines.length; missing > 0; missing--) set.machines.push({ name: `m${++world.made}` })
+    for (let missing = set.desired - set.machines.length; missing > 0; missing--)
+      set.machines.push({ name: `m${++world.created}` })
   } else if (surplus > 0 && set.movesTo !== undefined) {
     const target = world.sets.find(({ name }) => name === set.movesTo)!
     if (!target.receivesFrom.has(set.name)) throw new Error(`${target.name} does not expect Machines of ${set.name}`)
@@ -163,10 +164,10 @@ function simulate(world: World): string {
 
 /** A world in the middle of a rollout, when the spec changes. */
 const duringRollout = (replicas: number, template: string, old: readonly string[], machineCount: number): World =>
-  aWorld(replicas, 3, 1, { template, sets: [aSet('ms1', 'v1', old), aSet('ms2', 'v2', machines(1, 3))], made: machineCount })
+  aWorld(replicas, 3, 1, { template, sets: [aSet('ms1', 'v1', old), aSet('ms2', 'v2', machines(1, 3))], created: machineCount })
 
 describe('a rolling update in place', () => {
-  test('updates one by one with maxSurge 1, after creating one Machine', () => {
+  test('updates one Machine at a time with maxSurge 1, after creating one Machine', () => {
     // 3 replicas, maxSurge 1, maxUnavailable 0
     expect(simulate(aWorld(3, 1, 0))).toMatchInlineSnapshot(`
       "1. ms1 3/3, 3 available, 0 upToDate (m1,m2,m3); ms2 0/1, 0 available, 0 upToDate ()
@@ -223,7 +224,7 @@ describe('a rolling update in place', () => {
     `)
   })
 
-  test('moves as many as may be unavailable', () => {
+  test('moves as many Machines at once as may be unavailable', () => {
     // 6 replicas, maxSurge 1, maxUnavailable 3
     expect(simulate(aWorld(6, 1, 3))).toMatchInlineSnapshot(`
       "1. ms1 6/6 -> 6/3, 6 available, 0 upToDate (m1,m2,m3,m4,m5,m6); ms2 0/0, 0 available, 0 upToDate ()
@@ -261,7 +262,7 @@ describe('a rolling update in place', () => {
     `)
   })
 
-  test('moves all when all may be unavailable', () => {
+  test('moves all Machines at once when all may be unavailable', () => {
     // 6 replicas, maxSurge 0, maxUnavailable 10
     expect(simulate(aWorld(6, 0, 10))).toMatchInlineSnapshot(`
       "1. ms1 6/6 -> 6/0, 6 available, 0 upToDate (m1,m2,m3,m4,m5,m6); ms2 0/0, 0 available, 0 upToDate ()
@@ -271,7 +272,7 @@ describe('a rolling update in place', () => {
     `)
   })
 
-  test('creates additional replicas during the rollout', () => {
+  test('creates additional Machines when replicas increase during the rollout', () => {
     // 6 replicas, maxSurge 3, maxUnavailable 1, scale up to 12
     expect(simulate(duringRollout(12, 'v2', machines(4, 6), 6))).toMatchInlineSnapshot(`
       "1. ms1 3/3, 3 available, 0 upToDate (m4,m5,m6); ms2 3/3 -> 3/9, 3 available, 0 upToDate (m1,m2,m3)
@@ -288,7 +289,7 @@ describe('a rolling update in place', () => {
     `)
   })
 
-  test('deletes surplus replicas during the rollout, those being updated first', () => {
+  test('deletes surplus Machines during the rollout, Machines that are being updated first', () => {
     // 12 replicas, maxSurge 3, maxUnavailable 1, scale down to 6
     expect(simulate(duringRollout(6, 'v2', machines(4, 12), 12))).toMatchInlineSnapshot(`
       "1. ms1 9/9 -> 9/2, 9 available, 0 upToDate (m4,m5,m6,m7,m8,m9,m10,m11,m12); ms2 3/3, 3 available, 0 upToDate (m1,m2,m3)
@@ -300,7 +301,7 @@ describe('a rolling update in place', () => {
     `)
   })
 
-  test('updates again when the template changes during the rollout', () => {
+  test('updates Machines again when the template changes during the rollout', () => {
     // 6 replicas, maxSurge 3, maxUnavailable 1, change spec
     expect(simulate(duringRollout(6, 'v3', machines(4, 6), 6))).toMatchInlineSnapshot(`
       "1. ms1 3/3 -> 3/2, 3 available, 0 upToDate (m4,m5,m6); ms2 3/3, 3 available, 0 upToDate (m1,m2,m3); ms3 0/0, 0 available, 0 upToDate ()
@@ -352,18 +353,18 @@ describe('arrivals', () => {
       },
     }) as unknown as Machine
 
-  test('are Machines of the set with the annotation; those that the set does not list are unseen', () => {
+  test('are the Machines of the set with the annotation; those that the set does not list are not counted yet', () => {
     const machines = [aMachine('m3', 'ms2'), aMachine('m1', 'ms2'), aMachine('m2', 'ms2', {}), aMachine('m4', 'ms1')]
-    expect(arrivals(current, machines)).toEqual({ all: ['m1', 'm3'], unseen: ['m3'] })
-    expect(arrivals(undefined, machines)).toEqual({ all: [], unseen: [] })
+    expect(arrivals(current, machines)).toEqual({ all: ['m1', 'm3'], uncounted: ['m3'] })
+    expect(arrivals(undefined, machines)).toEqual({ all: [], uncounted: [] })
   })
 
   test('are written to the set in sorted order, with the sets that they may come from', () => {
-    expect(receiveAnnotations(new Set(['ms1', 'ms0']), { all: ['m1', 'm3'], unseen: [] })).toEqual({
+    expect(receiveAnnotations(new Set(['ms1', 'ms0']), { all: ['m1', 'm3'], uncounted: [] })).toEqual({
       [`${prefix}/receive-machines-from-machinesets`]: 'ms0,ms1',
       [`${prefix}/acknowledged-move`]: 'm1,m3',
     })
-    expect(receiveAnnotations(new Set(), { all: [], unseen: [] })).toEqual({})
+    expect(receiveAnnotations(new Set(), { all: [], uncounted: [] })).toEqual({})
   })
 })
 
@@ -373,7 +374,7 @@ test('in-place updates keep the limits, create at most one Machine, and end, in 
     .filter(({ surge, unavailable }) => surge + unavailable > 0)
   fc.assert(
     fc.property(limits, fc.infiniteStream(fc.nat({ max: 9 })), ({ replicas, surge, unavailable }, chance) => {
-      const world = aWorld(replicas, surge, unavailable, { keepsMarks: false })
+      const world = aWorld(replicas, surge, unavailable, { keepsAnnotations: false })
       const least = replicas - Math.min(unavailable, replicas)
       for (let step = 0; step < 2000; step++) {
         const actor = chance.next().value! % (world.sets.length + 1)
@@ -385,7 +386,7 @@ test('in-place updates keep the limits, create at most one Machine, and end, in 
         expect(new Set(allMachines.map(({ name }) => name)).size).toBe(allMachines.length)
         if (isOver(world)) {
           // One Machine is created when none may be unavailable; the surplus one is deleted at the end.
-          expect(world.made).toBeLessThanOrEqual(replicas + (surge > 0 ? 1 : 0))
+          expect(world.created).toBeLessThanOrEqual(replicas + (surge > 0 ? 1 : 0))
           return
         }
       }
@@ -401,7 +402,7 @@ test('a rollout ends with the desired Machines despite changes by users and exte
     .filter(({ surge, unavailable }) => surge + unavailable > 0)
   fc.assert(
     fc.property(limits, fc.infiniteStream(fc.nat({ max: 99 })), ({ replicas, surge, unavailable }, chance) => {
-      const world = aWorld(replicas, surge, unavailable, { keepsMarks: false })
+      const world = aWorld(replicas, surge, unavailable, { keepsAnnotations: false })
       const draw = () => chance.next().value!
       for (let step = 0; step < 3000; step++) {
         const actor = draw() % (world.sets.length + 1)

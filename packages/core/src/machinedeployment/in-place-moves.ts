@@ -19,7 +19,7 @@ export interface Arrivals {
   /** Machines that still have the annotation, sorted. The list is written to the set. */
   readonly all: readonly string[]
   /** Machines that `spec.replicas` of the set does not include yet. */
-  readonly unseen: readonly string[]
+  readonly uncounted: readonly string[]
 }
 
 /**
@@ -27,13 +27,13 @@ export interface Arrivals {
  * counted once, even when the process stops between two writes.
  */
 export function arrivals(current: MachineSet | undefined, machines: readonly Machine[]): Arrivals {
-  if (!current) return { all: [], unseen: [] }
+  if (!current) return { all: [], uncounted: [] }
   const all = machines
     .filter((machine) => isPendingAcknowledge(machine) && isControlledBy(machine, current, MachineSet))
     .map(({ metadata }) => metadata.name)
     .sort()
   const acknowledged = namesIn(current, AcknowledgedMoveAnnotation)
-  return { all, unseen: all.filter((name) => !acknowledged.has(name)) }
+  return { all, uncounted: all.filter((name) => !acknowledged.has(name)) }
 }
 
 /** Returns the rollout with the current set grown by the arrived Machines. */

@@ -41,7 +41,7 @@ export async function nextStep(
       return { plan: planOnDelete(rollout), movable: new Set(), arrived: arrivals(undefined, []) }
     case 'RollingUpdate': {
       const arrived = arrivals(current, machines)
-      const inPlace = { movable: new Set<string>(), arrived: arrived.unseen, isUpdating: machines.some(isUpdateInProgress) }
+      const inPlace = { movable: new Set<string>(), arrived: arrived.uncounted, isUpdating: machines.some(isUpdateInProgress) }
       const candidates = new Set(moveCandidates({ ...rollout, inPlace }).map((set) => set.name))
       // The requests contain the sets with all fields that propagate in place, so that these fields are no difference.
       const candidateSets = eligible

@@ -1,6 +1,6 @@
 /**
  * Plans the next step of a rolling update. It does not rely on MachineSets to delete unavailable Machines first: every reduction counts as
- * a reduction of available Machines, so that `maxUnavailable` holds in any case. Upstream: machinedeployment_rollout_rollingupdate.go,
+ * a reduction of available Machines, so that `maxUnavailable` is never exceeded. Upstream: machinedeployment_rollout_rollingupdate.go,
  * v1.14.
  */
 import { acknowledgeArrivals, preferMoves, withArrivals } from './in-place-moves.ts'

@@ -57,7 +57,8 @@ const performStep: MachineDeploymentPhase = async (scope, io) => {
   const { plan, movable, arrived } = await nextStep(name, revision, sets, scope, io)
   const target = (set: string, replicas = 0) => plan.find((scale) => scale.set === set)?.to ?? replicas
   if (sets.current) {
-    const missingReplicas = target(name, sets.current.spec.replicas) - (sets.current.spec.replicas ?? 0) - arrived.unseen.length
+    const missingReplicas =
+      target(name, sets.current.spec.replicas) - (sets.current.spec.replicas ?? 0) - arrived.uncounted.length
     const obstacle = missingReplicas > 0 && (await obstacleToGrow(sets.current, arrived, scope, io))
     if (obstacle) return obstacle
   }
@@ -115,7 +116,7 @@ async function obstacleToCreate(
  */
 async function obstacleToGrow(
   current: MachineSet,
-  { unseen }: Arrivals,
+  { uncounted }: Arrivals,
   { machineDeployment }: MachineDeploymentScope,
   { client, signal }: ReconcileContext,
 ): Promise<Outcome | undefined> {
@@ -123,7 +124,7 @@ async function obstacleToGrow(
   const { namespace, name } = machineDeployment.metadata
   const labelSelector = `${MachineDeploymentNameLabel}=${name}`
   const { items } = await client.list(Machine, { namespace: namespace!, labelSelector, signal })
-  const isKnown = arrivals(current, items).unseen.every((machine) => unseen.includes(machine))
+  const isKnown = arrivals(current, items).uncounted.every((machine) => uncounted.includes(machine))
   return isKnown ? undefined : requeue(seconds(1), 'the cache to contain all Machines that have moved')
 }
 

@@ -78,7 +78,7 @@ describe('Available', () => {
       { sets: [{ availableReplicas: 3 }], maxUnavailable: 'many' },
       'Unknown InternalError: Please check controller logs for errors',
     ],
-  ] as [string, Given, string][])('%s', (_, given, text) => {
+  ] as [string, Given, string][])('is computed from the state: %s', (_, given, text) => {
     const { machineDeployment, machineSets } = aScope(given)
     expect(stateText(availableCondition(machineDeployment, machineSets))).toBe(text)
   })
@@ -98,7 +98,7 @@ describe('RollingOut', () => {
       },
       'True RollingOut: Rolling out 2 not up-to-date replicas\n* Version v1, v2 required\n* DevMachine is not up-to-date\n* Failure domain a, b required',
     ],
-  ] as [string, Given, string][])('%s', (_, given, text) => {
+  ] as [string, Given, string][])('is computed from the state: %s', (_, given, text) => {
     expect(stateText(rollingOutCondition(aScope(given)))).toBe(text)
   })
 })
@@ -117,7 +117,7 @@ describe('ScalingUp', () => {
       { sets: [{ replicas: 1 }], missing: true },
       'True ScalingUp: Scaling up from 1 to 3 replicas is blocked because DevMachineTemplate does not exist',
     ],
-  ] as [string, Given, string][])('%s', (_, given, text) => {
+  ] as [string, Given, string][])('is computed from the state: %s', (_, given, text) => {
     expect(stateText(scalingUpCondition(aScope(given)))).toBe(text)
   })
 })
@@ -127,8 +127,8 @@ describe('Deleting', () => {
     ['not being deleted', {}, 'False NotDeleting'],
     ['Machines left', { deletionTimestamp, outdated: [''] }, 'True Deleting: Deleting 1 Machine'],
     ['sets left', { deletionTimestamp, sets: [{}, {}] }, 'True Deleting: Deleting 2 MachineSets'],
-    ['nothing left', { deletionTimestamp, sets: [] }, 'True Deleting: Deletion completed'],
-  ] as [string, Given, string][])('%s', (_, given, text) => {
+    ['no MachineSet left', { deletionTimestamp, sets: [] }, 'True Deleting: Deletion completed'],
+  ] as [string, Given, string][])('is computed from the state: %s', (_, given, text) => {
     expect(stateText(deletingCondition(aScope(given), now))).toBe(text)
   })
 })

@@ -22,42 +22,42 @@ const denied = (details: string) => `Remediation is not allowed, the number of n
 
 // Numbers are those of TestIsAllowedRemediation and TestGetMaxUnhealthy, texts those of machinehealthcheck_controller.go, v1.14.
 test.each<[string, TriggerIf | undefined, MachineTotals, number | string]>([
-  ['allows everything without a limit', undefined, machines(3, 3), 0],
-  ['allows as many as the number', { unhealthyLessThanOrEqualTo: 2 }, machines(5, 2), 0],
+  ['allows remediation of all Machines without a limit', undefined, machines(3, 3), 0],
+  ['allows remediation of as many Machines as the number', { unhealthyLessThanOrEqualTo: 2 }, machines(5, 2), 0],
   [
-    'denies more than the number',
+    'denies remediation of more Machines than the number',
     { unhealthyLessThanOrEqualTo: 1 },
     machines(5, 2),
     denied('exceeds maxUnhealthy (total: 5, unhealthy: 2, maxUnhealthy: 1)'),
   ],
   ['rounds a percentage down', { unhealthyLessThanOrEqualTo: '49%' }, machines(5, 2), 0],
   [
-    'denies more than the percentage',
+    'denies remediation of more Machines than the percentage',
     { unhealthyLessThanOrEqualTo: '39%' },
     machines(5, 2),
     denied('exceeds maxUnhealthy (total: 5, unhealthy: 2, maxUnhealthy: 39%)'),
   ],
   [
-    'counts Machines that are not known to be healthy',
+    'counts Machines of unknown health as unhealthy',
     { unhealthyLessThanOrEqualTo: 1 },
     machines(5, 1, 1),
     denied('exceeds maxUnhealthy (total: 5, unhealthy: 1, maxUnhealthy: 1)'),
   ],
   ['returns how many more Machines may become unhealthy', { unhealthyLessThanOrEqualTo: '40%' }, machines(10, 1), 3],
-  ['allows within the range', { unhealthyInRange: '[2-4]' }, machines(10, 3), 1],
+  ['allows remediation within the range', { unhealthyInRange: '[2-4]' }, machines(10, 3), 1],
   [
-    'denies below the range',
+    'denies remediation below the range',
     { unhealthyInRange: '[2-4]' },
     machines(10, 1),
     denied('does not fall within the range (total: 10, unhealthy: 1, unhealthyRange: [2-4])'),
   ],
   [
-    'denies above the range, which overrides the number',
+    'denies remediation above the range, which overrides the number',
     { unhealthyInRange: '[2-4]', unhealthyLessThanOrEqualTo: '100%' },
     machines(10, 5),
     denied('does not fall within the range (total: 10, unhealthy: 5, unhealthyRange: [2-4])'),
   ],
-])('%s', (_, triggerIf, totals, expected) => expect(text(triggerIf, totals)).toBe(expected))
+])('remediationLimit %s', (_, triggerIf, totals, expected) => expect(text(triggerIf, totals)).toBe(expected))
 
 test.each<[string, TriggerIf, string]>([
   [

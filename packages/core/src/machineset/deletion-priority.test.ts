@@ -19,21 +19,21 @@ const conditions = (type: string) => ({
 describe('priority', () => {
   test.each([
     [
-      'being deleted already',
+      'that is being deleted',
       { metadata: { deletionTimestamp: '2026-01-10T00:00:00Z', annotations: { 'cluster.x-k8s.io/delete-machine': '' } } },
       100,
     ],
-    ['marked by the user', { metadata: { annotations: { 'cluster.x-k8s.io/delete-machine': '' } } }, 80],
+    ['that a user has marked', { metadata: { annotations: { 'cluster.x-k8s.io/delete-machine': '' } } }, 80],
     [
-      'being updated in place',
+      'that is being updated in place',
       { metadata: { annotations: { 'in-place-updates.internal.cluster.x-k8s.io/update-in-progress': '' } } },
       75,
     ],
     ['without a Node', { status: { nodeRef: undefined } }, 50],
     ['with an unhealthy Node', { status: conditions('NodeHealthy') }, 50],
-    ['failed its health check', { status: conditions('HealthCheckSucceeded') }, 50],
-    ['healthy', {}, 20],
-  ])('%s', (_, overrides, priority) => {
+    ['that failed its health check', { status: conditions('HealthCheckSucceeded') }, 50],
+    ['that is healthy', {}, 20],
+  ])('of a Machine %s', (_, overrides, priority) => {
     expect(deletionPriority(aMachine('m', overrides), 'Random', now)).toBe(priority)
   })
 
@@ -44,16 +44,16 @@ describe('priority', () => {
     ['Newest', 0, 50],
     ['Newest', 10 * day, 18.4],
     ['Newest', 1000 * day, 0],
-  ] as const)('%s, %d ms old', (order, age, priority) => {
+  ] as const)('in the order %s of a Machine that is %d ms old', (order, age, priority) => {
     expect(deletionPriority(aMachine('m', { age }), order, now)).toBeCloseTo(priority, 1)
   })
 })
 
 test.each([
-  ['equal priorities by name', 'Random', ['a', 'b']],
-  ['the oldest first', 'Oldest', ['c', 'b']],
-  ['the newest first', 'Newest', ['a', 'b']],
-] as const)('%s', (_, order, expected) => {
+  ['Machines of equal priority by name', 'Random', ['a', 'b']],
+  ['the oldest Machines first', 'Oldest', ['c', 'b']],
+  ['the newest Machines first', 'Newest', ['a', 'b']],
+] as const)('machinesToDelete returns %s', (_, order, expected) => {
   const machines = [aMachine('c', { age: 3 * day }), aMachine('a', { age: 1 * day }), aMachine('b', { age: 2 * day })]
   expect(machinesToDelete(machines, 2, order, now).map(({ metadata }) => metadata.name)).toEqual(expected)
 })

@@ -29,7 +29,7 @@ const kubeadm = { kind: 'KubeadmConfigTemplate', apiGroup: 'bootstrap.cluster.x-
 
 describe('preflight checks', () => {
   test.each([
-    ['all checks pass', aCluster('v1.34.0'), aSet('v1.34.0'), aControlPlane('v1.34.0'), []],
+    ['a MachineSet with the version of the control plane', aCluster('v1.34.0'), aSet('v1.34.0'), aControlPlane('v1.34.0'), []],
     ['a control plane without version', aCluster(), aSet('v1.34.0'), aControlPlane(undefined), []],
     [
       'a control plane that is provisioning',
@@ -46,13 +46,19 @@ describe('preflight checks', () => {
       ['DevControlPlane default/cp is upgrading ("ControlPlaneIsStable" preflight check failed)'],
     ],
     [
-      'a pending upgrade',
+      'a control plane with a pending upgrade',
       aCluster('v1.35.0'),
       aSet('v1.34.0'),
       aControlPlane('v1.34.0'),
       ['DevControlPlane default/cp has a pending version upgrade to v1.35.0 ("ControlPlaneIsStable" preflight check failed)'],
     ],
-    ['the version of an upgrade step', aCluster('v1.36.0', 'v1.35.0'), aSet('v1.35.0'), aControlPlane('v1.35.0'), []],
+    [
+      'a MachineSet with the version of an upgrade step',
+      aCluster('v1.36.0', 'v1.35.0'),
+      aSet('v1.35.0'),
+      aControlPlane('v1.35.0'),
+      [],
+    ],
     [
       'a MachineSet newer than the control plane',
       aCluster(),
@@ -89,7 +95,7 @@ describe('preflight checks', () => {
         'MachineSet version (v1.34.0) is not yet the same as the ControlPlane version (v1.34.1), waiting for version to be propagated to the MachineSet ("ControlPlaneVersionSkew" preflight check failed)',
       ],
     ],
-  ])('%s', (_, cluster, machineSet, controlPlane, problems) => {
+  ])('return the problems of %s', (_, cluster, machineSet, controlPlane, problems) => {
     expect(preflightProblems({ checks: PreflightChecks, cluster, machineSet, controlPlane })).toEqual(problems)
   })
 

@@ -43,9 +43,9 @@ describe('ScalingDown', () => {
   }
   const moved = { ...aMachine('moved'), metadata: { ...aMachine('moved').metadata, annotations } }
   test.each([
-    ['too many', { machines: [...two, aMachine('c')] }, 'True ScalingDown: Scaling down from 3 to 2 replicas', 3],
+    ['too many Machines', { machines: [...two, aMachine('c')] }, 'True ScalingDown: Scaling down from 3 to 2 replicas', 3],
     ['a moved Machine that is not counted yet', { machines: [...two, moved] }, 'False NotScalingDown', 3],
-  ])('%s', (_, overrides, text, replicas) => {
+  ])('is computed from the state: %s', (_, overrides, text, replicas) => {
     const scope = aScope(overrides)
     reportStatus(scope, now)
     const condition = scope.machineSet.status!.conditions!.find(({ type }) => type === 'ScalingDown')!
@@ -64,14 +64,14 @@ describe('ScalingUp', () => {
       { machines: two, infrastructureTemplate: missing },
       'False NotScalingUp: Scaling up would be blocked because DevMachineTemplate does not exist',
     ],
-    ['too few', { machines: [two[0]!] }, 'True ScalingUp: Scaling up from 1 to 2 replicas'],
+    ['too few Machines', { machines: [two[0]!] }, 'True ScalingUp: Scaling up from 1 to 2 replicas'],
     [
       'blocked',
       { bootstrapTemplate: missing, infrastructureTemplate: missing, preflightProblems: ['not now'] },
       'True ScalingUp: Scaling up from 0 to 2 replicas is blocked because:\n* not now\n* DevConfigTemplate and DevMachineTemplate do not exist',
     ],
     ['deleting', { deletionTimestamp: '2026-01-02T00:00:00Z', infrastructureTemplate: missing }, 'False NotScalingUp'],
-  ])('%s', (_, overrides, text) => {
+  ])('is computed from the state: %s', (_, overrides, text) => {
     expect(stateText(scalingUpCondition(aScope(overrides as Partial<MachineSetScope>)))).toBe(text)
   })
 })
@@ -92,8 +92,8 @@ describe('Deleting', () => {
     ],
     ['one Machine', { deletionTimestamp, machines: [two[0]!] }, 'True Deleting: Deleting 1 Machine'],
     ['two Machines', { deletionTimestamp, machines: two }, 'True Deleting: Deleting 2 Machines'],
-    ['nothing left', { deletionTimestamp }, 'True Deleting: Deletion completed'],
-  ])('%s', (_, overrides, text) => {
+    ['no Machine left', { deletionTimestamp }, 'True Deleting: Deletion completed'],
+  ])('is computed from the state: %s', (_, overrides, text) => {
     expect(stateText(deletingCondition(aScope(overrides as Partial<MachineSetScope>), now))).toBe(text)
   })
 })

@@ -7,16 +7,16 @@ const long = 'x'.repeat(80)
 
 describe('a name from a template', () => {
   test.each([
-    ['the default', '{{ .machineSet.name }}-{{ .random }}', data, /^demo-md-0-[b-z2-9]{5}$/],
+    ['the default template', '{{ .machineSet.name }}-{{ .random }}', data, /^demo-md-0-[b-z2-9]{5}$/],
     ['a name without random characters', '{{ .cluster.name }}-worker', data, /^demo-worker$/],
     ['a name of the maximum length', `${'y'.repeat(57)}-{{ .random }}`, data, /^y{57}-[b-z2-9]{5}$/],
     [
-      'a longer name is truncated and gets a suffix',
+      'a longer name, truncated and with a suffix',
       '{{ .cluster.name }}-{{ .random }}',
       { cluster: { name: long } },
       /^x{58}[b-z2-9]{5}$/,
     ],
-  ])('%s', (_, template, values, name) => {
+  ])('renders %s', (_, template, values, name) => {
     expect(nameFromTemplate(template, values, seededRandom(1))).toMatch(name)
   })
 

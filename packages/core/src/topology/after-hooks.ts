@@ -27,7 +27,7 @@ export async function callAfterHooks(
   }
   if (facts.pending.has('AfterClusterUpgrade') && upgradeIsOver(facts, controlPlane, [...workers, ...pools])) {
     const result = await callUpgradeHook(scope, 'AfterClusterUpgrade', facts)
-    if (scope.recordAnswer(result)) {
+    if (scope.recordResult(result)) {
       await scope.change({ remove: ['AfterClusterUpgrade'], annotations: { [ClusterTopologyUpgradeStepAnnotation]: null } })
     }
   }
@@ -43,7 +43,7 @@ async function callAfterControlPlaneInitialized(scope: TopologyScope, cluster: C
     // A stale Cluster from the cache could cause a second call of the hook.
     const live = await context.client.get(Cluster, keyOf(cluster), { signal: context.signal })
     if (!pendingHooks(live).has(name)) return
-    scope.recordAnswer(await memory.hooks.call(AfterControlPlaneInitialized, scope.cluster, {}, context))
+    scope.recordResult(await memory.hooks.call(AfterControlPlaneInitialized, scope.cluster, {}, context))
     clusterMemory.initializedCalled = true
   }
   await scope.change({ remove: [name] })

@@ -330,7 +330,7 @@ const isOwnedByCluster = (cluster: Cluster, { metadata }: KubeObject): boolean =
 
 async function write({ context, applied }: Applier, { kind, object }: DesiredObject): Promise<UnknownObject> {
   const written = await context.client.apply(kind, object, { fieldManager: TopologyManager, force: true, signal: context.signal })
-  applied.remember(object, written)
+  applied.record(object, written)
   return written
 }
 

@@ -28,23 +28,23 @@ const ab = owned({ 'f:a': {}, 'f:b': { 'f:c': {} } })
 const taints = (...keys: string[]) =>
   owned({ 'f:taints': Object.fromEntries(keys.map((key) => [`k:{"key":"${key}"}`, { '.': {}, 'f:key': {}, 'f:value': {} }])) })
 
-describe('the difference that applying would make', () => {
+describe('difference() of a desired and a current object', () => {
   test.each([
     ['nothing', desired({ a: 1, b: { c: 2 } }), current({ a: 1, b: { c: 2 } }, ab), 'none'],
     [
-      'none, beside fields of other managers',
+      'no difference for fields of other managers',
       desired({ a: 1, b: { c: 2 } }),
       current({ a: 1, b: { c: 2, d: 3 }, e: 4 }, ab),
       'none',
     ],
-    ['a value', desired({ a: 2, b: { c: 2 } }), current({ a: 1, b: { c: 2 } }, ab), 'spec'],
+    ['a changed value', desired({ a: 2, b: { c: 2 } }), current({ a: 1, b: { c: 2 } }, ab), 'spec'],
     ['a value that another manager has changed', desired({ a: 1 }), current({ a: 9 }, owned({})), 'spec'],
     ['a new member', desired({ a: 1, b: { c: 2, d: 3 } }), current({ a: 1, b: { c: 2 } }, ab), 'spec'],
     ['a member that is no longer wanted', desired({ a: 1 }), current({ a: 1, b: { c: 2 } }, ab), 'spec'],
-    ['a label', desired({ a: 1, b: { c: 2 } }, { a: '2' }), current({ a: 1, b: { c: 2 } }, ab), 'metadata'],
+    ['a changed label', desired({ a: 1, b: { c: 2 } }, { a: '2' }), current({ a: 1, b: { c: 2 } }, ab), 'metadata'],
     ['a label that is no longer wanted', desired({ a: 1, b: { c: 2 } }, {}), current({ a: 1, b: { c: 2 } }, ab), 'metadata'],
     [
-      'none, beside labels of other managers',
+      'no difference for labels of other managers',
       desired({ a: 1, b: { c: 2 } }),
       current({ a: 1, b: { c: 2 } }, ab, { a: '1', b: '2' }),
       'none',
@@ -55,21 +55,21 @@ describe('the difference that applying would make', () => {
       { ...current({ a: 1 }, {}), metadata: { ...current({}, {}).metadata, managedFields: [] } } as KubeObject,
       'metadata',
     ],
-    ['a list as a whole', desired({ l: [1] }), current({ l: [1, 2] }, owned({ 'f:l': {} })), 'spec'],
+    ['a changed list, which is compared as a whole', desired({ l: [1] }), current({ l: [1, 2] }, owned({ 'f:l': {} })), 'spec'],
     [
-      'none in a keyed list, beside items of other managers',
+      'no difference for items of other managers in a keyed list',
       desired({ taints: [{ key: 'a', value: '1' }] }),
       current({ taints: [{ key: 'x' }, { key: 'a', value: '1', set: true }] }, taints('a')),
       'none',
     ],
     [
-      'an item of a keyed list',
+      'a changed item of a keyed list',
       desired({ taints: [{ key: 'a', value: '2' }] }),
       current({ taints: [{ key: 'x' }, { key: 'a', value: '1' }] }, taints('a')),
       'spec',
     ],
     [
-      'an item that is no longer wanted',
+      'an item of a keyed list that is no longer wanted',
       desired({ taints: [{ key: 'a', value: '1' }] }),
       current(
         {
@@ -82,7 +82,7 @@ describe('the difference that applying would make', () => {
       ),
       'spec',
     ],
-  ] as const)('%s', (_, desiredObject, currentObject, expected) => {
+  ] as const)('reports %s', (_, desiredObject, currentObject, expected) => {
     expect(difference(desiredObject, currentObject)).toBe(expected)
   })
 })
@@ -92,7 +92,7 @@ test('server-side changes of an applied object count as applied, until another m
   const rewritten = current({ version: 'v1.34.0' }, owned({ 'f:version': {} }))
   const desiredObject = desired({ version: '1.34.0' })
   expect(difference(desiredObject, rewritten)).toBe('spec')
-  applied.remember(desiredObject, rewritten)
+  applied.record(desiredObject, rewritten)
   expect(applied.isCurrent(desiredObject, rewritten)).toBe(true)
   expect(applied.isCurrent(desired({ version: '1.35.0' }), rewritten)).toBe(false)
   expect(applied.isCurrent(desiredObject, current({ version: 'v9' }, owned({})))).toBe(false)

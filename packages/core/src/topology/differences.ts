@@ -88,7 +88,7 @@ export class AppliedObjects {
   readonly #applied = new Map<string, { readonly desired: string; readonly fields: string }>()
 
   /** Records an applied object with the server's response. Must be called after every apply. */
-  remember(desired: Input<UnknownObject>, response: KubeObject): void {
+  record(desired: Input<UnknownObject>, response: KubeObject): void {
     this.#applied.set(response.metadata.uid, { desired: hashOf(desired), fields: this.#fields(desired, response) })
   }
 

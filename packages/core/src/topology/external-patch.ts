@@ -47,7 +47,7 @@ export async function applyExternalPatch(
   )
   return withErrorContext(`failed to apply patches: failed to apply patches for patch ${JSON.stringify(name)}`, async () =>
     (response.items ?? []).flatMap((responseItem) =>
-      applyAnswer(items, responseItem).map((ignoredPart) => `patch ${JSON.stringify(name)} of ${ignoredPart}`),
+      applyResponseItem(items, responseItem).map((ignoredPart) => `patch ${JSON.stringify(name)} of ${ignoredPart}`),
     ),
   )
 }
@@ -92,7 +92,7 @@ function itemOf(item: PatchItem, variables: PatchVariables) {
  * Applies one item of the response to its document. Returns the ignored parts, in a sentence.
  * @throws Error with upstream's text when no item has this uid, or the patch does not apply
  */
-export function applyAnswer(
+export function applyResponseItem(
   items: readonly Pick<PatchItem, 'uid' | 'holder' | 'document'>[],
   { uid, patchType, patch }: ResponseItem,
 ): string[] {

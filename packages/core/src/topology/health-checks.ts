@@ -124,7 +124,7 @@ export async function applyHealthCheck(
   if (current && (difference(intent, current) === 'none' || applied.isCurrent(intent, current))) return
   const kind: Kind<MachineHealthCheck> = MachineHealthCheck
   const written = await client.apply(kind, desired, { fieldManager: TopologyManager, force: true, signal })
-  applied.remember(intent, written)
+  applied.record(intent, written)
   if (!current) record(written, 'TopologyCreate', 'Created')
   else if (written.metadata.resourceVersion !== current.metadata.resourceVersion) record(written, 'TopologyUpdate', 'Updated')
 }

@@ -23,27 +23,27 @@ export interface BlockingHook extends WaitingFor {
   readonly retryAfter: number
 }
 
-/** A hook whose call failed. It blocks as well, and its message is that of the error. */
+/** A hook whose call failed. It also blocks; its message is the error message. */
 export type FailedHook = Omit<WaitingFor, 'until'>
 
-export type HookAnswer =
-  /** The upgrade, creation or deletion may proceed. `called`: false when no handler is registered. */
+export type HookResult =
+  /** The upgrade, creation or deletion may proceed. `called` is false when no handler is registered. */
   | { readonly kind: 'proceed'; readonly hook: string; readonly called: boolean }
   | ({ readonly kind: 'blocked' } & BlockingHook)
   | ({ readonly kind: 'failed'; readonly error: unknown } & FailedHook)
 
-/** Result of GenerateUpgradePlan: `go` with the plan, or `failed`. */
+/** Result of GenerateUpgradePlan: `proceed` with the plan, or `failed`. */
 type PlanResult =
-  | (Extract<HookAnswer, { kind: 'proceed' }> & { readonly plan: UpgradePlan })
-  | Extract<HookAnswer, { kind: 'failed' }>
+  | (Extract<HookResult, { kind: 'proceed' }> & { readonly plan: UpgradePlan })
+  | Extract<HookResult, { kind: 'failed' }>
 
 /** Members of the reconcile context that calling a hook needs. */
 export type CallContext = Pick<ReconcileContext, 'signal' | 'outside'>
 
 /** A blocking response, with its request. */
 interface CachedResponse {
-  /** Parts of the request on which the response may depend. */
-  readonly question: string
+  /** Hash of the parts of the request on which the response may depend. */
+  readonly requestKey: string
   /** By `Clock.elapsed`. */
   readonly calledAt: number
   /** Expiry by `Clock.elapsed`; a failed call expires at once. */
@@ -56,9 +56,10 @@ interface CachedResponse {
   readonly handlers: readonly string[]
 }
 
-/** A plan of an extension, by its request. */
+/** An upgrade plan from an extension, with its request. */
 interface CachedPlan {
-  readonly question: string
+  /** Hash of the parts of the request on which the plan may depend. */
+  readonly requestKey: string
   /** By `Clock.elapsed`. */
   readonly expires: number
   readonly handler: string
@@ -70,8 +71,8 @@ interface ClusterState {
   readonly key: ObjectKey
   readonly uid: string
   /** By hook. */
-  readonly answers: Map<string, CachedResponse>
-  /** Hooks already looked up in the records of an earlier process, found or not. */
+  readonly responses: Map<string, CachedResponse>
+  /** Hooks that were already looked up in the records of an earlier process, whether or not they have a record. */
   readonly lookedUp: Set<string>
   /** Whether the handlers of a hook are being determined, or could not be determined. */
   handlersUnknown: boolean
@@ -101,7 +102,7 @@ export class LifecycleHooks {
     this.#clock = clock
   }
 
-  /** False until the registered extensions are known: no decision should be made before. */
+  /** False until the registered extensions are known; callers must not decide before that. */
   get ready(): boolean {
     return this.#runtime.ready
   }
@@ -112,23 +113,23 @@ export class LifecycleHooks {
   }
 
   /**
-   * Calls `enqueue` for each Cluster that an extension blocks, or whose hook call it failed, when that extension was changed or removed.
+   * Calls `enqueue` when an extension was changed or removed, for each Cluster that this extension blocks or whose call to it has failed.
    */
   whenExtensionsChange(enqueue: (cluster: ObjectKey) => void): void {
     this.#runtime.onChanged?.((extensionConfig) => {
       const isHandlerOf = (handler: string) => handler.endsWith(`.${extensionConfig}`)
       for (const state of this.#clusters.values()) {
         if (state.plan && isHandlerOf(state.plan.handler)) delete state.plan
-        // The handlers of this Cluster may be determined now.
+        // The change may allow the handlers of this Cluster to be determined.
         if (state.handlersUnknown) enqueue(state.key)
         state.handlersUnknown = false
         if (state.call?.handlers.some(isHandlerOf)) {
           state.call.isOutdated = true
           enqueue(state.key)
         }
-        for (const [hook, { handlers }] of state.answers) {
+        for (const [hook, { handlers }] of state.responses) {
           if (!handlers.some(isHandlerOf)) continue
-          state.answers.delete(hook)
+          state.responses.delete(hook)
           enqueue(state.key)
         }
       }
@@ -137,11 +138,11 @@ export class LifecycleHooks {
 
   /**
    * Returns the Clusters of the namespace that wait for a hook, or whose handlers could not be determined. When labels of the namespace
-   * change, other extensions may select it.
+   * change, other extensions may select the namespace.
    */
   waitingIn(namespace: string): ObjectKey[] {
-    const isWaiting = ({ handlersUnknown, call, answers }: ClusterState) =>
-      handlersUnknown || call !== undefined || answers.size > 0
+    const isWaiting = ({ handlersUnknown, call, responses }: ClusterState) =>
+      handlersUnknown || call !== undefined || responses.size > 0
     return [...this.#clusters.values()]
       .filter((state) => state.key.namespace === namespace && isWaiting(state))
       .map(({ key }) => key)
@@ -156,7 +157,7 @@ export class LifecycleHooks {
     if (request === undefined) return this.retryRequestRemoved(cluster)
     state.retried = request
     state.ignoresRecords = true
-    state.answers.clear()
+    state.responses.clear()
     delete state.plan
   }
 
@@ -171,14 +172,16 @@ export class LifecycleHooks {
   }
 
   /**
-   * @throws the error of the runtime client's `handlersFor`, except for an extension that was never discovered, and the reason of an abort
+   * Calls the handlers of a hook, unless a cached response is still valid.
+   * @throws the reason of an abort, and errors of the runtime client's `handlersFor`; but returns `failed` for an extension that was never
+   * discovered
    */
   async call<H extends Hook>(
     hook: H,
     cluster: Cluster,
     input: Omit<CallInput<H>, 'cluster'>,
     { signal, outside }: CallContext,
-  ): Promise<HookAnswer> {
+  ): Promise<HookResult> {
     const { name } = hook
     const state = this.#stateOf(cluster)
     // Set before the handlers are determined, because an extension may change at the same time.
@@ -194,27 +197,27 @@ export class LifecycleHooks {
     const handlers = lookup
     state.handlersUnknown = false
     if (handlers.length === 0) {
-      state.answers.delete(name)
+      state.responses.delete(name)
       return { kind: 'proceed', hook: name, called: false }
     }
 
-    const question = digest([input, handlers, relevantParts(cluster)])
+    const requestKey = digest([input, handlers, relevantParts(cluster)])
     const calledAt = this.#clock.elapsed()
     const now = this.#clock.now()
-    const earlierResponse = state.answers.get(name) ?? this.#restored(state, name, cluster, question)
-    const wait = earlierResponse ? expiryFor(earlierResponse, question) - calledAt : 0
+    const earlierResponse = state.responses.get(name) ?? this.#restored(state, name, cluster, requestKey)
+    const wait = earlierResponse ? expiryFor(earlierResponse, requestKey) - calledAt : 0
     if (earlierResponse && wait > 0) {
       const { message, until } = earlierResponse
       const retryAfter = Math.max(seconds(1), Math.round(wait / 1000) * 1000)
-      const cached = { message, handlers: earlierResponse.handlers, until, question: earlierResponse.question }
+      const cached = { message, handlers: earlierResponse.handlers, until, question: earlierResponse.requestKey }
       return { kind: 'blocked', hook: name, ...cached, retryAfter, called: false }
     }
 
     const isEarly = earlierResponse !== undefined && earlierResponse.expires > calledAt
-    const remember = (retryAfter: number, outcome: Pick<CachedResponse, 'message' | 'handlers'>) => {
+    const cacheResponse = (retryAfter: number, outcome: Pick<CachedResponse, 'message' | 'handlers'>) => {
       const changes = isEarly ? earlierResponse.changes + 1 : 0
       const validity = { expires: calledAt + retryAfter, until: now + retryAfter }
-      state.answers.set(name, { question, calledAt, ...validity, changes, ...outcome })
+      state.responses.set(name, { requestKey, calledAt, ...validity, changes, ...outcome })
     }
     const request = { ...input, cluster: clusterOnTheWire(cluster) } as unknown as CallInput<H>
     const blocking: string[] = []
@@ -236,15 +239,15 @@ export class LifecycleHooks {
         retryAfterSeconds?: number
       }
       const retryAfter = hook.blocking ? seconds(response.retryAfterSeconds ?? 0) : 0
-      state.answers.delete(name)
+      state.responses.delete(name)
       if (retryAfter <= 0) return { kind: 'proceed', hook: name, called: true }
       const blocked = { message: response.message ?? '', handlers: blocking }
-      if (!call.isOutdated) remember(retryAfter, blocked)
-      return { kind: 'blocked', hook: name, ...blocked, until: now + retryAfter, question, retryAfter, called: true }
+      if (!call.isOutdated) cacheResponse(retryAfter, blocked)
+      return { kind: 'blocked', hook: name, ...blocked, until: now + retryAfter, question: requestKey, retryAfter, called: true }
     } catch (error) {
       if (signal.aborted) throw error
       const failed = { message: messageOf(error), handlers: lastHandler === undefined ? handlers : [lastHandler] }
-      remember(0, failed)
+      cacheResponse(0, failed)
       return { kind: 'failed', hook: name, ...failed, error, called: wasCalled(error) }
     } finally {
       delete state.call
@@ -252,7 +255,7 @@ export class LifecycleHooks {
   }
 
   /**
-   * Calls the extension for the steps of an upgrade, in every reconcile. Responses are cached for ten minutes. Upstream:
+   * Returns the steps of an upgrade that the extension plans. The response is cached for ten minutes. Upstream:
    * exp/topology/desiredstate, GetUpgradePlanFromExtension, v1.14.
    */
   async upgradePlan(
@@ -264,10 +267,10 @@ export class LifecycleHooks {
     const { name } = GenerateUpgradePlan
     const state = this.#stateOf(cluster)
     const lowest = lowestVersion(workers, controlPlane)
-    const question = digest([handler, controlPlane, lowest, desired, cluster.metadata.labels ?? {}, cluster.spec])
+    const requestKey = digest([handler, controlPlane, lowest, desired, cluster.metadata.labels ?? {}, cluster.spec])
     const calledAt = this.#clock.elapsed()
     const earlierPlan = state.plan
-    if (earlierPlan && earlierPlan.question === question && earlierPlan.expires > calledAt)
+    if (earlierPlan && earlierPlan.requestKey === requestKey && earlierPlan.expires > calledAt)
       return { kind: 'proceed', hook: name, called: false, plan: earlierPlan.plan }
     try {
       const { controlPlaneUpgrades = [], workersUpgrades = [] } = await outside(() =>
@@ -286,35 +289,35 @@ export class LifecycleHooks {
       )
       const versionsOf = (steps: readonly { readonly version: string }[]) => steps.map(({ version }) => version)
       const plan = { controlPlane: versionsOf(controlPlaneUpgrades), workers: versionsOf(workersUpgrades) }
-      state.plan = { question, expires: calledAt + minutes(10), handler, plan }
-      state.answers.delete(name)
+      state.plan = { requestKey, expires: calledAt + minutes(10), handler, plan }
+      state.responses.delete(name)
       return { kind: 'proceed', hook: name, called: true, plan }
     } catch (error) {
       if (signal.aborted) throw error
       const failed = { message: messageOf(error), handlers: [handler] }
       const validity = { expires: calledAt, until: this.#clock.now() }
-      state.answers.set(name, { question, calledAt, ...validity, changes: 0, ...failed })
+      state.responses.set(name, { requestKey, calledAt, ...validity, changes: 0, ...failed })
       return { kind: 'failed', hook: name, ...failed, error, called: wasCalled(error) }
     }
   }
 
   /**
-   * Returns the response that an earlier process recorded on the Cluster, if it is still valid for this request. Looked up once for each
-   * hook: afterwards this process has newer information, such as a change of the extension.
+   * Returns the response that an earlier process recorded on the Cluster, if it is still valid for this request. Each hook is looked up
+   * only once: afterwards this process has newer information, such as a change of the extension.
    */
-  #restored(state: ClusterState, hook: string, cluster: Cluster, question: string): CachedResponse | undefined {
+  #restored(state: ClusterState, hook: string, cluster: Cluster, requestKey: string): CachedResponse | undefined {
     if (state.ignoresRecords || state.lookedUp.has(hook)) return undefined
     state.lookedUp.add(hook)
     const record = waitingHooks(cluster).find((waitingHook) => waitingHook.hook === hook)
-    if (record?.until === undefined || record.question !== question) return undefined
+    if (record?.until === undefined || record.question !== requestKey) return undefined
     const now = this.#clock.now()
     // The clock was set back after the response was recorded, so that the recorded time of the next call may be far away.
     if (Date.parse(record.since) > now) return undefined
     const { message, handlers } = record
     const until = Date.parse(record.until)
     const calledAt = this.#clock.elapsed()
-    const response = { question, calledAt, expires: calledAt + until - now, until, changes: 0, message, handlers }
-    state.answers.set(hook, response)
+    const response = { requestKey, calledAt, expires: calledAt + until - now, until, changes: 0, message, handlers }
+    state.responses.set(hook, response)
     return response
   }
 
@@ -324,7 +327,14 @@ export class LifecycleHooks {
     const key = keyOf(cluster)
     const existing = this.#clusters.get(keyText(key))
     if (existing?.uid === uid) return existing
-    const newState = { key, uid, answers: new Map(), lookedUp: new Set<string>(), handlersUnknown: false, ignoresRecords: false }
+    const newState = {
+      key,
+      uid,
+      responses: new Map(),
+      lookedUp: new Set<string>(),
+      handlersUnknown: false,
+      ignoresRecords: false,
+    }
     this.#clusters.set(keyText(key), newState)
     return newState
   }
@@ -334,8 +344,8 @@ export class LifecycleHooks {
  * Returns when the hook may be called again. A changed request is sent at once. When each call leads to another change, as with an
  * extension that writes the Cluster, the delays grow.
  */
-function expiryFor({ calledAt, expires, changes, ...response }: CachedResponse, question: string): number {
-  if (response.question === question) return expires
+function expiryFor({ calledAt, expires, changes, ...response }: CachedResponse, requestKey: string): number {
+  if (response.requestKey === requestKey) return expires
   return Math.min(expires, changes === 0 ? calledAt : calledAt + seconds(2 ** (changes - 1)))
 }
 

@@ -86,7 +86,7 @@ export async function reconcileTopology(key: ObjectKey, context: ReconcileContex
 async function allowDeletion(scope: TopologyScope): Promise<void> {
   const { cluster, context, memory } = scope
   if (cluster.metadata.annotations?.[OkToDeleteAnnotation] !== undefined) return
-  if (!scope.recordAnswer(await memory.hooks.call(BeforeClusterDelete, cluster, {}, context))) return
+  if (!scope.recordResult(await memory.hooks.call(BeforeClusterDelete, cluster, {}, context))) return
   await scope.change({ annotations: { [OkToDeleteAnnotation]: '' } })
 }
 
@@ -120,7 +120,7 @@ async function mayBeCreated(scope: TopologyScope, cluster: Cluster): Promise<boo
   const { name } = AfterControlPlaneInitialized
   if (isCreated(cluster) || pendingHooks(cluster).has(name)) return true
   const response = await scope.memory.hooks.call(BeforeClusterCreate, cluster, {}, scope.context)
-  if (!scope.recordAnswer(response)) return false
+  if (!scope.recordResult(response)) return false
   if (response.kind === 'proceed' && response.called) await scope.change({ add: [name] })
   return true
 }

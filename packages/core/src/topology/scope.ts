@@ -3,7 +3,7 @@ import type { ReconcileContext } from '@capstan/controller'
 import type { RuntimeClient } from '@capstan/extension'
 import { type Clock, keyOf, keyText, type ObjectKey } from '@capstan/kube'
 import { AppliedObjects } from './differences.ts'
-import { type BlockingHook, type FailedHook, type HookAnswer, LifecycleHooks } from './lifecycle-hooks.ts'
+import { type BlockingHook, type FailedHook, type HookResult, LifecycleHooks } from './lifecycle-hooks.ts'
 import { PatchResponses } from './patch-responses.ts'
 import { changeCluster, type ClusterChange } from './pending-hooks.ts'
 import type { UpgradeReport } from './topology-reconciled.ts'
@@ -64,7 +64,7 @@ export class TopologyScope {
   readonly blocking: BlockingHook[] = []
   /** The hook whose failure ended this reconcile. */
   failed: FailedHook | undefined
-  /** Hooks that allowed this reconcile to proceed, with those that have no registered handler. */
+  /** Hooks that allowed this reconcile to proceed, including hooks without a registered handler. */
   readonly notBlocking = new Set<string>()
   /** The steps of the upgrade, once they are known. Also set when a hook fails. */
   plan: UpgradePlan | undefined
@@ -81,16 +81,16 @@ export class TopologyScope {
   }
 
   /** Records the result of a hook. Returns whether the reconcile may proceed. @throws the error of a failed call */
-  recordAnswer(answer: HookAnswer): boolean {
-    switch (answer.kind) {
+  recordResult(result: HookResult): boolean {
+    switch (result.kind) {
       case 'proceed':
-        this.notBlocking.add(answer.hook)
+        this.notBlocking.add(result.hook)
         return true
       case 'blocked':
-        this.blocking.push(answer)
+        this.blocking.push(result)
         return false
       case 'failed':
-        return this.recordFailure(answer)
+        return this.recordFailure(result)
     }
   }
 

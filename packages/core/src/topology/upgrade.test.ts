@@ -17,14 +17,14 @@ const facts = (overrides: Partial<UpgradeFacts> = {}): UpgradeFacts => ({
   anyWorkerUpgrading: false,
   pending: new Set(),
   step: undefined,
-  answers: new Map(),
+  responses: new Map(),
   ...overrides,
 })
 const planWithoutSteps = { controlPlane: [], workers: ['v1.34.1'] }
 const started = new Set(['AfterClusterUpgrade', 'AfterControlPlaneUpgrade'])
 
-const clusterAllowed = new Map([['BeforeClusterUpgrade', 'go']])
-const stepAllowed = new Map([...clusterAllowed, ['BeforeControlPlaneUpgrade', 'go']])
+const clusterAllowed = new Map([['BeforeClusterUpgrade', 'proceed']])
+const stepAllowed = new Map([...clusterAllowed, ['BeforeControlPlaneUpgrade', 'proceed']])
 
 describe('the control plane version', () => {
   test.each([
@@ -40,14 +40,14 @@ describe('the control plane version', () => {
       'v1.34.1 upgrading',
     ],
     ['an upgrade begins with BeforeClusterUpgrade', {}, 'call BeforeClusterUpgrade'],
-    ['a blocking response delays the upgrade', { answers: new Map([['BeforeClusterUpgrade', 'blocked']]) }, 'v1.33.2 pending'],
-    ['a non-blocking response leads to the hook of the step', { answers: clusterAllowed }, 'call BeforeControlPlaneUpgrade'],
+    ['a blocking response delays the upgrade', { responses: new Map([['BeforeClusterUpgrade', 'blocked']]) }, 'v1.33.2 pending'],
+    ['a non-blocking response leads to the hook of the step', { responses: clusterAllowed }, 'call BeforeControlPlaneUpgrade'],
     [
       'a blocking response delays the step',
-      { answers: new Map([...clusterAllowed, ['BeforeControlPlaneUpgrade', 'blocked']]) },
+      { responses: new Map([...clusterAllowed, ['BeforeControlPlaneUpgrade', 'blocked']]) },
       'v1.33.2 pending',
     ],
-    ['a non-blocking response starts the step', { answers: stepAllowed }, 'v1.34.1 starting'],
+    ['a non-blocking response starts the step', { responses: stepAllowed }, 'v1.34.1 starting'],
     ['calls no hook while workers are upgrading', { anyWorkerUpgrading: true }, 'v1.33.2 pending'],
     [
       'a running upgrade calls only the hook of the step',
@@ -56,7 +56,7 @@ describe('the control plane version', () => {
     ],
     [
       'repeats a step that was interrupted at its start',
-      { pending: started, step: 'v1.34.1', answers: stepAllowed },
+      { pending: started, step: 'v1.34.1', responses: stepAllowed },
       'v1.34.1 starting',
     ],
     [
@@ -79,7 +79,7 @@ describe('the control plane version', () => {
         pending: new Set(['AfterClusterUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade']),
         controlPlane: controlPlaneAt('v1.34.1'),
         plan: planWithoutSteps,
-        answers: new Map([['BeforeWorkersUpgrade', 'blocked']]),
+        responses: new Map([['BeforeWorkersUpgrade', 'blocked']]),
       },
       'v1.34.1 stable',
     ],
@@ -176,14 +176,14 @@ describe('worker versions', () => {
     )
   })
   test('workers are neither upgraded nor created while AfterControlPlaneUpgrade blocks', () => {
-    const blocked = { pending: started, answers: new Map([['AfterControlPlaneUpgrade', 'blocked'] as const]) }
+    const blocked = { pending: started, responses: new Map([['AfterControlPlaneUpgrade', 'blocked'] as const]) }
     expect(versionsText(blocked, [worker('a'), worker('new', { current: undefined })])).toBe(
       'a:v1.33.2 pending, new:v1.34.1 pendingCreate',
     )
   })
   test('workers are neither upgraded nor created while BeforeWorkersUpgrade blocks', () => {
     const pending = new Set(['AfterClusterUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade'])
-    const blocked = { pending, answers: new Map([['BeforeWorkersUpgrade', 'blocked'] as const]) }
+    const blocked = { pending, responses: new Map([['BeforeWorkersUpgrade', 'blocked'] as const]) }
     expect(versionsText(blocked, [worker('a'), worker('new', { current: undefined })])).toBe(
       'a:v1.33.2 pending, new:v1.34.1 pendingCreate',
     )

@@ -14,7 +14,7 @@ export type UpgradeHook =
   | 'AfterWorkersUpgrade'
   | 'AfterClusterUpgrade'
 
-/** Hooks that become pending when a step begins; each keeps the control plane at its version until its response allows the upgrade to proceed. */
+/** Hooks that become pending when a step begins. While one of them blocks, the control plane keeps its version. */
 export const stepHooks = ['AfterControlPlaneUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade'] as const
 
 /**
@@ -41,7 +41,7 @@ export interface UpgradeFacts {
   /** The last version written to the control plane, from the Cluster's upgrade-step annotation. */
   readonly step: string | undefined
   /** Responses of hooks in this reconcile. A hook is removed from `pending` once its response allows the upgrade to proceed. */
-  readonly answers: ReadonlyMap<UpgradeHook, 'proceed' | 'blocked'>
+  readonly responses: ReadonlyMap<UpgradeHook, 'proceed' | 'blocked'>
 }
 
 export interface ControlPlaneVersion {
@@ -49,7 +49,7 @@ export interface ControlPlaneVersion {
   readonly version: string
   readonly state: 'stable' | 'provisioning' | 'upgrading' | 'starting' | 'pending'
   /**
-   * Whether the control plane's version differs from the topology's. Independent of `state`, since it may be upgrading at the same time.
+   * Whether the control plane has another version than the topology. Also true while it is `upgrading` to an intermediate step.
    */
   readonly pending: boolean
   /** Whether the control plane must wait until the workers have reached its version. */
@@ -60,7 +60,7 @@ export type ControlPlaneDecision = ControlPlaneVersion | { readonly kind: 'call'
 
 /** Returns the version that the control plane should have after this reconcile, or the hook to call first. */
 export function controlPlaneVersion(facts: UpgradeFacts): ControlPlaneDecision {
-  const { controlPlane, desired, plan, pending: hooks, answers } = facts
+  const { controlPlane, desired, plan, pending: hooks, responses } = facts
   if (!controlPlane) return { kind: 'version', version: desired, state: 'stable', pending: false, waitingForWorkers: false }
 
   const current = controlPlane.version
@@ -82,7 +82,7 @@ export function controlPlaneVersion(facts: UpgradeFacts): ControlPlaneDecision {
    */
   const due = (hook: UpgradeHook): ControlPlaneDecision | undefined => {
     if (!hooks.has(hook) || startWasInterrupted(facts)) return undefined
-    return answers.get(hook) === 'blocked' ? keep(waitingState) : { kind: 'call', hook }
+    return responses.get(hook) === 'blocked' ? keep(waitingState) : { kind: 'call', hook }
   }
   const beforeWorkers = due('AfterControlPlaneUpgrade') ?? due('BeforeWorkersUpgrade')
   if (beforeWorkers) return beforeWorkers
@@ -93,13 +93,13 @@ export function controlPlaneVersion(facts: UpgradeFacts): ControlPlaneDecision {
   if (!pending) return keep('stable')
 
   if (!hooks.has('AfterClusterUpgrade')) {
-    const response = answers.get('BeforeClusterUpgrade')
+    const response = responses.get('BeforeClusterUpgrade')
     if (response === undefined) return { kind: 'call', hook: 'BeforeClusterUpgrade' }
     if (response === 'blocked') return keep('pending')
   }
   const next = plan.controlPlane[0]
   if (next === undefined) throw new Error('cannot compute the control plane version: the upgrade plan is empty')
-  const response = answers.get('BeforeControlPlaneUpgrade')
+  const response = responses.get('BeforeControlPlaneUpgrade')
   if (response === undefined) return { kind: 'call', hook: 'BeforeControlPlaneUpgrade' }
   if (response === 'blocked') return keep('pending')
   return { kind: 'version', version: next, state: 'starting', pending: false, waitingForWorkers: false }
@@ -149,7 +149,7 @@ export function workerVersions(
 ): WorkerVersion[] {
   const isStable = controlPlane.state === 'stable' && !controlPlane.pending
   const isBlocked = (['AfterControlPlaneUpgrade', 'BeforeWorkersUpgrade'] as const).some(
-    (hook) => facts.answers.get(hook) === 'blocked',
+    (hook) => facts.responses.get(hook) === 'blocked',
   )
   let upgrading = workers.filter((worker) => worker.upgrading).length
   let isHeld = false
@@ -178,7 +178,7 @@ export function workerVersions(
   })
 }
 
-/** Whether the upgrade is complete except for its final hook. */
+/** Whether the upgrade is complete except for its final hook, AfterClusterUpgrade. */
 export function upgradeIsOver(
   facts: UpgradeFacts,
   controlPlane: ControlPlaneVersion,

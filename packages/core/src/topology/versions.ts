@@ -1,4 +1,4 @@
-/** Decides the versions of a reconcile, and calls the hooks involved. */
+/** Decides the versions of a reconcile, and calls the hooks on which the decision depends. */
 import {
   AfterClusterUpgrade,
   AfterControlPlaneUpgrade,
@@ -22,7 +22,7 @@ import {
 import { withErrorContext, withTerminalErrors } from '@capstan/kube'
 import type { Blueprint } from './blueprint.ts'
 import type { CurrentState } from './current-state.ts'
-import { blockedByAnnotation, type HookAnswer } from './lifecycle-hooks.ts'
+import { blockedByAnnotation, type HookResult } from './lifecycle-hooks.ts'
 import type { TopologyScope } from './scope.ts'
 import {
   controlPlaneVersion,
@@ -45,7 +45,7 @@ export interface VersionDecision {
   readonly pools: readonly WorkerVersion[]
 }
 
-/** Decides the versions of control plane and workers after this reconcile, and calls the hooks involved. */
+/** Decides the versions of control plane and workers after this reconcile, and calls the hooks on which the decision depends. */
 export async function decideVersions(
   scope: TopologyScope,
   cluster: Cluster,
@@ -54,9 +54,9 @@ export async function decideVersions(
 ): Promise<VersionDecision> {
   const plan = await planOf(scope, cluster, blueprint, current)
   scope.plan = plan
-  const answers = new Map<UpgradeHook, 'proceed' | 'blocked'>()
+  const responses = new Map<UpgradeHook, 'proceed' | 'blocked'>()
   for (;;) {
-    const facts = upgradeFacts(scope.cluster, cluster, current, plan, answers)
+    const facts = upgradeFacts(scope.cluster, cluster, current, plan, responses)
     const controlPlane = await withErrorContext(ErrorPrefix, async () => withTerminalErrors(() => controlPlaneVersion(facts)))
     if (controlPlane.kind === 'version') {
       const concurrency = upgradeConcurrency(cluster)
@@ -82,9 +82,9 @@ export async function decideVersions(
     const { hook } = controlPlane
     const { proceeds, called } = await withErrorContext(ErrorPrefix, async () => {
       const result = await callUpgradeHook(scope, hook, facts)
-      return { proceeds: scope.recordAnswer(result), called: result.called }
+      return { proceeds: scope.recordResult(result), called: result.called }
     })
-    answers.set(hook, proceeds ? 'proceed' : 'blocked')
+    responses.set(hook, proceeds ? 'proceed' : 'blocked')
     // Recorded so that the permission of BeforeClusterUpgrade is kept when the next hook blocks.
     const hasBegun =
       (hook === 'BeforeClusterUpgrade' && proceeds && called) || (hook === 'BeforeControlPlaneUpgrade' && !proceeds)
@@ -99,14 +99,14 @@ const withObjectNames = (versions: readonly WorkerVersion[], objects: CurrentWor
 
 type CurrentWorkers = CurrentState['machineDeployments'] | CurrentState['machinePools']
 
-/** Error prefix of upstream, which calls the hooks of an upgrade where it computes the control plane's version. */
+/** Upstream's error prefix: upstream calls the hooks of an upgrade while it computes the version of the control plane. */
 const ErrorPrefix = 'failed to compute ControlPlane: failed to compute version of ControlPlane'
 
 export async function callUpgradeHook(
   scope: TopologyScope,
   hook: UpgradeHook,
   { controlPlane, lowestWorker, desired, plan }: UpgradeFacts,
-): Promise<HookAnswer> {
+): Promise<HookResult> {
   const { hooks } = scope.memory
   // Includes the pending hooks that this reconcile has written.
   const { context, cluster } = scope
@@ -171,7 +171,7 @@ function upgradeFacts(
   cluster: Cluster,
   current: CurrentState,
   plan: UpgradePlan,
-  answers: UpgradeFacts['answers'],
+  responses: UpgradeFacts['responses'],
 ): UpgradeFacts {
   const { controlPlane, machineDeployments, machinePools } = current
   const { desired, controlPlane: version = '', workers } = versionsNow(cluster, current)
@@ -187,7 +187,7 @@ function upgradeFacts(
     anyWorkerUpgrading: [...machineDeployments.values(), ...machinePools.values()].some(({ upgrading }) => upgrading),
     pending: pendingHooks(latestCluster),
     step: latestCluster.metadata.annotations?.[ClusterTopologyUpgradeStepAnnotation],
-    answers,
+    responses,
   }
 }
 

@@ -3,7 +3,7 @@ import { defineKind, draft, s, silent, type UnknownObject } from '@capstan/kube'
 import { LocalMachineTemplate } from '@capstan/local'
 import fc from 'fast-check'
 import { describe, expect, expectTypeOf, it, test } from 'vitest'
-import { applyAnswer } from '../../../core/src/topology/external-patch.ts'
+import { applyResponseItem } from '../../../core/src/topology/external-patch.ts'
 import { callHook } from '../test-kit/call-hook.ts'
 import { defineExtension, on } from './define-extension.ts'
 import { fixture } from '../test-kit/fixtures.ts'
@@ -274,7 +274,7 @@ describe.each(['JSONPatch', 'JSONMergePatch'] as const)('random edits, as %s', (
         }
         const { uid, holderReference } = request.items[0]!
         const item = { uid, holder: holderReference, document: object }
-        for (const patchItem of await itemsFor(object)) expect(applyAnswer([item], patchItem)).toEqual([])
+        for (const patchItem of await itemsFor(object)) expect(applyResponseItem([item], patchItem)).toEqual([])
         const { document } = item
         expect([document['spec'], document.metadata.labels ?? {}]).toEqual([editedSpec, labelsAfter ?? {}])
         expect(await itemsFor(document)).toEqual([])

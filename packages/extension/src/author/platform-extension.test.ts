@@ -1,7 +1,7 @@
 /** Tests the extension of the README, which is between the two `README` lines, and core's handling of its responses. */
 import { readFileSync } from 'node:fs'
 import { CanUpdateMachine, CanUpdateMachineSet, DiscoverVariables, GeneratePatches, UpdateMachine } from '@capstan/api'
-import { hookAnswerEffects } from '@capstan/core'
+import { hookResponseEffects } from '@capstan/core'
 import { s } from '@capstan/kube'
 import { LocalMachineTemplate } from '@capstan/local'
 import { lifecycleOf } from '@capstan/testing'
@@ -53,12 +53,12 @@ test('core accepts the responses of the platform extension', async () => {
   const patches = fixture(GeneratePatches)
   patches.variables!.push({ name: 'nodeDelay', value: '3s' })
   const verdicts = [
-    hookAnswerEffects(DiscoverVariables, 'a.b', {}, await callHook(extension, DiscoverVariables, {})),
-    hookAnswerEffects(GeneratePatches, 'a.b', patches, await callHook(extension, GeneratePatches, patches)),
+    hookResponseEffects(DiscoverVariables, 'a.b', {}, await callHook(extension, DiscoverVariables, {})),
+    hookResponseEffects(GeneratePatches, 'a.b', patches, await callHook(extension, GeneratePatches, patches)),
     ...(await Promise.all(
       ([CanUpdateMachine, CanUpdateMachineSet] as const).map(async (hook) => {
         const request = fixture<typeof CanUpdateMachine | typeof CanUpdateMachineSet>(hook)
-        return hookAnswerEffects(hook, 'a.b', request, await callHook(extension, hook, request as never))
+        return hookResponseEffects(hook, 'a.b', request, await callHook(extension, hook, request as never))
       }),
     )),
   ]

@@ -1,5 +1,5 @@
 import { createCatalog, type Hook, hookApiVersion, HooksGroup } from '@capstan/api'
-import { hookAnswerEffects } from '@capstan/core'
+import { hookResponseEffects } from '@capstan/core'
 import { callServer, fixture, HookFailed } from '@capstan/extension'
 import { isRecord, messageOf, systemClock } from '@capstan/kube'
 import { Command, Option } from 'commander'
@@ -41,7 +41,7 @@ export const callCommand = (io: Io, finish: (code: number) => void): Command =>
           signal: io.signal,
         })
         const { handler, took, response } = result
-        const core = hookAnswerEffects(hook, handler, request, response, hooks)
+        const core = hookResponseEffects(hook, handler, request, response, hooks)
         if (options.output === 'json') io.out(JSON.stringify({ ...result, core }))
         else {
           io.out(`${hook.name}${handler === '' ? '' : ` of ${handler}`} answered after ${took} ms:`)

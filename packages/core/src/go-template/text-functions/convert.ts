@@ -39,10 +39,10 @@ export function isEmpty(value: Value): boolean {
   return Array.isArray(value) ? value.length === 0 : isMap(value) && Object.keys(value).length === 0
 }
 
-/** Returns the list. @throws Error unless `value` is a list; the message is `complaint` followed by the type */
-export function listOf(value: Value, complaint: string): Value[] {
+/** Returns the list. @throws Error unless `value` is a list; its message is `prefix` followed by the type of the value */
+export function listOf(value: Value, prefix: string): Value[] {
   if (Array.isArray(value)) return value
-  throw new Error(`${complaint} type ${kindOf(value)}`)
+  throw new Error(`${prefix} type ${kindOf(value)}`)
 }
 
 const kindOf = (value: Value): string => (isNil(value) ? 'invalid' : isMap(value) ? 'map' : typeName(value))

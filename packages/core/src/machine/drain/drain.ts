@@ -57,7 +57,7 @@ export async function drainNode(target: DrainTarget, startedAt: string): Promise
 /**
  * Decides for each Pod on the Node whether and when it is drained.
  *
- * @param isNodeUnreachable skips Pods that the kubelet should have ended
+ * @param isNodeUnreachable whether to skip Pods that the kubelet should have ended by now
  */
 export function podsToDrain(
   { client, node, machine, cluster, rules, clock, signal }: DrainTarget,

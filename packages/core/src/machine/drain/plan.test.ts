@@ -60,7 +60,7 @@ test.each<[string, Pod, string]>([
   ['skips a static Pod',                   aPod('a', { annotations: { 'kubernetes.io/config.mirror': 'x' } }), 'Skip'],
   ['skips a Pod with the label skip',      aPod('a', drainLabel('Skip')),                        'Skip'],
   ['waits for a Pod with the label wait-completed', aPod('a', drainLabel('wait-completed')),              'WaitCompleted'],
-  ['accepts the label without dash, in any case', aPod('a', drainLabel('WaitCompleted')),               'WaitCompleted'],
+  ['accepts the label without a dash, case-insensitively', aPod('a', drainLabel('WaitCompleted')),               'WaitCompleted'],
   ['removes only one dash of the label',   aPod('a', drainLabel('wait--completed')),             'Drain 0'],
   ['ignores other values of the label',    aPod('a', drainLabel('later')),                       'Drain 0'],
 ])('%s', (_, pod, expected) => {
