@@ -4,7 +4,7 @@ import { createApiServer } from '@capstan/kubernetes-kinds'
 import { expect, test } from 'vitest'
 import { Informers } from './cache.ts'
 
-test('caughtUp resolves only when a delayed watch has delivered every object that existed', async () => {
+test('waitUntilCurrent resolves only when a delayed watch has delivered every object that existed', async () => {
   const clock = new VirtualClock()
   const server = createApiServer({ store: memoryStore(), clock, random: seededRandom(1), log: silent })
   await server.ready
@@ -33,7 +33,7 @@ test('caughtUp resolves only when a delayed watch has delivered every object tha
     const key = { namespace: 'default', name: 'new' }
     await client.create(ConfigMap, { metadata: key })
     let isCaughtUp = false
-    const waiting = informers.caughtUp(signal).then(() => {
+    const waiting = informers.waitUntilCurrent(signal).then(() => {
       isCaughtUp = true
     })
     for (let i = 0; i < 20; i++) await turn()
@@ -43,7 +43,7 @@ test('caughtUp resolves only when a delayed watch has delivered every object tha
     expect(informers.peek(ConfigMap, key)).toBeDefined()
   } finally {
     ending.abort()
-    await informers.stopped()
+    await informers.waitUntilStopped()
     await server.close()
   }
 })

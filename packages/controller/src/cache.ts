@@ -20,11 +20,11 @@ export interface InformersOptions {
   readonly random: Random
   readonly log: Logger
   readonly signal: AbortSignal
-  /** The only namespace whose objects are watched; all namespaces when absent. Cluster-scoped kinds are watched in any case. */
+  /** The only namespace whose objects are watched; all namespaces when absent. Cluster-scoped kinds are always watched. */
   readonly namespace?: string
 }
 
-/** Time limit of `caughtUp`, after which it rejects, and its caller tries again. */
+/** Time limit of `waitUntilCurrent`, after which it rejects, and its caller tries again. */
 const CatchUpLimit = minutes(1)
 
 export class Informers implements Cache {
@@ -60,15 +60,15 @@ export class Informers implements Cache {
   }
 
   /** Resolves when the cache contains all objects that exist at the time of the call, in that state or a newer one. */
-  caughtUp(signal: AbortSignal): Promise<void> {
+  waitUntilCurrent(signal: AbortSignal): Promise<void> {
     // A list in progress may not contain objects that were created after it began. Calls during this list therefore share the next list.
     this.#nextCatchUp ??= this.#catchUp.then(() => {
       this.#nextCatchUp = undefined
       const { clock, signal } = this.#options
       const catchUpAll = (limit: AbortSignal) => Promise.all(this.all().map((informer) => this.#catchUpWith(informer, limit)))
-      const caughtUp = withTimeout(clock, CatchUpLimit, catchUpAll, signal).then(() => undefined)
-      this.#catchUp = caughtUp.catch(() => {})
-      return caughtUp
+      const completed = withTimeout(clock, CatchUpLimit, catchUpAll, signal).then(() => undefined)
+      this.#catchUp = completed.catch(() => {})
+      return completed
     })
     return unlessAborted(this.#nextCatchUp, signal)
   }
@@ -79,13 +79,13 @@ export class Informers implements Cache {
     const selection = namespace === undefined || informer.kind.scope === 'Cluster' ? {} : { namespace }
     const { items } = await client.list(informer.kind, { ...selection, metadataOnly: true, signal })
     for (const { metadata } of items) {
-      const received = informer.seen(keyText(metadata), Number(metadata.resourceVersion))
+      const received = informer.waitForRevision(keyText(metadata), Number(metadata.resourceVersion))
       if (received) await unlessAborted(received, signal)
     }
   }
 
   /** Resolves when every watch has ended after the signal's abort. */
-  async stopped(): Promise<void> {
+  async waitUntilStopped(): Promise<void> {
     await Promise.allSettled(this.#following)
   }
 

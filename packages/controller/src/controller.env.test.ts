@@ -407,7 +407,7 @@ describe('changes of a status that no controller acts on', () => {
             object.status = { children: object.spec.children, conditions }
             return proceed()
           },
-          significant: ({ status }) => status?.children,
+          significantFields: ({ status }) => status?.children,
           conditions: ['Ready'],
           order: [],
           observesGeneration: false,
@@ -741,15 +741,15 @@ test('reconciles yield to timers and sockets, however many keys are ready', asyn
   expect(maximum).toBeLessThan(20)
 })
 
-describe('work outside of a worker', () => {
-  /** Creates a controller in which keys `slow…` wait for `response` outside of their worker. Other keys end at once. */
+describe('work without a worker', () => {
+  /** Creates a controller in which keys `slow…` wait for `response` without a worker. Other keys end at once. */
   const createWaitingController = (response: Promise<void>, ended: string[], maximum: { workers: number; now: number }) =>
     controller({
       name: 'waiting',
       for: Parent,
       concurrency: 2,
-      async reconcile({ name }, { outside }) {
-        if (name.startsWith('slow')) await outside(() => Promise.all([response, outside(() => response)]))
+      async reconcile({ name }, { withoutWorker }) {
+        if (name.startsWith('slow')) await withoutWorker(() => Promise.all([response, withoutWorker(() => response)]))
         maximum.workers = Math.max(maximum.workers, ++maximum.now)
         await new Promise((resolve) => setImmediate(resolve))
         maximum.now--
@@ -782,8 +782,8 @@ describe('work outside of a worker', () => {
       name: 'failing',
       for: Parent,
       concurrency: 1,
-      async reconcile(_, { outside }) {
-        await outside(() => (++calls < 3 ? Promise.reject(new Error('no response')) : Promise.resolve()))
+      async reconcile(_, { withoutWorker }) {
+        await withoutWorker(() => (++calls < 3 ? Promise.reject(new Error('no response')) : Promise.resolve()))
         return proceed()
       },
     })

@@ -48,13 +48,13 @@ export interface ReconcileContext {
    * Runs `work` that waits for something outside the cluster, such as a Runtime Extension, without occupying a worker of the controller: a
    * slow response delays only this key.
    */
-  outside<T>(work: () => Promise<T>): Promise<T>
+  withoutWorker<T>(work: () => Promise<T>): Promise<T>
   /**
    * Returns for how many milliseconds this key may still postpone a write that no other controller waits for; 0 if it must write now. The
    * time depends on how long the writes of this process take. It begins with the first reconcile of the key that postpones, and ends with
    * the next reconcile that does not.
    */
-  postpone(): number
+  postponeTime(): number
   /**
    * Watches a kind that is known only at run time and enqueues, for each event, the keys that `map` returns. Further calls have no effect,
    * and little cost.
@@ -123,7 +123,7 @@ export interface Controller<T extends KubeObject = KubeObject> {
    * Called instead of `reconcile` for objects that another process reconciles, when the manager has shards (see `Shards`). It updates state
    * that this process keeps in memory; its writes are rejected. Absent: such objects are skipped.
    */
-  elsewhere?(key: ObjectKey, context: ReconcileContext): Promise<Outcome>
+  observe?(key: ObjectKey, context: ReconcileContext): Promise<Outcome>
 }
 
 /** Erases the type parameter of a controller, so that controllers of several kinds fit one list. */

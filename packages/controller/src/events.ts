@@ -14,7 +14,7 @@ export interface EventRecorders {
   /** Returns the recorder of one component, which becomes `source.component` of its Events. */
   of(component: string): EventRecorder
   /** Resolves when all Events recorded so far have been sent. */
-  flushed(): Promise<void>
+  waitUntilSent(): Promise<void>
 }
 
 /** Number of recent Events that are kept to count repetitions. */
@@ -98,6 +98,6 @@ export function createEventRecorders({ client, clock, random, log }: EventRecord
         )
       },
     }),
-    flushed: () => lastWrite,
+    waitUntilSent: () => lastWrite,
   }
 }

@@ -25,12 +25,12 @@ test('a closed fence rejects writes, and forwards reads', async () => {
   expect(await read).toEqual({})
 })
 
-test('quiet() resolves when the writes in progress have ended', async () => {
+test('waitUntilIdle() resolves when the writes in progress have ended', async () => {
   const { transport, ends } = aTransport()
   const open = fence(transport, () => true)
   const writes = [open.transport.send(request('create')), open.transport.send(request('delete'))]
   let isQuiet = false
-  const quiet = open.quiet().then(() => {
+  const idle = open.waitUntilIdle().then(() => {
     isQuiet = true
   })
   ends[0]!()
@@ -38,7 +38,7 @@ test('quiet() resolves when the writes in progress have ended', async () => {
   await new Promise((resolve) => setImmediate(resolve))
   expect(isQuiet).toBe(false)
   ends[1]!()
-  await quiet
+  await idle
   await Promise.all(writes)
-  await open.quiet()
+  await open.waitUntilIdle()
 })

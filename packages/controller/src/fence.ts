@@ -4,7 +4,7 @@ import type { Transport } from '@capstan/kube'
 export interface Fence {
   readonly transport: Transport
   /** Resolves when no write is in progress. */
-  quiet(): Promise<void>
+  waitUntilIdle(): Promise<void>
 }
 
 /** Wraps a transport so that writes are rejected unless `isOpen` returns true. Reads are forwarded. */
@@ -26,7 +26,7 @@ export function fence(transport: Transport, isOpen: () => boolean): Fence {
         }
       },
     },
-    async quiet() {
+    async waitUntilIdle() {
       await Promise.allSettled(writesInProgress)
     },
   }

@@ -90,7 +90,7 @@ export class Informer {
   }
 
   /** Records the result of a write by this process. */
-  wrote(object: KubeObject): void {
+  recordWrite(object: KubeObject): void {
     const key = keyText(keyOf(object))
     const revision = revisionOf(object)
     if (revision > this.#revision && !(revisionOf(this.#written.get(key)) > revision)) this.#written.set(key, object)
@@ -122,7 +122,7 @@ export class Informer {
    * Resolves when the watch has reached `revision` or a later revision, with an event for this object or any other of the kind. Returns
    * `undefined` when it has reached the revision already.
    */
-  seen(key: string, revision: number): Promise<void> | undefined {
+  waitForRevision(key: string, revision: number): Promise<void> | undefined {
     const object = this.#objects.get(key)
     if (this.#revision >= revision || (object && Number(object.metadata.resourceVersion) >= revision)) return undefined
     return new Promise((resolve) => {

@@ -2,7 +2,7 @@
 import { ConfigMap, Event, hours, Lease, minutes, seconds, seededRandom } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
 import { diagnostics } from './diagnostics.ts'
-import { advance, beat, client, clock, join, members, retire, settle, until } from './members.suite.ts'
+import { advance, beat, client, clock, join, members, stopMember, settle, until } from './members.suite.ts'
 
 const lease = async () => (await client().get(Lease, { namespace: 'default', name: 'the-lease' })).spec!
 
@@ -59,12 +59,12 @@ test('the Lease of a crashed leader is acquired after its duration', async () =>
   expect(secondsWaited).toBeLessThanOrEqual(15 + 2 * 4.4)
 })
 
-describe.each(['cut', 'deaf'] as const)('a member whose connection is %s', (how) => {
+describe.each(['loses requests', 'loses responses'] as const)('a member whose connection %s', (how) => {
   test('a leader stops before another member starts to lead, and reports the reason', async () => {
     await client().create(ConfigMap, { metadata: beat })
     const [a, b] = [await join('a'), await join('b')]
     await advance(seconds(10))
-    a.line = how
+    a.connection = how
     expect(await until(() => !a.manager.leads)).toBeLessThanOrEqual(10)
     await settle()
     expect(a.lost).toEqual(['Leader election lost: the lease could not be renewed for 10s'])
@@ -79,9 +79,9 @@ describe.each(['cut', 'deaf'] as const)('a member whose connection is %s', (how)
   test('a leader continues when its connection is restored before the deadline', async () => {
     const [a, b] = [await join('a'), await join('b')]
     await advance(seconds(10))
-    a.line = how
+    a.connection = how
     await advance(seconds(6))
-    a.line = 'up'
+    a.connection = 'works'
     await advance(minutes(1))
     expect([a.manager.leads, b.manager.leads, a.lost]).toEqual([true, false, []])
     expect(await lease()).toMatchObject({ holderIdentity: 'a', leaseTransitions: 0 })
@@ -91,12 +91,12 @@ describe.each(['cut', 'deaf'] as const)('a member whose connection is %s', (how)
 test('the deadline of a leader with late responses begins with its requests, so that two members do not lead at once', async () => {
   const [a, b] = [await join('a'), await join('b')]
   await advance(seconds(10))
-  a.line = 'slow'
+  a.connection = 'slow'
   await advance(minutes(5))
   expect([a.manager.leads, b.manager.leads]).toEqual([true, false])
   // The last response arrives four seconds after its request. The deadline begins with this request.
   const { renewTime } = await lease()
-  a.line = 'cut'
+  a.connection = 'loses requests'
   await until(() => !a.manager.leads)
   expect(clock.now() - Date.parse(renewTime!)).toBeLessThanOrEqual(seconds(10 + 2 + 4))
   await until(() => b.manager.leads)
@@ -126,7 +126,7 @@ test.each([
   b.ahead += by
   await advance(minutes(1))
   expect([a.manager.leads, b.manager.leads, a.lost]).toEqual([true, false, []])
-  a.line = 'cut'
+  a.connection = 'loses requests'
   await advance(seconds(1))
   a.ahead += by
   b.ahead += by
@@ -138,13 +138,13 @@ test('a leader that was suspended for too long does not write when it resumes', 
   await client().create(ConfigMap, { metadata: beat })
   const [a, b] = [await join('a'), await join('b')]
   await advance(seconds(10.5))
-  const writesBefore = a.wrote.length
-  a.freeze()
+  const writesBefore = a.writeResults.length
+  a.suspend()
   await until(() => b.manager.leads)
   expect(a.manager.leads).toBe(false)
-  a.thaw()
+  a.resume()
   await settle()
-  expect(a.wrote.slice(writesBefore).filter((result) => result === 'yes')).toEqual([])
+  expect(a.writeResults.slice(writesBefore).filter((result) => result === 'written')).toEqual([])
   expect(a.lost).toHaveLength(1)
 })
 
@@ -200,19 +200,20 @@ test.each([1, 2, 3, 4])(
     for (let step = 0; step < 60; step++) {
       const member = members[Math.floor(random.next() * members.length)]!
       const chance = random.next()
-      if (chance < 0.4) member.line = (['up', 'cut', 'deaf', 'slow'] as const)[Math.floor(random.next() * 4)]!
-      else if (chance < 0.5) member.freeze()
-      else if (chance < 0.7) member.thaw()
+      if (chance < 0.4)
+        member.connection = (['works', 'loses requests', 'loses responses', 'slow'] as const)[Math.floor(random.next() * 4)]!
+      else if (chance < 0.5) member.suspend()
+      else if (chance < 0.7) member.resume()
       else if (member.lost.length > 0 || member.isDead) {
         members.splice(members.indexOf(member), 1)
-        await retire(member)
+        await stopMember(member)
         await join(`${member.name}'`, { ahead: Math.round((random.next() - 0.5) * 100_000) })
       } else if (chance > 0.95) member.isDead = true
       await advance(Math.floor(random.next() * 12_000))
     }
     for (const member of members) {
-      member.line = 'up'
-      member.thaw()
+      member.connection = 'works'
+      member.resume()
     }
     const last = await join('last')
     await until(() => members.some(({ manager, isDead }) => !isDead && manager.leads))

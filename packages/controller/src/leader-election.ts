@@ -46,7 +46,8 @@ interface Dependencies {
   readonly log: Logger
 }
 
-type Attempt = 'held' | 'taken' | 'failed'
+/** Result of an attempt: this candidate holds the Lease, another candidate holds it, or the request has failed. */
+type Attempt = 'held' | 'heldByOther' | 'failed'
 
 export class LeaderElection {
   readonly identity: string
@@ -124,7 +125,7 @@ export class LeaderElection {
         await sleep(clock, this.#remaining(this.#sent, this.#terms.retryPeriod), until)
         const attempt = await this.#attempt(until)
         if (until.aborted) return
-        if (attempt === 'taken') return lost.resolve(`${holderOf(this.#lease!)} holds the lease`)
+        if (attempt === 'heldByOther') return lost.resolve(`${holderOf(this.#lease!)} holds the lease`)
         if (attempt === 'failed') continue
         deadline.cancel()
         deadline = clock.schedule(this.#remaining(this.#sent, this.#terms.renewDeadline), missed)
@@ -170,7 +171,7 @@ export class LeaderElection {
       const isHeld = await this.#withLimit((until) => this.#write(until, this.leads), signal)
       if (!isHeld) {
         this.#until = Number.NEGATIVE_INFINITY
-        return 'taken'
+        return 'heldByOther'
       }
       this.#until = sent + this.#terms.renewDeadline
       return 'held'

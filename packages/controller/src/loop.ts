@@ -55,8 +55,8 @@ export class Loop {
   readonly #postponed = new Map<string, number>()
   #heldKeys = 0
   /** Reconciles in progress that occupy no worker. */
-  #outside = 0
-  /** Resumes reconciles whose outside work is complete, in the order in which they wait for a worker. */
+  #withoutWorker = 0
+  /** Resumes reconciles whose work without a worker is complete, in the order in which they wait for a worker. */
   readonly #returning: (() => void)[] = []
   #pumping = false
   #resync: Timer | undefined
@@ -85,7 +85,7 @@ export class Loop {
   get state(): LoopState {
     const { name, concurrency = DefaultConcurrency } = this.controller
     const { running, depths } = this.#queue
-    return { name, concurrency, activeWorkers: running - this.#outside, depth: depths, waiting: this.#waiting.size }
+    return { name, concurrency, activeWorkers: running - this.#withoutWorker, depth: depths, waiting: this.#waiting.size }
   }
 
   /** Waiting keys with the reason that their last reconcile returned. */
@@ -128,7 +128,7 @@ export class Loop {
   }
 
   /** Enqueues the objects of a shard that this process has acquired or lost. */
-  shardChanged(shard: number): void {
+  enqueueShard(shard: number): void {
     const { informers, partition } = this.#options
     for (const object of informers.find(this.controller.for)?.list() ?? []) {
       const key = keyOfMeta(object.metadata)
@@ -136,10 +136,10 @@ export class Loop {
     }
   }
 
-  /** Enqueues a key, unless another process reconciles it and the controller has no `elsewhere`. */
+  /** Enqueues a key, unless another process reconciles it and the controller has no `observe`. */
   #add(key: ObjectKey, options?: { lowPriority: boolean; change?: ObjectChange; mayWait?: boolean }): void {
     const { partition } = this.#options
-    if (!partition || this.controller.elsewhere || partition.accessFor(key)) this.#queue.add(keyText(key), options)
+    if (!partition || this.controller.observe || partition.accessFor(key)) this.#queue.add(keyText(key), options)
   }
 
   async #follow(kind: Kind, map: MapFunction, when?: Predicate): Promise<void> {
@@ -157,7 +157,7 @@ export class Loop {
     const { previous, object, initial } = event
     const { partition, informers } = this.#options
     const isAccepted = !when || when({ previous, object })
-    if (!isAccepted && !(partition && this.controller.elsewhere)) return
+    if (!isAccepted && !(partition && this.controller.observe)) return
     // When the owner of an object changes, both the old and the new owner are enqueued.
     const keys = new Map<string, ObjectKey>()
     for (const version of [previous, object]) {
@@ -165,7 +165,7 @@ export class Loop {
     }
     const mayWait = this.controller.aggregates?.includes(kind) && !isDeletion(event)
     for (const key of keys.values()) {
-      // `when` applies only to objects that this process reconciles; `elsewhere` gets every change.
+      // `when` applies only to objects that this process reconciles; `observe` gets every change.
       if (isAccepted || !partition?.accessFor(key))
         this.#add(key, { lowPriority: initial, change: { kind, event }, ...(mayWait ? { mayWait } : {}) })
     }
@@ -183,9 +183,9 @@ export class Loop {
 
   async #fill(): Promise<void> {
     const { concurrency: workers = DefaultConcurrency } = this.controller
-    const hasFreeWorker = () => this.#queue.running - this.#outside < workers
+    const hasFreeWorker = () => this.#queue.running - this.#withoutWorker < workers
     while (this.#returning.length > 0 && (hasFreeWorker() || this.#options.signal.aborted)) {
-      this.#outside--
+      this.#withoutWorker--
       this.#returning.shift()!()
     }
     while (this.#queue.depth > 0 && hasFreeWorker()) {
@@ -201,7 +201,7 @@ export class Loop {
     const { informers, clock, random, ids, metrics, partition, times } = this.#options
     const access = partition?.accessFor(parseKey(key))
     const isElsewhere = partition !== undefined && access === undefined
-    if (isElsewhere && !this.controller.elsewhere) {
+    if (isElsewhere && !this.controller.observe) {
       this.#waiting.delete(key)
       return this.#queue.done(key, { changed: false, failed: false, held: false })
     }
@@ -226,8 +226,8 @@ export class Loop {
       log,
       events,
       signal: reconcileSignal,
-      outside: this.#outsideOnce(),
-      postpone: () => {
+      withoutWorker: this.#createWithoutWorker(),
+      postponeTime: () => {
         const now = clock.elapsed()
         const until = postponedUntil ?? now + times.pause
         if (until <= now) return 0
@@ -241,7 +241,7 @@ export class Loop {
     let outcome: Outcome = proceed()
     let failure: unknown
     try {
-      outcome = await this.controller[isElsewhere ? 'elsewhere' : 'reconcile']!(parseKey(key), context)
+      outcome = await this.controller[isElsewhere ? 'observe' : 'reconcile']!(parseKey(key), context)
     } catch (err) {
       failure = err
     }
@@ -258,32 +258,31 @@ export class Loop {
     const result = failure ? 'error' : outcome.kind === 'requeue' ? 'requeue_after' : 'success'
     metrics.reconciled(this.controller.name, result, clock.elapsed() - started, isFinal)
 
-    const unseen = writes.seen()
+    const writesCached = writes.waitUntilCached()
     const failed = failure !== undefined && !isFinal
-    // A failed reconcile may have made changes, for example created and deleted an object. These changes must not bypass its backoff,
-    // because
-    // the reconcile would then be repeated at once, without end.
+    // A failed reconcile may have made changes, for example created and deleted an object. These changes must not bypass its backoff:
+    // otherwise the reconcile would be repeated at once, without end.
     const ignores = failed ? ({ kind, event }: ObjectChange) => writes.isOwnChange(kind, event) : undefined
     this.#queue.done(key, {
       changed: writes.changed,
       failed,
-      held: unseen !== undefined,
+      held: writesCached !== undefined,
       ...(outcome.kind === 'requeue' ? { after: outcome.after } : {}),
       ignores,
     })
-    if (unseen) await this.#hold(key, unseen)
+    if (writesCached) await this.#hold(key, writesCached)
   }
 
   /**
-   * Makes the function `outside` for one reconcile. The reconcile releases its worker only once, even when it runs several functions
-   * outside concurrently.
+   * Makes the function `withoutWorker` for one reconcile. The reconcile releases its worker only once, even when it passes several
+   * functions concurrently.
    */
-  #outsideOnce(): ReconcileContext['outside'] {
-    let isOutside = false
+  #createWithoutWorker(): ReconcileContext['withoutWorker'] {
+    let hasReleasedWorker = false
     return async (work) => {
-      if (isOutside || this.#outside >= MaxOutside) return work()
-      isOutside = true
-      this.#outside++
+      if (hasReleasedWorker || this.#withoutWorker >= MaxOutside) return work()
+      hasReleasedWorker = true
+      this.#withoutWorker++
       this.#pump()
       try {
         return await work()
@@ -292,15 +291,15 @@ export class Loop {
           this.#returning.push(resolve)
           this.#pump()
         })
-        isOutside = false
+        hasReleasedWorker = false
       }
     }
   }
 
-  /** Keeps the key from running until the cache contains the writes of its reconcile. */
-  async #hold(key: string, unseen: Promise<void>): Promise<void> {
+  /** Keeps the key on hold until the cache contains the writes of its reconcile, which `writesCached` reports. */
+  async #hold(key: string, writesCached: Promise<void>): Promise<void> {
     this.#heldKeys++
-    const result = await within(unseen, OwnWritesTimeout, this.#options.clock, this.#options.signal)
+    const result = await within(writesCached, OwnWritesTimeout, this.#options.clock, this.#options.signal)
     this.#heldKeys--
     if (result === 'late') this.#log.warn('Own writes have not been seen by the watch', { key, waitedMs: OwnWritesTimeout })
     this.#queue.release(key)

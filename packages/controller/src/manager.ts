@@ -20,7 +20,7 @@ export interface ManagerOptions {
   readonly random: Random
   readonly log: Logger
   readonly controllers: readonly Controller[]
-  /** The only namespace whose objects are watched; all namespaces when absent. Cluster-scoped kinds are watched in any case. */
+  /** The only namespace whose objects are watched; all namespaces when absent. Cluster-scoped kinds are always watched. */
   readonly namespace?: string
   /** Selects the objects whose events cause reconciles; all when absent. Reads from the cache return other objects as well. */
   readonly eventFilter?: (object: KubeObject) => boolean
@@ -63,7 +63,7 @@ export interface Manager {
 }
 
 /** Maximum time for which `stop` waits for writes in progress. */
-const QuietLimit = seconds(5)
+const WritesTimeout = seconds(5)
 
 export function createManager(options: ManagerOptions): Manager {
   const { client, clock, random, log, controllers, namespace, eventFilter, syncPeriod, leaderElection } = options
@@ -97,8 +97,8 @@ export function createManager(options: ManagerOptions): Manager {
             count,
             election: leaderElection,
             ...(leaderElection.prepare ? { prepare: (until) => leaderElection.prepare!(until) } : {}),
-            caughtUp: (until) => informers.caughtUp(until),
-            onChange: (shard) => loops.forEach((loop) => loop.shardChanged(shard)),
+            waitUntilCurrent: (until) => informers.waitUntilCurrent(until),
+            onChange: (shard) => loops.forEach((loop) => loop.enqueueShard(shard)),
           },
           { client, clock, random: forElection, log },
         )
@@ -218,11 +218,11 @@ export function createManager(options: ManagerOptions): Manager {
     async stop() {
       election?.resign()
       end()
-      await informers.stopped()
-      await events.flushed()
+      await informers.waitUntilStopped()
+      await events.waitUntilSent()
       await leading
       // While a write is in progress, the Lease is not released, so that no other candidate starts to write. The Lease then expires.
-      if (election && fenced && (await within(fenced.quiet(), QuietLimit, clock)) === 'done') await election.release()
+      if (election && fenced && (await within(fenced.waitUntilIdle(), WritesTimeout, clock)) === 'done') await election.release()
       ended.resolve()
     },
     waiting: () => loops.flatMap((loop) => [...loop.waiting].map(([key, reason]) => `${loop.controller.name} ${key}: ${reason}`)),

@@ -44,7 +44,7 @@ beforeEach(async () => {
   clashes = []
 })
 afterEach(async () => {
-  for (const member of members) await retire(member)
+  for (const member of members) await stopMember(member)
   await server.close()
   expect(clashes).toEqual([])
 })
@@ -52,27 +52,27 @@ afterEach(async () => {
 export interface Member {
   readonly name: string
   readonly manager: Manager
-  /** `cut`: no request arrives; `deaf`: requests arrive, responses are lost; `slow`: responses take four seconds. */
-  line: 'up' | 'cut' | 'deaf' | 'slow'
+  /** Its connection to the API server. While it is `slow`, responses take four seconds. */
+  connection: 'works' | 'loses requests' | 'loses responses' | 'slow'
   /** Number of reconciles so far. */
   reconciles: number
-  /** `yes` for each successful write, the error text for each failed write. */
-  readonly wrote: string[]
+  /** `written` for each successful write, the error text for each failed write. */
+  readonly writeResults: string[]
   /** Error messages with which its manager has ended. */
   readonly lost: string[]
   isDead: boolean
   /** Milliseconds by which its clock is ahead of the other clocks. */
   ahead: number
   /** Suspends the process while time continues. */
-  freeze(): void
-  thaw(): void
+  suspend(): void
+  resume(): void
 }
 
 interface MemberOptions {
   /** Number of shards that divide the work. If absent, one member leads. */
   readonly shards?: number
   /** Called instead of a reconcile for objects that another member reconciles. */
-  readonly elsewhere?: (key: ObjectKey) => void
+  readonly observe?: (key: ObjectKey) => void
   readonly ahead?: number
   readonly prepare?: () => Promise<void>
 }
@@ -81,31 +81,31 @@ export const client = () => createClient(server.transport({ name: 'test', groups
 export const beat = { namespace: 'default', name: 'beat' }
 
 /** Starts a manager whose only controller writes the member's name into a ConfigMap each second. */
-export async function join(name: string, { ahead = 0, prepare, shards, elsewhere }: MemberOptions = {}): Promise<Member> {
+export async function join(name: string, { ahead = 0, prepare, shards, observe }: MemberOptions = {}): Promise<Member> {
   const suspendedCallbacks: (() => void)[] = []
-  let isFrozen = false
+  let isSuspended = false
   const memberClock: Clock = {
     now: () => clock.now() + member.ahead,
     elapsed: () => clock.elapsed(),
     schedule: (after, callback) =>
       clock.schedule(after, () => {
         if (member.isDead) return
-        if (isFrozen) suspendedCallbacks.push(callback)
+        if (isSuspended) suspendedCallbacks.push(callback)
         else callback()
       }),
   }
   const noResponse = (signal?: AbortSignal) =>
     new Promise<never>((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason), { once: true }))
   const inner = traffic.count(server.transport({ name, groups: ['system:masters'], agent: name }))
-  const line: Transport = {
+  const unreliable: Transport = {
     close: () => inner.close(),
     watch: (request, signal) => inner.watch(request, signal),
     async send(request, signal) {
-      if (member.isDead || member.line === 'cut') return noResponse(signal)
+      if (member.isDead || member.connection === 'loses requests') return noResponse(signal)
       const response = await inner.send(request, signal)
       if (request.verb === 'patch') writes.push({ by: name, namespace: request.namespace, at: clock.now() })
-      if (member.line === 'deaf') return noResponse(signal)
-      if (member.line === 'slow') await sleep(clock, seconds(4))
+      if (member.connection === 'loses responses') return noResponse(signal)
+      if (member.connection === 'slow') await sleep(clock, seconds(4))
       return response
     },
   }
@@ -117,24 +117,24 @@ export async function join(name: string, { ahead = 0, prepare, shards, elsewhere
       try {
         const body = { data: { by: name, at: String(clock.now()) } }
         await context.client.patch(ConfigMap, key, { type: 'merge', body }, { signal: context.signal })
-        member.wrote.push('yes')
+        member.writeResults.push('written')
       } catch (err) {
-        member.wrote.push((err as Error).message)
+        member.writeResults.push((err as Error).message)
         return proceed()
       }
       return requeue(seconds(1), 'beats')
     },
-    ...(elsewhere
+    ...(observe
       ? {
-          elsewhere: (key: ObjectKey) => {
-            elsewhere(key)
+          observe: (key: ObjectKey) => {
+            observe(key)
             return Promise.resolve(proceed())
           },
         }
       : {}),
   })
   const manager = createManager({
-    client: createClient(line),
+    client: createClient(unreliable),
     clock: memberClock,
     random: seededRandom(members.length + 7),
     log: silent,
@@ -150,15 +150,15 @@ export async function join(name: string, { ahead = 0, prepare, shards, elsewhere
   const member: Member = {
     name,
     manager,
-    line: 'up',
+    connection: 'works',
     reconciles: 0,
-    wrote: [],
+    writeResults: [],
     lost: [],
     isDead: false,
     ahead,
-    freeze: () => void (isFrozen = true),
-    thaw() {
-      isFrozen = false
+    suspend: () => void (isSuspended = true),
+    resume() {
+      isSuspended = false
       for (const callback of suspendedCallbacks.splice(0)) callback()
     },
   }
@@ -169,14 +169,14 @@ export async function join(name: string, { ahead = 0, prepare, shards, elsewhere
   return member
 }
 
-export async function retire(member: Member): Promise<void> {
+export async function stopMember(member: Member): Promise<void> {
   if (member.isDead) {
     // The timers of a dead member never fire, so that `stop` may never resolve.
     void member.manager.stop()
     return
   }
-  member.line = 'up'
-  member.thaw()
+  member.connection = 'works'
+  member.resume()
   let isStopped = false
   void member.manager.stop().then(() => {
     isStopped = true

@@ -24,33 +24,33 @@ test('dry runs neither count as changes nor delay the next reconcile', async () 
   const writes = await start()
   await writes.client.create(ConfigMap, { metadata: key }, { dryRun: true })
   expect(writes.changed).toBe(false)
-  expect(writes.seen()).toBeUndefined()
+  expect(writes.waitUntilCached()).toBeUndefined()
 })
 
 test('a reconcile waits until the cache contains the created object', async () => {
   const writes = await start()
   await writes.client.create(ConfigMap, { metadata: key })
   expect(writes.changed).toBe(true)
-  await writes.seen()
-  expect(writes.seen()).toBeUndefined()
+  await writes.waitUntilCached()
+  expect(writes.waitUntilCached()).toBeUndefined()
 })
 
 test('the cache has the result of a write before its watch event, until a newer event', async () => {
   const { informer, writes } = await startWith()
   const created = await writes.client.create(ConfigMap, { metadata: key })
-  await writes.seen()
-  informer.wrote({ ...created, metadata: { ...created.metadata, resourceVersion: '1', labels: { is: 'old' } } })
+  await writes.waitUntilCached()
+  informer.recordWrite({ ...created, metadata: { ...created.metadata, resourceVersion: '1', labels: { is: 'old' } } })
   expect(informer.newest(key)).toBe(informer.get(key))
   const laterRevision = String(Number(created.metadata.resourceVersion) + 1)
   const written = { ...created, metadata: { ...created.metadata, resourceVersion: laterRevision } }
-  informer.wrote(written)
+  informer.recordWrite(written)
   expect(informer.newest(key)).toBe(written)
   expect(informer.get(key)?.metadata.resourceVersion).toBe(created.metadata.resourceVersion)
   informer.accept({ kind: 'deleted', object: written })
   expect(informer.newest(key)).toBeUndefined()
 })
 
-test('a wait ends with its signal, and cancels its timer', async () => {
+test('within() resolves when its signal aborts, and cancels its timer', async () => {
   const clock = new VirtualClock()
   const stopping = new AbortController()
   const waited = within(new Promise(() => {}), 10_000, clock, stopping.signal)

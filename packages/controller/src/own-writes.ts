@@ -25,7 +25,7 @@ export interface OwnWrites {
   /** Whether a change of an object of `kind` is the result of a write of the reconcile. */
   isOwnChange(kind: Kind, change: Pick<InformerEvent, 'key' | 'object'>): boolean
   /** Resolves when the cache contains all writes of the reconcile; `undefined` when it contains them already. */
-  seen(): Promise<void> | undefined
+  waitUntilCached(): Promise<void> | undefined
 }
 
 /** Verbs that store changes, except in dry runs. */
@@ -65,7 +65,7 @@ export function recordWrites(client: Client, informers: Informers, times?: Write
       if (informer && revision !== undefined) {
         writes.push({ ...kindOf(request), key, revision: Number(revision) })
         // Responses of some subresources are objects of other kinds, and a deleted object may no longer exist.
-        if (request.verb !== 'delete' && response.kind === informer.kind.kind) informer.wrote(response)
+        if (request.verb !== 'delete' && response.kind === informer.kind.kind) informer.recordWrite(response)
       }
       return response
     },
@@ -77,8 +77,8 @@ export function recordWrites(client: Client, informers: Informers, times?: Write
     },
     rejectedStatus,
     isOwnChange: (kind, { key, object }) => ownChanges.has(changeText(kind, keyText(key), object?.metadata.resourceVersion)),
-    seen() {
-      const waiting = writes.flatMap((write) => informers.find(kindOf(write))?.seen(write.key, write.revision) ?? [])
+    waitUntilCached() {
+      const waiting = writes.flatMap((write) => informers.find(kindOf(write))?.waitForRevision(write.key, write.revision) ?? [])
       return waiting.length === 0 ? undefined : Promise.all(waiting).then(() => undefined)
     },
   }

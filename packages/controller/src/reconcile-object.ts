@@ -35,7 +35,7 @@ export interface ObjectReconciler<T extends Reconcilable, Related, Scope, IO ext
    * Returns the fields that other controllers act on, or that only the status records. A change of other status fields, such as counts and
    * messages, may be postponed, and is then written together with later changes. If absent, all changes are written at once.
    */
-  readonly significant?: (object: T) => unknown
+  readonly significantFields?: (object: T) => unknown
   /**
    * False when the status has no observedGeneration, or `status` sets it. A function returns whether this reconcile has observed the
    * generation completely. Default true.
@@ -84,8 +84,8 @@ export async function reconcileObject<T extends Reconcilable, Related, Scope, IO
   if (errors.length === 0 && generation && isGenerationObserved) {
     object.status = { ...object.status, observedGeneration: generation }
   }
-  const { conditions, legacyConditions, significant } = reconciler
-  const postponed = significant && errors.length === 0 ? postponeStatus(io, before, object, significant) : proceed()
+  const { conditions, legacyConditions, significantFields } = reconciler
+  const postponed = significantFields && errors.length === 0 ? postponeStatus(io, before, object, significantFields) : proceed()
   const owned = typeof conditions === 'function' ? conditions(scope) : conditions
   const options = { conditions: owned, ...(legacyConditions ? { legacyConditions } : {}), cache: io.cache, signal: io.signal }
   // An object that was deleted during the reconcile needs no status.
@@ -95,17 +95,17 @@ export async function reconcileObject<T extends Reconcilable, Related, Scope, IO
 }
 
 /**
- * Resets the status of the draft `after` if its changes may be written later, and returns the requeue for that. `significant` is a function as
+ * Resets the status of the draft `after` if its changes may be written later, and returns the requeue for that. `significantFields` is a function as
  * in `ObjectReconciler`.
  */
 export function postponeStatus<T extends KubeObject & { status?: unknown }>(
-  { postpone }: Pick<ReconcileContext, 'postpone'>,
+  { postponeTime }: Pick<ReconcileContext, 'postponeTime'>,
   before: T,
   after: T,
-  significant: (object: T) => unknown,
+  significantFields: (object: T) => unknown,
 ): Outcome {
-  if (equal(before.status, after.status) || !equal(significant(before), significant(after))) return proceed()
-  const ms = postpone()
+  if (equal(before.status, after.status) || !equal(significantFields(before), significantFields(after))) return proceed()
+  const ms = postponeTime()
   if (ms === 0) return proceed()
   if (before.status === undefined) delete after.status
   else after.status = before.status

@@ -34,9 +34,9 @@ test.each([
   ['/metrics', undefined, 'GET', { kind: 'rejected', status: 401, message: 'Unauthorized' }],
   ['/metrics', 'bad', 'GET', { kind: 'rejected', status: 401, message: 'Unauthorized' }],
   ['/debug/flags/v', 'good', 'PUT', { kind: 'rejected', status: 403, message: 'Authorization denied for user prometheus' }],
-] as const)('a request for %s with the token %s and the method %s', async (path, token, method, verdict) => {
+] as const)('reviews a request for %s with the token %s and the method %s', async (path, token, method, decision) => {
   expect(await new AccessReviewer(scriptedServer().client, new VirtualClock(0)).review(requestFor(path, token, method))).toEqual(
-    verdict,
+    decision,
   )
 })
 

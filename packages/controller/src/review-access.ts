@@ -5,7 +5,8 @@
 import { createHash } from 'node:crypto'
 import { type Client, type Clock, messageOf, minutes, seconds, SubjectAccessReview, TokenReview } from '@capstan/kube'
 
-export type Verdict =
+/** Result of a review: whether the request is allowed, or how to reject it. */
+export type AccessDecision =
   | { readonly kind: 'allowed' }
   | { readonly kind: 'rejected'; readonly status: 401 | 403 | 500; readonly message: string }
 
@@ -26,14 +27,14 @@ export class AccessReviewer {
   readonly #client: Client
   readonly #clock: Clock
   readonly #users = new Map<string, { readonly user: User | undefined; readonly until: number }>()
-  readonly #verdicts = new Map<string, { readonly isAllowed: boolean; readonly until: number }>()
+  readonly #decisions = new Map<string, { readonly isAllowed: boolean; readonly until: number }>()
 
   constructor(client: Client, clock: Clock) {
     this.#client = client
     this.#clock = clock
   }
 
-  async review(request: Request): Promise<Verdict> {
+  async review(request: Request): Promise<AccessDecision> {
     const [, token] = /^Bearer\s+(\S+)$/i.exec(request.headers.get('authorization') ?? '') ?? []
     if (token === undefined) return { kind: 'rejected', status: 401, message: 'Unauthorized' }
     let user: User | undefined
@@ -64,7 +65,7 @@ export class AccessReviewer {
 
   async #isAllowed({ username, uid, groups, extra }: User, verb: string, path: string): Promise<boolean> {
     const key = JSON.stringify([username, uid, groups, extra, verb, path])
-    const cached = this.#verdicts.get(key)
+    const cached = this.#decisions.get(key)
     if (cached && cached.until > this.#clock.elapsed()) return cached.isAllowed
     const { status } = await this.#client.create(SubjectAccessReview, {
       metadata: {},
@@ -77,7 +78,7 @@ export class AccessReviewer {
       },
     })
     const isAllowed = status?.allowed === true
-    putBounded(this.#verdicts, key, {
+    putBounded(this.#decisions, key, {
       isAllowed,
       until: this.#clock.elapsed() + (isAllowed ? Lifetimes.allowed : Lifetimes.rejected),
     })

@@ -1,7 +1,7 @@
 /** Tests several managers that share the work of one API server by shards of its namespaces. */
 import { ConfigMap, Lease, minutes, Namespace, seconds, seededRandom } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { advance, client, clock, join, type Member, members, retire, settle, until, writes } from './members.suite.ts'
+import { advance, client, clock, join, type Member, members, stopMember, settle, until, writes } from './members.suite.ts'
 import { shardLease, shardOf } from './shards.ts'
 
 const shards = 6
@@ -109,24 +109,27 @@ test('the other processes reconcile the shards of a killed process when its Leas
   expectTurns()
 })
 
-describe.each(['cut', 'deaf', 'frozen'] as const)('a process that is %s for longer than its Leases', (how) => {
-  test('does not write to objects of shards that others acquired, and acquires shards again later', async () => {
-    const [a] = [await join('a', { shards }), await join('b', { shards })]
-    await advance(minutes(1))
-    if (how === 'frozen') a.freeze()
-    else a.line = how
-    await advance(seconds(40))
-    expect(await division()).toEqual([6])
-    const writesBefore = writes.length
-    if (how === 'frozen') a.thaw()
-    a.line = 'up'
-    await settle()
-    expect(writes.slice(writesBefore).filter(({ by }) => by === 'a')).toEqual([])
-    await advance(minutes(1))
-    expect(await division()).toEqual([3, 3])
-    await expectEachWrittenByOne()
-  })
-})
+describe.each(['loses requests', 'loses responses', 'is suspended'] as const)(
+  'a process that %s for longer than its Leases',
+  (how) => {
+    test('does not write to objects of shards that other processes acquired, and acquires shards again later', async () => {
+      const [a] = [await join('a', { shards }), await join('b', { shards })]
+      await advance(minutes(1))
+      if (how === 'is suspended') a.suspend()
+      else a.connection = how
+      await advance(seconds(40))
+      expect(await division()).toEqual([6])
+      const writesBefore = writes.length
+      if (how === 'is suspended') a.resume()
+      a.connection = 'works'
+      await settle()
+      expect(writes.slice(writesBefore).filter(({ by }) => by === 'a')).toEqual([])
+      await advance(minutes(1))
+      expect(await division()).toEqual([3, 3])
+      await expectEachWrittenByOne()
+    })
+  },
+)
 
 test('cluster-scoped objects belong to shard 0', () => {
   expect(shardOf({}, shards)).toBe(0)
@@ -138,7 +141,7 @@ test('controllers receive keys of objects that other processes reconcile, and ca
   const foreignNamespaces = new Set<string>()
   await join('a', { shards })
   await advance(seconds(20))
-  await join('b', { shards, elsewhere: ({ namespace }) => void foreignNamespaces.add(namespace!) })
+  await join('b', { shards, observe: ({ namespace }) => void foreignNamespaces.add(namespace!) })
   await advance(seconds(5))
   expect([...foreignNamespaces].sort()).toEqual([...namespaces].sort())
   await advance(minutes(1))
@@ -172,9 +175,9 @@ describe('managers without shards', () => {
     const [first, second] = (await holders())[0] === 'a' ? [a, b] : [b, a]
     // The second manager could acquire shard 0, but cannot reach the server during this time.
     first.isDead = true
-    second.line = 'cut'
+    second.connection = 'loses requests'
     await until(() => c.manager.leads)
-    second.line = 'up'
+    second.connection = 'works'
     await advance(seconds(40))
     expect(second.lost.join()).toMatch(/^$|c holds Lease the-lease and does not share the work of 6 shards/)
     expect(alone(c).length).toBeGreaterThan(0)
@@ -201,12 +204,13 @@ test.each([1, 2, 3])('no two processes write to a namespace at once despite rand
   for (let step = 0; step < 40; step++) {
     const member = members[Math.floor(random.next() * members.length)]!
     const chance = random.next()
-    if (chance < 0.4) member.line = (['up', 'cut', 'deaf', 'slow'] as const)[Math.floor(random.next() * 4)]!
-    else if (chance < 0.5) member.freeze()
-    else if (chance < 0.7) member.thaw()
+    if (chance < 0.4)
+      member.connection = (['works', 'loses requests', 'loses responses', 'slow'] as const)[Math.floor(random.next() * 4)]!
+    else if (chance < 0.5) member.suspend()
+    else if (chance < 0.7) member.resume()
     else if (member.isDead || chance < 0.75) {
       members.splice(members.indexOf(member), 1)
-      await retire(member)
+      await stopMember(member)
       await join(`m${started++}`, { shards, ahead: Math.round((random.next() - 0.5) * 100_000) })
     } else if (chance > 0.93) member.isDead = true
     await advance(Math.floor(random.next() * 12_000))
@@ -216,8 +220,8 @@ test.each([1, 2, 3])('no two processes write to a namespace at once despite rand
     expect(holding.filter((names) => names.length > 1)).toEqual([])
   }
   for (const member of members) {
-    member.line = 'up'
-    member.thaw()
+    member.connection = 'works'
+    member.resume()
   }
   await join('last', { shards })
   await advance(minutes(2))

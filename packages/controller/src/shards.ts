@@ -36,7 +36,7 @@ export const ShardsAnnotation = 'capstan.dev/shards'
 export const WantedAnnotation = 'capstan.dev/shard-wanted-by'
 
 /** Maximum time to wait for events and writes in progress when a shard is released. */
-const QuietLimit = seconds(5)
+const WritesTimeout = seconds(5)
 
 /**
  * Returns the shard of an object by its namespace; 0 for a cluster-scoped object. The hash is FNV-1a over UTF-16 code units, which is the
@@ -83,7 +83,7 @@ export interface ShardsOptions {
   /** Runs on the holder of shard 0 before its reconciles begin. */
   prepare?(signal: AbortSignal): Promise<void>
   /** Resolves when the cache contains all objects that exist now. */
-  caughtUp(signal: AbortSignal): Promise<void>
+  waitUntilCurrent(signal: AbortSignal): Promise<void>
   /** Called when a shard was acquired, released or lost. */
   onChange(shard: number): void
 }
@@ -108,7 +108,7 @@ export class Shards implements Partition {
   readonly #elections: LeaderElection[] = []
   readonly #held = new Map<number, Held>()
   /** By shard, a function that makes this process release the shard. */
-  readonly #giving = new Map<number, () => void>()
+  readonly #release = new Map<number, () => void>()
   /** By shard, the time since which its free Lease is reserved for the process that requested it. */
   readonly #reservedSince = new Map<number, { readonly version: string; readonly at: number }>()
   readonly #ending = new AbortController()
@@ -174,7 +174,7 @@ export class Shards implements Partition {
     const { log } = this.#dependencies
     const over = new AbortController()
     const requested = Promise.withResolvers<string>()
-    this.#giving.set(shard, () => requested.resolve('another process requested it'))
+    this.#release.set(shard, () => requested.resolve('another process requested it'))
     const lost = election.keep(AbortSignal.any([signal, over.signal]))
     lost.catch(() => {})
     let held: Held | undefined
@@ -191,7 +191,7 @@ export class Shards implements Partition {
         log.info('A shard is no longer reconciled', { shard, why: reason })
       }
     } finally {
-      this.#giving.delete(shard)
+      this.#release.delete(shard)
       over.abort(new Error('the shard is given away or lost'))
       await this.#close(shard, election, held)
     }
@@ -202,7 +202,7 @@ export class Shards implements Partition {
    * writes of the former holder.
    */
   async #prepareShard(shard: number, former: Lease | undefined, signal: AbortSignal): Promise<void> {
-    const { election, count, prepare, caughtUp } = this.#options
+    const { election, count, prepare, waitUntilCurrent } = this.#options
     const { client } = this.#dependencies
     if (shard === 0) {
       const shards = shardsBefore(former)
@@ -213,7 +213,7 @@ export class Shards implements Partition {
       const first = await orAbsent(this.#within((until) => client.get(Lease, this.#key(0), { signal: until }), signal))
       if (shardsIn(first) !== count) throw new Error(`Lease ${this.#key(0).name} is not held by a manager of ${count} shards`)
     }
-    await caughtUp(signal)
+    await waitUntilCurrent(signal)
   }
 
   #open(shard: number, election: LeaderElection): Held {
@@ -244,12 +244,12 @@ export class Shards implements Partition {
     held?.end()
     this.#held.delete(shard)
     if (held) this.#options.onChange(shard)
-    const quiet = async () => {
-      await held?.recorders.flushed()
+    const waitUntilIdle = async () => {
+      await held?.recorders.waitUntilSent()
       election.resign()
-      for (const shardFence of held?.fences ?? []) await shardFence.quiet()
+      for (const shardFence of held?.fences ?? []) await shardFence.waitUntilIdle()
     }
-    if ((await within(quiet(), QuietLimit, clock)) === 'done') await election.release()
+    if ((await within(waitUntilIdle(), WritesTimeout, clock)) === 'done') await election.release()
     else election.resign()
   }
 
@@ -304,7 +304,7 @@ export class Shards implements Partition {
       )
       if (signal.aborted) return
       this.#checkOtherManagers()
-      this.#giveShardsAway()
+      this.#releaseRequestedShards()
       await this.#requestShard(signal).catch((err: unknown) => this.#dependencies.log.debug('Cannot request a shard', { err }))
     }
   }
@@ -317,16 +317,16 @@ export class Shards implements Partition {
   }
 
   /** Releases shards for processes that requested them and hold at least two shards fewer. */
-  #giveShardsAway(): void {
+  #releaseRequestedShards(): void {
     const ownIdentity = this.#options.election.identity
     const shares = new Map(this.#shardCounts())
-    for (const [shard, give] of this.#giving) {
+    for (const [shard, release] of this.#release) {
       const requester = requesterOf(this.#elections[shard]!.lease)
       if (requester === undefined || requester === ownIdentity) continue
       const [ownCount, requesterCount] = [shares.get(ownIdentity)!, shares.get(requester) ?? 0]
       if (ownCount - requesterCount < 2) continue
       shares.set(ownIdentity, ownCount - 1).set(requester, requesterCount + 1)
-      give()
+      release()
     }
   }
 

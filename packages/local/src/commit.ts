@@ -1,7 +1,7 @@
 import { ConditionOrder } from '@capstan/api'
 import { commitChanges, type Outcome, postponeStatus, type ReconcileContext } from '@capstan/controller'
 import { type Condition, type Kind, type KubeObject, type NewCondition, setConditions } from '@capstan/kube'
-import { significant } from './report-conditions.ts'
+import { significantFields } from './report-conditions.ts'
 
 type WithConditions = KubeObject & { status?: { conditions?: Condition[] } }
 
@@ -28,7 +28,7 @@ export async function commit<T extends WithConditions>(
     ...after.status,
     conditions: setConditions(after.status?.conditions, computed, { now: clock.now(), generation, order: ConditionOrder }),
   }
-  const outcome = postponeStatus(io, before, after, significant)
+  const outcome = postponeStatus(io, before, after, significantFields)
   await commitChanges(client, kind, before, after, { conditions: Object.keys(owned), cache, signal })
   return outcome
 }

@@ -11,7 +11,7 @@ export interface PhaseReport {
 }
 
 /** Returns the fields that other controllers act on: the status, but of each condition only whether it is True. */
-export function significant({ status }: WithConditions): unknown {
+export function significantFields({ status }: WithConditions): unknown {
   const { conditions = [], ...facts } = status ?? {}
   return { ...facts, true: conditions.filter((condition) => condition.status === 'True').map(({ type }) => type) }
 }

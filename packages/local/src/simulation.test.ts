@@ -35,7 +35,7 @@ test.each([
     { delay: '2s', failure },
     { state: 'failed', message: 'no capacity' },
   ],
-])('%s', (_, now, script, expected) => {
+])('a simulated step %s', (_, now, script, expected) => {
   expect(progress(0, now, script)).toEqual(expected)
 })
 

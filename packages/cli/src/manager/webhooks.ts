@@ -7,7 +7,7 @@ import {
   removeWebhooks,
   replaceConversionUrls,
   webhookHandler,
-  type WebhookPlace,
+  type WebhookClientConfigFor,
   withTimeout,
 } from '@capstan/controller'
 import { referenceVersions } from '@capstan/core'
@@ -179,7 +179,7 @@ export async function serveWebhooks(flags: WebhookFlags, options: ManagerWebhook
   let isConfigured = false
 
   const url = () => (flags.webhookUrl ?? listening!.url).replace(/\/$/, '')
-  const placeOf: WebhookPlace = (path) => ({
+  const placeOf: WebhookClientConfigFor = (path) => ({
     ...(flags.webhookService ? { service: { ...flags.webhookService, path, port: 443 } } : { url: `${url()}${path}` }),
     ...(bundle === '' ? {} : { caBundle: Buffer.from(bundle).toString('base64') }),
   })

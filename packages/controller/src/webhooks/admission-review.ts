@@ -80,11 +80,12 @@ export interface AdmissionReview {
   }
 }
 
-export async function answerAdmission(
+/** Returns the AdmissionReview with the response of the admission functions. */
+export async function respondToAdmission(
   { kind, admissions }: AdmittedKind,
   phase: Phase,
   { request }: AdmissionReview,
-  { reader, fits }: { readonly reader: Reader; readonly fits: (object: KubeObject) => boolean },
+  { reader, matchesSchema }: { readonly reader: Reader; readonly matchesSchema: (object: KubeObject) => boolean },
 ): Promise<object> {
   const { uid, operation, userInfo = {}, object, oldObject, dryRun = false } = request
   const warnings: string[] = []
@@ -120,7 +121,7 @@ export async function answerAdmission(
   } catch (err) {
     // Defaulting functions rely on the schema but run before its validation. An object that violates the schema is rejected by that
     // validation.
-    if (phase === 'default' && !(err instanceof StatusError) && !fits(target)) return respond({ allowed: true })
+    if (phase === 'default' && !(err instanceof StatusError) && !matchesSchema(target)) return respond({ allowed: true })
     const rejection = err instanceof StatusError ? err : new StatusError('InternalError', messageOf(err))
     return respond({ allowed: false, status: rejection.status })
   }

@@ -5,7 +5,7 @@ import { admittedKinds, operationsOf, type Phase } from './admission-review.ts'
 import { admissionPath } from './handler.ts'
 
 /** Returns the client configuration of a manager's webhook for its path. */
-export type WebhookPlace = (path: string) => WebhookClientConfig
+export type WebhookClientConfigFor = (path: string) => WebhookClientConfig
 
 const configurations = [
   ['default', MutatingWebhookConfiguration],
@@ -17,10 +17,10 @@ export async function configureWebhooks(
   client: Client,
   name: string,
   admissions: readonly Admission[],
-  place: WebhookPlace,
+  clientConfigFor: WebhookClientConfigFor,
 ): Promise<void> {
   for (const [phase, kind] of configurations) {
-    const webhooks = webhooksOf(admissions, phase, place)
+    const webhooks = webhooksOf(admissions, phase, clientConfigFor)
     try {
       await client.create(kind, { metadata: { name }, webhooks } as Input<MutatingWebhookConfiguration>)
     } catch (err) {
@@ -35,14 +35,14 @@ export async function removeWebhooks(client: Client, name: string): Promise<void
 }
 
 /** Returns the webhooks for one phase. Names and the failure policy `Fail` are those of upstream. */
-const webhooksOf = (admissions: readonly Admission[], phase: Phase, place: WebhookPlace): Webhook[] =>
+const webhooksOf = (admissions: readonly Admission[], phase: Phase, clientConfigFor: WebhookClientConfigFor): Webhook[] =>
   admittedKinds(admissions).flatMap((admitted) => {
     const { kind, webhook } = admitted
     const operations = operationsOf(admitted, phase)
     if (operations.length === 0) return []
     return {
       name: `${webhook?.name ?? (phase === 'default' ? 'default' : 'validation')}.${kind.kind.toLowerCase()}.${kind.group || 'core'}`,
-      clientConfig: place(admissionPath(phase, admitted)),
+      clientConfig: clientConfigFor(admissionPath(phase, admitted)),
       rules: [{ operations, apiGroups: [kind.group], apiVersions: [kind.version], resources: [kind.plural] }],
       failurePolicy: webhook?.failurePolicy ?? 'Fail',
       matchPolicy: 'Equivalent',

@@ -13,7 +13,8 @@ export interface ConversionReview {
 /** Returns the version of a kind to use in references to its objects. @throws Error when the kind has no such version */
 export type ApiVersionLookup = (kind: GroupKind) => Promise<string>
 
-export async function answerConversion(
+/** Returns the ConversionReview with the converted objects, or with the error of the first object that cannot be converted. */
+export async function respondToConversion(
   kinds: readonly DeclaredKind[],
   { request }: ConversionReview,
   apiVersions: ApiVersionLookup,

@@ -5,11 +5,11 @@ import {
   type AdmissionReview,
   type AdmittedKind,
   admittedKinds,
-  answerAdmission,
+  respondToAdmission,
   matchesSchemaOf,
   type Phase,
 } from './admission-review.ts'
-import { type ApiVersionLookup, answerConversion, type ConversionReview } from './conversion-review.ts'
+import { type ApiVersionLookup, respondToConversion, type ConversionReview } from './conversion-review.ts'
 
 /** Maximum size of a review with object and old object. An API server sends no objects larger than 3 MiB. */
 const MaxBodyBytes = 7 * 1024 * 1024
@@ -38,14 +38,14 @@ export function webhookHandler({
 }: WebhooksOptions): (request: Request) => Promise<Response> {
   const routes = new Map<string, (review: never) => object | Promise<object>>()
   for (const admitted of admittedKinds(admission?.of ?? [])) {
-    const fits = matchesSchemaOf(kinds, admitted.kind)
+    const matchesSchema = matchesSchemaOf(kinds, admitted.kind)
     for (const phase of ['default', 'validate'] as const) {
       routes.set(admissionPath(phase, admitted), (review: AdmissionReview) =>
-        answerAdmission(admitted, phase, review, { reader: admission!.reader, fits }),
+        respondToAdmission(admitted, phase, review, { reader: admission!.reader, matchesSchema }),
       )
     }
   }
-  routes.set(ConvertPath, (review: ConversionReview) => answerConversion(kinds, review, apiVersionOf))
+  routes.set(ConvertPath, (review: ConversionReview) => respondToConversion(kinds, review, apiVersionOf))
   return async (request) => {
     const respond = routes.get(new URL(request.url).pathname)
     if (!respond) return new Response('404 page not found\n', { status: 404 })

@@ -32,7 +32,7 @@ test('a process that no longer reconciles a Cluster closes its connection', asyn
   await clusters.controller.reconcile(key, context)
   await advance()
   expect(clusters.connection(key)).toBeDefined()
-  await clusters.controller.elsewhere!(key, context)
+  await clusters.controller.observe!(key, context)
   await advance()
   expect(clusters.connection(key)).toBeUndefined()
   expect(closed).toBeGreaterThan(0)

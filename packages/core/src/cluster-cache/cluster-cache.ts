@@ -133,7 +133,7 @@ export function createClusterCache(options: ClusterCacheOptions): ClusterCache {
         else drop(key)
         return proceed()
       },
-      elsewhere(key) {
+      observe(key) {
         drop(key)
         return Promise.resolve(proceed())
       },

@@ -10,7 +10,7 @@ import { kubeconfig } from './kubeconfig.ts'
 import { OwnedLegacyConditions } from './legacy-status.ts'
 import { retryHooks } from './retry-hooks.ts'
 import type { ClusterIO, ClusterPhase, ClusterScope } from './scope.ts'
-import { OwnedConditions, reportStatus, significant } from './status.ts'
+import { OwnedConditions, reportStatus, significantFields } from './status.ts'
 
 const always: ClusterPhase[] = [infrastructure, controlPlane, descendants, retryHooks]
 const unlessDeleting: ClusterPhase[] = [standAloneControlPlane, kubeconfig]
@@ -44,7 +44,7 @@ export const reconcileCluster = (key: ObjectKey, io: ClusterIO): Promise<Outcome
       }
       return statusOutcome
     },
-    significant,
+    significantFields,
     conditions: OwnedConditions,
     legacyConditions: OwnedLegacyConditions,
     order: ConditionOrder,

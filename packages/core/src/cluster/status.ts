@@ -93,7 +93,7 @@ export function reportStatus(scope: ClusterScope, facts: StatusFacts): Outcome {
 }
 
 /** Fields of the status on which controllers and users act, or whose value is recorded only in the status. */
-export function significant(cluster: Cluster): unknown {
+export function significantFields(cluster: Cluster): unknown {
   const { conditions: _c, deprecated: _d, controlPlane: _p, workers: _w, ...facts } = cluster.status ?? {}
   return {
     ...facts,

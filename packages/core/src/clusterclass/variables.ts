@@ -31,7 +31,7 @@ export class DiscoveredVariables {
     clusterClass: ClusterClass,
     handler: string,
     settings: { readonly [name: string]: string } | undefined,
-    { cache, clock, signal, outside }: ReconcileContext,
+    { cache, clock, signal, withoutWorker }: ReconcileContext,
   ): Promise<Discovered> {
     const config = cache.peek(ExtensionConfig, { name: configOf(handler) })
     const cacheKey = stableText([handler, config?.metadata.resourceVersion, settings ?? {}, clusterClass.metadata.namespace])
@@ -39,7 +39,9 @@ export class DiscoveredVariables {
     const cached = this.#cache.get(cacheKey)
     if (cached && cached.expires > now) return cached.variables
     const options = { ...(settings ? { settings } : {}), signal }
-    const { variables = [] } = await outside(() => this.#runtime.call(DiscoverVariables, clusterClass, handler, {}, options))
+    const { variables = [] } = await withoutWorker(() =>
+      this.#runtime.call(DiscoverVariables, clusterClass, handler, {}, options),
+    )
     for (const [expiredKey, { expires }] of this.#cache) if (expires <= now) this.#cache.delete(expiredKey)
     this.#cache.set(cacheKey, { expires: now + minutes(10), variables })
     return variables

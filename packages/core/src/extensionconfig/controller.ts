@@ -25,7 +25,7 @@ export function createExtensionConfigController({ extensions, concurrency = 10 }
     metrics: metricsOf(extensions),
     reconcile: (key, context) => reconcileExtensionConfig(key, { ...context, extensions, warmup }),
     // Every process calls hooks, so it also registers the handlers that another process (shard) has discovered.
-    elsewhere: (key, context) => registerDiscoveredHandlers(key, { ...context, extensions, warmup }),
+    observe: (key, context) => registerDiscoveredHandlers(key, { ...context, extensions, warmup }),
   })
 }
 

@@ -18,8 +18,8 @@ const machine = { metadata: { namespace: 'default' } } as KubeObject
 
 /** Core's own controller, for ExtensionConfigs of another process's shard. */
 const createElsewhereController = (options: ExtensionConfigOptions) => {
-  const { when: _, sources = [], name, for: kind, elsewhere } = createExtensionConfigController(options)
-  return controller({ name, for: kind, sources, reconcile: elsewhere! })
+  const { when: _, sources = [], name, for: kind, observe } = createExtensionConfigController(options)
+  return controller({ name, for: kind, sources, reconcile: observe! })
 }
 
 describe.each([

@@ -97,12 +97,15 @@ type Discovery = { readonly config: ExtensionConfig } & (
 )
 
 /** Updates the CA bundle, then calls discovery. */
-async function discover(before: ExtensionConfig, { client, extensions, signal, outside }: ExtensionConfigIO): Promise<Discovery> {
+async function discover(
+  before: ExtensionConfig,
+  { client, extensions, signal, withoutWorker }: ExtensionConfigIO,
+): Promise<Discovery> {
   let config = before
   try {
     const injected = await injectCABundle(client, before, signal)
     config = injected
-    return { config, handlers: await outside(() => extensions.discover(injected, signal)) }
+    return { config, handlers: await withoutWorker(() => extensions.discover(injected, signal)) }
   } catch (err) {
     if (signal.aborted) throw err
     // An error before the call is about the CA bundle Secret.

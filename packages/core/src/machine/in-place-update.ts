@@ -90,7 +90,7 @@ async function desiredObjects(
 async function callUpdateMachine(scope: MachineScope, desired: UpdateRequest['desired'], io: MachineIO): Promise<UpdateResult> {
   const retries = io.updates.retries.countFor(scope.cluster)
   try {
-    return await io.outside(() => io.updates.call(scope.machine, { desired, retries, clock: io.clock }, io.signal))
+    return await io.withoutWorker(() => io.updates.call(scope.machine, { desired, retries, clock: io.clock }, io.signal))
   } catch (err) {
     // Upstream: the extension's message is only logged, since it may differ each time.
     const message = 'UpdateMachine hook failed: please check controller logs for errors'

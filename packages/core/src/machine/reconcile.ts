@@ -12,7 +12,7 @@ import { OwnedLegacyConditions } from './legacy-status.ts'
 import { node } from './node.ts'
 import { owner } from './owner.ts'
 import type { MachineIO, MachinePhase, MachineScope } from './scope.ts'
-import { ownedConditions, reportStatus, significant } from './status.ts'
+import { ownedConditions, reportStatus, significantFields } from './status.ts'
 
 const always: MachinePhase[] = [owner, bootstrap, infrastructure, node, certificateExpiry]
 const whenDeleting: MachinePhase[] = [remove]
@@ -40,7 +40,7 @@ export const reconcileMachine = (key: ObjectKey, io: MachineIO): Promise<Outcome
       const health = clusters.health(keyOf(scope.cluster))
       return reportStatus(scope, { now: clock.now(), health, gracePeriod: settings.remoteConditionsGracePeriod })
     },
-    significant,
+    significantFields,
     // As upstream, a reconcile counts as failed without a connection, and when it no longer finds the Node.
     observesGeneration: ({ node, machine }) =>
       node.state !== 'disconnected' && !(node.state === 'missing' && machine.status?.nodeRef && !isDeleting(machine)),

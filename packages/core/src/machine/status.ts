@@ -85,7 +85,7 @@ export function reportStatus(scope: MachineScope, facts: StatusFacts): Outcome {
 }
 
 /** Fields of the status on which controllers act, or whose value is recorded only in the status. */
-export function significant(machine: Machine): unknown {
+export function significantFields(machine: Machine): unknown {
   const { conditions: _c, deprecated: _d, phase: _p, lastUpdated: _l, observedGeneration: _o, ...reported } = machine.status ?? {}
   const { initialization, ...facts } = reported
   return {

@@ -162,7 +162,7 @@ async function callExtension(
     desired: { machineSet: withoutState(target) as MachineSet, ...templates.desired },
   }
   const { runtime } = io.inPlace
-  const response = await io.outside(() => runtime.call(CanUpdateMachineSet, set, handler, request, { signal: io.signal }))
+  const response = await io.withoutWorker(() => runtime.call(CanUpdateMachineSet, set, handler, request, { signal: io.signal }))
   return uncoveredOfMachineSet(request, response, handler)
 }
 

@@ -9,7 +9,7 @@ import { labelMachineSets, machineSets } from './machine-sets.ts'
 import { owner } from './owner.ts'
 import { reconcileRollout } from './reconcile-rollout.ts'
 import type { MachineDeploymentIO, MachineDeploymentPhase, MachineDeploymentScope } from './scope.ts'
-import { OwnedConditions, reportStatus, significant } from './status.ts'
+import { OwnedConditions, reportStatus, significantFields } from './status.ts'
 import { templates } from './templates.ts'
 
 const unlessDeleting: MachineDeploymentPhase[] = [owner, templates, machineSets, labelMachineSets, reconcileRollout]
@@ -33,7 +33,7 @@ export const reconcileMachineDeployment = (key: ObjectKey, io: MachineDeployment
     }),
     phases: (machineDeployment) => (isDeleting(machineDeployment) ? whenDeleting : unlessDeleting),
     status: (scope, { clock }) => reportStatus(scope, clock.now()),
-    significant,
+    significantFields,
     conditions: OwnedConditions,
     legacyConditions: OwnedLegacyConditions,
     order: ConditionOrder,

@@ -79,7 +79,7 @@ export function reportStatus(scope: MachineDeploymentScope, now: number): Outcom
 }
 
 /** Returns the fields of the status whose changes are written at once; changes of other fields may be postponed. */
-export function significant(deployment: MachineDeployment): unknown {
+export function significantFields(deployment: MachineDeployment): unknown {
   const { replicas, observedGeneration, selector } = deployment.status ?? {}
   return {
     replicas,

@@ -10,7 +10,7 @@ import { owner } from './owner.ts'
 import { remediate } from './remediate.ts'
 import { syncReplicas } from './replicas.ts'
 import type { MachineSetIO, MachineSetPhase, MachineSetScope } from './scope.ts'
-import { OwnedConditions, reportStatus, significant } from './status.ts'
+import { OwnedConditions, reportStatus, significantFields } from './status.ts'
 import { startUpdates } from './start-updates.ts'
 import { syncMachines } from './sync-machines.ts'
 import { bootstrapTemplate, infrastructureTemplate } from './templates.ts'
@@ -37,7 +37,7 @@ export const reconcileMachineSet = (key: ObjectKey, io: MachineSetIO): Promise<O
     }),
     phases: (machineSet) => [...always, ...(isDeleting(machineSet) ? whenDeleting : unlessDeleting)],
     status: (scope, { clock }) => reportStatus(scope, clock.now()),
-    significant,
+    significantFields,
     conditions: OwnedConditions,
     legacyConditions: OwnedLegacyConditions,
     order: ConditionOrder,

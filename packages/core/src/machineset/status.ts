@@ -66,7 +66,7 @@ export function reportStatus(scope: MachineSetScope, now: number): Outcome {
 }
 
 /** Fields of the status on which controllers act. Counts of up-to-date Machines matter when they are complete. */
-export function significant(machineSet: MachineSet): unknown {
+export function significantFields(machineSet: MachineSet): unknown {
   const { replicas, availableReplicas, upToDateReplicas, observedGeneration, selector } = machineSet.status ?? {}
   return {
     replicas,

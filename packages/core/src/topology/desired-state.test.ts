@@ -118,7 +118,7 @@ const versions = {
 
 const noExtensions = {
   runtime: { call: () => Promise.reject(new Error('no extension is called')) },
-  context: { signal: new AbortController().signal, outside: <T>(work: () => Promise<T>) => work() },
+  context: { signal: new AbortController().signal, withoutWorker: <T>(work: () => Promise<T>) => work() },
   responses: new PatchResponses(new VirtualClock()),
 }
 

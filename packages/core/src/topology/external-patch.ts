@@ -32,7 +32,7 @@ export async function applyExternalPatch(
   const response = await withErrorContext(
     `failed to apply patches: failed to generate patches for patch ${JSON.stringify(name)}`,
     async () => {
-      const result = await extensions.context.outside(() =>
+      const result = await extensions.context.withoutWorker(() =>
         extensions.runtime.call(
           GeneratePatches,
           cluster,
@@ -66,7 +66,7 @@ export async function validateTopology(
     items: items.map((item) => itemOf(item, variables)),
   }
   await withErrorContext(`failed to apply patches: validation of patch ${JSON.stringify(name)} failed`, () =>
-    extensions.context.outside(() =>
+    extensions.context.withoutWorker(() =>
       extensions.runtime.call(
         ValidateTopology,
         cluster,

@@ -38,7 +38,7 @@ function aRuntime(responses: { retryAfterSeconds?: number; message?: string }[])
   }
   return { client, state, changed: (extensionConfig: string) => changed(extensionConfig) }
 }
-const context = { signal: new AbortController().signal, outside: <T>(work: () => Promise<T>) => work() }
+const context = { signal: new AbortController().signal, withoutWorker: <T>(work: () => Promise<T>) => work() }
 const annotated = ({ metadata, ...rest }: Cluster, annotations: string | Record<string, string>): Cluster => ({
   ...rest,
   metadata: {

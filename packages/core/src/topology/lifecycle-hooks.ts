@@ -38,7 +38,7 @@ type PlanResult =
   | Extract<HookResult, { kind: 'failed' }>
 
 /** Members of the reconcile context that calling a hook needs. */
-export type CallContext = Pick<ReconcileContext, 'signal' | 'outside'>
+export type CallContext = Pick<ReconcileContext, 'signal' | 'withoutWorker'>
 
 /** A blocking response, with its request. */
 interface CachedResponse {
@@ -180,7 +180,7 @@ export class LifecycleHooks {
     hook: H,
     cluster: Cluster,
     input: Omit<CallInput<H>, 'cluster'>,
-    { signal, outside }: CallContext,
+    { signal, withoutWorker }: CallContext,
   ): Promise<HookResult> {
     const { name } = hook
     const state = this.#stateOf(cluster)
@@ -234,7 +234,7 @@ export class LifecycleHooks {
           if (retryAfterSeconds > 0) blocking.push(handler)
         },
       }
-      const response = (await outside(() => this.#runtime.callAll(hook, cluster, request, options))) as {
+      const response = (await withoutWorker(() => this.#runtime.callAll(hook, cluster, request, options))) as {
         message?: string
         retryAfterSeconds?: number
       }
@@ -262,7 +262,7 @@ export class LifecycleHooks {
     cluster: Cluster,
     handler: string,
     { desired, controlPlane, workers }: UpgradeDue,
-    { signal, outside }: CallContext,
+    { signal, withoutWorker }: CallContext,
   ): Promise<PlanResult> {
     const { name } = GenerateUpgradePlan
     const state = this.#stateOf(cluster)
@@ -273,7 +273,7 @@ export class LifecycleHooks {
     if (earlierPlan && earlierPlan.requestKey === requestKey && earlierPlan.expires > calledAt)
       return { kind: 'proceed', hook: name, called: false, plan: earlierPlan.plan }
     try {
-      const { controlPlaneUpgrades = [], workersUpgrades = [] } = await outside(() =>
+      const { controlPlaneUpgrades = [], workersUpgrades = [] } = await withoutWorker(() =>
         this.#runtime.call(
           GenerateUpgradePlan,
           cluster,

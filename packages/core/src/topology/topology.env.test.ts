@@ -1102,7 +1102,7 @@ describe('a stale copy of the Cluster', () => {
       signal,
       events: { event() {} },
       random: seededRandom(1),
-      outside: <T>(work: () => Promise<T>) => work(),
+      withoutWorker: <T>(work: () => Promise<T>) => work(),
       watch: async () => {},
     }
     const memory = new TopologyMemory(world.runtime.client, clock)

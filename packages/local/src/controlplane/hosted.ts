@@ -44,7 +44,7 @@ export async function reconcileHosted(
 }
 
 /** After a restart of the provider, starts the API server of a control plane that is paused or waits for its workers to be deleted. */
-export async function keepHosted(
+export async function restoreHosted(
   controlPlane: LocalControlPlane,
   cluster: Cluster,
   io: ReconcileContext,
@@ -72,7 +72,7 @@ export async function removeHosted(
   scope.certificates = await ensureCertificates(controlPlane, cluster, io)
   if (scope.workers.length > 0) {
     scope.deletion = 'waiting for workers'
-    await keepHosted(controlPlane, cluster, io, workloads)
+    await restoreHosted(controlPlane, cluster, io, workloads)
     return wait(`Machines to be deleted: ${scope.workers.join(', ')}`)
   }
   await workloads.leave(keyOf(cluster), hostedMemberName(controlPlane))

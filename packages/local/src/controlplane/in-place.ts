@@ -84,7 +84,7 @@ export async function canUpdateInPlace(
   if ('missing' in change) return cannotUpdate(change.missing)
   const request = await requestFor(change, scope.controlPlane.spec.version, io)
   if ('rejected' in request) return cannotUpdate(request.rejected)
-  const response = await io.outside(() => updates.call(CanUpdateMachine, machine, handler, request, { signal: io.signal }))
+  const response = await io.withoutWorker(() => updates.call(CanUpdateMachine, machine, handler, request, { signal: io.signal }))
   const reasons = uncoveredOfMachine(request, response, handler)
   return reasons.length === 0 ? { kind: 'can' } : { kind: 'cannot', reasons }
 }
@@ -170,7 +170,7 @@ async function requestFor(change: Change, version: string, io: ReconcileContext)
   }
 }
 
-/** An update changes the version; deletion policy, taints and gates propagate to existing Machines in any case. */
+/** An update changes the version; deletion policy, taints and gates propagate to existing Machines without an update. */
 const desiredMachine = ({ machine }: Change, version: string): Machine => ({ ...machine, spec: { ...machine.spec, version } })
 
 const apply = (

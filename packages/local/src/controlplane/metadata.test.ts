@@ -35,18 +35,18 @@ test.each([
     { labels: { own: '1' }, annotations: {} },
   ],
   [
-    'restores a changed value',
+    'restores a label that another writer has changed',
     anObject({ tier: 'b' }, { [PropagatedAnnotation]: 'tier;' }),
     { labels: { tier: 'a' } },
     { labels: { tier: 'a' }, annotations: { [PropagatedAnnotation]: 'tier;' } },
   ],
   [
-    'adds annotations and labels',
+    'adds annotations and labels of the template',
     anObject(undefined, { old: '1', [PropagatedAnnotation]: ';old' }),
     { labels: { b: '1', a: '2' }, annotations: { fresh: '2' } },
     { labels: { b: '1', a: '2' }, annotations: { fresh: '2', [PropagatedAnnotation]: 'a,b;fresh' } },
   ],
-])('%s', (_, object, template, expected) => {
+])('propagateMetadata %s', (_, object, template, expected) => {
   expect(metadataAfter(object, template)).toEqual(expected)
 })
 

@@ -26,7 +26,7 @@ const three = [aMachine('m1'), aMachine('m2'), aMachine('m3')]
 const old = { outdated: ['Version v1.35.0, v1.36.0 required'] }
 const updatable = { ...old, updatable: true }
 
-const summarise = (controlPlane: ControlPlane): string => {
+const stepText = (controlPlane: ControlPlane): string => {
   const step = planStep(controlPlane)
   switch (step.kind) {
     case 'create':
@@ -37,21 +37,21 @@ const summarise = (controlPlane: ControlPlane): string => {
       return `update ${step.machine}: ${step.reason}`
     case 'resume':
       return `resume ${step.machine}`
-    case 'hold':
-      return `hold ${step.messages.join(' ')}`
-    case 'rest':
-      return 'rest'
+    case 'wait':
+      return `wait ${step.messages.join(' ')}`
+    case 'none':
+      return 'none'
   }
 }
 
 describe('the next step', () => {
   test.each([
     ['of a new control plane has no preconditions', { certificatesAvailable: false }, 'create: first control plane machine'],
-    ['of a complete control plane is to rest', { machines: three }, 'rest'],
+    ['of a complete control plane is none', { machines: three }, 'none'],
     [
       'of a scale-up waits for a Machine to become healthy',
       { machines: [aMachine('m1', { healthy: false })] },
-      'hold * waiting for control plane components to become healthy',
+      'wait * waiting for control plane components to become healthy',
     ],
     [
       'of a scale-up after a remediation creates the replacement while the etcd members have a quorum',
@@ -61,27 +61,27 @@ describe('the next step', () => {
     [
       'of a scale-up after a remediation waits while the replacement could cost the quorum of etcd',
       { isRemediating: true, machines: [aMachine('m1'), aMachine('m2', { healthy: false })] },
-      'hold * waiting for etcd cluster to become healthy',
+      'wait * waiting for etcd cluster to become healthy',
     ],
     [
       'of a scale-up after a remediation waits for a healthy Machine',
       { isRemediating: true, machines: [aMachine('m1', { healthy: false }), aMachine('m2', { healthy: false })] },
-      'hold * waiting for control plane components to become healthy * waiting for etcd cluster to become healthy',
+      'wait * waiting for control plane components to become healthy * waiting for etcd cluster to become healthy',
     ],
     [
       'of a scale-up waits for a Machine to be deleted',
       { machines: [aMachine('m1', { deleting: true, healthy: false })] },
-      'hold * waiting for a control plane Machine to complete deletion',
+      'wait * waiting for a control plane Machine to complete deletion',
     ],
     [
       'of a scale-up waits for certificates',
       { machines: [aMachine('m1')], certificatesAvailable: false },
-      'hold * cluster certificates are missing or unknown',
+      'wait * cluster certificates are missing or unknown',
     ],
     [
       'of a scale-up waits for a pending version',
       { machines: [aMachine('m1')], pendingVersion: 'v1.37.0' },
-      'hold * waiting for a version upgrade to v1.37.0 to be propagated',
+      'wait * waiting for a version upgrade to v1.37.0 to be propagated',
     ],
     ['of a scale-up creates a Machine', { machines: [aMachine('m1')] }, 'create: 1 Machines < 3 replicas'],
     ['of a scale-down deletes the oldest Machine', { machines: three, replicas: 1 }, 'delete m1: 3 Machines > 1 replicas'],
@@ -98,7 +98,7 @@ describe('the next step', () => {
     [
       'of a scale-down waits for the remaining Machines to become healthy',
       { machines: [three[0]!, three[1]!, aMachine('m3', { healthy: false })], replicas: 1 },
-      'hold * waiting for control plane components to become healthy',
+      'wait * waiting for control plane components to become healthy',
     ],
     [
       'of a scale-down does not wait for the Machine to delete',
@@ -131,7 +131,7 @@ describe('the next step', () => {
       'create: Machine m1 not up-to-date',
     ],
     [
-      'of a rollout deletes when there are enough up-to-date Machines',
+      'of a rollout deletes an outdated Machine when there are enough up-to-date Machines',
       { machines: [aMachine('m1', updatable), aMachine('m2'), aMachine('m3'), aMachine('m4')] },
       'delete m1: Machine m1 not up-to-date',
     ],
@@ -143,28 +143,28 @@ describe('the next step', () => {
     [
       'of a rollout waits for other Machines before it updates a Machine',
       { machines: [aMachine('m1', updatable), aMachine('m2', { healthy: false }), three[2]!], maxSurge: 0 },
-      'hold * waiting for control plane components to become healthy',
+      'wait * waiting for control plane components to become healthy',
     ],
     [
-      'is to wait while a Machine is being updated',
+      'waits while a Machine is being updated',
       { machines: [aMachine('m1', { update: 'running' }), aMachine('m2', old)], replicas: 5 },
-      'hold * waiting for in-place update of Machine m1 to complete',
+      'wait * waiting for in-place update of Machine m1 to complete',
     ],
     [
       'continues an interrupted update first',
       {
-        machines: [aMachine('m1', { ...old, update: 'begun' }), aMachine('m2', { healthy: false })],
+        machines: [aMachine('m1', { ...old, update: 'interrupted' }), aMachine('m2', { healthy: false })],
         certificatesAvailable: false,
       },
       'resume m1',
     ],
     [
-      'is to wait for the deletion of a Machine that has an interrupted update',
-      { machines: [aMachine('m1', { ...old, update: 'begun', deleting: true }), three[1]!, three[2]!] },
-      'hold * waiting for in-place update of Machine m1 to complete',
+      'waits for the deletion of a Machine that has an interrupted update',
+      { machines: [aMachine('m1', { ...old, update: 'interrupted', deleting: true }), three[1]!, three[2]!] },
+      'wait * waiting for in-place update of Machine m1 to complete',
     ],
   ] as const)('%s', (_, controlPlane, expected) => {
-    expect(summarise(aControlPlane(controlPlane))).toBe(expected)
+    expect(stepText(aControlPlane(controlPlane))).toBe(expected)
   })
 
   test.each([
@@ -184,7 +184,7 @@ describe('the next step', () => {
       'create in a: Machine m1 not up-to-date',
     ],
   ] as const)('a new Machine %s', (_, machines, expected) => {
-    expect(summarise(aControlPlane({ machines, failureDomains: ['a', 'b', 'c'] }))).toBe(expected)
+    expect(stepText(aControlPlane({ machines, failureDomains: ['a', 'b', 'c'] }))).toBe(expected)
   })
 
   test('a Machine outside of all failure domains is deleted before the others', () => {
@@ -193,7 +193,7 @@ describe('the next step', () => {
       aMachine('m2', { failureDomain: 'gone' }),
       aMachine('m3', { failureDomain: 'b' }),
     ]
-    expect(summarise(aControlPlane({ machines, replicas: 1, failureDomains: ['a', 'b'] }))).toBe(
+    expect(stepText(aControlPlane({ machines, replicas: 1, failureDomains: ['a', 'b'] }))).toBe(
       'delete m2: 3 Machines > 1 replicas',
     )
   })
@@ -204,7 +204,7 @@ describe('the next step', () => {
       aMachine('m2', { failureDomain: 'b' }),
       aMachine('m3', { failureDomain: 'b' }),
     ]
-    expect(summarise(aControlPlane({ machines, replicas: 1, failureDomains: ['a', 'b'] }))).toBe(
+    expect(stepText(aControlPlane({ machines, replicas: 1, failureDomains: ['a', 'b'] }))).toBe(
       'delete m2: 3 Machines > 1 replicas',
     )
   })
@@ -212,7 +212,7 @@ describe('the next step', () => {
 
 function machinesAfter(
   machines: readonly PlannedMachine[],
-  step: Exclude<Step, { kind: 'rest' | 'hold' }>,
+  step: Exclude<Step, { kind: 'none' | 'wait' }>,
   name: () => string,
 ): readonly PlannedMachine[] {
   if (step.kind === 'create') return [...machines, aMachine(name(), { failureDomain: step.failureDomain })]
@@ -226,9 +226,9 @@ function performSteps(controlPlane: ControlPlane): { steps: string[]; controlPla
   let serial = controlPlane.machines.length
   while (steps.length < 100) {
     const step = planStep(controlPlane)
-    if (step.kind === 'rest') return { steps, controlPlane }
-    if (step.kind === 'hold') throw new Error(step.messages.join())
-    steps.push(`${controlPlane.machines.length} ${summarise(controlPlane)}`)
+    if (step.kind === 'none') return { steps, controlPlane }
+    if (step.kind === 'wait') throw new Error(step.messages.join())
+    steps.push(`${controlPlane.machines.length} ${stepText(controlPlane)}`)
     controlPlane = { ...controlPlane, machines: machinesAfter(controlPlane.machines, step, () => `m${++serial}`) }
   }
   throw new Error(`the plan does not end after ${steps.length} steps`)

@@ -22,8 +22,8 @@ export interface PlannedMachine {
   readonly deleteFirst: boolean
   /** Whether an extension may be able to update the Machine in place. */
   readonly updatable: boolean
-  /** In-place update. `begun`: started by an interrupted reconcile. `running`: the Machine controller calls the hook. */
-  readonly update: 'none' | 'begun' | 'running'
+  /** State of an in-place update. `interrupted`: its start was not completed. `running`: the Machine controller calls the hook. */
+  readonly update: 'none' | 'interrupted' | 'running'
 }
 
 export interface ControlPlane {
@@ -47,19 +47,19 @@ export type Step =
   | { readonly kind: 'update'; readonly machine: string; readonly reason: string }
   /** An in-place update whose start was interrupted is continued, before any other step. */
   | { readonly kind: 'resume'; readonly machine: string }
-  /** The next step must wait; `messages` are the reasons. */
-  | { readonly kind: 'hold'; readonly messages: readonly string[] }
-  /** The Machines are as desired. */
-  | { readonly kind: 'rest' }
+  /** The next step must wait, for the reasons in `messages`. */
+  | { readonly kind: 'wait'; readonly messages: readonly string[] }
+  /** No step is necessary: the Machines are as desired. */
+  | { readonly kind: 'none' }
 
 /** Returns the next step of a control plane that is not being deleted. */
 export function planStep(controlPlane: ControlPlane): Step {
   const { machines, replicas, maxSurge } = controlPlane
-  const interrupted = machines.find(({ update, deleting }) => update === 'begun' && !deleting)
+  const interrupted = machines.find(({ update, deleting }) => update === 'interrupted' && !deleting)
   if (interrupted) return { kind: 'resume', machine: interrupted.name }
   const updating = machines.filter(({ update }) => update !== 'none')
   if (updating.length > 0) {
-    return { kind: 'hold', messages: updating.map(({ name }) => `* waiting for in-place update of Machine ${name} to complete`) }
+    return { kind: 'wait', messages: updating.map(({ name }) => `* waiting for in-place update of Machine ${name} to complete`) }
   }
   const current = machines.length
   if (current === 0) return scaleUp(controlPlane, 'first control plane machine')
@@ -70,7 +70,7 @@ export function planStep(controlPlane: ControlPlane): Step {
   }
   if (current < replicas) return scaleUp(controlPlane, `${current} Machines < ${replicas} replicas`)
   if (current > replicas) return scaleDown(controlPlane, `${current} Machines > ${replicas} replicas`)
-  return { kind: 'rest' }
+  return { kind: 'none' }
 }
 
 /** Whether a rollout must replace the Machine. */
@@ -90,14 +90,14 @@ function replaceOne(controlPlane: ControlPlane, reason: string): Step {
 
 function scaleUp(controlPlane: ControlPlane, reason: string): Step {
   const messages = preflight(controlPlane, 'joining')
-  if (messages.length > 0) return { kind: 'hold', messages }
+  if (messages.length > 0) return { kind: 'wait', messages }
   return { kind: 'create', failureDomain: domainForNext(controlPlane), reason }
 }
 
 function scaleDown(controlPlane: ControlPlane, reason: string): Step {
   const machine = nextToReplace(controlPlane)
   const messages = preflight(controlPlane, { leaving: machine })
-  if (messages.length > 0) return { kind: 'hold', messages }
+  if (messages.length > 0) return { kind: 'wait', messages }
   return { kind: 'delete', machine: machine.name, reason }
 }
 

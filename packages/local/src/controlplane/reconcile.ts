@@ -8,12 +8,12 @@ import {
   LocalControlPlaneFinalizer,
 } from '../kinds/local-control-plane.ts'
 import { owningCluster } from '../owner.ts'
-import { reportConditions, significant } from '../report-conditions.ts'
+import { reportConditions, significantFields } from '../report-conditions.ts'
 import { recordVersion } from '../workload/basics.ts'
 import type { Workloads } from '../workload/workloads.ts'
 import { ensureCertificates } from './certificates.ts'
 import { type Endpoint, endpointOf } from './endpoint.ts'
-import { reconcileHosted, keepHosted, removeHosted } from './hosted.ts'
+import { reconcileHosted, restoreHosted, removeHosted } from './hosted.ts'
 import type { InPlaceUpdates } from './in-place.ts'
 import { initialize } from './initialize.ts'
 import { ensureKubeconfig } from './kubeconfig.ts'
@@ -40,7 +40,7 @@ export async function reconcileLocalControlPlane(
 ): Promise<Outcome> {
   const cached = io.cache.peek(LocalControlPlane, key)
   const owner = cached && owningCluster(io.cache, cached)
-  if (owner && isPaused(owner, cached)) await keepHosted(cached, owner, io, dependencies.workloads)
+  if (owner && isPaused(owner, cached)) await restoreHosted(cached, owner, io, dependencies.workloads)
   return reconcileObject(key, io, {
     kind: LocalControlPlane,
     related: (controlPlane) => owningCluster(io.cache, controlPlane),
@@ -77,7 +77,7 @@ export async function reconcileLocalControlPlane(
       reportConditions(controlPlane, controlPlaneConditions(scope), cluster, io)
       return proceed()
     },
-    significant,
+    significantFields,
     conditions: Object.keys(Conditions),
     order: ConditionOrder,
   })
@@ -119,7 +119,7 @@ async function provision(
 function nextRequeue({ controlPlane, step, template }: ControlPlaneScope, initialized: Outcome, now: number): Outcome {
   if (template.state === 'missing') return wait('machine template to exist')
   if (initialized.kind !== 'proceed') return initialized
-  if (step?.kind === 'hold') return wait(step.messages.join('; '))
+  if (step?.kind === 'wait') return wait(step.messages.join('; '))
   const rolloutAfter = Date.parse(controlPlane.spec.rollout?.after ?? '')
   return rolloutAfter >= now ? requeue(rolloutAfter - now + 1, 'spec.rollout.after') : proceed()
 }

@@ -4,7 +4,12 @@
 import { ConditionOrder, Machine, MachineConditions } from '@capstan/api'
 import { commitChanges, type Outcome, proceed, type ReconcileContext, requeue } from '@capstan/controller'
 import { draft, isDeleting, isFalse, isTrue, keyOf, type NewCondition, orAbsent, setConditions } from '@capstan/kube'
-import { planRemediation, RemediationForAnnotation, RemediationInProgressAnnotation, type Situation } from './remediation.ts'
+import {
+  planRemediation,
+  RemediationForAnnotation,
+  RemediationInProgressAnnotation,
+  type RemediationFacts,
+} from './remediation.ts'
 import type { ControlPlaneScope } from './scope.ts'
 
 const { HealthCheckSucceeded, OwnerRemediated } = MachineConditions
@@ -12,16 +17,16 @@ const { HealthCheckSucceeded, OwnerRemediated } = MachineConditions
 /** Returns `deleted` when a Machine was deleted: no other step is taken then. */
 export async function remediate(
   scope: ControlPlaneScope,
-  situation: Pick<Situation, 'machines' | 'pendingVersion'>,
+  facts: Pick<RemediationFacts, 'machines' | 'pendingVersion'>,
   io: ReconcileContext,
 ): Promise<Outcome | 'deleted'> {
   const { controlPlane } = scope
   for (const { machine } of scope.machines) if (hasRecovered(machine)) await writeOwnerRemediated(scope, machine, undefined, io)
-  forgetCompleted(scope)
+  removeCompletedRecord(scope)
 
   const now = io.clock.now()
   const plan = planRemediation({
-    ...situation,
+    ...facts,
     initialized: controlPlane.status?.initialization?.controlPlaneInitialized ?? false,
     inProgress: controlPlane.metadata.annotations?.[RemediationInProgressAnnotation] !== undefined,
     limits: controlPlane.spec.remediation ?? {},
@@ -46,7 +51,7 @@ export async function remediate(
  * Removes the annotation of a remediation whose replacement exists: the annotation remains when the process ends directly after the
  * replacement was created.
  */
-function forgetCompleted({ controlPlane, machines }: ControlPlaneScope): void {
+function removeCompletedRecord({ controlPlane, machines }: ControlPlaneScope): void {
   const { annotations } = controlPlane.metadata
   const inProgress = annotations?.[RemediationInProgressAnnotation]
   if (inProgress === undefined) return

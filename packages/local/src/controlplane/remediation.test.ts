@@ -1,6 +1,6 @@
 import { seconds } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
-import { keepsQuorum, parseRecord, planRemediation, type Situation, type UnhealthyMachine } from './remediation.ts'
+import { keepsQuorum, parseRecord, planRemediation, type RemediationFacts, type UnhealthyMachine } from './remediation.ts'
 
 const now = Date.parse('2026-01-02T00:00:00Z')
 const ago = (s: number) => `${new Date(now - seconds(s)).toISOString().slice(0, 19)}Z`
@@ -24,7 +24,7 @@ const aMachine = (name: string, fields: Partial<UnhealthyMachine> = {}): Unhealt
 const broken = { healthy: false, failsHealthCheck: true, remediationRequested: true }
 const [m2, m3] = [aMachine('m2'), aMachine('m3')]
 
-const decide = (fields: Partial<Situation>): string => {
+const decide = (fields: Partial<RemediationFacts>): string => {
   const plan = planRemediation({ machines: [], initialized: true, inProgress: false, limits: {}, now, ...fields })
   switch (plan.kind) {
     case 'none':
@@ -38,7 +38,7 @@ const decide = (fields: Partial<Situation>): string => {
 
 // Cases and texts: upstream's remediation_test.go, v1.14, where the kind is KubeadmControlPlane.
 describe('a remediation', () => {
-  test.each<[string, Partial<Situation>, string]>([
+  test.each<[string, Partial<RemediationFacts>, string]>([
     ['does nothing for healthy Machines', { machines: [aMachine('m1'), m2, m3] }, 'none'],
     [
       'does nothing for a Machine without a requested remediation',
@@ -87,8 +87,8 @@ describe('a remediation', () => {
       { machines: [aMachine('m1', { ...broken, hasNode: false }), aMachine('m2', broken), m3] },
       'delete m1, retry 0',
     ],
-  ])('%s', (_, situation, expected) => {
-    expect(decide(situation)).toBe(expected)
+  ])('%s', (_, facts, expected) => {
+    expect(decide(facts)).toBe(expected)
   })
 
   test.each<[string, UnhealthyMachine[], string]>([
@@ -108,7 +108,7 @@ describe('retries of a remediation', () => {
     m2,
     m3,
   ]
-  test.each<[string, number, number, Situation['limits'], string]>([
+  test.each<[string, number, number, RemediationFacts['limits'], string]>([
     ['are counted', 60, 1, {}, 'delete m1, retry 2'],
     ['are counted from zero once a replacement was healthy for an hour', 3600, 7, { maxRetry: 3 }, 'delete m1, retry 0'],
     [

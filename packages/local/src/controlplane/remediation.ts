@@ -44,7 +44,7 @@ export interface UnhealthyMachine extends PlannedMachine {
   readonly replaces?: RemediationRecord | undefined
 }
 
-export interface Situation {
+export interface RemediationFacts {
   readonly machines: readonly UnhealthyMachine[]
   readonly initialized: boolean
   /** Whether a Machine was deleted and its replacement is not created yet. */
@@ -66,8 +66,8 @@ export type Remediation =
     }
   | { readonly kind: 'delete'; readonly machine: string; readonly record: RemediationRecord }
 
-export function planRemediation(situation: Situation): Remediation {
-  const { machines, initialized, inProgress, pendingVersion } = situation
+export function planRemediation(facts: RemediationFacts): Remediation {
+  const { machines, initialized, inProgress, pendingVersion } = facts
   const [first] = machines.filter((machine) => machine.remediationRequested).sort(byRemediationOrder)
   if (!first || first.deleting || inProgress) return { kind: 'none' }
   const machine = first.name
@@ -83,7 +83,7 @@ export function planRemediation(situation: Situation): Remediation {
     const detail = `can't remediate while waiting for a version upgrade to ${pendingVersion} to be propagated from Cluster.spec.topology`
     return wait('RemediationDeferred', detail)
   }
-  const record = nextRecord(first, situation)
+  const record = nextRecord(first, facts)
   if ('until' in record) {
     const detail = `can't remediate this machine because the operation already failed in the latest ${durationText(record.period)} (RetryPeriodSeconds)`
     return wait('RemediationDeferred', detail, record.until)
@@ -141,7 +141,7 @@ const DefaultMinHealthyPeriod = hours(1)
 /** Returns the record of a remediation that starts now, or the limit that forbids it. */
 function nextRecord(
   { name, replaces }: UnhealthyMachine,
-  { limits, now }: Situation,
+  { limits, now }: RemediationFacts,
 ): RemediationRecord | { readonly until: number; readonly period: number } | { readonly retries: number } {
   const first = { machine: name, timestamp: `${new Date(now).toISOString().slice(0, 19)}Z`, retryCount: 0 }
   if (!replaces) return first

@@ -134,7 +134,7 @@ describe('condition', () => {
     ['ScalingUp', { machines: [three[0]!] }, 'ScalingUp True ScalingUp: Scaling up from 1 to 3 replicas'],
     [
       'ScalingUp',
-      { machines: [three[0]!], template: { state: 'missing' }, step: { kind: 'hold', messages: ['* waiting for x'] } },
+      { machines: [three[0]!], template: { state: 'missing' }, step: { kind: 'wait', messages: ['* waiting for x'] } },
       'ScalingUp True ScalingUp: Scaling up from 1 to 3 replicas is blocked because:\n* waiting for x\n* LocalMachineTemplate does not exist',
     ],
     [

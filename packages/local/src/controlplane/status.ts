@@ -153,7 +153,7 @@ function scalingUpCondition(scope: ControlPlaneScope): NewCondition {
     const blocked = missing !== undefined && desired > 0 ? `Scaling up would be blocked because ${missing}` : ''
     return Conditions.ScalingUp.false('NotScalingUp', blocked)
   }
-  const blockers = [...(step?.kind === 'hold' ? step.messages : []), ...(missing === undefined ? [] : [`* ${missing}`])]
+  const blockers = [...(step?.kind === 'wait' ? step.messages : []), ...(missing === undefined ? [] : [`* ${missing}`])]
   const message = `Scaling up from ${machines.length} to ${desired} replicas`
   return Conditions.ScalingUp.true(
     'ScalingUp',
@@ -166,7 +166,7 @@ function scalingDownCondition({ controlPlane, machines, step }: ControlPlaneScop
   if (replicas === undefined) return Conditions.ScalingDown.unknown('WaitingForReplicasSet', 'Waiting for spec.replicas set')
   const desired = controlPlane.metadata.deletionTimestamp ? 0 : replicas
   if (machines.length <= desired) return Conditions.ScalingDown.false('NotScalingDown')
-  const blockers = step?.kind === 'hold' ? step.messages : []
+  const blockers = step?.kind === 'wait' ? step.messages : []
   const message = `Scaling down from ${machines.length} to ${desired} replicas`
   return Conditions.ScalingDown.true(
     'ScalingDown',

@@ -62,9 +62,9 @@ async function performStep(
 ): Promise<Outcome> {
   const { controlPlane, cluster, machines, template } = scope
   switch (step.kind) {
-    case 'rest':
+    case 'none':
       return proceed()
-    case 'hold':
+    case 'wait':
       io.log.debug('Waiting before the next step', { reasons: step.messages })
       return proceed()
     case 'create': {
@@ -95,7 +95,7 @@ async function performStep(
       // Without the template no replacement could be created for a deleted Machine.
       if (template.state !== 'found') return proceed()
       if (updates && !updates.ready) {
-        scope.step = { kind: 'hold', messages: ['* waiting for Runtime Extensions to be discovered'] }
+        scope.step = { kind: 'wait', messages: ['* waiting for Runtime Extensions to be discovered'] }
         return requeue(seconds(1), 'Runtime Extensions are still being discovered')
       }
       if (updates && (await isUpdatable(scope, machine, io, updates))) await updateInPlace(scope, machine, io)
@@ -165,7 +165,11 @@ const plannedMachine = (
     !isRolloutDue &&
     !hasAnnotation(machine, DeleteMachineAnnotation) &&
     !hasAnnotation(machine, RemediateMachineAnnotation),
-  update: isUpdateInProgress(machine) ? (isMarkedForUpdate(machine) && !isUpdatePending(machine) ? 'begun' : 'running') : 'none',
+  update: isUpdateInProgress(machine)
+    ? isMarkedForUpdate(machine) && !isUpdatePending(machine)
+      ? 'interrupted'
+      : 'running'
+    : 'none',
 })
 
 function remediationRecordOf({ metadata }: Machine): RemediationRecord | undefined {

@@ -75,7 +75,7 @@ export async function joinCluster(
 /**
  * Restarts a machine that ran before the provider was restarted, even when the machine is paused or being deleted.
  */
-export async function keepRunning(
+export async function restoreMachine(
   object: LocalMachine,
   boot: BootInputs,
   cluster: Cluster,

@@ -18,7 +18,7 @@ import { clusterOfMachine, labelledCluster, owningMachine, owningPool } from '..
 import { retryOutcome, failureAt, progress } from '../../simulation.ts'
 import type { Workloads } from '../../workload/workloads.ts'
 import { bootInputsOf } from './boot.ts'
-import { joinCluster, keepRunning } from './node.ts'
+import { joinCluster, restoreMachine } from './node.ts'
 import { provision } from './provision.ts'
 
 export interface LocalMachineDependencies {
@@ -47,7 +47,7 @@ export async function reconcileLocalMachine(
   }
 
   const paused = isPaused(cluster, before)
-  if (boot && cluster && (paused || isDeleting(before))) await keepRunning(before, boot, cluster, io, workloads)
+  if (boot && cluster && (paused || isDeleting(before))) await restoreMachine(before, boot, cluster, io, workloads)
 
   let after = draft(before)
   let result: Result
