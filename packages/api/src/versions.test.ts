@@ -23,7 +23,7 @@ describe('compareWithBuild', () => {
     ['v1.36.0+abc', 'v1.36.0+abc', 0],
     ['v1.36.0+abc', 'v1.36.0+xyz', 'differ'],
     ['v1.37.0+abc', 'v1.36.0+xyz', 1],
-  ])('%s and %s: %s', (a, b, order) => expect(compareWithBuild(a, b)).toBe(order))
+  ])('of %s and %s returns %s', (a, b, order) => expect(compareWithBuild(a, b)).toBe(order))
 })
 
 it('compareVersions ignores build tags', () => expect(compareVersions('v1.36.0+2', 'v1.36.0+1')).toBe(0))

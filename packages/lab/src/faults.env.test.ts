@@ -44,7 +44,7 @@ const classDocuments = parseAllDocuments(
   readFileSync(new URL('../../lab/demo/class.yaml', import.meta.url), 'utf8').replaceAll(/\d+ms/g, '0s'),
 ).map((document) => document.toJS() as UnknownObject)
 
-async function aLossyPlane(seed: number) {
+async function startWithLosses(seed: number) {
   const clock = new VirtualClock()
   const stores = memoryStores()
   const traffic = createTraffic()
@@ -61,18 +61,18 @@ async function aLossyPlane(seed: number) {
   const pendingWork = { managers: () => [management.manager], stores: () => stores.all(), traffic }
   const list = async (kind: typeof Cluster | typeof Machine | typeof MachineSet) =>
     (await management.client.list(kind as typeof Cluster)).items
-  let most = 0
+  let maxMachines = 0
   return {
     ...management,
     list,
-    most: () => most,
+    maxMachines: () => maxMachines,
     /** Advances the clock, first with failing writes, then without. Records the largest number of Machines. */
     async advanceWithLosses() {
-      most = 0
+      maxMachines = 0
       isLossy = true
       for (let i = 0; i < 20; i++) {
         await advance(clock, seconds(1), pendingWork)
-        most = Math.max(most, (await list(Machine)).length)
+        maxMachines = Math.max(maxMachines, (await list(Machine)).length)
       }
       isLossy = false
       await advance(clock, minutes(5), pendingWork)
@@ -81,7 +81,7 @@ async function aLossyPlane(seed: number) {
 }
 
 test.each([3, 6, 7, 11, 42])('a cluster is created, upgraded and deleted although writes are lost (seed %i)', async (seed) => {
-  const management = await aLossyPlane(seed)
+  const management = await startWithLosses(seed)
   const key = { namespace: 'default', name: 'demo' }
   for (const object of classDocuments) {
     await management.client.create(unknownKind({ ...object, plural: pluralOf(object.kind) }), object)
@@ -93,7 +93,7 @@ test.each([3, 6, 7, 11, 42])('a cluster is created, upgraded and deleted althoug
   let cluster = await management.client.get(Cluster, key)
   expect(getCondition(cluster, 'Available')?.status).toBe('True')
   // There is never an additional Machine. The time until all Machines exist depends on the failed writes.
-  expect(management.most()).toBeLessThanOrEqual(3)
+  expect(management.maxMachines()).toBeLessThanOrEqual(3)
   expect(await management.list(Machine)).toHaveLength(3)
 
   await management.client.patch(Cluster, key, { type: 'merge', body: { spec: { topology: { version: 'v1.37.0' } } } })
@@ -101,7 +101,7 @@ test.each([3, 6, 7, 11, 42])('a cluster is created, upgraded and deleted althoug
   cluster = await management.client.get(Cluster, key)
   expect(cluster.status?.controlPlane?.versions).toEqual([{ version: 'v1.37.0', replicas: 1 }])
   expect(cluster.status?.workers?.versions).toEqual([{ version: 'v1.37.0', replicas: 2 }])
-  expect(management.most()).toBeLessThanOrEqual(4)
+  expect(management.maxMachines()).toBeLessThanOrEqual(4)
   expect((await management.list(Machine)).length).toBe(3)
 
   await management.client.delete(Cluster, key)

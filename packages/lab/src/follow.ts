@@ -3,7 +3,7 @@ import { Cluster, ClusterClass, ExtensionConfig, Machine, MachineDeployment, Mac
 import type { Client, Clock, Kind, KubeObject, Random } from '@capstan/kube'
 import { keyOf, keyText, watchObjects } from '@capstan/kube'
 import type { Line } from './narrate.ts'
-import { createNarrator } from './narrate.ts'
+import { createLineFormatter } from './narrate.ts'
 
 export interface FollowOptions {
   readonly clock: Clock
@@ -18,8 +18,8 @@ export interface FollowOptions {
 const kinds: readonly Kind[] = [ExtensionConfig, ClusterClass, Cluster, MachineDeployment, MachinePool, Machine]
 
 /** Resolves when the signal aborts. */
-export async function followStory(client: Client, { clock, random, signal, report, changed }: FollowOptions): Promise<void> {
-  const narrate = createNarrator(clock)
+export async function followChanges(client: Client, { clock, random, signal, report, changed }: FollowOptions): Promise<void> {
+  const linesOf = createLineFormatter(clock)
   const objectsByKind = new Map<Kind, Map<string, KubeObject>>(kinds.map((kind) => [kind, new Map()]))
   const objectsOf = <T extends KubeObject>(kind: Kind<T>) => [...objectsByKind.get(kind as Kind)!.values()] as T[]
 
@@ -29,7 +29,7 @@ export async function followStory(client: Client, { clock, random, signal, repor
       const previous = objects.get(key)
       if (object) objects.set(key, object)
       else objects.delete(key)
-      if (previous || object) for (const line of narrate({ kind: kind.kind, previous, object })) report(line)
+      if (previous || object) for (const line of linesOf({ kind: kind.kind, previous, object })) report(line)
     }
     for await (const event of watchObjects(client, kind, { clock, random, signal })) {
       if (event.kind === 'replaced') {

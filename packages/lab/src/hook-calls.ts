@@ -1,4 +1,4 @@
-/** Reports the hook calls of core, for stories and traces. */
+/** Reports the hook calls of core, as lines and for traces. */
 import type { Hook, ResponseOf } from '@capstan/api'
 import type { CallAllOptions, RuntimeClient } from '@capstan/extension'
 import type { KubeObject } from '@capstan/kube'
@@ -36,8 +36,8 @@ export function observeHooks(runtime: RuntimeClient, report: (call: HookCall) =>
         ignored.add(handler)
         record([handler], { kind: 'ignored', message })
       })
-      const answered = handlers.filter((handler) => !ignored.has(handler))
-      record(answered, answerOf(response as ResponseOf<Hook>))
+      const successful = handlers.filter((handler) => !ignored.has(handler))
+      record(successful, resultOf(response as ResponseOf<Hook>))
       return response
     } catch (err) {
       record(handlers, { kind: 'failed', message: messageOf(err) })
@@ -103,7 +103,7 @@ function failedText({ hook, handlers }: Pick<HookCall, 'hook' | 'handlers'>, mes
     : `${hook} not called on ${names}: ${reason}`
 }
 
-function answerOf(response: ResponseOf<Hook>): HookCall['answer'] {
+function resultOf(response: ResponseOf<Hook>): HookCall['answer'] {
   const { retryAfterSeconds = 0, message = '' } = response as { retryAfterSeconds?: number; message?: string }
   return retryAfterSeconds > 0 ? { kind: 'wait', seconds: retryAfterSeconds, message } : { kind: 'proceed', message }
 }

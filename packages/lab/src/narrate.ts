@@ -28,9 +28,9 @@ export interface ObjectChange {
 }
 
 /** Returns the lines that a change adds to the report; there may be none. */
-export type Narrator = (change: ObjectChange) => Line[]
+export type LineFormatter = (change: ObjectChange) => Line[]
 
-export function createNarrator(clock: Clock): Narrator {
+export function createLineFormatter(clock: Clock): LineFormatter {
   /**
    * Times at which Clusters that are not yet Available were first reported. Timestamps in objects, in whole seconds, are too
    * inexact for fast clusters.

@@ -11,7 +11,7 @@ import {
   createHooks,
   createManagementCluster,
   createProviders,
-  followStory,
+  followChanges,
   lineOf,
   memoryStores,
   ownConversion,
@@ -102,7 +102,7 @@ export async function managementEnv(options: ManagementEnvOptions): Promise<Mana
       ? managementWithOldContract(managementOptions)
       : managementWithNewContract(managementOptions))
   const storyAbort = new AbortController()
-  const storyEnd = followStory(management.client, {
+  const storyEnd = followChanges(management.client, {
     clock,
     random: seededRandom(2),
     signal: storyAbort.signal,

@@ -15,6 +15,6 @@ test.each([
   ['', 0x811c9dc5],
   ['a', 0xe40c292c],
   ['foobar', 0xbf9cf968],
-])('FNV-1a of %j', (text, hash) => {
+])('fnv32a returns the FNV-1a hash of %j', (text, hash) => {
   expect(fnv32a(text)).toBe(hash)
 })

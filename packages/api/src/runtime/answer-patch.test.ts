@@ -41,13 +41,16 @@ const outcome = ({ type, patch }: Recorded): Pick<Recorded, 'value' | 'error'> =
 
 const isDifferent = ({ type, patch }: Recorded) => patch in different && (type === 'JSONMergePatch' || patch.startsWith('[{'))
 
-test.each(patches.filter((patch) => !isDifferent(patch)))('$type $patch', ({ type, patch, value, error }) => {
-  const expected = error === undefined ? { value } : { error }
-  expect(outcome({ type, patch })).toEqual(expected)
-})
+test.each(patches.filter((patch) => !isDifferent(patch)))(
+  'a patch of type $type has the same result as upstream: $patch',
+  ({ type, patch, value, error }) => {
+    const expected = error === undefined ? { value } : { error }
+    expect(outcome({ type, patch })).toEqual(expected)
+  },
+)
 
 test.each(patches.filter(isDifferent))(
-  '$type $patch has another result than upstream, for a documented reason',
+  'a patch of type $type has another result than upstream, for a documented reason: $patch',
   ({ type, patch, value, error }) => {
     expect(outcome({ type, patch })).not.toEqual(error === undefined ? { value } : { error })
   },

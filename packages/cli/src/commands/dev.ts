@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { silent, systemClock, systemRandom } from '@capstan/kube'
 import type { Line } from '@capstan/lab'
-import { followStory, memoryStores } from '@capstan/lab'
+import { followChanges, memoryStores } from '@capstan/lab'
 import { Command, Option } from 'commander'
 import { closeAll } from '../close-all.ts'
 import { commandName } from '../command-name.ts'
@@ -90,7 +90,7 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
     closing.push(() => served.close())
     const { client } = served.management
     report({ subject: 'API server', event: 'ApiServerReady', text: `ready at ${served.url}` })
-    void followStory(client, {
+    void followChanges(client, {
       clock,
       random: systemRandom,
       signal,

@@ -2,7 +2,7 @@ import { Cluster, ExtensionConfig } from '@capstan/api'
 import type { Clock, Client } from '@capstan/kube'
 import { durationText, keyText, orAbsent, parseDuration, seconds, silent, sleep, systemClock, systemRandom } from '@capstan/kube'
 import type { Line, ManagementCluster, Stores } from '@capstan/lab'
-import { followStory, lineOf, memoryStores } from '@capstan/lab'
+import { followChanges, lineOf, memoryStores } from '@capstan/lab'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { resolve } from 'node:path'
 import { closeAll } from '../close-all.ts'
@@ -181,7 +181,7 @@ function watchReady(
 ): Promise<Outcome> {
   return new Promise((resolve) => {
     signal.addEventListener('abort', () => resolve('stopped'), { once: true })
-    void followStory(management.client, {
+    void followChanges(management.client, {
       clock,
       random: systemRandom,
       signal,

@@ -106,7 +106,7 @@ describe('rule #1: a version keeps its elements', () => {
     ['an additional optional field in the response', response({ more: s.string().optional() }), []],
     ['a removed field', request({}), [`${id}: request.clusterName is gone: that needs a new version`]],
     [
-      'another type',
+      'another type of a field',
       request({ clusterName: s.int32() }),
       [`${id}: request.clusterName was string and is integer int32: that needs a new version`],
     ],
@@ -137,11 +137,11 @@ describe('rule #1: a version keeps its elements', () => {
     ],
     ['a shorter limit for the request', request({ clusterName: s.string({ maxLength: 10 }) }), []],
     [
-      'a hook that can no longer block',
+      'a response that can no longer block',
       changed(gateV1, { blocking: false }),
       [`${id} could block and cannot any more: that needs a new version`],
     ],
-  ])('%s', (_, newHook, problems) =>
+  ])('a version with %s', (_, newHook, problems) =>
     expect(elementProblems(released('2026-01-01', gateV1), released('2026-05-01', newHook))).toEqual(problems),
   )
 })
@@ -165,7 +165,7 @@ test('rule #1 also applies to recursive schemas', () => {
 describe('rule #2: every version can be converted', () => {
   const { newer: _, ...alone } = gateV1
   test.each([
-    ['all versions in one catalog', [gateV0, gateV1, gateV2], []],
+    ['all versions', [gateV0, gateV1, gateV2], []],
     [
       'a version without conversion',
       [alone as Hook, gateV2],
@@ -180,14 +180,14 @@ describe('rule #2: every version can be converted', () => {
         'Rule #2: hooks.example.com/v1alpha1, Hook=Gate is converted by way of hooks.example.com/v1beta1, Hook=Gate, which is not in the catalog',
       ],
     ],
-  ])('%s', (_, hooks, problems) => expect(conversionProblems(createCatalog(hooks as Hook[]))).toEqual(problems))
+  ])('a catalog with %s', (_, hooks, problems) => expect(conversionProblems(createCatalog(hooks as Hook[]))).toEqual(problems))
 })
 
 describe('rule #3: a deprecated version has a replacement', () => {
   test.each([
-    ['beta replaced by stable', [deprecated(gateV1, '2026-05-01'), gateV2], []],
+    ['a beta version with a stable replacement', [deprecated(gateV1, '2026-05-01'), gateV2], []],
     [
-      'stable replaced by beta only',
+      'a stable version with only a beta replacement',
       [gateV1, deprecated(gateV2, '2026-05-01')],
       [
         'Rule #3: hooks.example.com/v1, Hook=Gate is deprecated, and no other version that is at least as stable is there instead',
@@ -200,28 +200,40 @@ describe('rule #3: a deprecated version has a replacement', () => {
         'Rule #3: hooks.example.com/v1beta1, Hook=Gate is deprecated, and no other version that is at least as stable is there instead',
       ],
     ],
-  ])('%s', (_, hooks, problems) => expect(replacementProblems(released('2026-05-01', ...(hooks as Hook[])))).toEqual(problems))
+  ])('a deprecation of %s', (_, hooks, problems) =>
+    expect(replacementProblems(released('2026-05-01', ...(hooks as Hook[])))).toEqual(problems),
+  )
 })
 
 describe('rule #4: a version is removed after its support window', () => {
   const head = 'Rule #4: hooks.example.com/v1beta1, Hook=Gate is gone'
   const deprecatedRelease = (date: string) => released(date, deprecated(gateV1, '2026-01-10'), gateV2)
   test.each([
-    ['beta after 6 months and 2 releases', [deprecatedRelease('2026-01-10'), deprecatedRelease('2026-05-01')], '2026-07-10', []],
     [
-      'too early, and after too few releases',
+      'of a beta version after 6 months and 2 releases',
+      [deprecatedRelease('2026-01-10'), deprecatedRelease('2026-05-01')],
+      '2026-07-10',
+      [],
+    ],
+    [
+      'that is too early, and after too few releases',
       [deprecatedRelease('2026-01-10')],
       '2026-02-01',
       [`${head} before 2026-07-10 and after 1 of 2 releases; it was deprecated in v2.0.0 on 2026-01-10`],
     ],
     [
-      'too few releases',
+      'after too few releases',
       [deprecatedRelease('2026-01-10')],
       '2027-02-01',
       [`${head} after 1 of 2 releases; it was deprecated in v2.0.0 on 2026-01-10`],
     ],
-    ['never deprecated', [released('2026-01-10', gateV1, gateV2)], '2027-02-01', [`${head} without having been deprecated`]],
-  ])('%s', (_, before, date, problems) =>
+    [
+      'of a version that was never deprecated',
+      [released('2026-01-10', gateV1, gateV2)],
+      '2027-02-01',
+      [`${head} without having been deprecated`],
+    ],
+  ])('a removal %s', (_, before, date, problems) =>
     expect(removalProblems(before.at(-1)!, released(date, gateV2), before)).toEqual(problems),
   )
 

@@ -1,7 +1,7 @@
 import { commonResponse, defineHook } from '../hook.ts'
 import { wireCluster } from './wire-cluster.ts'
 
-/** The hook that core calls when the API server of the workload cluster is reachable for the first time. */
+/** Hook that is called when the control plane is initialized, and again until a call succeeds. It blocks no step. */
 export const AfterControlPlaneInitialized = defineHook({
   name: 'AfterControlPlaneInitialized',
   tag: 'Lifecycle Hooks',

@@ -3,7 +3,7 @@ import { defineHook, retryResponse } from '../hook.ts'
 import { upgradeSteps } from './upgrade-steps.ts'
 import { wireCluster } from './wire-cluster.ts'
 
-/** The hook that core calls, until it no longer blocks, between the upgrade of the control plane and that of the workers. */
+/** Hook that is called after each upgrade step of the control plane, before the workers follow, and again until it no longer blocks. */
 export const AfterControlPlaneUpgrade = defineHook({
   name: 'AfterControlPlaneUpgrade',
   tag: 'Lifecycle Hooks',

@@ -3,7 +3,7 @@ import { defineHook, retryResponse } from '../hook.ts'
 import { upgradeSteps } from './upgrade-steps.ts'
 import { wireCluster } from './wire-cluster.ts'
 
-/** The hook that core calls, until it no longer blocks, after each upgrade step of the workers. */
+/** Hook that is called after each upgrade step of the workers, and again until it no longer blocks. */
 export const AfterWorkersUpgrade = defineHook({
   name: 'AfterWorkersUpgrade',
   tag: 'Lifecycle Hooks',

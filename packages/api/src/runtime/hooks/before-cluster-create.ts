@@ -1,7 +1,7 @@
 import { defineHook, retryResponse } from '../hook.ts'
 import { wireCluster } from './wire-cluster.ts'
 
-/** The hook that core calls, until it no longer blocks, before objects of the Cluster's topology are created. */
+/** Hook that is called before the objects of a Cluster's topology are created, and again until it no longer blocks. */
 export const BeforeClusterCreate = defineHook({
   name: 'BeforeClusterCreate',
   tag: 'Lifecycle Hooks',

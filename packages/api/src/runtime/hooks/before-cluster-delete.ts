@@ -1,7 +1,7 @@
 import { defineHook, retryResponse } from '../hook.ts'
 import { wireCluster } from './wire-cluster.ts'
 
-/** The hook that core calls, until it no longer blocks, before objects of a Cluster that is being deleted are deleted. */
+/** Hook that is called before core deletes the objects of a Cluster that is being deleted, and again until it no longer blocks. */
 export const BeforeClusterDelete = defineHook({
   name: 'BeforeClusterDelete',
   tag: 'Lifecycle Hooks',

@@ -3,7 +3,7 @@ import { defineHook, retryResponse } from '../hook.ts'
 import { upgradeSteps } from './upgrade-steps.ts'
 import { wireCluster } from './wire-cluster.ts'
 
-/** The hook that core calls, until it no longer blocks, before the control plane gets a new version. */
+/** Hook that is called at the start of an upgrade, before its first step, and again until it no longer blocks. */
 export const BeforeClusterUpgrade = defineHook({
   name: 'BeforeClusterUpgrade',
   tag: 'Lifecycle Hooks',

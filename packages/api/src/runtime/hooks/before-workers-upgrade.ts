@@ -3,7 +3,7 @@ import { defineHook, retryResponse } from '../hook.ts'
 import { upgradeSteps } from './upgrade-steps.ts'
 import { wireCluster } from './wire-cluster.ts'
 
-/** The hook that core calls, until it no longer blocks, before each upgrade step of the workers. */
+/** Hook that is called before each upgrade step of the workers, and again until it no longer blocks. */
 export const BeforeWorkersUpgrade = defineHook({
   name: 'BeforeWorkersUpgrade',
   tag: 'Lifecycle Hooks',

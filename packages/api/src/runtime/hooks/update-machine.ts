@@ -1,7 +1,7 @@
 import { defineHook, retryResponse } from '../hook.ts'
 import { machineObjects } from './can-update-machine.ts'
 
-/** The hook that updates a running Machine to the desired state. Core calls it until it no longer blocks. */
+/** Hook that updates a running Machine to the desired state. It is called again until it no longer blocks. */
 export const UpdateMachine = defineHook({
   name: 'UpdateMachine',
   tag: 'In-Place Update Hooks',

@@ -12,7 +12,7 @@ export type WirePatch = NonNullable<ResponseOf<typeof CanUpdateMachine>['machine
  *
  * @throws Error with upstream's text when the patch is invalid or does not apply
  */
-export function applyAnswerPatch<T extends object>(object: T, patch: WirePatch | undefined, path: readonly string[]): T {
+export function applyResponsePatch<T extends object>(object: T, patch: WirePatch | undefined, path: readonly string[]): T {
   const { patchType = '', patch: encoded = '' } = patch ?? {}
   // As upstream, the patch is absent only when both are empty.
   if (patchType === '' && encoded === '') return object

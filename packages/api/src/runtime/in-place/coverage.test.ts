@@ -36,15 +36,25 @@ test.each([
   ['a merge patch covers the version', upgrade, { machinePatch: merge({ spec: { version: 'v1.35.0' } }) }, []],
   ['there is no patch', upgrade, {}, ['Machine cannot be updated in-place: spec.version']],
   [
-    'a patch to another version',
+    'a patch to another version leaves a difference',
     upgrade,
     { machinePatch: merge({ spec: { version: 'v1.34.9' } }) },
     ['Machine cannot be updated in-place: spec.version'],
   ],
-  ['an empty list of operations', upgrade, { machinePatch: json() }, ['Machine cannot be updated in-place: spec.version']],
-  ['an empty merge patch', upgrade, { machinePatch: merge({}) }, ['Machine cannot be updated in-place: spec.version']],
   [
-    'a patch that covers part of the change',
+    'an empty list of operations covers no difference',
+    upgrade,
+    { machinePatch: json() },
+    ['Machine cannot be updated in-place: spec.version'],
+  ],
+  [
+    'an empty merge patch covers no difference',
+    upgrade,
+    { machinePatch: merge({}) },
+    ['Machine cannot be updated in-place: spec.version'],
+  ],
+  [
+    'a patch that covers only part of the change leaves a difference',
     { ...upgrade, host: { size: 'large', disks: [{ gib: 10 }] } },
     { machinePatch: toVersion },
     ['Host cannot be updated in-place: spec.size'],
@@ -100,7 +110,7 @@ test.each([
     [],
   ],
   ['a patch of fields that a Machine does not have is ignored', {}, { machinePatch: merge({ spec: { colour: 'red' } }) }, []],
-])('%s', (_, desired, response, reasons) => {
+])('differences of a Machine: %s', (_, desired, response, reasons) => {
   expect(uncovered(desired, response)).toEqual(reasons)
 })
 
@@ -169,7 +179,7 @@ const templateSpecPatch = (spec: Json) => merge({ spec: { template: { spec } } }
 
 test.each([
   [
-    'all is covered',
+    'patches cover all differences',
     { set: { version: 'v1.35.0' }, host: { size: 'large' } },
     {
       machineSetPatch: templateSpecPatch({ version: 'v1.35.0' }),
@@ -178,7 +188,7 @@ test.each([
     [],
   ],
   [
-    'nothing is covered',
+    'a response without patches covers no difference',
     { set: { version: 'v1.35.0' }, host: { size: 'large' }, config: { b: 1 } },
     {},
     [

@@ -6,7 +6,7 @@ import { isRecord, shortList, type UnknownObject, withErrorContext } from '@caps
 import type { RequestOf, ResponseOf } from '../hook.ts'
 import type { CanUpdateMachine } from '../hooks/can-update-machine.ts'
 import type { CanUpdateMachineSet } from '../hooks/can-update-machine-set.ts'
-import { applyAnswerPatch } from './apply-patch.ts'
+import { applyResponsePatch } from './apply-patch.ts'
 import { differingPaths, machineSpecDifferences } from './differences.ts'
 
 type MachineRequest = Pick<RequestOf<typeof CanUpdateMachine>, 'current' | 'desired'>
@@ -28,9 +28,9 @@ type MachineSetResponse = Pick<
  */
 export function uncoveredOfMachine({ current, desired }: MachineRequest, response: MachineResponse, handler: string): string[] {
   const patched = withErrorContext(`failed to apply patches from extension ${handler} to the CanUpdateMachine request`, () => ({
-    machine: applyAnswerPatch(current.machine, response.machinePatch, Spec),
-    bootstrap: current.bootstrapConfig && applyAnswerPatch(current.bootstrapConfig, response.bootstrapConfigPatch, Spec),
-    infrastructure: applyAnswerPatch(current.infrastructureMachine, response.infrastructureMachinePatch, Spec),
+    machine: applyResponsePatch(current.machine, response.machinePatch, Spec),
+    bootstrap: current.bootstrapConfig && applyResponsePatch(current.bootstrapConfig, response.bootstrapConfigPatch, Spec),
+    infrastructure: applyResponsePatch(current.infrastructureMachine, response.infrastructureMachinePatch, Spec),
   }))
   return [
     ...sentence('Machine', machineSpecDifferences(patched.machine.spec, desired.machine.spec, 'spec')),
@@ -54,11 +54,11 @@ export function uncoveredOfMachineSet(
   const patched = withErrorContext(
     `failed to apply patches from extension ${handler} to the CanUpdateMachineSet request`,
     () => ({
-      set: applyAnswerPatch(current.machineSet, response.machineSetPatch, TemplateSpec),
+      set: applyResponsePatch(current.machineSet, response.machineSetPatch, TemplateSpec),
       bootstrap:
         current.bootstrapConfigTemplate &&
-        applyAnswerPatch(current.bootstrapConfigTemplate, response.bootstrapConfigTemplatePatch, TemplateSpec),
-      infrastructure: applyAnswerPatch(
+        applyResponsePatch(current.bootstrapConfigTemplate, response.bootstrapConfigTemplatePatch, TemplateSpec),
+      infrastructure: applyResponsePatch(
         current.infrastructureMachineTemplate,
         response.infrastructureMachineTemplatePatch,
         TemplateSpec,

@@ -18,7 +18,7 @@ test.each([
     { marked: true, pending: true, inProgress: true },
   ],
   ['another hook', { [PendingHooksAnnotation]: 'UpdateMachineSet' }, { marked: false, pending: false, inProgress: false }],
-])('the state with %s', (_, annotations, expected) => {
+])('reads the state of an update from %s', (_, annotations, expected) => {
   const machine = object(annotations)
   expect({
     marked: isMarkedForUpdate(machine),

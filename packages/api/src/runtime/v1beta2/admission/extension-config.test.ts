@@ -48,7 +48,7 @@ test.each([
     config({ url: 'https://a' }, 'a.b'),
     ['metadata.name: Invalid value: "a.b": ExtensionConfig name should be a valid DNS1123 label name: [must not contain dots]'],
   ],
-])('an ExtensionConfig with %s', (_, object, errors) => {
+])('returns the errors of an ExtensionConfig with %s', (_, object, errors) => {
   expect(extensionConfigErrors(object).map(({ field, text }) => `${field}: ${text}`)).toEqual(errors)
   expect(ExtensionConfig.validate!(object, { operation: 'CREATE', oldObject: undefined, dryRun: false })).toHaveLength(
     errors.length,
@@ -71,7 +71,7 @@ test.each([
     '{"gate":{"timeout":3}}',
     /gate.timeout is not known: expected timeoutSeconds or failurePolicy/,
   ],
-])('annotation %s: %s', (name, text, problem) => {
+])('validates the annotation %s with the value %s', (name, text, problem) => {
   const object = config({ url: 'https://a' })
   const errors = extensionConfigErrors({ ...object, metadata: { ...object.metadata, annotations: { [name]: text } } })
   expect(errors.map(({ field }) => field)).toEqual(problem ? [`metadata.annotations[${name}]`] : [])

@@ -16,6 +16,6 @@ test.each([
   ['/a%2', 'invalid URL escape "%2"'],
   ['/a\nb', 'net/url: invalid control character in URL'],
   ['https://[::1', "missing ']' in host"],
-])('%j: %s', (text, problem) => {
+])('requestUriProblem of %j is %s', (text, problem) => {
   expect(requestUriProblem(text)).toBe(problem && `parse ${JSON.stringify(text)}: ${problem}`)
 })
