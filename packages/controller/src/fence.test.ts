@@ -29,14 +29,14 @@ test('waitUntilIdle() resolves when the writes in progress have ended', async ()
   const { transport, ends } = aTransport()
   const open = fence(transport, () => true)
   const writes = [open.transport.send(request('create')), open.transport.send(request('delete'))]
-  let isQuiet = false
+  let isIdle = false
   const idle = open.waitUntilIdle().then(() => {
-    isQuiet = true
+    isIdle = true
   })
   ends[0]!()
   await writes[0]
   await new Promise((resolve) => setImmediate(resolve))
-  expect(isQuiet).toBe(false)
+  expect(isIdle).toBe(false)
   ends[1]!()
   await idle
   await Promise.all(writes)

@@ -147,7 +147,7 @@ describe('Queue', () => {
     }
   })
 
-  test('the earlier of two delays wins', () => {
+  test('the earlier of two delays applies', () => {
     const { clock, queue, elapsed } = setup()
     queue.addAfter('a', seconds(10))
     queue.addAfter('a', seconds(3))

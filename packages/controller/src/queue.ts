@@ -18,7 +18,7 @@ export interface QueueOptions {
 /** Returns the delay after this number of earlier failures. As upstream, 5 ms doubled with each failure, at most 1000 s. */
 const backoff = (failures: number): number => Math.min(5 * 2 ** failures, 1_000_000)
 
-/** Maximum number of changes that a running entry keeps; a further change marks it as dirty. */
+/** Maximum number of changes that a running entry keeps; a further change counts as an addition. */
 const MaxChanges = 100
 /**
  * Pause of a key after a run, as a multiple of the run's duration. Shorter pauses, as with an API server in the same process, are skipped.
@@ -37,8 +37,8 @@ interface AddOptions<Change> {
 interface Entry<Change> {
   state: State
   /** Whether the key was added again while running or on hold; `later` when only by additions that may wait. */
-  dirty: 'no' | 'later' | 'now'
-  /** Changes that added the key while it was running. Whether they make it dirty is known at the end of the run. */
+  addedAgain: 'no' | 'later' | 'now'
+  /** Changes that added the key while it was running. Whether they count as additions is known at the end of the run. */
   changes: { readonly change: Change; readonly mayWait: boolean }[]
   /** Returns whether the last run, which failed, made the change itself. Such changes do not bypass the backoff. */
   ignores: ((change: Change) => boolean) | undefined
@@ -112,8 +112,8 @@ export class Queue<Change = unknown> {
     }
     if (change !== undefined && entry.ignores?.(change)) return
     if (entry.state === 'running' || entry.held) {
-      if (!mayWait) entry.dirty = 'now'
-      else if (entry.dirty === 'no') entry.dirty = 'later'
+      if (!mayWait) entry.addedAgain = 'now'
+      else if (entry.addedAgain === 'no') entry.addedAgain = 'later'
       return
     }
     if (entry.state === 'ready') return
@@ -128,7 +128,7 @@ export class Queue<Change = unknown> {
     const entry = this.#entry(key)
     if (entry.state === 'ready') return
     if (entry.state === 'running') {
-      entry.dirty = 'now'
+      entry.addedAgain = 'now'
       return
     }
     this.#delay(key, entry, Math.max(ms, this.#throttle(entry)))
@@ -172,8 +172,8 @@ export class Queue<Change = unknown> {
     if (result.failed) this.addAfter(key, backoff(entry.failures - 1))
     else if (result.after !== undefined) this.#delay(key, entry, Math.max(result.after, this.#throttle(entry)))
     for (const { change, mayWait } of entry.changes) {
-      if (result.ignores?.(change) || entry.dirty === 'now') continue
-      entry.dirty = mayWait ? 'later' : 'now'
+      if (result.ignores?.(change) || entry.addedAgain === 'now') continue
+      entry.addedAgain = mayWait ? 'later' : 'now'
     }
     entry.changes = []
     entry.ignores = result.ignores
@@ -203,9 +203,9 @@ export class Queue<Change = unknown> {
     }
     const pause = Math.min(Pause.factor * (now - entry.since), Pause.longest)
     if (pause >= Pause.shortest) this.#pauses.set(key, now + pause)
-    const { dirty } = entry
-    entry.dirty = 'no'
-    if (dirty !== 'no') this.add(key, { mayWait: dirty === 'later' })
+    const { addedAgain } = entry
+    entry.addedAgain = 'no'
+    if (addedAgain !== 'no') this.add(key, { mayWait: addedAgain === 'later' })
   }
 
   #pauseOf(key: string): number {
@@ -226,7 +226,7 @@ export class Queue<Change = unknown> {
     if (!entry) {
       entry = {
         state: 'idle',
-        dirty: 'no',
+        addedAgain: 'no',
         changes: [],
         ignores: undefined,
         held: false,
@@ -290,7 +290,7 @@ export class Queue<Change = unknown> {
 
   /** Drops the entry of an idle key when the entry has its initial values again, so that idle keys use no memory. */
   #forgetIdle(key: string, entry: Entry<Change>): void {
-    if (entry.state !== 'idle' || entry.held || entry.dirty !== 'no' || entry.failures > 0) return
+    if (entry.state !== 'idle' || entry.held || entry.addedAgain !== 'no' || entry.failures > 0) return
     this.#refill(entry)
     if (entry.tokens >= this.#burst - 1) this.#entries.delete(key)
   }

@@ -67,7 +67,7 @@ const repeated = <T>(count: number, entry: (i: number) => T): T[] => Array.from(
 const ref = (name: string) => ({ apiGroup: 'infra.example.com', kind: 'DevMachine', name })
 
 /** Deletes and recreates the object `times` times, and then leaves it deleted. */
-async function disappear(kind: DeclaredKind, name: string, times: number): Promise<void> {
+async function deleteAndRecreate(kind: DeclaredKind, name: string, times: number): Promise<void> {
   const { spec = {} } = (await env.get(kind, name)) as { spec?: object }
   for (let i = 0; i < times; i++) {
     await env.client.delete(kind, { namespace: 'default', name })
@@ -219,7 +219,7 @@ describe('an infrastructure machine', () => {
   test('that repeatedly disappears and returns leads to a condition, and to a proportional number of writes', async () => {
     await env.provisionCluster()
     await env.provisionMachine('m')
-    const work = await writesOf(() => disappear(DevMachine, 'm', 20))
+    const work = await writesOf(() => deleteAndRecreate(DevMachine, 'm', 20))
     expect(conditionText(await machine(), 'InfrastructureReady')).toMatch(/^False ObjectDeleted: /)
     expect(work.writes).toBeLessThan(20 * 10)
   })
@@ -305,7 +305,7 @@ describe.each([
 
   test('that repeatedly disappears and returns leads to a condition, and to a proportional number of writes', async () => {
     await env.provisionCluster()
-    const work = await writesOf(() => disappear(kind, 'demo', 20))
+    const work = await writesOf(() => deleteAndRecreate(kind, 'demo', 20))
     expect(conditionText(await cluster(), type)).toMatch(/^False ObjectDeleted: /)
     expect(work.writes).toBeLessThan(20 * 10)
   })
@@ -410,7 +410,7 @@ describe('an infrastructure machine pool', () => {
   test('that repeatedly disappears and returns leads to few writes, and to a condition', async () => {
     await aPool()
     await env.patch(DevMachinePool, 'mp', { status: { ...provisioned, replicas: 0 } })
-    const work = await writesOf(() => disappear(DevMachinePool, 'mp', 20))
+    const work = await writesOf(() => deleteAndRecreate(DevMachinePool, 'mp', 20))
     expect((await pool()).status?.deprecated?.v1beta1?.failureMessage).toBe(
       'MachinePool infrastructure resource DevMachinePool default/mp has been deleted after being ready',
     )

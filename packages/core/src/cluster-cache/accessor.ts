@@ -223,9 +223,9 @@ export class ClusterAccessor {
   }
 
   async #probe(client: Client, signal: AbortSignal): Promise<void> {
-    const quietFor = this.#options.clock.elapsed() - this.#lastProbeSuccess!.elapsed
-    if (this.#consecutiveFailures === 0 && quietFor < Timing.probeInterval) {
-      return this.#probeLater(client, signal, Timing.probeInterval - quietFor)
+    const elapsedSinceSuccess = this.#options.clock.elapsed() - this.#lastProbeSuccess!.elapsed
+    if (this.#consecutiveFailures === 0 && elapsedSinceSuccess < Timing.probeInterval) {
+      return this.#probeLater(client, signal, Timing.probeInterval - elapsedSinceSuccess)
     }
     try {
       await this.#probeOnce(client, signal)

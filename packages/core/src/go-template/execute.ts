@@ -20,9 +20,9 @@ const DeepestCall = 500
 /** Maximum number of actions and iterations of one execution. */
 const MaxSteps = 1_000_000
 
-/** Marks a command without a piped value. */
-const Nothing = Symbol('nothing')
-type Piped = Value | typeof Nothing
+/** Stands for a piped value that a command does not have. */
+const NoPipedValue = Symbol('nothing')
+type Piped = Value | typeof NoPipedValue
 
 /** How execution continues after a statement: with the next statement, or after the enclosing loop or its iteration. */
 type Flow = 'next' | 'break' | 'continue'
@@ -180,10 +180,10 @@ class Executor {
 
   #pipeValue(dot: Value, pipe: Pipe): Value {
     this.#current = pipe
-    let value: Piped = Nothing
+    let value: Piped = NoPipedValue
     // A nil result of a command counts as no value.
     for (const command of pipe.commands) value = this.#commandValue(dot, command, value) ?? undefined
-    const result = value === Nothing ? undefined : value
+    const result = value === NoPipedValue ? undefined : value
     for (const variable of pipe.variables) {
       if (pipe.assigns) this.#assign(variable, result)
       else this.#variables.push({ name: variable, value: result })
@@ -207,7 +207,7 @@ class Executor {
       case 'function':
         return this.#callFunction(dot, first, command, args, piped)
       case 'pipe':
-        if (args.length > 0 || piped !== Nothing) this.#notAFunction(first, args, piped)
+        if (args.length > 0 || piped !== NoPipedValue) this.#notAFunction(first, args, piped)
         return this.#pipeValue(dot, first)
       case 'nil':
       case 'dot':
@@ -220,7 +220,7 @@ class Executor {
   }
 
   #notAFunction(first: Operand, args: readonly Operand[], piped: Piped): void {
-    if (args.length > 0 || piped !== Nothing) {
+    if (args.length > 0 || piped !== NoPipedValue) {
       this.#current = first
       this.#fail(`can't give argument to non-function ${nodeText(first)}`)
     }
@@ -239,9 +239,9 @@ class Executor {
       case 'field':
       case 'variable':
       case 'chain':
-        return this.#path(dot, operand, [], Nothing)
+        return this.#path(dot, operand, [], NoPipedValue)
       case 'function':
-        return this.#callFunction(dot, operand, operand, [], Nothing)
+        return this.#callFunction(dot, operand, operand, [], NoPipedValue)
       case 'pipe':
         return this.#pipeValue(dot, operand)
     }
@@ -268,7 +268,7 @@ class Executor {
       value = this.#field(value, name, {
         dot,
         args: isLast ? args : [],
-        piped: isLast ? piped : Nothing,
+        piped: isLast ? piped : NoPipedValue,
         nested: index > 0,
         operand,
       })
@@ -286,7 +286,7 @@ class Executor {
       return undefined
     }
     if (receiver === null) return this.#fail(`nil pointer evaluating interface {}.${name}`)
-    const hasArguments = access.args.length > 0 || access.piped !== Nothing
+    const hasArguments = access.args.length > 0 || access.piped !== NoPipedValue
     if (receiver instanceof GoStruct) {
       const method = receiver.methods.get(name)
       if (method) return this.#invoke(name, method, access.dot, access.operand, access.args, access.piped)
@@ -323,14 +323,14 @@ class Executor {
 
   /** `and` and `or` evaluate their arguments lazily, so they cannot be ordinary functions. */
   #shortCircuit(name: 'and' | 'or', dot: Value, args: readonly Operand[], piped: Piped): Value {
-    const argumentCount = args.length + (piped === Nothing ? 0 : 1)
+    const argumentCount = args.length + (piped === NoPipedValue ? 0 : 1)
     if (argumentCount === 0) this.#fail(`wrong number of args for ${name}: want at least 1 got 0`)
     let value: Value
     for (const argument of args) {
       value = this.#operandValue(dot, argument)
       if (truth(value) === (name === 'or')) return value
     }
-    return piped === Nothing ? value : piped
+    return piped === NoPipedValue ? value : piped
   }
 
   #invoke(
@@ -342,7 +342,7 @@ class Executor {
     piped: Piped,
   ): Value {
     const { parameters, rest } = templateFunction
-    const argumentCount = args.length + (piped === Nothing ? 0 : 1)
+    const argumentCount = args.length + (piped === NoPipedValue ? 0 : 1)
     if (rest !== undefined && argumentCount < parameters.length) {
       this.#fail(`wrong number of args for ${name}: want at least ${parameters.length} got ${argumentCount}`)
     }
@@ -351,7 +351,7 @@ class Executor {
     }
     const typeAt = (index: number): ParameterType => parameters[index] ?? rest ?? 'any'
     const values = args.map((argument, index) => this.#argumentValue(dot, argument, typeAt(index)))
-    if (piped !== Nothing) values.push(this.#checkType(piped, typeAt(values.length)))
+    if (piped !== NoPipedValue) values.push(this.#checkType(piped, typeAt(values.length)))
     try {
       // oxlint-disable-next-line capstan/no-spread-arguments -- too many arguments fail the template, as any other error of the call does
       const result = templateFunction.call(...values)

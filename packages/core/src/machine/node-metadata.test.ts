@@ -36,7 +36,7 @@ const labelled = (labels: ObjectMeta['labels'], annotations: ObjectMeta['annotat
   aMachine({ metadata: { labels: labels!, annotations } })
 
 describe('labels', () => {
-  test('of some domains are copied to the Node, others are not', () => {
+  test('of some domains are copied to the Node, labels of other domains are not', () => {
     const machine = labelled({
       'node-role.kubernetes.io/worker': '',
       'x.node-role.kubernetes.io/worker': '',
@@ -56,7 +56,7 @@ describe('labels', () => {
     })
   })
 
-  test('that the Machine loses are removed from the Node; those of other writers stay', () => {
+  test('that the Machine loses are removed from the Node; labels of other writers stay', () => {
     const labelledNode = applyPatch(
       aNode({ metadata: { labels: { 'node.cluster.x-k8s.io/theirs': '' } } }),
       input(labelled({ 'node.cluster.x-k8s.io/ours': '' })),

@@ -41,7 +41,7 @@ test('volumes of Pods that are not drained are not awaited', () => {
   expect(describeVolumes(attached, volumes, new Set(['default/data', 'default/logs']))).toEqual([])
 })
 
-test('lists five names, and counts the others', () => {
+test('lists five volumes by name, and counts the other volumes', () => {
   const onNode = ['7', '6', '5', '4', '3', '2', '1']
   expect(describeVolumes({ onNode, persistentVolumes: [] }, [], new Set())).toEqual([
     '* Node with .status.volumesAttached entries not matching a PersistentVolume: 1, 2, 3, 4, 5, ... (2 more)',

@@ -150,8 +150,10 @@ describe('a failing, ambiguous or late extension', () => {
   test('is called again when its request changes', async () => {
     let isAble = false
     const { script, requests } = ableExtension()
-    const learning: HookScript = { CanUpdateMachineSet: (call) => (isAble ? script.CanUpdateMachineSet!(call) : undefined) }
-    env = await inPlaceEnv(scriptedRuntime(learning), { replicas: 6 })
+    const extensionScript: HookScript = {
+      CanUpdateMachineSet: (call) => (isAble ? script.CanUpdateMachineSet!(call) : undefined),
+    }
+    env = await inPlaceEnv(scriptedRuntime(extensionScript), { replicas: 6 })
     await env.patch(largerAndNewer)
     await env.advance(seconds(5))
     isAble = true
@@ -169,7 +171,7 @@ describe('a failing, ambiguous or late extension', () => {
 })
 
 describe('a change by a user during the rollout', () => {
-  const aRolloutUnderWay = async (replicas: number): Promise<string[]> => {
+  const startRollout = async (replicas: number): Promise<string[]> => {
     env = await inPlaceEnv(scriptedRuntime(ableExtension().script), { replicas })
     const namesBefore = await env.names()
     await env.patch(largerAndNewer)
@@ -178,7 +180,7 @@ describe('a change by a user during the rollout', () => {
   }
 
   test('scaling up creates Machines, and the existing ones are updated in place', async () => {
-    const namesBefore = await aRolloutUnderWay(3)
+    const namesBefore = await startRollout(3)
     await env.patch({ replicas: 5 })
     expect(await env.countsUntilStable()).toMatchInlineSnapshot(`
       "v1.34.0 2/2, 2 available; v1.35.0 3/3, 0 available
@@ -192,7 +194,7 @@ describe('a change by a user during the rollout', () => {
   })
 
   test('scaling down deletes Machines that have not moved yet', async () => {
-    const namesBefore = await aRolloutUnderWay(4)
+    const namesBefore = await startRollout(4)
     await env.patch({ replicas: 1 })
     expect(await env.countsUntilStable()).toMatchInlineSnapshot(`
       "v1.34.0 3/0, 3 available; v1.35.0 1/1, 0 available
@@ -205,7 +207,7 @@ describe('a change by a user during the rollout', () => {
   })
 
   test('a paused rollout completes the running update, and starts no other', async () => {
-    const namesBefore = await aRolloutUnderWay(3)
+    const namesBefore = await startRollout(3)
     await env.patch({ paused: true })
     await env.advance(seconds(120))
     expect(await env.counts()).toBe('v1.34.0 2/2, 2 available; v1.35.0 1/1, 1 available')
@@ -216,7 +218,7 @@ describe('a change by a user during the rollout', () => {
   })
 
   test('a paused current set blocks the rollout', async () => {
-    await aRolloutUnderWay(2)
+    await startRollout(2)
     const target = (await env.sets()).find(({ spec }) => spec.template.spec.version === 'v1.35.0')!
     const { name } = target.metadata
     const paused = (value: string | null) => ({ metadata: { annotations: { 'cluster.x-k8s.io/paused': value } } })

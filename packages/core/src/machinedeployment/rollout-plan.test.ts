@@ -181,7 +181,7 @@ test('a rolling update keeps its limits and ends, whichever part is slow', () =>
       })
       let rollout: Rollout = { ...spec, current: aSet('new', 0), old }
       const minAvailable = spec.replicas - Math.min(spec.maxUnavailable, spec.replicas)
-      const luck = () => chance.next().value!
+      const choice = () => chance.next().value!
 
       for (let step = 0; step < 2000; step++) {
         rollout = applyPlan(rollout, planRollingUpdate(rollout))
@@ -189,10 +189,10 @@ test('a rolling update keeps its limits and ends, whichever part is slow', () =>
         expect(sum(allSets(), machinesOf)).toBeLessThanOrEqual(spec.replicas + spec.maxSurge)
         // Some MachineSets act, others lag; deleted Machines may be available ones.
         const act = (set: SetCounts): SetCounts => {
-          if (luck() === 0) return set
+          if (choice() === 0) return set
           const existing = set.existing + Math.sign(set.desired - set.existing)
-          const lost = existing < set.existing && (luck() < 2 || set.available > existing) ? 1 : 0
-          const available = Math.min(existing, Math.max(set.available - lost, 0) + (luck() === 3 ? 1 : 0))
+          const lost = existing < set.existing && (choice() < 2 || set.available > existing) ? 1 : 0
+          const available = Math.min(existing, Math.max(set.available - lost, 0) + (choice() === 3 ? 1 : 0))
           return { ...set, existing, available }
         }
         rollout = { ...rollout, current: act(rollout.current), old: rollout.old.map(act) }

@@ -34,7 +34,7 @@ export const infrastructure: MachinePoolPhase = async (scope, io) => {
 /** Copies provider IDs and replicas of a provisioned pool, both or neither. */
 export const providerIDs: MachinePoolPhase = async (scope) => {
   const { machinePool } = scope
-  const pool = presentInfrastructure(scope)
+  const pool = activeInfrastructure(scope)
   if (!pool || !scope.workload) return proceed()
   const { kind, metadata } = pool.external.object
   if (!machinePool.status?.initialization?.infrastructureProvisioned) return wait(`${kind} ${metadata.name} to be provisioned`)
@@ -54,5 +54,5 @@ export const providerIDs: MachinePoolPhase = async (scope) => {
 }
 
 /** Returns the infrastructure machine pool; `undefined` when it was not found or is being deleted. */
-export const presentInfrastructure = ({ infrastructure }: MachinePoolScope): Found | undefined =>
+export const activeInfrastructure = ({ infrastructure }: MachinePoolScope): Found | undefined =>
   infrastructure.state === 'found' && !isDeleting(infrastructure.external.object) ? infrastructure : undefined

@@ -35,7 +35,7 @@ import type { External } from '../external/get.ts'
 import { type Found, read } from '../external/observed.ts'
 import { readContract } from '../external/read-contract.ts'
 import { type MetadataPatch, metadataPatch } from '../managed-metadata.ts'
-import { presentInfrastructure } from './infrastructure.ts'
+import { activeInfrastructure } from './infrastructure.ts'
 import { type MachinePoolIO, MachinePoolManager, type MachinePoolPhase, type MachinePoolScope } from './scope.ts'
 
 /** Maximum number of Machines that one reconcile writes: a pool may have 10,000. */
@@ -43,7 +43,7 @@ export const MaxWrites = 200
 
 /** Creates or updates one Machine for each infrastructure machine of the pool. */
 export const createMachines: MachinePoolPhase = async (scope, io) => {
-  const pool = presentInfrastructure(scope)
+  const pool = activeInfrastructure(scope)
   if (!pool || !scope.workload) return proceed()
   const infraMachines = await infraMachinesOf(scope, pool, io)
   if (!infraMachines) return proceed()

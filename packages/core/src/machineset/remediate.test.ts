@@ -36,7 +36,7 @@ test.each<[string, readonly Machine[], number, string[]]>([
     ['', 'chosen a-twin young old'],
   ],
   [
-    'Machines deleted for another reason do not count',
+    'as many as the limit, which does not count Machines deleted for another reason',
     [...candidates, deleting('gone', 'RemediationDeferred')],
     1,
     ['chosen', 'a-twin young old'],

@@ -122,7 +122,7 @@ const noExtensions = {
   responses: new PatchResponses(new VirtualClock()),
 }
 
-async function desire(cluster: Cluster, options: Parameters<typeof aBlueprint>[1] = {}): Promise<DesiredState> {
+async function computeDesiredState(cluster: Cluster, options: Parameters<typeof aBlueprint>[1] = {}): Promise<DesiredState> {
   const blueprint = aBlueprint(cluster, options)
   const desired = desiredState(cluster, blueprint, noObjects, versions)
   await applyPatches(cluster, blueprint, desired, noExtensions)
@@ -135,7 +135,8 @@ describe('desired state', () => {
     const names = async (uid: string) => {
       const cluster = aCluster()
       cluster.metadata.uid = uid
-      const { infrastructureCluster, controlPlane, controlPlaneMachineTemplate, machineDeployments } = await desire(cluster)
+      const { infrastructureCluster, controlPlane, controlPlaneMachineTemplate, machineDeployments } =
+        await computeDesiredState(cluster)
       const [md] = machineDeployments
       return [infrastructureCluster, controlPlane, controlPlaneMachineTemplate!, md!, md!.bootstrap, md!.infrastructure].map(
         ({ object }) => object.metadata.name,
@@ -150,7 +151,7 @@ describe('desired state', () => {
 
   test('the topology overrides the class, the class overrides the template, and core overrides all', async () => {
     const { object } = (
-      await desire(
+      await computeDesiredState(
         aCluster({ controlPlane: { metadata: { labels: { from: 'topology', 'cluster.x-k8s.io/cluster-name': 'other' } } } }),
       )
     ).controlPlane
@@ -185,17 +186,17 @@ describe('desired state', () => {
   ] as const)(
     'a control plane of contract %s gets its fields where that contract has them',
     async (contract, machineTemplate) => {
-      const { object } = (await desire(aCluster(), { contract })).controlPlane
+      const { object } = (await computeDesiredState(aCluster(), { contract })).controlPlane
       expect(object['spec']).toMatchObject({ replicas: 3, version: 'v1.34.0', machineTemplate })
     },
   )
 
   test('an empty endpoint in the template is not applied', async () => {
-    expect((await desire(aCluster())).infrastructureCluster.object['spec']).toEqual({ region: 'x' })
+    expect((await computeDesiredState(aCluster())).infrastructureCluster.object['spec']).toEqual({ region: 'x' })
   })
 
   test('a MachineDeployment selects by exactly the labels of core, and gets no upgrade annotations', async () => {
-    const { object } = (await desire(aCluster())).machineDeployments[0]!
+    const { object } = (await computeDesiredState(aCluster())).machineDeployments[0]!
     const labels = {
       'cluster.x-k8s.io/cluster-name': 'demo',
       'topology.cluster.x-k8s.io/owned': '',
@@ -214,7 +215,7 @@ describe('desired state', () => {
   })
 
   test('copied templates have annotations with their source', async () => {
-    const { object } = (await desire(aCluster())).controlPlaneMachineTemplate!
+    const { object } = (await computeDesiredState(aCluster())).controlPlaneMachineTemplate!
     expect(object.metadata).toMatchObject({
       labels: { shelf: '1', 'topology.cluster.x-k8s.io/owned': '' },
       annotations: {
@@ -265,9 +266,9 @@ describe('patches', () => {
       { name: 'net', value: { cidrs: ['10.0.0.0/16', '10.1.0.0/16'] } },
     ]
     const patches = [aPatch('TestControlPlaneTemplate', cp, set(value))]
-    expect(specOf((await desire(aCluster({ variables }), { patches, variables: ['zone', 'net'] })).controlPlane)['set']).toEqual(
-      expected,
-    )
+    expect(
+      specOf((await computeDesiredState(aCluster({ variables }), { patches, variables: ['zone', 'net'] })).controlPlane)['set'],
+    ).toEqual(expected)
   })
 
   test.each([
@@ -279,7 +280,7 @@ describe('patches', () => {
     ['ault*', false],
   ])('whether a patch for classes %s is applied to the class default: %s', async (pattern, matches) => {
     const patches = [aPatch('TestMachineTemplate', workers(pattern), set({ value: 1 }))]
-    const { machineDeployments, controlPlaneMachineTemplate } = await desire(aCluster(), { patches })
+    const { machineDeployments, controlPlaneMachineTemplate } = await computeDesiredState(aCluster(), { patches })
     expect(templateSpecOf(machineDeployments[0]!.infrastructure)).toEqual(matches ? { size: 'm', set: 1 } : { size: 'm' })
     expect(templateSpecOf(controlPlaneMachineTemplate!)).toEqual({ size: 'm' })
   })
@@ -292,9 +293,9 @@ describe('patches', () => {
   ])('whether a patch with enabledIf %s is applied: %s', async (enabledIf, isApplied) => {
     const patches = [aPatch('TestControlPlaneTemplate', cp, set({ value: 1 }), { enabledIf })]
     const variables = [{ name: 'zone', value: 'b' }]
-    expect(specOf((await desire(aCluster({ variables }), { patches, variables: ['zone'] })).controlPlane)['set']).toBe(
-      isApplied ? 1 : undefined,
-    )
+    expect(
+      specOf((await computeDesiredState(aCluster({ variables }), { patches, variables: ['zone'] })).controlPlane)['set'],
+    ).toBe(isApplied ? 1 : undefined)
   })
 
   test('a later patch sees the result of an earlier one', async () => {
@@ -303,16 +304,19 @@ describe('patches', () => {
       aPatch('TestControlPlaneTemplate', cp, [{ op: 'add', path: `${path}/-`, value: 'a' }]),
       aPatch('TestControlPlaneTemplate', cp, [{ op: 'add', path: `${path}/0`, value: 'b' }], { name: 'q' }),
     ]
-    expect(specOf((await desire(aCluster(), { patches })).controlPlane)['config']).toEqual({ files: ['b', 'a'] })
+    expect(specOf((await computeDesiredState(aCluster(), { patches })).controlPlane)['config']).toEqual({ files: ['b', 'a'] })
   })
 
   test('an override of one MachineDeployment is visible only there', async () => {
     const machineDeployments = [{ class: 'default', name: 'md-0', variables: { overrides: [{ name: 'zone', value: 'c' }] } }]
     const patches = [aPatch('TestMachineTemplate', { ...cp, ...workers('*') }, set({ valueFrom: { variable: 'zone' } }))]
-    const desired = await desire(aCluster({ variables: [{ name: 'zone', value: 'b' }], workers: { machineDeployments } }), {
-      patches,
-      variables: ['zone'],
-    })
+    const desired = await computeDesiredState(
+      aCluster({ variables: [{ name: 'zone', value: 'b' }], workers: { machineDeployments } }),
+      {
+        patches,
+        variables: ['zone'],
+      },
+    )
     expect(templateSpecOf(desired.machineDeployments[0]!.infrastructure)).toMatchObject({ set: 'c' })
     expect(templateSpecOf(desired.controlPlaneMachineTemplate!)).toMatchObject({ set: 'b' })
   })
@@ -326,7 +330,7 @@ describe('patches', () => {
         { op: 'add', path: '/spec/template/metadata/labels/patched', value: 'yes' },
       ]),
     ]
-    const { object } = (await desire(aCluster(), { patches })).controlPlane
+    const { object } = (await computeDesiredState(aCluster(), { patches })).controlPlane
     expect(object['spec']).toMatchObject({ version: 'v1.34.0', replicas: 3 })
     expect(object.metadata.labels).toMatchObject({ 'topology.cluster.x-k8s.io/owned': '', patched: 'yes' })
   })
@@ -349,14 +353,14 @@ describe('patches', () => {
     ],
   ])('a patch that %s is reported', async (_, operation, problem) => {
     const patches = [aPatch('TestControlPlaneTemplate', cp, [operation])]
-    await expect(desire(aCluster(), { patches })).rejects.toThrow(
+    await expect(computeDesiredState(aCluster(), { patches })).rejects.toThrow(
       `failed to apply patches: failed to apply patches for patch "p": failed to apply patch: error applying json patch (RFC6902): ${problem}`,
     )
   })
 
   test('a patch that reads an unset variable fails with its name', async () => {
     const patches = [aPatch('TestControlPlaneTemplate', cp, set({ valueFrom: { variable: 'zone' } }))]
-    await expect(desire(aCluster(), { patches, variables: ['zone'] })).rejects.toThrow(
+    await expect(computeDesiredState(aCluster(), { patches, variables: ['zone'] })).rejects.toThrow(
       'failed to generate patches for patch "p": failed to get variable "zone": "zone" is not set',
     )
   })

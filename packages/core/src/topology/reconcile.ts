@@ -56,7 +56,7 @@ import { applyPatches } from './patches.ts'
 import { legacyTopologyReconciled, topologyReconciledCondition } from './topology-reconciled.ts'
 import { hooksOfStep, startWasInterrupted } from './upgrade.ts'
 import { withWaiting } from '../waiting-records.ts'
-import { checkedVariables } from './variables.ts'
+import { withDefaultedVariables } from './variables.ts'
 import { decideVersions, type VersionDecision } from './versions.ts'
 
 /** Reconciles one topology. May be called at any time, and any number of times. */
@@ -93,7 +93,7 @@ async function allowDeletion(scope: TopologyScope): Promise<void> {
 async function applyTopology(scope: TopologyScope): Promise<void> {
   const { context } = scope
   const clusterClass = await observeClass(scope.cluster, context)
-  const cluster = withTerminalErrors(() => checkedVariables(scope.cluster, clusterClass))
+  const cluster = withTerminalErrors(() => withDefaultedVariables(scope.cluster, clusterClass))
 
   const blueprint = await observeBlueprint(cluster.spec.topology!, clusterClass, context)
   const current = await observeCurrentState(cluster, blueprint, context)

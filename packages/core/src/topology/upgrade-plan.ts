@@ -11,7 +11,7 @@ export interface UpgradePlan {
   readonly workers: readonly string[]
 }
 
-export interface VersionsNow {
+export interface UpgradePlanInput {
   /** `spec.topology.version`. */
   readonly desired: string
   /** `spec.version` of the control plane; absent while there is no control plane, and then no upgrade is needed. */
@@ -24,12 +24,12 @@ export interface VersionsNow {
   readonly extensionPlan?: UpgradePlan
 }
 
-export interface UpgradeDue extends VersionsNow {
+export interface UpgradeDue extends UpgradePlanInput {
   readonly controlPlane: string
 }
 
 /** @throws Error when the version cannot be reached */
-export function upgradePlan({ desired, controlPlane, workers, known, extensionPlan }: VersionsNow): UpgradePlan {
+export function upgradePlan({ desired, controlPlane, workers, known, extensionPlan }: UpgradePlanInput): UpgradePlan {
   if (controlPlane === undefined) return { controlPlane: [], workers: [] }
   const lowest = lowestVersion(workers, controlPlane)
   const steps =
@@ -44,7 +44,7 @@ export function upgradePlan({ desired, controlPlane, workers, known, extensionPl
 }
 
 /** Whether an upgrade is needed. An extension is called only in this case. */
-export function isUpgradeDue(versions: VersionsNow): versions is UpgradeDue {
+export function isUpgradeDue(versions: UpgradePlanInput): versions is UpgradeDue {
   const { desired, controlPlane, workers } = versions
   if (controlPlane === undefined) return false
   const lowest = lowestVersion(workers, controlPlane)

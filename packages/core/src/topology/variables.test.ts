@@ -1,6 +1,6 @@
 import type { Cluster, ClusterClass } from '@capstan/api'
 import { describe, expect, test } from 'vitest'
-import { checkedVariables, defaultAndValidateVariables } from './variables.ts'
+import { withDefaultedVariables, defaultAndValidateVariables } from './variables.ts'
 
 const aClass = (schemas: Record<string, object>, required: readonly string[] = []): ClusterClass =>
   ({
@@ -40,7 +40,7 @@ const schemas = {
 
 describe('defaults', () => {
   test('lists values set by the user first, then defaulted values', () => {
-    const { spec } = checkedVariables(aCluster({ zone: 'a' }), aClass(schemas))
+    const { spec } = withDefaultedVariables(aCluster({ zone: 'a' }), aClass(schemas))
     expect(spec.topology!.variables).toEqual([
       { name: 'zone', value: 'a' },
       { name: 'replicas', value: 3 },
@@ -48,7 +48,7 @@ describe('defaults', () => {
   })
 
   test('defaults fields inside a value', () => {
-    const { spec } = checkedVariables(aCluster({ net: { name: 'x' }, replicas: 1 }), aClass(schemas))
+    const { spec } = withDefaultedVariables(aCluster({ net: { name: 'x' }, replicas: 1 }), aClass(schemas))
     expect(spec.topology!.variables).toEqual([
       { name: 'net', value: { name: 'x', mtu: 1500 } },
       { name: 'replicas', value: 1 },
@@ -56,7 +56,7 @@ describe('defaults', () => {
   })
 
   test('defaults fields inside an override, but adds no override', () => {
-    const { spec } = checkedVariables(aCluster({}, { net: {} }), aClass(schemas))
+    const { spec } = withDefaultedVariables(aCluster({}, { net: {} }), aClass(schemas))
     expect(spec.topology!.workers!.machineDeployments![0]!.variables!.overrides).toEqual([{ name: 'net', value: { mtu: 1500 } }])
   })
 })
@@ -145,7 +145,7 @@ describe('errors have the texts of upstream', () => {
   })
 
   test('rejects the Cluster with all errors', () => {
-    expect(() => checkedVariables(aCluster({ other: 1 }), aClass(schemas, ['zone']))).toThrow(
+    expect(() => withDefaultedVariables(aCluster({ other: 1 }), aClass(schemas, ['zone']))).toThrow(
       'Cluster.cluster.x-k8s.io "demo" is invalid: [spec.topology.variables[other]: Invalid value: "1": variable is not defined, spec.topology.variables: Required value: required variable "zone" must be set]',
     )
   })

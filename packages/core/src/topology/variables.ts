@@ -19,7 +19,7 @@ import {
 type Definitions = ReadonlyMap<string, ClusterClassStatusVariable>
 
 /** Returns the Cluster with defaulted variables. @throws StatusError Invalid when a variable violates its definition */
-export function checkedVariables(cluster: Cluster, clusterClass: ClusterClass): Cluster {
+export function withDefaultedVariables(cluster: Cluster, clusterClass: ClusterClass): Cluster {
   const complete = draft(cluster)
   const errors = defaultAndValidateVariables(complete, clusterClass)
   if (errors.length > 0) throw invalidObject(Cluster, cluster.metadata.name, errors)

@@ -148,7 +148,7 @@ async function planOf(
   { class: clusterClass }: Blueprint,
   current: CurrentState,
 ): Promise<UpgradePlan> {
-  const currentVersions = { ...versionsNow(cluster, current), known: clusterClass.spec.kubernetesVersions ?? [] }
+  const currentVersions = { ...topologyVersions(cluster, current), known: clusterClass.spec.kubernetesVersions ?? [] }
   const handler = clusterClass.spec.upgrade?.external?.generateUpgradePlanExtension
   if (!handler || !isUpgradeDue(currentVersions)) return withTerminalErrors(() => upgradePlan(currentVersions))
   const extensionPlan = await withErrorContext('failed to get upgrade plan from extension', async () => {
@@ -158,7 +158,7 @@ async function planOf(
   return withTerminalErrors(() => upgradePlan({ ...currentVersions, extensionPlan }))
 }
 
-const versionsNow = (cluster: Cluster, { controlPlane, machineDeployments, machinePools }: CurrentState) => ({
+const topologyVersions = (cluster: Cluster, { controlPlane, machineDeployments, machinePools }: CurrentState) => ({
   desired: cluster.spec.topology!.version,
   controlPlane: controlPlane && readField(controlPlane.object, ControlPlaneContract.version, controlPlane.contract),
   workers: [...machineDeployments.values(), ...machinePools.values()].flatMap(
@@ -174,7 +174,7 @@ function upgradeFacts(
   responses: UpgradeFacts['responses'],
 ): UpgradeFacts {
   const { controlPlane, machineDeployments, machinePools } = current
-  const { desired, controlPlane: version = '', workers } = versionsNow(cluster, current)
+  const { desired, controlPlane: version = '', workers } = topologyVersions(cluster, current)
   return {
     desired,
     plan,

@@ -14,7 +14,7 @@ const violated =
   "evict pod as it would violate the pod's disruption budget. The disruption budget pdb needs 20 healthy pods and has 20 currently"
 
 // The texts are upstream's: TestEvictionResult_ConditionMessage.
-test('lists all Pods that the drain waits for', () => {
+test('the progress lists all Pods that the drain waits for', () => {
   const result: DrainResult = {
     deleting: pods('d', 'a', 'b', 'c'),
     failed: [
@@ -43,7 +43,7 @@ test('lists all Pods that the drain waits for', () => {
   )
 })
 
-test('shows five messages, and counts the Pods with other messages', () => {
+test('the progress shows five messages, and counts the Pods with other messages', () => {
   const failed = ['1', '2', '3', '4', '5', '6', '7'].flatMap((error) =>
     error === '6' ? fails(error, 'a', 'b', 'c') : fails(error, error),
   )
@@ -51,6 +51,6 @@ test('shows five messages, and counts the Pods with other messages', () => {
   expect([lines?.length, lines?.at(-1)]).toEqual([7, '* 4 Pods with other issues'])
 })
 
-test('is undefined when the drain waits for no Pod', () => {
+test('the progress is undefined when the drain waits for no Pod', () => {
   expect(drainProgress(emptyResult, 'x')).toBeUndefined()
 })
