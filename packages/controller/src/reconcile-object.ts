@@ -95,8 +95,8 @@ export async function reconcileObject<T extends Reconcilable, Related, Scope, IO
 }
 
 /**
- * Resets the status of the draft `after` if its changes may be written later, and returns the requeue for that. `significantFields` is a function as
- * in `ObjectReconciler`.
+ * Resets the status of the draft `after` if its changes may be written later, and returns the requeue for that. `significantFields` is a
+ * function as in `ObjectReconciler`.
  */
 export function postponeStatus<T extends KubeObject & { status?: unknown }>(
   { postponeTime }: Pick<ReconcileContext, 'postponeTime'>,

@@ -39,21 +39,22 @@ export class AccessReviewer {
     if (token === undefined) return { kind: 'rejected', status: 401, message: 'Unauthorized' }
     let user: User | undefined
     try {
-      user = await this.#userOf(token)
+      user = await this.#authenticate(token)
     } catch (err) {
       return { kind: 'rejected', status: 500, message: `Authentication failed: ${messageOf(err)}` }
     }
     if (!user) return { kind: 'rejected', status: 401, message: 'Unauthorized' }
     const { pathname: path } = new URL(request.url)
     try {
-      if (await this.#isAllowed(user, request.method.toLowerCase(), path)) return { kind: 'allowed' }
+      if (await this.#authorize(user, request.method.toLowerCase(), path)) return { kind: 'allowed' }
     } catch (err) {
       return { kind: 'rejected', status: 500, message: `Authorization for user ${user.username} failed: ${messageOf(err)}` }
     }
     return { kind: 'rejected', status: 403, message: `Authorization denied for user ${user.username}` }
   }
 
-  async #userOf(token: string): Promise<User | undefined> {
+  /** Sends a TokenReview unless its result is cached. Returns `undefined` for an invalid token. */
+  async #authenticate(token: string): Promise<User | undefined> {
     const key = createHash('sha256').update(token).digest('base64')
     const cached = this.#users.get(key)
     if (cached && cached.until > this.#clock.elapsed()) return cached.user
@@ -63,7 +64,8 @@ export class AccessReviewer {
     return user
   }
 
-  async #isAllowed({ username, uid, groups, extra }: User, verb: string, path: string): Promise<boolean> {
+  /** Sends a SubjectAccessReview unless its result is cached. Returns whether the user is allowed. */
+  async #authorize({ username, uid, groups, extra }: User, verb: string, path: string): Promise<boolean> {
     const key = JSON.stringify([username, uid, groups, extra, verb, path])
     const cached = this.#decisions.get(key)
     if (cached && cached.until > this.#clock.elapsed()) return cached.isAllowed

@@ -1,7 +1,7 @@
 /**
  * Server-side apply of one controller's intent for an object. The request is sent only when the object differs from the intent, or when, by
- * its managedFields, the manager does not own exactly the fields of the intent. Upstream: internal/util/ssa, v1.14, which caches requests instead. See
- * docs/adr/0033-server-side-apply-of-sets.md.
+ * its managedFields, the manager does not own exactly the fields of the intent. Upstream: internal/util/ssa, v1.14, which caches requests
+ * instead. See docs/adr/0033-server-side-apply-of-sets.md.
  */
 import type { ReconcileContext } from '@capstan/controller'
 import {

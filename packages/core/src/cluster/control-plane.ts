@@ -5,7 +5,7 @@ import { failureOf, setFailure } from '../external/failure.ts'
 import { mirroredCondition } from '../external/mirrored.ts'
 import { readEndpoint, readTyped } from '../external/observed.ts'
 import { SeeLogs } from '../see-logs.ts'
-import { WaitingForTopology, awaitsTopology, deletedText, observeReference } from './reference.ts'
+import { WaitingForTopology, awaitsTopology, deletedText, observeAndAdopt } from './reference.ts'
 import type { ClusterIO, ClusterPhase, ClusterScope } from './scope.ts'
 
 /** Adopts the control plane and records, once and for all, that it is initialized. */
@@ -20,7 +20,7 @@ export const controlPlane: ClusterPhase = async (scope, io) => {
     scope.controlPlane = { state: 'none' }
     return proceed()
   }
-  scope.controlPlane = await observeReference(scope, io, ref)
+  scope.controlPlane = await observeAndAdopt(scope, io, ref)
   if (scope.controlPlane.state !== 'found') {
     if (isDeleting(cluster)) return proceed()
     if (wasInitialized(scope)) throw new TerminalError(`${ref.kind} has been deleted after being initialized`)

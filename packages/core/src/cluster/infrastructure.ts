@@ -4,7 +4,7 @@ import { isDeleting, type NewCondition, TerminalError } from '@capstan/kube'
 import { failureOf, setFailure } from '../external/failure.ts'
 import { mirroredCondition } from '../external/mirrored.ts'
 import { readEndpoint, readTyped } from '../external/observed.ts'
-import { WaitingForTopology, awaitsTopology, deletedText, observeReference } from './reference.ts'
+import { WaitingForTopology, awaitsTopology, deletedText, observeAndAdopt } from './reference.ts'
 import type { ClusterPhase, ClusterScope } from './scope.ts'
 
 /** Adopts the infrastructure and, once it is provisioned, copies its endpoint and failure domains. */
@@ -23,7 +23,7 @@ export const infrastructure: ClusterPhase = async (scope, io) => {
     if (!isDeleting(cluster)) status.initialization = { ...status.initialization, infrastructureProvisioned: true }
     return proceed()
   }
-  scope.infrastructure = await observeReference(scope, io, ref)
+  scope.infrastructure = await observeAndAdopt(scope, io, ref)
   if (scope.infrastructure.state !== 'found') {
     if (isDeleting(cluster)) return proceed()
     if (wasProvisioned(scope)) throw new TerminalError(`${ref.kind} has been deleted after being provisioned`)

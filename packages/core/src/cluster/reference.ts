@@ -10,7 +10,7 @@ import { referenceText, referredText } from '../external/reference.ts'
 import type { ClusterIO, ClusterScope } from './scope.ts'
 
 /** Reads a referenced object and makes the Cluster its owner. */
-export async function observeReference({ cluster }: ClusterScope, io: ClusterIO, ref: ContractRef): Promise<Observed> {
+export async function observeAndAdopt({ cluster }: ClusterScope, io: ClusterIO, ref: ContractRef): Promise<Observed> {
   const { name, namespace } = cluster.metadata
   const external = await observeExternal(io, ref, namespace!, clustersOfReference)
   if (!external) return toObserved(external)

@@ -5,7 +5,7 @@ import { failureOf, setFailure } from '../external/failure.ts'
 import { mirroredCondition } from '../external/mirrored.ts'
 import { read } from '../external/observed.ts'
 import { readContract } from '../external/read-contract.ts'
-import { observeReference } from './reference.ts'
+import { observeAndAdopt } from './reference.ts'
 import type { MachinePhase, MachineScope } from './scope.ts'
 
 /** Adopts the bootstrap config and, once it has generated the bootstrap data, copies the name of the Secret. */
@@ -16,7 +16,7 @@ export const bootstrap: MachinePhase = async (scope, io) => {
     scope.bootstrap = { state: 'none' }
     return proceed()
   }
-  scope.bootstrap = await observeReference(scope, io, ref)
+  scope.bootstrap = await observeAndAdopt(scope, io, ref)
   if (scope.bootstrap.state !== 'found') {
     return isDeleting(machine) ? proceed() : wait(`${ref.kind} ${ref.name} to exist`)
   }

@@ -5,14 +5,14 @@ import { failureOf, setFailure } from '../external/failure.ts'
 import { mirroredCondition } from '../external/mirrored.ts'
 import { readTyped } from '../external/observed.ts'
 import { readContract } from '../external/read-contract.ts'
-import { observeReference } from './reference.ts'
+import { observeAndAdopt } from './reference.ts'
 import type { MachinePhase, MachineScope } from './scope.ts'
 
 /** Adopts the infrastructure machine and, once it is provisioned, copies its provider ID and addresses. */
 export const infrastructure: MachinePhase = async (scope, io) => {
   const { machine } = scope
   const ref = machine.spec.infrastructureRef
-  scope.infrastructure = await observeReference(scope, io, ref)
+  scope.infrastructure = await observeAndAdopt(scope, io, ref)
   if (scope.infrastructure.state !== 'found') {
     if (isDeleting(machine)) return proceed()
     if (!wasProvisioned(scope)) return wait(`${ref.kind} ${ref.name} to exist`)

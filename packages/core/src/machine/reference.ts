@@ -10,7 +10,7 @@ import { referenceText, referredText } from '../external/reference.ts'
 import type { MachineIO, MachineScope } from './scope.ts'
 
 /** Reads a referenced object and transfers its ownership from its creator to the Machine. */
-export async function observeReference(scope: MachineScope, io: MachineIO, ref: ContractRef): Promise<Observed> {
+export async function observeAndAdopt(scope: MachineScope, io: MachineIO, ref: ContractRef): Promise<Observed> {
   const { machine, cluster } = scope
   const external = await observeExternal(io, ref, machine.metadata.namespace!, machinesOfReference)
   if (!external) return toObserved(external)

@@ -6,7 +6,7 @@ import { RetryRequests } from '../retry-requests.ts'
 import type { WaitingFor } from '../waiting-records.ts'
 
 export type UpdateResult =
-  /** The update is in progress: call again after `retryAfter` milliseconds. */
+  /** The update is in progress: the hook is to be called again after `retryAfter` milliseconds. */
   { readonly kind: 'blocked'; readonly waiting: WaitingFor; readonly retryAfter: number } | { readonly kind: 'done' }
 
 export interface UpdateRequest {
@@ -19,7 +19,7 @@ export interface UpdateRequest {
 /** A blocking response, or a failed call. */
 interface PendingCall {
   readonly machine: ObjectKey
-  /** Absent when the call failed: then a change of any extension triggers a retry. */
+  /** Absent when the call failed, so that a change of any extension triggers a retry. */
   readonly handler?: string
   readonly cacheKey: string
   /** Expiry by `Clock.elapsed`; a failed call expires at once. */
@@ -62,7 +62,10 @@ export class UpdateCalls {
     })
   }
 
-  /** @throws Error when not exactly one handler is registered, and the runtime client's error when the call fails */
+  /**
+   * Calls the hook, unless a cached response is still valid.
+   * @throws Error when not exactly one handler is registered, and the runtime client's error when the call fails
+   */
   async call(machine: Machine, { desired, retries, clock }: UpdateRequest, signal: AbortSignal): Promise<UpdateResult> {
     const { uid } = machine.metadata
     // Labels and annotations change on existing objects without an update, some of them continuously.

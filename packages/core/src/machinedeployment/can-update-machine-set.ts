@@ -93,7 +93,7 @@ export class InPlaceDecisions {
  * the uncovered differences, once per request.
  * @throws Error when several handlers are registered, or the handler fails: the rollout then waits
  */
-export async function movableSets(
+export async function findMovableSets(
   sets: readonly MachineSet[],
   target: MachineSet,
   scope: MachineDeploymentScope,
@@ -107,7 +107,7 @@ export async function movableSets(
   for (const set of sets) {
     const { name } = set.metadata
     try {
-      if (await isMovable(set, target, scope, { ...io, inPlace })) movable.add(name)
+      if (await checkMovable(set, target, scope, { ...io, inPlace })) movable.add(name)
     } catch (err) {
       const message = `failed to determine if MachineSet ${name} can be updated in-place: ${messageOf(err)}`
       events.event(machineDeployment, 'Warning', 'FailedCanUpdateMachineSet', message)
@@ -120,7 +120,7 @@ export async function movableSets(
 
 type InPlaceIO = MachineDeploymentIO & { readonly inPlace: InPlaceDecisions }
 
-async function isMovable(set: MachineSet, target: MachineSet, scope: MachineDeploymentScope, io: InPlaceIO): Promise<boolean> {
+async function checkMovable(set: MachineSet, target: MachineSet, scope: MachineDeploymentScope, io: InPlaceIO): Promise<boolean> {
   const { machineDeployment } = scope
   const { inPlace, clock, events, log } = io
   const { name } = set.metadata

@@ -1,6 +1,6 @@
 /** Decides the next step of a rollout: calls extensions about in-place updates, then runs one of the planners. */
 import { isUpdateInProgress, type MachineSet } from '@capstan/api'
-import { movableSets } from './can-update-machine-set.ts'
+import { findMovableSets } from './can-update-machine-set.ts'
 import type { SetsByRole } from './current-set.ts'
 import { desiredMachineSet, type Revision, revisionOf, type SetRole } from './desired-machine-set.ts'
 import { fenceposts } from './fenceposts.ts'
@@ -49,7 +49,7 @@ export async function nextStep(
         .map((set) => desiredMachineSet(machineDeployment, set, set.metadata.name, oldRole(set)))
       const role: SetRole = { isCurrent: true, revision, replicas: current?.spec.replicas ?? 0 }
       const target = desiredMachineSet(machineDeployment, current, name, role)
-      const movable = await movableSets(candidateSets, target, scope, io)
+      const movable = await findMovableSets(candidateSets, target, scope, io)
       return { plan: planRollingUpdate({ ...rollout, inPlace: { ...inPlace, movable } }), movable, arrived }
     }
     case undefined:

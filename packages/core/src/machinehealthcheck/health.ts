@@ -75,8 +75,8 @@ function healthyWithNode({ machine, node }: Target): Health {
 }
 
 /**
- * Returns whether the health of a Machine is evaluated: of no Machine before the infrastructure is ready, and of workers only after the
- * control plane is initialized. Before that, control plane Machines can be remediated.
+ * Returns whether the health of a Machine is evaluated. No Machine is evaluated before the infrastructure is ready, and no worker before
+ * the control plane is initialized. Control plane Machines are evaluated, and can be remediated, before that.
  */
 function isEvaluated({ metadata }: Machine, cluster: Cluster): boolean {
   const isControlPlane = metadata.labels?.[MachineControlPlaneLabel] !== undefined

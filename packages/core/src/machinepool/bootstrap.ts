@@ -4,7 +4,7 @@ import { isDeleting } from '@capstan/kube'
 import { failureOf, setFailure } from '../external/failure.ts'
 import { read } from '../external/observed.ts'
 import { readContract } from '../external/read-contract.ts'
-import { observeReference } from './reference.ts'
+import { observeAndAdopt } from './reference.ts'
 import type { MachinePoolPhase, MachinePoolScope } from './scope.ts'
 
 /** Adopts the bootstrap config and, once it has created the bootstrap data, copies the name of the Secret. */
@@ -20,7 +20,7 @@ export const bootstrap: MachinePoolPhase = async (scope, io) => {
       `neither .spec.bootstrap.configRef nor .spec.bootstrap.dataSecretName are set for MachinePool "${name}" in namespace "${namespace}"`,
     )
   }
-  scope.bootstrap = await observeReference(scope, io, ref)
+  scope.bootstrap = await observeAndAdopt(scope, io, ref)
   if (scope.bootstrap.state !== 'found') return wait(`${ref.kind} ${ref.name} to exist`)
   const { external } = scope.bootstrap
   setFailure(machinePool, failureOf(external, BootstrapConfigContract))

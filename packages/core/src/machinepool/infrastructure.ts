@@ -5,14 +5,14 @@ import { failureOf, setFailure } from '../external/failure.ts'
 import type { Found } from '../external/observed.ts'
 import { readContract } from '../external/read-contract.ts'
 import { reportNodeCounts } from './legacy-status.ts'
-import { observeReference } from './reference.ts'
+import { observeAndAdopt } from './reference.ts'
 import type { MachinePoolPhase, MachinePoolScope } from './scope.ts'
 
 /** Adopts the infrastructure machine pool and copies whether it is provisioned. */
 export const infrastructure: MachinePoolPhase = async (scope, io) => {
   const { machinePool, cluster } = scope
   const ref = machinePool.spec.template.spec.infrastructureRef
-  scope.infrastructure = await observeReference(scope, io, ref)
+  scope.infrastructure = await observeAndAdopt(scope, io, ref)
   if (scope.infrastructure.state !== 'found') {
     if (!machinePool.status?.initialization?.infrastructureProvisioned) return wait(`${ref.kind} ${ref.name} to exist`)
     const failureMessage = `MachinePool infrastructure resource ${ref.kind} ${machinePool.metadata.namespace}/${ref.name} has been deleted after being ready`

@@ -10,11 +10,7 @@ import { referenceText, referredText } from '../external/reference.ts'
 import type { MachinePoolIO, MachinePoolScope } from './scope.ts'
 
 /** Reads a referenced object and makes the pool its controller. */
-export async function observeReference(
-  { machinePool }: MachinePoolScope,
-  io: MachinePoolIO,
-  ref: ContractRef,
-): Promise<Observed> {
+export async function observeAndAdopt({ machinePool }: MachinePoolScope, io: MachinePoolIO, ref: ContractRef): Promise<Observed> {
   const external = await observeExternal(io, ref, machinePool.metadata.namespace!, machinePoolsOfReference)
   if (!external || hasPausedAnnotation(external.object)) return toObserved(external)
   const object = await adopt(io, external.kind, external.object, {

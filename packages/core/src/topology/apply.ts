@@ -143,7 +143,7 @@ async function applyMachinePool(
   current: CurrentMachinePool | undefined,
 ): Promise<void> {
   const { infrastructure, bootstrap, object, topology } = desired
-  if (!current && (await existsAlready(applier, MachinePool, ClusterTopologyMachinePoolNameLabel, topology.name))) return
+  if (!current && (await checkExists(applier, MachinePool, ClusterTopologyMachinePoolNameLabel, topology.name))) return
   try {
     await applyObject(applier, infrastructure, current?.infrastructure)
     await applyObject(applier, bootstrap, current?.bootstrap)
@@ -163,7 +163,7 @@ async function applyMachineDeployment(
 ): Promise<void> {
   if (
     !current &&
-    (await existsAlready(applier, MachineDeployment, ClusterTopologyMachineDeploymentNameLabel, desired.topology.name))
+    (await checkExists(applier, MachineDeployment, ClusterTopologyMachineDeploymentNameLabel, desired.topology.name))
   )
     return
   const { infrastructure } = current ?? {}
@@ -202,7 +202,7 @@ const versionOfWorkers = (object: object): string | undefined =>
   (object as MachineDeployment | MachinePool).spec.template.spec.version
 
 /** Whether the object exists on the server: the cache may not have it yet. Its watch event triggers the next reconcile. */
-async function existsAlready<T extends KubeObject>(
+async function checkExists<T extends KubeObject>(
   { cluster, context }: Applier,
   kind: Kind<T>,
   label: string,
@@ -240,7 +240,7 @@ async function applyTemplate(
   if (sameGroupKind(desired, current)) {
     const differs = difference(desired.object, current.object)
     if (differs === 'none' || applier.applied.isCurrent(desired.object, current.object)) return { object: desired, isNew: false }
-    if (differs === 'metadata' || (await isSameSpec(applier, desired, current))) {
+    if (differs === 'metadata' || (await checkSameSpec(applier, desired, current))) {
       await write(applier, desired)
       return { object: desired, isNew: false }
     }
@@ -253,7 +253,7 @@ async function applyTemplate(
 }
 
 /** Whether the server's defaults make the desired spec equal to the current one. A dry run decides, before anything is rolled out. */
-async function isSameSpec({ context }: Applier, { kind, object }: DesiredObject, current: External): Promise<boolean> {
+async function checkSameSpec({ context }: Applier, { kind, object }: DesiredObject, current: External): Promise<boolean> {
   const { name } = current.object.metadata
   const annotations = { ...object.metadata.annotations, [TopologyDryRunAnnotation]: '' }
   const dryRunResult = await context.client.apply(

@@ -97,7 +97,7 @@ async function applyTopology(scope: TopologyScope): Promise<void> {
 
   const blueprint = await observeBlueprint(cluster.spec.topology!, clusterClass, context)
   const current = await observeCurrentState(cluster, blueprint, context)
-  if (!(await mayBeCreated(scope, cluster))) return
+  if (!(await callBeforeClusterCreate(scope, cluster))) return
 
   const { decision, desired } = await withErrorContext('error computing the desired state of the Cluster topology', async () => {
     const decision = await decideVersions(scope, cluster, blueprint, current)
@@ -113,10 +113,11 @@ async function applyTopology(scope: TopologyScope): Promise<void> {
 }
 
 /**
- * Returns whether BeforeClusterCreate allows the creation. Records an allowed creation as the pending hook AfterControlPlaneInitialized, so
- * that BeforeClusterCreate is not called again when the process stops before the Cluster has references. Upstream calls it again.
+ * Calls BeforeClusterCreate before the first creation, and returns whether the creation may proceed. Records an allowed creation as the
+ * pending hook AfterControlPlaneInitialized, so that BeforeClusterCreate is not called again when the process stops before the Cluster has
+ * references. Upstream calls it again.
  */
-async function mayBeCreated(scope: TopologyScope, cluster: Cluster): Promise<boolean> {
+async function callBeforeClusterCreate(scope: TopologyScope, cluster: Cluster): Promise<boolean> {
   const { name } = AfterControlPlaneInitialized
   if (isCreated(cluster) || pendingHooks(cluster).has(name)) return true
   const response = await scope.memory.hooks.call(BeforeClusterCreate, cluster, {}, scope.context)

@@ -87,7 +87,7 @@ export async function reconcileLocalBootstrapConfig(key: ObjectKey, io: Reconcil
   const computed: NewCondition[] = [pausedCondition(cluster, before)]
   let outcome: Outcome = wait('reconciliation to be unpaused')
   if (!isPaused(cluster, before)) {
-    const result = await provideData(after, owner, cluster, io)
+    const result = await ensureBootstrapData(after, owner, cluster, io)
     outcome = result.outcome
     const ready = summary([result.condition], Conditions.Ready, {
       of: ['DataSecretAvailable'],
@@ -99,7 +99,7 @@ export async function reconcileLocalBootstrapConfig(key: ObjectKey, io: Reconcil
   return mergeOutcomes([outcome, postponed])
 }
 
-async function provideData(
+async function ensureBootstrapData(
   object: LocalBootstrapConfig,
   owner: BootstrapOwner,
   cluster: Cluster,

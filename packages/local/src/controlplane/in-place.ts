@@ -72,7 +72,7 @@ interface Change {
 type Decision = { readonly kind: 'can' } | { readonly kind: 'cannot'; readonly reasons: readonly string[] }
 
 /** Decides whether an extension can update the Machine in place. @throws Error when the extension fails, or several are registered */
-export async function canUpdateInPlace(
+export async function decideInPlaceUpdate(
   scope: ControlPlaneScope,
   machine: Machine,
   io: ReconcileContext,
@@ -82,7 +82,7 @@ export async function canUpdateInPlace(
   if (handler === undefined) return cannotUpdate()
   const change = await changeOf(scope, machine, io)
   if ('missing' in change) return cannotUpdate(change.missing)
-  const request = await requestFor(change, scope.controlPlane.spec.version, io)
+  const request = await buildRequest(change, scope.controlPlane.spec.version, io)
   if ('rejected' in request) return cannotUpdate(request.rejected)
   const response = await io.withoutWorker(() => updates.call(CanUpdateMachine, machine, handler, request, { signal: io.signal }))
   const reasons = uncoveredOfMachine(request, response, handler)
@@ -135,7 +135,11 @@ async function changeOf(scope: ControlPlaneScope, machine: Machine, io: Reconcil
  * Makes the request to the extension: current and desired objects that differ only in fields to update. Labels and annotations change
  * without an update; server-side defaults and other writers' fields of infrastructure machines are equal on both sides.
  */
-async function requestFor(change: Change, version: string, io: ReconcileContext): Promise<UpdateRequest | { rejected: string }> {
+async function buildRequest(
+  change: Change,
+  version: string,
+  io: ReconcileContext,
+): Promise<UpdateRequest | { rejected: string }> {
   const { machine, infrastructure, bootstrap } = change
   const { labels, annotations, uid } = infrastructure.desired.metadata
   const { namespace, name } = infrastructure.current.metadata

@@ -9,7 +9,7 @@ import {
 } from '@capstan/api'
 import { mergeOutcomes, type Outcome, proceed, type ReconcileContext, requeue } from '@capstan/controller'
 import { isDeleting, isFalse, keyOf, type KubeObject, messageOf, seconds } from '@capstan/kube'
-import { canUpdateInPlace, type InPlaceUpdates, triggerInPlaceUpdate } from './in-place.ts'
+import { decideInPlaceUpdate, type InPlaceUpdates, triggerInPlaceUpdate } from './in-place.ts'
 import { createMachine } from './machines.ts'
 import { planStep, type Step } from './plan.ts'
 import { remediate } from './remediate.ts'
@@ -98,7 +98,7 @@ async function performStep(
         scope.step = { kind: 'wait', messages: ['* waiting for Runtime Extensions to be discovered'] }
         return requeue(seconds(1), 'Runtime Extensions are still being discovered')
       }
-      if (updates && (await isUpdatable(scope, machine, io, updates))) await updateInPlace(scope, machine, io)
+      if (updates && (await checkUpdatable(scope, machine, io, updates))) await updateInPlace(scope, machine, io)
       else await deleteMachine(machine, step.reason, io)
       return proceed()
     }
@@ -108,7 +108,7 @@ async function performStep(
 /**
  * Returns whether the extension can update the Machine in place. Records an Event when the extension fails or cannot update the Machine.
  */
-async function isUpdatable(
+async function checkUpdatable(
   scope: ControlPlaneScope,
   machine: Machine,
   io: ReconcileContext,
@@ -116,7 +116,7 @@ async function isUpdatable(
 ): Promise<boolean> {
   const { name } = machine.metadata
   try {
-    const decision = await canUpdateInPlace(scope, machine, io, updates)
+    const decision = await decideInPlaceUpdate(scope, machine, io, updates)
     if (decision.kind === 'can') return true
     if (decision.reasons.length > 0) {
       const message = `Machine ${name} is replaced: ${decision.reasons.join('; ')}`

@@ -113,7 +113,7 @@ function provision(pool: LocalMachinePool, cluster: Cluster, now: number): Resul
 
 /** Creates and removes machines until the pool has the wanted number with the current template, and reports the existing machines. */
 async function syncMachines(pool: LocalMachinePool, machinePool: MachinePool, io: ReconcileContext): Promise<Result> {
-  const replicas = await wantedReplicas(pool, machinePool, io)
+  const replicas = await syncReplicas(pool, machinePool, io)
   const machines = io.cache.byIndex(byPool, poolText(pool))
   const reportOutcome = reportMachines(pool, machines, io.clock.now())
   await deleteLost(pool, machines, io)
@@ -155,7 +155,7 @@ async function syncMachines(pool: LocalMachinePool, machinePool: MachinePool, io
 const MaxCreations = 50
 
 /** Returns the wanted replicas. When this provider's autoscaler determines them, writes them to the MachinePool. */
-async function wantedReplicas(pool: LocalMachinePool, machinePool: MachinePool, io: ReconcileContext): Promise<number> {
+async function syncReplicas(pool: LocalMachinePool, machinePool: MachinePool, io: ReconcileContext): Promise<number> {
   const { replicas = 1 } = machinePool.spec
   const simulatedReplicas = pool.spec?.simulated?.replicas
   if (simulatedReplicas === undefined || !areReplicasManagedExternally(machinePool)) return replicas
