@@ -13,7 +13,9 @@ export interface KindRule {
   readonly zeros?: readonly string[]
   /** Paths of v1beta2 that are always restored from the annotation. */
   readonly restores?: readonly string[]
+  /** Converts metadata to v1beta2. May also set fields of `stored` that follow from the metadata. */
   metadataUp?(metadata: ObjectMeta, stored: Struct): ObjectMeta
+  /** Converts metadata to the older version. */
   metadataDown?(metadata: ObjectMeta, stored: Struct): ObjectMeta
 }
 
@@ -37,7 +39,7 @@ export function toStored({ older, stored, rule }: Conversion, object: KubeObject
   const value = convertStruct('up', older, stored, bodyOf(older, object), noScope)
   let { metadata } = object
   const data = rule.keepsData ? metadata.annotations?.[ConversionDataAnnotation] : undefined
-  const restored = data === undefined ? undefined : bodyOf(stored, parsed(data))
+  const restored = data === undefined ? undefined : bodyOf(stored, parseData(data))
   for (const path of rule.zeros ?? []) restoreZero(value, restored, path)
   if (data !== undefined) metadata = withoutAnnotation(metadata, ConversionDataAnnotation)
   metadata = rule.metadataUp?.(metadata, value) ?? metadata
@@ -69,7 +71,7 @@ function bodyOf(type: string, object: object): Struct {
   return decode(`*${type}`, body) as Struct
 }
 
-function parsed(data: string): object {
+function parseData(data: string): object {
   try {
     const value: unknown = JSON.parse(data)
     if (isRecord(value)) return value

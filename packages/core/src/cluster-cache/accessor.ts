@@ -103,7 +103,7 @@ export class ClusterAccessor {
   #lastProbeSuccess: Moment | undefined
   #consecutiveFailures = 0
   #attempts = 0
-  /** The first failed connection attempt since the last success, by `Clock.elapsed`, and how many of them are counted. */
+  /** Time of the first failed connection attempt since the last success, by `Clock.elapsed`, and the failures counted since then. */
   #failedAttempts: { readonly since: number; readonly counted: number } | undefined
 
   constructor(cluster: ObjectKey, options: AccessorOptions, report: (event: AccessorEvent) => void) {

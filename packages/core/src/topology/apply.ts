@@ -201,7 +201,7 @@ const asDesiredObject = <T extends KubeObject>(kind: Kind<T>, object: object): D
 const versionOfWorkers = (object: object): string | undefined =>
   (object as MachineDeployment | MachinePool).spec.template.spec.version
 
-/** Whether the object exists on the server: the cache may not have it yet. Its watch event triggers the next reconcile. */
+/** Reads live whether the object exists, because the cache may not have it yet. Its watch event triggers the next reconcile. */
 async function checkExists<T extends KubeObject>(
   { cluster, context }: Applier,
   kind: Kind<T>,
@@ -252,7 +252,7 @@ async function applyTemplate(
   return { object: rotated, isNew: true }
 }
 
-/** Whether the server's defaults make the desired spec equal to the current one. A dry run decides, before anything is rolled out. */
+/** Determines by a dry run whether the desired spec, with the server's defaults, equals the current spec, so that nothing is rolled out. */
 async function checkSameSpec({ context }: Applier, { kind, object }: DesiredObject, current: External): Promise<boolean> {
   const { name } = current.object.metadata
   const annotations = { ...object.metadata.annotations, [TopologyDryRunAnnotation]: '' }

@@ -32,12 +32,17 @@ export const elementProblems = (last: ReleasedCatalog, newCatalog: ReleasedCatal
         : [
             `${head} ${previous.blocking ? 'could block and cannot any more' : 'can block and could not before'}: that needs a new version`,
           ]),
-      ...changes(previous.request, current.request, 'request').map((change) => `${head}: ${change}: that needs a new version`),
-      ...changes(previous.response, current.response, 'response').map((change) => `${head}: ${change}: that needs a new version`),
+      ...incompatibleChanges(previous.request, current.request, 'request').map(
+        (change) => `${head}: ${change}: that needs a new version`,
+      ),
+      ...incompatibleChanges(previous.response, current.response, 'response').map(
+        (change) => `${head}: ${change}: that needs a new version`,
+      ),
     ]
   })
 
-function changes(previous: JSONSchema, current: JSONSchema, path: string): string[] {
+/** Returns the changes of a schema that need a new version, each as a sentence without an end. */
+function incompatibleChanges(previous: JSONSchema, current: JSONSchema, path: string): string[] {
   if (previous.type !== current.type || previous.format !== current.format) {
     return [`${path} was ${typeText(previous)} and is ${typeText(current)}`]
   }
@@ -48,7 +53,7 @@ function changes(previous: JSONSchema, current: JSONSchema, path: string): strin
       ? [`${path} could have any value and must be one of ${current.enum.map(valueText).join(', ')}`]
       : []),
     ...Object.entries(previous.definitions ?? {}).flatMap(([name, definition]) =>
-      changes(definition, current.definitions?.[name] ?? {}, `${path}#${name}`),
+      incompatibleChanges(definition, current.definitions?.[name] ?? {}, `${path}#${name}`),
     ),
     ...Object.entries(previous.properties ?? {}).flatMap(([name, field]) => {
       const fieldPath = `${path}.${name}`
@@ -61,13 +66,13 @@ function changes(previous: JSONSchema, current: JSONSchema, path: string): strin
       return [
         ...(isLooser ? [`${fieldPath} was always there and may be absent`] : []),
         ...(isStricter ? [`${fieldPath} could be left out and must be there`] : []),
-        ...changes(field, newField, fieldPath),
+        ...incompatibleChanges(field, newField, fieldPath),
       ]
     }),
     ...(path.startsWith('response') ? [...newlyRequired(previous, current, path), ...newLimits(previous, current, path)] : []),
-    ...(previous.items && current.items ? changes(previous.items, current.items, `${path}[]`) : []),
+    ...(previous.items && current.items ? incompatibleChanges(previous.items, current.items, `${path}[]`) : []),
     ...(typeof previous.additionalProperties === 'object' && typeof current.additionalProperties === 'object'
-      ? changes(previous.additionalProperties, current.additionalProperties, `${path}{}`)
+      ? incompatibleChanges(previous.additionalProperties, current.additionalProperties, `${path}{}`)
       : []),
   ]
 }
