@@ -58,7 +58,7 @@ export class Loop {
   #withoutWorker = 0
   /** Resumes reconciles whose work without a worker is complete, in the order in which they wait for a worker. */
   readonly #returning: (() => void)[] = []
-  #pumping = false
+  #isScheduled = false
   #resync: Timer | undefined
   #started = false
   /** Reason for which each key waits, for diagnostics. */
@@ -68,7 +68,10 @@ export class Loop {
     this.controller = controller
     this.#options = options
     this.#log = options.log.child({ controller: controller.name })
-    this.#queue = new Queue(options.clock, { onReady: () => this.#pump(), metrics: options.metrics.queue(controller.name) })
+    this.#queue = new Queue(options.clock, {
+      onReady: () => this.#scheduleReconciles(),
+      metrics: options.metrics.queue(controller.name),
+    })
     const stop = () => {
       this.#queue.close()
       this.#resync?.cancel()
@@ -110,7 +113,7 @@ export class Loop {
       source.start((key) => this.#add(key), { cache: this.#options.informers, signal: this.#options.signal })
     }
     this.#resyncLater()
-    this.#pump()
+    this.#scheduleReconciles()
   }
 
   /**
@@ -175,13 +178,13 @@ export class Loop {
    * Starts reconciles until all workers are in use. Deferred by a microtask, so that all keys of one event are queued before the first key
    * is reconciled.
    */
-  #pump(): void {
-    if (!this.#started || this.#pumping) return
-    this.#pumping = true
-    queueMicrotask(() => void this.#fill())
+  #scheduleReconciles(): void {
+    if (!this.#started || this.#isScheduled) return
+    this.#isScheduled = true
+    queueMicrotask(() => void this.#startReconciles())
   }
 
-  async #fill(): Promise<void> {
+  async #startReconciles(): Promise<void> {
     const { concurrency: workers = DefaultConcurrency } = this.controller
     const hasFreeWorker = () => this.#queue.running - this.#withoutWorker < workers
     while (this.#returning.length > 0 && (hasFreeWorker() || this.#options.signal.aborted)) {
@@ -192,9 +195,9 @@ export class Loop {
       // With an API server in the same process, reconciles could run one after another without yielding to the event loop.
       const pause = this.#options.clock.yieldIfDue?.()
       if (pause) await pause
-      else void this.#reconcile(this.#queue.take()!).finally(() => this.#pump())
+      else void this.#reconcile(this.#queue.take()!).finally(() => this.#scheduleReconciles())
     }
-    this.#pumping = false
+    this.#isScheduled = false
   }
 
   async #reconcile(key: string): Promise<void> {
@@ -283,13 +286,13 @@ export class Loop {
       if (hasReleasedWorker || this.#withoutWorker >= MaxOutside) return work()
       hasReleasedWorker = true
       this.#withoutWorker++
-      this.#pump()
+      this.#scheduleReconciles()
       try {
         return await work()
       } finally {
         await new Promise<void>((resolve) => {
           this.#returning.push(resolve)
-          this.#pump()
+          this.#scheduleReconciles()
         })
         hasReleasedWorker = false
       }

@@ -25,7 +25,7 @@ export class RetryRequests {
   }
 
   /** Wraps the predicate of a watch on Clusters: counts retry requests, and accepts their events. */
-  or(matters: Predicate<Cluster>): Predicate<Cluster> {
+  orRetryRequest(matters: Predicate<Cluster>): Predicate<Cluster> {
     return (change) => this.#isRequest(change) || matters(change)
   }
 

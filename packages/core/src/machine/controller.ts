@@ -43,7 +43,7 @@ export function createMachineController({
     for: Machine,
     when: changedByOthers(OwnedConditions),
     watches: [
-      watches(Cluster, objectsOfCluster(MachinesByClusterName), updates.retries.or(clusterMatters)),
+      watches(Cluster, objectsOfCluster(MachinesByClusterName), updates.retries.orRetryRequest(clusterMatters)),
       watches(MachineSet, (set, cache) => cache.byIndex(byMachineSet, keyText(keyOf(set))).map(keyOf), rolloutMatters),
       watches(MachineDeployment, machinesOfDeployment, rolloutMatters),
       // Events of rules trigger no reconcile: every step of a drain reads the rules from the cache.

@@ -31,7 +31,7 @@ export function createMachineDeploymentController({
       watches(
         Cluster,
         objectsOfCluster(MachineDeploymentsByClusterName),
-        inPlace ? inPlace.retries.or(clusterMatters) : clusterMatters,
+        inPlace ? inPlace.retries.orRetryRequest(clusterMatters) : clusterMatters,
       ),
     ],
     sources: inPlace ? [{ start: (enqueue) => inPlace.whenExtensionsChange(enqueue) }] : [],

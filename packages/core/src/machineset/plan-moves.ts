@@ -34,8 +34,8 @@ export function surplus(machineSet: MachineSet, machines: readonly Machine[], re
 }
 
 /**
- * Whether the deployment has counted the Machine, so that its update may begin. A set that no longer expects moves treats the Machine as
- * any other.
+ * Whether the deployment has counted the Machine, so that its update may begin. True for all Machines of a set that no longer expects
+ * moves.
  */
 export const isAcknowledged = (machineSet: MachineSet, machine: Machine): boolean =>
   !isPendingAcknowledge(machine) ||
