@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { systemClock } from '@capstan/kube'
 import { issueCertificate } from '@capstan/kube/node'
 import { knownDifferences } from '../packages/apiserver/src/http/golden-known.ts'
-import type { Answered } from '../packages/apiserver/src/http/golden-match.ts'
+import type { ActualResponse } from '../packages/apiserver/src/http/golden-match.ts'
 import {
   type GoldenRequest,
   type GoldenServer,
@@ -109,7 +109,7 @@ async function overHTTPS(apiServer: RunningApiServer, adminHasToken: boolean): P
   return {
     sleep: (ms) => sleep(ms),
     send: ({ as, method, path, headers, body }: GoldenRequest, { maxMs, during }) =>
-      new Promise<Answered>((resolve, reject) => {
+      new Promise<ActualResponse>((resolve, reject) => {
         const { headers: credentials = asRecordedAdmin(as, headers), agent = new Agent({ ca }) } = identities[as]!
         const sending = request(
           // Paths are sent unchanged, including invalid paths.
@@ -125,7 +125,7 @@ async function overHTTPS(apiServer: RunningApiServer, adminHasToken: boolean): P
             let text = ''
             const end = () => {
               clearTimeout(stop)
-              resolve({ status: answer.statusCode!, headers: answer.headers as Answered['headers'], text })
+              resolve({ status: answer.statusCode!, headers: answer.headers as ActualResponse['headers'], text })
             }
             const stop = setTimeout(() => {
               answer.removeAllListeners('error').on('error', () => {})

@@ -287,7 +287,7 @@ test.each<[string, () => Buffer]>([
   ['priorities', () => repeated(100_000, (index) => frame('priority', 0, 2 * index + 1, Buffer.from([0, 0, 0, 0, 16])))],
   ['window updates', () => repeated(100_000, () => frame('windowUpdate', 0, 0, Buffer.from([0, 0, 0, 1])))],
   ['unknown frames', () => repeated(100_000, () => frame(77, 0, 0, Buffer.alloc(10)))],
-  ['more streams than allowed', () => repeated(5000, (index) => frame('headers', endHeaders, 2 * index + 1, request))],
+  ['more streams than are allowed', () => repeated(5000, (index) => frame('headers', endHeaders, 2 * index + 1, request))],
 ])('a flood of HTTP/2 %s does not delay other clients', async (_, flood) => {
   const listener = await start()
   const socket = await open(listener, 'h2')
@@ -375,22 +375,22 @@ test('closing under load takes bounded time: accepted requests are completed, wa
   const watches: ClientHttp2Stream[] = Array.from({ length: 50 }, () => watching.request({ ':path': '/watch' }))
   const ends = watches.map((stream) => once(stream.resume(), 'end'))
   let disconnected = 0
-  let answered = 0
+  let succeeded = 0
   const clients = Array.from({ length: 20 }, async () => {
     const client = await session(listener)
     try {
       for (;;) {
-        if ((await get(client)) === 200) answered++
+        if ((await get(client)) === 200) succeeded++
         if (client.closed || client.destroyed) return
       }
     } catch {
       disconnected++
     }
   })
-  while (answered < 100) await new Promise(setImmediate)
+  while (succeeded < 100) await new Promise(setImmediate)
   await listener.close(seconds(5))
   await Promise.all(ends)
   await Promise.all(clients)
-  expect(answered).toBe(working)
+  expect(succeeded).toBe(working)
   expect(disconnected).toBeLessThanOrEqual(20)
 })

@@ -143,9 +143,9 @@ test.each(['HTTP/1.1', 'HTTP/2'])('values of a repeated header may contain comma
 })
 
 test.each([
-  ['a client in Node', {}],
+  ['a Node client', {}],
   ['a client that prefers another cipher', { ciphers: 'TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256' }],
-])('%s gets the cipher that a server in Go selects, with and without a server name', async (_, options) => {
+])('the server selects for %s the cipher that a Go server would select, with and without a server name', async (_, options) => {
   const { listener } = await start()
   for (const servername of ['', 'localhost']) {
     const socket = connect({ host: listener.host, port: listener.port, ca: management.ca.certificate, servername, ...options })

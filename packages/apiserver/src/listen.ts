@@ -221,7 +221,7 @@ const http1Options = ({ headers, reading }: Timeouts) => ({
 
 /** Pings a session, and closes it when the client does not answer or the session is idle for too long. */
 function keepAlive(session: ServerHttp2Session, clock: Clock): void {
-  let isPingAnswered = true
+  let isPingAcknowledged = true
   let streams = 0
   let idleIntervals = 0
   session.on('stream', (stream) => {
@@ -235,13 +235,13 @@ function keepAlive(session: ServerHttp2Session, clock: Clock): void {
       session.close()
       return
     }
-    if (!isPingAnswered) {
+    if (!isPingAcknowledged) {
       session.destroy()
       return
     }
-    isPingAnswered = false
+    isPingAcknowledged = false
     session.ping(() => {
-      isPingAnswered = true
+      isPingAcknowledged = true
     })
     timer = clock.schedule(pingInterval, onInterval)
   }

@@ -4,7 +4,7 @@ import { constants } from 'node:http2'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Clock } from '@capstan/kube'
 import type { BodyShare } from './body-budget.ts'
-import type { HttpAnswer, Requester } from './http/exchange.ts'
+import type { HttpResponse, Requester } from './http/exchange.ts'
 import { BodyTooLarge, TooManyRequests } from './http/exchange.ts'
 
 export type Req = Http2ServerRequest | IncomingMessage
@@ -53,7 +53,7 @@ export interface Delivery {
 }
 
 /** Sends the response. Resolves when the socket has taken the whole response, or when the client has disconnected. */
-export async function respond({ status, headers, body }: HttpAnswer, req: Req, res: Res, delivery: Delivery): Promise<void> {
+export async function respond({ status, headers, body }: HttpResponse, req: Req, res: Res, delivery: Delivery): Promise<void> {
   const isStream = typeof body !== 'string' && !Buffer.isBuffer(body)
   const isEmpty = req.method === 'HEAD' || status === 304 || status === 204
   const length = isStream || isEmpty ? undefined : Buffer.byteLength(body)
@@ -94,8 +94,7 @@ const LastPartSize = 1024
 /**
  * Sends a long HTTP/1.1 response up to its last 1024 bytes, waits until the socket has taken them, and returns the rest. Otherwise the
  * client could have the whole response, and send its next request, while Node still waits for the socket: Node then pauses the parser, and
- * fails when the next body arrives (HPE_PAUSED). `respond` treats a body of at least half of the socket's buffer as long, because the head
- * needs space, too.
+ * fails when the next body arrives (HPE_PAUSED). A body of at least half of the socket's buffer is long, because the head needs space, too.
  */
 async function sendFirstPart(bytes: string | Buffer, res: Res, delivery: Delivery): Promise<string | Buffer> {
   const end = bytes.length - LastPartSize

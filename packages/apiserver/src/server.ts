@@ -91,7 +91,7 @@ export interface GenericServerOptions {
   readonly prepare: (client: Client) => Promise<void>
 }
 
-/** Returns an in-process client with a user agent; default: with the permissions of an administrator. */
+/** Returns an in-process client with a user agent, and the permissions of a service account; default: of an administrator. */
 export type ClientAs = (agent: string, name?: string) => Client
 
 export interface GenericServer {

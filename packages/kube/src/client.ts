@@ -51,7 +51,7 @@ export interface ApiRequest {
    * Only for a body with duplicate fields: the paths of all fields in the order of the text. A duplicate field is listed each time it
    * occurs.
    */
-  readonly written?: readonly string[]
+  readonly fieldPaths?: readonly string[]
   readonly patchType?: PatchType
   /** For lists: the caller needs only the metadata of items, so a remote server sends only metadata. */
   readonly metadataOnly?: true

@@ -38,7 +38,7 @@ const hookOf = (fields: Partial<Webhook> = {}): Hook =>
     },
   ])[0]!
 
-describe('a rule', () => {
+describe('a webhook rule', () => {
   test.each<[title: string, rule: object, target: Partial<Target>, matches: boolean]>([
     ['matches the named operation, group, version and resource', {}, {}, true],
     ['does not match another operation', {}, { operation: 'UPDATE' }, false],
@@ -48,8 +48,8 @@ describe('a rule', () => {
     ['with an empty group matches the core group', { apiGroups: [''] }, { group: '' }, true],
     ['does not match another version', {}, { version: 'v2' }, false],
     ['with version * matches every version', { apiVersions: ['*'] }, { version: 'v2' }, true],
-    ['does not match subresources unless it names them', {}, { subresource: 'status' }, false],
-    ['of a subresource matches only that', { resources: ['widgets/status'] }, { subresource: 'status' }, true],
+    ['of a resource does not match its subresources', {}, { subresource: 'status' }, false],
+    ['of a subresource matches that subresource', { resources: ['widgets/status'] }, { subresource: 'status' }, true],
     ['of a subresource does not match the resource', { resources: ['widgets/status'] }, {}, false],
     ['of all subresources matches the resource, too', { resources: ['widgets/*'] }, {}, true],
     ['of all subresources matches each subresource', { resources: ['widgets/*'] }, { subresource: 'scale' }, true],
@@ -61,7 +61,12 @@ describe('a rule', () => {
       { plural: 'gadgets', subresource: 'scale' },
       true,
     ],
-    ['of all resources and subresources matches each', { resources: ['*/*'] }, { plural: 'gadgets', subresource: 'scale' }, true],
+    [
+      'of all resources and subresources matches each of them',
+      { resources: ['*/*'] },
+      { plural: 'gadgets', subresource: 'scale' },
+      true,
+    ],
     ['with scope Namespaced matches namespaced objects', { scope: 'Namespaced' }, {}, true],
     ['with scope Namespaced does not match cluster-scoped objects', { scope: 'Namespaced' }, { namespace: undefined }, false],
     ['with scope Cluster does not match namespaced objects', { scope: 'Cluster' }, {}, false],
@@ -88,7 +93,7 @@ describe('the version of a resource that a webhook receives', () => {
   const v2 = { ...v1, version: 'v2' }
   const requested = { ...target, version: 'v2' }
   test.each<[title: string, fields: Partial<Webhook>, version: string | undefined]>([
-    ['is the requested one when a rule names it', { rules: [rule, { ...rule, apiVersions: ['v2'] }] }, 'v2'],
+    ['is the requested version when a rule names it', { rules: [rule, { ...rule, apiVersions: ['v2'] }] }, 'v2'],
     ['is another version when a rule names only that version', {}, 'v1'],
     ['is undefined when a rule names only another version, and matchPolicy is Exact', { matchPolicy: 'Exact' }, undefined],
     ['is undefined when no rule matches the write', { rules: [{ ...rule, operations: ['DELETE'] }] }, undefined],
@@ -98,8 +103,8 @@ describe('the version of a resource that a webhook receives', () => {
 })
 
 test.each<[title: string, resources: string[], apiGroups: string[], expected: boolean]>([
-  ['its resource', ['widgets'], ['shop.example.com'], true],
-  ['a subresource of it', ['widgets/status'], ['*'], true],
+  ['the resource', ['widgets'], ['shop.example.com'], true],
+  ['a subresource of the resource', ['widgets/status'], ['*'], true],
   ['any resource', ['*'], ['shop.example.com'], true],
   ['another resource', ['gadgets'], ['*'], false],
   ['another group', ['widgets'], ['apps'], false],

@@ -53,8 +53,8 @@ async function handleRequest(request: IncomingMessage, response: ServerResponse)
   const { request: reviewed } = JSON.parse(await text(request)) as { request: ReviewRequest }
   const { uid } = reviewed
   const respond = (document: object) => response.setHeader('content-type', 'application/json').end(JSON.stringify(document))
-  const review = (verdict: object) =>
-    respond({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: { uid, ...verdict } })
+  const review = (decision: object) =>
+    respond({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: { uid, ...decision } })
   const path = request.url?.split('?', 1)[0]
   if (path === '/hang') onHang()
   else if (path === '/deny') review({ allowed: false, status: { message: 'no' }, warnings: ['be careful'] })

@@ -17,7 +17,7 @@ export interface WebhookTarget {
   readonly servername: string | undefined
 }
 
-export interface WebhookAnswer {
+export interface WebhookHttpResponse {
   readonly status: number
   readonly contentType: string
   readonly body: Buffer
@@ -25,7 +25,7 @@ export interface WebhookAnswer {
 
 /** Sends requests to webhooks. `post` throws an Error with the reason when a request fails. */
 export interface WebhookTransport {
-  post(target: WebhookTarget, body: string, signal: AbortSignal): Promise<WebhookAnswer>
+  post(target: WebhookTarget, body: string, signal: AbortSignal): Promise<WebhookHttpResponse>
   close(): void
 }
 
@@ -70,7 +70,7 @@ export class WebhookCaller {
       if (source.aborted) cancel()
       source.addEventListener('abort', cancel, { once: true })
     }
-    let response: WebhookAnswer
+    let response: WebhookHttpResponse
     try {
       response = await unlessAborted(this.#transport.post(target, writeJSON(review), ending.signal), ending.signal)
     } catch (err) {
@@ -129,7 +129,7 @@ function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> 
 }
 
 /** @throws WebhookUnreachable when the response is not a document */
-function documentOf({ status, contentType, body }: WebhookAnswer): unknown {
+function documentOf({ status, contentType, body }: WebhookHttpResponse): unknown {
   if (status < 200 || status > 206) throw new WebhookUnreachable(statusText(status, contentType, body))
   if (body.length === 0)
     throw new WebhookUnreachable(`0-length response with status code: ${status} and content type: ${contentType}`)
@@ -222,7 +222,7 @@ export function httpsWebhooks(): WebhookTransport {
   }
 }
 
-function post({ url }: WebhookTarget, agent: Agent, body: Buffer, signal: AbortSignal): Promise<WebhookAnswer> {
+function post({ url }: WebhookTarget, agent: Agent, body: Buffer, signal: AbortSignal): Promise<WebhookHttpResponse> {
   return new Promise((resolve, reject) => {
     const outgoing = httpsRequest(url, {
       agent,

@@ -312,7 +312,7 @@ describe('a webhook', () => {
     expect(await rejection(hooks.hosted.client.get(Widget, at('a')))).toContain('NotFound')
   })
 
-  test.each<[title: string, reply: () => Reply, answer: string]>([
+  test.each<[title: string, reply: () => Reply, text: string]>([
     [
       'a patch without its type',
       () => ({ allowed: true, patch: 'W10=' }),

@@ -42,8 +42,8 @@ export function authenticator(
     // Upstream: another scheme, or more than one space before the token, counts as no credentials.
     const [scheme = '', token = ''] = (authorization ?? '').trim().split(' ', 2)
     if (scheme.toLowerCase() !== 'bearer' || token === '') return { kind: 'anonymous' }
-    const verdict = authenticateToken(token, apiAudiences)
-    return verdict.kind === 'known' ? { kind: 'user', ...verdict.user } : { kind: 'rejected' }
+    const result = authenticateToken(token, apiAudiences)
+    return result.kind === 'known' ? { kind: 'user', ...result.user } : { kind: 'rejected' }
   }
 }
 

@@ -10,16 +10,16 @@ const rbac = {
 const user = { name: 'ann', groups: [] }
 
 // Upstream: RulesFor of alwaysAllowAuthorizer and alwaysDenyAuthorizer, k8s.io/apiserver/pkg/authorization/authorizerfactory.
-const everything = [
+const allRules = [
   { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
   { verbs: ['*'], nonResourceURLs: ['*'] },
 ]
 
 test.each<{ modes: AuthorizationMode[]; rules: object[]; errors: string[] }>([
-  { modes: ['AlwaysAllow'], rules: everything, errors: [] },
+  { modes: ['AlwaysAllow'], rules: allRules, errors: [] },
   { modes: ['AlwaysDeny'], rules: [], errors: [] },
   { modes: ['RBAC'], rules: [role], errors: ['not complete'] },
-  { modes: ['RBAC', 'AlwaysAllow'], rules: [role, ...everything], errors: ['not complete'] },
+  { modes: ['RBAC', 'AlwaysAllow'], rules: [role, ...allRules], errors: ['not complete'] },
 ])('rulesFor returns the rules of all modes, here $modes', ({ modes, ...expected }) => {
   expect(authorizerOf(modes, rbac as never).rulesFor(user as never, 'default')).toEqual(expected)
 })

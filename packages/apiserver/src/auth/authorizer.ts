@@ -48,7 +48,7 @@ export const superusers = 'system:masters'
 
 export const isSuperuser = ({ groups }: Pick<User, 'groups'>): boolean => groups.includes(superusers)
 
-const everything: Rules = {
+const allRules: Rules = {
   rules: [
     { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
     { verbs: ['*'], nonResourceURLs: ['*'] },
@@ -56,7 +56,7 @@ const everything: Rules = {
   errors: [],
 }
 
-/** Combines the modes in order: the first that allows decides. */
+/** Combines the modes in order: the first mode that allows a request decides. */
 export function authorizerOf(modes: readonly AuthorizationMode[], rbac: Pick<Authorizer, 'decide' | 'rulesFor'>): Authorizer {
   return {
     modes,
@@ -75,7 +75,7 @@ export function authorizerOf(modes: readonly AuthorizationMode[], rbac: Pick<Aut
     },
     rulesFor(user, namespace) {
       const rulesByMode = modes.map((mode) =>
-        mode === 'RBAC' ? rbac.rulesFor(user, namespace) : mode === 'AlwaysAllow' ? everything : { rules: [], errors: [] },
+        mode === 'RBAC' ? rbac.rulesFor(user, namespace) : mode === 'AlwaysAllow' ? allRules : { rules: [], errors: [] },
       )
       return { rules: rulesByMode.flatMap(({ rules }) => rules), errors: rulesByMode.flatMap(({ errors }) => errors) }
     },

@@ -65,52 +65,53 @@ export const serviceAccountGroups = (namespace: string): string[] => [
   `system:serviceaccounts:${namespace}`,
 ]
 
-/** Returns the permissions of `wanted` that `held` does not grant, each as the smallest possible rule. */
+/** Returns the permissions in `wanted` that the rules in `held` do not grant, each as a rule with one permission. */
 export const missingPermissions = (held: readonly PolicyRule[], wanted: readonly PolicyRule[]): PolicyRule[] =>
-  wanted.flatMap(singleRights).filter((right) => !held.some((rule) => covers(rule, right)))
+  wanted.flatMap(splitRule).filter((permission) => !held.some((rule) => covers(rule, permission)))
 
 /** Splits a rule into rules with one verb on one resource (of one API group and one object name), or on one path. */
-function singleRights({
+function splitRule({
   verbs,
   apiGroups = [],
   resources = [],
   resourceNames = [],
   nonResourceURLs = [],
 }: PolicyRule): PolicyRule[] {
-  const rights: PolicyRule[] = []
+  const permissions: PolicyRule[] = []
   for (const apiGroup of apiGroups) {
     for (const resource of resources) {
       for (const verb of verbs) {
-        const right = { apiGroups: [apiGroup], resources: [resource], verbs: [verb] }
-        if (resourceNames.length === 0) rights.push(right)
-        else for (const name of resourceNames) rights.push({ ...right, resourceNames: [name] })
+        const permission = { apiGroups: [apiGroup], resources: [resource], verbs: [verb] }
+        if (resourceNames.length === 0) permissions.push(permission)
+        else for (const name of resourceNames) permissions.push({ ...permission, resourceNames: [name] })
       }
     }
   }
-  for (const url of nonResourceURLs) for (const verb of verbs) rights.push({ nonResourceURLs: [url], verbs: [verb] })
-  return rights
+  for (const url of nonResourceURLs) for (const verb of verbs) permissions.push({ nonResourceURLs: [url], verbs: [verb] })
+  return permissions
 }
 
-function covers(rule: PolicyRule, right: PolicyRule): boolean {
-  if (!hasOrAll(rule.verbs, right.verbs[0]!)) return false
-  const url = right.nonResourceURLs?.[0]
+function covers(rule: PolicyRule, permission: PolicyRule): boolean {
+  if (!hasOrAll(rule.verbs, permission.verbs[0]!)) return false
+  const url = permission.nonResourceURLs?.[0]
   if (url !== undefined) return (rule.nonResourceURLs ?? []).some((pattern) => pathMatches(pattern, url))
-  const [resource = '', subresource] = right.resources![0]!.split('/')
+  const [resource = '', subresource] = permission.resources![0]!.split('/')
   return (
-    hasOrAll(rule.apiGroups, right.apiGroups![0]!) &&
+    hasOrAll(rule.apiGroups, permission.apiGroups![0]!) &&
     resourceMatches(rule.resources ?? [], resource, subresource) &&
-    (isEmpty(rule.resourceNames) || (!isEmpty(right.resourceNames) && rule.resourceNames!.includes(right.resourceNames![0]!)))
+    (isEmpty(rule.resourceNames) ||
+      (!isEmpty(permission.resourceNames) && rule.resourceNames!.includes(permission.resourceNames![0]!)))
   )
 }
 
 /** Formats permissions for an error message, with all verbs of a resource together. Upstream: CompactRules and CompactString. */
-export function permissionsText(rights: readonly PolicyRule[]): string {
+export function permissionsText(permissions: readonly PolicyRule[]): string {
   const byTarget = new Map<string, PolicyRule>()
-  for (const right of rights) {
-    const { verbs, ...target } = right
-    const key = right.nonResourceURLs ? JSON.stringify(right) : JSON.stringify(target)
+  for (const permission of permissions) {
+    const { verbs, ...target } = permission
+    const key = permission.nonResourceURLs ? JSON.stringify(permission) : JSON.stringify(target)
     const sameTarget = byTarget.get(key)
-    byTarget.set(key, sameTarget ? { ...sameTarget, verbs: [...sameTarget.verbs, ...verbs] } : right)
+    byTarget.set(key, sameTarget ? { ...sameTarget, verbs: [...sameTarget.verbs, ...verbs] } : permission)
   }
   return [...byTarget.values()].map(ruleText).sort().join('\n')
 }

@@ -3,15 +3,15 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { User } from './user.ts'
 
 /** Result of authenticating a token. */
-export type TokenVerdict =
+export type TokenResult =
   /** `audiences`: the requested audiences that the token has. */
   | { readonly kind: 'known'; readonly user: User; readonly audiences: readonly string[] }
   /** The token is of another kind. */
   | { readonly kind: 'unknown' }
   /** The token is of this kind, and invalid or expired. The reason never contains the token. */
-  | { readonly kind: 'rejected'; readonly why: string }
+  | { readonly kind: 'rejected'; readonly reason: string }
 
-export type AuthenticateToken = (token: string, audiences: readonly string[]) => TokenVerdict
+export type AuthenticateToken = (token: string, audiences: readonly string[]) => TokenResult
 
 /** User of a static token. */
 export interface TokenUser {
@@ -36,11 +36,11 @@ export function staticTokens(tokens: ReadonlyMap<string, TokenUser> = new Map())
 export const anyOf =
   (...authenticators: readonly AuthenticateToken[]): AuthenticateToken =>
   (token, audiences) => {
-    let rejected: TokenVerdict | undefined
+    let rejected: TokenResult | undefined
     for (const authenticate of authenticators) {
-      const verdict = authenticate(token, audiences)
-      if (verdict.kind === 'known') return verdict
-      if (verdict.kind === 'rejected') rejected ??= verdict
+      const result = authenticate(token, audiences)
+      if (result.kind === 'known') return result
+      if (result.kind === 'rejected') rejected ??= result
     }
     return rejected ?? { kind: 'unknown' }
   }

@@ -181,8 +181,8 @@ class GarbageCollector {
   }
 
   /**
-   * Looks an owner up in the namespace of its dependent, or among cluster-scoped objects. `unknown`: its resource is not served or not
-   * namespaced alike.
+   * Looks an owner up in the namespace of its dependent, or among cluster-scoped objects. `unknown`: the kind of the owner is not
+   * served, or the owner would be namespaced and its dependent is cluster-scoped.
    */
   #findOwner(
     { apiVersion, kind, name, uid }: OwnerReference,

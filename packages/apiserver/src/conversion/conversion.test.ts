@@ -242,7 +242,7 @@ describe('objects of a CRD with a conversion webhook', () => {
     ['returns no objects', (r) => ({ ...r, convertedObjects: [] }), 'returned 0 objects, expected 1'],
     ['responds to another request', (r) => ({ ...r, uid: 'B' }), 'failed: expected response.uid="UID", got "B"'],
     [
-      'renames',
+      'renames the object',
       (r) => ({
         ...r,
         convertedObjects: r.convertedObjects.map((o) => ({ ...o, metadata: { ...o.metadata, name: 'renamed' } })),
@@ -255,7 +255,7 @@ describe('objects of a CRD with a conversion webhook', () => {
       'returned invalid object at index 0: invalid kind (expected Conv, received Other)',
     ],
     [
-      'returns the object unchanged',
+      'returns the object in the old version',
       (r) => ({ ...r, convertedObjects: r.convertedObjects.map((o) => ({ ...o, apiVersion: `${group}/v2` })) }),
       'returned invalid object at index 0: invalid groupVersion (expected t.example.com/v1, received t.example.com/v2)',
     ],

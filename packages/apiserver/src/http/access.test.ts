@@ -453,7 +453,7 @@ test.each([
   ['GET', '/api/v1/nodes/n/proxy/metrics/x', 'cannot get resource "nodes/proxy"'],
   ['DELETE', '/api/v1/watch/configmaps', 'cannot watch resource "configmaps"'],
   ['POST', '/livez?verbose', 'cannot post path "/livez"'],
-])('a path is authorized by its resource, for every method: %s %s', async (method, path, message) => {
+])('the authorization of a request depends on its path for every method: %s %s', async (method, path, message) => {
   const { messageOf } = await start()
   expect(await messageOf('bob', method, path)).toContain(message)
 })

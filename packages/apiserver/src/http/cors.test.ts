@@ -29,7 +29,7 @@ const corsHeaders = (origin: string) => ({
 })
 
 test.each(['https://example.com', 'https://example.com:8443', 'http://localhost:3000'])(
-  'pages of %s get responses, including errors',
+  'pages of the allowed origin %s get responses with CORS headers, including errors',
   async (origin) => {
     expect(await send(origin)).toEqual({
       status: 403,
@@ -41,7 +41,7 @@ test.each(['https://example.com', 'https://example.com:8443', 'http://localhost:
 )
 
 test.each([undefined, '', 'null', 'https://example.com.evil.org', 'https://evil-example.com', 'http://evil.org'])(
-  'pages of %s get no CORS headers',
+  'pages of the origin %s, which is not allowed, get no CORS headers',
   async (origin) => {
     const withoutCORS = { status: 403, headers: { 'content-type': 'application/json' }, body: '{}' }
     expect(await send(origin)).toEqual(withoutCORS)

@@ -3,7 +3,7 @@
  * preflight requests without authentication. Upstream: apiserver/pkg/server/filters/cors.go, v1.36.
  */
 import { compilePattern } from '@capstan/kube'
-import type { HttpAnswer, HttpHandler } from './exchange.ts'
+import type { HttpResponse, HttpHandler } from './exchange.ts'
 
 const commonHeaders = {
   'access-control-allow-methods': 'POST, GET, OPTIONS, PUT, DELETE, PATCH',
@@ -26,7 +26,7 @@ export function originPatternError(pattern: string): string | undefined {
 export function withCORS(handler: HttpHandler, patterns: readonly string[]): HttpHandler {
   if (patterns.length === 0) return handler
   const compiled = patterns.map(compilePattern)
-  return async (request, identity): Promise<HttpAnswer> => {
+  return async (request, identity): Promise<HttpResponse> => {
     const { origin } = request.headers
     if (!origin || !compiled.some((pattern) => pattern.test(origin))) return handler(request, identity)
     const headers = { ...commonHeaders, 'access-control-allow-origin': origin }

@@ -5,15 +5,15 @@ import { methodNotAllowed, unknownResource } from '../verbs/errors.ts'
 import { apiGroup, apiGroupList, apiPaths, apiResourceList, apiVersions, hasBuiltin } from './discovery/discovery.ts'
 import type { Documents } from './discovery/documents.ts'
 import { encodeDiscovery, json, jsonText, notFoundText } from './encode-response.ts'
-import type { HttpAnswer, HttpRequest } from './exchange.ts'
+import type { HttpResponse, HttpRequest } from './exchange.ts'
 import type { HealthCheck } from './health.ts'
-import { healthMetrics, metricsAnswer, type RequestCounts } from './metrics.ts'
+import { healthMetrics, metricsResponse, type RequestCounts } from './metrics.ts'
 import { acceptsAggregatedDiscovery, parseAccept } from './negotiate.ts'
 import type { Route } from './route.ts'
 import { flagsPage, statusPage } from './zpages.ts'
 
 /** Information that a server publishes about itself. */
-export interface Published {
+export interface PublishedInfo {
   readonly documents: Documents
   readonly clock: Clock
   /** The body of `/version`. */
@@ -29,19 +29,19 @@ export interface Published {
 type DocumentRoute = Exclude<Route, { kind: 'health' | 'resource' | 'none' }>
 
 /** Returns the document for a route. @throws StatusError for an unsupported method or an unknown resource */
-export async function documentAnswer(
-  server: Published,
+export async function documentResponse(
+  server: PublishedInfo,
   route: DocumentRoute,
   request: HttpRequest,
   query: URLSearchParams,
-): Promise<HttpAnswer> {
+): Promise<HttpResponse> {
   const { documents } = server
   if (request.method !== 'GET' && supportsOnlyGET(route, documents)) throw methodNotAllowed()
   switch (route.kind) {
     case 'version':
       return jsonText(server.version)
     case 'metrics':
-      return metricsAnswer(route.of === 'health' ? await healthMetrics(server.checks) : server.requests.text())
+      return metricsResponse(route.of === 'health' ? await healthMetrics(server.checks) : server.requests.text())
     case 'statusz':
       return statusPage({ started: server.started, now: server.clock.now(), version: server.versionName })
     case 'flagz':
@@ -49,9 +49,9 @@ export async function documentAnswer(
     case 'paths':
       return json(apiPaths(documents.groups))
     case 'core':
-      return discoveryAnswer(request, documents, 'core', () => apiVersions(documents.group(''), addressOf(request)))
+      return discoveryResponse(request, documents, 'core', () => apiVersions(documents.group(''), addressOf(request)))
     case 'groups':
-      return discoveryAnswer(request, documents, 'groups', () => apiGroupList(documents.groups))
+      return discoveryResponse(request, documents, 'groups', () => apiGroupList(documents.groups))
     case 'group': {
       const group = documents.group(route.group)
       return group
@@ -65,9 +65,9 @@ export async function documentAnswer(
       throw unknownResource()
     }
     case 'jwks':
-      return openIDAnswer(server.issuer?.jwks(), 'application/jwk-set+json')
+      return openIDResponse(server.issuer?.jwks(), 'application/jwk-set+json')
     case 'openid-configuration':
-      return openIDAnswer(server.issuer?.configuration(`https://${addressOf(request)}`), 'application/json')
+      return openIDResponse(server.issuer?.configuration(`https://${addressOf(request)}`), 'application/json')
     case 'openapi':
       return {
         ...jsonText(JSON.stringify(await documents.openAPIIndex())),
@@ -84,7 +84,7 @@ export async function documentAnswer(
       })
     }
     case 'openapi-v2':
-      return swaggerAnswer(server, request)
+      return swaggerResponse(server, request)
   }
 }
 
@@ -105,7 +105,7 @@ const swaggerTypes = {
   'application/com.github.proto-openapi.spec.v2@v1.0+protobuf': 'protobuf',
 } as const satisfies { readonly [type: string]: 'json' | 'protobuf' }
 
-async function swaggerAnswer({ documents, version }: Published, request: HttpRequest): Promise<HttpAnswer> {
+async function swaggerResponse({ documents, version }: PublishedInfo, request: HttpRequest): Promise<HttpResponse> {
   const type = parseAccept(request.headers.accept).find((clause) => clause.type in swaggerTypes)?.type as
     | keyof typeof swaggerTypes
     | undefined
@@ -121,17 +121,17 @@ async function swaggerAnswer({ documents, version }: Published, request: HttpReq
 /** Host and port as the client addresses the server. */
 const addressOf = ({ headers }: HttpRequest): string => headers[':authority'] ?? headers.host ?? ''
 
-function openIDAnswer(document: object | undefined, type: string): HttpAnswer {
+function openIDResponse(document: object | undefined, type: string): HttpResponse {
   if (!document) return notFoundText()
   return { ...json(document), headers: { 'content-type': type, 'cache-control': 'public, max-age=3600' } }
 }
 
-function discoveryAnswer(
+function discoveryResponse(
   request: HttpRequest,
   documents: Documents,
   scope: 'core' | 'groups',
   unaggregated: () => object,
-): HttpAnswer {
+): HttpResponse {
   if (!acceptsAggregatedDiscovery(request.headers.accept))
     return encodeDiscovery(unaggregated(), request, { routed: scope === 'core' })
   const headers = {
@@ -146,8 +146,8 @@ function discoveryAnswer(
 function withETag(
   request: HttpRequest,
   { bytes, hash }: { bytes: Buffer; hash: string },
-  headers: HttpAnswer['headers'],
-): HttpAnswer {
+  headers: HttpResponse['headers'],
+): HttpResponse {
   const etag = `"${hash}"`
   if (request.headers['if-none-match'] === etag) return { status: 304, headers: { ...headers, etag }, body: '' }
   return { status: 200, headers: { ...headers, etag }, body: bytes }

@@ -2,12 +2,12 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Clock, Status } from '@capstan/kube'
 import { readJSON, StatusError, writeJSON } from '@capstan/kube'
-import type { Answer } from '../verbs/engine.ts'
+import type { ApiResponse } from '../verbs/engine.ts'
 import type { Resource } from '../registry/resource.ts'
 import { listBytes, listParts, longLine, objectLine } from './encode.ts'
-import type { HttpAnswer, HttpRequest } from './exchange.ts'
+import type { HttpResponse, HttpRequest } from './exchange.ts'
 import type { Representation } from './negotiate.ts'
-import { insistsOnProtobuf, parseAccept, representationOf, wantsPretty } from './negotiate.ts'
+import { acceptsOnlyProtobuf, parseAccept, representationOf, wantsPretty } from './negotiate.ts'
 import { partialMetadata, partialMetadataList } from './table/partial-metadata.ts'
 import { notAcceptable } from './errors.ts'
 import { encodeStatus } from './protobuf/protobuf-status.ts'
@@ -19,10 +19,10 @@ import { formatYAML } from './body/yaml.ts'
 export function encodeResponse(
   clock: Clock,
   resource: Resource,
-  { code, body, warnings }: Answer,
+  { code, body, warnings }: ApiResponse,
   representation: Representation,
   query: URLSearchParams,
-): HttpAnswer | Promise<HttpAnswer> {
+): HttpResponse | Promise<HttpResponse> {
   const headers = warnings.length === 0 ? {} : { warning: warningHeaders(warnings) }
   if (isStatus(body)) return send(code, body, representation, headers)
   switch (representation.as) {
@@ -64,7 +64,7 @@ export function encodeResponse(
 }
 
 /** Returns a short response as one buffer. Parts of a long response are encoded when the socket accepts more data. */
-function inParts(parts: Generator<Buffer, void>): HttpAnswer['body'] {
+function inParts(parts: Generator<Buffer, void>): HttpResponse['body'] {
   const first = parts.next().value!
   const second = parts.next()
   if (second.done) return first
@@ -82,26 +82,26 @@ function send(
   status: number,
   value: object,
   { format, pretty }: Pick<Representation, 'format' | 'pretty'>,
-  headers: HttpAnswer['headers'] = {},
-): HttpAnswer {
+  headers: HttpResponse['headers'] = {},
+): HttpResponse {
   if (format === 'yaml') return { status, headers: { ...headers, 'content-type': 'application/yaml' }, body: formatYAML(value) }
   // Upstream writes a final newline only when the output is not pretty-printed.
   return jsonLine(status, headers)(pretty ? writeJSON(value, 2) : objectLine(value))
 }
 
 const jsonLine =
-  (status: number, headers: HttpAnswer['headers']) =>
-  (body: Buffer | string): HttpAnswer => ({ status, headers: { ...headers, 'content-type': 'application/json' }, body })
+  (status: number, headers: HttpResponse['headers']) =>
+  (body: Buffer | string): HttpResponse => ({ status, headers: { ...headers, 'content-type': 'application/json' }, body })
 
 /** Encodes an error in the format that the client accepts. */
-export function errorAnswer(error: StatusError, request: HttpRequest): HttpAnswer {
+export function errorResponse(error: StatusError, request: HttpRequest): HttpResponse {
   const format = parseAccept(request.headers.accept)[0]?.type === 'application/yaml' ? 'yaml' : 'json'
   const seconds = error.details?.retryAfterSeconds
   const headers = {
     ...(error.warnings.length === 0 ? {} : { warning: warningHeaders(error.warnings) }),
     ...(seconds === undefined ? {} : { 'retry-after': String(seconds) }),
   }
-  if (insistsOnProtobuf(request.headers.accept)) {
+  if (acceptsOnlyProtobuf(request.headers.accept)) {
     const type = { 'content-type': 'application/vnd.kubernetes.protobuf' }
     return { status: error.code, headers: { ...headers, ...type }, body: encodeStatus(error.status) }
   }
@@ -110,8 +110,8 @@ export function errorAnswer(error: StatusError, request: HttpRequest): HttpAnswe
 }
 
 /** Response to a request that is not authorized. Upstream: responsewriters.Forbidden. */
-export function forbiddenAnswer(error: StatusError, request: HttpRequest): HttpAnswer {
-  const response = errorAnswer(error, request)
+export function forbiddenResponse(error: StatusError, request: HttpRequest): HttpResponse {
+  const response = errorResponse(error, request)
   return { ...response, headers: { ...response.headers, 'x-content-type-options': 'nosniff' } }
 }
 
@@ -119,26 +119,27 @@ export function forbiddenAnswer(error: StatusError, request: HttpRequest): HttpA
 const goType = ({ builtin, group, kind }: Resource): string =>
   builtin ? `*${group === '' ? 'core' : group.split('.', 1)[0]}.${kind}` : '*unstructured.Unstructured'
 
-const isStatus = (body: Answer['body']): body is Status => body.kind === 'Status' && body.apiVersion === 'v1' && 'status' in body
+const isStatus = (body: ApiResponse['body']): body is Status =>
+  body.kind === 'Status' && body.apiVersion === 'v1' && 'status' in body
 
-/** Encodes a discovery document; `routed` for those of built-in groups. @throws StatusError NotAcceptable */
-export function encodeDiscovery(value: object, { headers, url }: HttpRequest, { routed }: { routed: boolean }): HttpAnswer {
+/** Encodes a discovery document; `routed` is true for documents of built-in groups. @throws StatusError NotAcceptable */
+export function encodeDiscovery(value: object, { headers, url }: HttpRequest, { routed }: { routed: boolean }): HttpResponse {
   const { accept, 'user-agent': userAgent } = headers
   const pretty = wantsPretty(new URLSearchParams(url.split('?', 2)[1]), userAgent)
   // These documents have no protobuf encoding; clients that request it accept JSON, too.
-  const representation = representationOf(insistsOnProtobuf(accept) ? undefined : accept, { pretty, builtin: routed })
+  const representation = representationOf(acceptsOnlyProtobuf(accept) ? undefined : accept, { pretty, builtin: routed })
   if (representation.as !== undefined) throw notAcceptable(accept ?? '', routed)
   return send(200, value, representation)
 }
 
-export const json = (value: object): HttpAnswer => jsonText(`${JSON.stringify(value)}\n`)
-export const jsonText = (text: string): HttpAnswer => ({
+export const json = (value: object): HttpResponse => jsonText(`${JSON.stringify(value)}\n`)
+export const jsonText = (text: string): HttpResponse => ({
   status: 200,
   headers: { 'content-type': 'application/json' },
   body: text,
 })
 /** Response of upstream's router to unknown paths. */
-export const notFoundText = (): HttpAnswer => ({
+export const notFoundText = (): HttpResponse => ({
   status: 404,
   headers: { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' },
   body: '404 page not found\n',

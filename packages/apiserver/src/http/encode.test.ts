@@ -42,10 +42,10 @@ test('a list contains its items, with or without their apiVersion and kind', () 
 })
 
 test.each([
-  ['apiVersion first', object('ä')],
-  ['kind first', { kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'ä' } }],
-  ['between other members', { metadata: { name: 'a' }, apiVersion: 'v1', kind: 'ConfigMap' }],
-])('a packed object is encoded like a plain one, with and without its type: %s', (_, plain) => {
+  ['apiVersion is its first member', object('ä')],
+  ['kind is its first member', { kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'ä' } }],
+  ['its apiVersion and kind follow other members', { metadata: { name: 'a' }, apiVersion: 'v1', kind: 'ConfigMap' }],
+])('a packed object is encoded like a plain one, with and without apiVersion and kind, when %s', (_, plain) => {
   const encode = packedObjects(1)
   const packed = encode(structuredClone(plain) as never)
   const list = {

@@ -34,10 +34,10 @@ export interface HttpRequest {
   readonly ended?: () => AbortSignal
 }
 
-export interface HttpAnswer {
+export interface HttpResponse {
   readonly status: number
   readonly headers: { readonly [name: string]: string | readonly string[] }
-  /** Parts of a stream are sent as they arrive; the next one is taken when the socket accepts more. */
+  /** Parts of a stream are sent as they arrive; the next part is taken when the socket accepts more. */
   readonly body: Buffer | string | AsyncIterable<Buffer>
 }
 
@@ -51,4 +51,4 @@ export class TooManyRequests extends Error {
 }
 
 /** A server, as a function from request to response. */
-export type HttpHandler = (request: HttpRequest, identity: Identity) => Promise<HttpAnswer>
+export type HttpHandler = (request: HttpRequest, identity: Identity) => Promise<HttpResponse>

@@ -55,7 +55,7 @@ describe.each([
   ['a full disk', 'write', 'ENOSPC: no space left on device, write'],
   ['a sync that fails', 'sync', 'EIO: i/o error, fdatasync'],
 ])('%s', (_, failingStep, text) => {
-  test('fails writes, serves reads, and writes continue in a new log', async () => {
+  test('makes writes fail while reads succeed; later writes are stored in a new log', async () => {
     const disk = await newDisk()
     const { clock, send, create, names, store } = await serve(disk)
     await create('before')

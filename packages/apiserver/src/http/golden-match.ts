@@ -15,14 +15,14 @@ export interface Recorded {
   readonly message?: string
 }
 
-export interface Answered {
+export interface ActualResponse {
   readonly status: number
   readonly headers: { readonly [name: string]: string | readonly string[] }
   readonly text: string
 }
 
-/** Returns the differences as sentences. */
-export function differences(expected: Recorded, actual: Answered, { unstable = false } = {}): string[] {
+/** Returns the differences between the recorded and the actual response as sentences. */
+export function differences(expected: Recorded, actual: ActualResponse, { unstable = false } = {}): string[] {
   const problems: string[] = []
   if (actual.status !== expected.status)
     problems.push(`status: expected ${expected.status}, got ${actual.status} ${excerpt(actual.text)}`)
@@ -50,7 +50,7 @@ export function differences(expected: Recorded, actual: Answered, { unstable = f
   return problems
 }
 
-function compareBody(expected: unknown, actual: Answered, problems: string[]): void {
+function compareBody(expected: unknown, actual: ActualResponse, problems: string[]): void {
   const body = json(actual.text)
   if (!isRecord(expected)) return compare('', expected, body, problems)
   for (const [path, value] of Object.entries(expected)) compare(path, value, at(body, path), problems)

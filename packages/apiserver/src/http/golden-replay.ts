@@ -4,13 +4,13 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { isRecord, seconds, type UnknownObject } from '@capstan/kube'
-import { type Answered, at, differences, type Recorded } from './golden-match.ts'
+import { type ActualResponse, at, differences, type Recorded } from './golden-match.ts'
 import { parseYAML } from './body/yaml.ts'
 
 /** A fresh server with RBAC and the server's controllers, as the recordings expect it. */
 export interface GoldenServer {
   /** Sends a request. A response that does not end by itself, such as a watch, is read for `maxMs`; `during` runs meanwhile. */
-  send(request: GoldenRequest, reading: { readonly maxMs: number; readonly during: () => Promise<void> }): Promise<Answered>
+  send(request: GoldenRequest, reading: { readonly maxMs: number; readonly during: () => Promise<void> }): Promise<ActualResponse>
   sleep(ms: number): Promise<void>
 }
 
@@ -115,7 +115,10 @@ class Replay {
     return differences(step.response, response, { unstable: step.unstable === true })
   }
 
-  async send(sent: SentRequest, { maxMs = seconds(30), during = [] }: Pick<Step, 'maxMs' | 'during'> = {}): Promise<Answered> {
+  async send(
+    sent: SentRequest,
+    { maxMs = seconds(30), during = [] }: Pick<Step, 'maxMs' | 'during'> = {},
+  ): Promise<ActualResponse> {
     const { path, method } = this.#filled(sent)
     const defaults = {
       accept: 'application/json',
@@ -142,7 +145,7 @@ class Replay {
     }
   }
 
-  #save({ save = {} }: Step, { text }: Answered): void {
+  #save({ save = {} }: Step, { text }: ActualResponse): void {
     for (const [variable, path] of Object.entries(save)) this.#variables.set(variable, String(at(JSON.parse(text), path)))
   }
 

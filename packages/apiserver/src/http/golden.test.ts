@@ -7,9 +7,9 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { controllerPlugins } from '../../../kubernetes-kinds/src/admission/plugin-names.ts'
 import { type ApiServer, createApiServer } from '@capstan/kubernetes-kinds'
 import type { Identity } from '../auth/authenticate.ts'
-import type { HttpAnswer, HttpHandler } from './exchange.ts'
+import type { HttpResponse, HttpHandler } from './exchange.ts'
 import { knownDifferences } from './golden-known.ts'
-import type { Answered } from './golden-match.ts'
+import type { ActualResponse } from './golden-match.ts'
 import { type GoldenRequest, type GoldenServer, readRecording, replay } from './golden-replay.ts'
 import { createHandler } from './handler.ts'
 
@@ -77,7 +77,7 @@ class InProcess implements GoldenServer {
   async send(
     { as, method, path, headers, body }: GoldenRequest,
     { maxMs, during }: { maxMs: number; during: () => Promise<void> },
-  ): Promise<Answered> {
+  ): Promise<ActualResponse> {
     const end = new AbortController()
     const handling = this.#handler(
       { method, url: path, headers, signal: end.signal, streamSignal: end.signal, body: async () => Buffer.from(body) },
@@ -115,7 +115,7 @@ class InProcess implements GoldenServer {
   }
 }
 
-async function textOf({ body }: HttpAnswer, method: string): Promise<string> {
+async function textOf({ body }: HttpResponse, method: string): Promise<string> {
   if (method === 'HEAD') return ''
   if (typeof body === 'string' || Buffer.isBuffer(body)) return body.toString()
   const parts: Buffer[] = []

@@ -13,21 +13,21 @@ import type { Engine } from '../verbs/engine.ts'
 import { withCORS } from './cors.ts'
 import { Documents } from './discovery/documents.ts'
 import type { Identity } from '../auth/authenticate.ts'
-import type { HttpAnswer, HttpHandler, HttpRequest } from './exchange.ts'
+import type { HttpResponse, HttpHandler, HttpRequest } from './exchange.ts'
 import type { HealthCheck } from './health.ts'
-import { healthAnswer } from './health.ts'
-import { type Limited, type Limits, requestLimiter } from './limits/limits.ts'
+import { healthResponse } from './health.ts'
+import { type RunLimited, type Limits, requestLimiter } from './limits/limits.ts'
 import { threadSeats } from './limits/thread-seats.ts'
 import { YAMLReader } from './body/read-yaml.ts'
 import { unauthorized } from './errors.ts'
 import { RequestCounts } from './metrics.ts'
-import { documentAnswer, type Published } from './document-routes.ts'
-import { errorAnswer, forbiddenAnswer, notFoundText } from './encode-response.ts'
-import { resourceAnswer } from './resource-request.ts'
+import { documentResponse, type PublishedInfo } from './document-routes.ts'
+import { errorResponse, forbiddenResponse, notFoundText } from './encode-response.ts'
+import { resourceResponse } from './resource-request.ts'
 import { isPublic, type Route, routeOf } from './route.ts'
 import { versionInfo } from './version.ts'
 import { WatchScheduler } from './watch/watch-scheduler.ts'
-import { errorOf, SharedLines, type Watched } from './watch/watch-body.ts'
+import { errorOf, SharedLines, type WatchState } from './watch/watch-body.ts'
 
 export interface HandlerOptions {
   readonly engine: Engine
@@ -56,8 +56,8 @@ export function createHandler(options: HandlerOptions): HttpHandler {
     engine,
     documents: new Documents(engine.resources, options.clock),
     yaml: new YAMLReader(options.clock, threadSeats(options.clock)),
-    watched: { lines: new SharedLines(), scheduler: new WatchScheduler(options.clock) },
-    limited: requestLimiter(options.clock, options.limits),
+    watchState: { lines: new SharedLines(), scheduler: new WatchScheduler(options.clock) },
+    runLimited: requestLimiter(options.clock, options.limits),
     version: JSON.stringify(versionInfo(versionName), undefined, 2),
     versionName,
     started: options.clock.now(),
@@ -66,36 +66,36 @@ export function createHandler(options: HandlerOptions): HttpHandler {
     checks: options.checks ?? [],
   }
   const handler: HttpHandler = async (request, identity) => {
-    server.watched.scheduler.requestStarted()
+    server.watchState.scheduler.requestStarted()
     try {
-      return withoutCaching(await answerTo(server, request, identity))
+      return withoutCaching(await responseTo(server, request, identity))
     } catch (err) {
       if (!(err instanceof StatusError || request.signal.aborted))
         log.error('Request failed', { method: request.method, path: pathOf(request), err })
       const pause = pauseIfDue(options.clock)
       if (pause) await pause
-      return withoutCaching(errorAnswer(errorOf(err), request))
+      return withoutCaching(errorResponse(errorOf(err), request))
     } finally {
-      server.watched.scheduler.requestEnded()
+      server.watchState.scheduler.requestEnded()
     }
   }
   return withCORS(handler, options.allowedOrigins ?? [])
 }
 
 /** Adds headers that forbid proxies to cache a response, unless the response allows it. */
-const withoutCaching = (response: HttpAnswer): HttpAnswer =>
+const withoutCaching = (response: HttpResponse): HttpResponse =>
   'cache-control' in response.headers
     ? response
     : { ...response, headers: { 'cache-control': 'no-cache, private', ...response.headers } }
 
-interface Server extends Published {
+interface Server extends PublishedInfo {
   readonly engine: Engine
   readonly yaml: YAMLReader
-  readonly watched: Watched
-  readonly limited: Limited
+  readonly watchState: WatchState
+  readonly runLimited: RunLimited
 }
 
-async function answerTo(server: Server, request: HttpRequest, identity: Identity): Promise<HttpAnswer> {
+async function responseTo(server: Server, request: HttpRequest, identity: Identity): Promise<HttpResponse> {
   const queryStart = request.url.indexOf('?')
   const path = queryStart < 0 ? request.url : request.url.slice(0, queryStart)
   const query = new URLSearchParams(queryStart < 0 ? '' : request.url.slice(queryStart + 1))
@@ -105,8 +105,8 @@ async function answerTo(server: Server, request: HttpRequest, identity: Identity
   const { authorizer } = server.engine
   // Upstream rejects anonymous requests when the authorization mode is AlwaysAllow.
   if (identity.kind === 'anonymous' && authorizer.modes.includes('AlwaysAllow') && !isPublic(route)) throw unauthorized()
-  const forbidden = (err: unknown): HttpAnswer => {
-    if (err instanceof StatusError && err.reason === 'Forbidden') return forbiddenAnswer(err, request)
+  const forbidden = (err: unknown): HttpResponse => {
+    if (err instanceof StatusError && err.reason === 'Forbidden') return forbiddenResponse(err, request)
     throw err
   }
   let caller: Caller
@@ -130,8 +130,8 @@ async function answerTo(server: Server, request: HttpRequest, identity: Identity
     return forbidden(err)
   }
   try {
-    const response = await server.limited(attributes, request, query, (requestWithBody) =>
-      answerRoute(server, route, requestWithBody, query, caller),
+    const response = await server.runLimited(attributes, request, query, (requestWithBody) =>
+      routeResponse(server, route, requestWithBody, query, caller),
     )
     count(response.status)
     return response
@@ -141,17 +141,17 @@ async function answerTo(server: Server, request: HttpRequest, identity: Identity
   }
 }
 
-async function answerRoute(
+async function routeResponse(
   server: Server,
   route: Route,
   request: HttpRequest,
   query: URLSearchParams,
   caller: Caller,
-): Promise<HttpAnswer> {
-  if (route.kind === 'health') return (await healthAnswer(route, server.checks, query)) ?? notFoundText()
-  if (route.kind === 'resource') return resourceAnswer(server, route.path, request, query, caller)
+): Promise<HttpResponse> {
+  if (route.kind === 'health') return (await healthResponse(route, server.checks, query)) ?? notFoundText()
+  if (route.kind === 'resource') return resourceResponse(server, route.path, request, query, caller)
   if (route.kind === 'none') return notFoundText()
-  return documentAnswer(server, route, request, query)
+  return documentResponse(server, route, request, query)
 }
 
 const pathOf = ({ url }: HttpRequest): string => url.split('?', 1)[0]!

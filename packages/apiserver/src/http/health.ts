@@ -1,4 +1,4 @@
-import type { HttpAnswer } from './exchange.ts'
+import type { HttpResponse } from './exchange.ts'
 import type { Store } from '../store/store.ts'
 import type { HealthPath } from './route.ts'
 
@@ -89,11 +89,11 @@ export interface HealthRequest {
 }
 
 /** Runs the checks of a path; returns `undefined` when the single check does not exist. Upstream: k8s.io/apiserver/pkg/server/healthz. */
-export async function healthAnswer(
+export async function healthResponse(
   { path, only }: HealthRequest,
   checks: readonly HealthCheck[],
   query: URLSearchParams,
-): Promise<HttpAnswer | undefined> {
+): Promise<HttpResponse | undefined> {
   const selectedChecks = checksOf(path, checks).filter(({ name }) => only === '' || name === only)
   if (selectedChecks.length === 0) return undefined
   const excluded = new Set(query.getAll('exclude'))

@@ -1,6 +1,6 @@
 /** Metrics of requests and health in the Prometheus text format. Upstream: staging apiserver/pkg/endpoints/metrics. */
 import type { ResourceAttributes } from '../auth/authorizer.ts'
-import type { HttpAnswer } from './exchange.ts'
+import type { HttpResponse } from './exchange.ts'
 import { checksOf, type HealthCheck } from './health.ts'
 import type { HealthPath } from './route.ts'
 
@@ -55,7 +55,7 @@ export async function healthMetrics(checks: readonly HealthCheck[]): Promise<str
   return metric('kubernetes_healthcheck', '1 if the health check succeeds, otherwise 0.', 'gauge', series)
 }
 
-export const metricsAnswer = (text: string): HttpAnswer => ({
+export const metricsResponse = (text: string): HttpResponse => ({
   status: 200,
   headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8; escaping=underscores' },
   body: text,

@@ -61,7 +61,7 @@ export function parseAccept(accept: string | undefined): Clause[] {
 }
 
 /** Reports whether the client accepts only protobuf. */
-export const insistsOnProtobuf = (accept: string | undefined): boolean =>
+export const acceptsOnlyProtobuf = (accept: string | undefined): boolean =>
   parseAccept(accept).every(({ type }) => type === 'application/vnd.kubernetes.protobuf')
 
 /** Reports whether the client accepts aggregated discovery. */

@@ -28,7 +28,7 @@ interface Recorded {
   }
 }
 
-interface Answer {
+interface StatusBody {
   readonly kind?: string
   readonly reason?: string
   readonly message?: string
@@ -61,7 +61,7 @@ describe.each(readdirSync(folder))('%s', (file) => {
         administrator,
       )
       const text = await response.text()
-      const { kind, reason, message, details } = (text.startsWith('{') ? JSON.parse(text) : {}) as Answer
+      const { kind, reason, message, details } = (text.startsWith('{') ? JSON.parse(text) : {}) as StatusBody
       const causes = details?.causes?.map((cause) => `${cause.field ?? ''}: ${cause.message}`).sort()
       const error = kind === 'Status' ? { reason, ...(causes ? { causes } : { message }) } : {}
       const warnings = answer.warnings === undefined ? {} : { warnings: response.headers.get('warning') }

@@ -9,7 +9,7 @@ import { patchTypeOf, readPatch } from './body/patch.ts'
 import { hasBuiltin } from './discovery/discovery.ts'
 import type { Documents } from './discovery/documents.ts'
 import { errorEventBytes } from './encode.ts'
-import type { HttpAnswer, HttpRequest } from './exchange.ts'
+import type { HttpResponse, HttpRequest } from './exchange.ts'
 import type { Representation } from './negotiate.ts'
 import { representationOf, wantsPretty } from './negotiate.ts'
 import { deleteOptionsOf } from './delete-options.ts'
@@ -20,23 +20,23 @@ import { notFoundText, encodeResponse } from './encode-response.ts'
 import { warningHeaders } from './warning-headers.ts'
 import type { YAMLReader } from './body/read-yaml.ts'
 import { includeObjectOf } from './table/table.ts'
-import { type Watched, watchBody } from './watch/watch-body.ts'
+import { type WatchState, watchBody } from './watch/watch-body.ts'
 
 interface Server {
   readonly engine: Engine
   readonly clock: Clock
   readonly documents: Documents
   readonly yaml: YAMLReader
-  readonly watched: Watched
+  readonly watchState: WatchState
 }
 
-export async function resourceAnswer(
+export async function resourceResponse(
   server: Server,
   requestedPath: ResourcePath,
   request: HttpRequest,
   query: URLSearchParams,
   caller: Caller,
-): Promise<HttpAnswer> {
+): Promise<HttpResponse> {
   const { engine, documents } = server
   const resource = engine.resources.find(requestedPath.group, requestedPath.version, requestedPath.plural)
   if (!resource) {
@@ -58,7 +58,7 @@ export async function resourceAnswer(
   // Decoding a long body may have blocked the event loop; encoding a long object may block it again.
   const pause = pauseIfDue(server.clock)
   if (pause) await pause
-  if (verb === 'watch') return watchAnswer(server, resource, apiRequest, representation, request, query, caller)
+  if (verb === 'watch') return watchResponse(server, resource, apiRequest, representation, request, query, caller)
   if (engine.resources.isConnection(path.subresource) && resource.builtin) {
     const container = query.get('container')
     await engine.execute({ ...apiRequest, body: container === null ? {} : { container } }, caller, request.signal)
@@ -166,15 +166,15 @@ async function apiRequestOf(
   }
 }
 
-async function watchAnswer(
-  { engine, clock, watched }: Server,
+async function watchResponse(
+  { engine, clock, watchState }: Server,
   { deprecation }: Resource,
   apiRequest: ApiRequest,
   representation: Representation,
   request: HttpRequest,
   query: URLSearchParams,
   caller: Caller,
-): Promise<HttpAnswer> {
+): Promise<HttpResponse> {
   if (representation.format !== 'json') throw watchNotAcceptable()
   const includeObject = includeObjectOf(query)
   const headers = {
@@ -184,7 +184,7 @@ async function watchAnswer(
   try {
     const stream = await engine.watch(apiRequest, caller, request.streamSignal)
     const tableOptions = () => ({ includeObject, version: representation.version, now: clock.now() })
-    return { status: 200, headers, body: watchBody(stream, representation, tableOptions, watched) }
+    return { status: 200, headers, body: watchBody(stream, representation, tableOptions, watchState) }
   } catch (err) {
     // A watch from an expired version gets status 200 and an ERROR event, as upstream does.
     if (err instanceof StatusError && err.reason === 'Expired') return { status: 200, headers, body: errorEventBytes(err.status) }

@@ -1,5 +1,5 @@
 import type { Identity } from '../auth/authenticate.ts'
-import type { HttpAnswer, HttpHandler, HttpRequest } from './exchange.ts'
+import type { HttpResponse, HttpHandler, HttpRequest } from './exchange.ts'
 import { BodyTooLarge } from './exchange.ts'
 
 /**
@@ -33,7 +33,7 @@ function fromRequest(request: Request): HttpRequest {
   }
 }
 
-function bodyOf({ body, status }: HttpAnswer): BodyInit | null {
+function bodyOf({ body, status }: HttpResponse): BodyInit | null {
   if (status === 304) return null
   if (typeof body === 'string') return body
   if (Buffer.isBuffer(body)) return new Uint8Array(body)

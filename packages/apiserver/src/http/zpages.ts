@@ -1,5 +1,5 @@
 /** Diagnostic pages for people. Upstream: k8s.io/component-base/zpages, v0.36. */
-import type { HttpAnswer } from './exchange.ts'
+import type { HttpResponse } from './exchange.ts'
 import { plainText } from './health.ts'
 
 const warning =
@@ -14,7 +14,7 @@ export interface Running {
   readonly version: string
 }
 
-export function statusPage({ started, now, version }: Running): HttpAnswer {
+export function statusPage({ started, now, version }: Running): HttpResponse {
   const seconds = Math.floor((now - started) / 1000)
   const twoDigits = (value: number): string => String(value).padStart(2, '0')
   const up = `${Math.floor(seconds / 3600)} hr ${twoDigits(Math.floor(seconds / 60) % 60)} min ${twoDigits(seconds % 60)} sec`
@@ -30,7 +30,7 @@ export function statusPage({ started, now, version }: Running): HttpAnswer {
   ])
 }
 
-export const flagsPage = (flags: { readonly [name: string]: unknown }): HttpAnswer =>
+export const flagsPage = (flags: { readonly [name: string]: unknown }): HttpResponse =>
   page(
     'flagz',
     Object.entries(flags)
@@ -38,7 +38,7 @@ export const flagsPage = (flags: { readonly [name: string]: unknown }): HttpAnsw
       .sort(),
   )
 
-const page = (name: string, lines: readonly string[]): HttpAnswer => ({
+const page = (name: string, lines: readonly string[]): HttpResponse => ({
   status: 200,
   headers: plainText,
   body: `\napiserver ${name}\n${warning}\n${lines.join('\n')}\n`,

@@ -1,4 +1,4 @@
-/** Resources of an API server: the built-in ones, shared by all servers of the process, and those of definitions. */
+/** Resources of an API server: built-in resources, shared by all servers of the process, and custom resources. */
 import { equal } from '@capstan/kube'
 import type { ProtobufMessages, Resource, Resources } from './resource.ts'
 import type { ResourceInfo } from './resource-info.ts'

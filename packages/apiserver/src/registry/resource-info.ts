@@ -14,7 +14,7 @@ import {
   type Work,
 } from '@capstan/kube'
 import type { Resource } from './resource.ts'
-import { inMemory } from '../store/packed.ts'
+import { cacheKey } from '../store/packed.ts'
 import type { Strategy } from './strategy.ts'
 
 export interface ConversionWebhook {
@@ -72,7 +72,7 @@ export interface ResourceInfo extends Resource {
 /**
  * Converts the object to the version of `info` without a conversion webhook; `Converter.convert` calls webhooks. Sets its apiVersion,
  * prunes fields that the version does not know, and, in the storage version, adds defaults that the CRD gained since the object was
- * written. The same stored object always gives the same result, so that caches can share it: the object itself if nothing changes.
+ * written. Returns the object itself if nothing changes. The result for a stored object is always the same object, so caches can share it.
  */
 export function inVersion<T extends KubeObject>(info: ResourceInfo, object: T): T {
   if (!info.defaultsOnRead && object.apiVersion === info.apiVersion) return object
@@ -82,7 +82,7 @@ export function inVersion<T extends KubeObject>(info: ResourceInfo, object: T): 
   if (!views) viewsOf.set(info, (views = new WeakMap()))
   let view = views.get(object)
   if (!view) {
-    const unpacked = inMemory(object)
+    const unpacked = cacheKey(object)
     // `markDefaulted` recorded the unpacked object, which has all its defaults.
     view = unpacked && unpacked !== object && views.get(unpacked as KubeObject) === unpacked ? object : viewOf(info, object)
     views.set(object, view)

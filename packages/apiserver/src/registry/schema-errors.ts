@@ -2,7 +2,7 @@
 import { appendAll, type FieldError, forbidden, invalid, type JSONSchema, ruleErrors, validateStructural } from '@capstan/kube'
 
 /** State of the CustomResourceDefinition that affects the validation of one of its schemas. */
-export interface SchemaInDefinition {
+export interface SchemaContext {
   /** Whether the stored CRD has the same schema. */
   readonly isUnchanged: boolean
   /** Whether the status subresource is enabled. Upstream then restricts the keywords at the root of the schema. */
@@ -10,11 +10,11 @@ export interface SchemaInDefinition {
 }
 
 /** Validates a schema. `path` is its path in the CustomResourceDefinition. */
-export function schemaErrors(schema: JSONSchema, path: string, place: SchemaInDefinition): FieldError[] {
-  const validated = place.hasStatus ? validSchemasWithStatus : validSchemas
+export function schemaErrors(schema: JSONSchema, path: string, context: SchemaContext): FieldError[] {
+  const validated = context.hasStatus ? validSchemasWithStatus : validSchemas
   if (validated.has(schema)) return []
-  const errors = validateSchema(schema, path, place)
-  if (errors.length === 0 && !place.isUnchanged && Object.isFrozen(schema)) validated.add(schema)
+  const errors = validateSchema(schema, path, context)
+  if (errors.length === 0 && !context.isUnchanged && Object.isFrozen(schema)) validated.add(schema)
   return errors
 }
 
@@ -22,7 +22,7 @@ export function schemaErrors(schema: JSONSchema, path: string, place: SchemaInDe
 const validSchemas = new WeakSet<JSONSchema>()
 const validSchemasWithStatus = new WeakSet<JSONSchema>()
 
-function validateSchema(schema: JSONSchema, path: string, { isUnchanged, hasStatus }: SchemaInDefinition): FieldError[] {
+function validateSchema(schema: JSONSchema, path: string, { isUnchanged, hasStatus }: SchemaContext): FieldError[] {
   const errors: FieldError[] = []
   if (hasStatus) appendAll(errors, rootErrors(schema, path))
   if (schema.nullable) errors.push(forbidden(`${path}.nullable`, 'nullable cannot be true at the root'))

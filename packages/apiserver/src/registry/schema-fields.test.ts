@@ -42,7 +42,7 @@ test.each<[string, object, object, string[]]>([
   expect(normalized(schema)).toEqual({ schema: result, unknown })
 })
 
-describe('each unknown format causes one warning', () => {
+describe('each unknown format of a schema causes one warning', () => {
   const definition = (schema: object) => ({ spec: { versions: [{ schema: { openAPIV3Schema: schema } }] } }) as never
   const warned = (schema: object, old?: object) => crdStrategy.warnings(definition(schema), old && definition(old))
   test.each<[object, string[]]>([

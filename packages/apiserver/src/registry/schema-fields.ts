@@ -4,9 +4,9 @@
  */
 import { isRecord } from '@capstan/kube'
 
-type Fields = { readonly [field: string]: FieldForm }
+type Fields = { readonly [field: string]: Normalization }
 /** How a field is normalized. */
-type FieldForm =
+type Normalization =
   /** Kept unchanged. */
   | 'any'
   /** A string, a list or a map that is omitted when empty. */
@@ -40,8 +40,8 @@ const schemaFields: Fields = {
   },
 }
 
-function every(form: FieldForm, fields: string): Fields {
-  return Object.fromEntries(fields.split(' ').map((field) => [field, form]))
+function every(normalization: Normalization, fields: string): Fields {
+  return Object.fromEntries(fields.split(' ').map((field) => [field, normalization]))
 }
 
 /**
@@ -56,27 +56,27 @@ function normalize(value: unknown, fields: Fields, path: string, report: (path: 
   if (!isRecord(value)) return
   for (const [field, member] of Object.entries(value)) {
     const fieldPath = `${path}.${field}`
-    const form = Object.hasOwn(fields, field) ? fields[field]! : undefined
-    if (form === undefined) {
+    const normalization = Object.hasOwn(fields, field) ? fields[field]! : undefined
+    if (normalization === undefined) {
       report(fieldPath)
       delete value[field]
-    } else if (form === 'unless false') {
+    } else if (normalization === 'unless false') {
       if (member === false) delete value[field]
-    } else if (form === 'schema') normalizeSchema(member, fieldPath, report)
-    else if (form === 'quiet schema')
+    } else if (normalization === 'schema') normalizeSchema(member, fieldPath, report)
+    else if (normalization === 'quiet schema')
       for (const inner of Array.isArray(member) ? member : [member]) normalizeSchema(inner, fieldPath, () => {})
-    else if (form !== 'any') {
+    else if (normalization !== 'any') {
       const isEmpty = member === '' || (typeof member === 'object' && member !== null && Object.keys(member).length === 0)
       // A value that is not a list is a pointer to a struct in Go, which is kept when empty.
-      if (isEmpty && !(typeof form === 'object' && !form.isList)) delete value[field]
-      else if (form === 'map of schemas' && isRecord(member))
+      if (isEmpty && !(typeof normalization === 'object' && !normalization.isList)) delete value[field]
+      else if (normalization === 'map of schemas' && isRecord(member))
         for (const [name, inner] of Object.entries(member)) normalizeSchema(inner, `${fieldPath}.${name}`, report)
-      else if (form === 'list of schemas' && Array.isArray(member))
+      else if (normalization === 'list of schemas' && Array.isArray(member))
         for (const [index, inner] of member.entries()) normalizeSchema(inner, `${fieldPath}[${index}]`, report)
-      else if (typeof form === 'object') {
-        if (!form.isList) normalize(member, form.fields, fieldPath, report)
+      else if (typeof normalization === 'object') {
+        if (!normalization.isList) normalize(member, normalization.fields, fieldPath, report)
         else if (Array.isArray(member))
-          for (const [index, item] of member.entries()) normalize(item, form.fields, `${fieldPath}[${index}]`, report)
+          for (const [index, item] of member.entries()) normalize(item, normalization.fields, `${fieldPath}[${index}]`, report)
       }
     }
   }
@@ -91,9 +91,13 @@ export function unknownFormats(schema: unknown, knows: (type: string | undefined
     if (typeof format === 'string' && format !== '' && !knows(typeof type === 'string' ? type : undefined, format))
       formats.add(format)
     for (const [field, member] of Object.entries(schemaOrList)) {
-      const form = Object.hasOwn(schemaFields, field) ? schemaFields[field] : undefined
-      if (form === 'schema' || form === 'quiet schema') visit(member)
-      else if ((form === 'map of schemas' || form === 'list of schemas') && typeof member === 'object' && member !== null)
+      const normalization = Object.hasOwn(schemaFields, field) ? schemaFields[field] : undefined
+      if (normalization === 'schema' || normalization === 'quiet schema') visit(member)
+      else if (
+        (normalization === 'map of schemas' || normalization === 'list of schemas') &&
+        typeof member === 'object' &&
+        member !== null
+      )
         for (const innerSchema of Object.values(member)) visit(innerSchema)
     }
   }

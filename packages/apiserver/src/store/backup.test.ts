@@ -105,12 +105,16 @@ describe('a backup', () => {
 
   test.each([
     [
-      'of a newer version',
+      'a backup of a newer version',
       encodeFrame(1, '{"capstan":"backup","format":3}'),
       'has format 3, and this version reads format 2 only',
     ],
     ['a checkpoint', encodeFrame(1, '{"capstan":"checkpoint","format":2}'), 'is not a backup of Capstan'],
-    ['a text', Buffer.from('apiVersion: v1\nkind: List\nitems: []\n'), 'is not a backup of Capstan, or its beginning is damaged'],
+    [
+      'a text file',
+      Buffer.from('apiVersion: v1\nkind: List\nitems: []\n'),
+      'is not a backup of Capstan, or its beginning is damaged',
+    ],
     ['an empty file', Buffer.alloc(0), 'is not a backup of Capstan, or its beginning is damaged'],
   ])('is rejected with the name of the file when it is %s', async (_, bytes, problem) => {
     writeFileSync(file, bytes)

@@ -123,7 +123,7 @@ export async function readCheckpoint(
   const ending = next.value
   // The user chooses the file of a backup, so it may be any file; the server chooses the file of a checkpoint.
   if (!header && kind === 'backup') throw new Error(`${path} is not a backup of Capstan, or its beginning is damaged`)
-  if (ending.kind === 'damaged') throw new DamagedData(path, ending.at, ending.why)
+  if (ending.kind === 'damaged') throw new DamagedData(path, ending.at, ending.problem)
   if (!header || !end || ending.kind === 'torn') throw new DamagedData(path, bytes.length, 'it ends too early')
   const totals = { stores: snapshots.size, objects: sumOf(snapshots.values()) }
   if (end.stores !== totals.stores || end.objects !== totals.objects || end.sha256 !== digest.digest('hex'))

@@ -4,7 +4,7 @@ import { at, put } from './store.suite.ts'
 
 const empty = { revision: 0, objects: [], changes: [] }
 
-test('commits that arrive during a write to the log share the next write', async () => {
+test('commits that arrive during a write to the log share the next write to it', async () => {
   const groups: string[][] = []
   const waiting: (() => void)[] = []
   const store = new CoreStore(

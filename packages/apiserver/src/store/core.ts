@@ -215,7 +215,7 @@ function notify(listener: (change: Change) => void, change: Change): void {
   }
 }
 
-/** Error for each write of a failed group. @throws StatusError InternalError */
+/** Rejects each write of a failed group. @throws StatusError InternalError */
 function rejectWrite(cause: unknown): never {
   const text = `Internal error occurred: the write could not be made durable: ${messageOf(cause)}`
   throw new StatusError('InternalError', text, { cause })

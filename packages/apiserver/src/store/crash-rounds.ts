@@ -7,15 +7,15 @@ import { appendAll } from '@capstan/kube'
 import type { Random } from '@capstan/kube'
 
 /** First line of a writer's output: the state that the writer found. */
-export interface Found {
+export interface FoundState {
   readonly revision: number
   readonly objects: readonly (readonly [name: string, revision: number])[]
   /** Changes since the requested revision; absent when they have left the history. */
-  readonly changes: readonly Acknowledged[] | undefined
+  readonly changes: readonly AcknowledgedWrite[] | undefined
 }
 
 /** Each further line of a writer's output: an acknowledged write. */
-export interface Acknowledged {
+export interface AcknowledgedWrite {
   readonly revision: number
   readonly name: string
   readonly isDeletion: boolean
@@ -46,9 +46,9 @@ const LargeLog = 4_000_000
 /** Runs the rounds; returns how often the state of the next process contradicted the acknowledged writes. */
 export async function crashRounds({ folder, rounds, random, isEnough }: CrashOptions): Promise<CrashResult> {
   /** The last acknowledged write, by name. */
-  const last = new Map<string, Acknowledged>()
+  const last = new Map<string, AcknowledgedWrite>()
   /** All acknowledged writes, oldest first. */
-  const writes: Acknowledged[] = []
+  const writes: AcknowledgedWrite[] = []
   const mistakes: string[] = []
   let [round, early, expired, acknowledgedCount] = [0, 0, 0, 0]
   for (; round < rounds && !isEnough?.(); round++) {
@@ -80,7 +80,7 @@ async function runWriter(
   folder: string,
   knownRevision: number,
   random: Random,
-): Promise<{ found: Found | undefined; acknowledged: Acknowledged[] }> {
+): Promise<{ found: FoundState | undefined; acknowledged: AcknowledgedWrite[] }> {
   const log = random.next() < 0.5 ? SmallLog : LargeLog
   const writer = spawn(
     process.execPath,
@@ -92,13 +92,13 @@ async function runWriter(
   // One writer in ten is killed while it starts or opens the folder, or shortly after.
   const earlyKill = random.next() < 0.1 ? setTimeout(() => writer.kill('SIGKILL'), random.next() * 400) : undefined
   let remainingWrites = 1 + Math.floor(random.next() * 150)
-  let found: Found | undefined
-  const acknowledged: Acknowledged[] = []
+  let found: FoundState | undefined
+  const acknowledged: AcknowledgedWrite[] = []
   // Reads to the end of the output, because all of its lines were acknowledged.
   for await (const line of createInterface({ input: writer.stdout })) {
-    if (!found) found = JSON.parse(line) as Found
+    if (!found) found = JSON.parse(line) as FoundState
     else {
-      acknowledged.push(JSON.parse(line) as Acknowledged)
+      acknowledged.push(JSON.parse(line) as AcknowledgedWrite)
       if (--remainingWrites === 0) writer.kill('SIGKILL')
     }
   }
@@ -109,16 +109,16 @@ async function runWriter(
 }
 
 function mistakesIn(
-  { revision, objects, changes }: Found,
+  { revision, objects, changes }: FoundState,
   knownRevision: number,
-  last: ReadonlyMap<string, Acknowledged>,
-  writes: readonly Acknowledged[],
+  last: ReadonlyMap<string, AcknowledgedWrite>,
+  writes: readonly AcknowledgedWrite[],
 ): string[] {
   const mistakes: string[] = []
   const highest = writes.at(-1)?.revision ?? 0
   if (revision < highest) mistakes.push(`revision ${revision} is below ${highest}, which was acknowledged`)
   const foundRevisions = new Map(objects)
-  const isDeletedSince = (write: Acknowledged) =>
+  const isDeletedSince = (write: AcknowledgedWrite) =>
     !changes || changes.some((change) => change.name === write.name && change.isDeletion && change.revision > write.revision)
   for (const write of last.values()) {
     const foundRevision = foundRevisions.get(write.name)

@@ -4,12 +4,12 @@
  */
 import { writeSync } from 'node:fs'
 import { type KubeObject, systemClock } from '@capstan/kube'
-import type { Acknowledged, Found } from './crash-rounds.ts'
+import type { AcknowledgedWrite, FoundState } from './crash-rounds.ts'
 import { openDurable } from './durable.ts'
 
 const [, , folder, checkpointAfter, knownRevision] = process.argv as [string, string, string, string, string]
 const store = await (await openDurable(folder, { clock: systemClock, checkpointAfter: Number(checkpointAfter) })).store('crash')
-const printLine = (line: Found | Acknowledged) => writeSync(1, `${JSON.stringify(line)}\n`)
+const printLine = (line: FoundState | AcknowledgedWrite) => writeSync(1, `${JSON.stringify(line)}\n`)
 
 const since = store.since(Number(knownRevision), 'configmaps')
 printLine({

@@ -67,7 +67,7 @@ async function outcomesOf(damages: (bytes: Buffer) => Iterable<Buffer>): Promise
 }
 
 describe('all acknowledged writes are readable, or the error of opening names the damaged file, after', () => {
-  test('a changed bit of any byte', async () => {
+  test('the change of a bit in any byte', async () => {
     const counts = await outcomesOf(function* (bytes) {
       for (let at = 0; at < bytes.length; at += 1 + (at % 31)) {
         const damaged = Buffer.from(bytes)
@@ -80,14 +80,14 @@ describe('all acknowledged writes are readable, or the error of opening names th
     expect(counts['complete']).toBeGreaterThan(50)
   })
 
-  test('truncation at any byte', async () => {
+  test('the truncation of a file at any byte', async () => {
     const counts = await outcomesOf(function* (bytes) {
       for (let size = 0; size < bytes.length; size += 1 + (size % 23)) yield bytes.subarray(0, size)
     })
     expect(counts.rejected).toBeGreaterThan(50)
   })
 
-  test('a sector or the whole file filled with zeros', async () => {
+  test('filling a sector or a whole file with zeros', async () => {
     const counts = await outcomesOf(function* (bytes) {
       yield Buffer.alloc(bytes.length)
       for (let at = 0; at < bytes.length; at += 512) yield Buffer.from(bytes).fill(0, at, Math.min(at + 512, bytes.length))
@@ -95,7 +95,7 @@ describe('all acknowledged writes are readable, or the error of opening names th
     expect(counts.rejected).toBeGreaterThan(3)
   })
 
-  test('removal', async () => {
+  test('the removal of any file', async () => {
     for (const path of intactDisk.paths) {
       const disk = intactDisk.copy()
       await disk.remove(path)

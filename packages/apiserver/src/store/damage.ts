@@ -10,5 +10,5 @@ export class DamagedData extends Error {
 }
 
 /** Error for a data folder that cannot be used. `cause` may be omitted when the message already contains its text. */
-export const unopened = (folder: string, problem: string, cause?: unknown): Error =>
+export const unusableFolder = (folder: string, problem: string, cause?: unknown): Error =>
   new Error(`Cannot open data folder ${folder}: ${problem}`, cause === undefined ? {} : { cause })

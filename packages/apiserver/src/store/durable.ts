@@ -9,7 +9,7 @@
  */
 import { type Clock, type Logger, silent } from '@capstan/kube'
 import { CoreStore, type Log, type StoreOptions } from './core.ts'
-import { DamagedData, unopened } from './damage.ts'
+import { DamagedData, unusableFolder } from './damage.ts'
 import { type Files, nodeFiles } from './files.ts'
 import { readFormat, writeFormat } from './folder-format.ts'
 import { FolderLock } from './folder-lock.ts'
@@ -68,7 +68,7 @@ export async function openDurable(folder: string, options: DurableOptions): Prom
     throw err instanceof DamagedData
       ? withRepairAdvice(folder, err)
       : isSystemError(err)
-        ? unopened(folder, err.message, err)
+        ? unusableFolder(folder, err.message, err)
         : err
   }
 
@@ -138,7 +138,7 @@ const isSystemError = (err: unknown): err is NodeJS.ErrnoException => (err as No
 
 /** Adds advice for the user to the error. */
 const withRepairAdvice = (folder: string, damage: DamagedData): Error =>
-  unopened(
+  unusableFolder(
     folder,
     `${damage.message}. Acknowledged writes may be lost: restore a backup with ` +
       '`capstan restore FILE --data DIR --force`, or keep what can be read with `capstan backup FILE --salvage --data DIR`',

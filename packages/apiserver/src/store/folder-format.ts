@@ -1,5 +1,5 @@
 /** Version of a data folder's layout. The file is beside the state, so that a folder without its state is not treated as a new folder. */
-import { unopened } from './damage.ts'
+import { unusableFolder } from './damage.ts'
 import type { Files } from './files.ts'
 
 const Format = '2'
@@ -19,7 +19,7 @@ export async function readFormat(files: Files, folder: string): Promise<'current
   if (format === Format) return 'current'
   // A format file without a number was truncated or damaged. The state contains its own version.
   if (!/^\d+$/.test(format)) return 'old'
-  throw unopened(folder, `it has format ${format}, and this version reads format ${Format} only`)
+  throw unusableFolder(folder, `it has format ${format}, and this version reads format ${Format} only`)
 }
 
 /** Writes the format file, once the state exists. Not synced: when it is lost, the state has its own version. */

@@ -8,7 +8,7 @@ import { truncateSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { messageOf } from '@capstan/kube'
 import { makeFolder } from '@capstan/kube/node'
-import { unopened } from './damage.ts'
+import { unusableFolder } from './damage.ts'
 
 /** Same name and same mechanism as LevelDB's lock, which earlier versions took: old and new versions exclude each other. */
 const LockName = 'LOCK'
@@ -30,7 +30,9 @@ export class FolderLock {
       await makeFolder(folder, 0o700)
       return new FolderLock(lockOn(`${folder}/${LockName}`))
     } catch (err) {
-      throw codeOf(err) === Busy ? unopened(folder, 'it is in use by another process') : unopened(folder, messageOf(err), err)
+      throw codeOf(err) === Busy
+        ? unusableFolder(folder, 'it is in use by another process')
+        : unusableFolder(folder, messageOf(err), err)
     }
   }
 

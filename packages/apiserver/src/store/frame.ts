@@ -34,7 +34,7 @@ export type Ending =
   /** The frame at `at` was not completely written, so it was never acknowledged. */
   | { readonly kind: 'torn'; readonly at: number }
   /** The frame at `at` was written completely and is damaged. */
-  | { readonly kind: 'damaged'; readonly at: number; readonly why: string }
+  | { readonly kind: 'damaged'; readonly at: number; readonly problem: string }
 
 /** Reads frames numbered from `first` on; returns the reason for which reading ended. */
 export function* readFrames(bytes: Buffer, first: number): Generator<Frame, Ending> {
@@ -71,14 +71,15 @@ function contentLength(bytes: Buffer, at: number): number | undefined {
  * frame contains only zeros. In every other case it was written completely, and is damaged.
  */
 function endingAt(bytes: Buffer, at: number, number: number, misplaced: Frame | undefined): Ending {
-  if (misplaced) return { kind: 'damaged', at, why: `frame ${misplaced.number} is where frame ${number} belongs` }
+  if (misplaced) return { kind: 'damaged', at, problem: `frame ${misplaced.number} is where frame ${number} belongs` }
   const later = laterFrame(bytes, at, number)
-  if (later !== undefined) return { kind: 'damaged', at, why: `frame ${number} cannot be read, but frame ${later} after it can` }
+  if (later !== undefined)
+    return { kind: 'damaged', at, problem: `frame ${number} cannot be read, but frame ${later} after it can` }
   const length = contentLength(bytes, at)
   const end = length === undefined ? bytes.length : at + HeadSize + length
   if (bytes.length < at + HeadSize || end > bytes.length) return { kind: 'torn', at }
   if (hasEmptySector(bytes, at, end)) return { kind: 'torn', at }
-  return { kind: 'damaged', at, why: `the checksum of frame ${number} does not match` }
+  return { kind: 'damaged', at, problem: `the checksum of frame ${number} does not match` }
 }
 
 /** Returns the number of a readable frame after `at` with a higher number. Two matching checksums cannot be a coincidence. */

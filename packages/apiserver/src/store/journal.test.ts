@@ -48,7 +48,7 @@ describe('a durable store with failing checkpoints and frequent new logs', () =>
 /** Writes of one simulated disk, as their writers know them. */
 interface Writes {
   readonly acknowledged: Map<string, { revision: number; text: string | undefined }>
-  /** Writes that may or may not be stored: the process died, or they failed. */
+  /** Writes that may or may not be stored: they failed, or the process died before they were acknowledged. */
   readonly open: Map<string, Set<string | undefined>>
   highest: number
 }

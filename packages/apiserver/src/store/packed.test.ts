@@ -1,6 +1,6 @@
 import { draft, equal, type KubeObject } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { type ObjectEncoding, packedObjects, inMemory, isPacked, jsonOf } from './packed.ts'
+import { type ObjectEncoding, packedObjects, cacheKey, isPacked, jsonOf } from './packed.ts'
 
 const object = (name: string, members: object = {}): KubeObject =>
   ({
@@ -43,15 +43,15 @@ describe('a packed object', () => {
 
   test('stays unpacked while it is among the newest, and is unpacked again when read', () => {
     const packed = encode(object('one'))
-    const unpacked = inMemory(packed)
+    const unpacked = cacheKey(packed)
     expect(unpacked).toEqual(object('one'))
     encode(object('two'))
-    expect(inMemory(packed)).toBe(unpacked)
+    expect(cacheKey(packed)).toBe(unpacked)
     encode(object('three'))
-    expect(inMemory(packed)).toBeUndefined()
+    expect(cacheKey(packed)).toBeUndefined()
     expect(packed.metadata.name).toBe('one')
     expect(packed.metadata).toBe(packed.metadata)
-    expect(inMemory(packed)).toEqual(object('one'))
+    expect(cacheKey(packed)).toEqual(object('one'))
   })
 
   test('omits undefined members, as JSON does', () => {
@@ -65,7 +65,7 @@ test('an object with more members than any kind has is not packed', () => {
   const many = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`member-${index}`, index]))
   const stored = packedObjects()(object('many', many))
   expect(isPacked(stored)).toBe(false)
-  expect(inMemory(stored)).toBe(stored)
+  expect(cacheKey(stored)).toBe(stored)
   expect(Object.isFrozen(stored.metadata)).toBe(true)
   expect(JSON.parse(jsonOf(stored))).toEqual(object('many', many))
 })

@@ -40,10 +40,10 @@ export const jsonOf = (object: object): string => Packed.textOf(object) ?? write
 export const isPacked = (object: object): boolean => Packed.textOf(object) !== undefined
 
 /**
- * Key for caches of data derived from the object: the object itself, or for a packed object its unpacked members, if any, so that the data
- * is released with them.
+ * Key for caches of data derived from the object: the object itself. For a packed object: its unpacked members, so that the data is released
+ * with them, or `undefined` when it is not unpacked.
  */
-export const inMemory = (object: object): object | undefined => (isPacked(object) ? Packed.unpackedOf(object) : object)
+export const cacheKey = (object: object): object | undefined => (isPacked(object) ? Packed.unpackedOf(object) : object)
 
 /** Base class that adds private fields to an existing object. */
 const ExistingObject = function ExistingObject(object: object) {

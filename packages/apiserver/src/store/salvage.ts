@@ -56,7 +56,7 @@ export async function salvageState(files: Files, folder: string): Promise<Salvag
       generation < last ? await orDamaged(readLog(files, `${folder}/${logName(generation + 1)}`, generation + 1)) : undefined
     const { ending, number } = replayLog(snapshots, log, next, nextLog?.header.previousEnd)
     end = { generation, offset: ending.at }
-    if (ending.kind === 'damaged') damage.push(new DamagedData(log.path, ending.at, ending.why))
+    if (ending.kind === 'damaged') damage.push(new DamagedData(log.path, ending.at, ending.problem))
     if (ending.kind !== 'whole') break
     ;[next, log, generation] = [number, nextLog, generation + 1]
   }

@@ -22,14 +22,14 @@ type Change =
   | { readonly kind: 'truncate'; readonly size: number }
 
 /** A change of file names. Such changes reach the disk in order, at the latest when the folder is synced. */
-type Naming = (names: Map<string, File>) => void
+type NameChange = (names: Map<string, File>) => void
 
 export class SimulatedDisk implements Files {
   readonly #random: Random
   #visible = new Map<string, File>()
   #durable = new Map<string, File>()
-  #pending: Naming[] = []
-  /** Remaining steps until the process dies during one. */
+  #pending: NameChange[] = []
+  /** Remaining steps; the process dies during the last of them. */
   #remainingSteps = Infinity
   /** Called before each step; throws the error with which the step fails. */
   failing: (step: string, path: string) => void = () => {}
@@ -42,7 +42,7 @@ export class SimulatedDisk implements Files {
     this.#random = random
   }
 
-  /** Makes the process die in the `steps`th step from now; that step may be done in part. */
+  /** Makes the process die during the `steps`th step from now; that step may be done in part. */
   dieAfter(steps: number): void {
     this.#remainingSteps = steps
   }
@@ -58,10 +58,10 @@ export class SimulatedDisk implements Files {
     if (after === 'crash') return
     // Name changes reach the disk in order, so only the last ones may be missing.
     const durableCount = Math.floor(this.#random.next() * (this.#pending.length + 1))
-    for (const naming of this.#pending.slice(0, durableCount)) naming(this.#durable)
+    for (const change of this.#pending.slice(0, durableCount)) change(this.#durable)
     this.#pending = []
     for (const file of new Set(this.#durable.values())) {
-      for (const change of file.pending) this.#arriveInPart(file, change)
+      for (const change of file.pending) this.#writeInPart(file, change)
       file.pending = []
       file.visible = Buffer.from(file.durable)
     }
@@ -117,7 +117,7 @@ export class SimulatedDisk implements Files {
       sync: async () => {
         await step('sync', () => {
           // Data that could not be written is dropped: the next sync succeeds without it.
-          for (const change of file.pending.splice(0)) this.#arriveInPart(file, change)
+          for (const change of file.pending.splice(0)) this.#writeInPart(file, change)
         })
         for (const change of file.pending.splice(0)) file.durable = changed(file.durable, change)
       },
@@ -160,7 +160,7 @@ export class SimulatedDisk implements Files {
 
   async syncFolder(path: string): Promise<void> {
     await this.#step('syncFolder', path)
-    for (const naming of this.#pending.splice(0)) naming(this.#durable)
+    for (const change of this.#pending.splice(0)) change(this.#durable)
   }
 
   #file(path: string): File {
@@ -188,9 +188,9 @@ export class SimulatedDisk implements Files {
     }
   }
 
-  #rename(naming: Naming): void {
-    naming(this.#visible)
-    this.#pending.push(naming)
+  #rename(change: NameChange): void {
+    change(this.#visible)
+    this.#pending.push(change)
   }
 
   #change(file: File, change: Change): void {
@@ -202,7 +202,7 @@ export class SimulatedDisk implements Files {
    * Writes a random subset of the sectors of a change. The file's length follows from the last sector that arrived; missing sectors are
    * zeros.
    */
-  #arriveInPart(file: File, change: Change): void {
+  #writeInPart(file: File, change: Change): void {
     if (change.kind === 'truncate') {
       if (this.#random.next() < 0.5) file.durable = changed(file.durable, change)
       return

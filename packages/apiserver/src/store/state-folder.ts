@@ -49,7 +49,7 @@ export interface LogHeader {
   readonly previousEnd?: number
 }
 
-/** Read everything, or, in a folder that is being written to, only acknowledged writes. */
+/** Writes to read: all, or, from a folder that a server is writing to, only acknowledged writes. */
 export type Extent = 'everything' | 'acknowledged'
 
 export const logName = (generation: number): string => `log-${padded(generation)}`
@@ -103,7 +103,7 @@ export async function readState(
       const requiredEnd = previousEnd ?? (last === acknowledged.generation ? acknowledged.offset : 0)
       const until = previousEnd ?? (extent === 'acknowledged' ? requiredEnd : undefined)
       const { ending, number } = replayLog(snapshots, log, next, until, encode)
-      if (ending.kind === 'damaged') throw new DamagedData(log.path, ending.at, ending.why)
+      if (ending.kind === 'damaged') throw new DamagedData(log.path, ending.at, ending.problem)
       if (ending.at < requiredEnd)
         throw new DamagedData(log.path, ending.at, `it ends there, and writes up to byte ${requiredEnd} have been acknowledged`)
       next = number

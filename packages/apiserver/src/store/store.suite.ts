@@ -26,7 +26,7 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
   afterEach(() => store.close())
 
   describe('commits', () => {
-    test('each has the next revision, and stores it in the frozen object', async () => {
+    test('each gets the next revision, which is stored in the frozen object', async () => {
       const first = await put(store, at('a'))
       const second = await put(store, at('b'))
       expect([first.revision, second.revision, store.revision]).toEqual([1, 2, 2])
@@ -48,9 +48,9 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
     })
 
     test.each([
-      ['creating an object that exists', undefined, 'a'],
-      ['changing an object that does not exist', object('b'), 'b'],
-      ['changing a stale copy of an object', object('a'), 'a'],
+      ['the creation of an object that exists', undefined, 'a'],
+      ['the change of an object that does not exist', object('b'), 'b'],
+      ['the change of a stale copy of an object', object('a'), 'a'],
     ] as const)('%s is a conflict', async (_, previous, name) => {
       await put(store, at('a'))
       await expect(store.commit({ key: at(name), previous, object: object(name) })).rejects.toBeInstanceOf(StoreConflict)
@@ -144,8 +144,8 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
     })
 
     test.each([
-      ['there are too many', { changes: 3, size: 1e9 }],
-      ['they are too large', { changes: 1e9, size: 1000 }],
+      ['their number exceeds the limit', { changes: 3, size: 1e9 }],
+      ['their size exceeds the limit', { changes: 1e9, size: 1000 }],
     ])('are removed, oldest first, when %s', async (_, history) => {
       const limited = await open({ history })
       for (let i = 0; i < 10; i++) await put(limited, at('a'), { v: String(i) })

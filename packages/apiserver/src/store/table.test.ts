@@ -10,8 +10,8 @@ test.each([
   ['after every change', 1, 1000],
   ['after 7 changes', 7, 1000],
   ['after 200 changes', 200, 2000],
-  ['after more changes than may stay unsorted', 6000, 12_000],
-])('objects are sorted by key, when listed %s', (_, interval, turns) => {
+  ['after more than the maximum of unsorted changes', 6000, 12_000],
+])('lists of a table that is read %s are sorted by key', (_, interval, turns) => {
   const random = seededRandom(1)
   const randomBelow = (limit: number) => Math.floor(random.next() * limit)
   const table = Table.empty()

@@ -62,7 +62,7 @@ export async function apply(server: ServerContext, context: RequestContext): Pro
       throw badRequest(`the name of the object (${request.name!} based on URL) was undeterminable: name must be provided`)
     }
     if (applied.metadata.uid !== undefined) throw uidConflict(context, applied)
-    // The permission to patch does not include creating.
+    // The permission to patch does not include the permission to create.
     authorize(server.authorizer, attributesOf(context.caller, { ...request, verb: 'create' }))
     const { resourceVersion: _, ...metadata } = applied.metadata
     const newObject = { ...applied, metadata: metadata as KubeObject['metadata'] }

@@ -54,7 +54,7 @@ export interface RequestContext {
   readonly warnings: string[]
   readonly signal: AbortSignal | undefined
   /** Internal write: skips admission webhooks and policies. */
-  readonly isOwn?: true
+  readonly isInternal?: true
 }
 
 /** Handles requests for a kind that is not stored, or for a subresource that is not part of an object. */

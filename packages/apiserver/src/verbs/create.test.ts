@@ -50,7 +50,7 @@ describe('a create', () => {
     expect(metadata.name).toMatch(/^gen-[bcdfghjklmnpqrstvwxz2456789]{5}$/)
   })
 
-  test('fails when several generated names in a row are taken', async () => {
+  test('fails when several successive generated names are taken', async () => {
     const stubborn = await testServer({ random: { next: () => 0.5 } })
     const createGenerated = () => stubborn.client.create(ConfigMap, { metadata: { generateName: 'g-', namespace } })
     await createGenerated()
@@ -93,7 +93,7 @@ describe('a create is rejected', () => {
       '404 NotFound: namespaces "nope" not found',
     ],
     [
-      'with a bad name',
+      'with an invalid name',
       aWidget('UP'),
       `422 Invalid: Widget.shop.example.com "UP" is invalid: metadata.name: Invalid value: "UP": ${subdomain}`,
     ],
@@ -128,7 +128,7 @@ describe('a create is rejected', () => {
       '400 BadRequest: Widget in version "v1" cannot be handled as a Widget: json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string',
     ],
     [
-      'with two controllers',
+      'with two controller references',
       aWidget(
         'w',
         {},

@@ -90,7 +90,7 @@ describe('a delete', () => {
 })
 
 describe('a delete is rejected', () => {
-  test('when a precondition does not hold', async () => {
+  test('when the object does not meet a precondition', async () => {
     const { metadata } = await t.client.create(ConfigMap, { metadata: at('c') })
     const remove = (preconditions: object) => rejection(t.client.delete(ConfigMap, at('c'), { preconditions }))
     expect(await remove({ resourceVersion: '1' })).toBe(

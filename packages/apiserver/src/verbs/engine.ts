@@ -7,7 +7,7 @@ import type { Authorizer } from '../auth/authorizer.ts'
 import type { Caller } from '../auth/user.ts'
 import type { Resource, Resources } from '../registry/resource.ts'
 
-export interface Answer {
+export interface ApiResponse {
   readonly code: number
   readonly body: KubeObject | ObjectList | Status
   /** Texts for `Warning: 299` headers. */
@@ -26,7 +26,7 @@ export interface WatchStream extends AsyncIterable<WatchEvent> {
 
 export interface Engine {
   /** Executes every verb but watch. Errors are thrown as StatusError. Returned objects are frozen, shared, and have apiVersion and kind. */
-  execute(request: ApiRequest, caller: Caller, signal?: AbortSignal): Promise<Answer>
+  execute(request: ApiRequest, caller: Caller, signal?: AbortSignal): Promise<ApiResponse>
   /**
    * Opens a watch. Throws a StatusError when it is rejected. For an expired start (`Expired`) the HTTP layer sends an ERROR event instead.
    */

@@ -1,6 +1,6 @@
 /** Executes a request: looks up the resource, rejects unsupported verbs, calls the verb, and collects warnings. */
 import { type ApiRequest, type KubeObject, notFound, type ObjectList, type Status, StatusError } from '@capstan/kube'
-import type { Answer, WatchStream } from './engine.ts'
+import type { ApiResponse, WatchStream } from './engine.ts'
 import type { Caller } from '../auth/user.ts'
 import { apply } from './apply.ts'
 import { create } from './create.ts'
@@ -20,7 +20,7 @@ export async function execute(
   request: ApiRequest,
   caller: Caller,
   signal: AbortSignal | undefined,
-): Promise<Answer> {
+): Promise<ApiResponse> {
   const context = contextOf(server, request, caller, signal)
   try {
     if (request.patchType === 'application/apply-patch+yaml') {

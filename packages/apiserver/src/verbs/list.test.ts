@@ -59,8 +59,12 @@ describe('a list', () => {
   })
 
   test.each([
-    ['an unknown field', { fieldSelector: 'spec.replicas=1' }, '400 BadRequest: field label not supported: spec.replicas'],
-    ['a broken selector', { labelSelector: '=x' }, "400 BadRequest: found '=', expected: !, identifier, or 'end of string'"],
+    [
+      'a field selector of an unsupported field',
+      { fieldSelector: 'spec.replicas=1' },
+      '400 BadRequest: field label not supported: spec.replicas',
+    ],
+    ['an invalid selector', { labelSelector: '=x' }, "400 BadRequest: found '=', expected: !, identifier, or 'end of string'"],
     [
       'resourceVersionMatch without a resourceVersion',
       { resourceVersionMatch: 'Exact' },

@@ -77,27 +77,31 @@ describe('an update', () => {
 
   test.each([
     [
-      'another name',
+      'change the name',
       { metadata: { name: 'x' } },
       '400 BadRequest: the name of the object (x) does not match the name on the URL (w)',
     ],
     [
-      'another namespace',
+      'change the namespace',
       { metadata: { namespace: 'x' } },
       '400 BadRequest: the namespace of the provided object does not match the namespace sent on the request',
     ],
-    ['another kind', { kind: 'X' }, '422 Invalid: X.shop.example.com "w" is invalid: kind: Invalid value: "X": must be Widget'],
     [
-      'another uid',
+      'change the kind',
+      { kind: 'X' },
+      '422 Invalid: X.shop.example.com "w" is invalid: kind: Invalid value: "X": must be Widget',
+    ],
+    [
+      'change the uid',
       { metadata: { uid: 'x' } },
       '422 Invalid: Widget.shop.example.com "w" is invalid: metadata.uid: Invalid value: "x": field is immutable',
     ],
     [
-      'a time of deletion',
+      'set deletionTimestamp',
       { metadata: { deletionTimestamp: '2000-01-01T00:00:00Z' } },
       '422 Invalid: Widget.shop.example.com "w" is invalid: metadata.deletionTimestamp: Invalid value: "2000-01-01T00:00:00Z": field is immutable',
     ],
-  ])('to %s is rejected', async (_, body, text) => {
+  ])('that would %s is rejected', async (_, body, text) => {
     await t.client.create(Widget, aWidget('w'))
     expect(await rejection(patch(body))).toBe(text)
   })
@@ -269,12 +273,12 @@ describe('an apply', () => {
 
   test.each([
     [
-      'without a manager',
+      'without a fieldManager',
       () => apply('', {}),
       '422 Invalid: PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
     ],
     [
-      'of an unknown field',
+      'with an unknown field',
       () => apply('m', { zzz: 1 }),
       '500 : failed to create typed patch object (default/a; shop.example.com/v1, Kind=Widget): .spec.zzz: field not declared in schema',
     ],
@@ -289,7 +293,7 @@ describe('an apply', () => {
       '400 BadRequest: the name of the object (a based on URL) was undeterminable: name must be provided',
     ],
     [
-      'of null for a field that is not nullable',
+      'with null for a field that is not nullable',
       () => apply('m', { color: null }),
       '422 Invalid: Widget.shop.example.com "a" is invalid: spec.color: Invalid value: "null": spec.color in body must be of type string: "null"',
     ],
@@ -359,17 +363,17 @@ describe('scale', () => {
 
   test.each([
     [
-      'below zero',
+      'a negative number of replicas',
       { spec: { replicas: -1 } },
       '422 Invalid: Widget.shop.example.com "w" is invalid: [spec.replicas: Invalid value: -1: spec.replicas in body should be greater than or equal to 0, .spec.replicas: Invalid value: -1: should be a non-negative integer]',
     ],
     [
-      'above the maximum of the kind',
+      'a number of replicas above the maximum of the kind',
       { spec: { replicas: 500 } },
       '422 Invalid: Widget.shop.example.com "w" is invalid: spec.replicas: Invalid value: 500: spec.replicas in body should be less than or equal to 100',
     ],
     [
-      'of an older version',
+      'a Scale with an older resourceVersion',
       { metadata: { resourceVersion: '1' }, spec: { replicas: 3 } },
       '409 Conflict: Operation cannot be fulfilled on widgets.shop.example.com "w": the object has been modified; please apply your changes to the latest version and try again',
     ],

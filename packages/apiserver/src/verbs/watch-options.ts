@@ -4,18 +4,20 @@ import { notWithContinue } from './list.ts'
 import { parseRevision } from './steps/revision.ts'
 
 export type Start =
-  /** Sends every object as ADDED first; with `endMark`, a bookmark follows them. */
-  | { readonly kind: 'everything'; readonly endMark: boolean }
+  /** Sends every object as ADDED first; with `endsWithBookmark`, a bookmark follows these events. */
+  | { readonly kind: 'initialObjects'; readonly endsWithBookmark: boolean }
   | { readonly kind: 'after'; readonly revision: number }
   | { readonly kind: 'now' }
 
 /** Returns the start of a watch, which its options determine. */
 export function startOf({ resourceVersion, sendInitialEvents, allowWatchBookmarks }: RequestOptions): Start {
   const revision = parseRevision(resourceVersion)
-  if (sendInitialEvents === true) return { kind: 'everything', endMark: allowWatchBookmarks === true }
+  if (sendInitialEvents === true) return { kind: 'initialObjects', endsWithBookmark: allowWatchBookmarks === true }
   if (revision > 0) return { kind: 'after', revision }
   // Upstream: without a version, all objects are sent first, followed by a bookmark when the client allows bookmarks.
-  return sendInitialEvents === false ? { kind: 'now' } : { kind: 'everything', endMark: allowWatchBookmarks === true }
+  return sendInitialEvents === false
+    ? { kind: 'now' }
+    : { kind: 'initialObjects', endsWithBookmark: allowWatchBookmarks === true }
 }
 
 /** Upstream: validateWatchOptions of k8s.io/apimachinery. */

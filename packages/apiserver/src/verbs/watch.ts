@@ -22,8 +22,8 @@ export function watch(server: ServerContext, context: RequestContext, signal: Ab
   let begin: Begin = []
   let from = store.revision
   let unread: number | undefined
-  if (start.kind === 'everything') {
-    const mark = start.endMark ? [bookmark(info, from, true)] : []
+  if (start.kind === 'initialObjects') {
+    const mark = start.endsWithBookmark ? [bookmark(info, from, true)] : []
     begin = view.initial(store.list(info.storage, request.namespace), mark)
   } else if (start.kind === 'after') {
     const since = store.since(start.revision, info.storage, 1)
@@ -38,16 +38,16 @@ export function watch(server: ServerContext, context: RequestContext, signal: Ab
   return new Stream(server, context, view, { begin, from, unread }, signal)
 }
 
-/** Initial events. A function when a conversion webhook must be called, so that its error reaches the reader of the stream. */
+/** The initial events, or a function that calls the conversion webhook for them, so that its error reaches the reader of the stream. */
 type Begin = readonly WatchEvent[] | (() => Promise<readonly WatchEvent[]>)
 
 /** Converts stored objects and changes to the events of one watcher. */
 interface View {
-  /** `mark` is the bookmark after the objects, if the client wants one. */
+  /** Returns the initial events. `mark` is the bookmark that follows the objects; it is empty when the client wants none. */
   initial(stored: readonly KubeObject[], mark: readonly WatchEvent[]): Begin
   /** Maximum changes that are processed together. */
   readonly maxChanges: number
-  /** Returns the events of changes; none for objects that the watcher does not select. */
+  /** Returns the events of changes. Changes of objects that the watcher does not select have no event. */
   events(changes: readonly Change[]): readonly WatchEvent[] | Promise<readonly WatchEvent[]>
 }
 

@@ -18,7 +18,7 @@ class PausingClock extends VirtualClock {
 test.each([
   ['a create', 'create', 0, 13],
   ['an update', 'update', 0, 13],
-  // 256 annotations at a time are checked, compared, and encoded as managedFields; 1,024 at a time are copied.
+  // Three steps (check, compare, encode as managedFields) process 256 annotations at a time; copying processes 1,024 at a time.
   ['a create of many annotations', 'create', 2560, 13 + 3 * 10 + 2],
 ] as const)('other requests run between the stages of %s that takes long', async (_, verb, annotations, expected) => {
   const clock = new PausingClock()
@@ -55,6 +55,6 @@ test('other requests run while a Service of many source ranges is validated', as
     await server.engine.execute({ ...request, options: { dryRun: true } } as never, caller)
     return clock.pauses
   }
-  // 256 of them at a time are validated; 1,024 at a time are copied, and their types and nulls checked.
+  // Validation processes 256 ranges at a time. Three steps (copy, check of types, check of nulls) process 1,024 at a time.
   expect((await pausesWith(2560)) - (await pausesWith(1))).toBe(10 + 3 * 2)
 })

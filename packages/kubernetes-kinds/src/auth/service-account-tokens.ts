@@ -33,7 +33,7 @@ import {
   serviceAccountUser,
   type AuthenticateToken,
   type TokenIssuer,
-  type TokenVerdict,
+  type TokenResult,
   withAuthenticated,
 } from '@capstan/apiserver/kinds'
 
@@ -146,9 +146,9 @@ export function serviceAccountTokens(
     authenticate(token, requestedAudiences) {
       const parsed = parse(token)
       if (parsed?.claims.iss === SecretIssuer)
-        return verdictOnSecret(token, parsed, { requestedAudiences, audiences, keys: keyring().keys, store })
+        return verifySecretToken(token, parsed, { requestedAudiences, audiences, keys: keyring().keys, store })
       if (!parsed || !issuers.includes(String(parsed.claims.iss))) return { kind: 'unknown' }
-      return verdictOn(parsed, requestedAudiences, keyring().keys, { store, clock, audiences })
+      return verifyBoundToken(parsed, requestedAudiences, keyring().keys, { store, clock, audiences })
     },
     jwks: () => ({ keys: keyring().keys.map(({ id, algorithm, key }) => jwkOf(id, algorithm, key)) }),
     configuration(server) {
@@ -277,12 +277,12 @@ interface SecretTokenContext {
 }
 
 /** Upstream: pkg/serviceaccount/legacy.go. */
-function verdictOnSecret(
+function verifySecretToken(
   token: string,
   parsed: Parsed,
   { requestedAudiences, audiences, keys, store }: SecretTokenContext,
-): TokenVerdict {
-  const reject = (why: string): TokenVerdict => ({ kind: 'rejected', why })
+): TokenResult {
+  const reject = (reason: string): TokenResult => ({ kind: 'rejected', reason })
   if (!keys.some((key) => isSignedBy(parsed, key))) return reject('invalid signature')
   const malformed = malformedClaim(parsed.claims)
   if (malformed !== undefined) return reject(malformed)
@@ -319,13 +319,13 @@ interface TokenContext {
   readonly clock: Clock
 }
 
-function verdictOn(
+function verifyBoundToken(
   token: Parsed,
   requestedAudiences: readonly string[],
   keys: readonly Key[],
   context: TokenContext,
-): TokenVerdict {
-  const reject = (why: string): TokenVerdict => ({ kind: 'rejected', why })
+): TokenResult {
+  const reject = (reason: string): TokenResult => ({ kind: 'rejected', reason })
   if (!keys.some((key) => isSignedBy(token, key))) return reject('invalid signature')
   const { claims } = token
   const malformed = malformedClaim(claims)

@@ -168,7 +168,7 @@ const writeStatus = (
       caller: { name: 'system:apiserver', groups: ['system:masters'], agent: 'kube-apiserver' },
       warnings: [],
       signal,
-      isOwn: true,
+      isInternal: true,
     },
     {
       replaces: false,

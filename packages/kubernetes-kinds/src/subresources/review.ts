@@ -124,16 +124,16 @@ function reviewToken(
 ): NonNullable<TokenReview['status']> {
   const { token = '', audiences = [] } = spec
   if (token === '') throw badRequest('token is required for TokenReview in authentication')
-  const verdict = authenticateToken(token, audiences.length === 0 ? apiAudiences : audiences)
-  if (verdict.kind === 'known') {
+  const result = authenticateToken(token, audiences.length === 0 ? apiAudiences : audiences)
+  if (result.kind === 'known') {
     return {
       authenticated: true,
-      user: userInfoOf(verdict.user),
-      ...(verdict.audiences.length === 0 ? {} : { audiences: [...verdict.audiences] }),
+      user: userInfoOf(result.user),
+      ...(result.audiences.length === 0 ? {} : { audiences: [...result.audiences] }),
     }
   }
   // Upstream: every token authenticator adds its own error text.
-  return { user: {}, error: aggregated(['invalid bearer token', ...(verdict.kind === 'rejected' ? [verdict.why] : [])]) }
+  return { user: {}, error: aggregated(['invalid bearer token', ...(result.kind === 'rejected' ? [result.reason] : [])]) }
 }
 
 const userInfoOf = ({ name, uid, groups, extra = {} }: User): UserInfo => ({

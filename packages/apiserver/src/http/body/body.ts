@@ -39,7 +39,7 @@ export interface Decoded {
   /** Messages about duplicate fields, for field validation. */
   readonly duplicates: readonly string[]
   /** Only for a JSON body with duplicate fields: the paths of all fields in body order; a duplicate field is listed each time it occurs. */
-  readonly written?: readonly string[]
+  readonly fieldPaths?: readonly string[]
 }
 
 /** Reads the object of a create or an update. */
@@ -59,7 +59,7 @@ export async function readObject(
   }
   if (type !== 'application/json' && type !== 'application/yaml') throw unsupportedBody(type)
   const text = await readText(request)
-  const { value, duplicates, written }: ParsedObject =
+  const { value, duplicates, fieldPaths }: ParsedObject =
     type === 'application/json'
       ? await inPieces(
           clock,
@@ -70,7 +70,7 @@ export async function readObject(
     throw unrecognized(resource.kind, `Object 'Kind' is missing in '${text}'`, text)
   }
   if (options.fieldValidation === 'Ignore') return { body: value, duplicates: [] }
-  return { body: value, duplicates, ...(written === undefined ? {} : { written }) }
+  return { body: value, duplicates, ...(fieldPaths === undefined ? {} : { fieldPaths }) }
 }
 
 /** Reads DeleteOptions; `undefined` when the body is empty. */
@@ -129,8 +129,8 @@ function* parseObject(text: string, builtin: boolean, reject: (problem: string) 
   yield
   if (keys === (yield* countingKeys(value))) return { value, duplicates: [] }
   yield
-  const { duplicates, keys: written } = scanJSON(text)
-  return { value, duplicates: duplicates.map(duplicateField), ...(duplicates.length === 0 ? {} : { written }) }
+  const { duplicates, keys: fieldPaths } = scanJSON(text)
+  return { value, duplicates: duplicates.map(duplicateField), ...(duplicates.length === 0 ? {} : { fieldPaths }) }
 }
 
 /** An object with the messages about its duplicate fields. */

@@ -18,8 +18,8 @@ export interface Document {
   readonly hash: string
 }
 
-const swaggerForms = { json: swaggerJSON, protobuf: swaggerProtobuf }
-type SwaggerForm = keyof typeof swaggerForms
+const swaggerEncodings = { json: swaggerJSON, protobuf: swaggerProtobuf }
+type SwaggerEncoding = keyof typeof swaggerEncodings
 
 /** OpenAPI v3 of a group version, with the resources that it describes. */
 interface CachedOpenAPI {
@@ -35,7 +35,7 @@ export class Documents {
   /** Resources of each group version, by the path of its OpenAPI document. */
   #served: ReadonlyMap<string, readonly Resource[]> = new Map()
   readonly #discovery = new Map<'core' | 'groups', Document>()
-  readonly #swagger = new Map<SwaggerForm, Promise<Document>>()
+  readonly #swagger = new Map<SwaggerEncoding, Promise<Document>>()
   /**
    * OpenAPI documents are cached across changes of other groups, because creating them is slow and CRDs are often installed by the dozen.
    */
@@ -75,12 +75,12 @@ export class Documents {
   }
 
   /** OpenAPI v2 of all groups, as JSON or as the protobuf that Go clients request. */
-  swagger(form: SwaggerForm, version: string): Promise<Document> {
+  swagger(encoding: SwaggerEncoding, version: string): Promise<Document> {
     this.#refresh()
-    let document = this.#swagger.get(form)
+    let document = this.#swagger.get(encoding)
     if (!document) {
-      document = this.#inPieces(this.#makeSwagger([...this.#served.values()], form, version))
-      this.#swagger.set(form, document)
+      document = this.#inPieces(this.#makeSwagger([...this.#served.values()], encoding, version))
+      this.#swagger.set(encoding, document)
     }
     return document
   }
@@ -147,8 +147,12 @@ export class Documents {
     for (const resources of served) yield* openAPIParts(resources, (names) => this.#resources.schemas(names))
   }
 
-  *#makeSwagger(served: readonly (readonly Resource[])[], form: SwaggerForm, version: string): Generator<undefined, Document> {
-    return yield* documentInParts(yield* swaggerOf(this.#partsOf(served), swaggerHead(version), swaggerForms[form]))
+  *#makeSwagger(
+    served: readonly (readonly Resource[])[],
+    encoding: SwaggerEncoding,
+    version: string,
+  ): Generator<undefined, Document> {
+    return yield* documentInParts(yield* swaggerOf(this.#partsOf(served), swaggerHead(version), swaggerEncodings[encoding]))
   }
 }
 

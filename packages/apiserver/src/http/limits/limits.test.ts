@@ -2,7 +2,7 @@ import { seconds, StatusError, VirtualClock } from '@capstan/kube'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Attributes } from '../../auth/authorizer.ts'
-import type { HttpAnswer, HttpRequest } from '../exchange.ts'
+import type { HttpResponse, HttpRequest } from '../exchange.ts'
 import { TooManyRequests } from '../exchange.ts'
 import { FairSeats, type Release } from './fair-seats.ts'
 import { type Limits, requestLimiter, tooManyRequests } from './limits.ts'
@@ -26,7 +26,7 @@ const attributesOf = ({ user = 'alice', groups = [], verb = 'get', resource = 'c
       }
     : { kind: 'path', user: { name: user, groups }, verb, path }
 
-const okAnswer: HttpAnswer = { status: 200, headers: {}, body: '' }
+const okResponse: HttpResponse = { status: 200, headers: {}, body: '' }
 
 /** Creates a request limiter whose requests run until the test finishes them. */
 function newLimiter(limits: Partial<Limits> = {}, isMemoryFull = () => false) {
@@ -55,13 +55,13 @@ function newLimiter(limits: Partial<Limits> = {}, isMemoryFull = () => false) {
       }
       const attributes = attributesOf(testRequest)
       const parameters = new URLSearchParams(query)
-      const answer = admit(attributes, request, parameters, (received) => {
-        const { promise, resolve } = Promise.withResolvers<HttpAnswer>()
-        started.push({ user: attributes.user.name, query: parameters, request: received, finish: () => resolve(okAnswer) })
+      const response = admit(attributes, request, parameters, (received) => {
+        const { promise, resolve } = Promise.withResolvers<HttpResponse>()
+        started.push({ user: attributes.user.name, query: parameters, request: received, finish: () => resolve(okResponse) })
         return promise
       })
-      answer.catch(() => {})
-      return { answer, leave: () => abort.abort() }
+      response.catch(() => {})
+      return { response, leave: () => abort.abort() }
     },
   }
 }
@@ -74,10 +74,10 @@ describe('without priority and fairness', () => {
     const sent = [send({}), send({}), send({ verb: 'create' })]
     await settled()
     expect(started).toHaveLength(3)
-    expect(await send({}).answer).toBe(tooManyRequests)
-    expect(await send({ verb: 'create' }).answer).toBe(tooManyRequests)
+    expect(await send({}).response).toBe(tooManyRequests)
+    expect(await send({ verb: 'create' }).response).toBe(tooManyRequests)
     for (const { finish } of started) finish()
-    expect(await Promise.all(sent.map(({ answer }) => answer))).toEqual([okAnswer, okAnswer, okAnswer])
+    expect(await Promise.all(sent.map(({ response }) => response))).toEqual([okResponse, okResponse, okResponse])
     send({})
     await settled()
     expect(started).toHaveLength(4)
@@ -94,8 +94,8 @@ describe('without priority and fairness', () => {
 test('while memory is nearly used up, requests get 429 before their body is read, except those of superusers and health checks', async () => {
   const { send, settled, started } = newLimiter({}, () => true)
   const body = () => Promise.reject(new Error('must not be read'))
-  expect(await send({ verb: 'create' }, { body }).answer).toBe(tooManyRequests)
-  expect(await send({}).answer).toBe(tooManyRequests)
+  expect(await send({ verb: 'create' }, { body }).response).toBe(tooManyRequests)
+  expect(await send({}).response).toBe(tooManyRequests)
   send({ groups: ['system:masters'] })
   send({ path: '/readyz' })
   await settled()
@@ -116,7 +116,7 @@ test('the 429 response is plain text with Retry-After', () => {
 })
 
 describe.each([[true], [false]])(
-  'priority and fairness: %s. While one user has the maximum of concurrent requests,',
+  'with priority and fairness %s, while one user has the maximum of concurrent requests,',
   (priorityAndFairness) => {
     const busy = async () => {
       const server = newLimiter({ priorityAndFairness, maxRequestsInflight: 20, maxMutatingRequestsInflight: 10 })
@@ -149,10 +149,10 @@ describe.each([[true], [false]])(
       ],
     ])(`%s ${expected}`, async (_, request) => {
       const { send, settled, started } = await busy()
-      const { answer } = send(request)
+      const { response } = send(request)
       await settled()
       expect(started).toHaveLength(priorityAndFairness ? 1 : 0)
-      if (!priorityAndFairness) expect(await answer).toBe(tooManyRequests)
+      if (!priorityAndFairness) expect(await response).toBe(tooManyRequests)
     })
   },
 )
@@ -167,7 +167,7 @@ describe('a request without a seat', () => {
     const before = started.length
     expect(before).toBeLessThan(20)
     while (clock.step(clock.now() + seconds(14)));
-    const last = sent.at(-1)!.answer
+    const last = sent.at(-1)!.response
     expect(await Promise.race([last, Promise.resolve('still waiting')])).toBe('still waiting')
     while (clock.step(clock.now() + seconds(1)));
     expect(await last).toBe(tooManyRequests)
@@ -178,7 +178,7 @@ describe('a request without a seat', () => {
     const { send, settled } = newLimiter(oneSeat)
     for (let count = 0; count < 320; count++) send({})
     await settled()
-    expect(await send({}).answer).toBe(tooManyRequests)
+    expect(await send({}).response).toBe(tooManyRequests)
   })
 
   test('leaves the queue when its client disconnects', async () => {
@@ -195,10 +195,10 @@ describe('a request without a seat', () => {
 
 test("a request that takes too long gets upstream's timeout error", async () => {
   const { send, clock, settled } = newLimiter({ requestTimeout: seconds(10) })
-  const { answer } = send({})
+  const { response } = send({})
   await settled()
   while (clock.step(clock.now() + seconds(10)));
-  expect(await answer).toMatchObject({
+  expect(await response).toMatchObject({
     status: 504,
     headers: { 'content-type': 'text/plain; charset=utf-8' },
     body: '{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout","reason":"Timeout","details":{},"code":504}\n',
@@ -212,12 +212,12 @@ test.each([
   ['', 60],
 ])('a request with %j times out after %d seconds', async (query, allowed) => {
   const { send, clock, settled } = newLimiter()
-  const { answer } = send({}, { query })
+  const { response } = send({}, { query })
   await settled()
   while (clock.step(clock.now() + seconds(allowed) - 1));
-  expect(await Promise.race([answer, Promise.resolve('at work')])).toBe('at work')
+  expect(await Promise.race([response, Promise.resolve('at work')])).toBe('at work')
   while (clock.step(clock.now() + 1));
-  expect(await answer).toMatchObject({ status: 504 })
+  expect(await response).toMatchObject({ status: 504 })
 })
 
 test('`ended` aborts when a request times out or its client disconnects', async () => {
@@ -234,7 +234,7 @@ test('`ended` aborts when a request times out or its client disconnects', async 
 
 test('an invalid timeout is rejected', async () => {
   const rejection = new StatusError('BadRequest', 'invalid timeout specified in the request URL - time: invalid duration "abc"')
-  await expect(newLimiter().send({}, { query: 'timeout=abc' }).answer).rejects.toEqual(rejection)
+  await expect(newLimiter().send({}, { query: 'timeout=abc' }).response).rejects.toEqual(rejection)
 })
 
 test('a slow body occupies no seat, and has the same timeout', async () => {
@@ -244,7 +244,7 @@ test('a slow body occupies no seat, and has the same timeout', async () => {
   await settled()
   expect(started).toHaveLength(1)
   while (clock.step(clock.now() + seconds(60)));
-  expect(await slow[0]!.answer).toMatchObject({ status: 504 })
+  expect(await slow[0]!.response).toMatchObject({ status: 504 })
 })
 
 test('a watch without a timeout lasts one to two times the minimum', async () => {

@@ -2,7 +2,7 @@
 import { badRequest, type Clock, messageOf, parseDuration, seconds } from '@capstan/kube'
 import type { Attributes } from '../../auth/authorizer.ts'
 import { maxBodyBytes } from '../body/body.ts'
-import { type Requester, type HttpAnswer, type HttpRequest, TooManyRequests } from '../exchange.ts'
+import { type Requester, type HttpResponse, type HttpRequest, TooManyRequests } from '../exchange.ts'
 import { flowControl, type FlowControlOptions } from './flow-control.ts'
 import { memoryCeiling } from './memory-ceiling.ts'
 
@@ -22,18 +22,18 @@ export const defaultLimits: Limits = {
   minRequestTimeout: seconds(1800),
 }
 
-type Work = (request: HttpRequest) => Promise<HttpAnswer>
+type Work = (request: HttpRequest) => Promise<HttpResponse>
 
 /** Runs the work of a request within limits. */
-export type Limited = (attributes: Attributes, request: HttpRequest, query: URLSearchParams, work: Work) => Promise<HttpAnswer>
+export type RunLimited = (attributes: Attributes, request: HttpRequest, query: URLSearchParams, work: Work) => ReturnType<Work>
 
 /** Returns the limiter of a server. `isMemoryFull` reports whether requests are to be rejected because memory is nearly used up. */
-export function requestLimiter(clock: Clock, options: Partial<Limits> = {}, isMemoryFull = memoryCeiling(clock)): Limited {
+export function requestLimiter(clock: Clock, options: Partial<Limits> = {}, isMemoryFull = memoryCeiling(clock)): RunLimited {
   const limits = { ...defaultLimits, ...options }
   const flow = flowControl(limits, clock, limits.requestTimeout / 4)
   let watches = 0
 
-  async function runInSeat(attributes: Attributes, request: HttpRequest, ending: Ending, work: Work): Promise<HttpAnswer> {
+  async function runInSeat(attributes: Attributes, request: HttpRequest, ending: Ending, work: Work): Promise<HttpResponse> {
     const requester = flow.requester(attributes)
     if (!requester.isExempt && isMemoryFull()) throw new TooManyRequests()
     const received = await withBody(request, requester, ending)
@@ -79,7 +79,7 @@ function timeoutOf(query: URLSearchParams, longest: number): number {
   return timeout > 0 ? Math.min(timeout, longest) : longest
 }
 
-/** Returns the request with its body read, so that a slow client occupies no seat. Its reader gets the body's errors. */
+/** Reads the body first, so that a slow client occupies no seat. Errors of the body are thrown when the handler reads it. */
 async function withBody(request: HttpRequest, requester: Requester, ending: Ending): Promise<HttpRequest> {
   if (request.method === 'GET' || request.method === 'HEAD') return request
   const body = request.body(maxBodyBytes, requester)
@@ -110,7 +110,7 @@ class Ending {
 }
 
 /** Responds with 504 after the timeout. The work continues, except for the reading of its body; its result is discarded. */
-function withTimeout(clock: Clock, timeout: number, work: Promise<HttpAnswer>, end: () => void): Promise<HttpAnswer> {
+function withTimeout(clock: Clock, timeout: number, work: Promise<HttpResponse>, end: () => void): Promise<HttpResponse> {
   return new Promise((resolve, reject) => {
     const timer = clock.schedule(timeout, () => {
       end()
@@ -132,14 +132,14 @@ function withTimeout(clock: Clock, timeout: number, work: Promise<HttpAnswer>, e
 const textHeaders = { 'cache-control': 'no-cache, private', 'content-type': 'text/plain; charset=utf-8' }
 
 /** Upstream's response is a Status without kind and apiVersion. */
-const timedOut: HttpAnswer = {
+const timedOut: HttpResponse = {
   status: 504,
   headers: textHeaders,
   body: '{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout","reason":"Timeout","details":{},"code":504}\n',
 }
 
 /** Upstream's response is plain text; its Retry-After makes clients retry after a second. */
-export const tooManyRequests: HttpAnswer = {
+export const tooManyRequests: HttpResponse = {
   status: 429,
   headers: { ...textHeaders, 'retry-after': '1', 'x-content-type-options': 'nosniff' },
   body: 'Too many requests, please try again later.\n',

@@ -3,9 +3,9 @@
  * without a field of their own are encoded as text.
  */
 import { isNumeric, isRecord, writeJSON } from '@capstan/kube'
-import type { Fields, SwaggerForm } from './swagger.ts'
+import type { Fields, SwaggerEncoding } from './swagger.ts'
 
-export const swaggerProtobuf: SwaggerForm = {
+export const swaggerProtobuf: SwaggerEncoding = {
   path: (path, item) => field(2, entry(path, pathItem(item))),
   definition: (name, schemaFields) => field(1, entry(name, schema(schemaFields))),
   *document({ swagger, info, security, securityDefinitions }, paths, definitions) {

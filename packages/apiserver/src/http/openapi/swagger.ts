@@ -26,14 +26,14 @@ export const swaggerHead = (version: string): SwaggerHead => ({
 })
 
 /** Encoding of the document. Each path and definition is encoded separately, so that a document of any size is encoded in pieces. */
-export interface SwaggerForm {
+export interface SwaggerEncoding {
   path(path: string, item: Fields): Buffer
   definition(name: string, schema: Fields): Buffer
   /** The whole document, in parts. */
   document(head: SwaggerHead, paths: readonly Buffer[], definitions: readonly Buffer[]): Iterable<Buffer>
 }
 
-export const swaggerJSON: SwaggerForm = {
+export const swaggerJSON: SwaggerEncoding = {
   path: jsonMember,
   definition: jsonMember,
   *document({ security, securityDefinitions, ...head }, paths, definitions) {
@@ -52,21 +52,21 @@ export const swaggerJSON: SwaggerForm = {
 export function* swaggerOf(
   parts: Iterable<OpenAPIPart>,
   head: SwaggerHead,
-  form: SwaggerForm,
+  encoding: SwaggerEncoding,
 ): Generator<undefined, Iterable<Buffer>> {
   const paths = new Map<string, Buffer>()
   const definitions = new Map<string, Buffer>()
   for (const part of parts) {
     for (const [path, item] of Object.entries(part.paths)) {
-      paths.set(path, form.path(path, pathItem(item as Fields, path)))
+      paths.set(path, encoding.path(path, pathItem(item as Fields, path)))
       yield
     }
     for (const [name, schema] of Object.entries(part.schemas)) {
-      if (!definitions.has(name)) definitions.set(name, form.definition(name, definition(schema as Fields)))
+      if (!definitions.has(name)) definitions.set(name, encoding.definition(name, definition(schema as Fields)))
       yield
     }
   }
-  return form.document(head, sorted(paths), sorted(definitions))
+  return encoding.document(head, sorted(paths), sorted(definitions))
 }
 
 const sorted = (encoded: ReadonlyMap<string, Buffer>): Buffer[] =>

@@ -15,7 +15,7 @@ export async function* watchBody(
   stream: WatchStream,
   representation: Representation,
   tableOptions: () => TableOptions,
-  { lines, scheduler }: Watched,
+  { lines, scheduler }: WatchState,
 ): AsyncGenerator<Buffer> {
   const line = lineOf(stream, representation, tableOptions, lines)
   lines.enter()
@@ -44,7 +44,7 @@ export async function* watchBody(
 const PartSize = 64 * 1024
 
 /** State that all watchers of a server share. */
-export interface Watched {
+export interface WatchState {
   readonly lines: SharedLines
   readonly scheduler: WatchScheduler
 }
@@ -60,7 +60,7 @@ export class SharedLines {
   #joined: Buffer = Buffer.alloc(0)
   #watchers = 0
 
-  /** Registers a watcher; `leave` must follow. */
+  /** Registers a watcher. When it ends, `leave` must be called. */
   enter(): void {
     this.#watchers++
   }

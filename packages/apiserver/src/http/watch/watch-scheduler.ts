@@ -30,7 +30,7 @@ export class WatchScheduler {
     this.#clock = clock
   }
 
-  /** Called when a request other than a watch arrives; `requestEnded` must follow. */
+  /** Called when a request other than a watch arrives. When it ends, `requestEnded` must be called. */
   requestStarted(): void {
     this.#requests++
     this.#quietTimer?.cancel()

@@ -28,7 +28,7 @@ export async function mutateWebhooks(
   old: UnknownObject | undefined,
   view?: AdmissionView,
 ): Promise<UnknownObject> {
-  if (context.isOwn || !webhooks.mayApplyTo(context.info, 'mutating')) return object
+  if (context.isInternal || !webhooks.mayApplyTo(context.info, 'mutating')) return object
   const write = writeOf(context, operation, object, old, view)
   if (!view) return (await webhooks.mutate(write, (document) => decodeMutated(context, document, old))) ?? object
   const mutated = await webhooks.mutate(write, (document) => document as UnknownObject)
@@ -45,7 +45,7 @@ export async function validateWebhooks(
   old: UnknownObject | undefined,
   view?: AdmissionView,
 ): Promise<void> {
-  if (context.isOwn) return
+  if (context.isInternal) return
   const hasPolicies = policies.mayApplyTo(context.info)
   const hasWebhooks = webhooks.mayApplyTo(context.info, 'validating')
   if (!hasPolicies && !hasWebhooks) return

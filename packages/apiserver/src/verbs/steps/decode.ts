@@ -156,7 +156,7 @@ function* checkTypes({ info, request }: RequestContext, goType: GoType, object: 
 }
 
 function reportUnknownFields(context: RequestContext, unknown: readonly string[], source: Source, patchedText: string): void {
-  const { body, duplicates = [], written } = context.request
+  const { body, duplicates = [], fieldPaths } = context.request
   if (unknown.length + duplicates.length === 0 || context.options.fieldValidation === 'Ignore') return
   // Upstream's decoder of built-in kinds reports all fields in the order of the body.
   const isOrdered = context.info.builtin && source === 'body'
@@ -166,8 +166,8 @@ function reportUnknownFields(context: RequestContext, unknown: readonly string[]
   const isBounded = context.info.builtin && (source === 'body' || patchType !== 'application/strategic-merge-patch+json')
   const fields = isOrdered ? inBodyOrder(unknown, body) : unknown
   const texts =
-    isOrdered && written
-      ? problemsInBodyOrder(unknown, written)
+    isOrdered && fieldPaths
+      ? problemsInBodyOrder(unknown, fieldPaths)
       : [...duplicates.slice(0, MaxStrictErrors), ...(isBounded ? fields.slice(0, MaxStrictErrors) : fields).map(unknownField)]
   if (context.options.fieldValidation !== 'Strict') {
     appendAll(context.warnings, texts)

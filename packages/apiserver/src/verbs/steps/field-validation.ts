@@ -11,11 +11,11 @@ export const duplicateField = (path: string): string => `duplicate field "${path
 export const MaxStrictErrors = 100
 
 /** Messages about unknown and duplicate fields, each once. Upstream: an unknown field is not reported as a duplicate, too. */
-export function problemsInBodyOrder(unknown: readonly string[], written: readonly string[]): readonly string[] {
+export function problemsInBodyOrder(unknown: readonly string[], fieldPaths: readonly string[]): readonly string[] {
   const isUnknown = new Set(unknown)
   const reported = new Set<string>()
   const texts = new Set<string>()
-  for (const path of written) {
+  for (const path of fieldPaths) {
     if (isUnknown.has(path)) texts.add(unknownField(path))
     else if (reported.has(path)) texts.add(duplicateField(path))
     if (texts.size === MaxStrictErrors) break

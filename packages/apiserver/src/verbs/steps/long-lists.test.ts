@@ -46,7 +46,7 @@ test('for 150 duplicate unknown fields, the first 100 are reported', async () =>
         namespace: 'default',
         body,
         duplicates: ['duplicate field "f0"'],
-        written: keys,
+        fieldPaths: keys,
         options: { fieldValidation: 'Strict' },
       },
       { name: 'admin', groups: ['system:masters'], agent: 'test' },
