@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { eventLoopYielder, hours, inPieces, seconds, timeLeft, VirtualClock, type Work } from './clock.ts'
 
-/** Creates an event loop whose time passes only with work. It records the tasks of each turn, and the pauses (`rest`). */
+/** Creates an event loop whose time passes only with work. It records the tasks of each turn, and the pauses. */
 function fakeEventLoop() {
   let now = 0
   const turns: string[][] = [[]]
@@ -13,7 +13,7 @@ function fakeEventLoop() {
       await setImmediate()
       turns.push([])
     },
-    async rest(ms) {
+    async pause(ms) {
       rests.push(ms)
       for (let turn = 0; turn < ms; turn++) await setImmediate()
     },
@@ -117,6 +117,6 @@ test.each([
   ['a negative number after the period', 12, -2],
   ['at most twice the period when the clock was set back', -10, 20],
   ['zero when the clock was set back by more than the period', -3600, 0],
-])('the time left is %s', (_, now, left) => {
+])('timeLeft returns %s', (_, now, left) => {
   expect(timeLeft({ since: 0, length: seconds(10), now: seconds(now) })).toBe(seconds(left))
 })

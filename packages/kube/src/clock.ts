@@ -99,14 +99,14 @@ export function* eachInPieces<T>(elements: Iterable<T>, act: (element: T) => voi
 }
 
 /** Remaining part of long work; `undefined` when the work is done, so that short work needs no generator. */
-export type Rest = Work<void> | undefined
+export type RemainingWork = Work<void> | undefined
 
-/** Number of elements, of all lists, that `each` has processed in the current piece. */
+/** Number of elements of all lists that `each` has processed in the current piece. */
 let steps = 0
 const MaxSteps = 4 * PieceSize
 
-/** Calls `act` with each element. Returns the rest of long work, which yields after each piece. `act` may call `each` for nested lists. */
-export function each<T>(elements: readonly T[], act: (element: T) => Rest): Rest {
+/** Calls `act` with each element. Returns the remaining part of long work. `act` may call `each` for nested lists. */
+export function each<T>(elements: readonly T[], act: (element: T) => RemainingWork): RemainingWork {
   for (let index = 0; index < elements.length; index++) {
     if (++steps > MaxSteps) return eachFrom(elements, index, act)
     const rest = act(elements[index]!)
@@ -115,7 +115,12 @@ export function each<T>(elements: readonly T[], act: (element: T) => Rest): Rest
   return undefined
 }
 
-function* eachFrom<T>(elements: readonly T[], from: number, act: (element: T) => Rest, first?: Rest): Work<void> {
+function* eachFrom<T>(
+  elements: readonly T[],
+  from: number,
+  act: (element: T) => RemainingWork,
+  first?: RemainingWork,
+): Work<void> {
   if (first) yield* first
   for (let index = from; index < elements.length; index++) {
     if (++steps > MaxSteps) {
@@ -127,21 +132,21 @@ function* eachFrom<T>(elements: readonly T[], from: number, act: (element: T) =>
   }
 }
 
-/** Runs `act` after the rest of earlier work, if any. */
-export function after(rest: Rest, act: () => Rest): Rest {
+/** Runs `act` after the remaining part of earlier work, if any. */
+export function after(rest: RemainingWork, act: () => RemainingWork): RemainingWork {
   return rest ? continueWith(rest, act) : act()
 }
 
-function* continueWith(first: Work<void>, act: () => Rest): Work<void> {
+function* continueWith(first: Work<void>, act: () => RemainingWork): Work<void> {
   yield* first
   const rest = act()
   if (rest) yield* rest
 }
 
-/** Returns work that calls `start`, completes the rest that `start` returns, and then returns a result. */
-export function asWork(start: () => Rest): Work<void>
-export function asWork<T>(start: () => Rest, result: () => T): Work<T>
-export function* asWork<T>(start: () => Rest, result?: () => T): Work<T | undefined> {
+/** Returns work that calls `start`, completes the remaining work that `start` returns, and then returns a result. */
+export function asWork(start: () => RemainingWork): Work<void>
+export function asWork<T>(start: () => RemainingWork, result: () => T): Work<T>
+export function* asWork<T>(start: () => RemainingWork, result?: () => T): Work<T | undefined> {
   steps = 0
   const rest = start()
   if (rest) yield* rest
@@ -180,7 +185,7 @@ const LongestTurn = 10
  * Maximum pause after work that cannot be divided, in milliseconds: enough for a handshake, or for several small requests. The pause takes
  * a tenth of the time of the work.
  */
-const LongestRest = 10
+const LongestPause = 10
 
 export const systemClock: Clock = {
   now: () => Date.now(),
@@ -194,7 +199,7 @@ export const systemClock: Clock = {
   yieldIfDue: eventLoopYielder({
     now: () => performance.now(),
     turn: () => new Promise((resolve) => void nextTurn(resolve)),
-    rest: (ms) => new Promise((resolve) => void setTimeout(resolve, ms)),
+    pause: (ms) => new Promise((resolve) => void setTimeout(resolve, ms)),
   }),
 }
 
@@ -203,7 +208,7 @@ interface EventLoop {
   /** Resolves in the next turn. */
   turn(): Promise<void>
   /** Resolves after `ms`. */
-  rest(ms: number): Promise<void>
+  pause(ms: number): Promise<void>
 }
 
 /** Returns a `yieldIfDue` for an event loop. The time of a turn is measured from its first call in that turn. */
@@ -215,9 +220,9 @@ export function eventLoopYielder(loop: EventLoop): () => Promise<void> | undefin
     if (spent < LongestTurn) return undefined
     // The first task that waits has used up the time. If the task was long, one turn is too short for requests that need several turns,
     // such as those of new connections.
-    const needsRest = !turn.hasWaiter && spent >= 2 * LongestTurn
+    const needsPause = !turn.hasWaiter && spent >= 2 * LongestTurn
     turn.hasWaiter = true
-    return needsRest ? turn.over.then(() => loop.rest(Math.min(spent / 10, LongestRest))) : turn.over
+    return needsPause ? turn.over.then(() => loop.pause(Math.min(spent / 10, LongestPause))) : turn.over
   }
 }
 

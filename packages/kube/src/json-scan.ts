@@ -2,7 +2,7 @@
  * Finds problems in JSON text that `JSON.parse` does not report: errors with the messages of Go's decoder, and duplicate keys. Used only
  * after a problem has been detected, because scanning is slow.
  */
-import { asWork, each, type Rest, type Work } from './clock.ts'
+import { asWork, each, type RemainingWork, type Work } from './clock.ts'
 
 export interface JSONScan {
   /** Upstream: encoding/json, SyntaxError. */
@@ -153,7 +153,7 @@ export function measureJSON(text: string): { keys: number; depth: number } {
 /** Counts the keys of all objects in a value. */
 export function countingKeys(value: unknown): Work<number> {
   let count = 0
-  const visit = (part: unknown): Rest => {
+  const visit = (part: unknown): RemainingWork => {
     if (typeof part !== 'object' || part === null) return undefined
     if (Array.isArray(part)) return each(part, visit)
     const keys = Object.keys(part)

@@ -79,7 +79,7 @@ it('numbers round-trip with every digit', () => {
   )
 })
 
-it('every integer has one representation', () => {
+it('equal integers are parsed to the same representation', () => {
   fc.assert(
     fc.property(fc.bigInt({ min, max }), (integer) => {
       const value = exactInteger(integer)

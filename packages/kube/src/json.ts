@@ -1,5 +1,5 @@
 /** JSON values, and the basic operations on them: copy, freeze, compare. */
-import { asWork, each, type Rest, type Work } from './clock.ts'
+import { asWork, each, type RemainingWork, type Work } from './clock.ts'
 
 export type Json = string | number | bigint | boolean | null | Json[] | { [key: string]: Json }
 export type JsonObject = { [key: string]: Json }
@@ -46,7 +46,7 @@ function valuesLeft(value: unknown, limit: number): number {
 /** Returns an empty list for a list, an empty object for an object, and any other value unchanged. */
 const emptyLike = (value: unknown): unknown => (Array.isArray(value) ? [] : isRecord(value) ? {} : value)
 
-function copyMembers(to: unknown, from: unknown): Rest {
+function copyMembers(to: unknown, from: unknown): RemainingWork {
   if (typeof from !== 'object' || from === null) return undefined
   const copies = to as Record<string | number, unknown>
   const members = from as Readonly<Record<string, unknown>>

@@ -56,7 +56,7 @@ test('an owner of another namespace is rejected', () => {
   )
 })
 
-test('removing the last reference leaves no empty list', () => {
+test('removing the last owner reference removes the list, too', () => {
   const child = object('child')
   ensureOwnerReference(child, ownerReference(object('p'), Parent))
   expect(removeOwnerReference(child, ownerReference(object('p'), Parent))).toBe(true)

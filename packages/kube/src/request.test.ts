@@ -47,7 +47,7 @@ test.each<[string, object | undefined]>([
   ['/api/v1/namespaces/n//a', undefined],
   ['/api/v1/configmaps/%zz', undefined],
   ['/healthz', undefined],
-])('%s is parsed as %j', (path, meaning) => {
+])('the path %s is parsed as %j', (path, meaning) => {
   expect(parseResourcePath(path)).toEqual(meaning)
 })
 
@@ -67,6 +67,6 @@ test.each<[string, string, string, Verb | undefined]>([
   ['DELETE', '/api/v1/namespaces/n/configmaps/a', '', 'delete'],
   ['DELETE', '/api/v1/namespaces/n/configmaps', '', 'deletecollection'],
   ['HEAD', '/api/v1/namespaces/n/configmaps/a', '', undefined],
-])('%s %s?%s is %s', (method, path, query, verb) => {
+])('the verb of %s %s?%s is %s', (method, path, query, verb) => {
   expect(verbOf(method, parseResourcePath(path)!, new URLSearchParams(query))).toBe(verb)
 })

@@ -25,7 +25,7 @@ describe('label selectors', () => {
     ['example.com/a=b,c', { 'example.com/a': 'b', c: '' }, true],
     ['a in ()', { a: '' }, true],
     ['a in ()', { a: 'b' }, false],
-  ])('%s of %j is %s', (selector, labels, selected) => {
+  ])('the selector "%s" matches %j: %s', (selector, labels, selected) => {
     expect(parseLabelSelector(selector).matches(labels)).toBe(selected)
   })
 
@@ -42,7 +42,7 @@ describe('label selectors', () => {
       '-x',
       `unable to parse requirement: <nil>: Invalid value: "-x": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
     ],
-  ])('%s is rejected with the error of a real server', (selector, message) => {
+  ])('the selector "%s" is rejected with the error of a real server', (selector, message) => {
     expect(() => parseLabelSelector(selector)).toThrow(expect.objectContaining({ reason: 'BadRequest', message }))
   })
 
@@ -79,7 +79,7 @@ describe('field selectors', () => {
     ['metadata.name!=b,metadata.name=a', true],
     ['spec.note=x\\,y\\=z', true],
     ['spec.none=', true],
-  ])('%s selects: %s', (selector, selected) => {
+  ])('the field selector "%s" matches the object: %s', (selector, selected) => {
     expect(matchesFields(parseFieldSelector(selector), (field) => object[field] ?? '')).toBe(selected)
   })
 

@@ -34,7 +34,7 @@ export class Range {
 export const unknownRange = new Range(0, MaxValue)
 
 /** An argument of a call, or the target of a method call. */
-export interface Part {
+export interface Operand {
   readonly type: Type
   readonly size: Range
   /** Items of a list, or keys of a map. */
@@ -46,8 +46,8 @@ export interface CallOfOverload {
   readonly name: string
   /** Parameter types of the overload. The first one of a method is its target. */
   readonly parameters: readonly Type[]
-  readonly target: Part | undefined
-  readonly args: readonly Part[]
+  readonly target: Operand | undefined
+  readonly args: readonly Operand[]
 }
 
 export interface CallCost {
@@ -110,7 +110,7 @@ const defaultEqualityCost: Cost = ({ args: [a, b] }) => ({ cost: comparisonCost(
 
 /** Values of Kubernetes' own types have their own comparison costs. */
 const equalityCost: Cost = (call) => {
-  const [a, b] = call.args as [Part, Part]
+  const [a, b] = call.args as [Operand, Operand]
   if (a.type.kind === 'opaque' && b.type.kind === 'opaque' && a.type.name === b.type.name) {
     if (a.type.name === 'kubernetes.URL') return { cost: new Range(1, b.size.max === MaxValue ? 1 : b.size.max).by(PerCharacter) }
     if (a.type.name === 'kubernetes.NamedFormat') return { cost: new Range(1, 64).by(PerCharacter) }

@@ -19,7 +19,7 @@ import {
   mapped,
   matchingCost,
   noOverload,
-  optionally,
+  asOptional,
   quantified,
   selected,
   sizeOf,
@@ -33,9 +33,9 @@ import {
   any,
   type Bindings,
   bool,
-  bound,
+  substitute,
   dyn,
-  fits,
+  isAssignable,
   int,
   isAny,
   isKnown,
@@ -58,7 +58,7 @@ export interface Variable {
 }
 
 /** Result of type checking one node: its type, and the overloads that a call may use. */
-export interface Fact {
+export interface CheckedNode {
   readonly type: Type
   readonly name?: string
   readonly overloads?: readonly Overload[]
@@ -67,16 +67,16 @@ export interface Fact {
 
 /**
  * Checks the types of a parsed expression and compiles it. The variables take the first slots of a run, in order. Type information is added
- * to `facts`. @throws CompileError
+ * to `checkedNodes`. @throws CompileError
  */
 export function compile(
   source: string,
   node: Node,
   variables: readonly Variable[],
   functions: Functions,
-  facts?: Map<Node, Fact>,
+  checkedNodes?: Map<Node, CheckedNode>,
 ): Compiled {
-  const compiler = new Compiler(functions, facts)
+  const compiler = new Compiler(functions, checkedNodes)
   const scope: Scope = {
     variables: new Map(variables.map(({ name, type }, slot) => [name, { type, slot }])),
     size: variables.length,
@@ -110,14 +110,14 @@ const failedNode: Compiled = { type: dyn, evaluate: () => null }
 
 class Compiler {
   readonly #functions: Functions
-  readonly #facts: Map<Node, Fact> | undefined
+  readonly #checkedNodes: Map<Node, CheckedNode> | undefined
   readonly issues: Issue[] = []
   /** Above zero while arguments are compiled in which literals may have items of different types. */
   #mixedDepth = 0
 
-  constructor(functions: Functions, facts: Map<Node, Fact> | undefined) {
+  constructor(functions: Functions, checkedNodes: Map<Node, CheckedNode> | undefined) {
     this.#functions = functions
-    this.#facts = facts
+    this.#checkedNodes = checkedNodes
   }
 
   #fail(at: number, message: string): Compiled {
@@ -127,7 +127,7 @@ class Compiler {
 
   compile(node: Node, scope: Scope): Compiled {
     const compiled = this.#compile(node, scope)
-    this.#facts?.set(node, { ...this.#facts.get(node), type: compiled.type })
+    this.#checkedNodes?.set(node, { ...this.#checkedNodes.get(node), type: compiled.type })
     return compiled
   }
 
@@ -187,7 +187,7 @@ class Compiler {
       return { type: bool, evaluate: (run) => (spend(run, 1), lookUpPlain(evaluate(run), field) !== undefined) }
     }
     if (node.optional || operand.type.kind === 'optional') {
-      return { type: optionalOf(type), evaluate: (run) => (spend(run, 1), optionally(lookUp(evaluate(run), field))) }
+      return { type: optionalOf(type), evaluate: (run) => (spend(run, 1), asOptional(lookUp(evaluate(run), field))) }
     }
     return {
       type,
@@ -195,7 +195,7 @@ class Compiler {
         spend(run, 1)
         const value = evaluate(run)
         const member = lookUpPlain(value, field)
-        if (value instanceof Optional) return optionally(member)
+        if (value instanceof Optional) return asOptional(member)
         if (member === undefined) throw new EvaluationError(`no such key: ${field}`)
         return member
       },
@@ -236,8 +236,8 @@ class Compiler {
     for (const overload of overloads ?? []) {
       if (overload.parameters.length !== args.length) continue
       const bindings: Bindings = new Map()
-      if (!overload.parameters.every((parameter, index) => fits(parameter, args[index]!.type, bindings))) continue
-      candidates.push({ overload, result: bound(overload.result, bindings) })
+      if (!overload.parameters.every((parameter, index) => isAssignable(parameter, args[index]!.type, bindings))) continue
+      candidates.push({ overload, result: substitute(overload.result, bindings) })
     }
     if (candidates.length === 0) {
       const types = args.map(({ type }) => typeText(type))
@@ -245,7 +245,7 @@ class Compiler {
       return this.#fail(at, `found no matching overload for '${displayName}' applied to '${applied}'`)
     }
     const [{ result }] = candidates as [(typeof candidates)[0]]
-    this.#facts?.set(node, {
+    this.#checkedNodes?.set(node, {
       type: dyn,
       name: displayName,
       overloads: candidates.map(({ overload }) => overload),
@@ -274,7 +274,7 @@ class Compiler {
       case '_[_]':
         return (run) => (spend(run, 1), indexed(first(run), second(run)))
       case '_[?_]':
-        return (run) => (spend(run, 1), optionally(lookUpIndex(first(run), second(run))))
+        return (run) => (spend(run, 1), asOptional(lookUpIndex(first(run), second(run))))
       case 'duration':
       case 'timestamp': {
         const [argument] = nodes
@@ -369,7 +369,7 @@ class Compiler {
     for (const { type, at } of parts) {
       if (!isKnown(type) && !isAny(type)) continue
       if (!common) common = type
-      else if (isAny(common) !== isAny(type) || !fits(common, type, new Map())) {
+      else if (isAny(common) !== isAny(type) || !isAssignable(common, type, new Map())) {
         if (this.#mixedDepth > 0) return dyn
         this.#fail(at, `expected type '${typeText(common)}' but found '${typeText(type)}'`)
       }
@@ -393,7 +393,7 @@ class Compiler {
     const condition = this.compile(node.condition, scope)
     const yes = this.compile(node.yes, scope)
     const no = this.compile(node.no, scope)
-    if ((isKnown(condition.type) && condition.type.kind !== 'bool') || !fits(yes.type, no.type, new Map())) {
+    if ((isKnown(condition.type) && condition.type.kind !== 'bool') || !isAssignable(yes.type, no.type, new Map())) {
       const types = [condition, yes, no].map(({ type }) => typeText(type)).join(', ')
       return this.#fail(node.at, `found no matching overload for '_?_:_' applied to '(${types})'`)
     }

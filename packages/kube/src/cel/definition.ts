@@ -9,7 +9,7 @@ import { declaredSize, mostOccurrences } from './declared-size.ts'
 import { compileRules } from './rules.ts'
 import { ruleErrorsOfValue, hasRules } from './validate-rules.ts'
 
-export interface RulesOfDefinition {
+export interface RulesContext {
   /** Path of the schema in the CustomResourceDefinition. */
   readonly path: string
   /** False when the schema itself is invalid: the types of expressions are derived from it. */
@@ -21,11 +21,12 @@ export interface RulesOfDefinition {
 }
 
 /** Validation errors of the rules of a schema and all schemas within it. */
-export function ruleErrors(schema: JSONSchema, place: RulesOfDefinition): FieldError[] {
+export function ruleErrors(schema: JSONSchema, context: RulesContext): FieldError[] {
   const findings: Findings = { form: [], rules: [], costs: [] }
-  checkAllRules(schema, { ...place, uncorrelatable: undefined, occurrences: 1 }, findings)
-  if (place.canCompile && findings.form.length + findings.rules.length === 0) checkDefaults(schema, place.path, findings.rules)
-  return [...findings.form, ...findings.rules, ...totalErrors(findings.costs, place.path)]
+  checkAllRules(schema, { ...context, uncorrelatable: undefined, occurrences: 1 }, findings)
+  if (context.canCompile && findings.form.length + findings.rules.length === 0)
+    checkDefaults(schema, context.path, findings.rules)
+  return [...findings.form, ...findings.rules, ...totalErrors(findings.costs, context.path)]
 }
 
 /** Appends errors for default values that violate rules. */
@@ -50,7 +51,7 @@ interface Findings {
   readonly costs: { readonly field: string; readonly cost: number }[]
 }
 
-interface Place extends RulesOfDefinition {
+interface SchemaContext extends RulesContext {
   /** Path of the surrounding list whose items cannot be correlated with old items, so that inner values have no old value. */
   readonly uncorrelatable: string | undefined
   /** Maximum number of values of this schema in one object; absent when the schemas around it set no limit. */
@@ -58,15 +59,15 @@ interface Place extends RulesOfDefinition {
 }
 
 /** Validates inner schemas first: rules are compiled only if the form of all inner schemas is valid. Returns whether the form is valid. */
-function checkAllRules(schema: JSONSchema, place: Place, findings: Findings): boolean {
+function checkAllRules(schema: JSONSchema, context: SchemaContext, findings: Findings): boolean {
   const { properties, additionalProperties, items } = schema
   const members = mostMembers(schema)
-  const occurrences = place.occurrences === undefined || members === undefined ? undefined : place.occurrences * members
-  let isValid = place.canCompile
+  const occurrences = context.occurrences === undefined || members === undefined ? undefined : context.occurrences * members
+  let isValid = context.canCompile
   const check = (part: string, inner: JSONSchema, isCorrelated = true) => {
     const isRoot = inner['x-kubernetes-embedded-resource'] === true
-    const uncorrelatable = place.uncorrelatable ?? (isCorrelated ? undefined : place.path)
-    if (!checkAllRules(inner, { ...place, isRoot, path: `${place.path}.${part}`, uncorrelatable, occurrences }, findings))
+    const uncorrelatable = context.uncorrelatable ?? (isCorrelated ? undefined : context.path)
+    if (!checkAllRules(inner, { ...context, isRoot, path: `${context.path}.${part}`, uncorrelatable, occurrences }, findings))
       isValid = false
   }
   for (const [name, property] of Object.entries(properties ?? {})) check(`properties[${name}]`, property)
@@ -76,9 +77,9 @@ function checkAllRules(schema: JSONSchema, place: Place, findings: Findings): bo
   const rules = schema['x-kubernetes-validations']
   if (!rules || rules.length === 0) return isValid
   const before = findings.form.length
-  rules.forEach((rule, index) => checkForm(rule, schema, `${place.path}.x-kubernetes-validations[${index}]`, findings.form))
+  rules.forEach((rule, index) => checkForm(rule, schema, `${context.path}.x-kubernetes-validations[${index}]`, findings.form))
   if (findings.form.length > before) return false
-  if (isValid) checkRules(schema, place, findings)
+  if (isValid) checkRules(schema, context, findings)
   return isValid
 }
 
@@ -94,23 +95,23 @@ function mostMembers({ type, additionalProperties, maxProperties, maxItems }: JS
 
 const RuleReasons = ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueRequired']
 
-function checkRules(schema: JSONSchema, place: Place, findings: Findings): void {
+function checkRules(schema: JSONSchema, context: SchemaContext, findings: Findings): void {
   const { rules: errors, costs } = findings
   const checkCost = (field: string, name: string, cost: number) => {
-    if (cost > CostLimit && place.isUnchanged !== true) errors.push(forbidden(field, tooCostly(name, cost, CostLimit)))
+    if (cost > CostLimit && context.isUnchanged !== true) errors.push(forbidden(field, tooCostly(name, cost, CostLimit)))
     costs.push({ field, cost })
   }
-  const size = declaredSize(schema, place.isRoot)
-  compileRules(schema, place.isRoot).forEach(({ rule, error, messageError, usesOldSelf, estimates }, index) => {
-    const rulePath = `${place.path}.x-kubernetes-validations[${index}]`
+  const size = declaredSize(schema, context.isRoot)
+  compileRules(schema, context.isRoot).forEach(({ rule, error, messageError, usesOldSelf, estimates }, index) => {
+    const rulePath = `${context.path}.x-kubernetes-validations[${index}]`
     const cost = size && estimates?.(size)
-    if (cost) checkCost(`${rulePath}.rule`, 'estimated rule cost', cost.rule * (place.occurrences ?? mostOccurrences(size)))
+    if (cost) checkCost(`${rulePath}.rule`, 'estimated rule cost', cost.rule * (context.occurrences ?? mostOccurrences(size)))
     if (error !== undefined) errors.push(invalid(`${rulePath}.rule`, goRule(rule), error))
     if (messageError !== undefined) errors.push(invalid(`${rulePath}.messageExpression`, goRule(rule), messageError))
     else if (cost?.message !== undefined)
       checkCost(`${rulePath}.messageExpression`, 'estimated messageExpression cost', cost.message)
-    if (usesOldSelf && place.uncorrelatable !== undefined) {
-      const problem = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${place.uncorrelatable}`
+    if (usesOldSelf && context.uncorrelatable !== undefined) {
+      const problem = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${context.uncorrelatable}`
       errors.push(invalid(`${rulePath}.rule`, rule.rule, problem))
     }
     if (!usesOldSelf && rule.optionalOldSelf !== undefined) {

@@ -41,7 +41,7 @@ export function lookUp(value: Value, field: string): Value | undefined {
 export const lookUpPlain = (value: Value, field: string): Value | undefined =>
   value instanceof Optional || value instanceof CelMap || value instanceof CelList ? lookUp(value, field) : undefined
 
-export const optionally = (value: Value | undefined): Optional => (value === undefined ? none : new Optional(value))
+export const asOptional = (value: Value | undefined): Optional => (value === undefined ? none : new Optional(value))
 
 export function lookUpIndex(container: Value, index: Value): Value | undefined {
   if (container instanceof Optional) return container.value === undefined ? undefined : lookUpIndex(container.value, index)
@@ -54,7 +54,7 @@ export function lookUpIndex(container: Value, index: Value): Value | undefined {
 
 export function indexed(container: Value, index: Value): Value {
   const element = lookUpIndex(container, index)
-  if (container instanceof Optional) return optionally(element)
+  if (container instanceof Optional) return asOptional(element)
   if (element !== undefined) return element
   const text = index instanceof Uint ? index.value.toString() : String(index as string | bigint)
   throw new EvaluationError(container instanceof CelList ? `index out of bounds: ${text}` : `no such key: ${text}`)

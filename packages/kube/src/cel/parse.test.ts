@@ -14,7 +14,7 @@ const problem = (source: string): string => {
   }
 }
 
-describe('reports the position of the error in', () => {
+describe('the error contains its position in', () => {
   const cases: [source: string, problem: string][] = [
     ['self.foo == 1', "1:5: type 'string' does not support field selection"],
     ['self ==\n  other', "2:3: undeclared reference to 'other' (in container '')"],

@@ -65,24 +65,24 @@ export type Bindings = Map<string, Type>
  * Reports whether a value of type `actual` can be used where `required` is expected. A type that is known only at run time fits, because
  * its values are checked at run time.
  */
-export function fits(required: Type, actual: Type, bindings: Bindings): boolean {
+export function isAssignable(required: Type, actual: Type, bindings: Bindings): boolean {
   if (required.kind === 'parameter') {
     const bound = bindings.get(required.name)
     if (bound === undefined || bound.kind === 'dyn' || (bound.kind === 'null' && mayBeNull(actual))) {
       bindings.set(required.name, actual)
       return true
     }
-    return fits(bound, actual, bindings)
+    return isAssignable(bound, actual, bindings)
   }
   if (required.kind === 'dyn' || actual.kind === 'dyn') return true
   if (required.kind === 'null' || actual.kind === 'null') return mayBeNull(required) && mayBeNull(actual)
   if (required.kind !== actual.kind) return false
-  if (required.kind === 'list') return fits(required.item, (actual as typeof required).item, bindings)
-  if (required.kind === 'optional') return fits(required.of, (actual as typeof required).of, bindings)
+  if (required.kind === 'list') return isAssignable(required.item, (actual as typeof required).item, bindings)
+  if (required.kind === 'optional') return isAssignable(required.of, (actual as typeof required).of, bindings)
   if (required.kind === 'opaque') return required.name === (actual as typeof required).name
   if (required.kind !== 'map') return true
   const { key, value } = actual as typeof required
-  return fits(required.key, key, bindings) && fits(required.value, value, bindings)
+  return isAssignable(required.key, key, bindings) && isAssignable(required.value, value, bindings)
 }
 
 /** Upstream: scalars, lists and maps are never null, even if their schema is nullable. */
@@ -90,11 +90,11 @@ const mayBeNull = ({ kind }: Type): boolean =>
   kind === 'null' || kind === 'object' || kind === 'opaque' || kind === 'optional' || kind === 'timestamp' || kind === 'duration'
 
 /** Replaces the type parameters in `type` by the types that they are bound to. */
-export function bound(type: Type, bindings: Bindings): Type {
+export function substitute(type: Type, bindings: Bindings): Type {
   if (type.kind === 'parameter') return bindings.get(type.name) ?? dyn
-  if (type.kind === 'list') return listOf(bound(type.item, bindings))
-  if (type.kind === 'optional') return optionalOf(bound(type.of, bindings))
-  if (type.kind === 'map') return mapOf(bound(type.key, bindings), bound(type.value, bindings))
+  if (type.kind === 'list') return listOf(substitute(type.item, bindings))
+  if (type.kind === 'optional') return optionalOf(substitute(type.of, bindings))
+  if (type.kind === 'map') return mapOf(substitute(type.key, bindings), substitute(type.value, bindings))
   return type
 }
 

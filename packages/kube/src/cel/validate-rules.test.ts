@@ -78,7 +78,7 @@ describe('values that rules read', () => {
     ])
   })
 
-  test('the root of an object has its kind and name, but no other metadata', () => {
+  test('rules at the root of an object can read its kind and name, but no other metadata', () => {
     const schema = (condition: string): JSONSchema => ({ type: 'object', 'x-kubernetes-validations': rule(condition) })
     const object = { apiVersion: 'v1', kind: 'K', metadata: { name: 'x', labels: { a: 'b' } } }
     expect(structural(schema("self.metadata.name == 'x' && self.kind == 'K'")).validate(object)).toEqual([])
@@ -117,7 +117,7 @@ describe('transition rules', () => {
     ])
     expect(errorTexts(spec({ l: list('atomic') }), now, before)).toEqual([])
   })
-  test('see an absent old value with optionalOldSelf', () => {
+  test('read an absent old value when optionalOldSelf is set', () => {
     const once: JSONSchema = {
       type: 'string',
       'x-kubernetes-validations': rule('!oldSelf.hasValue()', { optionalOldSelf: true, message: 'is set once' }),
@@ -134,7 +134,7 @@ describe('an unchanged part of an update', () => {
     expect(errorTexts(spec({ n: small, m: small }), { n: 50, m: 1 }, { n: 50, m: 2 })).toEqual([])
     expect(errorTexts(spec({ n: small, m: small }), { n: 51, m: 1 }, { n: 50, m: 1 })).toHaveLength(1)
   })
-  test('may be an atomic list as a whole, but an unchanged item of a changed atomic list is validated', () => {
+  test('may be a whole atomic list; unchanged items of a changed atomic list are validated', () => {
     expect(errorTexts(spec({ l: atomic, m: small }), { l: [50], m: 1 }, { l: [50], m: 2 })).toEqual([])
     expect(errorTexts(spec({ l: atomic }), { l: [50, 1] }, { l: [50] })).toEqual([
       'spec.l[0]: Invalid value: 50: failed rule: self < 10',
@@ -149,7 +149,7 @@ describe('errors report', () => {
       rule("self.a != 'x'", fields),
     )
   const failing: [title: string, more: Partial<ValidationRule>, text: string][] = [
-    ['the rule when there is no message', {}, "spec: Invalid value: failed rule: self.a != 'x'"],
+    ['the source of the rule when it has no message', {}, "spec: Invalid value: failed rule: self.a != 'x'"],
     ['the message', { message: ' no x ' }, 'spec: Invalid value: no x'],
     ['the messageExpression', { message: 'no x', messageExpression: "'a is ' + self.a" }, 'spec: Invalid value: a is x'],
     [
@@ -162,8 +162,8 @@ describe('errors report', () => {
       { message: 'no x', messageExpression: "'a\\nb'" },
       'spec: Invalid value: no x',
     ],
-    ['the field that the rule names', { message: 'm', fieldPath: '.a' }, 'spec.a: Invalid value: m'],
-    ['the key that the rule names', { message: 'm', fieldPath: ".b['c.d']" }, 'spec.b[c.d]: Invalid value: m'],
+    ['the field in the fieldPath of the rule', { message: 'm', fieldPath: '.a' }, 'spec.a: Invalid value: m'],
+    ['the map key in the fieldPath of the rule', { message: 'm', fieldPath: ".b['c.d']" }, 'spec.b[c.d]: Invalid value: m'],
     ['that it is forbidden', { message: 'm', reason: 'FieldValueForbidden' }, 'spec: Forbidden: m'],
     ['that it is required', { message: 'm', reason: 'FieldValueRequired', fieldPath: '.a' }, 'spec.a: Required value: m'],
   ]

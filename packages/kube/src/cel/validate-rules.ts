@@ -16,7 +16,7 @@ export interface RuleOptions {
   /** False to validate unchanged parts of an update, too. */
   readonly ratcheting?: boolean
   /** True to return only errors of unchanged parts, which ratcheting otherwise suppresses. */
-  readonly isOnlyUnchanged?: boolean
+  readonly onlyUnchanged?: boolean
 }
 
 /** Error of a failed rule, with its message apart from the value. */
@@ -30,9 +30,9 @@ export interface RuleError extends FieldError {
 export function rulesValidator(schema: JSONSchema): ValidateRules | undefined {
   if (!hasRules(schema)) return undefined
   let check: Check | undefined
-  return (object, old, { ratcheting = true, isOnlyUnchanged = false } = {}) => {
+  return (object, old, { ratcheting = true, onlyUnchanged = false } = {}) => {
     check ??= compileCheck(schema, true)
-    const state: State = { errors: [], budget: BudgetOfObject, ratcheting, isOnlyUnchanged }
+    const state: State = { errors: [], budget: BudgetOfObject, ratcheting, onlyUnchanged }
     check?.run(object, '', state, { old: old === undefined ? undefined : { value: old }, isUnchanged: false })
     return state.errors
   }
@@ -45,7 +45,7 @@ export function rulesValidator(schema: JSONSchema): ValidateRules | undefined {
 export function ruleErrorsOfValue(schema: JSONSchema, value: unknown): RuleError[] {
   const check = compileCheck(schema, false)
   const errorsWith = (old: Old): RuleError[] => {
-    const state: State = { errors: [], budget: BudgetOfObject, ratcheting: false, isOnlyUnchanged: false }
+    const state: State = { errors: [], budget: BudgetOfObject, ratcheting: false, onlyUnchanged: false }
     check?.run(value, '', state, { old, isUnchanged: false })
     return state.errors
   }
@@ -65,7 +65,7 @@ const BudgetOfCall = 1_000_000
 interface State {
   readonly errors: RuleError[]
   readonly ratcheting: boolean
-  readonly isOnlyUnchanged: boolean
+  readonly onlyUnchanged: boolean
   /** Remaining cost for further rules of the object; negative once the limit is exceeded, which stops the evaluation. */
   budget: number
 }
@@ -104,7 +104,7 @@ function compileCheck(schema: JSONSchema, isRoot: boolean): Check | undefined {
     if (value === null || value === undefined || state.budget < 0) return
     const old = before.old?.value === null || before.old?.value === undefined ? undefined : before.old
     const isUnchanged = before.isUnchanged || (state.ratcheting && old !== undefined && isSame(value, old.value, isCompared))
-    if (isUnchanged && !usesOldSelf && !state.isOnlyUnchanged) return
+    if (isUnchanged && !usesOldSelf && !state.onlyUnchanged) return
     if (ownRules) for (const rule of ownRules) checkRule(rule, schema, { value, path, state, before: { old, isUnchanged } })
     // Values that cannot be correlated are unchanged when their container is.
     const beforeOf = (oldValue: Old): Before => ({ old: oldValue, isUnchanged: oldValue === undefined && isUnchanged })
@@ -143,7 +143,7 @@ function checkRule(compiled: CompiledRule, schema: JSONSchema, { value, path, st
   if (state.budget < 0) return
   // Ratcheting: an unchanged value may violate rules, which may be newer than the object.
   const isEnforced = usesOldSelf || !before.isUnchanged
-  if (isEnforced === state.isOnlyUnchanged) return
+  if (isEnforced === state.onlyUnchanged) return
   if (usesOldSelf && !before.old && !rule.optionalOldSelf) return
   const field = path === '' ? '<nil>' : path
   const reportError = (detail: string) => state.errors.push({ ...invalid(field, schema.type ?? '', detail), detail })

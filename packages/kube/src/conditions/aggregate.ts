@@ -19,7 +19,7 @@ export interface AggregateOptions<Reason extends string = string> {
   /** Whether the source condition has negative polarity (False is good). The result then has negative polarity, too. */
   readonly negative?: boolean
   readonly reasons?: MergeReasons<Reason>
-  /** Replaces the default classification of conditions as issues. The result is then of positive polarity unless `negative`. */
+  /** Replaces the default classification of conditions as issues. The result then has positive polarity, unless `negative` is set. */
   readonly priority?: (condition: ReportedCondition) => MergePriority
 }
 

@@ -53,9 +53,9 @@ describe('setConditions', () => {
 
   test.each([
     ['in the given order', ['Ready', 'Available'], 'Available Ready'],
-    ['with types outside of the given order after it, alphabetically', ['Zebra', 'Gate', 'Ready'], 'Ready Gate Zebra'],
+    ['of types without a given order last, alphabetically', ['Zebra', 'Gate', 'Ready'], 'Ready Gate Zebra'],
     ['with Paused and Deleting at the end', ['Deleting', 'Zebra', 'Paused', 'Available'], 'Available Zebra Paused Deleting'],
-  ])('conditions are listed %s', (_, inputTypes, listed) => {
+  ])('setConditions lists conditions %s', (_, inputTypes, listed) => {
     const computed = inputTypes.map((type) => condition(type, 'True'))
     expect(types(setConditions([], computed, { now, order: ['Available', 'Ready'] }))).toBe(listed)
   })
@@ -170,13 +170,13 @@ describe('summary', () => {
 
   test.each<[string, Condition[], Partial<Parameters<typeof summary>[2]>, string]>([
     [
-      'is True when no condition is an issue',
+      'a summary is True when no condition is an issue',
       [condition('A', 'True'), condition('B', 'True', 'fine'), condition('Deleting', 'False', '')],
       {},
       'True Ready\n* B: fine',
     ],
     [
-      'an issue hides conditions without issues, but not unknown ones',
+      'the message omits conditions without issues when there is an issue, but not Unknown conditions',
       [condition('B', 'False', 'broken'), condition('A', 'Unknown', 'lost'), condition('Deleting', 'False', 'x')],
       {},
       'False NotReady\n* A: lost\n* B: broken',
@@ -188,7 +188,7 @@ describe('summary', () => {
       'False NotReady\n* Deleting: DeletingReason',
     ],
     [
-      'is Unknown when a condition is missing',
+      'a summary is Unknown when a condition is missing',
       [condition('A', 'True'), condition('Deleting', 'False')],
       {},
       'Unknown ReadyUnknown\n* B: Condition not yet reported',
@@ -206,7 +206,7 @@ describe('summary', () => {
       'False NotReady\n* Deleting: in progress',
     ],
     [
-      'a custom priority replaces the default one',
+      'a custom priority replaces the default priority',
       [condition('A', 'False', 'gone'), condition('B', 'True')],
       { of: ['A', 'B'], priority: (c) => (c.type === 'A' ? 'info' : usualPriority()(c)) },
       'True Ready\n* A: gone',
@@ -230,9 +230,9 @@ describe('summary', () => {
   ])('%s', (_, conditions, options, expected) => expect(sum(conditions, options)).toBe(expected))
 
   test.each([
-    ['itself', () => summary([], 'Ready', { of: ['Ready'] }), 'condition Ready cannot sum up itself'],
+    ['the target condition itself', () => summary([], 'Ready', { of: ['Ready'] }), 'condition Ready cannot sum up itself'],
     [
-      'nothing',
+      'conditions of which none is reported',
       () => summary([], 'Ready', { of: ['A'], ignoreIfMissing: ['A'] }),
       'condition Ready sums up no conditions: none of A is reported',
     ],
@@ -255,15 +255,15 @@ describe('aggregate', () => {
   const controlPlane = { 'cluster.x-k8s.io/control-plane': '' }
 
   test.each<[string, Parameters<typeof aggregate>[0], Parameters<typeof aggregate>[2], string]>([
-    ['is True without issues', [ready('a', 'True', ''), ready('b', 'True', '')], {}, 'True InfoReported\n'],
+    ['an aggregate is True without issues', [ready('a', 'True', ''), ready('b', 'True', '')], {}, 'True InfoReported\n'],
     [
-      'lists messages when there are no issues',
+      'the message contains messages of objects without issues when no object has an issue',
       [ready('a', 'True', 'hi'), ready('b', 'True', '')],
       {},
       'True InfoReported\n* Machine a: hi',
     ],
     [
-      'is Unknown when an object lacks the condition',
+      'an aggregate is Unknown when an object lacks the condition',
       [object('Machine', 'a', [])],
       {},
       'Unknown UnknownReported\n* Machine a: Condition Ready not yet reported',
@@ -275,13 +275,13 @@ describe('aggregate', () => {
       'True IssuesReported\n* Machine a: growing',
     ],
     [
-      'lists names in order, and counts the fourth and later ones',
+      'the message lists three names in order, and counts the other objects',
       ['e', 'd', 'c', 'b', 'a'].map((name) => ready(name, 'False', 'down')),
       {},
       'False IssuesReported\n* Machines a, b, c, ... (2 more): down',
     ],
     [
-      'lists at most three messages, by priority, frequency and name, and counts the other objects of each kind',
+      'the message lists at most three messages, by priority, frequency and name, and counts the other objects of each kind',
       [
         ready('u1', 'Unknown', 'unsure'),
         ready('u2', 'Unknown', 'unsure'),
@@ -296,7 +296,7 @@ describe('aggregate', () => {
       'False IssuesReported\n* Machines m1, m3: frequent\n* Machine m2: rare\n* Machine m4: other\nAnd 1 Machine with other issues\nAnd 2 Machines with status unknown\nAnd 1 MachinePool with other issues',
     ],
     [
-      'lists control plane Machines first, independent of their messages',
+      'the message lists control plane Machines first, independent of their messages',
       [
         ready('a', 'False', 'down'),
         ready('b', 'False', 'down'),

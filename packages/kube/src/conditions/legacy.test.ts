@@ -33,16 +33,16 @@ describe('setLegacyConditions', () => {
   })
 
   test.each<[string, NewLegacyCondition, string]>([
-    ['no change', legacyFalse('A', 'Why', 'Info', 'so'), then],
-    ['another message', legacyFalse('A', 'Why', 'Info', 'because'), '2026-01-02T03:04:05Z'],
-    ['another severity', legacyFalse('A', 'Why', 'Error', 'so'), '2026-01-02T03:04:05Z'],
-    ['another reason', legacyFalse('A', 'How', 'Info', 'so'), '2026-01-02T03:04:05Z'],
+    ['no field', legacyFalse('A', 'Why', 'Info', 'so'), then],
+    ['the message', legacyFalse('A', 'Why', 'Info', 'because'), '2026-01-02T03:04:05Z'],
+    ['the severity', legacyFalse('A', 'Why', 'Error', 'so'), '2026-01-02T03:04:05Z'],
+    ['the reason', legacyFalse('A', 'How', 'Info', 'so'), '2026-01-02T03:04:05Z'],
     [
-      'another status, mirrored from another object',
+      'the status, in a condition mirrored from another object',
       { ...legacyTrue('A'), lastTransitionTime: '2025-12-31T00:00:00Z' },
       '2026-01-02T03:04:05Z',
     ],
-  ])('the transition time is kept only when nothing changes: %s', (_, computed, time) => {
+  ])('the expected transition time is set when this changes: %s', (_, computed, time) => {
     const [condition] = setLegacyConditions([since(legacyFalse('A', 'Why', 'Info', 'so'))], [computed], now)
     expect(condition?.lastTransitionTime).toBe(time)
   })
@@ -113,39 +113,43 @@ describe('legacySummary', () => {
   const bare: NewLegacyCondition = { type: 'F', status: 'False', reason: 'Bare', message: 'f' }
   const of = ['F', 'E', 'D', 'C', 'B', 'A']
   test.each<[string, NewLegacyCondition[], string]>([
-    ['no condition is reported', [], 'none'],
-    ['an error decides before all others', [unknown, ok, info, warning, error], 'False/Error Broken: a'],
-    ['a warning decides before information', [unknown, ok, info, warning], 'False/Warning Odd: b'],
-    ['information decides before True', [unknown, ok, info], 'False/Info Slow: c'],
-    ['True decides before Unknown', [unknown, ok], 'True'],
-    ['Unknown decides when it is alone', [unknown], 'Unknown Dark: e'],
-    ['False without severity decides after all others', [bare, unknown], 'Unknown Dark: e'],
-    ['False without severity decides when it is alone', [bare], 'False Bare: f'],
+    ['without a reported condition there is no summary', [], 'none'],
+    ['an error takes precedence over all other conditions', [unknown, ok, info, warning, error], 'False/Error Broken: a'],
+    ['a warning takes precedence over information', [unknown, ok, info, warning], 'False/Warning Odd: b'],
+    ['information takes precedence over True', [unknown, ok, info], 'False/Info Slow: c'],
+    ['True takes precedence over Unknown', [unknown, ok], 'True'],
+    ['a single Unknown condition determines the summary', [unknown], 'Unknown Dark: e'],
+    ['all other conditions take precedence over False without severity', [bare, unknown], 'Unknown Dark: e'],
+    ['a single False condition without severity determines the summary', [bare], 'False Bare: f'],
     ['an earlier Ready condition is ignored', [legacyFalse('Ready', 'Old', 'Error')], 'none'],
     ['conditions that are not listed are ignored', [legacyFalse('G', 'Other', 'Error'), ok], 'True'],
   ])('%s', (_, conditions, expected) => {
     expect(text(legacySummary(conditions, { of }))).toBe(expected)
   })
 
-  test('of several conditions of equal severity, the first condition decides', () => {
+  test('of several conditions with equal severity, the first condition determines the summary', () => {
     const both = [legacyFalse('A', 'First', 'Info', 'a'), legacyFalse('B', 'Second', 'Info', 'b')]
     expect(text(legacySummary(both, { of: ['B', 'A'] }))).toBe('False/Info Second: b')
   })
 
   test.each<[string, NewLegacyCondition[], string]>([
-    ['one of two is completed', [legacyTrue('A'), legacyFalse('B', 'Waiting', 'Info')], 'False/Info Waiting: 1 of 2 completed'],
     [
-      'one is not completed, the other not reported yet',
+      'one of two steps is completed',
+      [legacyTrue('A'), legacyFalse('B', 'Waiting', 'Info')],
+      'False/Info Waiting: 1 of 2 completed',
+    ],
+    [
+      'one step is not completed, the other step is not reported yet',
       [legacyFalse('B', 'Waiting', 'Info')],
       'False/Info Waiting: 0 of 2 completed',
     ],
-    ['all are completed', [legacyTrue('A'), legacyTrue('B')], 'True'],
+    ['all steps are completed', [legacyTrue('A'), legacyTrue('B')], 'True'],
     [
-      'not counted when another condition is reported',
+      'steps are not counted when another condition is reported',
       [legacyTrue('A'), legacyTrue('B'), legacyFalse('C', 'Sick', 'Warning', 'm')],
       'False/Warning Sick: m',
     ],
-  ])('steps: %s', (_, conditions, expected) => {
+  ])('the summary counts steps when %s', (_, conditions, expected) => {
     expect(text(legacySummary(conditions, { of: ['A', 'B', 'C'], steps: ['A', 'B'] }))).toBe(expected)
   })
 })
@@ -160,11 +164,11 @@ describe('legacyAggregate', () => {
   const failed = legacyFalse('Ready', 'Failed @ DevMachine/x', 'Error')
   // biome-ignore format: a table
   test.each<[string, ReturnType<typeof machine>[], string]>([
-    ['none is reported',           [machine('a'), machine('b')],                                        'none'],
-    ['all are Ready',                [machine('a', legacyTrue('Ready')), machine('b', legacyTrue('Ready'))], 'True'],
-    ['one is not Ready',             [machine('a', legacyTrue('Ready')), machine('b', waiting)],          'False/Info WaitingForInfrastructure @ Machine/b: 1 of 2 completed'],
-    ['the first by name decides',    [machine('b', waiting), machine('a', waiting), machine('c')],        'False/Info WaitingForInfrastructure @ Machine/a: 0 of 3 completed'],
-    ['the reason names its object',    [machine('a', failed), machine('b', waiting)],                      'False/Error Failed @ DevMachine/x: 0 of 2 completed'],
+    ['there is no aggregate when no object reports Ready',           [machine('a'), machine('b')],                                        'none'],
+    ['is True when all objects are Ready',                [machine('a', legacyTrue('Ready')), machine('b', legacyTrue('Ready'))], 'True'],
+    ['is False when one object is not Ready',             [machine('a', legacyTrue('Ready')), machine('b', waiting)],          'False/Info WaitingForInfrastructure @ Machine/b: 1 of 2 completed'],
+    ['of several objects with equal severity, the first by name gives the reason',    [machine('b', waiting), machine('a', waiting), machine('c')],        'False/Info WaitingForInfrastructure @ Machine/a: 0 of 3 completed'],
+    ['a reason that names an object already stays unchanged',    [machine('a', failed), machine('b', waiting)],                      'False/Error Failed @ DevMachine/x: 0 of 2 completed'],
   ])('%s', (_, machines, expected) => {
     expect(text(legacyAggregate(machines, 'MachinesReady'))).toBe(expected)
   })

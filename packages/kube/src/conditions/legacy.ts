@@ -136,7 +136,7 @@ const isCondition = (value: unknown): value is LegacyCondition =>
 export interface LegacySummaryOptions {
   /** Types to summarize if reported. The first type with the worst status gives reason and message. */
   readonly of: readonly string[]
-  /** Types to count as steps while no other type of `of` is reported: the message is then `1 of 2 completed`. */
+  /** Types to count as steps while no other type in `of` is reported: the message is then `1 of 2 completed`. */
   readonly steps?: readonly string[]
 }
 
@@ -145,9 +145,9 @@ export function legacySummary(
   conditions: readonly NewLegacyCondition[],
   { of, steps }: LegacySummaryOptions,
 ): NewLegacyCondition | undefined {
-  const inScope = conditions.filter(({ type }) => of.includes(type))
-  const countsSteps = steps !== undefined && inScope.every(({ type }) => steps.includes(type))
-  return merge(Ready, inScope.sort(byType), { order: of, ...(countsSteps ? { total: steps.length } : {}) })
+  const reported = conditions.filter(({ type }) => of.includes(type))
+  const countsSteps = steps !== undefined && reported.every(({ type }) => steps.includes(type))
+  return merge(Ready, reported.sort(byType), { order: of, ...(countsSteps ? { total: steps.length } : {}) })
 }
 
 interface Named {
@@ -161,13 +161,13 @@ interface Named {
  * Ready objects, and the reason names the object that it comes from.
  */
 export function legacyAggregate(objects: readonly Named[], type: string): NewLegacyCondition | undefined {
-  const inScope: NewLegacyCondition[] = []
+  const reported: NewLegacyCondition[] = []
   for (const { kind, metadata, status } of objects.toSorted(byName)) {
     const ready = readyAs(legacyConditionsOf({ status }), Ready)
     const { reason = '' } = ready ?? {}
-    if (ready) inScope.push({ ...ready, reason: reason.includes('@') ? reason : `${reason} @ ${kind}/${metadata.name}` })
+    if (ready) reported.push({ ...ready, reason: reason.includes('@') ? reason : `${reason} @ ${kind}/${metadata.name}` })
   }
-  return merge(type, inScope, { order: [], total: objects.length })
+  return merge(type, reported, { order: [], total: objects.length })
 }
 
 const byName = (a: Named, b: Named): number =>

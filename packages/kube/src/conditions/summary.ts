@@ -12,7 +12,7 @@ export interface SummaryOptions<Reason extends string = string> {
   readonly negative?: readonly string[]
   /** Types that may be missing; other missing types count as Unknown. */
   readonly ignoreIfMissing?: readonly string[]
-  /** Replace the object's condition of the same type, for another reason or message. The object must have it. */
+  /** Conditions that replace the object's conditions of the same types, for another reason or message. The object must have these types. */
   readonly overrides?: readonly NewCondition[]
   readonly reasons?: MergeReasons<Reason>
   /** Replaces the default classification of conditions as issues, which uses `negative`. */
@@ -42,7 +42,7 @@ export function summary<Reason extends string>(
     priority = usualPriority(negative),
     lines = (unchanged) => unchanged,
   } = options
-  const conditions = inScope(source, type, options)
+  const conditions = conditionsToMerge(source, type, options)
   if (conditions.length === 0) throw new Error(`condition ${type} sums up no conditions: none of ${of.join(', ')} is reported`)
 
   const top = topPriority(conditions.map(priority))
@@ -54,7 +54,7 @@ export function summary<Reason extends string>(
 const text = ({ message, reason = '' }: ReportedCondition): string => (message ? nested(message) : ` ${reason}`)
 
 /** Returns the conditions to merge, in order of relevance. Missing conditions are Unknown. */
-function inScope(
+function conditionsToMerge(
   source: ConditionSource,
   target: string,
   { of, ignoreIfMissing = [], overrides = [] }: SummaryOptions,

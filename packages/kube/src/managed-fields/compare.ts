@@ -28,7 +28,7 @@ export function* compareTyped(type: Type, before: unknown, after: unknown): Work
   if (before === undefined || sameForm(oldForm, newForm)) {
     return withContainer(yield* compareForm(newForm, before, after), before, after)
   }
-  // A value that changed its form (such as from a list to a map) is compared in both forms.
+  // A value whose form changed, such as from a list to a map, is compared in both forms.
   return unionOf((yield* compareForm(oldForm, before, after)).fields, (yield* compareForm(newForm, before, after)).fields)
 }
 
@@ -87,7 +87,7 @@ function* compareMap(map: MapType, before: unknown, after: unknown): Work<TypedC
   const [left, right] = [isRecord(before) ? before : {}, isRecord(after) ? after : {}]
   const [leftNames, rightNames] = [Object.keys(left), Object.keys(right)]
   if (map.atomic || (leftNames.length === 0 && rightNames.length === 0)) return compareLeaf(before, after)
-  const parts = new Parts()
+  const parts = new ComparisonBuilder()
   let count = 0
   for (const name of leftNames) {
     const newValue = Object.hasOwn(right, name) ? right[name] : undefined
@@ -107,7 +107,7 @@ function* compareList(list: ListType, before: unknown, after: unknown): Work<Typ
   const [left, right] = [Array.isArray(before) ? before : [], Array.isArray(after) ? after : []]
   if (list.atomic || (left.length === 0 && right.length === 0)) return compareLeaf(before, after)
   const [leftItems, rightItems] = [yield* groupItems(list, left), yield* groupItems(list, right)]
-  const parts = new Parts()
+  const parts = new ComparisonBuilder()
   let count = 0
   for (const items of [leftItems, rightItems]) {
     for (const element of items.keys()) {
@@ -148,7 +148,7 @@ const unionOf = (a: Comparison, b: Comparison): Comparison => ({
 })
 
 /** Collects the differences below a node; allocates nothing for a node without differences. */
-class Parts {
+class ComparisonBuilder {
   #added: Map<PathElement, FieldSet> | undefined
   #removed: Map<PathElement, FieldSet> | undefined
   #modified: Map<PathElement, FieldSet> | undefined

@@ -141,7 +141,7 @@ describe('apply', () => {
     ])
   })
 
-  test('status in the request gets no manager', () => {
+  test('the status in an applied object gets no manager', () => {
     const created = applyPatch(undefined, widget({ status: { phase: 'x' } }), { ...context('m'), force: false })
     expect(entryTexts(created)).toEqual([])
   })
@@ -167,7 +167,7 @@ describe('apply', () => {
     expect(() => applyPatch(undefined, widget(fields, metadata), { ...context('m'), force: false })).toThrow(message)
   })
 
-  test('another version is rejected', () => {
+  test('an applied object of another version than the request is rejected', () => {
     const other = { ...widget(), apiVersion: 'shop.example.com/v2' }
     expect(() => applyPatch(undefined, other, { ...context('m'), force: false })).toThrow(
       'Incorrect version specified in apply patch. Specified patch version: shop.example.com/v2, expected: shop.example.com/v1',
@@ -244,16 +244,16 @@ describe('update', () => {
   })
 
   test.each<[string, unknown, string[]]>([
-    ['no list keeps the entries', undefined, ['m Apply 00:00 {"f:spec":{"f:replicas":{}}}']],
-    ['an empty list removes them', [], []],
-    ['a list of one empty entry removes them', [{}], []],
+    ['an absent list keeps the entries', undefined, ['m Apply 00:00 {"f:spec":{"f:replicas":{}}}']],
+    ['an empty list removes the entries', [], []],
+    ['a list of one empty entry removes the entries', [{}], []],
     [
       'an undecodable list is ignored',
       [{ manager: 'x', operation: 'Bogus', apiVersion: 'v1', fieldsType: 'FieldsV1', fieldsV1: {} }],
       ['m Apply 00:00 {"f:spec":{"f:replicas":{}}}'],
     ],
     [
-      'a valid list replaces them',
+      'a valid list replaces the entries',
       [
         {
           manager: 'x',
@@ -265,7 +265,7 @@ describe('update', () => {
       ],
       ['x Apply - {"f:spec":{"f:replicas":{}}}'],
     ],
-  ])('with managedFields in the update: %s', (_, managedFields, expected) => {
+  ])('in managedFields of an update, %s', (_, managedFields, expected) => {
     const live = stored(apply(undefined, 'm', { replicas: 1 }))
     expect(entryTexts(update(live, 'ctl', (w) => (w.metadata.managedFields = managedFields)))).toEqual(expected)
   })
@@ -348,18 +348,18 @@ describe('the cache of encoded sets', () => {
   })
 })
 
-describe('work on many values pauses', () => {
+describe('long work is divided into pieces', () => {
   const type = typeOfSchema(schema)
   const names = Array.from({ length: 10 * PieceSize }, (_, index) => `v${index}`)
   const map = { spec: { free: Object.fromEntries(names.map((name) => [name, 1])) } }
   const list = { spec: { tags: names } }
 
   test.each<[string, () => Work<unknown>]>([
-    ['to merge an applied map', () => merging(type, {}, map)],
-    ['to merge with a live map', () => merging(type, map, map)],
-    ['to merge an applied list', () => merging(type, {}, list)],
-    ['to list the fields of a map', () => fieldsIn(type, map)],
-    ['to list the fields of a list', () => fieldsIn(type, list)],
+    ['when it merges an applied map', () => merging(type, {}, map)],
+    ['when it merges into a live map', () => merging(type, map, map)],
+    ['when it merges an applied list', () => merging(type, {}, list)],
+    ['when it lists the fields of a map', () => fieldsIn(type, map)],
+    ['when it lists the fields of a list', () => fieldsIn(type, list)],
   ])('%s', (_, startWork) => {
     const work = startWork()
     let pauses = 0

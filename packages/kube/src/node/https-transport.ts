@@ -42,7 +42,7 @@ export function httpsTransport(access: ClusterAccess, options: HttpsTransportOpt
 }
 
 /** Media type of a list with only the metadata of items. Upstream: metadata.Client of client-go. */
-const metadataForm = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1'
+const metadataOnlyType = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1'
 /** Size limit of one watch event. */
 const maxEventBytes = 32 << 20
 /**
@@ -195,7 +195,7 @@ class HttpsTransport implements Transport {
           port: port === '' ? 443 : Number(port),
           path: (pathname === '/' ? '' : pathname) + urlOf(request),
           headers: {
-            accept: request.metadataOnly ? `${metadataForm},application/json` : 'application/json',
+            accept: request.metadataOnly ? `${metadataOnlyType},application/json` : 'application/json',
             'user-agent': this.#options.userAgent,
             ...(authorization === undefined ? {} : { authorization }),
             ...(body === undefined

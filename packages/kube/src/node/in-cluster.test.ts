@@ -23,7 +23,7 @@ test('a pod reaches the server with the files of its service account', async () 
   })
 })
 
-test('an IPv6 host is put in brackets, and a missing namespace is left out', async () => {
+test('an IPv6 host gets brackets, and a missing namespace is omitted', async () => {
   const access = await inClusterAccess({ ...env, KUBERNETES_SERVICE_HOST: 'fd00::1' }, mount({ token: 't', 'ca.crt': 'PEM' }))
   expect(access.server).toBe('https://[fd00::1]:443')
   expect(access).not.toHaveProperty('namespace')

@@ -20,7 +20,7 @@ test.each([
   ['pretty-printed objects', '{\n  "a": {\n  }\n}\r\n\t{\n}', ['{\n  "a": {\n  }\n}', '{\n}']],
   ['braces and quotes inside strings', '{"a}{":"\\"}\\\\"}{"b":"{"}', ['{"a}{":"\\"}\\\\"}', '{"b":"{"}']],
   ['an unfinished last object', '{"a":1}{"b":', ['{"a":1}']],
-  ['white space without objects', ' \n', []],
+  ['a stream of white space only', ' \n', []],
 ])('splits %s', async (_, text, objects) => {
   for (const size of [1, 2, 7, 100]) expect(await split(cut(Buffer.from(text), size))).toEqual(objects)
 })

@@ -13,7 +13,7 @@ const access = {
   namespace: 'team',
 }
 
-test('a written kubeconfig is read back', async () => {
+test('parsing a formatted kubeconfig returns the same access', async () => {
   expect(await resolveKubeconfig(parseKubeconfig(formatKubeconfig(kubeconfigFor('demo', access))))).toEqual(access)
 })
 
@@ -38,7 +38,7 @@ test('relative paths are resolved from the folder of the kubeconfig, and a token
   }
 })
 
-test('several kubeconfigs are merged: the first entry of a name counts, and paths are relative to their file', async () => {
+test('several kubeconfigs are merged: of entries with equal names the first one takes effect, and paths are relative to their file', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'kubeconfigs-'))
   try {
     const first = kubeconfigFor('shared', { server: 'https://first' })
@@ -99,7 +99,7 @@ test('errors of an invalid kubeconfig do not quote it: it may contain secrets', 
   }
 })
 
-test('the last of several equal keys counts', () => {
+test('of several equal keys, the last one takes effect', () => {
   const text = formatKubeconfig(kubeconfigFor('demo', access))
   expect(parseKubeconfig(`${text}current-context: other\n`)['current-context']).toBe('other')
 })

@@ -1,5 +1,5 @@
 /** JSON Merge Patch, RFC 7396: members replace members, null removes, lists are replaced whole. */
-import { after, asWork, atOnce, each, type Rest, type Work } from '../clock.ts'
+import { after, asWork, atOnce, each, type RemainingWork, type Work } from '../clock.ts'
 import type { JsonObject } from '../json.ts'
 import { draft, equal, getMember, isRecord, setMember } from '../json.ts'
 
@@ -16,7 +16,7 @@ export function applyingMergePatch<T>(document: T, patch: unknown): Work<T> {
 }
 
 /** Sets a member of `to` to the merged value. */
-function merge(to: Record<string, unknown>, name: string, target: unknown, patch: unknown): Rest {
+function merge(to: Record<string, unknown>, name: string, target: unknown, patch: unknown): RemainingWork {
   // Upstream removes nulls also inside of lists, except in a value that replaces an object.
   const merged: unknown = isRecord(patch) ? {} : isRecord(target) ? draft(patch) : withoutNulls(patch)
   setMember(to, name, merged)
@@ -27,7 +27,7 @@ function mergeMembers(
   result: Record<string, unknown>,
   base: Readonly<Record<string, unknown>>,
   patch: Readonly<Record<string, unknown>>,
-): Rest {
+): RemainingWork {
   const existing = each(Object.keys(base), (key) => {
     const change = getMember(patch, key)
     if (change !== undefined && change !== null) return merge(result, key, base[key], change)

@@ -24,11 +24,11 @@ describe('JSON patch', () => {
     ['removes an item from the end', [{ op: 'remove', path: '/spec/args/-1' }], { ...document.spec, args: ['a'] }],
     ['replaces a missing member', [{ op: 'replace', path: '/spec/nope', value: 1 }], { ...document.spec, nope: 1 }],
     [
-      'copy',
+      'copies a value',
       [{ op: 'copy', from: '/spec/free/x', path: '/spec/free/z' }],
       { ...document.spec, free: { x: { y: 1 }, z: { y: 1 } } },
     ],
-    ['move', [{ op: 'move', from: '/spec/free/x', path: '/spec/free/z' }], { ...document.spec, free: { z: { y: 1 } } }],
+    ['moves a value', [{ op: 'move', from: '/spec/free/x', path: '/spec/free/z' }], { ...document.spec, free: { z: { y: 1 } } }],
     [
       'finds members by escaped names',
       [{ op: 'add', path: '/spec/free/a~1b~0c', value: 1 }],
@@ -51,7 +51,7 @@ describe('JSON patch', () => {
 
   test.each<[string, unknown, string]>([
     [
-      'a failing test',
+      'a test that fails',
       { op: 'test', path: '/spec/replicas', value: 99 },
       'operation 0 ("test" "/spec/replicas"): the value is 1',
     ],
@@ -131,7 +131,7 @@ describe('JSON patch', () => {
   ]
   test.each<[string, Json, Json, JsonPatchOperation[]]>([
     [
-      'two items removed',
+      'two items are removed',
       [1, 2, 3, 4, 5],
       [1, 3, 5],
       [
@@ -139,9 +139,9 @@ describe('JSON patch', () => {
         { op: 'remove', path: '/2' },
       ],
     ],
-    ['an item inserted in front', [a, b], [c, a, b], [{ op: 'add', path: '/0', value: c }]],
+    ['an item is inserted in front', [a, b], [c, a, b], [{ op: 'add', path: '/0', value: c }]],
     [
-      'the first removed, a field of the last changed',
+      'the first item is removed, a field of the last item changes',
       [a, b, c],
       [b, { ...c, size: 2 }],
       [
@@ -149,8 +149,13 @@ describe('JSON patch', () => {
         { op: 'replace', path: '/1/size', value: 2 },
       ],
     ],
-    ['a field of one of many', [a, b, c], [a, { ...b, size: 2 }, c], [{ op: 'replace', path: '/1/size', value: 2 }]],
-    ['lists in lists', [[1, 2, 3], [4]], [[2, 3], [4]], [{ op: 'remove', path: '/0/0' }]],
+    [
+      'a field of one of many items changes',
+      [a, b, c],
+      [a, { ...b, size: 2 }, c],
+      [{ op: 'replace', path: '/1/size', value: 2 }],
+    ],
+    ['an item of a nested list changes', [[1, 2, 3], [4]], [[2, 3], [4]], [{ op: 'remove', path: '/0/0' }]],
   ])('the difference of two lists has the fewest operations: %s', (_, from, to, operations) =>
     expect(diffJson(from, to)).toEqual(operations),
   )

@@ -53,7 +53,7 @@ describe('the result is that of a real server:', () => {
     ],
     ['an item is deleted', { containers: [{ name: 'c2', $patch: 'delete' }] }, { containers: [c1] }],
     [
-      'items inside of an item are deleted and added',
+      'items of a list inside an item are deleted and added',
       {
         containers: [
           {
@@ -79,7 +79,7 @@ describe('the result is that of a real server:', () => {
       },
     ],
     [
-      'a list is replaced by directive',
+      'a list with the directive replace is replaced',
       { containers: [{ name: 'c1', env: [{ $patch: 'replace' }, { name: 'Z', value: '9' }] }] },
       { containers: [{ ...c1, env: [{ name: 'Z', value: '9' }] }, c2] },
     ],
@@ -89,7 +89,7 @@ describe('the result is that of a real server:', () => {
       { tolerations: [{ key: 't2' }], containers: [{ ...c1, args: ['y'] }, c2] },
     ],
     [
-      'only the keys to retain stay',
+      '$retainKeys removes all other keys',
       { strategy: { $retainKeys: ['type'], type: 'Recreate' } },
       { strategy: { type: 'Recreate' } },
     ],

@@ -1,10 +1,10 @@
 /** Sets defaults, and removes nulls that mean an absent field. Upstream: apiextensions structural defaulting. */
-import { each, type Rest } from '../clock.ts'
+import { each, type RemainingWork } from '../clock.ts'
 import { draft, isRecord } from '../json.ts'
 import type { JSONSchema } from '../schema.ts'
 
 /** Changes a value in place. */
-export type Fill = (value: unknown) => Rest
+export type Fill = (value: unknown) => RemainingWork
 
 /** Sets defaults for members that are absent, or null and not nullable. Defaults inside of the default value are set, too. */
 export function compileDefault(schema: JSONSchema): Fill | undefined {
@@ -26,39 +26,39 @@ export function compileDropNulls(schema: JSONSchema): Fill | undefined {
   })
 }
 
-type Touch = (object: Record<string, unknown>, name: string, present: boolean) => void
+type MemberAction = (object: Record<string, unknown>, name: string, present: boolean) => void
 
 /**
- * Compiles a walk that applies `touchOf` to every declared member and then visits its value. Returns `undefined` when no member needs it.
+ * Compiles a walk that applies `actionOf` to every declared member and then visits its value. Returns `undefined` when no member needs it.
  */
 function compileWalk(
   schema: JSONSchema,
   compileInner: (schema: JSONSchema) => Fill | undefined,
-  touchOf: (schema: JSONSchema) => Touch | undefined,
+  actionOf: (schema: JSONSchema) => MemberAction | undefined,
 ): Fill | undefined {
-  const touches: { name: string; touch: Touch }[] = []
+  const actions: { name: string; action: MemberAction }[] = []
   const fills = new Map<string, Fill>()
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
-    const [touch, fill] = [touchOf(property), compileInner(property)]
-    if (touch) touches.push({ name, touch })
+    const [action, fill] = [actionOf(property), compileInner(property)]
+    if (action) actions.push({ name, action })
     if (fill) fills.set(name, fill)
   }
   const declared = new Set(Object.keys(schema.properties ?? {}))
   const other = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined
-  const [touchOther, fillOther] = other ? [touchOf(other), compileInner(other)] : [undefined, undefined]
+  const [actionForOthers, fillOthers] = other ? [actionOf(other), compileInner(other)] : [undefined, undefined]
   const item = schema.items ? compileInner(schema.items) : undefined
-  if (touches.length + fills.size === 0 && !touchOther && !fillOther && !item) return undefined
+  if (actions.length + fills.size === 0 && !actionForOthers && !fillOthers && !item) return undefined
 
   return (value) => {
     if (Array.isArray(value)) return item && each(value, item)
     if (!isRecord(value)) return undefined
-    for (const { name, touch } of touches) touch(value, name, Object.hasOwn(value, name) && value[name] !== undefined)
-    if (fills.size === 0 && !touchOther && !fillOther) return undefined
+    for (const { name, action } of actions) action(value, name, Object.hasOwn(value, name) && value[name] !== undefined)
+    if (fills.size === 0 && !actionForOthers && !fillOthers) return undefined
     // An object has few of the members that its schema declares.
     return each(Object.keys(value), (name) => {
       if (declared.has(name)) return fills.get(name)?.(value[name])
-      touchOther?.(value, name, true)
-      return fillOther && Object.hasOwn(value, name) ? fillOther(value[name]) : undefined
+      actionForOthers?.(value, name, true)
+      return fillOthers && Object.hasOwn(value, name) ? fillOthers(value[name]) : undefined
     })
   }
 }

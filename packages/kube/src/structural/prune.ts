@@ -1,11 +1,11 @@
 /** Prunes fields that a schema does not specify. Upstream: apiextensions structural pruning. */
-import { each, type Rest } from '../clock.ts'
+import { each, type RemainingWork } from '../clock.ts'
 import { isRecord } from '../json.ts'
 import type { JSONSchema } from '../schema.ts'
 import { ObjectMetaSchema } from './object-meta.ts'
 
 /** Prunes a value in place and records the paths of removed fields. */
-export type Prune = (value: unknown, path: string, removed: Removed) => Rest
+export type Prune = (value: unknown, path: string, removed: Removed) => RemainingWork
 
 /** Paths of pruned fields: upstream reports the metadata of embedded resources after everything else. */
 export interface Removed {
@@ -60,7 +60,7 @@ export function compilePrune(schema: JSONSchema, isRoot = false): Prune | undefi
 }
 
 /** Prunes all fields, for a schema without declared properties. */
-function pruneAll(value: unknown, path: string, removed: Removed): Rest {
+function pruneAll(value: unknown, path: string, removed: Removed): RemainingWork {
   if (Array.isArray(value)) return pruneItems(pruneAll, value, path, removed)
   if (!isRecord(value)) return undefined
   return each(Object.keys(value), (key) => {
@@ -70,14 +70,14 @@ function pruneAll(value: unknown, path: string, removed: Removed): Rest {
   })
 }
 
-function pruneItems(prune: Prune, items: readonly unknown[], path: string, removed: Removed): Rest {
+function pruneItems(prune: Prune, items: readonly unknown[], path: string, removed: Removed): RemainingWork {
   let index = 0
   return each(items, (item) => prune(item, `${path}[${index++}]`, removed))
 }
 
 const pruneObjectMeta = compilePrune(ObjectMetaSchema)
 
-function pruneMetadata(value: unknown, path: string, { metadata }: Removed): Rest {
+function pruneMetadata(value: unknown, path: string, { metadata }: Removed): RemainingWork {
   return pruneObjectMeta?.(value, path, { fields: metadata, metadata })
 }
 

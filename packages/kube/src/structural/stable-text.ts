@@ -1,4 +1,4 @@
-import { after, asWork, each, type Rest, sorting, type Work } from '../clock.ts'
+import { after, asWork, each, type RemainingWork, sorting, type Work } from '../clock.ts'
 import { writeJSON } from '../json-text.ts'
 import { isRecord } from '../json.ts'
 
@@ -31,7 +31,7 @@ function writing(value: unknown, order?: (keys: string[]) => Work<string[]>): Wo
     chunks.push(parts.join(''))
     parts = []
   }
-  const write = (part: unknown): Rest => {
+  const write = (part: unknown): RemainingWork => {
     if (Array.isArray(part)) {
       let before = '['
       const items = each(part, (item) => {
@@ -43,7 +43,7 @@ function writing(value: unknown, order?: (keys: string[]) => Work<string[]>): Wo
     }
     if (!isRecord(part)) return add(writeJSON(part) ?? 'null')
     const keys = Object.keys(part).filter((key) => part[key] !== undefined)
-    const members = (ordered: readonly string[]): Rest => {
+    const members = (ordered: readonly string[]): RemainingWork => {
       let before = '{'
       const written = each(ordered, (key) => {
         add(`${before}${JSON.stringify(key)}:`)
@@ -60,7 +60,7 @@ function writing(value: unknown, order?: (keys: string[]) => Work<string[]>): Wo
   )
 }
 
-function* ordering(work: Work<string[]>, act: (keys: readonly string[]) => Rest): Work<void> {
+function* ordering(work: Work<string[]>, act: (keys: readonly string[]) => RemainingWork): Work<void> {
   const rest = act(yield* work)
   if (rest) yield* rest
 }

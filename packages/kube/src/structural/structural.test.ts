@@ -78,7 +78,7 @@ describe('pruning', () => {
       ['spec.l[0].x', 'spec.m.k.y'],
     ],
     [
-      'preserved fields stay, and declared fields in them are pruned',
+      'unknown fields in declared fields of an object that preserves unknown fields are pruned',
       props({ known: props({ k: {} }) }, { 'x-kubernetes-preserve-unknown-fields': true }),
       { free: { a: { b: 1 } }, known: { k: 1, x: 1 } },
       { free: { a: { b: 1 } }, known: { k: 1 } },
@@ -92,7 +92,7 @@ describe('pruning', () => {
       ['spec.spec', 'spec.metadata.bogus'],
     ],
     [
-      'names of inherited members are unknown',
+      'members named like inherited members are unknown',
       props({ a: {} }),
       JSON.parse('{"constructor":1,"__proto__":{"x":1}}'),
       {},
@@ -232,9 +232,15 @@ describe('validation', () => {
     items: props({ k: { type: 'string' }, v: short }),
   })
   test.each<[string, JSONSchema, unknown, unknown, string[]]>([
-    ['an unchanged value may be invalid', props({ a: short, b: short }), { a: 'long', b: 'x' }, { a: 'long', b: 'y' }, []],
     [
-      'a changed value must be valid',
+      'an unchanged value may violate the schema',
+      props({ a: short, b: short }),
+      { a: 'long', b: 'x' },
+      { a: 'long', b: 'y' },
+      [],
+    ],
+    [
+      'a changed value must not violate the schema',
       props({ a: short }),
       { a: 'longer' },
       { a: 'long' },
@@ -255,7 +261,13 @@ describe('validation', () => {
       { a: 'y' },
       ['spec.b: Required value'],
     ],
-    ['old duplicates may stay', list('map'), [{ k: 'a' }, { k: 'a' }, { k: 'b' }], [{ k: 'a' }, { k: 'a' }], []],
+    [
+      'duplicates that the old list contains are valid',
+      list('map'),
+      [{ k: 'a' }, { k: 'a' }, { k: 'b' }],
+      [{ k: 'a' }, { k: 'a' }],
+      [],
+    ],
   ])('on update: %s', (_, spec, value, old, expected) => expect(errors(spec, value, old)).toEqual(expected))
 })
 

@@ -28,7 +28,7 @@ export interface Structural {
   /**
    * Validates the object: its schema, then embedded resources, then duplicate items, then CEL rules. With `old`, unchanged parts are not
    * validated (ratcheting). `earlier` has the errors of earlier checks: after type errors, CEL rules are skipped because they rely on the
-   * types. `also` has errors to report before those of the rules.
+   * types. `also` has errors to report before the errors of the rules.
    */
   validate(object: object, old?: object, earlier?: readonly FieldError[], also?: readonly FieldError[]): FieldError[]
   /** Errors of CEL rules in unchanged parts of an update. Ratcheting does not reject them; they are sent as warnings. */
@@ -100,7 +100,7 @@ function compile(schema: JSONSchema): Structural {
         validByRules.add(object)
         return []
       }
-      const ruleErrors = validateRules(object, old, { isOnlyUnchanged: true })
+      const ruleErrors = validateRules(object, old, { onlyUnchanged: true })
       if (ruleErrors.length === 0) validByRules.add(object)
       return ruleErrors
     },

@@ -4,12 +4,12 @@
  * can then rely on the declared types.
  * Upstream: encoding/json.
  */
-import { asWork, each, isRecord, type Rest, type Work } from '@capstan/kube'
+import { asWork, each, isRecord, type RemainingWork, type Work } from '@capstan/kube'
 import { type Component, componentOf, targetOf } from './catalog.ts'
 import { structIn } from './go-types.ts'
 
 /** Changes a value in place. */
-type Reader = (value: unknown) => Rest
+type Reader = (value: unknown) => RemainingWork
 
 const readers = new Map<string, Reader>()
 

@@ -12,7 +12,7 @@ import {
   jsonTypeName,
   messageOf,
   parseQuantity,
-  type Rest,
+  type RemainingWork,
   type Work,
 } from '@capstan/kube'
 import { timeProblem } from '@capstan/apiserver/kinds'
@@ -94,7 +94,7 @@ function misfitIn(component: string, object: object): Work<Misfit | undefined> {
   const record = function* (work: Work<Misfit | undefined>): Work<void> {
     misfit = yield* work
   }
-  const start = (): Rest => {
+  const start = (): RemainingWork => {
     const checks = fieldChecks(component)
     const result = checks && misfitInFields(checks, object as Record<string, unknown>, isValidatedSeparately)
     if (isWork(result)) return record(result)

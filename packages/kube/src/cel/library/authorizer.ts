@@ -23,19 +23,19 @@ export type PermissionQuery = {
 /** Checks a permission of the requesting user, or of the named service account. */
 export type CheckPermission = (query: PermissionQuery) => { readonly allowed: boolean; readonly reason: string }
 
-type About = { readonly [member: string]: string | { readonly namespace: string; readonly name: string } }
+type CheckAttributes = { readonly [member: string]: string | { readonly namespace: string; readonly name: string } }
 
 /** A permission check under construction. */
 class PendingCheck extends Opaque {
   readonly type: string
   readonly checkPermission: CheckPermission
-  readonly about: About
+  readonly attributes: CheckAttributes
 
-  constructor(type: string, checkPermission: CheckPermission, about: About) {
+  constructor(type: string, checkPermission: CheckPermission, attributes: CheckAttributes) {
     super()
     this.type = `kubernetes.authorization.${type}`
     this.checkPermission = checkPermission
-    this.about = about
+    this.attributes = attributes
   }
   equals(other: Opaque): boolean {
     return this === other
@@ -60,23 +60,23 @@ class Decision extends Opaque {
 export const authorizerValue = (checkPermission: CheckPermission): Opaque => new PendingCheck('Authorizer', checkPermission, {})
 
 /** Value of `authorizer.requestResource`: a check for the resource of the request, without a verb. */
-export const requestResourceValue = (checkPermission: CheckPermission, about: About): Opaque =>
-  new PendingCheck('ResourceCheck', checkPermission, about)
+export const requestResourceValue = (checkPermission: CheckPermission, attributes: CheckAttributes): Opaque =>
+  new PendingCheck('ResourceCheck', checkPermission, attributes)
 
 const extend =
   (type: string, member: string) =>
-  ({ checkPermission, about }: PendingCheck, value: string): PendingCheck =>
-    new PendingCheck(type, checkPermission, { ...about, [member]: value })
+  ({ checkPermission, attributes }: PendingCheck, value: string): PendingCheck =>
+    new PendingCheck(type, checkPermission, { ...attributes, [member]: value })
 
-function ofServiceAccount({ checkPermission, about }: PendingCheck, namespace: string, name: string): PendingCheck {
+function ofServiceAccount({ checkPermission, attributes }: PendingCheck, namespace: string, name: string): PendingCheck {
   const isName = (text: string) => /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(text)
   if (!isName(namespace)) throw new EvaluationError(`Invalid service account namespace`)
   if (!isName(name)) throw new EvaluationError(`Invalid service account name`)
-  return new PendingCheck('Authorizer', checkPermission, { ...about, serviceAccount: { namespace, name } })
+  return new PendingCheck('Authorizer', checkPermission, { ...attributes, serviceAccount: { namespace, name } })
 }
 
-const check = ({ checkPermission, about }: PendingCheck, verb: string): Decision =>
-  new Decision(checkPermission({ ...about, verb } as PermissionQuery))
+const check = ({ checkPermission, attributes }: PendingCheck, verb: string): Decision =>
+  new Decision(checkPermission({ ...attributes, verb } as PermissionQuery))
 
 /** Ignores a selector, because no authorizer of this server uses selectors. */
 const ignoreSelector = (pending: PendingCheck): PendingCheck => pending
