@@ -10,7 +10,7 @@ import { batch } from './kinds/batch.ts'
 import { certificates } from './kinds/certificates.ts'
 import { priorityOf } from './group-priority.ts'
 import {
-  blankOf,
+  zeroValueOf,
   closureOf,
   componentName,
   recordedColumns,
@@ -146,7 +146,7 @@ const goTypeOf = (component: string): GoType => ({
   jsonProblem: (object) => jsonTypeProblem(component, object),
   convertedProblem: (object) => convertedTypeProblem(component, object),
   readNulls: (object) => readNulls(component, object),
-  blank: () => blankOf(component),
+  zeroValue: () => zeroValueOf(component),
 })
 
 /** Kind of `serviceaccounts/token`. It is not a resource, so it cannot be looked up by name. */

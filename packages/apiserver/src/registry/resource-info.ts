@@ -34,7 +34,7 @@ export interface GoType {
   /** Replaces nulls in a draft, whose types have been checked, by the values that the decoder decodes them to. */
   readNulls(object: { [field: string]: unknown }): Work<void>
   /** Value of the type before any field is set. */
-  blank(): object
+  zeroValue(): object
 }
 
 export interface ResourceInfo extends Resource {

@@ -219,9 +219,9 @@ describe('update', () => {
 
   test('the spec of a kind that always has one is not owned by the manager that creates the object', () => {
     const next = widget({ spec: { replicas: 1 } })
-    updateManagedFields(undefined, next, { ...context('m'), blank: { spec: {} } })
+    updateManagedFields(undefined, next, { ...context('m'), zeroValue: { spec: {} } })
     expect(entryTexts(next)).toEqual(['m Update 00:00 {"f:spec":{"f:replicas":{}}}'])
-    const applied = applyPatch(undefined, widget(), { ...context('m'), blank: { spec: {} }, force: false })
+    const applied = applyPatch(undefined, widget(), { ...context('m'), zeroValue: { spec: {} }, force: false })
     expect(applied).not.toHaveProperty('spec')
   })
 

@@ -34,7 +34,7 @@ export interface ManagedFieldsContext {
    * The object before any field is set. Upstream: non-pointer members of Go types always exist, so the manager that creates an object owns
    * only the fields in such a member, not the member itself.
    */
-  readonly blank?: object
+  readonly zeroValue?: object
   /** Whether entries of updates get no time, as upstream's for the scale subresource. */
   readonly untimed?: boolean
   /**
@@ -117,7 +117,7 @@ function* updateEntries(
   context: ManagedFieldsContext & { operation: 'Update' },
 ): Work<void> {
   const { apiVersion, now } = context
-  const before = toTyped(live ?? (context.blank as KubeObject | undefined), context)
+  const before = toTyped(live ?? (context.zeroValue as KubeObject | undefined), context)
   const owners = yield* ownersAfterUpdate(before, toTyped(next, context), ownersOf(entries), Current, versionsOf(context))
   setOwners(entries, owners)
   const current = owners.get(Current)

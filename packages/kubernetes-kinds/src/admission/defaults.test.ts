@@ -61,11 +61,11 @@ test('new nodes get a taint and volumes in use a finalizer when the plugins for 
 
 describe('DefaultStorageClass', () => {
   test.each<[string, object, object, string | undefined]>([
-    ['no class is named', {}, {}, 'newer'],
-    ['a class is named', { storageClassName: 'other' }, {}, 'other'],
-    ['the class is explicitly empty', { storageClassName: '' }, {}, ''],
+    ['the claim names no class', {}, {}, 'newer'],
+    ['the claim names a class', { storageClassName: 'other' }, {}, 'other'],
+    ['the class of the claim is explicitly empty', { storageClassName: '' }, {}, ''],
     [
-      'a class is named by the deprecated annotation',
+      'the deprecated annotation names a class',
       {},
       { annotations: { 'volume.beta.kubernetes.io/storage-class': 'other' } },
       undefined,

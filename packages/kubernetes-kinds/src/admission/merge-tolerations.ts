@@ -9,14 +9,14 @@ import type { Toleration } from '../kinds/schemas/types.ts'
 export function mergeTolerations(all: readonly Toleration[]): Toleration[] {
   const texts = all.map((toleration) => stableText(toleration))
   const isCoveredLater: boolean[] = []
-  const later = new Widest()
+  const later = new LongestTolerations()
   for (let index = all.length - 1; index >= 0; index--) {
     isCoveredLater[index] = later.covers(all[index]!, texts[index]!)
     later.add(all[index]!, texts[index]!)
   }
   const merged: Toleration[] = []
   const seenTexts = new Set<string>()
-  const earlier = new Widest()
+  const earlier = new LongestTolerations()
   for (const [index, toleration] of all.entries()) {
     const text = texts[index]!
     if (isCoveredLater[index] || seenTexts.has(text) || earlier.covers(toleration, text)) continue
@@ -28,15 +28,15 @@ export function mergeTolerations(all: readonly Toleration[]): Toleration[] {
 }
 
 /** A toleration in canonical JSON, with its tolerationSeconds: it covers tolerations of at most as many seconds. */
-interface Reach {
+interface TimedToleration {
   readonly text: string
   readonly seconds: number
 }
 
-/** For each group of tolerations that differ only in tolerationSeconds, the two tolerations with the most seconds. */
-class Widest {
+/** The two tolerations with the most seconds of each group. Tolerations of a group differ only in tolerationSeconds. */
+class LongestTolerations {
   /** Two tolerations of each group, because `covers` ignores a toleration that equals its argument. */
-  readonly #groups = new Map<string, readonly Reach[]>()
+  readonly #groups = new Map<string, readonly TimedToleration[]>()
 
   add(wide: Toleration, text: string): void {
     const { key = '', effect = '', operator = '', value = '', tolerationSeconds } = wide

@@ -28,8 +28,8 @@ const metadataOf = ({ name, namespace, labels }: { name: string; namespace?: str
 /** Creates and completes the default objects. Skips objects of a namespace that does not exist. */
 export async function bootstrapRBAC(client: Client): Promise<void> {
   await Promise.all([
-    ...bootstrapRoles.map((role) => untilDone(role, () => ensureRole(client, role))),
-    ...bootstrapBindings.map((binding) => untilDone(binding, () => ensureBinding(client, binding))),
+    ...bootstrapRoles.map((role) => retryConflicts(role, () => ensureRole(client, role))),
+    ...bootstrapBindings.map((binding) => retryConflicts(binding, () => ensureBinding(client, binding))),
   ])
 }
 
@@ -45,7 +45,7 @@ async function ensureRole(client: Client, role: BootstrapRole): Promise<void> {
     await client.create(kind, expectedRole)
     return
   }
-  if (isLeftAlone(storedRole)) return
+  if (hasAutoupdateDisabled(storedRole)) return
   const missing = missingPermissions(storedRole.rules ?? [], expectedRole.rules)
   const labels = { ...storedRole.metadata.labels, ...expectedRole.metadata.labels }
   if (missing.length === 0 && equal(storedRole.metadata.labels, labels)) return
@@ -60,7 +60,7 @@ async function ensureBinding(client: Client, binding: BootstrapBinding): Promise
   const kind = (binding.namespace === undefined ? ClusterRoleBinding : RoleBinding) as Kind<ClusterRoleBinding>
   const { roleRef, subjects: expectedSubjects = [] } = binding
   const storedBinding = await existing(client, kind, binding)
-  if (storedBinding && isLeftAlone(storedBinding)) return
+  if (storedBinding && hasAutoupdateDisabled(storedBinding)) return
   if (storedBinding && equal(storedBinding.roleRef, roleRef)) {
     const { subjects = [] } = storedBinding
     const missing = expectedSubjects.filter((expected) => !subjects.some((storedSubject) => equal(storedSubject, expected)))
@@ -78,10 +78,10 @@ const existing = <T extends KubeObject>(
   { name, namespace }: { name: string; namespace?: string },
 ) => orAbsent(client.get(kind, { name, ...(namespace === undefined ? {} : { namespace }) }))
 
-const isLeftAlone = ({ metadata }: KubeObject): boolean => metadata.annotations?.[autoupdate] === 'false'
+const hasAutoupdateDisabled = ({ metadata }: KubeObject): boolean => metadata.annotations?.[autoupdate] === 'false'
 
 /** Repeats `ensure` after conflicts with concurrent writes, such as writes of the controller that aggregates rules. */
-async function untilDone({ namespace }: { namespace?: string }, ensure: () => Promise<void>): Promise<void> {
+async function retryConflicts({ namespace }: { namespace?: string }, ensure: () => Promise<void>): Promise<void> {
   for (;;) {
     try {
       return await ensure()

@@ -24,7 +24,7 @@ import {
 } from '@capstan/apiserver/kinds'
 import { roleOf } from './rbac.ts'
 
-const everything: readonly PolicyRule[] = [
+const allPermissions: readonly PolicyRule[] = [
   { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
   { verbs: ['*'], nonResourceURLs: ['*'] },
 ]
@@ -80,7 +80,7 @@ function requireRolePermissions(plural: RoleKind, role: Role | ClusterRole, writ
   const problem = escalation(write, role.rules ?? [])
   if (problem !== undefined) throw deny(problem)
   // Any rules may be aggregated into this role later, so all permissions are required.
-  if ('aggregationRule' in role && role.aggregationRule && escalation(write, everything) !== undefined)
+  if ('aggregationRule' in role && role.aggregationRule && escalation(write, allPermissions) !== undefined)
     throw deny('must have cluster-admin privileges to use the aggregationRule')
 }
 

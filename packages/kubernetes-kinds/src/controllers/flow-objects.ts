@@ -3,7 +3,7 @@
  * pkg/apis/flowcontrol/bootstrap, v0.36.
  */
 
-interface Level {
+interface PriorityLevel {
   readonly name: string
   readonly spec: object
 }
@@ -13,12 +13,17 @@ const queuing = (queues: number, handSize = 6) => ({
   queuing: { queues, handSize, queueLengthLimit: 50 },
 })
 
-const limited = (name: string, nominalConcurrencyShares: number, limitResponse: object, lendablePercent: number): Level => ({
+const limited = (
+  name: string,
+  nominalConcurrencyShares: number,
+  limitResponse: object,
+  lendablePercent: number,
+): PriorityLevel => ({
   name,
   spec: { type: 'Limited', limited: { nominalConcurrencyShares, limitResponse, lendablePercent } },
 })
 
-export const priorityLevels: readonly Level[] = [
+export const priorityLevels: readonly PriorityLevel[] = [
   { name: 'exempt', spec: { type: 'Exempt', exempt: { nominalConcurrencyShares: 0, lendablePercent: 0 } } },
   limited('catch-all', 5, { type: 'Reject' }, 0),
   limited('system', 30, queuing(64), 33),
@@ -34,44 +39,44 @@ type Method = 'ByUser' | 'ByNamespace'
 const group = (name: string) => ({ kind: 'Group', group: { name } })
 const user = (name: string) => ({ kind: 'User', user: { name } })
 const kubeSystem = { kind: 'ServiceAccount', serviceAccount: { namespace: 'kube-system', name: '*' } }
-const everybody = [group('system:unauthenticated'), group('system:authenticated')]
+const allUsers = [group('system:unauthenticated'), group('system:authenticated')]
 
-const everything = {
+const allRequests = {
   resourceRules: [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'], clusterScope: true, namespaces: ['*'] }],
   nonResourceRules: [{ verbs: ['*'], nonResourceURLs: ['*'] }],
 }
 
-interface Schema {
+interface FlowSchema {
   readonly name: string
   readonly spec: { readonly priorityLevelConfiguration: { readonly name: string } }
 }
 
-const schema = (
+const flowSchema = (
   name: string,
   level: string,
   matchingPrecedence: number,
   method: Method | undefined,
   subjects: readonly object[],
-  rules: object = everything,
-): Schema => ({
+  rules: object = allRequests,
+): FlowSchema => ({
   name,
   spec: {
     priorityLevelConfiguration: { name: level },
     matchingPrecedence,
     ...(method ? { distinguisherMethod: { type: method } } : {}),
     rules: [{ subjects, ...rules }],
-  } as Schema['spec'],
+  } as FlowSchema['spec'],
 })
 
 const leases = { apiGroups: ['coordination.k8s.io'], resources: ['leases'], namespaces: ['*'] }
 
-export const flowSchemas: readonly Schema[] = [
-  schema('exempt', 'exempt', 1, undefined, [group('system:masters')]),
-  schema('catch-all', 'catch-all', 10_000, 'ByUser', everybody),
-  schema('probes', 'exempt', 2, undefined, everybody, {
+export const flowSchemas: readonly FlowSchema[] = [
+  flowSchema('exempt', 'exempt', 1, undefined, [group('system:masters')]),
+  flowSchema('catch-all', 'catch-all', 10_000, 'ByUser', allUsers),
+  flowSchema('probes', 'exempt', 2, undefined, allUsers, {
     nonResourceRules: [{ verbs: ['get'], nonResourceURLs: ['/healthz', '/readyz', '/livez'] }],
   }),
-  schema(
+  flowSchema(
     'system-leader-election',
     'leader-election',
     100,
@@ -79,16 +84,16 @@ export const flowSchemas: readonly Schema[] = [
     [user('system:kube-controller-manager'), user('system:kube-scheduler'), kubeSystem],
     { resourceRules: [{ verbs: ['get', 'create', 'update'], ...leases }] },
   ),
-  schema('system-node-high', 'node-high', 400, 'ByUser', [group('system:nodes')], {
+  flowSchema('system-node-high', 'node-high', 400, 'ByUser', [group('system:nodes')], {
     resourceRules: [
       { verbs: ['*'], apiGroups: [''], resources: ['nodes', 'nodes/status'], clusterScope: true, namespaces: ['*'] },
       { verbs: ['*'], ...leases },
     ],
   }),
-  schema('system-nodes', 'system', 500, 'ByUser', [group('system:nodes')]),
-  schema('kube-controller-manager', 'workload-high', 800, 'ByNamespace', [user('system:kube-controller-manager')]),
-  schema('kube-scheduler', 'workload-high', 800, 'ByNamespace', [user('system:kube-scheduler')]),
-  schema('kube-system-service-accounts', 'workload-high', 900, 'ByNamespace', [kubeSystem]),
-  schema('service-accounts', 'workload-low', 9000, 'ByUser', [group('system:serviceaccounts')]),
-  schema('global-default', 'global-default', 9900, 'ByUser', everybody),
+  flowSchema('system-nodes', 'system', 500, 'ByUser', [group('system:nodes')]),
+  flowSchema('kube-controller-manager', 'workload-high', 800, 'ByNamespace', [user('system:kube-controller-manager')]),
+  flowSchema('kube-scheduler', 'workload-high', 800, 'ByNamespace', [user('system:kube-scheduler')]),
+  flowSchema('kube-system-service-accounts', 'workload-high', 900, 'ByNamespace', [kubeSystem]),
+  flowSchema('service-accounts', 'workload-low', 9000, 'ByUser', [group('system:serviceaccounts')]),
+  flowSchema('global-default', 'global-default', 9900, 'ByUser', allUsers),
 ]

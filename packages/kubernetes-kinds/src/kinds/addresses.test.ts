@@ -17,7 +17,7 @@ test.each([
   ['10.0.0.0/8', '::1', false],
   ['2001:db8::/32', '2001:db8:1::5', true],
   ['0.0.0.0/0', '8.8.8.8', true],
-])('%s contains %s: %s', (block, address, expected) => {
+])('the block %s contains %s: %s', (block, address, expected) => {
   expect(contains(parseBlock(block)!, address)).toBe(expected)
 })
 

@@ -122,7 +122,7 @@ function withoutIdleDefaults(name: string, schema: JSONSchema): JSONSchema {
   const go = goFields(name)
   for (const [field, { default: value, ...otherKeywords }] of Object.entries(schema.properties ?? {})) {
     const isZero = value === 0 || value === '' || value === false
-    if (isZero && go.get(field) === 'left out') schema.properties![field] = { ...otherKeywords, 'x-capstan-zero': value }
+    if (isZero && go.get(field) === 'omitted') schema.properties![field] = { ...otherKeywords, 'x-capstan-zero': value }
   }
   return schema
 }
@@ -163,27 +163,28 @@ function resolve(component: Component): JSONSchema {
  * Returns the zero value of a Go type: structs that are not pointers, and `null` for lists and maps that are not omitted when empty.
  * Creating an object does not make its manager the owner of these fields.
  */
-export function blankOf(name: string): object {
-  let blank = blanks.get(name)
-  if (blank) return blank
-  blank = {}
-  blanks.set(name, blank)
+export function zeroValueOf(name: string): object {
+  let zeroValue = zeroValues.get(name)
+  if (zeroValue) return zeroValue
+  zeroValue = {}
+  zeroValues.set(name, zeroValue)
   const { properties = {}, required = [] } = componentOf(name) ?? {}
   const go = goFields(name)
   for (const [field, { $ref, allOf, type, default: defaultValue }] of Object.entries(properties)) {
     const target = $ref ?? allOf?.[0]?.$ref
-    if (defaultValue === '' || defaultValue === 0 || defaultValue === false) Object.assign(blank, { [field]: defaultValue })
-    else if (isStruct(defaultValue)) Object.assign(blank, { [field]: target === undefined ? {} : blankOf(nameIn(target)) })
+    if (defaultValue === '' || defaultValue === 0 || defaultValue === false) Object.assign(zeroValue, { [field]: defaultValue })
+    else if (isStruct(defaultValue))
+      Object.assign(zeroValue, { [field]: target === undefined ? {} : zeroValueOf(nameIn(target)) })
     else if (
       (required.includes(field) || go.get(field) === 'shown') &&
       defaultValue === undefined &&
       (type === 'array' || type === 'object')
     )
-      Object.assign(blank, { [field]: null })
+      Object.assign(zeroValue, { [field]: null })
   }
-  return Object.freeze(blank)
+  return Object.freeze(zeroValue)
 }
-const blanks = new Map<string, object>()
+const zeroValues = new Map<string, object>()
 
 const isStruct = (value: unknown): boolean => typeof value === 'object' && value !== null && Object.keys(value).length === 0
 

@@ -2,7 +2,7 @@
 import { messages } from '../protobuf-messages.ts'
 
 /** How JSON shows the zero value of a field; `null`: as null. */
-export type Zero = 'shown' | 'left out' | 'null'
+export type Zero = 'shown' | 'omitted' | 'null'
 
 /** Fields of the Go type of a schema, including fields of embedded types; empty for an unknown type. */
 export const goFields = (component: string): ReadonlyMap<string, Zero> => fieldsOf(messageName(component))
@@ -21,7 +21,7 @@ function fieldsOf(message: string): Map<string, Zero> {
     if (name === '.') for (const [inner, zero] of fieldsOf(type)) fields.set(inner, zero)
     else if (name !== '') {
       // Structs are never omitted.
-      fields.set(name, keep === '!!' ? 'null' : keep === '!' || type in messages ? 'shown' : 'left out')
+      fields.set(name, keep === '!!' ? 'null' : keep === '!' || type in messages ? 'shown' : 'omitted')
     }
   }
   return fields

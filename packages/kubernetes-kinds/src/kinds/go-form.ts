@@ -8,63 +8,63 @@ import { type Component, componentOf, targetOf } from './catalog.ts'
 import { goFields } from './go-fields.ts'
 
 /** Changes a value in place, and returns the value or its replacement. */
-type Form = (value: unknown) => unknown
+type Normalizer = (value: unknown) => unknown
 
-const forms = new Map<string, Form>()
+const normalizers = new Map<string, Normalizer>()
 
 /** Normalizes a draft of an object whose types have been checked. */
 export function goForm(component: string, object: { [field: string]: unknown }): void {
   const { metadata } = object
-  formOf(component)(object)
+  normalizerOf(component)(object)
   // The server normalizes metadata separately.
   object.metadata = metadata
 }
 
-function formOf(name: string): Form {
-  const cached = forms.get(name)
+function normalizerOf(name: string): Normalizer {
+  const cached = normalizers.get(name)
   if (cached) return cached
   const scalar = scalars[name.slice(name.lastIndexOf('.') + 1)]
   if (scalar && name.startsWith('io.k8s.apimachinery.')) {
-    forms.set(name, scalar)
+    normalizers.set(name, scalar)
     return scalar
   }
-  let compiled: Form | undefined
-  // Types may be recursive: the form is registered before it is compiled.
-  const form: Form = (value) => (compiled ??= structForm(name))(value)
-  forms.set(name, form)
-  return form
+  let compiled: Normalizer | undefined
+  // Types may be recursive: the normalizer is registered before it is compiled.
+  const normalizer: Normalizer = (value) => (compiled ??= structNormalizer(name))(value)
+  normalizers.set(name, normalizer)
+  return normalizer
 }
 
 interface Member {
   readonly name: string
-  readonly form: Form | undefined
+  readonly normalizer: Normalizer | undefined
   readonly omitsZero: boolean
   /** Value when the field is absent. */
   readonly absent: null | undefined
 }
 
-function structForm(name: string): Form {
+function structNormalizer(name: string): Normalizer {
   const component = componentOf(name)
   if (!component) throw new TypeError(`no built-in schema ${name}`)
   const { properties, required = [] } = component
-  if (!properties) return memberForm(component) ?? ((value) => value)
+  if (!properties) return memberNormalizer(component) ?? ((value) => value)
   const go = goFields(name)
   const members = Object.entries(properties).map(([field, schema]): Member => {
     const target = targetOf(schema)
     const isTime = target !== undefined && /\.(Time|MicroTime)$/.test(target)
     const zero = go.get(field)
-    const omitsZero = zero === 'left out'
+    const omitsZero = zero === 'omitted'
     const showsTime = isTime && ((omitsZero && field !== 'creationTimestamp') || required.includes(field))
     return {
       name: field,
-      form: memberForm(schema),
+      normalizer: memberNormalizer(schema),
       omitsZero: omitsZero && !isTime,
       absent: showsTime || zero === 'null' ? null : undefined,
     }
   })
   return (value) => {
     if (!isRecord(value)) return value
-    for (const { name: field, form, omitsZero, absent } of members) {
+    for (const { name: field, normalizer, omitsZero, absent } of members) {
       const member = value[field]
       if (member === undefined) {
         if (absent === null) value[field] = null
@@ -74,34 +74,34 @@ function structForm(name: string): Form {
         delete value[field]
         continue
       }
-      if (!form) continue
-      const formed = form(member)
-      if (formed !== member) value[field] = formed
+      if (!normalizer) continue
+      const normalized = normalizer(member)
+      if (normalized !== member) value[field] = normalized
     }
     return value
   }
 }
 
-function memberForm(schema: Component): Form | undefined {
+function memberNormalizer(schema: Component): Normalizer | undefined {
   const target = targetOf(schema)
-  if (target !== undefined) return formOf(target)
+  if (target !== undefined) return normalizerOf(target)
   if (schema.items) {
-    const item = memberForm(schema.items)
+    const item = memberNormalizer(schema.items)
     return item && ((list) => (Array.isArray(list) ? replaceAll(list, list.keys(), item) : list))
   }
   if (typeof schema.additionalProperties === 'object') {
     const isResourceList = targetOf(schema.additionalProperties)?.endsWith('.Quantity') === true
-    const entry = isResourceList ? resourceForm : memberForm(schema.additionalProperties)
+    const entry = isResourceList ? normalizeResource : memberNormalizer(schema.additionalProperties)
     return entry && ((map) => (isRecord(map) ? replaceAll(map, Object.keys(map), entry) : map))
   }
   return undefined
 }
 
-function replaceAll(container: object, keys: Iterable<string | number>, form: Form): object {
+function replaceAll(container: object, keys: Iterable<string | number>, normalizer: Normalizer): object {
   const members = container as { [key: string | number]: unknown }
   for (const key of keys) {
-    const formed = form(members[key])
-    if (formed !== members[key]) members[key] = formed
+    const normalized = normalizer(members[key])
+    if (normalized !== members[key]) members[key] = normalized
   }
   return container
 }
@@ -114,19 +114,19 @@ function hasMembers(value: object): boolean {
   return false
 }
 
-const scalars: { readonly [kind: string]: Form } = {
-  Quantity: quantityForm,
-  Time: timeForm,
-  MicroTime: microTimeForm,
+const scalars: { readonly [kind: string]: Normalizer } = {
+  Quantity: normalizeQuantity,
+  Time: normalizeTime,
+  MicroTime: normalizeMicroTime,
 }
 
-function quantityForm(value: unknown): unknown {
+function normalizeQuantity(value: unknown): unknown {
   if (typeof value !== 'string' && !isNumeric(value)) return value
   return quantityText(readQuantity(value))
 }
 
 /** Upstream: amounts in resource lists are rounded up to thousandths. */
-function resourceForm(value: unknown): unknown {
+function normalizeResource(value: unknown): unknown {
   if (typeof value !== 'string' && !isNumeric(value)) return value
   const { nano, format } = readQuantity(value)
   const remainder = nano % Milli
@@ -144,13 +144,13 @@ function readQuantity(value: string | number | bigint) {
   }
 }
 
-function timeForm(value: unknown): unknown {
+function normalizeTime(value: unknown): unknown {
   if (typeof value !== 'string' || PlainTime.test(value)) return value
   return `${new Date(value).toISOString().slice(0, 19)}Z`
 }
 const PlainTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/
 
-function microTimeForm(value: unknown): unknown {
+function normalizeMicroTime(value: unknown): unknown {
   if (typeof value !== 'string' || PlainMicroTime.test(value)) return value
   const fraction = /\.(\d+)/.exec(value)?.[1] ?? ''
   return `${new Date(value).toISOString().slice(0, 19)}.${fraction.slice(0, 6).padEnd(6, '0')}Z`

@@ -20,19 +20,20 @@ import { type Component, componentOf, targetOf } from './catalog.ts'
 
 /** Returns the JSON decoder's error for the first value that does not match its type. */
 export function* jsonTypeProblem(component: string, object: object): Work<string | undefined> {
-  const misfit = yield* misfitIn(component, object)
-  if (!misfit) return undefined
-  const { struct, path, value, wanted, problem } = misfit
+  const mismatch = yield* mismatchIn(component, object)
+  if (!mismatch) return undefined
+  const { struct, path, value, expected, problem } = mismatch
   return (
-    problem ?? `json: cannot unmarshal ${jsonTypeName(value, wanted)} into Go struct field ${struct}.${path} of type ${wanted}`
+    problem ??
+    `json: cannot unmarshal ${jsonTypeName(value, expected)} into Go struct field ${struct}.${path} of type ${expected}`
   )
 }
 
 /** Returns the error of the converter from maps to structs for the first value that does not match its type. */
 export function* convertedTypeProblem(component: string, object: object): Work<string | undefined> {
-  const misfit = yield* misfitIn(component, object)
-  if (!misfit) return undefined
-  const { value, wanted, form, problem } = misfit
+  const mismatch = yield* mismatchIn(component, object)
+  if (!mismatch) return undefined
+  const { value, expected, form, problem } = mismatch
   if (problem !== undefined) return problem
   const kind = goKind(value)
   switch (form) {
@@ -43,21 +44,21 @@ export function* convertedTypeProblem(component: string, object: object): Work<s
       return `cannot restore ${form} from ${kind}`
     case 'scalar':
       // Go could convert between these types; upstream prevents it.
-      return (wanted === 'string' && kind === 'int64') || (wanted.startsWith('int') && kind === 'float64')
-        ? `cannot convert ${kind} to ${wanted}`
-        : `unrecognized type: ${wanted}`
+      return (expected === 'string' && kind === 'int64') || (expected.startsWith('int') && kind === 'float64')
+        ? `cannot convert ${kind} to ${expected}`
+        : `unrecognized type: ${expected}`
     case 'own':
-      return `json: cannot unmarshal ${jsonTypeName(value, wanted)} into Go value of type ${wanted}`
+      return `json: cannot unmarshal ${jsonTypeName(value, expected)} into Go value of type ${expected}`
   }
 }
 
-interface Misfit {
+interface Mismatch {
   /** The Go type that has the field. */
   readonly struct: string
   /** Field path from the object; list indexes and map keys are left out. */
   readonly path: string
   readonly value: unknown
-  readonly wanted: string
+  readonly expected: string
   /** `own`: the type has its own JSON decoder. */
   readonly form: 'struct' | 'slice' | 'map' | 'scalar' | 'own'
   /** Error of a type with its own decoder. */
@@ -65,11 +66,11 @@ interface Misfit {
 }
 
 /**
- * Finds the first misfit in a value that is not null: the value itself, or a part of it. The path of the misfit begins at the value. Runs
+ * Finds the first mismatch in a value that is not null: the value itself, or a part of it. The path of the mismatch begins at the value. Runs
  * in pieces if there are many values.
  */
 type Check = (value: unknown) => CheckResult
-type CheckResult = Misfit | undefined | Work<Misfit | undefined>
+type CheckResult = Mismatch | undefined | Work<Mismatch | undefined>
 
 /** Checks of the fields of a type, compiled on first use: a pod of 3 MB has a million values. */
 const compiled = new Map<string, ReadonlyMap<string, Check>>()
@@ -89,75 +90,76 @@ function fieldChecks(component: string): ReadonlyMap<string, Check> | undefined 
   return checks
 }
 
-function misfitIn(component: string, object: object): Work<Misfit | undefined> {
-  let misfit: Misfit | undefined
-  const record = function* (work: Work<Misfit | undefined>): Work<void> {
-    misfit = yield* work
+function mismatchIn(component: string, object: object): Work<Mismatch | undefined> {
+  let mismatch: Mismatch | undefined
+  const record = function* (work: Work<Mismatch | undefined>): Work<void> {
+    mismatch = yield* work
   }
   const start = (): RemainingWork => {
     const checks = fieldChecks(component)
-    const result = checks && misfitInFields(checks, object as Record<string, unknown>, isValidatedSeparately)
+    const result = checks && mismatchInFields(checks, object as Record<string, unknown>, isValidatedSeparately)
     if (isWork(result)) return record(result)
-    misfit = result
+    mismatch = result
     return undefined
   }
-  return asWork(start, () => misfit)
+  return asWork(start, () => mismatch)
 }
 
-const isWork = (result: CheckResult): result is Work<Misfit | undefined> => result !== undefined && 'next' in result
+const isWork = (result: CheckResult): result is Work<Mismatch | undefined> => result !== undefined && 'next' in result
 
-function misfitInFields(
+function mismatchInFields(
   checks: ReadonlyMap<string, Check>,
   value: Readonly<Record<string, unknown>>,
   isSkipped?: (field: string) => boolean,
 ): CheckResult {
-  const inField = (field: string, misfit: Misfit): Misfit => ({
-    ...misfit,
-    path: misfit.path === '' ? field : `${field}.${misfit.path}`,
+  const inField = (field: string, mismatch: Mismatch): Mismatch => ({
+    ...mismatch,
+    path: mismatch.path === '' ? field : `${field}.${mismatch.path}`,
   })
-  return firstMisfit(
+  return firstMismatch(
     Object.keys(value),
     (field) => {
       const check = checks.get(field)
-      return check && !isSkipped?.(field) ? misfitOf(check, value[field]) : undefined
+      return check && !isSkipped?.(field) ? mismatchOf(check, value[field]) : undefined
     },
     inField,
   )
 }
 
-const misfitOf = (check: Check, value: unknown): CheckResult => (value === null || value === undefined ? undefined : check(value))
+const mismatchOf = (check: Check, value: unknown): CheckResult =>
+  value === null || value === undefined ? undefined : check(value)
 
 /** Fields that the server validates separately. */
 const isValidatedSeparately = (field: string): boolean => field === 'apiVersion' || field === 'kind' || field === 'metadata'
 
 /** Compiles a schema in a Go type. Returns `undefined` for a schema that accepts any value. */
 function checkOf(schema: Component, struct: string): Check | undefined {
-  const makeMisfit: MakeMisfit = (value, form, problem) => ({
+  const makeMismatch: MakeMismatch = (value, form, problem) => ({
     struct,
     path: '',
     value,
-    wanted: goTypeOf(schema),
+    expected: goTypeOf(schema),
     form,
     ...(problem === undefined ? {} : { problem }),
   })
   const target = targetOf(schema)
-  if (target !== undefined) return checkOfType(target, makeMisfit)
+  if (target !== undefined) return checkOfType(target, makeMismatch)
   switch (schema.type) {
     case 'string': {
-      if (schema.format !== 'byte') return (value) => (typeof value === 'string' ? undefined : makeMisfit(value, 'scalar'))
+      if (schema.format !== 'byte') return (value) => (typeof value === 'string' ? undefined : makeMismatch(value, 'scalar'))
       return (value) =>
-        typeof value === 'string' ? withProblem(value, base64Problem(value), makeMisfit) : makeMisfit(value, 'scalar')
+        typeof value === 'string' ? withProblem(value, base64Problem(value), makeMismatch) : makeMismatch(value, 'scalar')
     }
     case 'boolean':
-      return (value) => (typeof value === 'boolean' ? undefined : makeMisfit(value, 'scalar'))
+      return (value) => (typeof value === 'boolean' ? undefined : makeMismatch(value, 'scalar'))
     case 'integer':
-      return (value) => (isInt64(value) && fits(value, schema.format) ? undefined : makeMisfit(value, 'scalar'))
+      return (value) => (isInt64(value) && fits(value, schema.format) ? undefined : makeMismatch(value, 'scalar'))
     case 'number':
-      return (value) => (isNumeric(value) ? undefined : makeMisfit(value, 'scalar'))
+      return (value) => (isNumeric(value) ? undefined : makeMismatch(value, 'scalar'))
     case 'array': {
       const item = schema.items && checkOf(schema.items, struct)
       return (value) =>
-        Array.isArray(value) ? item && firstMisfit(value, (element) => misfitOf(item, element)) : makeMisfit(value, 'slice')
+        Array.isArray(value) ? item && firstMismatch(value, (element) => mismatchOf(item, element)) : makeMismatch(value, 'slice')
     }
     case 'object': {
       const { additionalProperties } = schema
@@ -165,8 +167,8 @@ function checkOf(schema: Component, struct: string): Check | undefined {
       const member = checkOf(additionalProperties, struct)
       return (value) =>
         isRecord(value)
-          ? member && firstMisfit(Object.keys(value), (key) => misfitOf(member, value[key]))
-          : makeMisfit(value, 'map')
+          ? member && firstMismatch(Object.keys(value), (key) => mismatchOf(member, value[key]))
+          : makeMismatch(value, 'map')
     }
     case undefined:
     default:
@@ -180,32 +182,32 @@ function fits(value: number | bigint, format: string | undefined): boolean {
   return value >= -limit && value < limit
 }
 
-type MakeMisfit = (value: unknown, form: Misfit['form'], problem?: string) => Misfit
+type MakeMismatch = (value: unknown, form: Mismatch['form'], problem?: string) => Mismatch
 
-function checkOfType(target: string, makeMisfit: MakeMisfit): Check {
+function checkOfType(target: string, makeMismatch: MakeMismatch): Check {
   const name = typeName(target)
   switch (name) {
     case 'Quantity':
       return (value) =>
         typeof value === 'string' || isNumeric(value)
-          ? withProblem(value, quantityProblem(String(value)), makeMisfit)
-          : makeMisfit(value, 'own', quantityProblem(''))
+          ? withProblem(value, quantityProblem(String(value)), makeMismatch)
+          : makeMismatch(value, 'own', quantityProblem(''))
     case 'IntOrString':
       return (value) =>
-        typeof value === 'string' || (isInt64(value) && fits(value, 'int32')) ? undefined : makeMisfit(value, 'own')
+        typeof value === 'string' || (isInt64(value) && fits(value, 'int32')) ? undefined : makeMismatch(value, 'own')
     case 'Time':
     case 'MicroTime':
       return (value) =>
         typeof value === 'string'
-          ? withProblem(value, timeProblem(value, name === 'MicroTime'), makeMisfit)
-          : makeMisfit(value, 'own')
+          ? withProblem(value, timeProblem(value, name === 'MicroTime'), makeMismatch)
+          : makeMismatch(value, 'own')
   }
   return (value) => {
     // Types may be recursive, so their fields are compiled on first use.
     const checks = fieldChecks(structIn(target, value))
     // Absent for types that accept any value, or that are checked where they are used.
     if (!checks) return undefined
-    return isRecord(value) ? misfitInFields(checks, value) : makeMisfit(value, 'struct')
+    return isRecord(value) ? mismatchInFields(checks, value) : makeMismatch(value, 'struct')
   }
 }
 
@@ -213,33 +215,33 @@ function checkOfType(target: string, makeMisfit: MakeMisfit): Check {
 export const structIn = (target: string, value: unknown): string =>
   target.includes('.JSONSchemaPropsOr') && isRecord(value) ? target.replace(/Or\w+$/, '') : target
 
-const withProblem = (value: unknown, problem: string | undefined, makeMisfit: MakeMisfit): Misfit | undefined =>
-  problem === undefined ? undefined : makeMisfit(value, 'own', problem)
+const withProblem = (value: unknown, problem: string | undefined, makeMismatch: MakeMismatch): Mismatch | undefined =>
+  problem === undefined ? undefined : makeMismatch(value, 'own', problem)
 
-/** Returns the first misfit that `find` finds for an element. */
-function firstMisfit<T>(
+/** Returns the first mismatch that `find` finds for an element. */
+function firstMismatch<T>(
   elements: readonly T[],
   find: (element: T) => CheckResult,
-  locate: (element: T, misfit: Misfit) => Misfit = (_, misfit) => misfit,
+  locate: (element: T, mismatch: Mismatch) => Mismatch = (_, mismatch) => mismatch,
 ): CheckResult {
-  let misfit: Misfit | undefined
-  const record = function* (element: T, work: Work<Misfit | undefined>): Work<void> {
+  let mismatch: Mismatch | undefined
+  const record = function* (element: T, work: Work<Mismatch | undefined>): Work<void> {
     const result = yield* work
-    misfit = result && locate(element, result)
+    mismatch = result && locate(element, result)
   }
   const rest = each(elements, (element) => {
-    if (misfit) return undefined
+    if (mismatch) return undefined
     const result = find(element)
     if (isWork(result)) return record(element, result)
-    misfit = result && locate(element, result)
+    mismatch = result && locate(element, result)
     return undefined
   })
-  return rest ? afterRest(rest, () => misfit) : misfit
+  return rest ? afterRemaining(rest, () => mismatch) : mismatch
 }
 
-function* afterRest(rest: Work<void>, getMisfit: () => Misfit | undefined): Work<Misfit | undefined> {
+function* afterRemaining(rest: Work<void>, getMismatch: () => Mismatch | undefined): Work<Mismatch | undefined> {
   yield* rest
-  return getMisfit()
+  return getMismatch()
 }
 
 /** `PodSpec` of `io.k8s.api.core.v1.PodSpec`. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { StatusError } from '@capstan/kube'
 import type { Pod, PodDisruptionBudget, PodDisruptionBudgetStatus } from '../kinds/schemas/types.ts'
-import { isReady, needsBudget, sparesUnready, takeDisruption } from './disruption.ts'
+import { isReady, needsBudget, allowsUnreadyEviction, countDisruption } from './disruption.ts'
 
 const now = '2026-01-01T00:00:00Z'
 
@@ -16,7 +16,7 @@ const pod = (status: object) => ({ metadata: { name: 'a' }, status }) as unknown
 
 function rejectionOf(status: Partial<PodDisruptionBudgetStatus>) {
   try {
-    takeDisruption(budget(status), 'a', now)
+    countDisruption(budget(status), 'a', now)
   } catch (err) {
     if (err instanceof StatusError) return { code: err.code, why: err.status.details?.causes?.[0]?.message ?? err.message }
     throw err
@@ -26,10 +26,10 @@ function rejectionOf(status: Partial<PodDisruptionBudgetStatus>) {
 
 test('an eviction is counted, and the last allowed eviction changes the condition', () => {
   const keep = budget({ disruptionsAllowed: 2 })
-  takeDisruption(keep, 'a', now)
+  countDisruption(keep, 'a', now)
   expect(keep.status).toMatchObject({ disruptionsAllowed: 1, disruptedPods: { a: now } })
   expect(keep.status.conditions).toBeUndefined()
-  takeDisruption(keep, 'b', now)
+  countDisruption(keep, 'b', now)
   expect(keep.status).toMatchObject({
     disruptionsAllowed: 0,
     disruptedPods: { a: now, b: now },
@@ -74,7 +74,7 @@ test('finished pods, and pods that have not started, need no budget', () => {
 test('pods that are not ready may be evicted while enough other pods are ready, or always if the policy is AlwaysAllow', () => {
   expect(isReady(pod({ conditions: [{ type: 'Ready', status: 'True' }] }))).toBe(true)
   expect(isReady(pod({}))).toBe(false)
-  expect(sparesUnready(budget({}))).toBe(true)
-  expect(sparesUnready(budget({ currentHealthy: 1 }))).toBe(false)
-  expect(sparesUnready(budget({ currentHealthy: 1 }, { unhealthyPodEvictionPolicy: 'AlwaysAllow' }))).toBe(true)
+  expect(allowsUnreadyEviction(budget({}))).toBe(true)
+  expect(allowsUnreadyEviction(budget({ currentHealthy: 1 }))).toBe(false)
+  expect(allowsUnreadyEviction(budget({ currentHealthy: 1 }, { unhealthyPodEvictionPolicy: 'AlwaysAllow' }))).toBe(true)
 })

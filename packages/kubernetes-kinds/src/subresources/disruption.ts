@@ -16,7 +16,7 @@ export const isReady = ({ status }: Pod): boolean =>
   status.conditions?.some(({ type, status: conditionStatus }) => type === 'Ready' && conditionStatus === 'True') === true
 
 /** Reports whether pods that are not ready may be evicted without counting. */
-export const sparesUnready = ({ spec, status }: PodDisruptionBudget): boolean =>
+export const allowsUnreadyEviction = ({ spec, status }: PodDisruptionBudget): boolean =>
   spec.unhealthyPodEvictionPolicy === 'AlwaysAllow' ||
   (status.currentHealthy >= status.desiredHealthy && status.desiredHealthy > 0)
 
@@ -24,7 +24,7 @@ export const sparesUnready = ({ spec, status }: PodDisruptionBudget): boolean =>
  * Counts the eviction of a pod in the status of its budget, a draft.
  * @throws StatusError TooManyRequests when the budget allows no more disruptions
  */
-export function takeDisruption({ metadata, status }: PodDisruptionBudget, pod: string, now: string): void {
+export function countDisruption({ metadata, status }: PodDisruptionBudget, pod: string, now: string): void {
   const { name, generation = 0 } = metadata
   if ((status.observedGeneration ?? 0) < generation) throw budgetNotObserved(name)
   if (status.disruptionsAllowed < 0) throw rejected(name, 'pdb disruptions allowed is negative')
@@ -37,7 +37,7 @@ export function takeDisruption({ metadata, status }: PodDisruptionBudget, pod: s
   status.disruptedPods = { ...status.disruptedPods, [pod]: now }
 }
 
-/** Error while the controller has not observed the latest budget: the client tries again. */
+/** Error while the controller has not observed the latest budget. The client must retry the eviction. */
 export const budgetNotObserved = (name: string): StatusError =>
   tooMany(`The disruption budget ${name} is still being processed by the server.`, 10)
 

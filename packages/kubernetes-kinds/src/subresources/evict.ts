@@ -29,12 +29,12 @@ import {
   stored,
   schemeName,
 } from '@capstan/apiserver/kinds'
-import { isReady, needsBudget, sparesUnready, budgetNotObserved, takeDisruption } from './disruption.ts'
+import { isReady, needsBudget, allowsUnreadyEviction, budgetNotObserved, countDisruption } from './disruption.ts'
 
 export async function evict(server: ServerContext, context: RequestContext): Promise<Status> {
   const { info, request, options } = context
   const eviction = evictionOf(context)
-  await announceEviction(server, context, eviction)
+  await callEvictionWebhooks(server, context, eviction)
 
   const pod = stored(server, info, keyFor(info, request.namespace, request.name!)) as unknown as Pod
   const { deleteOptions } = eviction
@@ -73,7 +73,7 @@ function evictionOf({ request: { body, name } }: RequestContext): Record<string,
 }
 
 /** Calls webhooks with the Eviction. The deletion that follows does not call webhooks again. */
-async function announceEviction(
+async function callEvictionWebhooks(
   server: ServerContext,
   context: RequestContext,
   eviction: Record<string, unknown>,
@@ -106,10 +106,10 @@ async function checkBudget(server: ServerContext, context: RequestContext, pod: 
   }
   const [budget] = budgets
   if (!budget) return undefined
-  if (!isReady(pod) && sparesUnready(budget)) return budget.metadata.name
+  if (!isReady(pod) && allowsUnreadyEviction(budget)) return budget.metadata.name
   const info = server.registry.find('policy', 'v1', 'poddisruptionbudgets')!
   await writeStatus(server, { ...context, info }, budget.metadata.name, (current) =>
-    takeDisruption(current as unknown as PodDisruptionBudget, name, timestamp(server.clock.now())),
+    countDisruption(current as unknown as PodDisruptionBudget, name, timestamp(server.clock.now())),
   )
   return undefined
 }

@@ -97,21 +97,39 @@ describe('connections', () => {
   })
 
   test.each<[string, object, string, object, string]>([
-    ['log', { nodeName: 'up' }, 'log', {}, 'Get "https://10.9.9.9:10250/containerLogs/default/p/c": dial tcp 10.9.9.9:10250'],
-    ['exec', { nodeName: 'up' }, 'exec', {}, 'Get "https://10.9.9.9:10250/exec/default/p/c"'],
-    ['portforward', { nodeName: 'up' }, 'portforward', {}, 'Get "https://10.9.9.9:10250/portForward/default/p"'],
-    ['a node without addresses', { nodeName: 'bare' }, 'log', {}, 'no preferred addresses found; known addresses: []'],
-    ['a missing node', { nodeName: 'gone' }, 'log', {}, '404 NotFound: pods "gone" not found'],
-    ['no node', {}, 'exec', {}, '400 BadRequest: pod p does not have a host assigned'],
-    ['another container', {}, 'log', { container: 'x' }, '400 BadRequest: container x is not valid for pod p'],
     [
-      'two containers',
+      'the log of a pod on an unreachable node',
+      { nodeName: 'up' },
+      'log',
+      {},
+      'Get "https://10.9.9.9:10250/containerLogs/default/p/c": dial tcp 10.9.9.9:10250',
+    ],
+    ['exec in a pod on an unreachable node', { nodeName: 'up' }, 'exec', {}, 'Get "https://10.9.9.9:10250/exec/default/p/c"'],
+    [
+      'a port forwarding to a pod on an unreachable node',
+      { nodeName: 'up' },
+      'portforward',
+      {},
+      'Get "https://10.9.9.9:10250/portForward/default/p"',
+    ],
+    ['a pod on a node without addresses', { nodeName: 'bare' }, 'log', {}, 'no preferred addresses found; known addresses: []'],
+    ['a pod on a missing node', { nodeName: 'gone' }, 'log', {}, '404 NotFound: pods "gone" not found'],
+    ['a pod without a node', {}, 'exec', {}, '400 BadRequest: pod p does not have a host assigned'],
+    [
+      'a container that the pod does not have',
+      {},
+      'log',
+      { container: 'x' },
+      '400 BadRequest: container x is not valid for pod p',
+    ],
+    [
+      'a pod with two containers, without a container name',
       { containers: ['a', 'b'].map((name) => ({ name, image: 'i' })) },
       'attach',
       {},
       '400 BadRequest: a container name must be specified for pod p, choose one of: [a b]',
     ],
-    ['proxy', {}, 'proxy', {}, '400 BadRequest: address not allowed'],
+    ['a proxy request to a pod without an address', {}, 'proxy', {}, '400 BadRequest: address not allowed'],
   ])('fail with the expected error: %s', async (_, spec, subresource, options, text) => {
     await t.client.create(pods, aPod('p', spec))
     expect(await rejection(send('get', 'p', subresource, options))).toContain(text)

@@ -8,7 +8,7 @@ import {
   type KubeObject,
   listInPieces,
   LocalSubjectAccessReview,
-  type ResourceAttributes as ResourceQuestion,
+  type ResourceAttributes as RequestedResource,
   resourceName,
   SelfSubjectAccessReview,
   SelfSubjectReview,
@@ -73,12 +73,12 @@ export async function review(server: ServerContext, context: RequestContext): Pr
 const statusOf = (status: object): object =>
   Object.fromEntries(Object.entries(status).filter(([name, value]) => name !== 'reason' || value !== ''))
 
-interface AccessQuestion {
-  readonly resourceAttributes?: ResourceQuestion
+interface RequestedAccess {
+  readonly resourceAttributes?: RequestedResource
   readonly nonResourceAttributes?: { readonly path?: string; readonly verb?: string }
 }
 
-function attributesOf(user: User, { resourceAttributes: resource, nonResourceAttributes: path }: AccessQuestion): Attributes {
+function attributesOf(user: User, { resourceAttributes: resource, nonResourceAttributes: path }: RequestedAccess): Attributes {
   if (resource) {
     const { verb = '', group = '', resource: plural = '', subresource, namespace, name } = resource
     return { kind: 'resource', user, verb, group, resource: plural, subresource, namespace, name }

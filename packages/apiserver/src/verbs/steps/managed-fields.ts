@@ -96,7 +96,7 @@ function managedFieldsContext(
           builtin: info.builtin,
         }),
     now: clock.now(),
-    ...(info.goType ? { blank: blankObject(info, info.goType) } : {}),
+    ...(info.goType ? { zeroValue: zeroObject(info, info.goType) } : {}),
     untimed: subresource === 'scale',
     convert(object: KubeObject, apiVersion: string) {
       const target = info.builtin ? builtinVersion(registry, info, apiVersion) : info.versions?.get(apiVersion)
@@ -116,16 +116,16 @@ function builtinVersion(registry: ServerContext['registry'], info: ResourceInfo,
 }
 
 /** Returns an object without any field set, in the form in which the server stores it. */
-function blankObject(info: ResourceInfo, goType: GoType): object {
-  let blank = blanks.get(info)
-  if (!blank) {
-    const object = draft(goType.blank()) as UnknownObject
+function zeroObject(info: ResourceInfo, goType: GoType): object {
+  let zeroValue = zeroValues.get(info)
+  if (!zeroValue) {
+    const object = draft(goType.zeroValue()) as UnknownObject
     info.strategy.normalize?.(object)
-    blanks.set(info, (blank = freeze(object)))
+    zeroValues.set(info, (zeroValue = freeze(object)))
   }
-  return blank
+  return zeroValue
 }
-const blanks = new WeakMap<ResourceInfo, object>()
+const zeroValues = new WeakMap<ResourceInfo, object>()
 
 /** Upstream: FieldManagerNameMaxLength, in bytes. */
 const MaxManager = 128

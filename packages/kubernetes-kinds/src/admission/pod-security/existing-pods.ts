@@ -6,8 +6,13 @@ import { findings, reasonsOf } from './standards.ts'
 
 const mostPods = 3000
 
-/** @param isLate called after each pod; returns true when the time for the check is over */
-export function existingPodWarnings(namespace: string, pods: readonly Pod[], enforce: Standard, isLate: () => boolean): string[] {
+/** @param isTimeOver called after each pod; returns true when the time for the check is over */
+export function existingPodWarnings(
+  namespace: string,
+  pods: readonly Pod[],
+  enforce: Standard,
+  isTimeOver: () => boolean,
+): string[] {
   const violators = new Map<string, string[]>()
   let checked = 0
   for (const pod of differingFirst(pods).slice(0, mostPods)) {
@@ -16,7 +21,7 @@ export function existingPodWarnings(namespace: string, pods: readonly Pod[], enf
     if (names) names.push(pod.metadata.name)
     else if (reasons !== '') violators.set(reasons, [pod.metadata.name])
     checked++
-    if (isLate()) break
+    if (isTimeOver()) break
   }
   const warnings: string[] = []
   if (checked < pods.length) {

@@ -27,32 +27,32 @@ export const podSecurity: Plugin = {
 function admitNamespace({ subresource, info, object, old, store, clock, warn }: PluginWrite): void {
   if (subresource !== undefined) return
   const { name, labels } = object.metadata
-  const verdict = evaluateLabels(labels, old && { labels: old.metadata.labels })
-  switch (verdict.kind) {
-    case 'fine':
+  const result = evaluateLabels(labels, old && { labels: old.metadata.labels })
+  switch (result.kind) {
+    case 'accepted':
       return
     case 'invalid':
-      throw invalidObject(info, name, verdict.errors)
+      throw invalidObject(info, name, result.errors)
     case 'tightened': {
       const deadline = clock.elapsed() + seconds(1)
       const pods = store.list('pods', name) as unknown as readonly Pod[]
-      for (const text of existingPodWarnings(name, pods, verdict.enforce, () => clock.elapsed() > deadline)) warn(text)
+      for (const text of existingPodWarnings(name, pods, result.enforce, () => clock.elapsed() > deadline)) warn(text)
     }
   }
 }
 
 /** Subresources that do not change the containers of a pod. */
-const unchecked = ['exec', 'attach', 'binding', 'eviction', 'log', 'portforward', 'proxy', 'status']
+const uncheckedSubresources = ['exec', 'attach', 'binding', 'eviction', 'log', 'portforward', 'proxy', 'status']
 
 function admitPod(write: PluginWrite): void {
   const { subresource, namespace = '', object, old, warn } = write
-  if (subresource !== undefined && unchecked.includes(subresource)) return
+  if (subresource !== undefined && uncheckedSubresources.includes(subresource)) return
   const policy = policyOfNamespace(write)
   if (!policy) {
     const text = `failed to lookup namespace ${JSON.stringify(namespace)}`
     throw new StatusError('InternalError', `Internal error occurred: ${text}`, { details: { causes: [{ message: text }] } })
   }
-  if (isOpen(policy)) return
+  if (isUnrestricted(policy)) return
   const pod = object as unknown as Pod
   if (old && !changesContainers(pod, old as unknown as Pod)) return
   const violations = findings(pod, policy.enforce)
@@ -66,7 +66,7 @@ function admitPod(write: PluginWrite): void {
 function admitTemplate(write: PluginWrite): void {
   if (write.subresource !== undefined) return
   const policy = policyOfNamespace(write)
-  if (!policy || isOpen(policy)) return
+  if (!policy || isUnrestricted(policy)) return
   const template = podTemplates.get(write.info.storage)!(write.object)
   if (template) warnOf(template, policy, write.warn)
 }
@@ -76,7 +76,7 @@ function policyOfNamespace({ store, namespace = '' }: PluginWrite): Policy | und
   return storedNamespace && policyOf(storedNamespace.metadata.labels).policy
 }
 
-const isOpen = ({ enforce, warn }: Policy): boolean => enforce.level === 'privileged' && warn.level === 'privileged'
+const isUnrestricted = ({ enforce, warn }: Policy): boolean => enforce.level === 'privileged' && warn.level === 'privileged'
 
 function warnOf(pod: PodLike, { warn: standard }: Policy, warn: PluginWrite['warn']): void {
   const violations = findings(pod, standard)

@@ -34,7 +34,7 @@ describe('labels of a namespace', () => {
     ['enforce=strict warn=baseline', 'restricted:latest', 'baseline:latest'],
     ['enforce=baseline enforce-version=1.20', 'baseline:latest', 'baseline:latest'],
     ['enforce=baseline warn=strict', 'baseline:latest', 'privileged:latest'],
-  ])('%s: enforces %s, warns of %s', (labels, enforce, warn) => {
+  ])('the labels %s enforce %s and warn of %s', (labels, enforce, warn) => {
     const { policy } = policyOf(labelsOf(labels))
     expect([policy.enforce, policy.warn].map(standardText)).toEqual([enforce, warn])
   })
@@ -55,7 +55,7 @@ describe('labels of a namespace', () => {
     ['enforce-version=v1.01', `Invalid value: "v1.01": ${version}`],
     ['audit-version=v2.0', `Invalid value: "v2.0": ${version}`],
     ['warn-version=v1.9223372036854775808', `Invalid value: "v1.9223372036854775808": ${version}`],
-  ])('%s are rejected: %s', (labels, text) => {
+  ])('the labels %s are rejected: %s', (labels, text) => {
     expect(policyOf(labelsOf(labels)).errors).toEqual([
       { type: 'FieldValueInvalid', field: `metadata.labels[${prefix}${labels.split('=')[0]!}]`, text },
     ])
@@ -63,29 +63,29 @@ describe('labels of a namespace', () => {
 })
 
 describe('a namespace', () => {
-  const verdict = (labels: string, old?: string) =>
+  const evaluation = (labels: string, old?: string) =>
     evaluateLabels(labelsOf(labels), old === undefined ? undefined : { labels: labelsOf(old) }).kind
 
   test.each<[string, string]>([
-    ['enforce=restricted', 'fine'],
+    ['enforce=restricted', 'accepted'],
     ['enforce=strict', 'invalid'],
     ['audit=strict', 'invalid'],
-  ])('that is created with %s is %s', (labels, kind) => expect(verdict(labels)).toBe(kind))
+  ])('with the initial labels %s is %s', (labels, kind) => expect(evaluation(labels)).toBe(kind))
 
   test.each<[string, string, string]>([
     ['other=x', 'enforce=baseline', 'tightened'],
     ['enforce=baseline', 'enforce=restricted', 'tightened'],
-    ['enforce=restricted', 'enforce=baseline', 'fine'],
-    ['enforce=restricted', 'enforce=restricted warn=baseline', 'fine'],
-    ['enforce=restricted', 'other=x', 'fine'],
-    ['enforce=privileged', 'enforce=privileged enforce-version=v1.2', 'fine'],
+    ['enforce=restricted', 'enforce=baseline', 'accepted'],
+    ['enforce=restricted', 'enforce=restricted warn=baseline', 'accepted'],
+    ['enforce=restricted', 'other=x', 'accepted'],
+    ['enforce=privileged', 'enforce=privileged enforce-version=v1.2', 'accepted'],
     ['enforce=restricted', 'enforce=baseline enforce-version=v1.2', 'tightened'],
     ['enforce=baseline', 'enforce=baseline enforce-version=v1.2', 'tightened'],
     ['enforce=baseline', 'enforce=strict', 'invalid'],
-    ['enforce=strict', 'enforce=strict other=x', 'fine'],
+    ['enforce=strict', 'enforce=strict other=x', 'accepted'],
     ['enforce=strict', 'enforce=stricter', 'invalid'],
     ['enforce=strict audit=x', 'audit=x', 'invalid'],
-  ])('with %s that is updated to %s is %s', (old, labels, kind) => expect(verdict(labels, old)).toBe(kind))
+  ])('whose labels change from %s to %s is %s', (old, labels, kind) => expect(evaluation(labels, old)).toBe(kind))
 
   test('whose enforced level becomes the default is checked as tightened', () => {
     expect(evaluateLabels({ [`${prefix}enforce`]: 'baseline' }, { labels: undefined })).toEqual({

@@ -21,7 +21,7 @@ export interface Policy {
 const prefix = 'pod-security.kubernetes.io/'
 const latest = 'latest'
 const noRestrictions: Standard = { level: 'privileged', version: latest }
-const openPolicy: Policy = { enforce: noRestrictions, warn: noRestrictions }
+const unrestrictedPolicy: Policy = { enforce: noRestrictions, warn: noRestrictions }
 
 /** `restricted:latest` */
 export const standardText = ({ level, version }: Standard): string => `${level}:${version}`
@@ -33,7 +33,7 @@ export const isStricter = (level: Level, other: Level): boolean => levels.indexO
  * labels are only validated.
  */
 export function policyOf(labels: Labels | undefined): { readonly policy: Policy; readonly errors: readonly FieldError[] } {
-  if (!labels || !Object.keys(labels).some((name) => name.startsWith(prefix))) return { policy: openPolicy, errors: [] }
+  if (!labels || !Object.keys(labels).some((name) => name.startsWith(prefix))) return { policy: unrestrictedPolicy, errors: [] }
   const errors: FieldError[] = []
   const read = <T extends string>(label: string, { isKnown, expected }: Values<T>): { isSet: boolean; value: T | undefined } => {
     const text = labels[`${prefix}${label}`]
@@ -42,10 +42,10 @@ export function policyOf(labels: Labels | undefined): { readonly policy: Policy;
     errors.push(invalid(`metadata.labels[${prefix}${label}]`, text, expected))
     return { isSet: true, value: undefined }
   }
-  const [enforceLevel, enforceVersion] = [read('enforce', aLevel), read('enforce-version', aVersion)]
-  read('audit', aLevel)
-  read('audit-version', aVersion)
-  const [warnLevel, warnVersion] = [read('warn', aLevel), read('warn-version', aVersion)]
+  const [enforceLevel, enforceVersion] = [read('enforce', levelValues), read('enforce-version', versionValues)]
+  read('audit', levelValues)
+  read('audit-version', versionValues)
+  const [warnLevel, warnVersion] = [read('warn', levelValues), read('warn-version', versionValues)]
 
   const enforce: Standard = {
     level: enforceLevel.value ?? (enforceLevel.isSet ? 'restricted' : 'privileged'),
@@ -66,12 +66,12 @@ interface Values<T extends string> {
   readonly expected: string
 }
 
-const aLevel: Values<Level> = {
+const levelValues: Values<Level> = {
   isKnown: (text): text is Level => (levels as readonly string[]).includes(text),
   expected: `must be one of ${levels.join(', ')}`,
 }
 
-const aVersion: Values<string> = {
+const versionValues: Values<string> = {
   isKnown: (text): text is string => text === latest || (/^v1\.(0|[1-9]\d*)$/.test(text) && BigInt(text.slice(3)) < 2n ** 63n),
   expected: 'must be "latest" or "v1.x"',
 }

@@ -23,7 +23,7 @@ const podOf = ({ annotations = {}, containers = [{}], init, ephemeral, ...spec }
     },
   }) as unknown as PodLike
 
-const verdict = (pod: Described, standard: string): string => {
+const evaluation = (pod: Described, standard: string): string => {
   const [level, version] = standard.split(':') as [Level, string]
   return detailsOf(findings(podOf(pod), { level, version }))
 }
@@ -47,8 +47,8 @@ const seccompKey = 'seccomp.security.alpha.kubernetes.io/pod'
 const appArmorKey = 'container.apparmor.security.beta.kubernetes.io/a'
 
 test.each<[string, Described, string, string]>([
-  ['everything', { hostPID: true, containers: [sc({ privileged: true })] }, 'privileged:latest', ''],
-  ['no violations', good, 'restricted:latest', ''],
+  ['a privileged pod', { hostPID: true, containers: [sc({ privileged: true })] }, 'privileged:latest', ''],
+  ['a pod without violations', good, 'restricted:latest', ''],
   ['an ordinary pod', {}, 'baseline:latest', ''],
   [
     'an ordinary pod',
@@ -223,7 +223,7 @@ test.each<[string, Described, string, string]>([
     'restricted:latest',
     'runAsNonRoot != true (pod must not set securityContext.runAsNonRoot=false), runAsUser=0 (pod and container "a" must not set runAsUser=0)',
   ],
-])('%s (%j) is evaluated by %s', (_, pod, standard, expected) => expect(verdict(pod, standard)).toBe(expected))
+])('%s (%j) is evaluated by %s', (_, pod, standard, expected) => expect(evaluation(pod, standard)).toBe(expected))
 
 describe('a check applies the rules of the requested version', () => {
   test.each<[string, Level, Described, string, string]>([
@@ -266,8 +266,8 @@ describe('a check applies the rules of the requested version', () => {
 
   test('future versions have the same rules as the latest version', () => {
     for (const version of ['v1.35', 'v1.36', 'v1.99', 'v1.9223372036854775807']) {
-      expect(verdict({ hostPID: true, containers: [probeWithHost] }, `restricted:${version}`)).toBe(
-        verdict({ hostPID: true, containers: [probeWithHost] }, 'restricted:latest'),
+      expect(evaluation({ hostPID: true, containers: [probeWithHost] }, `restricted:${version}`)).toBe(
+        evaluation({ hostPID: true, containers: [probeWithHost] }, 'restricted:latest'),
       )
     }
   })
@@ -278,7 +278,7 @@ describe('a check applies the rules of the requested version', () => {
 
 test('sysctls are reported in the order of the pod', () => {
   const pod = sc({ sysctls: ['kernel.msgmax', 'kernel.shm_rmid_forced', 'a.b'].map((name) => ({ name })) })
-  expect(verdict(pod, 'baseline:latest')).toBe('forbidden sysctls (kernel.msgmax, a.b)')
+  expect(evaluation(pod, 'baseline:latest')).toBe('forbidden sysctls (kernel.msgmax, a.b)')
 })
 
 test('the short form of findings contains only their reasons', () => {

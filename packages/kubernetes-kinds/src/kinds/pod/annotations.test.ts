@@ -31,7 +31,7 @@ describe('annotations', () => {
       [`metadata.annotations[${mirror}]: Invalid value: "x": must set spec.nodeName if mirror pod annotation is set`],
     ],
     ['controller.kubernetes.io/pod-deletion-cost', '-5', []],
-  ])('%s with the value %j are validated', (name, value, expected) => {
+  ])('%s with the value %j have the expected errors', (name, value, expected) => {
     expect(texts(annotationErrors('metadata.annotations', pod({ [name]: value })))).toEqual(expected)
   })
 
@@ -40,7 +40,7 @@ describe('annotations', () => {
     [{}, { [`${appArmor}a`]: 'unconfined' }, ['remove or update AppArmor annotations']],
     [{ [`${appArmor}a`]: '' }, { [`${appArmor}a`]: 'unconfined' }, ['remove or update AppArmor annotations']],
     [{ other: 'x', [`${appArmor}a`]: '' }, { [`${appArmor}a`]: '' }, []],
-  ])('an update to %j from %j is validated', (now, old, expected) => {
+  ])('an update to %j from %j has the expected errors', (now, old, expected) => {
     const errors = annotationChanges(pod(now as {}), pod(old as {}))
     expect(errors.map(({ text }) => text)).toEqual(expected.map((change) => `Forbidden: may not ${change}`))
   })
@@ -93,7 +93,7 @@ describe('AppArmor profiles in annotations', () => {
     ['runtime/default', withProfiles({ appArmorProfile: { type: 'RuntimeDefault' } }, {}), undefined, false],
     ['unconfined', withProfiles({}, { appArmorProfile: { type: 'RuntimeDefault' } }), { type: 'RuntimeDefault' }, false],
     ['unconfined', { os: { name: 'windows' } }, undefined, false],
-  ])('%s on a pod with %j becomes %j', (annotation, spec, profile, warns) => {
+  ])('the annotation %s on a pod with %j sets the profile %j', (annotation, spec, profile, warns) => {
     const annotatedPod = pod({ [`${appArmor}a`]: annotation }, spec)
     expect(adoptAppArmorAnnotations(annotatedPod)).toEqual(warns ? outdated('metadata.annotations') : [])
     expect(annotatedPod.spec.containers![0]!.securityContext?.appArmorProfile).toEqual(profile)

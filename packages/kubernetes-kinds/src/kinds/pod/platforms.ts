@@ -108,11 +108,11 @@ export function windowsOptionErrors(field: string, options: WindowsSecurityConte
     errors.push(invalid(`${field}.gmsaCredentialSpec`, gmsaCredentialSpec, 'gmsaCredentialSpec size must be under 64 KiB'))
   }
   if (runAsUserName === undefined) return errors
-  return [...errors, ...userNameFaults(runAsUserName).map((text) => invalid(`${field}.runAsUserName`, runAsUserName, text))]
+  return [...errors, ...userNameProblems(runAsUserName).map((text) => invalid(`${field}.runAsUserName`, runAsUserName, text))]
 }
 
 /** Validates `user` or `domain\\user`. */
-function userNameFaults(name: string): string[] {
+function userNameProblems(name: string): string[] {
   if (name === '') return ['runAsUserName cannot be an empty string']
   if (control.test(name)) return ['runAsUserName cannot contain control characters']
   const parts = name.split('\\')

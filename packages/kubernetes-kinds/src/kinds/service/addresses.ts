@@ -74,8 +74,8 @@ export class ServiceAddresses {
     const { spec } = service
     const errors = initFamilies(spec, old?.spec)
     if (errors.length === 0 && spec.type !== 'ExternalName' && !isHeadless(spec))
-      appendAll(errors, this.#giveAddress(service, old))
-    if (errors.length === 0) appendAll(errors, this.#givePorts(service, old))
+      appendAll(errors, this.#allocateAddress(service, old))
+    if (errors.length === 0) appendAll(errors, this.#allocatePorts(service, old))
     if (errors.length > 0) throw invalidObject({ group: '', kind: 'Service' }, service.metadata.name ?? '', errors)
     this.#pending.add('services', asObject(service), old && asObject(old))
   }
@@ -89,7 +89,7 @@ export class ServiceAddresses {
     )
   }
 
-  #giveAddress(service: Service, old: Service | undefined): FieldError[] {
+  #allocateAddress(service: Service, old: Service | undefined): FieldError[] {
     const { spec } = service
     const requestedIP = spec.clusterIPs?.[0]
     // An existing address stays; validation rejects a different address.
@@ -120,7 +120,7 @@ export class ServiceAddresses {
     return []
   }
 
-  #givePorts(service: Service, old: Service | undefined): FieldError[] {
+  #allocatePorts(service: Service, old: Service | undefined): FieldError[] {
     const { spec } = service
     const needsNodePorts =
       spec.type === 'NodePort' || (spec.type === 'LoadBalancer' && spec.allocateLoadBalancerNodePorts !== false)
