@@ -11,7 +11,7 @@ import { seconds, silent, StatusError } from '@capstan/kube'
 import type { Authenticate, Credentials } from './auth/authenticate.ts'
 import type { HttpHandler, HttpRequest } from './http/exchange.ts'
 import { BodyBudget, type BodyShare } from './body-budget.ts'
-import { clientGone, readBody, type Req, type Res, respond } from './node-exchange.ts'
+import { clientDisconnected, readBody, type Req, type Res, respond } from './node-exchange.ts'
 
 /**
  * Responds to malformed HTTP/1.1 and closes the connection. Node would close it at once, usually before the response is sent. Remaining
@@ -372,13 +372,13 @@ async function serve(req: Req, res: Res, { connections, stopping, log, clock, ti
   }
   const { endpoint, certificate } = connection
   const { authorization } = req.headers
-  const gone = new AbortController()
+  const closed = new AbortController()
   const streamEnd = new AbortController()
-  const stop = () => streamEnd.abort(clientGone)
+  const stop = () => streamEnd.abort(clientDisconnected)
   res.on('close', () => {
     // A complete response. Node also emits `close` when the client disconnects or resets the stream.
     if (res.writableEnded && res.writableFinished) return
-    gone.abort(clientGone)
+    closed.abort(clientDisconnected)
     stop()
   })
   if (stopping.aborted) stop()
@@ -388,11 +388,11 @@ async function serve(req: Req, res: Res, { connections, stopping, log, clock, ti
       ...(certificate === undefined ? {} : { certificate }),
       ...(authorization === undefined ? {} : { authorization }),
     })
-    const response = await endpoint.handler(requestOf(req, gone.signal, streamEnd.signal, budget), identity)
-    await respond(response, req, res, { clock, timeout, gone: gone.signal })
+    const response = await endpoint.handler(requestOf(req, closed.signal, streamEnd.signal, budget), identity)
+    await respond(response, req, res, { clock, timeout, closed: closed.signal })
   } catch (err) {
     const statusError = err instanceof StatusError ? err : undefined
-    if (!statusError && !gone.signal.aborted) log.error('Request failed', { method: req.method, err })
+    if (!statusError && !closed.signal.aborted) log.error('Request failed', { method: req.method, err })
     if (!res.headersSent) res.writeHead(statusError?.code ?? 500, { 'content-type': 'application/json' })
     res.end(statusError && JSON.stringify(statusError.status))
   } finally {

@@ -33,7 +33,7 @@ test.each([
   ['almost as long as the socket buffer in bytes, half as long in characters', 'é'.repeat(8000)],
 ])('sends the end of a response only after the socket has accepted its first part (%s)', async (_, body) => {
   const res = new SlowResponse()
-  const delivery = { clock: new VirtualClock(), timeout: 60_000, gone: AbortSignal.any([]) }
+  const delivery = { clock: new VirtualClock(), timeout: 60_000, closed: AbortSignal.any([]) }
   const req = { method: 'GET', httpVersionMajor: 1, complete: true }
   const responded = respond({ status: 200, headers: {}, body }, req as never, res as never, delivery)
   await Promise.resolve()

@@ -38,18 +38,18 @@ export function readBody(req: Req, limit: number, budget: Pick<BodyShare, 'take'
       else resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
     })
     req.on('error', reject)
-    req.on('close', () => reject(clientGone))
+    req.on('close', () => reject(clientDisconnected))
   })
 }
 
 /** One shared error, because each new Error costs a stack trace. */
-export const clientGone = new Error('the client went away')
+export const clientDisconnected = new Error('the client went away')
 
 export interface Delivery {
   readonly clock: Clock
   /** Milliseconds after which a client that does not read is disconnected. */
   readonly timeout: number
-  readonly gone: AbortSignal
+  readonly closed: AbortSignal
 }
 
 /** Sends the response. Resolves when the socket has taken the whole response, or when the client has disconnected. */
@@ -77,13 +77,13 @@ export async function respond({ status, headers, body }: HttpResponse, req: Req,
     // Clients wait for the head before they treat a watch as started.
     res.flushHeaders()
     for await (const part of body) {
-      if (delivery.gone.aborted) break
+      if (delivery.closed.aborted) break
       if (res.writableLength + part.length < MaxUntaken) res.write(part)
       else await send(part, res, delivery)
     }
     res.end()
   }
-  if (!res.writableFinished && !delivery.gone.aborted) await withinTimeout(res, delivery, (done) => res.once('finish', done))
+  if (!res.writableFinished && !delivery.closed.aborted) await withinTimeout(res, delivery, (done) => res.once('finish', done))
   // The client need not send the rest of a body that the handler did not read.
   if (isUnread && 'stream' in req) (res as unknown as Http2ServerResponse).stream.close(constants.NGHTTP2_NO_ERROR)
 }
@@ -100,7 +100,7 @@ async function sendFirstPart(bytes: string | Buffer, res: Res, delivery: Deliver
   const end = bytes.length - LastPartSize
   if (end <= 0) return bytes
   const firstPart = bytes.slice(0, end)
-  if (!delivery.gone.aborted) await withinTimeout(res, delivery, (done) => res.write(firstPart, 'latin1', done))
+  if (!delivery.closed.aborted) await withinTimeout(res, delivery, (done) => res.write(firstPart, 'latin1', done))
   return bytes.slice(end)
 }
 
@@ -119,14 +119,14 @@ const send = (part: Buffer, res: Res, delivery: Delivery): Promise<void> =>
   withinTimeout(res, delivery, (done) => res.write(part, (err) => err || done()))
 
 /** Resolves when `begin` is done or the client has disconnected. Disconnects a client that exceeds the timeout. */
-const withinTimeout = (res: Res, { clock, timeout, gone }: Delivery, begin: (done: () => void) => void): Promise<void> =>
+const withinTimeout = (res: Res, { clock, timeout, closed }: Delivery, begin: (done: () => void) => void): Promise<void> =>
   new Promise((resolve) => {
     const timer = clock.schedule(timeout, () => res.destroy())
     const done = () => {
       timer.cancel()
-      gone.removeEventListener('abort', done)
+      closed.removeEventListener('abort', done)
       resolve()
     }
-    gone.addEventListener('abort', done, { once: true })
+    closed.addEventListener('abort', done, { once: true })
     begin(done)
   })

@@ -69,7 +69,7 @@ export interface GenericServerOptions {
   readonly pending: PendingWrites
   readonly kinds: BuiltinKinds
   /**
-   * Names of enabled admission plugins. The server itself implements NamespaceLifecycle, webhooks and policies; the others are in `kinds`.
+   * Names of enabled admission plugins. The server itself implements NamespaceLifecycle, webhooks and policies; other plugins are in `kinds`.
    */
   readonly enabled: ReadonlySet<string>
   readonly admission: readonly Admission[]

@@ -26,7 +26,7 @@ export interface AdmissionRequest<T extends KubeObject> extends AdmissionContext
 
 /** Declares a separate webhook, for a function that must not be called on every write of its kind. */
 export interface SeparateWebhook {
-  /** Distinguishes the webhook from others of the kind: a lower-case word. */
+  /** Distinguishes the webhook from other webhooks of the kind: a lower-case word. */
   readonly name: string
   /** Whether the API server rejects or accepts the request when the webhook cannot be called. */
   readonly failurePolicy: 'Fail' | 'Ignore'

@@ -43,7 +43,7 @@ export interface ApiRequest {
   readonly name?: string
   readonly subresource?: string
   readonly options?: RequestOptions
-  /** The object to create or update, the patch, or DeleteOptions. The transport never changes the body, and copies what it keeps. */
+  /** The object to create or update, the patch, or DeleteOptions. The transport never changes the body, and copies the parts that it keeps. */
   readonly body?: unknown
   /** Duplicate keys in the text of the body, as field validation reports them. The parsed body no longer contains the duplicates. */
   readonly duplicates?: readonly string[]

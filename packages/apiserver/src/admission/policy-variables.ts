@@ -10,7 +10,8 @@ import {
 import type { PolicySpec } from './policy-types.ts'
 
 /**
- * Compiles the variables of a policy, in order: a variable may use earlier ones. Returns the valid variables, and errors of invalid ones.
+ * Compiles the variables of a policy, in order: a variable may use earlier variables. Returns the valid variables, and the errors of the
+ * invalid variables.
  */
 export function variablesOf({ variables = [], paramKind }: Pick<PolicySpec, 'variables' | 'paramKind'>): {
   readonly known: NonNullable<AdmissionScope['variables']>

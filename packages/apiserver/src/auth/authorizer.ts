@@ -1,4 +1,4 @@
-/** Authorizes requests before any look-up, so that a client without permission learns of no object. */
+/** Authorizes requests before any look-up, so that a client without permission cannot find out which objects exist. */
 import { type NamedResource, resourceName, type StatusDetails, StatusError } from '@capstan/kube'
 import type { User } from './user.ts'
 import type { Rules } from './rules.ts'

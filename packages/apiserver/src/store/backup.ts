@@ -5,7 +5,7 @@
 import type { Clock } from '@capstan/kube'
 import { type Checkpoint, type CheckpointHeader, Format, readCheckpoint, storeSnapshots, writeCheckpoint } from './checkpoint.ts'
 import { DamagedData } from './damage.ts'
-import { type Files, nodeFiles, writeWhole } from './files.ts'
+import { type Files, nodeFiles, writeAtomically } from './files.ts'
 import { readFormat, writeFormat } from './folder-format.ts'
 import { FolderLock } from './folder-lock.ts'
 import { makeState } from './journal.ts'
@@ -52,7 +52,7 @@ export async function backUp(options: MakeBackupOptions): Promise<Backup> {
     return salvageState(files, `${folder}/${StateName}`)
   })
   const header: CheckpointHeader = { capstan: 'backup', format: Format, time: clock.now() }
-  await writeWhole(files, file, async (opened) => {
+  await writeAtomically(files, file, async (opened) => {
     await writeCheckpoint(opened, header, storeSnapshots(snapshots))
   })
   const backup = await checkBackup(file, files)
@@ -108,18 +108,18 @@ async function readAcknowledged(files: Files, folder: string): Promise<Salvaged>
     const isLast = attempt === Attempts
     try {
       const state = await readState(files, `${folder}/${StateName}`, 'acknowledged')
-      if (state.isMarkerWhole) return { ...state, damage: [] }
+      if (state.isMarkerIntact) return { ...state, damage: [] }
       // One copy of the commit marker cannot be read. If a server is writing it now, the next attempt succeeds. Otherwise it is damaged,
       // and may have been the newer copy: then all readable writes count as acknowledged, as when a server starts.
       if (isLast) return { ...(await readState(files, `${folder}/${StateName}`, 'everything')), damage: [] }
     } catch (err) {
-      if (isLast || !(err instanceof DamagedData || isGone(err))) throw err
+      if (isLast || !(err instanceof DamagedData || isMissingFile(err))) throw err
     }
   }
 }
 
 /** Reports whether a listed file was removed before it was opened: a newer checkpoint contains its data. */
-const isGone = (err: unknown): boolean => (err as NodeJS.ErrnoException).code === 'ENOENT'
+const isMissingFile = (err: unknown): boolean => (err as NodeJS.ErrnoException).code === 'ENOENT'
 
 function summaryOf({ header, snapshots, totals, size }: Checkpoint): Backup {
   const stores = [...snapshots].map(([name, { revision, objects }]) => ({ name, revision, objects: objects.size }))

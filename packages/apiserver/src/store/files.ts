@@ -82,7 +82,7 @@ export const nodeFiles: Files = {
 }
 
 /** Writes a file completely or not at all. Resolves once the file is durable. */
-export async function writeWhole(files: Files, path: string, write: (file: OpenFile) => Promise<void>): Promise<void> {
+export async function writeAtomically(files: Files, path: string, write: (file: OpenFile) => Promise<void>): Promise<void> {
   const temporary = `${path}.new`
   const file = await files.open(temporary, 'create')
   try {

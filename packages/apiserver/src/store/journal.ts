@@ -7,7 +7,7 @@
  */
 import { type Clock, type Logger, messageOf, seconds, type Timer } from '@capstan/kube'
 import { type CheckpointHeader, Format, storeSnapshots, writeCheckpoint } from './checkpoint.ts'
-import { type Files, type OpenFile, writeWhole } from './files.ts'
+import { type Files, type OpenFile, writeAtomically } from './files.ts'
 import { encodeFrame } from './frame.ts'
 import { applyTo, changeLine, emptySnapshot, type Snapshots, removalLine } from './snapshot.ts'
 import type { ObjectEncoding } from './packed.ts'
@@ -199,7 +199,7 @@ export class Journal {
       await earlierCheckpoint
       let size = 0
       const path = `${this.#folder}/${checkpointName(generation)}`
-      await writeWhole(files, path, async (file) => {
+      await writeAtomically(files, path, async (file) => {
         size = await writeCheckpoint(file, header, snapshots)
       })
       this.#checkpointSize = size
@@ -272,7 +272,7 @@ export async function makeState(files: Files, folder: string, snapshots: Snapsho
   const generation = snapshots.size === 0 ? 1 : 2
   if (snapshots.size > 0) {
     const header: CheckpointHeader = { capstan: 'checkpoint', format: Format, time }
-    await writeWhole(files, `${folder}/${checkpointName(generation)}`, async (file) => {
+    await writeAtomically(files, `${folder}/${checkpointName(generation)}`, async (file) => {
       await writeCheckpoint(file, header, storeSnapshots(snapshots))
     })
   }
@@ -290,13 +290,13 @@ async function beginLog(
   const header: LogHeader = { capstan: 'log', format: Format, generation, ...(previousEnd === undefined ? {} : { previousEnd }) }
   const bytes = encodeFrame(number, JSON.stringify(header))
   const path = `${folder}/${logName(generation)}`
-  await writeWhole(files, path, (file) => file.write(bytes, 0))
+  await writeAtomically(files, path, (file) => file.write(bytes, 0))
   return { file: await files.open(path, 'existing'), size: bytes.length }
 }
 
 async function createCommitMarker(files: Files, folder: string, position: Position): Promise<OpenFile> {
   const path = `${folder}/${MarkerName}`
-  await writeWhole(files, path, async (file) => {
+  await writeAtomically(files, path, async (file) => {
     for (const turn of [0, 1]) await writeCommitMarker(file, position, turn)
   })
   return files.open(path, 'existing')

@@ -30,7 +30,7 @@ export function packedObjects(unpacked = 512): ObjectEncoding {
   }
 }
 
-/** Packed objects that may contain integers beyond the precision of doubles. All others are parsed without a search for such integers. */
+/** Packed objects that may contain integers beyond the precision of doubles. Other objects are parsed without a search for such integers. */
 const withLongIntegers = new WeakSet<object>()
 
 /** Returns the object as JSON; for packed objects it is not encoded again. */

@@ -56,7 +56,7 @@ export class SimulatedDisk implements Files {
     this.#remainingSteps = Infinity
     this.#life++
     if (after === 'crash') return
-    // Name changes reach the disk in order, so only the last ones may be missing.
+    // Name changes reach the disk in order, so only the last changes may be missing.
     const durableCount = Math.floor(this.#random.next() * (this.#pending.length + 1))
     for (const change of this.#pending.slice(0, durableCount)) change(this.#durable)
     this.#pending = []

@@ -35,7 +35,7 @@ export interface State {
   /** Bytes of the checkpoint that was read. */
   readonly checkpointSize: number
   /** Whether both copies of the commit marker can be read. If not, writes after the older one may have been acknowledged, too. */
-  readonly isMarkerWhole: boolean
+  readonly isMarkerIntact: boolean
   /** Damage without loss: a newer checkpoint contains the data. */
   readonly skipped: readonly Error[]
 }
@@ -71,7 +71,7 @@ export async function readState(
   encode: ObjectEncoding = plainObjects,
 ): Promise<State> {
   // Read first: a log that is read later contains at least what the commit marker acknowledges.
-  const { isWhole: isMarkerWhole, ...acknowledged } = await readCommitMarker(files, folder)
+  const { isIntact: isMarkerIntact, ...acknowledged } = await readCommitMarker(files, folder)
   const { logs, checkpoints } = await generationsIn(files, folder)
   const isInExtent = (generation: number) => extent === 'everything' || generation <= acknowledged.generation
   const last = Math.max(acknowledged.generation, largest(logs.filter(isInExtent)))
@@ -114,7 +114,7 @@ export async function readState(
     return {
       snapshots,
       acknowledged,
-      isMarkerWhole,
+      isMarkerIntact,
       end: { generation: last, offset: end },
       next,
       unacknowledged,
@@ -188,13 +188,13 @@ export function markerLine({ generation, offset }: Position, turn: number): { by
   return { bytes: Buffer.from(`${text} ${checksum(text)}\n`), at: (turn % 2) * SlotSize }
 }
 
-export async function readCommitMarker(files: Files, folder: string): Promise<Position & { readonly isWhole: boolean }> {
+export async function readCommitMarker(files: Files, folder: string): Promise<Position & { readonly isIntact: boolean }> {
   const path = `${folder}/${MarkerName}`
   const bytes = await readOrMissing(path, (file) => files.read(file))
   const lines = [0, SlotSize].flatMap((start) => positionIn(bytes.toString('latin1', start, start + SlotSize)) ?? [])
   const newest = lines.sort((a, b) => b.generation - a.generation || b.offset - a.offset)[0]
   if (!newest) throw new DamagedData(path, 0, 'its checksum does not match')
-  return { ...newest, isWhole: lines.length === 2 }
+  return { ...newest, isIntact: lines.length === 2 }
 }
 
 function positionIn(slot: string): Position | undefined {

@@ -18,7 +18,7 @@ import type { ResourceInfo } from '../registry/resource-info.ts'
 import { StoreConflict } from '../store/store.ts'
 import { validateAdmission } from './steps/admit.ts'
 import { callDeletionWebhooks } from './steps/call-webhooks.ts'
-import { isDone } from './steps/system-fields.ts'
+import { isDeletionComplete } from './steps/system-fields.ts'
 import { type RequestContext, keyFor, type ServerContext, stored } from './context.ts'
 
 /** Options of a deletion, from its body or its query. */
@@ -102,7 +102,7 @@ export async function removeNamed(
     // Marks the stored object, in its storage version: converting it twice could lose fields.
     const marked = markedForDeletion(server, info, current as UnknownObject, deletion)
     if (equal(marked, current)) return { state: 'pending', object: old }
-    const isRemoved = isDone(marked)
+    const isRemoved = isDeletionComplete(marked)
     if (isRemoved && options.dryRun) return { state: 'gone', object: old }
     if (options.dryRun) return { state: 'pending', object: await server.converter.convert(info, freeze(marked)) }
     try {

@@ -8,7 +8,7 @@ import { mutate, requireNamespace, validate } from './steps/admit.ts'
 import type { AdmissionView } from './steps/call-webhooks.ts'
 import { dropDuplicateOwners } from './steps/metadata.ts'
 import { rejectTooLarge } from './steps/object-size.ts'
-import { isDone } from './steps/system-fields.ts'
+import { isDeletionComplete } from './steps/system-fields.ts'
 import { keyFor, type RequestContext, type ServerContext, writeContext } from './context.ts'
 
 /** The steps that differ between verbs. */
@@ -70,7 +70,7 @@ export async function store(
     if (options.dryRun) return freeze(await server.converter.roundTrip(info, object))
     const { namespace, name } = (old ?? object).metadata
     const key = keyFor(info, namespace, name)
-    if (old && isDone(object)) {
+    if (old && isDeletionComplete(object)) {
       await server.store.commit({ key, previous: stored, object: undefined })
       return freeze(object)
     }

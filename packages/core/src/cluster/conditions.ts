@@ -15,7 +15,7 @@ import {
   summary,
   timestamp,
   type ReportedCondition,
-  usualPriority,
+  defaultPriority,
 } from '@capstan/kube'
 import { remediatingCondition as remediatingOf } from '../machineset/machines-report.ts'
 import { failsForLonger, type Health, Timing } from '../cluster-cache/accessor.ts'
@@ -139,7 +139,7 @@ export function availableCondition(cluster: Cluster, classGates: readonly Condit
     'Deleting',
     ...gates.filter(({ polarity }) => polarity === 'Negative').map(({ conditionType }) => conditionType),
   ]
-  const usual = usualPriority(negative)
+  const usual = defaultPriority(negative)
   return summary(cluster, ClusterConditions.Available, {
     of: [
       'Deleting',

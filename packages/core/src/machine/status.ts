@@ -18,7 +18,7 @@ import {
   summary,
   timeLeft,
   timestamp,
-  usualPriority,
+  defaultPriority,
 } from '@capstan/kube'
 import type { Health } from '../cluster-cache/accessor.ts'
 import { bootstrapConfigReadyCondition } from './bootstrap.ts'
@@ -144,7 +144,7 @@ function readyCondition(machine: Machine, now: number): NewCondition {
     'Updating',
     ...gates.filter(({ polarity }) => polarity === 'Negative').map(({ conditionType }) => conditionType),
   ]
-  const usual = usualPriority(negative)
+  const usual = defaultPriority(negative)
   const isGone = ({ type, reason = '' }: ReportedCondition) => externalConditions.includes(type) && goneReasons.includes(reason)
   return summary(machine, MachineConditions.Ready, {
     of: [

@@ -2,7 +2,7 @@ import { compareText } from '../compare-text.ts'
 import type { ConditionType, NewCondition } from '../condition.ts'
 import { NotYetReported } from './mirror.ts'
 import type { MergePriority, MergeReasons } from './priority.ts'
-import { GenericReasons, MergePriorities, mergedStatus, nested, topPriority, usualPriority } from './priority.ts'
+import { GenericReasons, MergePriorities, mergedStatus, nested, topPriority, defaultPriority } from './priority.ts'
 import type { ReportedCondition } from './read.ts'
 import { getCondition } from './read.ts'
 
@@ -36,7 +36,7 @@ export function aggregate<Reason extends string>(
   type: string,
   options: AggregateOptions<Reason> = {},
 ): NewCondition {
-  const { as = type, negative = false, reasons = GenericReasons, priority = usualPriority(negative ? [type] : []) } = options
+  const { as = type, negative = false, reasons = GenericReasons, priority = defaultPriority(negative ? [type] : []) } = options
   if (objects.length === 0) throw new Error(`condition ${type} is aggregated over no objects`)
 
   const reports = objects.map((object): Report => {

@@ -4,7 +4,7 @@ import { freeze } from '../json.ts'
 import type { Condition } from '../schema.ts'
 import { aggregate } from './aggregate.ts'
 import { mirror } from './mirror.ts'
-import { usualPriority } from './priority.ts'
+import { defaultPriority } from './priority.ts'
 import { conditionsOf, isFalse, isTrue, isUnknown } from './read.ts'
 import type { ReportedCondition } from './read.ts'
 import { setConditions } from './set.ts'
@@ -208,7 +208,7 @@ describe('summary', () => {
     [
       'a custom priority replaces the default priority',
       [condition('A', 'False', 'gone'), condition('B', 'True')],
-      { of: ['A', 'B'], priority: (c) => (c.type === 'A' ? 'info' : usualPriority()(c)) },
+      { of: ['A', 'B'], priority: (c) => (c.type === 'A' ? 'info' : defaultPriority()(c)) },
       'True Ready\n* A: gone',
     ],
     [

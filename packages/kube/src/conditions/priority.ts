@@ -10,9 +10,9 @@ export const MergePriorities = ['issue', 'unknown', 'info'] as const satisfies r
 /**
  * The default priority: conditions that are not True are issues; conditions of the types in `negative` are issues when True.
  *
- * @example priority: (condition) => (isBeingDeleted(condition) ? 'info' : usualPriority(['Deleting'])(condition))
+ * @example priority: (condition) => (isBeingDeleted(condition) ? 'info' : defaultPriority(['Deleting'])(condition))
  */
-export const usualPriority =
+export const defaultPriority =
   (negative: readonly string[] = []) =>
   ({ type, status }: ReportedCondition): MergePriority => {
     if (status !== 'True' && status !== 'False') return 'unknown'

@@ -1,7 +1,7 @@
 import type { ConditionType, NewCondition } from '../condition.ts'
 import { NotYetReported } from './mirror.ts'
 import type { MergePriority, MergeReasons } from './priority.ts'
-import { GenericReasons, mergedStatus, nested, topPriority, usualPriority } from './priority.ts'
+import { GenericReasons, mergedStatus, nested, topPriority, defaultPriority } from './priority.ts'
 import type { ConditionSource, ReportedCondition } from './read.ts'
 import { conditionsOf } from './read.ts'
 
@@ -39,7 +39,7 @@ export function summary<Reason extends string>(
     of,
     negative = [],
     reasons = GenericReasons,
-    priority = usualPriority(negative),
+    priority = defaultPriority(negative),
     lines = (unchanged) => unchanged,
   } = options
   const conditions = conditionsToMerge(source, type, options)

@@ -90,7 +90,7 @@ export function* ownersAfterUpdate(
 }
 
 /**
- * Returns the object after `manager` has applied `config`, and the owners. The object is `undefined` when it does not change.
+ * Returns the object after `manager` has applied `config`, or `undefined` when the object does not change; and the owners.
  *
  * @throws ApplyConflicts unless forced
  */

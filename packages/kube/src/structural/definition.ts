@@ -18,7 +18,7 @@ type GivenSchema = JSONSchema & { readonly [keyword: string]: unknown }
 
 /**
  * Validates the schema of a CustomResourceDefinition. `path` is the path of the schema, such as `spec.versions[0].schema.openAPIV3Schema`.
- * Later checks rely on earlier ones, so only the errors of the first failing check are returned.
+ * Later checks rely on earlier checks, so only the errors of the first failing check are returned.
  */
 export function validateStructural(schema: JSONSchema, path: string): FieldError[] {
   const checks = [keywordErrors, structureErrors, defaultErrors]

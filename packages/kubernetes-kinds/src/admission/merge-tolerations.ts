@@ -44,8 +44,8 @@ class LongestTolerations {
     if (covered === undefined) return
     const group = groupOf(key, effect, covered)
     const seconds = effect === 'NoExecute' ? (tolerationSeconds ?? Infinity) : Infinity
-    const otherReaches = (this.#groups.get(group) ?? []).filter((other) => other.text !== text)
-    this.#groups.set(group, [...otherReaches, { text, seconds }].sort((a, b) => (a.seconds < b.seconds ? 1 : -1)).slice(0, 2))
+    const otherTolerations = (this.#groups.get(group) ?? []).filter((other) => other.text !== text)
+    this.#groups.set(group, [...otherTolerations, { text, seconds }].sort((a, b) => (a.seconds < b.seconds ? 1 : -1)).slice(0, 2))
   }
 
   /** Reports whether an added toleration, other than an equal toleration, covers the given toleration. */

@@ -44,7 +44,7 @@ export function intOrPercentErrors(field: string, value: number | string | undef
   return value < 0 ? [invalid(field, value, atLeastZero)] : []
 }
 
-export const atMostWhole = (field: string, value: number | string | undefined): FieldError[] =>
+export const atMostHundredPercent = (field: string, value: number | string | undefined): FieldError[] =>
   isPercent(value) && Number.parseInt(value, 10) > 100 ? [invalid(field, value, 'must not be greater than 100%')] : []
 
 /** Returns the number; for a percentage, the number before the percent sign. */

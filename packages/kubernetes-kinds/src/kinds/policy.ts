@@ -3,7 +3,7 @@ import { type FieldError, invalid, notSupported } from '@capstan/kube'
 import type { BuiltinKind, KindTable } from './builtin-kind.ts'
 import { labelSelector } from './checks.ts'
 import { ageColumn, at, column, nameColumn, number } from './columns.ts'
-import { atMostWhole, intOrPercentErrors, nonNegative } from './counts.ts'
+import { atMostHundredPercent, intOrPercentErrors, nonNegative } from './counts.ts'
 import type { PodDisruptionBudget, PodDisruptionBudgetSpec } from './schemas/types.ts'
 
 const poddisruptionbudgets: BuiltinKind<PodDisruptionBudget> = {
@@ -35,9 +35,9 @@ function specErrors(spec: PodDisruptionBudgetSpec): FieldError[] {
       ? [invalid('spec', badValue, 'minAvailable and maxUnavailable cannot be both set')]
       : []),
     ...intOrPercentErrors('spec.minAvailable', minAvailable),
-    ...atMostWhole('spec.minAvailable', minAvailable),
+    ...atMostHundredPercent('spec.minAvailable', minAvailable),
     ...intOrPercentErrors('spec.maxUnavailable', maxUnavailable),
-    ...atMostWhole('spec.maxUnavailable', maxUnavailable),
+    ...atMostHundredPercent('spec.maxUnavailable', maxUnavailable),
     ...(policy === undefined || ['AlwaysAllow', 'IfHealthyBudget'].includes(policy)
       ? []
       : [notSupported('spec.unhealthyPodEvictionPolicy', policy, ['AlwaysAllow', 'IfHealthyBudget'])]),

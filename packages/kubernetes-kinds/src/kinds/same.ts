@@ -51,7 +51,7 @@ export const printedSelector = (selector: LabelSelector | undefined): LabelSelec
   selector?.matchLabels ? { ...selector, matchLabels: inOrder(selector.matchLabels)! } : selector
 
 /** Returns the error for an invalid value that upstream's text does not print. */
-export const invalidWhole = (field: string, detail: string): FieldError => ({
+export const invalidWithoutValue = (field: string, detail: string): FieldError => ({
   type: 'FieldValueInvalid',
   field,
   text: `Invalid value: ${detail}`,

@@ -2,7 +2,7 @@
 import { freeze, type KubeObject, notFound, type ObjectList } from '@capstan/kube'
 import { type RequestContext, selectionOf } from '@capstan/apiserver/kinds'
 
-/** This process runs no other components, and is its own store. */
+/** This process runs neither a scheduler nor a controller manager, and stores the objects itself. */
 const components: { readonly [name: string]: readonly [status: 'True' | 'False', message: string] } = {
   scheduler: ['False', connectionRefused(10259)],
   'controller-manager': ['False', connectionRefused(10257)],

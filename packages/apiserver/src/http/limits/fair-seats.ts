@@ -29,7 +29,7 @@ interface Level {
   /** Maximum seats of one flow: less than all seats that the level can get, so that another flow finds a seat at once. */
   readonly maxPerFlow: number
   /** Used seats, by flow. */
-  readonly takenByFlow: Map<string, number>
+  readonly seatsByFlow: Map<string, number>
   /** Waiting requests by flow, in order of arrival. */
   readonly waiting: Map<string, Waiter[]>
 }
@@ -52,7 +52,7 @@ export class FairSeats<Name extends string> {
     for (const [name, level] of Object.entries<LevelShare>(levels)) {
       const ownSeats = nominal(level) - lent(level)
       const maxPerFlow = Math.max(1, Math.floor(((ownSeats + this.#common) * 7) / 8))
-      this.#levels.set(name as Name, { free: ownSeats, maxPerFlow, takenByFlow: new Map(), waiting: new Map() })
+      this.#levels.set(name as Name, { free: ownSeats, maxPerFlow, seatsByFlow: new Map(), waiting: new Map() })
     }
   }
 
@@ -69,20 +69,20 @@ export class FairSeats<Name extends string> {
   }
 
   #canTakeSeat(level: Level, flow: string): boolean {
-    return (level.takenByFlow.get(flow) ?? 0) < level.maxPerFlow
+    return (level.seatsByFlow.get(flow) ?? 0) < level.maxPerFlow
   }
 
   #assignSeat(level: Level, flow: string, source: 'own' | 'common'): Release {
     if (source === 'own') level.free--
     else this.#common--
-    level.takenByFlow.set(flow, (level.takenByFlow.get(flow) ?? 0) + 1)
+    level.seatsByFlow.set(flow, (level.seatsByFlow.get(flow) ?? 0) + 1)
     let isTaken = true
     return () => {
       if (!isTaken) return
       isTaken = false
-      const remaining = level.takenByFlow.get(flow)! - 1
-      if (remaining > 0) level.takenByFlow.set(flow, remaining)
-      else level.takenByFlow.delete(flow)
+      const remaining = level.seatsByFlow.get(flow)! - 1
+      if (remaining > 0) level.seatsByFlow.set(flow, remaining)
+      else level.seatsByFlow.delete(flow)
       if (source === 'own') level.free++
       else this.#common++
       this.#seatNext(level)
@@ -90,7 +90,7 @@ export class FairSeats<Name extends string> {
   }
 
   /**
-   * Assigns free seats to waiting requests, requests of the level `first` before others, because the free seat may belong to that level.
+   * Assigns free seats to waiting requests, requests of the level `first` before other requests, because the free seat may belong to that level.
    */
   #seatNext(first: Level): void {
     for (const level of [first, ...this.#levels.values()]) {
@@ -107,7 +107,7 @@ export class FairSeats<Name extends string> {
     let next: string | undefined
     let fewest = level.maxPerFlow
     for (const flow of level.waiting.keys()) {
-      const taken = level.takenByFlow.get(flow) ?? 0
+      const taken = level.seatsByFlow.get(flow) ?? 0
       if (taken < fewest) [next, fewest] = [flow, taken]
     }
     if (next === undefined) return undefined

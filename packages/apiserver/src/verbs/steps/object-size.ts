@@ -10,7 +10,7 @@ export function rejectTooLarge(object: object): void {
   if (Buffer.byteLength(writeJSON(object)) > MaxObjectBytes) throw new StatusError('', 'etcdserver: request is too large')
 }
 
-/** Returns what remains of `budget`, in characters of JSON, after `value`; stops once the budget is used up. */
+/** Returns the part of `budget`, in characters of JSON, that remains after `value`. Stops when the budget is used up. */
 function charactersLeft(value: unknown, budget: number): number {
   if (typeof value === 'string') return budget - value.length - 3
   if (typeof value !== 'object' || value === null) return budget - 25

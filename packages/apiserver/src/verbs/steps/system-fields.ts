@@ -2,7 +2,7 @@
 import { equal, type UnknownObject } from '@capstan/kube'
 import type { ResourceInfo } from '../../registry/resource-info.ts'
 
-/** Copies the fields that only the server sets; validation rejects changes of the immutable ones. */
+/** Copies the fields that only the server sets; validation rejects changes of the immutable fields. */
 export function keepSystemFields({ metadata }: UnknownObject, { metadata: old }: UnknownObject): void {
   metadata.resourceVersion = old.resourceVersion
   metadata.creationTimestamp = old.creationTimestamp
@@ -58,7 +58,7 @@ export function countGeneration(
 }
 
 /** Reports whether a deletion was requested and no finalizer or grace period is left. */
-export function isDone(object: UnknownObject): boolean {
+export function isDeletionComplete(object: UnknownObject): boolean {
   const { deletionTimestamp, finalizers = [], deletionGracePeriodSeconds = 0 } = object.metadata
   if (deletionTimestamp === undefined || finalizers.length > 0 || deletionGracePeriodSeconds > 0) return false
   if (object.kind !== 'Namespace' || object.apiVersion !== 'v1') return true

@@ -1,7 +1,7 @@
 import { type FieldError, invalid, notSupported, required, type Work } from '@capstan/kube'
 import type { BuiltinKind } from '../builtin-kind.ts'
 import { labelSelector } from '../checks.ts'
-import { atMostWhole, intOrPercentErrors, nonNegative, notDecremented, numberOf } from '../counts.ts'
+import { atMostHundredPercent, intOrPercentErrors, nonNegative, notDecremented, numberOf } from '../counts.ts'
 import { same } from '../same.ts'
 import { ageColumn, at, column, containerColumns, nameColumn, number, pairs, selectorColumn } from '../columns.ts'
 import { defaultPodTemplate } from '../pod/defaults.ts'
@@ -82,8 +82,8 @@ function strategyErrors({ type, rollingUpdate }: DaemonSetUpdateStrategy): Field
   return [
     ...intOrPercentErrors(`${path}.maxUnavailable`, maxUnavailable),
     ...intOrPercentErrors(`${path}.maxSurge`, maxSurge),
-    ...atMostWhole(`${path}.maxUnavailable`, maxUnavailable),
-    ...atMostWhole(`${path}.maxSurge`, maxSurge),
+    ...atMostHundredPercent(`${path}.maxUnavailable`, maxUnavailable),
+    ...atMostHundredPercent(`${path}.maxSurge`, maxSurge),
     ...(allowsSurge && allowsUnavailable
       ? [invalid(`${path}.maxSurge`, maxSurge, 'may not be set when maxUnavailable is non-zero')]
       : []),

@@ -1,6 +1,6 @@
 import { type FieldError, forbidden, invalid, notSupported, type Work } from '@capstan/kube'
 import type { BuiltinKind } from '../builtin-kind.ts'
-import { atMostWhole, intOrPercentErrors, nonNegative, notAbove, notDecremented, numberOf } from '../counts.ts'
+import { atMostHundredPercent, intOrPercentErrors, nonNegative, notAbove, notDecremented, numberOf } from '../counts.ts'
 import { podNameWarnings, usableSelector } from '../pod-names.ts'
 import { same } from '../same.ts'
 import { ageColumn, at, column, containerColumns, nameColumn, number, selectorColumn } from '../columns.ts'
@@ -91,7 +91,7 @@ function strategyErrors({ type, rollingUpdate }: DeploymentStrategy): FieldError
     ...(numberOf(maxUnavailable) === 0 && numberOf(maxSurge) === 0
       ? [invalid(`${path}.maxUnavailable`, maxUnavailable, 'may not be 0 when `maxSurge` is 0')]
       : []),
-    ...atMostWhole(`${path}.maxUnavailable`, maxUnavailable),
+    ...atMostHundredPercent(`${path}.maxUnavailable`, maxUnavailable),
   ]
 }
 

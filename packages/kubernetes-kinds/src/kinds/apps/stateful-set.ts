@@ -1,7 +1,7 @@
 import { dnsLabelProblems, type FieldError, forbidden, invalid, required, type Work } from '@capstan/kube'
 import type { BuiltinKind } from '../builtin-kind.ts'
 import { oneOf, problems } from '../checks.ts'
-import { atMostWhole, intOrPercentErrors, nonNegative, notAbove, notDecremented, numberOf } from '../counts.ts'
+import { atMostHundredPercent, intOrPercentErrors, nonNegative, notAbove, notDecremented, numberOf } from '../counts.ts'
 import { usableSelector } from '../pod-names.ts'
 import { same } from '../same.ts'
 import { ageColumn, column, containerColumns, nameColumn, number } from '../columns.ts'
@@ -124,7 +124,7 @@ function strategyErrors({ type, rollingUpdate }: StatefulSetUpdateStrategy): Fie
     ...(maxUnavailable !== undefined && numberOf(maxUnavailable) === 0
       ? [invalid(`${path}.maxUnavailable`, maxUnavailable, 'cannot be 0')]
       : []),
-    ...atMostWhole(`${path}.maxUnavailable`, maxUnavailable),
+    ...atMostHundredPercent(`${path}.maxUnavailable`, maxUnavailable),
   ]
 }
 

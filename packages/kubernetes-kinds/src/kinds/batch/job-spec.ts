@@ -5,7 +5,7 @@ import { noMoreThan, nonNegative } from '../counts.ts'
 import { domainPathProblems } from '../domain-path.ts'
 import { defaultPodTemplate } from '../pod/defaults.ts'
 import { validatePodTemplate } from '../pod/spec.ts'
-import { invalidWhole } from '../same.ts'
+import { invalidWithoutValue } from '../same.ts'
 import type {
   JobSpec,
   PodFailurePolicyOnExitCodesRequirement as ExitCodes,
@@ -141,10 +141,10 @@ function ruleErrors(
   if (onExitCodes) appendAll(errors, exitCodeErrors(`${path}.onExitCodes`, onExitCodes, containers))
   appendAll(errors, conditionErrors(`${path}.onPodConditions`, onPodConditions))
   if (onExitCodes && onPodConditions.length > 0) {
-    errors.push(invalidWhole(path, 'specifying both OnExitCodes and OnPodConditions is not supported'))
+    errors.push(invalidWithoutValue(path, 'specifying both OnExitCodes and OnPodConditions is not supported'))
   }
   if (!onExitCodes && onPodConditions.length === 0) {
-    errors.push(invalidWhole(path, 'specifying one of OnExitCodes and OnPodConditions is required'))
+    errors.push(invalidWithoutValue(path, 'specifying one of OnExitCodes and OnPodConditions is required'))
   }
   return errors
 }

@@ -1,7 +1,7 @@
 /** Validates status updates of a job: its conditions must be consistent with the other fields. Upstream: validateJobStatus, v1.36. */
 import { appendAll, equal, type FieldError, invalid, required } from '@capstan/kube'
 import { nonNegative } from '../counts.ts'
-import { invalidWhole } from '../same.ts'
+import { invalidWithoutValue } from '../same.ts'
 import type { Job, JobStatus } from '../schemas/types.ts'
 import { commonIndex, countIndexes } from './indexes.ts'
 
@@ -17,7 +17,7 @@ export function statusErrors({ spec, status }: Job, { status: old }: Job): Field
   const { completionTime, startTime, active = 0, ready, terminating = 0 } = status
   const [complete, failed] = [hasCondition(status, 'Complete'), hasCondition(status, 'Failed')]
   const errors = nonNegative('status', status, 'active', 'succeeded', 'failed', 'ready', 'terminating')
-  const addConditionError = (text: string) => errors.push(invalidWhole('status.conditions', text))
+  const addConditionError = (text: string) => errors.push(invalidWithoutValue('status.conditions', text))
 
   if ((changes('Complete') || changes('Failed')) && complete && failed) {
     addConditionError('cannot set Complete=True and Failed=true conditions')
@@ -103,7 +103,7 @@ function transitionErrors(spec: Job['spec'], status: JobStatus, old: JobStatus):
   const errors: FieldError[] = []
   for (const type of ['Failed', 'Complete', 'FailureTarget']) {
     if (hasCondition(old, type) && !hasCondition(status, type)) {
-      errors.push(invalidWhole('status.conditions', `cannot disable the terminal ${type}=True condition`))
+      errors.push(invalidWithoutValue('status.conditions', `cannot disable the terminal ${type}=True condition`))
     }
   }
   const mayShrink = spec.completionMode === 'Indexed' && spec.completions === spec.parallelism
@@ -121,7 +121,7 @@ function transitionErrors(spec: Job['spec'], status: JobStatus, old: JobStatus):
     errors.push(invalid('status.startTime', status.startTime, 'field is immutable for unsuspended job once set'))
   }
   if (hasCondition(old, 'SuccessCriteriaMet') && !hasCondition(status, 'SuccessCriteriaMet')) {
-    errors.push(invalidWhole('status.conditions', 'cannot disable the SuccessCriteriaMet=True condition'))
+    errors.push(invalidWithoutValue('status.conditions', 'cannot disable the SuccessCriteriaMet=True condition'))
   }
   return errors
 }
