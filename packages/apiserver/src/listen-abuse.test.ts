@@ -84,10 +84,10 @@ const settled = async () => {
   for (let turn = 0; turn < 300; turn++) await new Promise(setImmediate)
 }
 
-describe('a slow client is disconnected:', () => {
+describe('a slow client is disconnected', () => {
   const timeouts = { handshake: 100, headers: 200, reading: 200 }
 
-  test('a connection that never speaks TLS', async () => {
+  test('when it does not begin the TLS handshake', async () => {
     const { port } = await start(okHandler, { timeouts })
     const socket = connectTCP(port, '127.0.0.1')
     socket.on('error', () => {})
@@ -95,15 +95,18 @@ describe('a slow client is disconnected:', () => {
   })
 
   test.each([
-    ['headers that never end', 'GET / HTTP/1.1\r\nHost: a\r\nX-A: '],
-    ['a body that the client never sends and the handler never reads', 'GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n'],
+    ['when its headers do not end', 'GET / HTTP/1.1\r\nHost: a\r\nX-A: '],
+    [
+      'when it does not send its body, and the handler does not read the body',
+      'GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n',
+    ],
   ])('%s', async (_, text) => {
     const socket = await open(await start(okHandler, { timeouts }))
     socket.write(text)
     await readToEnd(socket)
   })
 
-  test('a body that never arrives, after the response was sent', async () => {
+  test('when it does not send its body after it has received the response', async () => {
     const listener = await start(async () => ({ status: 504, headers: {}, body: 'too slow' }))
     const socket = await open(listener)
     socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n1')

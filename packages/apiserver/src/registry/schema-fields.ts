@@ -20,27 +20,30 @@ type Normalization =
   | { readonly fields: Fields; readonly isList: boolean }
 
 const schemaFields: Fields = {
-  ...every(
+  ...fieldsWith(
     'any',
     '$ref default maximum minimum maxLength minLength maxItems minItems multipleOf maxProperties minProperties example',
   ),
-  ...every('any', 'x-kubernetes-preserve-unknown-fields x-kubernetes-list-type x-kubernetes-map-type'),
-  ...every('unless empty', 'id $schema description type format title pattern enum required x-kubernetes-list-map-keys'),
-  ...every('unless false', 'exclusiveMaximum exclusiveMinimum uniqueItems nullable'),
-  ...every('unless false', 'x-kubernetes-embedded-resource x-kubernetes-int-or-string'),
-  ...every('list of schemas', 'allOf oneOf anyOf'),
-  ...every('map of schemas', 'properties patternProperties definitions'),
-  ...every('quiet schema', 'items additionalProperties additionalItems'),
+  ...fieldsWith('any', 'x-kubernetes-preserve-unknown-fields x-kubernetes-list-type x-kubernetes-map-type'),
+  ...fieldsWith('unless empty', 'id $schema description type format title pattern enum required x-kubernetes-list-map-keys'),
+  ...fieldsWith('unless false', 'exclusiveMaximum exclusiveMinimum uniqueItems nullable'),
+  ...fieldsWith('unless false', 'x-kubernetes-embedded-resource x-kubernetes-int-or-string'),
+  ...fieldsWith('list of schemas', 'allOf oneOf anyOf'),
+  ...fieldsWith('map of schemas', 'properties patternProperties definitions'),
+  ...fieldsWith('quiet schema', 'items additionalProperties additionalItems'),
   not: 'schema',
   dependencies: 'unless empty',
-  externalDocs: { fields: every('unless empty', 'description url'), isList: false },
+  externalDocs: { fields: fieldsWith('unless empty', 'description url'), isList: false },
   'x-kubernetes-validations': {
-    fields: { ...every('any', 'rule reason optionalOldSelf'), ...every('unless empty', 'message messageExpression fieldPath') },
+    fields: {
+      ...fieldsWith('any', 'rule reason optionalOldSelf'),
+      ...fieldsWith('unless empty', 'message messageExpression fieldPath'),
+    },
     isList: true,
   },
 }
 
-function every(normalization: Normalization, fields: string): Fields {
+function fieldsWith(normalization: Normalization, fields: string): Fields {
   return Object.fromEntries(fields.split(' ').map((field) => [field, normalization]))
 }
 

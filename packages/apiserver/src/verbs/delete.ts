@@ -28,9 +28,9 @@ export interface Deletion {
   readonly gracePeriodSeconds?: number
 }
 
-export type Deleted =
+export type DeletionResult =
   /** The object was removed; `object` is its last state. */
-  | { readonly state: 'gone'; readonly object: KubeObject }
+  | { readonly state: 'removed'; readonly object: KubeObject }
   /** The object is marked as deleted until its finalizers are removed or its grace period ends. */
   | { readonly state: 'pending'; readonly object: KubeObject }
 
@@ -87,7 +87,7 @@ export async function removeNamed(
   namespace: string | undefined,
   name: string,
   deletion: Deletion,
-): Promise<Deleted> {
+): Promise<DeletionResult> {
   const { info, options } = context
   if (server.enabled.has('NamespaceLifecycle')) rejectProtectedNamespace(info, name)
   const key = keyFor(info, namespace, name)
@@ -103,12 +103,12 @@ export async function removeNamed(
     const marked = markedForDeletion(server, info, current as UnknownObject, deletion)
     if (equal(marked, current)) return { state: 'pending', object: old }
     const isRemoved = isDeletionComplete(marked)
-    if (isRemoved && options.dryRun) return { state: 'gone', object: old }
+    if (isRemoved && options.dryRun) return { state: 'removed', object: old }
     if (options.dryRun) return { state: 'pending', object: await server.converter.convert(info, freeze(marked)) }
     try {
       const { object } = await server.store.commit({ key, previous: current, object: isRemoved ? undefined : marked })
       // Upstream: kinds with a grace period return the object marked as deleted, even with a grace period of 0.
-      if (isRemoved) return { state: 'gone', object: info.strategy.gracePeriod ? freeze(marked) : old }
+      if (isRemoved) return { state: 'removed', object: info.strategy.gracePeriod ? freeze(marked) : old }
       return { state: 'pending', object: await server.converter.convert(info, object!) }
     } catch (err) {
       if (!(err instanceof StoreConflict)) throw err

@@ -221,7 +221,7 @@ describe('a patch', () => {
       {},
       '415 UnsupportedMediaType: the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml',
     ],
-  ])('is rejected: %s', async (_, type, body, text) => {
+  ])('is rejected when it is %s', async (_, type, body, text) => {
     expect(await rejection(send(type, body))).toBe(text)
   })
 })

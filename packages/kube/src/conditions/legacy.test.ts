@@ -90,7 +90,7 @@ describe('mirrors of Ready', () => {
     expect(mirrored.type).toBe('InfrastructureReady')
   })
 
-  test('for an object of our own kinds are its legacy condition, with its time', () => {
+  test('for an object of our own kinds are copies of its legacy condition, with its time', () => {
     const status = {
       conditions: [since(legacyTrue('Ready'))],
       deprecated: { v1beta1: { conditions: [since(legacyFalse('Ready', 'No', 'Info'))] } },

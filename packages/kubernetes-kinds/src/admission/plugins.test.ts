@@ -73,21 +73,21 @@ describe('OwnerReferencesPermissionEnforcement', () => {
   test.each([
     {
       name: 'a user who may not delete the owned object cannot change its owners',
-      may: [write],
+      permissions: [write],
       block: false,
       create: 'accepted',
       change: /cannot set an ownerRef on a resource you can't delete: , <nil>$/,
     },
     {
       name: 'a user who may delete the owned object can change its owners',
-      may: [write, remove],
+      permissions: [write, remove],
       block: false,
       create: 'accepted',
       change: /^accepted$/,
     },
     {
       name: 'a user who may not set finalizers on the owner cannot set blockOwnerDeletion',
-      may: [write, remove],
+      permissions: [write, remove],
       block: true,
       create:
         '403 Forbidden: configmaps "new" is forbidden: cannot set blockOwnerDeletion if an ownerReference refers to a resource you can\'t set finalizers on: , <nil>',
@@ -95,13 +95,13 @@ describe('OwnerReferencesPermissionEnforcement', () => {
     },
     {
       name: 'a user who may set finalizers on the owner can set blockOwnerDeletion',
-      may: [write, remove, finalize],
+      permissions: [write, remove, finalize],
       block: true,
       create: 'accepted',
       change: /^accepted$/,
     },
-  ])('$name', async ({ may, block, create, change }) => {
-    const { bob: client, owner } = await bob(may)
+  ])('$name', async ({ permissions, block, create, change }) => {
+    const { bob: client, owner } = await bob(permissions)
     const { name, uid } = owner.metadata
     const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name, uid, blockOwnerDeletion: block }]
     expect(await rejection(client.create(ConfigMap, { metadata: { name: 'new', namespace: 'default', ownerReferences } }))).toBe(

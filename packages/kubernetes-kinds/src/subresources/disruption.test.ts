@@ -18,7 +18,7 @@ function rejectionOf(status: Partial<PodDisruptionBudgetStatus>) {
   try {
     countDisruption(budget(status), 'a', now)
   } catch (err) {
-    if (err instanceof StatusError) return { code: err.code, why: err.status.details?.causes?.[0]?.message ?? err.message }
+    if (err instanceof StatusError) return { code: err.code, message: err.status.details?.causes?.[0]?.message ?? err.message }
     throw err
   }
   return undefined
@@ -55,13 +55,13 @@ describe('an eviction is rejected, and not counted,', () => {
       'The disruption budget keep does not allow evicting pods currently (Other): no such scale',
     ],
     [{ disruptionsAllowed: -1 }, 403, 'poddisruptionbudget.policy "keep" is forbidden: pdb disruptions allowed is negative'],
-  ])('when the budget has the status %j', (status, code, why) => {
-    expect(rejectionOf(status)).toEqual({ code, why })
+  ])('when the budget has the status %j', (status, code, message) => {
+    expect(rejectionOf(status)).toEqual({ code, message })
   })
 
   test('when too many evictions are not confirmed', () => {
     const disruptedPods = Object.fromEntries(Array.from({ length: 2001 }, (_, index) => [`pod-${index}`, now]))
-    expect(rejectionOf({ disruptedPods })?.why).toContain('DisruptedPods map too big')
+    expect(rejectionOf({ disruptedPods })?.message).toContain('DisruptedPods map too big')
   })
 })
 

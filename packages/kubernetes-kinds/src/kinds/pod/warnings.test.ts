@@ -60,7 +60,7 @@ test.each<[string, object, string[]]>([
   ],
 ])('podWarnings reports %s', (_, spec, expected) => expect(podWarnings('', template(spec))).toEqual(expected))
 
-test('template warnings are sent when the object changes', () => {
+test('templateWarnings returns warnings only for a new or changed object', () => {
   const bad = template({ terminationGracePeriodSeconds: -1 })
   const at = (generation: number) => ({ metadata: { generation } })
   const texts = [
