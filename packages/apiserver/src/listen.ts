@@ -73,11 +73,11 @@ export interface Listener {
 
 /** Timeouts of a client, in milliseconds. */
 export interface Timeouts {
-  /** For the TLS handshake. */
+  /** Timeout of the TLS handshake. */
   readonly handshake: number
-  /** For the request headers. Upstream has the same value. */
+  /** Timeout of the request headers. Upstream has the same value. */
   readonly headers: number
-  /** For a client that does not read its response; also applies to watches. */
+  /** Timeout of a client that does not read its response, or the events of its watch. */
   readonly reading: number
 }
 

@@ -53,7 +53,7 @@ export interface ApiRequest {
    */
   readonly fieldPaths?: readonly string[]
   readonly patchType?: PatchType
-  /** For lists: the caller needs only the metadata of items, so a remote server sends only metadata. */
+  /** The caller of a list needs only the metadata of items, so a remote server sends only metadata. */
   readonly metadataOnly?: true
 }
 
@@ -160,7 +160,7 @@ export interface Client extends Reader {
     selection: Pick<ListOptions, 'namespace' | 'labelSelector' | 'fieldSelector'>,
     options?: DeleteOptions,
   ): Promise<void>
-  /** For requests that the verbs above do not cover. */
+  /** Transport of the client, for requests that the verbs above do not cover. */
   readonly transport: Transport
 }
 

@@ -40,7 +40,7 @@ export interface GroupVersionResource {
 export interface Target extends GroupVersionResource {
   readonly operation: 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT'
   readonly subresource: string | undefined
-  /** For a Namespace, its name. */
+  /** Namespace of the object. For a Namespace object: its name. */
   readonly namespace: string | undefined
 }
 

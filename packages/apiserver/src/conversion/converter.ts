@@ -42,7 +42,7 @@ export class Converter {
     return objects.map((object) => (needsWebhook(info, object) ? converted[next++]! : inVersion(info, object)))
   }
 
-  /** Like `convert`, with the result shared between callers. Only for watches: a later read converts again. */
+  /** Like `convert`, with the result shared between callers. Only for watches; a later read converts the object again. */
   convertShared(info: ResourceInfo, object: KubeObject): Promise<KubeObject> {
     let conversions = this.#sharedConversions.get(info)
     if (!conversions) this.#sharedConversions.set(info, (conversions = new WeakMap()))

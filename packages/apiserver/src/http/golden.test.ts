@@ -13,7 +13,7 @@ import type { ActualResponse } from './golden-match.ts'
 import { type GoldenRequest, type GoldenServer, readRecording, replay } from './golden-replay.ts'
 import { createHandler } from './handler.ts'
 
-/** For each file: the number of requests with the recorded response, and of all requests. */
+/** Each file, with the number of requests that get the recorded response, and the number of all requests. */
 describe.each<[string, number, number]>([
   ['errors', 190, 190],
   ['list-watch', 58, 58],

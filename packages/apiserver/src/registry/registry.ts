@@ -5,7 +5,7 @@ import type { ResourceInfo } from './resource-info.ts'
 
 /** Built-in resources and the tables that describe them, shared by all servers of a process. */
 export interface BuiltinResources {
-  /** In the order in which discovery lists the groups. */
+  /** All built-in resources, in the order in which discovery lists their groups. */
   readonly all: readonly ResourceInfo[]
   /** `autoscaling/v1` Scale for namespaced and for cluster-scoped objects. They are not resources, and not in `all`. */
   readonly scale: { readonly namespace: ResourceInfo; readonly cluster: ResourceInfo }

@@ -47,9 +47,9 @@ export interface ResourceInfo extends Resource {
   readonly apiVersion: string
   /** The resource in its storage version; `undefined` if this is the storage version. */
   readonly stored: ResourceInfo | undefined
-  /** For custom resources: all versions of the definition by apiVersion, also those that are not served. */
+  /** All versions of a custom resource by apiVersion, including versions that are not served. Absent for built-in kinds. */
   readonly versions?: ReadonlyMap<string, ResourceInfo>
-  /** For built-in kinds: converts drafts of other versions to this version. */
+  /** Converts drafts of other versions to this version. Only for built-in kinds. */
   readonly convertFrom?: { readonly [apiVersion: string]: (object: UnknownObject) => void }
   /** Converts objects of other versions to this version; absent: versions differ only in apiVersion and in pruned fields. */
   readonly conversion: ConversionWebhook | undefined

@@ -7,9 +7,9 @@ import { isRecord } from '@capstan/kube'
 type Fields = { readonly [field: string]: Normalization }
 /** How a field is normalized. */
 type Normalization =
-  /** Kept unchanged. */
+  /** The field is kept unchanged. */
   | 'any'
-  /** A string, a list or a map that is omitted when empty. */
+  /** The field is a string, a list or a map that is omitted when empty. */
   | 'unless empty'
   | 'unless false'
   | 'schema'

@@ -56,7 +56,7 @@ export interface Strategy<T = UnknownObject> {
   authorize?(object: T, old: T | undefined, context: WriteContext): void
   /** Fields excluded from managedFields for each subresource; default: the usual fields. Upstream: resetFields. */
   readonly resetFields?: { readonly [subresource: string]: readonly (readonly string[])[] }
-  /** For subresources other than `status`: resets the parts of a draft that the subresource does not write. */
+  /** Resets the parts of a draft that a subresource does not write. For subresources other than `status`. */
   readonly subresourceWrites?: { readonly [subresource: string]: (object: T, old: T) => void }
   /** Returns the grace period of a deletion in seconds, from the requested one. */
   gracePeriod?(object: T, requested: number | undefined): number

@@ -37,7 +37,7 @@ export interface BackupOptions {
 const Attempts = 5
 
 export interface MakeBackupOptions extends BackupOptions {
-  /** For a damaged folder: back up all readable data. */
+  /** Whether to back up all readable data of a damaged folder. */
   readonly salvage?: boolean
 }
 

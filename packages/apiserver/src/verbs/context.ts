@@ -81,7 +81,7 @@ export const keyFor = (info: ResourceInfo, namespace: string | undefined, name: 
 export const exists = ({ store }: ServerContext, { info, request }: RequestContext): boolean =>
   store.get(keyFor(info, request.namespace, request.name!)) !== undefined
 
-/** @throws StatusError NotFound */
+/** Returns the stored object. @throws StatusError NotFound */
 export function stored({ store }: ServerContext, info: ResourceInfo, key: StoreKey): KubeObject {
   const object = store.get(key)
   if (!object) throw notFound(info, key.name)

@@ -98,7 +98,7 @@ function unescape(text: string, at: number): string {
   })
 }
 
-/** In bytes, `\x` and octal escapes are bytes, not characters. */
+/** Decodes the escapes of a bytes literal, in which `\x` and octal escapes are bytes, not characters. */
 function unescapeBytes(text: string, at: number): Uint8Array {
   const bytes: number[] = []
   const encoder = new TextEncoder()

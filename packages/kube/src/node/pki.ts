@@ -88,7 +88,7 @@ export function isUsable({ certificate, key }: CertifiedKey, now: number, margin
   }
 }
 
-/** Synchronous: creating a key takes less time than the round trip to another thread. */
+/** Creates a key pair. Synchronous, because this takes less time than the round trip to another thread. */
 function newKeys(): { publicKey: Buffer; key: KeyObject; pem: string } {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   return {

@@ -39,7 +39,7 @@ export function connect(server: ServerContext, context: RequestContext): Status 
   throw unreachableNode(node as unknown as Node, `${kubeletPath}/${namespace}/${name}${container === '' ? '' : `/${container}`}`)
 }
 
-/** @throws StatusError BadRequest when the container is ambiguous or does not exist */
+/** Returns the name of the requested container. @throws StatusError BadRequest when it is ambiguous or does not exist */
 function containerOf({ metadata, spec }: Pod, body: unknown): string {
   const requestedContainer = isRecord(body) && typeof body.container === 'string' ? body.container : ''
   const containers = containersOf(spec).map(({ name }) => name)

@@ -28,7 +28,7 @@ import {
   writeContext,
 } from '@capstan/apiserver/kinds'
 
-/** @throws StatusError NotFound, BadRequest, Invalid or Conflict */
+/** Issues a token. @throws StatusError NotFound, BadRequest, Invalid or Conflict */
 export async function issueToken(server: ServerContext, context: RequestContext): Promise<KubeObject> {
   const { request, info, warnings } = context
   const body = draftOf(tokenRequest, request.body)

@@ -14,7 +14,7 @@ const customPatchTypes: readonly PatchType[] = [
 ]
 const builtinPatchTypes: readonly PatchType[] = [...customPatchTypes, 'application/strategic-merge-patch+json']
 
-/** @throws StatusError UnsupportedMediaType */
+/** Returns the patch type of a request. @throws StatusError UnsupportedMediaType */
 export function patchTypeOf(request: HttpRequest, resource: Resource): PatchType {
   const type = mediaType(request, '')
   const supported = (resource.builtin ? builtinPatchTypes : customPatchTypes).find((candidate) => candidate === type)

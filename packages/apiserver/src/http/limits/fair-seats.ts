@@ -56,7 +56,7 @@ export class FairSeats<Name extends string> {
     }
   }
 
-  /** @throws TooManyRequests when too many requests wait already, or no seat becomes free in time */
+  /** Takes a seat. @throws TooManyRequests when too many requests wait already, or no seat becomes free in time */
   take(name: Name, flow: string, signal: AbortSignal): Release | Promise<Release> {
     const level = this.#levels.get(name)!
     const waiting = level.waiting.get(flow)

@@ -39,7 +39,7 @@ export interface TableOptions {
   readonly now: number
 }
 
-/** @throws StatusError BadRequest */
+/** Parses the query parameter includeObject. @throws StatusError BadRequest */
 export function includeObjectOf(query: URLSearchParams): IncludeObject {
   const value = query.get('includeObject') ?? ''
   if (value === '') return 'Metadata'

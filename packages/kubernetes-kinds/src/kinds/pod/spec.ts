@@ -149,7 +149,7 @@ export function validateTolerations(field: string, tolerations: readonly Tolerat
 
 export const TaintEffects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute']
 
-/** With hostNetwork, host ports must equal container ports. Templates may omit host ports. */
+/** Validates that host ports equal container ports when hostNetwork is set. Templates may omit host ports. */
 function hostPorts(field: string, { hostNetwork, containers = [] }: PodSpec, isPod: boolean): FieldError[] {
   if (!hostNetwork) return []
   return (containers ?? []).flatMap(({ ports = [] }, index) =>

@@ -61,7 +61,7 @@ export function csiDriverNameErrors(path: string, name: string): FieldError[] {
   return [...(name.length > 63 ? [tooLong(path, 63)] : []), ...problems(path, name, subdomainProblems(name.toLowerCase()))]
 }
 
-/** Only the number of allocatable volumes of an existing driver may change. */
+/** Validates changes of a driver, of which only the number of allocatable volumes may change. */
 function changedErrors(driver: CSINodeDriver, old: CSINodeDriver): FieldError[] {
   if (same({ ...driver, allocatable: undefined }, { ...old, allocatable: undefined })) return []
   const badValue = { Name: driver.name, NodeID: driver.nodeID, TopologyKeys: driver.topologyKeys ?? null, Allocatable: null }
