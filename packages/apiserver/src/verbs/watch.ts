@@ -197,7 +197,7 @@ class Stream implements WatchStream {
     if (bookmarks) this.#sendBookmarks(server)
   }
 
-  /** Sends bookmarks, which keep the version of a quiet watch inside the window. Sends none when the revision has not changed. */
+  /** Sends bookmarks, which keep the version of a quiet watch inside the window, but none while the revision stays the same. */
   #sendBookmarks({ clock, store }: ServerContext): void {
     const tick = () => {
       this.#bookmark = store.revision
@@ -208,7 +208,7 @@ class Stream implements WatchStream {
     this.#release.push(() => timer.cancel())
   }
 
-  /** Ends without delivering unread changes: the client has disconnected, or they have left the history. */
+  /** Ends without delivering unread changes: the client has disconnected, or the changes have left the history. */
   #drop(): void {
     this.#begin = []
     this.#end()
@@ -246,8 +246,8 @@ class Stream implements WatchStream {
           yield [bookmark(this.resource, this.#bookmark)]
         } else if (this.#until < Infinity) return
         else await this.#nextChange()
-        const turn = pace?.()
-        if (turn) await turn
+        const pause = pace?.()
+        if (pause) await pause
       }
     } finally {
       this.#end()

@@ -85,14 +85,14 @@ export class FairSeats<Name extends string> {
       else level.seatsByFlow.delete(flow)
       if (source === 'own') level.free++
       else this.#common++
-      this.#seatNext(level)
+      this.#seatWaiting(level)
     }
   }
 
   /**
-   * Assigns free seats to waiting requests, requests of the level `first` before other requests, because the free seat may belong to that level.
+   * Assigns free seats to waiting requests. Requests of the level `first` come first, because the free seat may belong to that level.
    */
-  #seatNext(first: Level): void {
+  #seatWaiting(first: Level): void {
     for (const level of [first, ...this.#levels.values()]) {
       while (level.waiting.size > 0 && (level.free > 0 || this.#common > 0)) {
         const waiter = this.#nextWaiter(level)

@@ -37,7 +37,7 @@ export class WatchScheduler {
   }
 
   requestEnded(): void {
-    if (--this.#requests === 0) this.#untilQuiet()
+    if (--this.#requests === 0) this.#endPauseWhenQuiet()
   }
 
   /** Returns a promise to await before a watcher is notified; `undefined` when it can be notified at once. */
@@ -75,10 +75,10 @@ export class WatchScheduler {
     }
     const timer = this.#clock.schedule(time, end)
     this.#pause = { end }
-    if (this.#requests === 0) this.#untilQuiet()
+    if (this.#requests === 0) this.#endPauseWhenQuiet()
   }
 
-  #untilQuiet(): void {
+  #endPauseWhenQuiet(): void {
     if (this.#pause) this.#quietTimer = this.#clock.schedule(QuietTime, this.#pause.end)
   }
 }
