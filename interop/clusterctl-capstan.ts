@@ -43,13 +43,13 @@ export const clusterctlCapstanSuite: Suite = {
   tools: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'clusterctl'],
   async run() {
     const checks = new Checks()
-    await liveOn(await startCapstanApiServer({ progress: console.log }), checks)
-    await liveOn(await startRealApiServer({ progress: console.log }), checks)
+    await runLifecycleOn(await startCapstanApiServer({ progress: console.log }), checks)
+    await runLifecycleOn(await startRealApiServer({ progress: console.log }), checks)
     return checks
   },
 }
 
-async function liveOn(started: RunningApiServer, checks: Checks): Promise<void> {
+async function runLifecycleOn(started: RunningApiServer, checks: Checks): Promise<void> {
   await using apiServer = started
   const client = apiServer.client()
   const config = await repository(apiServer.folder)

@@ -144,14 +144,14 @@ class Outcomes implements Outcome {
   /** Number of cases with differences that `differing.ts` lists. */
   known = 0
   /** Number of compared admission responses. */
-  asked = 0
+  comparedResponses = 0
   /** Names of cases by the explanation that they needed. */
-  readonly used = new Map<string, string[]>()
+  readonly casesByExplanation = new Map<string, string[]>()
 
   print(): void {
-    console.log(`${this.asked} admission responses compared`)
+    console.log(`${this.comparedResponses} admission responses compared`)
     for (const { what } of explained) {
-      const names = this.used.get(what)
+      const names = this.casesByExplanation.get(what)
       if (names) console.log(`explained: ${what} (${names.length} cases: ${names.slice(0, MaxNames).join(', ')})`)
     }
     console.log(`${this.passed} the same, ${this.failed} different, ${this.known} with known differences`)
@@ -183,9 +183,10 @@ async function runOne(name: string, twin: Twin, outcome: Outcomes): Promise<void
   } finally {
     twin.close()
   }
-  for (const { what } of twin.explained) outcome.used.set(what, [...(outcome.used.get(what) ?? []), name])
-  outcome.asked += twin.asked
-  const isEqual = failure === undefined && twin.found.length === 0
+  for (const { what } of twin.explained)
+    outcome.casesByExplanation.set(what, [...(outcome.casesByExplanation.get(what) ?? []), name])
+  outcome.comparedResponses += twin.comparedResponses
+  const isEqual = failure === undefined && twin.differingSteps.length === 0
   const reason = differing[name]
   if (isEqual) outcome.passed++
   else if (reason !== undefined) outcome.known++
@@ -194,7 +195,7 @@ async function runOne(name: string, twin: Twin, outcome: Outcomes): Promise<void
   console.log(`${verdict}  ${name} (${((performance.now() - startedAt) / 1000).toFixed(0)} s)`)
   if (reason !== undefined) console.log(`  differs: ${reason}`)
   if (failure !== undefined) console.log(`  broken: ${failure}`)
-  for (const { step, differences } of twin.found) {
+  for (const { step, differences } of twin.differingSteps) {
     console.log(`  ${step}`)
     console.log(report(differences).replace(/^/gm, '    '))
   }

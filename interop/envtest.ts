@@ -75,14 +75,14 @@ async function runBoth(): Promise<Outcome> {
     checks.check('both servers ran the same tests', missing.length === 0, missing)
     const restart = runs.capstan.lines.find((line) => line.startsWith('restart: '))
     checks.check('no informer lists again after a restart', restart?.endsWith(' 0 after the restart') === true, restart)
-    for (const [name, run] of Object.entries(runs)) console.log(`${name.padEnd(8)} ${measures(run)}`)
+    for (const [name, run] of Object.entries(runs)) console.log(`${name.padEnd(8)} ${formatMeasurements(run)}`)
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
   return checks
 }
 
-/** Returns the errors in the output, without the names of tests. */
+/** Returns the last lines of the output, without lines about passed tests and logs. */
 const output = ({ lines }: Run): string[] => lines.filter((line) => !/^(=== RUN|--- PASS|PASS$|[IW]\d{4} )/.test(line)).slice(-40)
 
 interface Run {
@@ -124,7 +124,7 @@ async function runTests(tests: string, assets: string): Promise<Run> {
   }
 }
 
-const measures = ({ tests, milliseconds, peak, lines }: Run): string => {
+const formatMeasurements = ({ tests, milliseconds, peak, lines }: Run): string => {
   const start = /^environment started in (\d+) ms$/m.exec(lines.join('\n'))?.[1]
   return `${tests.size} tests in ${(milliseconds / 1000).toFixed(1)} s, the environment ready after ${start} ms, peak memory of API server and etcd ${Math.round(peak / 1024)} MB`
 }

@@ -18,10 +18,10 @@ export const fullDiskSuite: Suite = {
   shows: 'acknowledged writes survive a full disk, and writes succeed again afterwards',
   ci: true,
   tools: [],
-  run: fullDisk,
+  run: runOnFullDisk,
 }
 
-async function fullDisk(): Promise<Outcome> {
+async function runOnFullDisk(): Promise<Outcome> {
   const base = mkdtempSync(join(tmpdir(), 'capstan-full-disk-'))
   const kubeconfig = join(base, 'kubeconfig')
   const disk = await smallDisk(join(base, 'disk'))
@@ -50,7 +50,7 @@ async function fullDisk(): Promise<Outcome> {
       disk.free(server.pid)
       if (end === 'room') await withClient(kubeconfig, (client) => writeAgain(client, kubeconfig, writes, checks))
       else server = await start()
-      await withClient(kubeconfig, (client) => verify(client, writes, checks))
+      await withClient(kubeconfig, (client) => checkWrites(client, writes, checks))
     }
     console.log(`${writes.acknowledged.size} acknowledged, ${writes.rejected.size} rejected`)
   } finally {
@@ -117,7 +117,7 @@ async function writeAgain(client: Client, kubeconfig: string, writes: KnownWrite
   checks.check('the server is ready again', await answers(`${server}/readyz`, ca === undefined ? {} : { ca }))
 }
 
-async function verify(client: Client, writes: KnownWrites, checks: Checks): Promise<void> {
+async function checkWrites(client: Client, writes: KnownWrites, checks: Checks): Promise<void> {
   const { items, metadata } = await client.list(ConfigMap, { namespace })
   checks.check('every acknowledged write is stored, with its resourceVersion', includesAll(items, writes))
   const highest = Math.max(...[...writes.acknowledged.values()].map(Number))

@@ -14,8 +14,8 @@ import {
   createClass,
   createCluster,
   inventory,
-  leftBehind,
-  localKit,
+  undeletedObjects,
+  localProvider,
   remove,
   scale,
   type LifeContext,
@@ -62,14 +62,14 @@ export const highAvailabilitySuite: Suite = {
     const replicas = new Replicas(apiServer, programs)
     const events = () => readAudit(readFileSync(audit, 'utf8'))
     try {
-      await live(apiServer, replicas, checks)
+      await runLifecycle(apiServer, replicas, checks)
       const turns = turnsOf(events())
       for (const { credential, from, to, writes } of turns) console.log(`  ${credential} wrote ${writes} times, ${from} to ${to}`)
       checks.check('four managers led', turns.length === 4, turns)
       checks.check('no manager wrote after the next leader had written', hasNoRepeatedWriter(turns), turns)
       await replicas.stop()
-      await shareWork(apiServer, replicas, checks)
-      judgeShares(events(), checks)
+      await checkSharing(apiServer, replicas, checks)
+      checkShares(events(), checks)
     } catch (err) {
       for (const program of programs.all) console.log(`--- ${program.name} ${program.ending ?? ''}\n${program.tail(40)}`)
       throw err
@@ -80,7 +80,7 @@ export const highAvailabilitySuite: Suite = {
   },
 }
 
-async function live(apiServer: RunningApiServer, replicas: Replicas, checks: Checks): Promise<void> {
+async function runLifecycle(apiServer: RunningApiServer, replicas: Replicas, checks: Checks): Promise<void> {
   const progress = progressSince()
   const client = apiServer.client()
   await replicas.start(3)
@@ -88,7 +88,7 @@ async function live(apiServer: RunningApiServer, replicas: Replicas, checks: Che
   progress('three replicas of core and one of local are ready')
   const namespace = 'team'
   await client.create(Namespace, { metadata: { name: namespace } })
-  const context: LifeContext = { client, namespace, kit: localKit, checks, progress, limit: 120 }
+  const context: LifeContext = { client, namespace, provider: localProvider, checks, progress, limit: 120 }
   await createClass(context)
   const before = await inventory(context)
   let desired: DesiredState = { version: 'v1.33.0', controlPlane: 1, workers: 2 }
@@ -96,7 +96,7 @@ async function live(apiServer: RunningApiServer, replicas: Replicas, checks: Che
   progress('a cluster is Available')
 
   /** Scales a Cluster and interrupts the leader with `act` in the meantime. Another replica must complete the work. */
-  const loseLeader = async (description: string, workers: number, act: (leader: Pod) => Promise<void> | void) => {
+  const interruptLeader = async (description: string, workers: number, act: (leader: Pod) => Promise<void> | void) => {
     const leader = await replicas.leader()
     const oldHolder = (await client.get(Lease, lease)).spec?.holderIdentity
     // From now on only the other replicas serve the webhooks, so that the measured time does not include failing webhooks.
@@ -120,30 +120,30 @@ async function live(apiServer: RunningApiServer, replicas: Replicas, checks: Che
     return leader
   }
 
-  await loseLeader('leader killed', 4, (leader) => leader.kill())
-  const frozen = await loseLeader('leader frozen', 1, ({ program }) => void process.kill(program.pid, 'SIGSTOP'))
+  await interruptLeader('leader killed', 4, (leader) => leader.kill())
+  const frozen = await interruptLeader('leader frozen', 1, ({ program }) => void process.kill(program.pid, 'SIGSTOP'))
   process.kill(frozen.program.pid, 'SIGCONT')
-  await ended(frozen)
+  await waitForEnd(frozen)
   checks.check(
     'a leader that resumes after its Lease has expired exits',
     frozen.program.ending !== 'ended with code 0',
     frozen.program.ending,
   )
   await replicas.start(1)
-  const cut = await loseLeader('leader cut off', 3, (leader) => replicas.network.cut(leader))
-  await ended(cut)
+  const cut = await interruptLeader('leader cut off', 3, (leader) => replicas.network.cut(leader))
+  await waitForEnd(cut)
   checks.check(
     'a leader without connection to the API server exits',
     cut.program.ending !== 'ended with code 0',
     cut.program.ending,
   )
   await remove(context, 'classy')
-  const undeleted = await leftBehind(context, before)
+  const undeleted = await undeletedObjects(context, before)
   checks.check('all objects of a deleted Cluster are deleted', undeleted.length === 0, undeleted)
   progress('deleted')
 }
 
-async function ended({ program }: Pod): Promise<void> {
+async function waitForEnd({ program }: Pod): Promise<void> {
   const end = performance.now() + 30_000
   while (program.ending === undefined && performance.now() < end) await new Promise((resolve) => void setTimeout(resolve, 50))
 }
@@ -156,7 +156,7 @@ const sharedNamespaces = namespacesOfShards(shards)
  * Replicas join, are killed and are stopped while there is work in every namespace. No replica acquires a shard again that it has
  * released.
  */
-async function shareWork(apiServer: RunningApiServer, replicas: Replicas, checks: Checks): Promise<void> {
+async function checkSharing(apiServer: RunningApiServer, replicas: Replicas, checks: Checks): Promise<void> {
   const progress = progressSince()
   const client = apiServer.client()
   const args = [`--leader-elect-shards=${shards}`]
@@ -164,7 +164,7 @@ async function shareWork(apiServer: RunningApiServer, replicas: Replicas, checks
   const untilShares = (what: string, ...shares: readonly number[]) =>
     until(client, Lease, what, (all) => sharesOf(all, lease.name, shards)?.join() === shares.join())
   const contexts = sharedNamespaces.map(
-    (namespace): LifeContext => ({ client, namespace, kit: localKit, checks, progress: () => {}, limit: 180 }),
+    (namespace): LifeContext => ({ client, namespace, provider: localProvider, checks, progress: () => {}, limit: 180 }),
   )
   const everywhere = (act: (context: LifeContext) => Promise<unknown>) => Promise.all(contexts.map(act))
   /**
@@ -225,13 +225,13 @@ async function shareWork(apiServer: RunningApiServer, replicas: Replicas, checks
   await work.done
   await everywhere(async (context) => {
     await remove(context, 'classy')
-    const undeleted = await leftBehind(context, before.get(context)!)
+    const undeleted = await undeletedObjects(context, before.get(context)!)
     checks.check(`${context.namespace}: all objects of a deleted Cluster are deleted`, undeleted.length === 0, undeleted)
   })
   progress('deleted')
 }
 
-function judgeShares(events: readonly AuditEvent[], checks: Checks): void {
+function checkShares(events: readonly AuditEvent[], checks: Checks): void {
   const writers = new Set<string>()
   for (const namespace of sharedNamespaces) {
     const turns = turnsOf(events.filter(({ objectRef }) => objectRef?.namespace === namespace))

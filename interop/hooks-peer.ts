@@ -31,11 +31,11 @@ export const hooksPeerSuite: Suite = {
     const [peer] = await toolPaths('hooks-peer')
     const document = recordedForm(await output(peer, ['openapi'], { cwd: '.' }))
     checks.check("the recorded document equals upstream's", document === readFileSync(recording, 'utf8'))
-    await comparePublished(peer, checks)
+    await comparePublishedResponses(peer, checks)
     await compareRecordedPatches(peer, checks)
     for (const format of ['JSONPatch', 'JSONMergePatch'] as const) await compareComputedPatches(peer, format, checks)
     const seed = Number(process.env.CAPSTAN_SEED ?? 1)
-    for (let batch = 0; batch < ResponseCount / Batch; batch++) await compareAnswers(peer, seed + batch, checks)
+    for (let batch = 0; batch < ResponseCount / Batch; batch++) await compareResponses(peer, seed + batch, checks)
     checks.check(
       'for as many random responses the client returns a value that matches the schema, or one of its errors',
       await decodesRandomResponses(),
@@ -64,7 +64,7 @@ const sampleResponses = fc.oneof(
   ...hookCatalog.map((hook) => answerBodies(hook.response.json).map((body): SampleResponse => ({ hook, body }))),
 )
 
-async function compareAnswers(peer: string, seed: number, checks: Checks): Promise<void> {
+async function compareResponses(peer: string, seed: number, checks: Checks): Promise<void> {
   const samples = fc.sample(sampleResponses, { seed, numRuns: Batch })
   const theirs = await decodeWithPeer(peer, samples)
   const ours = samples.map(decoded)
@@ -93,7 +93,7 @@ async function compareAnswers(peer: string, seed: number, checks: Checks): Promi
 const tooLarge = /^\{"error":"json: cannot unmarshal number \S+ into Go value of type float64"\}$/
 
 /** Compares the results of Go's decoder with the index of the responses that are published for other languages. */
-async function comparePublished(peer: string, checks: Checks): Promise<void> {
+async function comparePublishedResponses(peer: string, checks: Checks): Promise<void> {
   const cannotDecode = 'http call failed: failed to decode response: '
   const folder = new URL('../packages/extension/fixtures/', import.meta.url)
   const read = (file: string): string => readFileSync(new URL(file, folder), 'utf8')

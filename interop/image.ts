@@ -22,8 +22,8 @@ import {
   createClass,
   createCluster,
   inventory,
-  leftBehind,
-  localKit,
+  undeletedObjects,
+  localProvider,
   remove,
   scale,
   type LifeContext,
@@ -77,7 +77,7 @@ export const imageSuite: Suite = {
     })
     const pods: Pod[] = []
     try {
-      await live(apiServer, programs, image, pods, checks)
+      await runLifecycle(apiServer, programs, image, pods, checks)
     } catch (err) {
       for (const { program } of pods) console.log(`--- ${program.name} ${program.ending ?? ''}\n${program.tail(40)}`)
       throw err
@@ -124,7 +124,7 @@ console.log([process.getuid(), refused, /CapEff:\\s*0+$/m.test(read('/proc/self/
   checks.check('the command runs', versionOf.text === rootManifest().version, versionOf)
 }
 
-async function live(
+async function runLifecycle(
   apiServer: RunningApiServer,
   programs: Programs,
   image: BuiltImage,
@@ -157,7 +157,7 @@ async function live(
 
   const namespace = 'team'
   await client.create(Namespace, { metadata: { name: namespace } })
-  const context: LifeContext = { client, namespace, kit: localKit, checks, progress, limit: 120 }
+  const context: LifeContext = { client, namespace, provider: localProvider, checks, progress, limit: 120 }
   await createClass(context)
   const before = await inventory(context)
   const first: DesiredState = { version: 'v1.33.0', controlPlane: 1, workers: 2 }
@@ -166,7 +166,7 @@ async function live(
 
   const serials = [await serialAt(local.address)]
   await certificates.renew()
-  await eventually(async () => (await serialAt(local.address)) !== serials[0])
+  await waitUntil(async () => (await serialAt(local.address)) !== serials[0])
   progress('a renewed serving certificate is served')
   checks.check('a renewed serving certificate is served without a restart', true)
 
@@ -206,7 +206,7 @@ async function live(
   await scale(context, 'classy', { ...second, workers: 1 })
   progress('scaled again')
   await remove(context, 'classy')
-  const undeleted = await leftBehind(context, before)
+  const undeleted = await undeletedObjects(context, before)
   checks.check('all objects of a deleted Cluster are deleted', undeleted.length === 0, undeleted)
   checks.check('replicas that were not killed are running', replicas[0].program.ending === undefined, replicas[0].program.ending)
 }
@@ -268,9 +268,9 @@ const serialAt = (host: string): Promise<string> =>
   })
 
 /** Waits until a condition is true. @throws Error after a minute */
-async function eventually(holds: () => Promise<boolean>): Promise<void> {
+async function waitUntil(isReached: () => Promise<boolean>): Promise<void> {
   for (const end = performance.now() + 60_000; performance.now() < end; ) {
-    if (await holds()) return
+    if (await isReached()) return
     await new Promise((resolve) => void setTimeout(resolve, 200))
   }
   throw new Error('The condition was not true within a minute')

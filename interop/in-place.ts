@@ -52,7 +52,7 @@ export const inPlaceSuite: Suite = {
           clientConfig: { url: `https://127.0.0.1:${server.port}`, caBundle: Buffer.from(apiServer.ca).toString('base64') },
         },
       })
-      await live(client, handled, checks)
+      await runLifecycle(client, handled, checks)
     } finally {
       for (const process of [core, local]) await stop(process, checks)
       await server.close()
@@ -85,7 +85,7 @@ async function serveExtension(serving: { readonly certificate: string; readonly 
   return { handled, server: await listen(extensionServer(extension), serving) }
 }
 
-async function live(client: Client, handled: { canUpdate: number; update: number }, checks: Checks): Promise<void> {
+async function runLifecycle(client: Client, handled: { canUpdate: number; update: number }, checks: Checks): Promise<void> {
   const named = (name: string) => ({ metadata: { ...key, name } })
   const ref = (apiGroup: string, kind: string, name: string) => ({ apiGroup, kind, name })
   await client.create(LocalMachineTemplate, { ...named('small'), spec: { template: { spec: {} } } })

@@ -22,8 +22,8 @@ interface ReceivedState {
   readonly watched: Map<string, number>
   /** Highest resourceVersion that a client has received. */
   newest: number
-  /** The revision up to which the watch has delivered all events. */
-  seen: number
+  /** Revision up to which the watch has delivered all events. */
+  watchedRevision: number
 }
 
 /**
@@ -70,7 +70,7 @@ async function killServers({ rounds, seed }: { rounds: number; seed: number }): 
   const kubeconfig = join(folder, 'kubeconfig')
   const random = seededRandom(seed)
   const checks = new Checks()
-  const received: ReceivedState = { acknowledged: new Map(), watched: new Map(), newest: 0, seen: 0 }
+  const received: ReceivedState = { acknowledged: new Map(), watched: new Map(), newest: 0, watchedRevision: 0 }
   let port = '0'
   const start = async (): Promise<CapstanProcess> => {
     const flags = ['--data', folder, '--secure-port', port, '--kubeconfig', kubeconfig]
@@ -82,12 +82,12 @@ async function killServers({ rounds, seed }: { rounds: number; seed: number }): 
     for (let round = 0; round < rounds; round++) {
       const server = await start()
       await withClient(kubeconfig, async (client) => {
-        await verify(client, received, checks)
+        await checkStoredState(client, received, checks)
         await writeUntilKilled(client, server, received, random)
       })
     }
     const server = await start()
-    await withClient(kubeconfig, (client) => verify(client, received, checks))
+    await withClient(kubeconfig, (client) => checkStoredState(client, received, checks))
     const secondStart = await start().then(() => 'it started', messageOf)
     const isRejected = secondStart.includes(`Cannot open data folder ${folder}/db: it is in use by another process`)
     checks.check('a second server on the folder fails with the name of the folder', isRejected, secondStart)
@@ -146,7 +146,7 @@ async function writeUntilKilled(client: Client, server: CapstanProcess, received
   let remainingWrites = 50 + Math.floor(random.next() * 400)
   const killed = Promise.withResolvers<void>()
   const ended = new AbortController()
-  const options = { namespace, resourceVersion: String(received.seen), signal: ended.signal }
+  const options = { namespace, resourceVersion: String(received.watchedRevision), signal: ended.signal }
   const watching = follow(await client.watch(ConfigMap, options), received).catch(() => {})
 
   const acknowledge = ({ metadata, data }: ConfigMap) => {
@@ -177,7 +177,7 @@ async function writeUntilKilled(client: Client, server: CapstanProcess, received
   await watching
 }
 
-async function verify(client: Client, received: ReceivedState, checks: Checks): Promise<void> {
+async function checkStoredState(client: Client, received: ReceivedState, checks: Checks): Promise<void> {
   const { items, metadata } = await client.list(ConfigMap, { namespace })
   const revision = Number(metadata.resourceVersion)
   checks.check('the resourceVersion of a list has not decreased', revision >= received.newest, {
@@ -201,19 +201,19 @@ async function verify(client: Client, received: ReceivedState, checks: Checks): 
     received.acknowledged.set(metadata.name, { revision: Number(metadata.resourceVersion), count: Number(data.count) })
   }
   received.newest = revision
-  await resume(client, received, items, revision, checks)
+  await checkResume(client, received, items, revision, checks)
 }
 
 /** Checks that a watch from the last received revision delivers everything that is in the list, or fails with 410. */
-async function resume(
+async function checkResume(
   client: Client,
   received: ReceivedState,
   items: readonly ConfigMap[],
   revision: number,
   checks: Checks,
 ): Promise<void> {
-  const isNew = received.seen === 0
-  const before = received.seen
+  const isNew = received.watchedRevision === 0
+  const before = received.watchedRevision
   const ended = new AbortController()
   try {
     if (!isNew && items.some((item) => Number(item.metadata.resourceVersion) > before)) {
@@ -234,7 +234,7 @@ async function resume(
   }
   ended.abort()
   for (const { metadata } of items) received.watched.set(metadata.name, Number(metadata.resourceVersion))
-  received.seen = revision
+  received.watchedRevision = revision
 }
 
 /** Records the events of a watch, until it ends or reaches `last`. */
@@ -246,7 +246,7 @@ async function follow(
   for await (const { object } of events) {
     const revision = Number(object.metadata.resourceVersion)
     received.watched.set(object.metadata.name, revision)
-    received.seen = revision
+    received.watchedRevision = revision
     received.newest = Math.max(received.newest, revision)
     if (revision >= last) return
   }

@@ -36,17 +36,17 @@ export const managerSuite: Suite = {
   shows: 'capstan manager against capstan apiserver',
   ci: true,
   tools: [],
-  run: () => managerStory(() => startCapstanApiServer({ durable: true })),
+  run: () => runManagers(() => startCapstanApiServer({ durable: true })),
 }
 
 export const managerOnKubernetesSuite: Suite = {
   shows: 'capstan manager against a real kube-apiserver',
   ci: true,
   tools: ['etcd', 'kube-apiserver', 'kube-controller-manager'],
-  run: () => managerStory(() => startRealApiServer({ progress: console.log })),
+  run: () => runManagers(() => startRealApiServer({ progress: console.log })),
 }
 
-async function managerStory(startApiServer: () => Promise<RunningApiServer>): Promise<Outcome> {
+async function runManagers(startApiServer: () => Promise<RunningApiServer>): Promise<Outcome> {
   const checks = new Checks()
   await using apiServer = await startApiServer()
   const running = new Set<CapstanProcess>()
@@ -232,13 +232,13 @@ const deletions: readonly {
 ]
 
 /** An extension whose BeforeClusterDelete blocks. */
-interface Guard {
+interface BlockingExtension {
   blocks: boolean
 }
 
-async function withGuard(client: Client, check: (guard: Guard) => Promise<void>): Promise<void> {
-  const guard: Guard = { blocks: true }
-  const handler = on(BeforeClusterDelete, { name: 'guard' }, () => (guard.blocks ? holdFor(2, 'backing up') : proceedNow()))
+async function withBlockingExtension(client: Client, check: (extension: BlockingExtension) => Promise<void>): Promise<void> {
+  const extension: BlockingExtension = { blocks: true }
+  const handler = on(BeforeClusterDelete, { name: 'guard' }, () => (extension.blocks ? holdFor(2, 'backing up') : proceedNow()))
   const authority = await makeAuthority(systemClock, { commonName: 'guard' })
   const serving = await issueCertificate(authority, systemClock, {
     commonName: '127.0.0.1',
@@ -252,7 +252,7 @@ async function withGuard(client: Client, check: (guard: Guard) => Promise<void>)
     await until(client, ExtensionConfig, 'the extension discovered', (configs) =>
       configs.some((config) => getCondition(config, 'Discovered')?.status === 'True'),
     )
-    await check(guard)
+    await check(extension)
     await client.delete(ExtensionConfig, { name: 'guard' })
   } finally {
     await server.close()
@@ -261,11 +261,11 @@ async function withGuard(client: Client, check: (guard: Guard) => Promise<void>)
 
 /** BeforeClusterDelete blocks although the deletion does not begin with the Cluster: its dependents stay until the hook allows it. */
 const checkBlockedDeletions = (client: Client, checks: Checks): Promise<void> =>
-  withGuard(client, async (guard) => {
+  withBlockingExtension(client, async (extension) => {
     for (const { how, deletedKind, destroy } of deletions) {
-      guard.blocks = true
+      extension.blocks = true
       const namespace = `guarded-${deletedKind}`
-      const before = await aClusterIn(client, namespace)
+      const before = await createClusterIn(client, namespace)
       await destroy(client, namespace)
       // No hook protects this object: when it is deleted, the garbage collectors have also tried to delete the protected objects.
       await until(
@@ -292,26 +292,26 @@ const checkBlockedDeletions = (client: Client, checks: Checks): Promise<void> =>
         during,
       })
       await checkStillBlocked(client, checks, how, namespace)
-      guard.blocks = false
+      extension.blocks = false
       await checkCompleted(client, checks, how, namespace)
     }
   })
 
 /** Control of `checkBlockedDeletions`: without the webhooks of the manager, dependents are deleted while the hook still blocks. */
 const checkUnprotectedDeletions = (client: Client, checks: Checks): Promise<void> =>
-  withGuard(client, async (guard) => {
+  withBlockingExtension(client, async (extension) => {
     for (const { how, deletedKind, destroy } of deletions) {
-      guard.blocks = true
+      extension.blocks = true
       const namespace = `exposed-${deletedKind}`
       const description = `${how} without webhooks`
-      await aClusterIn(client, namespace)
+      await createClusterIn(client, namespace)
       await destroy(client, namespace)
       for (const kind of dependents)
         await until(client, kind, `${description}: no ${kind.kind}`, (remaining) => remaining.length === 0, { namespace })
       const undeleted = await dependentsIn(client, namespace)
       checks.check(`${description} deletes the dependents of a Cluster whose hook blocks`, undeleted.length === 0, undeleted)
       await checkStillBlocked(client, checks, description, namespace)
-      guard.blocks = false
+      extension.blocks = false
       await checkCompleted(client, checks, description, namespace)
     }
   })
@@ -340,7 +340,7 @@ async function checkCompleted(client: Client, checks: Checks, how: string, names
 }
 
 /** Creates a Cluster and waits until it is Available. Returns its dependents. */
-async function aClusterIn(client: Client, namespace: string): Promise<string[]> {
+async function createClusterIn(client: Client, namespace: string): Promise<string[]> {
   await client.create(Namespace, { metadata: { name: namespace } })
   const { metadata } = await client.create(Cluster, {
     metadata: { namespace, name: 'demo' },

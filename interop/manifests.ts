@@ -38,10 +38,10 @@ import {
   createCluster,
   createFile,
   inventory,
-  leftBehind,
-  localKit,
-  poolsAvailable,
-  poolsReady,
+  undeletedObjects,
+  localProvider,
+  waitForAvailablePools,
+  waitForPoolNodes,
   remediate,
   remove,
   scale,
@@ -88,13 +88,13 @@ export const manifestsSuite: Suite = {
     })
     const pods = new Map<Provider['provider'], Pod>()
     try {
-      await liveWithManifests(apiServer, programs, pods, checks)
+      await runWithManifests(apiServer, programs, pods, checks)
       for (const pod of pods.values()) {
         await pod.program.stop()
         checks.check(`${pod.program.name} exits on SIGTERM`, pod.program.ending === 'ended with code 0', pod.program.ending)
       }
       const grants = await grantsOf(apiServer)
-      judge(readFileSync(audit, 'utf8'), grants, checks)
+      checkAudit(readFileSync(audit, 'utf8'), grants, checks)
     } catch (err) {
       for (const forbiddenRequest of forbidden(readAudit(readFileSync(audit, 'utf8'))))
         console.log(`forbidden: ${forbiddenRequest}`)
@@ -117,7 +117,7 @@ async function checkPodSecurity(client: Client, { metadata, spec }: Deployment, 
   checks.check(`${metadata.namespace} enforces restricted Pods`, /violates PodSecurity "restricted/.test(privileged), privileged)
 }
 
-async function liveWithManifests(
+async function runWithManifests(
   apiServer: RunningApiServer,
   programs: Programs,
   pods: Map<Provider['provider'], Pod>,
@@ -146,7 +146,7 @@ async function liveWithManifests(
 
   const namespace = 'team'
   await client.create(Namespace, { metadata: { name: namespace } })
-  const context: LifeContext = { client, namespace, kit: localKit, checks, progress, limit: 90 }
+  const context: LifeContext = { client, namespace, provider: localProvider, checks, progress, limit: 90 }
   await createClass(context)
   await createResourceSet(context)
   await checkWebhooks(context, apiServer.ca)
@@ -157,12 +157,12 @@ async function liveWithManifests(
     await start(providers.slice(0, 1))
     progress('core stopped and started again')
   }
-  const live = async (name: ClusterName) => {
+  const runPhases = async (name: ClusterName) => {
     const step = (line: string) => progress(`${name}: ${line}`)
     const first: DesiredState = { version: 'v1.33.0', controlPlane: 1, workers: 2 }
     await createCluster(context, name, first)
-    if (name === 'classy') await poolsAvailable(context, name, 1)
-    else await liveWithPool(context)
+    if (name === 'classy') await waitForAvailablePools(context, name, 1)
+    else await changePool(context)
     step('Available')
     let desired = first
     if (name === 'classy') {
@@ -183,8 +183,8 @@ async function liveWithManifests(
     await remove(context, name)
     step('deleted')
   }
-  await Promise.all([live('classy'), live('plain')])
-  const undeleted = await leftBehind(context, before)
+  await Promise.all([runPhases('classy'), runPhases('plain')])
+  const undeleted = await undeletedObjects(context, before)
   checks.check('all objects of deleted Clusters are deleted', undeleted.length === 0, undeleted)
 }
 
@@ -245,18 +245,18 @@ async function checkDoctor(
 /** A user that no role is bound to. */
 const strangerUser = { name: 'stranger' }
 
-/** Scales a pool down, then lets its autoscaler choose the number of Machines. Changes labels of the control plane in place. */
-async function liveWithPool(context: LifeContext): Promise<void> {
+/** Scales a pool down, then lets an autoscaler set the number of its machines. Changes labels of the control plane in place. */
+async function changePool(context: LifeContext): Promise<void> {
   const { client, namespace } = context
   await createFile(context, 'local-pool.yaml')
-  await poolsReady(context, 'plain', 2)
+  await waitForPoolNodes(context, 'plain', 2)
   const key = { namespace, name: 'pool' }
   await client.patch(MachinePool, key, { type: 'merge', body: { spec: { replicas: 1 } } })
-  await poolsReady(context, 'plain', 1)
+  await waitForPoolNodes(context, 'plain', 1)
   const annotations = { [ReplicasManagedByAnnotation]: 'the provider' }
   await client.patch(MachinePool, key, { type: 'merge', body: { metadata: { annotations } } })
   await client.patch(LocalMachinePool, key, { type: 'merge', body: { spec: { simulated: { replicas: 2 } } } })
-  await poolsReady(context, 'plain', 2)
+  await waitForPoolNodes(context, 'plain', 2)
   const body = { spec: { machineTemplate: { metadata: { labels: { changed: 'in-place' } } } } }
   await client.patch(LocalControlPlane, { namespace, name: 'plain' }, { type: 'merge', body })
   await waitFor(context, Machine, 'plain: label of the control plane Machine', (all) =>
@@ -341,7 +341,7 @@ async function grantsOf(apiServer: RunningApiServer): Promise<Grant[]> {
   return grants
 }
 
-function judge(log: string, grants: readonly Grant[], checks: Checks): void {
+function checkAudit(log: string, grants: readonly Grant[], checks: Checks): void {
   const events = readAudit(log)
   const rejected = forbidden(events)
   checks.check(`none of ${events.length} requests was forbidden`, rejected.length === 0, rejected)

@@ -53,10 +53,10 @@ async function run(): Promise<Outcome> {
     registry = await startRegistry(tools, join(folder, 'registry'))
     const user = new ExternalUser(folder, registry)
     await publish(tarballs, { cwd: folder, env: user.env })
-    await thirdPartyController(checks, user, tools)
-    await globalCommand(checks, user)
-    await newExtension(checks, user)
-    await byNpx(checks, user)
+    await testController(checks, user, tools)
+    await testGlobalInstall(checks, user)
+    await testNewExtension(checks, user)
+    await testNpx(checks, user)
   } finally {
     await registry?.stop()
     rmSync(folder, { recursive: true, force: true })
@@ -125,7 +125,7 @@ class ExternalUser {
 }
 
 /** Installs, compiles and tests a controller with its own kind, on a virtual clock. */
-async function thirdPartyController(checks: Checks, user: ExternalUser, tools: Tools): Promise<void> {
+async function testController(checks: Checks, user: ExternalUser, tools: Tools): Promise<void> {
   const folder = user.emptyFolder('greeter')
   cpSync(join(fixtures, 'controller'), folder, { recursive: true })
   await user.run('npm', ['install', '--save-dev', '@capstan/testing', `typescript@${tools.typescript}`], { cwd: folder })
@@ -141,7 +141,7 @@ async function thirdPartyController(checks: Checks, user: ExternalUser, tools: T
 }
 
 /** Installs the command with `npm install -g`, and runs it. */
-async function globalCommand(checks: Checks, user: ExternalUser): Promise<void> {
+async function testGlobalInstall(checks: Checks, user: ExternalUser): Promise<void> {
   const prefix = user.emptyFolder('global')
   await user.run('npm', ['install', '--global', '--prefix', prefix, '@capstan/cli'])
   const capstan = join(prefix, 'bin/capstan')
@@ -164,7 +164,7 @@ async function globalCommand(checks: Checks, user: ExternalUser): Promise<void> 
     up.text,
   )
 
-  await coldStarts(checks, user, capstan)
+  await compareColdStarts(checks, user, capstan)
 
   const assets = join(user.emptyFolder('go'), 'envtest')
   const [, , kubectl] = await toolPaths('etcd', 'kube-apiserver', 'kubectl')
@@ -185,7 +185,7 @@ async function globalCommand(checks: Checks, user: ExternalUser): Promise<void> 
 /**
  * Measures the time until `capstan apiserver` is ready, alternately of the installed command and of the checkout, in milliseconds.
  */
-async function coldStarts(checks: Checks, user: ExternalUser, capstan: string): Promise<void> {
+async function compareColdStarts(checks: Checks, user: ExternalUser, capstan: string): Promise<void> {
   const rounds = 5
   const times: Record<'installed' | 'checkout', number[]> = { installed: [], checkout: [] }
   const programs = { installed: capstan, checkout: join(root, 'packages/cli/bin/capstan.js') }
@@ -214,7 +214,7 @@ async function timeUntilReady(user: ExternalUser, program: string, cwd: string):
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   try {
-    await line(child, /https:\/\//)
+    await waitForLine(child, /https:\/\//)
     return Math.round(performance.now() - started)
   } finally {
     await stopped(child)
@@ -222,7 +222,7 @@ async function timeUntilReady(user: ExternalUser, program: string, cwd: string):
 }
 
 /** Tests a project of `capstan new extension` that installs from the registry. */
-async function newExtension(checks: Checks, user: ExternalUser): Promise<void> {
+async function testNewExtension(checks: Checks, user: ExternalUser): Promise<void> {
   const cwd = user.emptyFolder('extensions')
   await user.run('npx', ['--yes', '@capstan/cli', 'new', 'extension', 'quota', '--certificates', 'self-made'], { cwd })
   const project = join(cwd, 'quota')
@@ -243,7 +243,7 @@ async function newExtension(checks: Checks, user: ExternalUser): Promise<void> {
 }
 
 /** Runs the command with npx in an empty folder. */
-async function byNpx(checks: Checks, user: ExternalUser): Promise<void> {
+async function testNpx(checks: Checks, user: ExternalUser): Promise<void> {
   const cwd = user.emptyFolder('npx')
   const { version } = sourcePackages().find(({ folder }) => folder === 'cli')!.manifest
   const { code, text } = await user.try('npx', ['--yes', '@capstan/cli', 'version'], { cwd })
@@ -251,7 +251,7 @@ async function byNpx(checks: Checks, user: ExternalUser): Promise<void> {
 }
 
 /** Resolves with a line of standard output that matches. @throws Error if the program ends before it prints such a line */
-function line(child: ChildProcess, pattern: RegExp): Promise<string> {
+function waitForLine(child: ChildProcess, pattern: RegExp): Promise<string> {
   let stderr = ''
   child.stderr!.on('data', (text: Buffer) => (stderr += String(text)))
   return new Promise((resolve, reject) => {

@@ -39,7 +39,7 @@ async function record(step: Step, variables: Map<string, string>): Promise<unkno
   if (!stepRequest) return step
   const { generateName } = (stepRequest.body as { metadata?: { generateName?: string } } | undefined)?.metadata ?? {}
   if (generateName) prefixes.add(generateName)
-  const answer = await send(filled(stepRequest, variables))
+  const answer = await send(withVariables(stepRequest, variables))
   for (const [variable, path] of Object.entries(step.save ?? {})) {
     variables.set(variable, String(path.split('.').reduce((value: any, member) => value?.[member], JSON.parse(answer.text))))
   }
@@ -47,7 +47,7 @@ async function record(step: Step, variables: Map<string, string>): Promise<unkno
     if (answer.status >= 300) throw new Error(`${stepRequest.method} ${stepRequest.path}: ${answer.status} ${answer.text}`)
     return step
   }
-  return { ...step, response: normalised(answer) }
+  return { ...step, response: withPlaceholders(answer) }
 }
 
 function send({ method, path, headers, body }: Sent): Promise<RecordedResponse> {
@@ -76,12 +76,12 @@ function send({ method, path, headers, body }: Sent): Promise<RecordedResponse> 
   })
 }
 
-function filled<T>(value: T, variables: Map<string, string>): T {
+function withVariables<T>(value: T, variables: Map<string, string>): T {
   return JSON.parse(JSON.stringify(value).replace(/\{\{(\w+)\}\}/g, (_, name: string) => variables.get(name) ?? '')) as T
 }
 
 /** Replaces values that differ between recordings with placeholders. */
-function normalised({ status, headers, text }: RecordedResponse): unknown {
+function withPlaceholders({ status, headers, text }: RecordedResponse): unknown {
   const recordedHeaders = Object.fromEntries(
     ['content-type', 'warning', 'retry-after'].flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])),
   )
@@ -91,17 +91,17 @@ function normalised({ status, headers, text }: RecordedResponse): unknown {
   } catch {
     return { status, headers: recordedHeaders, text }
   }
-  return { status, headers: recordedHeaders, body: masked(body, '', prefixes) }
+  return { status, headers: recordedHeaders, body: maskValues(body, '', prefixes) }
 }
 
-function masked(value: unknown, key: string, prefixes: ReadonlySet<string>): unknown {
-  if (Array.isArray(value)) return value.map((item) => masked(item, key, prefixes))
+function maskValues(value: unknown, key: string, prefixes: ReadonlySet<string>): unknown {
+  if (Array.isArray(value)) return value.map((item) => maskValues(item, key, prefixes))
   if (typeof value === 'object' && value !== null) {
     return Object.fromEntries(
       Object.entries(value).map(([name, member]) => [
         name,
         // Descriptions of columns are documentation, and are not compared.
-        name === 'description' && 'priority' in value ? '<text>' : masked(member, name, prefixes),
+        name === 'description' && 'priority' in value ? '<text>' : maskValues(member, name, prefixes),
       ]),
     )
   }

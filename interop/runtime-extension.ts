@@ -14,7 +14,7 @@ import { startRealApiServer } from './real-api-server.ts'
 import { cases } from './runtime-extension/cases.ts'
 import { CaseContext, type ContextOptions, type Observations } from './runtime-extension/case-context.ts'
 import { startExtensionHost } from './runtime-extension/extension-host.ts'
-import { playProviders, stubDefinitions } from './runtime-extension/stub-providers.ts'
+import { runStubProviders, stubDefinitions } from './runtime-extension/stub-providers.ts'
 import { compareObservations } from './runtime-extension/compare-observations.ts'
 import { namesWith, type Suite, type SuiteOptions } from './suite.ts'
 import { moduleFolder } from './tools.ts'
@@ -99,11 +99,11 @@ async function observeAll(
   const client: Client = apiServer.client()
   await install(client, stubDefinitions)
   const ended = new AbortController()
-  const providers = playProviders(client, ended.signal)
+  const providers = runStubProviders(client, ended.signal)
   const observed: Observations = new Map()
   await using extension = await startExtensionHost(apiServer.authority)
   const options = { client, extension, ca: apiServer.ca, observed, clients: apiServer.authority }
-  await untilCalling(options)
+  await waitUntilExtensionsAreCalled(options)
   const results = await Promise.allSettled(names.map((name) => cases[name]!(options)))
   results.forEach((result, index) => {
     const name = names[index]!
@@ -121,9 +121,9 @@ async function observeAll(
 }
 
 /** Upstream calls no extension until it has discovered every ExtensionConfig. Some cases create ExtensionConfigs that cannot be discovered. */
-async function untilCalling(options: ContextOptions): Promise<void> {
+async function waitUntilExtensionsAreCalled(options: ContextOptions): Promise<void> {
   const context = await CaseContext.open('first', options)
   await context.createClass()
   await context.createCluster()
-  await context.called('BeforeClusterCreate', 1)
+  await context.waitUntilCalled('BeforeClusterCreate', 1)
 }

@@ -30,7 +30,7 @@ import { LocalBootstrapConfig, LocalCluster, LocalControlPlane, LocalMachine } f
 import { registerSampleExtension, type SampleExtension, startSampleExtension } from '../packages/cli/src/sample-extension.ts'
 import { largestInputs } from './abuse/inputs.ts'
 import { type CapstanProcess, Checks, startCapstan, withClient } from './capstan-process.ts'
-import { createClass, localKit } from './life/life.ts'
+import { createClass, localProvider } from './life/life.ts'
 import { progressSince } from './progress.ts'
 import { type SmallDisk, smallDisk } from './small-disk.ts'
 import type { Outcome, Suite, SuiteOptions } from './suite.ts'
@@ -77,7 +77,7 @@ async function run({ all = false }: SuiteOptions = {}): Promise<Outcome> {
     await server.start()
     await withClient(server.kubeconfig, async (client) => {
       const soak = new Soak(client, server, seed, checks)
-      await soak.live(length)
+      await soak.run(length)
     })
     const { code } = await server.stop()
     checks.check('the server stops cleanly', code === 0, code)
@@ -171,9 +171,16 @@ class Soak {
     this.#checks = checks
   }
 
-  async live(length: number): Promise<void> {
+  async run(length: number): Promise<void> {
     await this.#client.create(Namespace, { metadata: { name: namespace } })
-    const context = { client: this.#client, namespace, kit: localKit, checks: this.#checks, progress: this.#progress, limit: 60 }
+    const context = {
+      client: this.#client,
+      namespace,
+      provider: localProvider,
+      checks: this.#checks,
+      progress: this.#progress,
+      limit: 60,
+    }
     await createClass(context)
     await this.#startExtension()
     try {

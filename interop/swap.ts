@@ -17,10 +17,10 @@ import {
   createClass,
   createCluster,
   inventory,
-  type Kit,
-  leftBehind,
-  localKit,
-  memoryKit,
+  type TestProvider,
+  undeletedObjects,
+  localProvider,
+  inMemoryProvider,
   remediate,
   remove,
   scale,
@@ -28,7 +28,7 @@ import {
   upgrade,
   type DesiredState,
 } from './life/life.ts'
-import { moveThereAndBack } from './life/move.ts'
+import { moveAndMoveBack } from './life/move.ts'
 import type { ApiServerOptions, RunningApiServer } from './api-server.ts'
 import { startRealApiServer } from './real-api-server.ts'
 import { namesWith, type Outcome, type Suite, type SuiteOptions } from './suite.ts'
@@ -45,17 +45,17 @@ interface Cell {
   readonly ours: readonly ('core' | 'local')[]
   /** Upstream's managers in the cell, by the names of their tools. */
   readonly theirs: readonly string[]
-  readonly kit: Kit
+  readonly provider: TestProvider
 }
 
 const kubeadm = ['cabpk', 'kcp', 'capd']
 
 const cells: { readonly [name: string]: Cell } = {
-  'all-ours-on-kubernetes': { server: 'kubernetes', ours: ['core', 'local'], theirs: [], kit: localKit },
-  'our-core-on-capstan': { server: 'capstan', ours: ['core'], theirs: kubeadm, kit: memoryKit },
-  'our-core-on-kubernetes': { server: 'kubernetes', ours: ['core'], theirs: kubeadm, kit: memoryKit },
-  'our-provider-on-capstan': { server: 'capstan', ours: ['local'], theirs: ['capi-core'], kit: localKit },
-  'our-provider-on-kubernetes': { server: 'kubernetes', ours: ['local'], theirs: ['capi-core'], kit: localKit },
+  'all-ours-on-kubernetes': { server: 'kubernetes', ours: ['core', 'local'], theirs: [], provider: localProvider },
+  'our-core-on-capstan': { server: 'capstan', ours: ['core'], theirs: kubeadm, provider: inMemoryProvider },
+  'our-core-on-kubernetes': { server: 'kubernetes', ours: ['core'], theirs: kubeadm, provider: inMemoryProvider },
+  'our-provider-on-capstan': { server: 'capstan', ours: ['local'], theirs: ['capi-core'], provider: localProvider },
+  'our-provider-on-kubernetes': { server: 'kubernetes', ours: ['local'], theirs: ['capi-core'], provider: localProvider },
 }
 /** Cases in which managers take over a Cluster from each other. */
 const takeOvers: { readonly [name: string]: Cell['server'] } = {
@@ -71,7 +71,7 @@ interface Size {
 const small: Size = { controlPlane: 1, workers: 2, pool: { classy: 1, plain: 2 } }
 const large: Size = { controlPlane: 3, workers: 3, pool: { classy: 2, plain: 1 } }
 
-/** The cells that run without flags. Other cells take many minutes, because upstream's managers wait for timers. */
+/** The cells that run without flags. The other cells take many minutes, because upstream's managers wait for timers. */
 const cellsInCI = ['all-ours-on-kubernetes']
 
 export const swapSuite: Suite = {
@@ -132,7 +132,7 @@ async function runCell(name: string, times: Map<string, Times>): Promise<Outcome
     if (cell) {
       const ofCell: Times = new Map()
       times.set(name, ofCell)
-      await live(cell, checks, progress, ofCell)
+      await runLifecycle(cell, checks, progress, ofCell)
     } else {
       await using apiServer = await startApiServer(takeOvers[name]!, { users: [managersUser], progress })
       await runTakeOver(apiServer, checks, progress)
@@ -148,8 +148,8 @@ async function runCell(name: string, times: Map<string, Times>): Promise<Outcome
 const startApiServer = (server: Cell['server'], options: ApiServerOptions): Promise<RunningApiServer> =>
   server === 'capstan' ? startCapstanApiServer(options) : startRealApiServer(options)
 
-async function live(cell: Cell, checks: Checks, progress: (line: string) => void, times: Times): Promise<void> {
-  const { kit } = cell
+async function runLifecycle(cell: Cell, checks: Checks, progress: (line: string) => void, times: Times): Promise<void> {
+  const { provider } = cell
   await using apiServer = await startApiServer(cell.server, {
     users: [managersUser],
     progress,
@@ -179,12 +179,12 @@ async function live(cell: Cell, checks: Checks, progress: (line: string) => void
     if (chosen.length > 0) running.theirs = await startManagers(apiServer, progress, { components: chosen })
     if (!cell.ours.includes('core')) await startOurs()
     progress('all managers ready')
-    await using elsewhere = await startCapstanApiServer()
-    await installElsewhere(elsewhere, cell, chosen)
+    await using moveTarget = await startCapstanApiServer()
+    await installMoveTarget(moveTarget, cell, chosen)
 
     const namespace = 'team'
     await client.create(Namespace, { metadata: { name: namespace } })
-    const context: LifeContext = { client, namespace, kit, checks, progress, limit: 300 }
+    const context: LifeContext = { client, namespace, provider, checks, progress, limit: 300 }
     await createClass(context)
     const before = await inventory(context)
     // Upstream's in-memory machines exist only in the memory of their manager, which therefore keeps running.
@@ -197,7 +197,7 @@ async function live(cell: Cell, checks: Checks, progress: (line: string) => void
     }
     const desiredStateOf = (name: ClusterName, size: Size, version: string): DesiredState => {
       const { pool, ...others } = size
-      return { version, ...others, ...(kit.pool ? { pool: pool[name] } : {}) }
+      return { version, ...others, ...(provider.pool ? { pool: pool[name] } : {}) }
     }
     const timed = async (name: ClusterName, phase: string, act: () => Promise<void>) => {
       const startedAt = performance.now()
@@ -205,7 +205,7 @@ async function live(cell: Cell, checks: Checks, progress: (line: string) => void
       progress(`${name}: ${phase}`)
       times.set(phase, { ...times.get(phase), [name]: (performance.now() - startedAt) / 1000 })
     }
-    const grow = async (name: ClusterName, during?: () => Promise<void>) => {
+    const createAndChange = async (name: ClusterName, during?: () => Promise<void>) => {
       const scaled = desiredStateOf(name, large, 'v1.33.0')
       const second = desiredStateOf(name, large, 'v1.34.0')
       const last = desiredStateOf(name, large, 'v1.36.0')
@@ -217,15 +217,15 @@ async function live(cell: Cell, checks: Checks, progress: (line: string) => void
       await timed(name, 'control plane Machine remediated', () => remediate(context, name, 'control plane', last))
       checks.check(`${name} is running`, true)
     }
-    const results = await Promise.allSettled([grow('classy', restart), grow('plain')])
+    const results = await Promise.allSettled([createAndChange('classy', restart), createAndChange('plain')])
     for (const result of results) if (result.status === 'rejected') throw result.reason
     await describe(apiServer, context)
-    await moveThereAndBack(context, apiServer, elsewhere)
+    await moveAndMoveBack(context, apiServer, moveTarget)
     const names = ['classy', 'plain'] as const
     for (const name of names) await waitUntilSettled(context, name, desiredStateOf(name, large, 'v1.36.0'))
     progress('moved away and back')
     await Promise.all(names.map((name) => timed(name, 'deleted', () => remove(context, name))))
-    const undeleted = await leftBehind(context, before)
+    const undeleted = await undeletedObjects(context, before)
     checks.check('all objects of deleted Clusters are deleted', undeleted.length === 0, undeleted)
     const stopped = await running.ours!.stop()
     checks.check('our manager stops cleanly', stopped.code === 0, stopped)
@@ -239,11 +239,11 @@ async function live(cell: Cell, checks: Checks, progress: (line: string) => void
 }
 
 /** Installs the same kinds on a server without managers, with the fields that clusterctl needs. */
-async function installElsewhere(elsewhere: RunningApiServer, { ours }: Cell, theirs: readonly Component[]): Promise<void> {
-  const client = elsewhere.client()
+async function installMoveTarget(moveTarget: RunningApiServer, { ours }: Cell, theirs: readonly Component[]): Promise<void> {
+  const client = moveTarget.client()
   const kinds = [...(ours.includes('core') ? coreKinds : []), ...(ours.includes('local') ? localKinds : [])]
   await installKinds(client, kinds, { clock: systemClock, random: systemRandom })
-  const { crds } = await readManifests(theirs, { urlOf: () => 'https://127.0.0.1:1', ca: elsewhere.ca })
+  const { crds } = await readManifests(theirs, { urlOf: () => 'https://127.0.0.1:1', ca: moveTarget.ca })
   // No manager converts objects here, so only the storage version is served.
   const stored = crds.map((crd) => ({
     ...crd,
@@ -256,11 +256,11 @@ async function installElsewhere(elsewhere: RunningApiServer, { ours }: Cell, the
   await install(client, stored)
 }
 
-async function describe(apiServer: RunningApiServer, { namespace, checks, client, kit }: LifeContext): Promise<void> {
+async function describe(apiServer: RunningApiServer, { namespace, checks, client, provider }: LifeContext): Promise<void> {
   const clusterctl = await clusterctlOn(apiServer)
   for (const { metadata } of (await client.list(Cluster, { namespace })).items) {
     const { out } = await clusterctl.run('describe', 'cluster', metadata.name, '-n', namespace, '--show-conditions', 'all')
-    const kinds = ['Cluster', kit.controlPlane.kind, 'MachineDeployment', ...(kit.pool ? ['MachinePool'] : [])]
+    const kinds = ['Cluster', provider.controlPlane.kind, 'MachineDeployment', ...(provider.pool ? ['MachinePool'] : [])]
     const isComplete = kinds.every((kind) => out.includes(`${kind} ${namespace}/`)) && out.includes('WorkerMachinesReady')
     checks.check(`clusterctl describes ${metadata.name}`, isComplete, out)
     const { out: kubeconfig } = await clusterctl.run('get', 'kubeconfig', metadata.name, '-n', namespace)

@@ -62,7 +62,7 @@ export const testExtensionSuite: Suite = {
     const tape = join(apiServer.folder, 'calls.tape')
     const manager = await startCapstan(['manager', ...flags, '--log-level', 'error', '--record-hooks', tape], /Manager ready/)
     try {
-      await live(apiServer.client(), `https://127.0.0.1:${webhook}`, apiServer.ca, checks)
+      await runLifecycle(apiServer.client(), `https://127.0.0.1:${webhook}`, apiServer.ca, checks)
     } catch (err) {
       console.log(`--- ${name}\n${extension.tail()}`)
       throw err
@@ -74,7 +74,7 @@ export const testExtensionSuite: Suite = {
   },
 }
 
-async function live(client: Client, url: string, ca: string, checks: Checks): Promise<void> {
+async function runLifecycle(client: Client, url: string, ca: string, checks: Checks): Promise<void> {
   const caBundle = Buffer.from(ca).toString('base64')
   await client.create(ExtensionConfig, {
     metadata: { name },
@@ -97,10 +97,10 @@ async function live(client: Client, url: string, ca: string, checks: Checks): Pr
   )
 
   await createFromDemo(client, 'class.yaml')
-  await Promise.all([liveThroughHooks(client, { url, caBundle }, checks), updateMachineSet(client, { url, caBundle }, checks)])
+  await Promise.all([runThroughHooks(client, { url, caBundle }, checks), updateMachineSet(client, { url, caBundle }, checks)])
 }
 
-async function liveThroughHooks(client: Client, server: { url: string; caBundle: string }, checks: Checks): Promise<void> {
+async function runThroughHooks(client: Client, server: { url: string; caBundle: string }, checks: Checks): Promise<void> {
   await createFromDemo(client, 'cluster.yaml')
   await until(client, Cluster, 'demo Available', ([cluster]) => cluster !== undefined && isTrue(cluster, 'Available'), inDefault)
   console.log('cluster Available')
@@ -118,12 +118,12 @@ async function liveThroughHooks(client: Client, server: { url: string; caBundle:
   await checkUpdate(client, name, checks)
   console.log('updated in place')
   await setResponse(client, 'BeforeClusterUpgrade-v1.36.0-v1.36.1', { Status: 'Success', RetryAfterSeconds: 0 })
-  await until(client, ConfigMap, 'the upgrade is complete', (maps) => answered(maps).has('AfterClusterUpgrade-v1.36.1'))
+  await until(client, ConfigMap, 'the upgrade is complete', (maps) => lastResponses(maps).has('AfterClusterUpgrade-v1.36.1'))
   console.log('upgraded')
   await client.delete(Cluster, key)
   await until(client, Cluster, 'demo is gone', (clusters) => clusters.length === 0, inDefault)
 
-  const answers = answered([await client.get(ConfigMap, record)])
+  const answers = lastResponses([await client.get(ConfigMap, record)])
   for (const [hook, answer] of hooks) checks.check(`${hook} was called`, answers.get(hook) === answer, [...answers])
   const unexpected = [...answers.keys()].filter((hook) => !hooks.has(hook))
   checks.check('no other hook was called', unexpected.length === 0, unexpected)
@@ -168,7 +168,7 @@ const setResponse = (client: Client, hook: string, response: object): Promise<Co
   client.patch(ConfigMap, record, { type: 'merge', body: { data: { [`${hook}-preloadedResponse`]: JSON.stringify(response) } } })
 
 /** Returns the last response of the extension to each hook. */
-function answered(maps: readonly ConfigMap[]): Map<string, string> {
+function lastResponses(maps: readonly ConfigMap[]): Map<string, string> {
   const data = maps.find(({ metadata }) => metadata.name === record.name)?.data ?? {}
   const suffix = '-actualResponseStatus'
   return new Map(

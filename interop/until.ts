@@ -11,7 +11,7 @@ export async function until<T extends KubeObject>(
   client: Client,
   kind: Kind<T>,
   description: string,
-  holds: (objects: T[]) => boolean,
+  isReached: (objects: T[]) => boolean,
   { seconds = 60, ...selection }: UntilOptions = {},
 ): Promise<T[]> {
   const objects = new Map<string, T>()
@@ -24,7 +24,7 @@ export async function until<T extends KubeObject>(
         for (const object of event.objects) objects.set(keyText(keyOf(object)), object)
       } else if (event.kind === 'applied') objects.set(keyText(keyOf(event.object)), event.object)
       else if (event.kind === 'deleted') objects.delete(keyText(keyOf(event.object)))
-      if (event.kind !== 'progress' && holds([...objects.values()])) return [...objects.values()]
+      if (event.kind !== 'progress' && isReached([...objects.values()])) return [...objects.values()]
     }
   } finally {
     done.abort()

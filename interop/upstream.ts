@@ -10,7 +10,7 @@ import { startRealApiServer } from './real-api-server.ts'
 import type { Suite } from './suite.ts'
 import { moduleFolder } from './tools.ts'
 import { type ErrorLine, errorLines, reasonOf } from './upstream/error-lines.ts'
-import { type Life, liveUpstream, type Phase, phases } from './upstream/life.ts'
+import { type Life, runUpstreamLifecycle, type Phase, phases } from './upstream/life.ts'
 import { components, install, managersUser, startManagers } from './upstream/managers.ts'
 
 export const upstreamSuite: Suite = {
@@ -55,7 +55,7 @@ async function runOn(start: (options: ApiServerOptions) => Promise<RunningApiSer
   await using elsewhere = await startCapstanApiServer()
   await install(elsewhere.client(), crds)
   try {
-    const life = await liveUpstream({ apiServer, elsewhere, checks, progress })
+    const life = await runUpstreamLifecycle({ apiServer, elsewhere, checks, progress })
     for (const { name, ending } of [...apiServer.programs, ...managers.programs])
       checks.check(`${apiServer.name}: ${name} is still running`, ending === undefined, ending)
     if (apiServer.name === 'capstan') {

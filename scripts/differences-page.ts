@@ -17,7 +17,7 @@ export const differencesPage = (): string =>
     '',
     '| difference | reason | what you see |',
     '| --- | --- | --- |',
-    ...explained.map(({ what, reason, seen }) => `| ${what} | ${reason} | ${seen} |`),
+    ...explained.map(({ what, reason, effect }) => `| ${what} | ${reason} | ${effect} |`),
     '',
     "In two situations upstream's core writes without end, so that no script can compare the results:",
     '',

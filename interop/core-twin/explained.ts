@@ -10,12 +10,12 @@ export interface Explained {
   /** Why Capstan behaves differently. */
   readonly reason: string
   /** The difference as visible to users. */
-  readonly seen: string
+  readonly effect: string
   /** Cases in which the difference is accepted. Default: all cases. */
   readonly cases?: readonly string[]
   matches(difference: Difference, name: string): boolean
   /** Whether the difference explains two error messages of responses to the same request. */
-  readonly answers?: (theirs: string, ours: string) => boolean
+  readonly matchesResponses?: (theirs: string, ours: string) => boolean
 }
 
 /** Returns the first field that an error names, without indexes and keys of lists. */
@@ -25,14 +25,14 @@ const fieldOf = (message: string): string | undefined => / is invalid: \[?([\w.]
  * Whether the cause of a difference is that only Capstan treats a control plane of stand-alone Machines as initialized and
  * available.
  */
-const isOfStandAloneMachines = ({ object, path }: Difference): boolean =>
+const isCausedByStandAloneMachines = ({ object, path }: Difference): boolean =>
   object === 'Events'
     ? / ControlPlaneInitialized of cluster-controller: /.test(path)
     : object.startsWith('Cluster ') &&
       /conditions\[(ControlPlane)?Available\]|initialization\.controlPlaneInitialized|managed by core Update status/.test(path)
 
 /** Whether Capstan's schema rejects the same field as a webhook of upstream. */
-function isOfTheSchema(theirs: string, ours: string): boolean {
+function isRejectedBySchema(theirs: string, ours: string): boolean {
   const field = fieldOf(ours)
   if (field === undefined || ours.includes('denied the request')) return false
   // Upstream's webhook rejects the value, or drops an empty value that the schema requires.
@@ -53,7 +53,7 @@ function isOfTheSchema(theirs: string, ours: string): boolean {
 
 const isWithin = (field: string, outer: string): boolean => field === outer || field.startsWith(`${outer}.`)
 
-const isOfOtherWebhook = (theirs: string, ours: string): boolean =>
+const isRejectedByOtherWebhook = (theirs: string, ours: string): boolean =>
   theirs !== ours &&
   theirs.replace('webhook "default.cluster.cluster.x-k8s.io"', 'webhook "validation.cluster.cluster.x-k8s.io"') === ours
 
@@ -71,7 +71,8 @@ export const explained: readonly Explained[] = [
     what: 'Field manager of updates',
     reason:
       'upstream names the field manager of writes other than server-side apply after its program file, `manager`. It adds the finalizers of a new MachineSet in separate writes, and two controllers race to make the first',
-    seen: '`metadata.managedFields` lists the same fields under `capstan`; a finalizer of a MachineSet may be owned only by the field manager of MachineDeployments',
+    effect:
+      '`metadata.managedFields` lists the same fields under `capstan`; a finalizer of a MachineSet may be owned only by the field manager of MachineDeployments',
     matches: ({ object, path, theirs, ours }) =>
       path.startsWith('metadata.managedFields[core Update') &&
       (theirs ?? CoreManagers.theirs) === CoreManagers.theirs &&
@@ -83,7 +84,8 @@ export const explained: readonly Explained[] = [
     what: '`observedGeneration`',
     reason:
       'upstream computes conditions before it writes spec, and does not update some of them afterwards. It writes `status.observedGeneration` of a ClusterResourceSet only together with another change of the status',
-    seen: 'after a reconcile that changes spec, such as one that copies the endpoint or a providerID, the conditions `ControlPlaneInitialized`, `RemoteConnectionProbe`, `NodeReady` and `NodeHealthy` have the new generation; a ClusterResourceSet has `status.observedGeneration` before it selects a Cluster',
+    effect:
+      'after a reconcile that changes spec, such as one that copies the endpoint or a providerID, the conditions `ControlPlaneInitialized`, `RemoteConnectionProbe`, `NodeReady` and `NodeHealthy` have the new generation; a ClusterResourceSet has `status.observedGeneration` before it selects a Cluster',
     matches: ({ object, path, theirs, ours }) =>
       (/^(Cluster|Machine) /.test(object) &&
         /conditions\[(ControlPlaneInitialized|RemoteConnectionProbe|NodeReady|NodeHealthy)\]\.observedGeneration$/.test(path) &&
@@ -95,18 +97,20 @@ export const explained: readonly Explained[] = [
     what: 'Missing control plane, and one without provider',
     reason:
       'upstream checks whether the infrastructure cluster exists, instead of the control plane, and reports an internal error. It also does so for a control plane of stand-alone Machines, and does not record in the status that it is initialized',
-    seen: 'the condition `ControlPlaneInitialized` of a Cluster names the missing control plane. A Cluster with stand-alone control plane Machines becomes `Available`, has `status.initialization.controlPlaneInitialized` and the event `ControlPlaneInitialized`',
+    effect:
+      'the condition `ControlPlaneInitialized` of a Cluster names the missing control plane. A Cluster with stand-alone control plane Machines becomes `Available`, has `status.initialization.controlPlaneInitialized` and the event `ControlPlaneInitialized`',
     matches: (difference, name) =>
       (difference.object.startsWith('Cluster ') &&
         /conditions\[ControlPlaneInitialized\]\.(message|reason)$/.test(difference.path) &&
         (difference.theirs === 'InternalError' || difference.theirs === 'Please check controller logs for errors')) ||
-      (name === 'cluster-machines-as-control-plane' && isOfStandAloneMachines(difference)),
+      (name === 'cluster-machines-as-control-plane' && isCausedByStandAloneMachines(difference)),
   },
   {
     what: 'Writes with a stale cache',
     reason:
       'upstream updates a MachineSet that it has just deleted, creates the MachineHealthCheck of a deleted MachineDeployment again, and compares a MachineDeployment with an outdated one from its cache, for example before a new revision. Capstan waits until its cache contains its own writes',
-    seen: 'no MachineHealthCheck of a MachineDeployment that a user has deleted stays; no event `FailedUpdate` with `Operation cannot be fulfilled` or `no new finalizers can be added` on MachineDeployments, and no event `TopologyUpdate` of a MachineDeployment for an update that changes nothing',
+    effect:
+      'no MachineHealthCheck of a MachineDeployment that a user has deleted stays; no event `FailedUpdate` with `Operation cannot be fulfilled` or `no new finalizers can be added` on MachineDeployments, and no event `TopologyUpdate` of a MachineDeployment for an update that changes nothing',
     matches: ({ object, path, theirs, ours }, name) =>
       (name === 'topology-deployment-deleted-behind' && object.startsWith('MachineHealthCheck ') && ours === undefined) ||
       (object === 'Events' &&
@@ -118,15 +122,17 @@ export const explained: readonly Explained[] = [
     what: 'Values that the schema rejects',
     reason:
       "upstream's mutating webhooks decode an object before the API server validates it: they reject the first value that Go cannot decode, drop empty strings and objects, and complete an empty version to `v`, which another webhook rejects",
-    seen: 'the API server rejects the object with 422 and names every wrong field; an empty value of a required field has the error of its minimum length',
-    matches: ({ path, theirs, ours }) => path === 'is answered' && isOfTheSchema(theirs ?? '', ours ?? ''),
-    answers: isOfTheSchema,
+    effect:
+      'the API server rejects the object with 422 and names every wrong field; an empty value of a required field has the error of its minimum length',
+    matches: ({ path, theirs, ours }) => path === 'is answered' && isRejectedBySchema(theirs ?? '', ours ?? ''),
+    matchesResponses: isRejectedBySchema,
   },
   {
     what: 'No shim for new topologies',
     reason:
       'upstream creates a Secret as temporary owner of the objects of a new Cluster, and then updates these objects once more (ADR 6). Capstan computes the names of objects of a topology from their purpose, so that it finds them again after a crash',
-    seen: 'no Secret `<cluster>-shim`, and no event `TopologyUpdate` of infrastructure and control plane right after their creation. A MachineDeployment whose label `topology.cluster.x-k8s.io/owned` was removed gets it again; upstream creates a second one',
+    effect:
+      'no Secret `<cluster>-shim`, and no event `TopologyUpdate` of infrastructure and control plane right after their creation. A MachineDeployment whose label `topology.cluster.x-k8s.io/owned` was removed gets it again; upstream creates a second one',
     matches: ({ object, path, ours }, name) =>
       ours === undefined && object === 'Events'
         ? /TopologyUpdate of topology\/cluster-controller: Updated Stub(Cluster|ControlPlane) "[^"]*"$/.test(path)
@@ -138,7 +144,8 @@ export const explained: readonly Explained[] = [
     what: 'Records that upstream does not write',
     reason:
       'Capstan records the hooks that block a Cluster or a Machine, that BeforeClusterCreate has allowed the creation, when an extension was discovered, why a Machine was not updated in place, and the parts of a patch that were dropped',
-    seen: 'annotations `runtime.capstan.dev/*` on Clusters, ExtensionConfigs and Machines, `AfterControlPlaneInitialized` in `runtime.cluster.x-k8s.io/pending-hooks` as soon as a Cluster may be created, events `InPlaceUpdateNotPossible` and `FailedCanUpdateMachineSet` on MachineDeployments and `PatchPartsIgnored` on Clusters',
+    effect:
+      'annotations `runtime.capstan.dev/*` on Clusters, ExtensionConfigs and Machines, `AfterControlPlaneInitialized` in `runtime.cluster.x-k8s.io/pending-hooks` as soon as a Cluster may be created, events `InPlaceUpdateNotPossible` and `FailedCanUpdateMachineSet` on MachineDeployments and `PatchPartsIgnored` on Clusters',
     matches: ({ object, path, theirs, ours }) =>
       (theirs === undefined &&
         ((path.endsWith('runtime.cluster.x-k8s.io/pending-hooks') &&
@@ -154,7 +161,8 @@ export const explained: readonly Explained[] = [
     what: 'Events of short phases, and similar events',
     reason:
       "phases of a new Cluster can change faster than it is reconciled; a phase that ends before the next reconcile has no event. Upstream's library counts the events of one object and reason, and combines them from the tenth on, even if their texts differ",
-    seen: 'events `Pending` and `Provisioning` of Clusters may be missing. Each event has its own text, where that of upstream begins with `(combined from similar events)`',
+    effect:
+      'events `Pending` and `Provisioning` of Clusters may be missing. Each event has its own text, where that of upstream begins with `(combined from similar events)`',
     matches: ({ object, path, theirs, ours }, name) =>
       object === 'Events' &&
       (/Normal (Pending|Provisioning) of cluster-controller/.test(path) ||
@@ -167,7 +175,7 @@ export const explained: readonly Explained[] = [
   {
     what: 'Deleted templates of a ClusterClass',
     reason: 'upstream does not watch templates: it reports a deleted one when it reconciles the class for another reason',
-    seen: 'the condition `RefVersionsUpToDate` of a ClusterClass becomes Unknown as soon as one of its templates is deleted',
+    effect: 'the condition `RefVersionsUpToDate` of a ClusterClass becomes Unknown as soon as one of its templates is deleted',
     matches: ({ object, path }) => object.startsWith('ClusterClass ') && /conditions\[RefVersionsUpToDate\]/.test(path),
     cases: ['topology-template-deleted'],
   },
@@ -175,7 +183,7 @@ export const explained: readonly Explained[] = [
     what: 'Clusters whose topology has not been generated',
     reason:
       'upstream does not list the Machines and other objects of such a Cluster, and reports internal errors. Its webhook rejects the updates of its own controllers while the class is missing',
-    seen: 'conditions report that there are no workers; a Cluster whose class is missing has finalizer, conditions and phase',
+    effect: 'conditions report that there are no workers; a Cluster whose class is missing has finalizer, conditions and phase',
     matches: ({ object, path, theirs, ours }, name) =>
       (name === 'topology-no-class' && object.startsWith('Cluster ')) ||
       (object.startsWith('Cluster ') &&
@@ -189,7 +197,7 @@ export const explained: readonly Explained[] = [
     what: 'Nodes of a paused MachineDeployment with a new template',
     reason:
       'upstream sets the revision annotation to the empty string while no MachineSet has the template, and then fails to parse it for every Machine',
-    seen: 'new Nodes get their labels and annotations and lose the taint `node.cluster.x-k8s.io/uninitialized`',
+    effect: 'new Nodes get their labels and annotations and lose the taint `node.cluster.x-k8s.io/uninitialized`',
     cases: ['machinedeployment-paused-new-template'],
     matches: ({ object, path }) =>
       object.startsWith('Node ') ||
@@ -200,7 +208,8 @@ export const explained: readonly Explained[] = [
     what: 'Counts of replicas in v1beta1',
     reason:
       'upstream reads every Node from the workload cluster in every reconcile; Capstan counts Machines of a MachineSet by their condition `NodeReady`. Upstream computes the unavailable replicas of a MachinePool with the number of replicas before the last change, and does not correct it',
-    seen: '`status.deprecated.v1beta1.readyReplicas` of a MachineSet does not follow the Nodes of paused Machines; `unavailableReplicas` of a MachinePool is not -1',
+    effect:
+      '`status.deprecated.v1beta1.readyReplicas` of a MachineSet does not follow the Nodes of paused Machines; `unavailableReplicas` of a MachinePool is not -1',
     cases: ['healthcheck-paused-machines', 'machinepool-ids-of-nodes'],
     matches: ({ object, path }) =>
       (object.startsWith('MachineSet ') && /^status\.deprecated\.v1beta1\.(ready|available)Replicas$/.test(path)) ||
@@ -210,7 +219,7 @@ export const explained: readonly Explained[] = [
     what: 'Health of Machines with external remediation',
     reason:
       'with `spec.remediation.templateRef`, upstream reports a healthy Machine only after a remediation, and nothing while the template is missing',
-    seen: 'Machines have `HealthCheckSucceeded` from the first check, and `ExternallyRemediated` names a missing template',
+    effect: 'Machines have `HealthCheckSucceeded` from the first check, and `ExternallyRemediated` names a missing template',
     cases: ['healthcheck-external', 'healthcheck-external-no-template'],
     matches: ({ object, path, theirs, ours }) =>
       /HealthCheckSucceeded|ExternallyRemediated/.test(path) ||
@@ -223,7 +232,8 @@ export const explained: readonly Explained[] = [
     what: 'Reports of providers that upstream retries without end',
     reason:
       'upstream copies more than 256 or invalid addresses, or a longer provider ID, failure domain, Secret name or endpoint than the API server accepts, which rejects the write. The reconcile of a MachinePool panics when its infrastructure reports a failure',
-    seen: '`InfrastructureReady` or `BootstrapConfigReady` of a Machine, `BootstrapReady` in v1beta1 of a MachinePool, names the field and what is wrong with it; until that changes, the object is not provisioned, or keeps what was copied earlier, and the rest of its status is written. A Cluster waits for the provider. `status.deprecated.v1beta1` of a MachinePool has the failure, beside its conditions',
+    effect:
+      '`InfrastructureReady` or `BootstrapConfigReady` of a Machine, `BootstrapReady` in v1beta1 of a MachinePool, names the field and what is wrong with it; until that changes, the object is not provisioned, or keeps what was copied earlier, and the rest of its status is written. A Cluster waits for the provider. `status.deprecated.v1beta1` of a MachinePool has the failure, beside its conditions',
     // No case has invalid addresses, because upstream's Machine, Node, Cluster and events would then depend on timing.
     cases: ['machinepool-infrastructure-failure'],
     matches: ({ object, path }) =>
@@ -233,14 +243,14 @@ export const explained: readonly Explained[] = [
   {
     what: 'Invalid variables of topologies',
     reason: "upstream's defaulting webhook rejects them; Capstan's validates them together with everything else",
-    seen: 'the same text, with `validation.cluster.cluster.x-k8s.io` as the name of the webhook',
-    matches: ({ path, theirs, ours }) => path === 'is answered' && isOfOtherWebhook(theirs ?? '', ours ?? ''),
-    answers: (theirs, ours) => isOfOtherWebhook(theirs, ours),
+    effect: 'the same text, with `validation.cluster.cluster.x-k8s.io` as the name of the webhook',
+    matches: ({ path, theirs, ours }) => path === 'is answered' && isRejectedByOtherWebhook(theirs ?? '', ours ?? ''),
+    matchesResponses: (theirs, ours) => isRejectedByOtherWebhook(theirs, ours),
   },
 ]
 
 export const isExplainedResponse = (theirs: string, ours: string, name: string): Explained | undefined =>
-  explained.find((entry) => (entry.cases?.includes(name) ?? true) && entry.answers?.(theirs, ours))
+  explained.find((entry) => (entry.cases?.includes(name) ?? true) && entry.matchesResponses?.(theirs, ours))
 
 export const isExplained = (difference: Difference, name: string): Explained | undefined =>
   explained.find((entry) => (entry.cases?.includes(name) ?? true) && entry.matches(difference, name))

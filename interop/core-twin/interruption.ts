@@ -1,4 +1,3 @@
-/** Interrupts both managers once for several cases, when every case has either requested the interruption or ended. */
 export interface StoppableManagers {
   stop(): Promise<void>
   start(): Promise<void>
@@ -10,6 +9,7 @@ interface PendingCase {
   readonly reject: (err: unknown) => void
 }
 
+/** Interrupts both managers once for several cases, when every case has either requested the interruption or ended. */
 export class Interruption {
   readonly #managers: StoppableManagers
   readonly #waiting: PendingCase[] = []

@@ -3,10 +3,10 @@
  */
 import { type Machine, NodeOutdatedRevisionTaint } from '@capstan/api'
 import { isRecord, type KubeObject, type Node } from '@capstan/kube'
-import type { Seen } from './side.ts'
+import type { ObservedObjects } from './side.ts'
 
 /** Values by path, by object. */
-export type Picture = ReadonlyMap<string, ReadonlyMap<string, string>>
+export type NormalizedObjects = ReadonlyMap<string, ReadonlyMap<string, string>>
 
 const replacements: readonly (readonly [RegExp, string])[] = [
   [/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, 'UID'],
@@ -21,7 +21,7 @@ export const normalText = (text: string): string =>
   replacements.reduce((result, [pattern, replacement]) => result.replace(pattern, replacement), text)
 
 /** Normalizes all objects. Objects whose names differ only by a random suffix are numbered in the order of their content. */
-export function normalized({ objects, updated }: Seen): Picture {
+export function normalized({ objects, updated }: ObservedObjects): NormalizedObjects {
   const fieldsByName = new Map<string, Map<string, string>[]>()
   const events = new Map<string, string>()
   const nodesOfMachines = new Set(
@@ -42,14 +42,14 @@ export function normalized({ objects, updated }: Seen): Picture {
     if (sameName) sameName.push(fields)
     else fieldsByName.set(name, [fields])
   }
-  const picture = new Map<string, ReadonlyMap<string, string>>([['Events', events]])
+  const normalizedObjects = new Map<string, ReadonlyMap<string, string>>([['Events', events]])
   for (const [name, sameName] of [...fieldsByName].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const ordered = sameName
       .map((fields) => ({ fields, content: contentOf(fields) }))
       .sort((a, b) => (a.content < b.content ? -1 : 1))
-    ordered.forEach(({ fields }, index) => picture.set(index === 0 ? name : `${name} (${index + 1})`, fields))
+    ordered.forEach(({ fields }, index) => normalizedObjects.set(index === 0 ? name : `${name} (${index + 1})`, fields))
   }
-  return picture
+  return normalizedObjects
 }
 
 /** Removes a taint that a Node may or may not have after its Machine, depending on the time at which the Machine was deleted. */
@@ -158,9 +158,12 @@ function distinctCauses({ details }: { readonly details?: unknown }): object {
 }
 
 /** Normalizes a response in the form of an object. */
-export const pictureOfAnswer = (name: string, answer: { code: number; warnings: readonly string[]; body: unknown }): Picture => {
-  const body = isRecord(answer.body) ? answer.body : {}
-  const object = { metadata: {}, ...body, ...distinctCauses(body), 'HTTP code': answer.code, warnings: answer.warnings }
+export const normalizedResponse = (
+  name: string,
+  response: { code: number; warnings: readonly string[]; body: unknown },
+): NormalizedObjects => {
+  const body = isRecord(response.body) ? response.body : {}
+  const object = { metadata: {}, ...body, ...distinctCauses(body), 'HTTP code': response.code, warnings: response.warnings }
   return new Map([[name, fieldsOf('', object as unknown as KubeObject)]])
 }
 
@@ -172,7 +175,7 @@ export interface Difference {
   readonly ours: string | undefined
 }
 
-export function differencesOf(theirs: Picture, ours: Picture): Difference[] {
+export function differencesOf(theirs: NormalizedObjects, ours: NormalizedObjects): Difference[] {
   const differences: Difference[] = []
   for (const object of new Set([...theirs.keys(), ...ours.keys()])) {
     const [their, our] = [theirs.get(object), ours.get(object)]

@@ -1,8 +1,8 @@
-/** Reports of the stub providers. A case changes the report of a role with `twin.behave`. */
+/** Reports of the stub providers. A case changes the report of a role with `twin.setReports`. */
 import type { Behaviour, Behaviours } from './side.ts'
 
 /** Behaviour of a provider that has not reconciled its object yet. */
-export const silent: Behaviour = () => undefined
+export const noReport: Behaviour = () => undefined
 
 export const everythingReady: Behaviours = {
   cluster: () => ({

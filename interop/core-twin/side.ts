@@ -67,7 +67,7 @@ const observedKinds: readonly Kind[] = [
 ]
 
 /** Objects of one namespace, as last reported by the watches. */
-export interface Seen {
+export interface ObservedObjects {
   readonly objects: Map<string, { readonly kind: string; readonly object: KubeObject }>
   /** Names of MachineDeployments, including deleted ones, of which a topology changed fields other than the version. */
   readonly updated: Set<string>
@@ -96,7 +96,7 @@ export interface RawRequest {
   readonly path: string
   readonly body?: object
 }
-export interface RawAnswer {
+export interface RawResponse {
   readonly code: number
   readonly warnings: readonly string[]
   readonly body: unknown
@@ -108,7 +108,7 @@ const agent = 'twin'
 export class Side implements AsyncDisposable {
   readonly name: 'theirs' | 'ours'
   readonly client: Client
-  readonly #seen = new Map<string, Seen>()
+  readonly #observed = new Map<string, ObservedObjects>()
   readonly #behaviors = new Map<string, StubBehavior>()
   readonly #ended = new AbortController()
   readonly #watches: Promise<void>[] = []
@@ -164,14 +164,15 @@ export class Side implements AsyncDisposable {
     return side
   }
 
-  seen(namespace: string): Seen {
-    let seen = this.#seen.get(namespace)
-    if (!seen) this.#seen.set(namespace, (seen = { objects: new Map(), updated: new Set(), changed: performance.now() }))
-    return seen
+  observed(namespace: string): ObservedObjects {
+    let observed = this.#observed.get(namespace)
+    if (!observed)
+      this.#observed.set(namespace, (observed = { objects: new Map(), updated: new Set(), changed: performance.now() }))
+    return observed
   }
 
   objects<T extends KubeObject>(namespace: string, kind: Kind<T>): T[] {
-    return [...this.seen(namespace).objects.values()]
+    return [...this.observed(namespace).objects.values()]
       .filter((entry) => entry.kind === idOf(kind))
       .map(({ object }) => object as T)
   }
@@ -184,7 +185,7 @@ export class Side implements AsyncDisposable {
   }
 
   /** Sends a request as the administrator. */
-  request({ method, path, body }: RawRequest): Promise<RawAnswer> {
+  request({ method, path, body }: RawRequest): Promise<RawResponse> {
     const { url, token, ca } = this.#apiServer
     const headers = {
       authorization: `Bearer ${token}`,
@@ -215,7 +216,7 @@ export class Side implements AsyncDisposable {
   }
 
   /** Creates the ExtensionConfig of a case. */
-  async announce(namespace: string): Promise<void> {
+  async createExtensionConfig(namespace: string): Promise<void> {
     await this.client.create(ExtensionConfig, {
       metadata: { name: namespace },
       spec: {
@@ -270,7 +271,7 @@ export class Side implements AsyncDisposable {
         const objects = event.kind === 'replaced' ? event.objects : event.kind === 'applied' ? [event.object] : []
         for (const object of objects) {
           this.#put(caseOf(object), kind, object)
-          void this.playObject(kind, object)
+          void this.reportFor(kind, object)
         }
         if (event.kind === 'deleted') this.#put(caseOf(event.object), kind, event.object, true)
       }
@@ -291,37 +292,37 @@ export class Side implements AsyncDisposable {
   }
 
   /** Adds an object to the compared objects of a namespace; `undefined` removes it. */
-  note(namespace: string, name: string, object: KubeObject | undefined): void {
-    if (object) this.seen(namespace).objects.set(name, { kind: name, object })
-    else this.seen(namespace).objects.delete(name)
+  setObject(namespace: string, name: string, object: KubeObject | undefined): void {
+    if (object) this.observed(namespace).objects.set(name, { kind: name, object })
+    else this.observed(namespace).objects.delete(name)
   }
 
   #put(namespace: string, kind: Kind, object: KubeObject, deleted = false): void {
-    const seen = this.seen(namespace)
+    const observed = this.observed(namespace)
     const id = `${idOf(kind)} ${object.metadata.name}`
-    const previousObject = seen.objects.get(id)?.object
-    if (deleted) seen.objects.delete(id)
-    else seen.objects.set(id, { kind: idOf(kind), object })
+    const previousObject = observed.objects.get(id)?.object
+    if (deleted) observed.objects.delete(id)
+    else observed.objects.set(id, { kind: idOf(kind), object })
     if (
       kind.kind === MachineDeployment.kind &&
       previousObject &&
       isUpdated(previousObject as MachineDeployment, object as MachineDeployment)
     )
-      seen.updated.add(object.metadata.name)
+      observed.updated.add(object.metadata.name)
     if (kind.kind === 'Event' || (!deleted && previousObject && withoutRecords(previousObject) === withoutRecords(object))) return
-    seen.changed = performance.now()
+    observed.changed = performance.now()
   }
 
   /**
    * Writes the report of a stub provider for its object. For a Machine, writes the report for its infrastructure, which then
    * registers the Node.
    */
-  async playObject(kind: Kind, object: KubeObject): Promise<void> {
+  async reportFor(kind: Kind, object: KubeObject): Promise<void> {
     if (kind.kind === Machine.kind) {
       const { name } = (object as Machine).spec.infrastructureRef
       for (const kinds of [stub, oldStub]) {
         const infrastructure = this.objects(caseOf(object), kinds.machine).find(({ metadata }) => metadata.name === name)
-        if (infrastructure) await this.playObject(kinds.machine, infrastructure)
+        if (infrastructure) await this.reportFor(kinds.machine, infrastructure)
       }
       return
     }
@@ -339,7 +340,7 @@ export class Side implements AsyncDisposable {
     const { namespace = '' } = object.metadata
     const behavior = this.#behaviors.get(namespace)
     if (!behavior || object.metadata.deletionTimestamp !== undefined) return
-    const objects = [...this.seen(namespace).objects.values()].map((entry) => entry.object)
+    const objects = [...this.observed(namespace).objects.values()].map((entry) => entry.object)
     const report = behavior.byRole[role](object, objects)
     if (!report) return
     const write = async (part: 'spec' | 'status') => {

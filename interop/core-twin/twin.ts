@@ -16,8 +16,8 @@ import {
 import { Cluster, ExtensionConfig, Machine, MachineHealthCheck, MachinePool, MachineSet } from '@capstan/api'
 import type { ScriptedResponse, RecordedCall } from '../runtime-extension/extension-host.ts'
 import { isExplained, isExplainedResponse, type Explained } from './explained.ts'
-import { type Difference, differencesOf, normalText, normalized, pictureOfAnswer, textOf } from './normalize.ts'
-import type { Behaviour, Behaviours, RawAnswer, Side } from './side.ts'
+import { type Difference, differencesOf, normalText, normalized, normalizedResponse, textOf } from './normalize.ts'
+import type { Behaviour, Behaviours, RawResponse, Side } from './side.ts'
 import type { Interruption } from './interruption.ts'
 import type { Role } from './stub-kinds.ts'
 import { everythingReady } from './providers.ts'
@@ -40,9 +40,9 @@ const Wait = {
   /** As `different`, if only Events differ. Upstream's library writes them one after another, on a busy machine up to 20 s late. */
   events: 40_000,
   /** Between two comparisons in a state in which a side never becomes idle. */
-  again: 700,
+  repeat: 700,
   /** Maximum wait for one step. Long enough for a busy machine. */
-  most: 180_000,
+  max: 180_000,
   /** Maximum wait while one side still changes. */
   changing: 300_000,
 }
@@ -78,15 +78,15 @@ export interface DryRunRequest {
 
 export class Twin {
   /** Number of requests whose responses were compared. */
-  asked = 0
+  comparedResponses = 0
   readonly namespace: string
-  readonly found: StepResult[] = []
+  readonly differingSteps: StepResult[] = []
   readonly explained = new Set<Explained>()
   readonly #sides: readonly [Side, Side]
-  readonly #known = new Set<string>()
+  readonly #reported = new Set<string>()
   #behaviours: Behaviours = everythingReady
   #registersNodes = false
-  #answers: Difference[] = []
+  #responseDifferences: Difference[] = []
   #touches = 0
   #interruption: Interruption | undefined
 
@@ -114,37 +114,37 @@ export class Twin {
   }
 
   /** Registers an extension with a handler for every hook, each of which proceeds until `answer` changes it. */
-  async extend(): Promise<void> {
-    await this.#both((side) => side.announce(this.namespace))
+  async registerExtension(): Promise<void> {
+    await this.#both((side) => side.createExtensionConfig(this.namespace))
     const isDiscovered = (object: KubeObject) =>
       object.kind === 'ExtensionConfig' && isTrue(object as ExtensionConfig, 'Discovered')
     await this.settle('the extension is discovered', (objects) => objects.some(isDiscovered))
   }
 
   /** Sets the response of the case's extension to a hook; `undefined` lets the hook proceed. */
-  answer(hook: string, respond: ((call: RecordedCall) => ScriptedResponse) | undefined): void {
-    for (const side of this.#sides) side.extensionFor(this.namespace).answer(hook, respond)
+  setResponse(hook: string, respond: ((call: RecordedCall) => ScriptedResponse) | undefined): void {
+    for (const side of this.#sides) side.extensionFor(this.namespace).setResponse(hook, respond)
   }
 
   async open(): Promise<void> {
     await this.#both((side) => side.client.create(Namespace, { metadata: { name: this.namespace } }))
-    await this.#setBehavior()
+    await this.#applyBehavior()
   }
 
   /** Creates an object and compares the responses. */
   async create<T extends KubeObject>(kind: Kind<T>, object: Input<T>): Promise<void> {
     const metadata = { ...object.metadata, namespace: this.namespace }
-    await this.#answered(`create ${kind.kind} ${object.metadata.name}`, async (side) => {
+    await this.#compareResults(`create ${kind.kind} ${object.metadata.name}`, async (side) => {
       const created = await side.client.create(kind, { ...object, metadata })
       // A stub reports at once, so that both cores find the object in the same state.
-      await side.playObject(kind, created)
+      await side.reportFor(kind, created)
     })
   }
 
   /** Applies a JSON merge patch and compares the responses. */
   async patch<T extends KubeObject>(kind: Kind<T>, target: Target<T>, body: object, subresource?: 'status'): Promise<void> {
     const options = subresource === undefined ? {} : { subresource }
-    await this.#answered(`patch ${kind.kind}`, (side) =>
+    await this.#compareResults(`patch ${kind.kind}`, (side) =>
       side.client.patch(kind, this.#keyOn(side, kind, target), { type: 'merge', body }, options),
     )
   }
@@ -158,13 +158,13 @@ export class Twin {
   }
 
   async delete<T extends KubeObject>(kind: Kind<T>, target: Target<T>): Promise<void> {
-    await this.#answered(`delete ${kind.kind}`, (side) => side.client.delete(kind, this.#keyOn(side, kind, target)))
+    await this.#compareResults(`delete ${kind.kind}`, (side) => side.client.delete(kind, this.#keyOn(side, kind, target)))
   }
 
   /** Changes the status that stub providers of some roles report. */
-  async behave(behaviours: { readonly [R in Role]?: Behaviour }): Promise<void> {
+  async setReports(behaviours: { readonly [R in Role]?: Behaviour }): Promise<void> {
     this.#behaviours = { ...this.#behaviours, ...behaviours }
-    await this.#setBehavior()
+    await this.#applyBehavior()
   }
 
   /**
@@ -181,7 +181,7 @@ export class Twin {
       })
     })
     this.#registersNodes = true
-    await this.#setBehavior()
+    await this.#applyBehavior()
   }
 
   /** Stops the workload API server, so that connections are refused. */
@@ -195,7 +195,7 @@ export class Twin {
   }
 
   /** Sends dry-run requests to both sides, one request after another, and compares the whole responses. */
-  async ask<T extends KubeObject>(kind: Kind<T>, requests: readonly DryRunRequest[]): Promise<void> {
+  async compareDryRuns<T extends KubeObject>(kind: Kind<T>, requests: readonly DryRunRequest[]): Promise<void> {
     const { group, version, plural, kind: name, scope } = kind
     const collectionPath = `/apis/${group}/${version}${scope === 'Namespaced' ? `/namespaces/${this.namespace}` : ''}/${plural}`
     const bodyOf = ({ body }: DryRunRequest) => ({ apiVersion: `${group}/${version}`, kind: name, ...body })
@@ -205,16 +205,16 @@ export class Twin {
       const body = method === 'PATCH' ? request.body! : method === 'POST' ? bodyOf(request) : undefined
       const [theirs, ours] = await this.#both((side) => side.request({ method, path, ...(body ? { body } : {}) }))
       const object = `${method} ${what}`
-      this.asked++
+      this.comparedResponses++
       const explanation = isExplainedResponse(messageIn(theirs), messageIn(ours), this.namespace)
       if (explanation) this.explained.add(explanation)
-      else this.#answers.push(...differencesOf(pictureOfAnswer(object, theirs), pictureOfAnswer(object, ours)))
+      else this.#responseDifferences.push(...differencesOf(normalizedResponse(object, theirs), normalizedResponse(object, ours)))
     }
   }
 
   /** Runs a custom action on both sides; compares its results if there are any. */
-  async raw(description: string, act: (client: Client, side: Side) => Promise<unknown>): Promise<void> {
-    await this.#answered(description, (side) => act(side.client, side), true)
+  async runOnBoth(description: string, act: (client: Client, side: Side) => Promise<unknown>): Promise<void> {
+    await this.#compareResults(description, (side) => act(side.client, side), true)
   }
 
   /**
@@ -226,13 +226,13 @@ export class Twin {
     let refreshes = 0
     const isReached = () => {
       if (!until) return true
-      return this.#sides.every((side) => until([...side.seen(this.namespace).objects.values()].map(({ object }) => object)))
+      return this.#sides.every((side) => until([...side.observed(this.namespace).objects.values()].map(({ object }) => object)))
     }
     for (;;) {
       await sleep(systemClock, 200)
       const now = performance.now()
-      const idleFor = now - Math.max(startedAt, ...this.#sides.map((side) => side.seen(this.namespace).changed))
-      const isOver = now - startedAt > (idleFor >= Wait.different ? Wait.most : Wait.changing)
+      const idleFor = now - Math.max(startedAt, ...this.#sides.map((side) => side.observed(this.namespace).changed))
+      const isOver = now - startedAt > (idleFor >= Wait.different ? Wait.max : Wait.changing)
       if (!isOver && idleFor < Wait.equal) continue
       if (!isOver && !isReached()) {
         if (refreshes < MaxRefreshes && idleFor >= Wait.refresh) {
@@ -251,9 +251,9 @@ export class Twin {
         }
         if (idleFor < Wait.events && differences.every(({ object }) => object === 'Events')) continue
       }
-      if (until && !isReached()) differences.push(...this.#missed(step, until))
+      if (until && !isReached()) differences.push(...this.#unreached(step, until))
       else if (isOver)
-        differences.push({ object: step, path: 'is at rest', theirs: undefined, ours: `not within ${Wait.most / 1000} s` })
+        differences.push({ object: step, path: 'is at rest', theirs: undefined, ours: `not within ${Wait.max / 1000} s` })
       this.#end(step, differences)
       return
     }
@@ -263,16 +263,16 @@ export class Twin {
    * Waits until both sides were equal several times. Use it for states in which a side never becomes idle, such as retries that
    * create and delete an object. Detects permanent differences, and may miss temporary differences.
    */
-  async agree(step: string, until: (objects: readonly KubeObject[]) => boolean): Promise<void> {
+  async settleRetries(step: string, until: (objects: readonly KubeObject[]) => boolean): Promise<void> {
     const startedAt = performance.now()
     let refreshedAt = startedAt
     for (let equal = 0; ; ) {
-      await sleep(systemClock, Wait.again)
-      const missed = this.#missed(step, until)
-      const differences = missed.length > 0 ? missed : this.#compare()
+      await sleep(systemClock, Wait.repeat)
+      const unreached = this.#unreached(step, until)
+      const differences = unreached.length > 0 ? unreached : this.#compare()
       const now = performance.now()
       if (differences.length === 0 && ++equal < TimesEqual) continue
-      if (differences.length > 0 && now - startedAt < Wait.most) {
+      if (differences.length > 0 && now - startedAt < Wait.max) {
         if (now - refreshedAt < Wait.refresh) continue
         await this.#refresh()
         refreshedAt = performance.now()
@@ -284,9 +284,9 @@ export class Twin {
   }
 
   #end(step: string, differences: readonly Difference[]): void {
-    if (differences.length > 0) this.found.push({ step, differences })
-    for (const difference of differences) this.#known.add(textOf(difference))
-    this.#answers = []
+    if (differences.length > 0) this.differingSteps.push({ step, differences })
+    for (const difference of differences) this.#reported.add(textOf(difference))
+    this.#responseDifferences = []
   }
 
   /** Changes an annotation of every Machine and of every object that aggregates others, so that both cores reconcile them. */
@@ -308,18 +308,18 @@ export class Twin {
 
   /** Returns the unexplained differences that no earlier step has reported. */
   #compare(): Difference[] {
-    const [theirs, ours] = this.#sides.map((side) => normalized(side.seen(this.namespace))) as [never, never]
-    return [...this.#answers, ...differencesOf(theirs, ours)].filter((difference) => {
+    const [theirs, ours] = this.#sides.map((side) => normalized(side.observed(this.namespace))) as [never, never]
+    return [...this.#responseDifferences, ...differencesOf(theirs, ours)].filter((difference) => {
       const explanation = isExplained(difference, this.namespace)
       if (explanation) this.explained.add(explanation)
-      return !explanation && !this.#known.has(textOf(difference))
+      return !explanation && !this.#reported.has(textOf(difference))
     })
   }
 
   /** Returns a difference unless both sides have reached the state `until`. */
-  #missed(step: string, until: (objects: readonly KubeObject[]) => boolean): Difference[] {
+  #unreached(step: string, until: (objects: readonly KubeObject[]) => boolean): Difference[] {
     const [theirs, ours] = this.#sides.map((side) =>
-      until([...side.seen(this.namespace).objects.values()].map(({ object }) => object)),
+      until([...side.observed(this.namespace).objects.values()].map(({ object }) => object)),
     )
     return theirs && ours ? [] : [{ object: step, path: 'is reached', theirs: String(theirs), ours: String(ours) }]
   }
@@ -334,7 +334,7 @@ export class Twin {
     return keyOf(object)
   }
 
-  async #setBehavior(): Promise<void> {
+  async #applyBehavior(): Promise<void> {
     const behavior = { byRole: this.#behaviours, registersNodes: this.#registersNodes }
     await this.#both((side) => side.setBehavior(this.namespace, behavior))
   }
@@ -344,18 +344,18 @@ export class Twin {
   }
 
   /** Performs a request on both sides, and compares whether it succeeded, or its error. */
-  async #answered(description: string, act: (side: Side) => Promise<unknown>, comparesResult = false): Promise<void> {
+  async #compareResults(description: string, act: (side: Side) => Promise<unknown>, comparesResult = false): Promise<void> {
     const [theirs, ours] = await this.#both((side) =>
       act(side).then(
         (result) => (comparesResult && isRecord(result) ? normalText(JSON.stringify(result)) : 'done'),
         (err) => normalText(messageOf(err)),
       ),
     )
-    if (theirs !== ours) this.#answers.push({ object: description, path: 'is answered', theirs, ours })
+    if (theirs !== ours) this.#responseDifferences.push({ object: description, path: 'is answered', theirs, ours })
   }
 }
 
-const messageIn = ({ body }: RawAnswer): string => (isRecord(body) && typeof body.message === 'string' ? body.message : '')
+const messageIn = ({ body }: RawResponse): string => (isRecord(body) && typeof body.message === 'string' ? body.message : '')
 
 /** A case of the suite. Its name in `Cases` states the behaviour. */
 export type Case = (twin: Twin) => Promise<void>

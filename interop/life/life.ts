@@ -26,7 +26,7 @@ import type { Checks } from '../capstan-process.ts'
 import { until } from '../until.ts'
 
 /** A provider: the prefix of its object files, and its kinds. */
-export interface Kit {
+export interface TestProvider {
   /** `NAME.yaml` contains a class, `NAME-cluster.yaml` a Cluster of the class, `NAME-plain.yaml` a Cluster without a class. */
   readonly name: 'local' | 'memory'
   readonly controlPlane: Kind
@@ -46,12 +46,12 @@ const controlPlaneKind = (group: string, version: string, kind: string, plural: 
   scope: 'Namespaced',
 })
 
-export const localKit: Kit = {
+export const localProvider: TestProvider = {
   name: 'local',
   controlPlane: controlPlaneKind('controlplane.capstan.dev', 'v1alpha1', 'LocalControlPlane', 'localcontrolplanes'),
   pool: LocalMachinePool as Kind<PoolInfrastructure>,
 }
-export const memoryKit: Kit = {
+export const inMemoryProvider: TestProvider = {
   name: 'memory',
   controlPlane: controlPlaneKind('controlplane.cluster.x-k8s.io', 'v1beta2', 'KubeadmControlPlane', 'kubeadmcontrolplanes'),
 }
@@ -59,7 +59,7 @@ export const memoryKit: Kit = {
 export interface LifeContext {
   readonly client: Client
   readonly namespace: string
-  readonly kit: Kit
+  readonly provider: TestProvider
   readonly checks: Checks
   readonly progress: (line: string) => void
   /** Time limit of a single step in seconds, long enough for a busy machine. */
@@ -90,7 +90,7 @@ export async function createFile({ client, namespace }: Pick<LifeContext, 'clien
 }
 
 export async function createClass(context: LifeContext): Promise<void> {
-  await createFile(context, `${context.kit.name}.yaml`)
+  await createFile(context, `${context.provider.name}.yaml`)
   await waitFor(
     context,
     ClusterClass,
@@ -100,12 +100,12 @@ export async function createClass(context: LifeContext): Promise<void> {
 }
 
 export async function createCluster(context: LifeContext, name: ClusterName, desired: DesiredState): Promise<void> {
-  await createFile(context, `${context.kit.name}-${name === 'classy' ? 'cluster' : 'plain'}.yaml`)
-  if (name === 'plain' && desired.pool !== undefined) await createFile(context, `${context.kit.name}-pool.yaml`)
+  await createFile(context, `${context.provider.name}-${name === 'classy' ? 'cluster' : 'plain'}.yaml`)
+  if (name === 'plain' && desired.pool !== undefined) await createFile(context, `${context.provider.name}-pool.yaml`)
   await waitUntilSettled(context, name, desired)
 }
 
-/** Sets replicas of the control plane, of the first workers and of the pool. */
+/** Sets the replicas of the control plane, of the first MachineDeployment and of the pool. */
 export async function scale(context: LifeContext, name: ClusterName, desired: DesiredState): Promise<void> {
   if (name === 'classy') {
     await patchTopology(context, [
@@ -114,10 +114,10 @@ export async function scale(context: LifeContext, name: ClusterName, desired: De
       ...(desired.pool === undefined ? [] : [{ path: 'workers/machinePools/0/replicas', value: desired.pool }]),
     ])
   } else {
-    const { client, namespace, kit } = context
+    const { client, namespace, provider } = context
     const patch = (kind: Kind, replicas: number, objectName: string = name) =>
       client.patch(kind, { namespace, name: objectName }, { type: 'merge', body: { spec: { replicas } } })
-    await patch(kit.controlPlane, desired.controlPlane)
+    await patch(provider.controlPlane, desired.controlPlane)
     await patch(MachineDeployment as unknown as Kind, desired.workers)
     if (desired.pool !== undefined) await patch(MachinePool as unknown as Kind, desired.pool, poolName)
   }
@@ -125,7 +125,7 @@ export async function scale(context: LifeContext, name: ClusterName, desired: De
 }
 
 /**
- * Upgrades a Cluster: with a class by its topology version, otherwise one minor version at a time, the control plane before the
+ * Upgrades a Cluster: one with a class by its topology version, one without a class by one minor version at a time, the control plane before the
  * workers. `during` runs once, when the first Machine has a new version.
  */
 export async function upgrade(
@@ -135,7 +135,7 @@ export async function upgrade(
   desired: DesiredState,
   during?: () => Promise<void>,
 ): Promise<void> {
-  const { client, namespace, kit } = context
+  const { client, namespace, provider } = context
   const started = (version: string) =>
     waitFor(context, Machine, `${name}: a Machine of ${version}`, (all) =>
       ofCluster(all, name).some((machine) => machine.spec.version === version),
@@ -146,7 +146,7 @@ export async function upgrade(
     await during?.()
   } else {
     for (const [index, version] of versions.entries()) {
-      await client.patch(kit.controlPlane, { namespace, name }, { type: 'merge', body: { spec: { version } } })
+      await client.patch(provider.controlPlane, { namespace, name }, { type: 'merge', body: { spec: { version } } })
       await started(version)
       if (index === 0) await during?.()
       await waitFor(context, Machine, `${name}: control plane of ${version}`, (all) => {
@@ -195,7 +195,7 @@ export async function remove(context: LifeContext, name: ClusterName): Promise<v
 /** Waits until all objects have the desired state and all conditions report it. */
 export async function waitUntilSettled(context: LifeContext, name: ClusterName, desired: DesiredState): Promise<void> {
   const { version, controlPlane, workers, pool } = desired
-  const isAtRest = (cluster: Cluster | undefined) =>
+  const isSettled = (cluster: Cluster | undefined) =>
     cluster !== undefined &&
     isTrue(cluster, 'Available') &&
     (name === 'plain' || isTrue(cluster, 'TopologyReconciled')) &&
@@ -204,9 +204,9 @@ export async function waitUntilSettled(context: LifeContext, name: ClusterName, 
   // While this function waits for one kind, an object of another kind may change. So it waits for all kinds again until none has
   // changed.
   for (;;) {
-    if (pool !== undefined) await poolAtRest(context, name, { version, pool })
+    if (pool !== undefined) await waitForPool(context, name, { version, pool })
     await waitFor(context, Machine, description, (all) => haveDesiredState(ofCluster(all, name)))
-    await waitFor(context, Cluster, `${description}: Cluster at rest`, (all) => isAtRest(byName(all, name)))
+    await waitFor(context, Cluster, `${description}: Cluster at rest`, (all) => isSettled(byName(all, name)))
     const { items } = await context.client.list(Machine, { namespace: context.namespace })
     if (haveDesiredState(ofCluster(items, name))) return
   }
@@ -228,10 +228,10 @@ export async function waitUntilSettled(context: LifeContext, name: ClusterName, 
 
 /** Returns the names of all objects of Cluster API and Secrets in the namespace, as `Kind name`. */
 export const inventory = async (context: Pick<LifeContext, 'client' | 'namespace'>): Promise<string[]> =>
-  [...(await everything(context)).keys()].sort()
+  [...(await allObjects(context)).keys()].sort()
 
 /** Returns all objects of Cluster API and Secrets in the namespace, by `Kind name`. */
-export async function everything({
+export async function allObjects({
   client,
   namespace,
 }: Pick<LifeContext, 'client' | 'namespace'>): Promise<Map<string, KubeObject>> {
@@ -244,11 +244,11 @@ export async function everything({
 }
 
 /** Waits until only the objects of `before` exist. Returns the other objects that the garbage collector has not deleted in time. */
-export async function leftBehind(context: LifeContext, before: readonly string[]): Promise<string[]> {
+export async function undeletedObjects(context: LifeContext, before: readonly string[]): Promise<string[]> {
   // The garbage collector of kube-controller-manager looks for new kinds every 30 s, and does not collect in the meantime.
   const end = performance.now() + 150_000
   for (;;) {
-    const undeleted = [...(await everything(context))].filter(([name]) => !before.includes(name))
+    const undeleted = [...(await allObjects(context))].filter(([name]) => !before.includes(name))
     if (undeleted.length === 0) return []
     if (performance.now() > end)
       return undeleted.map(([name, { metadata }]) => {
@@ -276,31 +276,31 @@ export const waitFor = <T extends KubeObject>(
   { client, namespace, limit }: Pick<LifeContext, 'client' | 'namespace' | 'limit'>,
   kind: Kind<T>,
   description: string,
-  holds: (objects: T[]) => boolean,
-) => until(client, kind, description, holds, { namespace, seconds: limit })
+  isReached: (objects: T[]) => boolean,
+) => until(client, kind, description, isReached, { namespace, seconds: limit })
 
 /** Waits for the number of available Machines of a Cluster's pools. */
-export const poolsAvailable = (context: LifeContext, name: ClusterName, replicas: number) =>
+export const waitForAvailablePools = (context: LifeContext, name: ClusterName, replicas: number) =>
   waitFor(context, MachinePool, `${name}: ${replicas} Machines of pools`, (all) => {
     const ownPools = all.filter(({ spec }) => spec.clusterName === name)
     return ownPools.reduce((sum, { status }) => sum + (status?.availableReplicas ?? 0), 0) === replicas
   })
 
 /** Waits for the number of Nodes of a Cluster's pools. */
-export const poolsReady = (context: LifeContext, name: ClusterName, replicas: number) =>
+export const waitForPoolNodes = (context: LifeContext, name: ClusterName, replicas: number) =>
   waitFor(context, MachinePool, `${name}: ${replicas} Nodes of pools`, (all) => {
     const ownPools = all.filter(({ spec }) => spec.clusterName === name)
     return ownPools.length > 0 && ownPools.reduce((sum, { status }) => sum + (status?.nodeRefs?.length ?? 0), 0) === replicas
   })
 
 /** Waits until every machine of a Cluster's pool has the version and a Node, and the provider reports no other machines. */
-async function poolAtRest(
+async function waitForPool(
   context: LifeContext,
   name: ClusterName,
   { version, pool }: { version: string; pool: number },
 ): Promise<void> {
   const description = `${name}: ${pool} machines of ${version} in its pool`
-  await waitFor(context, context.kit.pool!, description, (all) =>
+  await waitFor(context, context.provider.pool!, description, (all) =>
     all
       .filter(({ metadata }) => metadata.labels?.[ClusterNameLabel] === name)
       .some(
@@ -308,7 +308,7 @@ async function poolAtRest(
           instances.length === pool && instances.every((instance) => instance.ready && instance.version === version),
       ),
   )
-  await poolsReady(context, name, pool)
+  await waitForPoolNodes(context, name, pool)
 }
 
 const patchTopology = ({ client, namespace }: LifeContext, operations: readonly { path: string; value: string | number }[]) =>

@@ -5,7 +5,7 @@ import { clusterctlOn } from '../upstream/clusterctl.ts'
 import { customKinds, inventory, type LifeContext } from './life.ts'
 
 /** Moves the objects to the API server `elsewhere` and back, and checks them. No manager runs on that server. */
-export async function moveThereAndBack(
+export async function moveAndMoveBack(
   context: LifeContext,
   apiServer: RunningApiServer,
   elsewhere: RunningApiServer,

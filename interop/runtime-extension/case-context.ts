@@ -40,8 +40,8 @@ export class CaseContext {
   static async open(name: string, options: ContextOptions, handlers: Omit<HandlerOptions, 'name'> = {}): Promise<CaseContext> {
     const context = new CaseContext(name, options.extension.extensionFor(name, handlers), options)
     await options.client.create(Namespace, { metadata: { name } })
-    await context.announce(name, context.extension)
-    await context.discovered(name, 'True')
+    await context.createExtensionConfig(name, context.extension)
+    await context.waitUntilDiscovered(name, 'True')
     return context
   }
 
@@ -55,7 +55,7 @@ export class CaseContext {
   }
 
   /** Creates an ExtensionConfig for this namespace, or for `namespace`. */
-  async announce(
+  async createExtensionConfig(
     config: string,
     { url }: CaseExtension,
     { annotations, namespace = this.name }: { annotations?: { [key: string]: string }; namespace?: string } = {},
@@ -71,7 +71,7 @@ export class CaseContext {
     })
   }
 
-  async discovered(config: string, status: 'True' | 'False'): Promise<ExtensionConfig> {
+  async waitUntilDiscovered(config: string, status: 'True' | 'False'): Promise<ExtensionConfig> {
     const hasStatus = (candidate: ExtensionConfig) =>
       candidate.metadata.name === config && getCondition(candidate, 'Discovered')?.status === status
     const configs = await until(
@@ -120,26 +120,26 @@ export class CaseContext {
   }
 
   /** Waits until the message of the condition TopologyReconciled matches, and returns the condition. */
-  async reconciled(message: RegExp | 'True'): Promise<string> {
+  async waitUntilReconciled(message: RegExp | 'True'): Promise<string> {
     const conditionOf = (candidate: Cluster | undefined) =>
       candidate ? getCondition(candidate, 'TopologyReconciled') : undefined
-    const [cluster] = await this.seen(Cluster, `TopologyReconciled of ${this.name} says ${String(message)}`, ([candidate]) => {
+    const [cluster] = await this.waitFor(Cluster, `TopologyReconciled of ${this.name} says ${String(message)}`, ([candidate]) => {
       const condition = conditionOf(candidate)
       return message === 'True' ? condition?.status === 'True' : message.test(condition?.message ?? '')
     })
     return conditionText(conditionOf(cluster)!)
   }
 
-  seen<T extends KubeObject>(
+  waitFor<T extends KubeObject>(
     kind: Parameters<typeof until<T>>[1],
     description: string,
-    holds: (objects: T[]) => boolean,
+    isReached: (objects: T[]) => boolean,
   ): Promise<T[]> {
-    return until(this.client, kind, `${this.name}: ${description}`, holds, { namespace: this.name, seconds: Limit })
+    return until(this.client, kind, `${this.name}: ${description}`, isReached, { namespace: this.name, seconds: Limit })
   }
 
   /** Waits until the extension was called at least `times` times for a hook. @returns the times of all calls in milliseconds */
-  async called(hook: string, times: number, caseExtension = this.extension): Promise<number[]> {
+  async waitUntilCalled(hook: string, times: number, caseExtension = this.extension): Promise<number[]> {
     const end = performance.now() + Limit * 1000
     for (;;) {
       const calls = caseExtension.calls.filter((call) => call.hook === hook)

@@ -21,54 +21,57 @@ export interface CaseOptions extends ContextOptions {
 
 export type Case = (options: CaseOptions) => Promise<void>
 
-const page =
+const httpResponse =
   (body: string | Uint8Array, status = 200, headers: { [name: string]: string } = {}) =>
   () =>
     new Response(body as never, { status, headers })
 
 /** Records the condition of a Cluster after this response to BeforeClusterCreate, the first hook that core calls. */
-const rejected =
-  (name: string, answer: () => ScriptedResponse | Promise<ScriptedResponse>, text: RegExp, timeoutSeconds?: number): Case =>
+const rejectedResponse =
+  (name: string, response: () => ScriptedResponse | Promise<ScriptedResponse>, text: RegExp, timeoutSeconds?: number): Case =>
   async (options) => {
     const context = await CaseContext.open(name, options, timeoutSeconds === undefined ? {} : { timeoutSeconds })
-    context.extension.answer('BeforeClusterCreate', answer)
+    context.extension.setResponse('BeforeClusterCreate', response)
     await context.createClass()
     await context.createCluster()
-    context.record('condition', await context.reconciled(text))
+    context.record('condition', await context.waitUntilReconciled(text))
   }
 
-/** As `rejected`, for a response that core ignores. */
-const ignored =
-  (name: string, answer: () => ScriptedResponse, failurePolicy: 'Ignore' | 'Fail' = 'Ignore'): Case =>
+/** As `rejectedResponse`, for a response that core ignores. */
+const ignoredResponse =
+  (name: string, response: () => ScriptedResponse, failurePolicy: 'Ignore' | 'Fail' = 'Ignore'): Case =>
   async (options) => {
     const context = await CaseContext.open(name, options, { failurePolicy })
-    context.extension.answer('BeforeClusterCreate', answer)
+    context.extension.setResponse('BeforeClusterCreate', response)
     await context.createClass()
     await context.createCluster()
-    context.record('condition', await context.reconciled('True'))
-    context.record('objects', String((await context.seen(StubCluster, 'goes on', (objects) => objects.length > 0)).length))
+    context.record('condition', await context.waitUntilReconciled('True'))
+    context.record('objects', String((await context.waitFor(StubCluster, 'is created', (objects) => objects.length > 0)).length))
   }
 
 /** A negative retryAfterSeconds, which is a bug of the extension: the Cluster does not continue. */
 const negative: Case = async (options) => {
   const context = await CaseContext.open('negative', options)
-  context.extension.answer('BeforeClusterCreate', text('{"status":"Success","retryAfterSeconds":-5,"message":"below zero"}'))
+  context.extension.setResponse(
+    'BeforeClusterCreate',
+    jsonText('{"status":"Success","retryAfterSeconds":-5,"message":"below zero"}'),
+  )
   await context.createClass()
   await context.createCluster()
-  context.record('condition', await context.reconciled(/BeforeClusterCreate: below zero|Invalid value: -5/))
+  context.record('condition', await context.waitUntilReconciled(/BeforeClusterCreate: below zero|Invalid value: -5/))
   const { items } = await context.client.list(StubCluster, { namespace: context.name })
   context.record('objects', String(items.length))
 }
 
 /**
- * The extension closes a kept-alive connection after it has read a request. It may have acted on the request, so the call fails; the client
+ * The extension closes a kept-alive connection after it has read a request. It may have acted on the request, so the call fails. The client
  * must not send the request again within the call.
  */
 const closedAfterReading: Case = async (options) => {
   const context = await CaseContext.open('closed-after-reading', options)
   await options.client.delete(ExtensionConfig, { name: context.name })
   const isFailureShown = Promise.withResolvers<void>()
-  context.extension.answer('BeforeClusterCreate', () => holdFor(60, 'held'))
+  context.extension.setResponse('BeforeClusterCreate', () => holdFor(60, 'held'))
   let requests = 0
   const { certificate: cert, key } = await servingCertificateOf(options.clients)
   const server = createServer({ cert, key })
@@ -88,13 +91,16 @@ const closedAfterReading: Case = async (options) => {
   await once(server, 'listening')
   try {
     const { port } = server.address() as AddressInfo
-    await context.announce('closing', { ...context.extension, url: `https://127.0.0.1:${port}/${context.name}` })
-    await context.discovered('closing', 'True')
+    await context.createExtensionConfig('closing', { ...context.extension, url: `https://127.0.0.1:${port}/${context.name}` })
+    await context.waitUntilDiscovered('closing', 'True')
     await context.createClass()
     await context.createCluster()
-    context.record('condition after the first request', (await context.reconciled(callFailed)).replaceAll(String(port), 'PORT'))
+    context.record(
+      'condition after the first request',
+      (await context.waitUntilReconciled(callFailed)).replaceAll(String(port), 'PORT'),
+    )
     isFailureShown.resolve()
-    context.record('condition after the next call', await context.reconciled(/held/))
+    context.record('condition after the next call', await context.waitUntilReconciled(/held/))
     await options.client.delete(ExtensionConfig, { name: 'closing' })
   } finally {
     isFailureShown.resolve()
@@ -108,18 +114,18 @@ const patched =
   (name: string, items: (request: PatchRequest) => object[], result: { readonly fails: RegExp } | 'objects'): Case =>
   async (options) => {
     const context = await CaseContext.open(name, options)
-    context.extension.answer('GeneratePatches', ({ request }) =>
+    context.extension.setResponse('GeneratePatches', ({ request }) =>
       proceedWith({ items: items(request as unknown as PatchRequest) }),
     )
     const settings = { said: 'by the class', patch: 'p' }
     const external = { generatePatchesExtension: `generate-patches.${name}`, settings }
     await context.createClass({ patches: [{ name: 'p', external }] })
     await context.createCluster()
-    if (result !== 'objects') return context.record('condition', await context.reconciled(result.fails))
-    context.record('condition', await context.reconciled('True'))
+    if (result !== 'objects') return context.record('condition', await context.waitUntilReconciled(result.fails))
+    context.record('condition', await context.waitUntilReconciled('True'))
     context.record('request', withoutIdentity(context.extension.calls.find(({ hook }) => hook === 'GeneratePatches')!.request))
     for (const kind of [StubCluster, StubControlPlane]) {
-      const [object] = await context.seen(kind, 'is there', (objects) => objects.length > 0)
+      const [object] = await context.waitFor(kind, 'is created', (objects) => objects.length > 0)
       const { labels, annotations } = object!.metadata
       context.record(kind.kind, [object!.spec, labels, annotations])
     }
@@ -143,42 +149,47 @@ const life: Case = async (options) => {
   // Upstream writes conditions and handlers one after the other.
   const configs = await until(context.client, ExtensionConfig, 'life has handlers', (all) => all.some(hasHandlers))
   context.record('handlers', configs.find(hasHandlers)!.status!.handlers)
-  context.record('discovered', conditionText(getCondition(await context.discovered('life', 'True'), 'Discovered')!))
+  context.record('discovered', conditionText(getCondition(await context.waitUntilDiscovered('life', 'True'), 'Discovered')!))
 
-  const hold = (hook: string, seconds = 1) => context.extension.answer(hook, () => holdFor(seconds, `held by ${hook}`))
+  const block = (hook: string, seconds = 1) => context.extension.setResponse(hook, () => holdFor(seconds, `held by ${hook}`))
   const unblock = async (hook: string) => {
-    context.record(hook, await context.reconciled(new RegExp(`${hook}: held by`)))
-    context.extension.answer(hook, undefined)
+    context.record(hook, await context.waitUntilReconciled(new RegExp(`${hook}: held by`)))
+    context.extension.setResponse(hook, undefined)
   }
   await context.createClass()
-  hold('BeforeClusterCreate', 3)
+  block('BeforeClusterCreate', 3)
   await context.createCluster('v1.35.0', { workers: oneDeployment })
-  const [first = 0, second = 0] = await context.called('BeforeClusterCreate', 2)
-  context.record('BeforeClusterCreate is called again', second - first >= 2500 ? 'after its time' : `${second - first} ms`)
+  const [first = 0, second = 0] = await context.waitUntilCalled('BeforeClusterCreate', 2)
+  context.record('BeforeClusterCreate is called again', second - first >= 2500 ? 'after the retry time' : `${second - first} ms`)
   context.record(
     'before BeforeClusterCreate',
     String((await context.client.list(StubCluster, { namespace: context.name })).items.length),
   )
   await unblock('BeforeClusterCreate')
-  await context.called('AfterControlPlaneInitialized', 1)
-  await context.seen(Cluster, 'has no marks', (clusters) => clusters.every((cluster) => [...pendingHooks(cluster)].length === 0))
-  await context.reconciled('True')
+  await context.waitUntilCalled('AfterControlPlaneInitialized', 1)
+  await context.waitFor(Cluster, 'has no pending hook', (clusters) =>
+    clusters.every((cluster) => [...pendingHooks(cluster)].length === 0),
+  )
+  await context.waitUntilReconciled('True')
 
-  for (const hook of upgradeHooks) hold(hook)
+  for (const hook of upgradeHooks) block(hook)
   await context.client.patch(Cluster, context.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
   for (const hook of upgradeHooks) await unblock(hook)
-  context.record('upgraded', await context.reconciled('True'))
+  context.record('upgraded', await context.waitUntilReconciled('True'))
 
-  hold('BeforeClusterDelete')
+  block('BeforeClusterDelete')
   await context.client.delete(Cluster, context.key)
   await unblock('BeforeClusterDelete')
-  await context.seen(Cluster, 'is gone', (clusters) => clusters.length === 0)
+  await context.waitFor(Cluster, 'is gone', (clusters) => clusters.length === 0)
   const firsts = context.extension.calls.filter(({ hook }, index, all) => all.findIndex((call) => call.hook === hook) === index)
   for (const { hook, request } of firsts) {
     context.record(`request of ${hook}`, withoutIdentity(request))
-    // Upstream can write the mark of AfterClusterUpgrade again after it has removed it, so later requests may contain it.
+    // Upstream can add AfterClusterUpgrade to the pending hooks again after it has removed it, so that later requests may contain it.
     if (isRecord(request['cluster']) && hook !== 'BeforeClusterDelete')
-      context.record(`marks in the request of ${hook}`, [...pendingHooks(request['cluster'] as unknown as Cluster)].sort())
+      context.record(
+        `pending hooks in the request of ${hook}`,
+        [...pendingHooks(request['cluster'] as unknown as Cluster)].sort(),
+      )
   }
   context.record('order', firsts.map(({ hook }) => hook).join(' '))
 }
@@ -186,20 +197,20 @@ const life: Case = async (options) => {
 /** Every hook fails until the Cluster reports it. */
 const failing: Case = async (options) => {
   const context = await CaseContext.open('failing', options)
-  const failed = async (hook: string) => {
-    context.record(hook, await context.reconciled(new RegExp(`failed by ${hook}$`)))
-    context.extension.answer(hook, undefined)
+  const recordFailure = async (hook: string) => {
+    context.record(hook, await context.waitUntilReconciled(new RegExp(`failed by ${hook}$`)))
+    context.extension.setResponse(hook, undefined)
   }
-  for (const hook of lifeHooks) context.extension.answer(hook, () => fail(`failed by ${hook}`))
+  for (const hook of lifeHooks) context.extension.setResponse(hook, () => fail(`failed by ${hook}`))
   await context.createClass()
   await context.createCluster('v1.35.0', { workers: oneDeployment })
-  for (const hook of ['BeforeClusterCreate', 'AfterControlPlaneInitialized']) await failed(hook)
-  await context.reconciled('True')
+  for (const hook of ['BeforeClusterCreate', 'AfterControlPlaneInitialized']) await recordFailure(hook)
+  await context.waitUntilReconciled('True')
   await context.client.patch(Cluster, context.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
-  for (const hook of upgradeHooks) await failed(hook)
-  await context.reconciled('True')
+  for (const hook of upgradeHooks) await recordFailure(hook)
+  await context.waitUntilReconciled('True')
   await context.client.delete(Cluster, context.key)
-  await failed('BeforeClusterDelete')
+  await recordFailure('BeforeClusterDelete')
 }
 
 const upgradeHooks = [
@@ -218,27 +229,27 @@ const oneDeployment = { machineDeployments: [{ class: 'worker', name: 'md-0', re
 const joined: Case = async (options) => {
   const context = await CaseContext.open('joined', options)
   const other = options.extension.extensionFor('joined-too')
-  await context.announce('joined-too', other)
-  await context.discovered('joined-too', 'True')
-  context.extension.answer('BeforeClusterCreate', () => holdFor(90, 'one waits'))
-  other.answer('BeforeClusterCreate', () => holdFor(3, 'two waits'))
+  await context.createExtensionConfig('joined-too', other)
+  await context.waitUntilDiscovered('joined-too', 'True')
+  context.extension.setResponse('BeforeClusterCreate', () => holdFor(90, 'one waits'))
+  other.setResponse('BeforeClusterCreate', () => holdFor(3, 'two waits'))
   await context.createClass()
   await context.createCluster()
-  const text = await context.reconciled(/one waits/)
+  const text = await context.waitUntilReconciled(/one waits/)
   // Upstream calls the handlers in random order.
   context.record('condition', text.replace('two waits, one waits', 'one waits, two waits'))
-  const [first = 0, second = 0] = await context.called('BeforeClusterCreate', 2)
+  const [first = 0, second = 0] = await context.waitUntilCalled('BeforeClusterCreate', 2)
   const waited = second - first
-  context.record('asked again', waited >= 2500 && waited < 60_000 ? 'when the first of them says' : `after ${waited} ms`)
+  context.record('the next call', waited >= 2500 && waited < 60_000 ? 'after the shorter retry time' : `after ${waited} ms`)
 }
 
 /** A Cluster that waits for an extension continues when the extension is removed. */
 const removed: Case = async (options) => {
   const context = await CaseContext.open('removed', options)
-  context.extension.answer('BeforeClusterCreate', () => holdFor(600, 'for long'))
+  context.extension.setResponse('BeforeClusterCreate', () => holdFor(600, 'for long'))
   await context.createClass()
   await context.createCluster()
-  context.record('condition', await context.reconciled(/for long/))
+  context.record('condition', await context.waitUntilReconciled(/for long/))
   await context.client.delete(ExtensionConfig, { name: context.name })
   // No event reaches the Cluster: its next reconcile finds no blocking extension.
   const end = performance.now() + 120_000
@@ -246,7 +257,7 @@ const removed: Case = async (options) => {
     await context.touch(Cluster, context.key)
     await new Promise((resolve) => void setTimeout(resolve, 1000))
   }
-  context.record('then', await context.reconciled('True'))
+  context.record('condition afterwards', await context.waitUntilReconciled('True'))
 }
 
 /** Another version while hooks of an upgrade block: which versions are rejected, and the calls after a version that is not checked. */
@@ -259,23 +270,23 @@ const anotherVersion: Case = async (options) => {
       body: { metadata: { annotations }, spec: { topology: { version } } },
     })
   }
-  const rejected = async (hook: string, ...versions: string[]) => {
+  const recordRejected = async (hook: string, ...versions: string[]) => {
     for (const version of versions) {
       const text = await setVersion(version).then(() => 'accepted', messageOf)
       context.record(`while ${hook} blocks: to ${version}`, text.replace(/^.* denied the request: /, ''))
     }
   }
-  const hold = (hook: string) => context.extension.answer(hook, () => holdFor(2, `held by ${hook}`))
-  const unblock = (hook: string) => context.extension.answer(hook, undefined)
-  const heldBy = (hook: string, version: string) =>
-    context.reconciled(new RegExp(`is upgrading to ${version.replaceAll('.', String.raw`\.`)}[^]*${hook}: held`))
-  /** Upstream can write the mark of AfterClusterUpgrade again after it has removed it, and then calls the hook once more. */
-  const settled = async () => {
+  const block = (hook: string) => context.extension.setResponse(hook, () => holdFor(2, `held by ${hook}`))
+  const unblock = (hook: string) => context.extension.setResponse(hook, undefined)
+  const waitUntilBlocked = (hook: string, version: string) =>
+    context.waitUntilReconciled(new RegExp(`is upgrading to ${version.replaceAll('.', String.raw`\.`)}[^]*${hook}: held`))
+  /** Upstream can add AfterClusterUpgrade to the pending hooks again after it has removed it, and then calls the hook once more. */
+  const waitUntilSettled = async () => {
     const isDone = (cluster: Cluster | undefined) => cluster !== undefined && pendingHooks(cluster).size === 0
     for (;;) {
-      await context.seen(Cluster, 'has no pending hook', ([cluster]) => isDone(cluster))
+      await context.waitFor(Cluster, 'has no pending hook', ([cluster]) => isDone(cluster))
       await new Promise((resolve) => void setTimeout(resolve, 3000))
-      if (isDone(await context.client.get(Cluster, context.key))) return context.reconciled('True')
+      if (isDone(await context.client.get(Cluster, context.key))) return context.waitUntilReconciled('True')
     }
   }
   const calls = () =>
@@ -283,7 +294,7 @@ const anotherVersion: Case = async (options) => {
       .filter(({ hook }) => upgradeHooks.includes(hook))
       .map(({ hook, request }) => `${hook} ${JSON.stringify(versionsOf({ request }))}`)
   /** Waits for a call. A core may call later, because an earlier response is still valid. */
-  const called = async (hook: string, version: string) => {
+  const waitUntilCalled = async (hook: string, version: string) => {
     const end = performance.now() + 120_000
     while (!calls().some((call) => call.startsWith(hook) && call.includes(`"toKubernetesVersion":"${version}"`))) {
       if (performance.now() > end)
@@ -297,51 +308,51 @@ const anotherVersion: Case = async (options) => {
   }
   await context.createClass()
   await context.createCluster('v1.35.0', { workers: oneDeployment })
-  await settled()
+  await waitUntilSettled()
 
-  hold('BeforeClusterUpgrade')
+  block('BeforeClusterUpgrade')
   await setVersion('v1.36.0')
-  await heldBy('BeforeClusterUpgrade', 'v1.36.0')
-  await rejected('BeforeClusterUpgrade', 'v1.37.0', 'v1.35.0')
+  await waitUntilBlocked('BeforeClusterUpgrade', 'v1.36.0')
+  await recordRejected('BeforeClusterUpgrade', 'v1.37.0', 'v1.35.0')
   await setVersion('v1.36.1', { unchecked: true })
-  await called('BeforeClusterUpgrade', 'v1.36.1')
-  context.record('BeforeClusterUpgrade for another version', await heldBy('BeforeClusterUpgrade', 'v1.36.1'))
+  await waitUntilCalled('BeforeClusterUpgrade', 'v1.36.1')
+  context.record('BeforeClusterUpgrade for another version', await waitUntilBlocked('BeforeClusterUpgrade', 'v1.36.1'))
   await setVersion('v1.35.0', { unchecked: true })
-  context.record('back before BeforeClusterUpgrade', await settled())
+  context.record('back to the old version before BeforeClusterUpgrade', await waitUntilSettled())
   unblock('BeforeClusterUpgrade')
   recordCalls('of BeforeClusterUpgrade')
 
-  hold('BeforeControlPlaneUpgrade')
+  block('BeforeControlPlaneUpgrade')
   await setVersion('v1.36.0')
-  await heldBy('BeforeControlPlaneUpgrade', 'v1.36.0')
-  await rejected('BeforeControlPlaneUpgrade', 'v1.37.0', 'v1.35.0')
+  await waitUntilBlocked('BeforeControlPlaneUpgrade', 'v1.36.0')
+  await recordRejected('BeforeControlPlaneUpgrade', 'v1.37.0', 'v1.35.0')
   await setVersion('v1.36.1', { unchecked: true })
-  await called('BeforeControlPlaneUpgrade', 'v1.36.1')
-  context.record('BeforeControlPlaneUpgrade for another version', await heldBy('BeforeControlPlaneUpgrade', 'v1.36.1'))
+  await waitUntilCalled('BeforeControlPlaneUpgrade', 'v1.36.1')
+  context.record('BeforeControlPlaneUpgrade for another version', await waitUntilBlocked('BeforeControlPlaneUpgrade', 'v1.36.1'))
   await setVersion('v1.35.0', { unchecked: true })
-  context.record('back before BeforeControlPlaneUpgrade', await settled())
+  context.record('back to the old version before BeforeControlPlaneUpgrade', await waitUntilSettled())
   unblock('BeforeControlPlaneUpgrade')
   recordCalls('of BeforeControlPlaneUpgrade')
 
-  hold('AfterControlPlaneUpgrade')
-  hold('AfterClusterUpgrade')
+  block('AfterControlPlaneUpgrade')
+  block('AfterClusterUpgrade')
   await setVersion('v1.36.0')
-  await heldBy('AfterControlPlaneUpgrade', 'v1.36.0')
-  await rejected('AfterControlPlaneUpgrade', 'v1.37.0', 'v1.35.0')
+  await waitUntilBlocked('AfterControlPlaneUpgrade', 'v1.36.0')
+  await recordRejected('AfterControlPlaneUpgrade', 'v1.37.0', 'v1.35.0')
   await setVersion('v1.37.0', { unchecked: true })
   unblock('AfterControlPlaneUpgrade')
-  context.record('at the other version', await heldBy('AfterClusterUpgrade', 'v1.37.0'))
-  await rejected('AfterClusterUpgrade', 'v1.38.0', 'v1.36.0')
+  context.record('at the other version', await waitUntilBlocked('AfterClusterUpgrade', 'v1.37.0'))
+  await recordRejected('AfterClusterUpgrade', 'v1.38.0', 'v1.36.0')
   await setVersion('v1.36.0', { unchecked: true })
-  context.record('a lower version', await context.reconciled(/must be greater/))
+  context.record('a lower version', await context.waitUntilReconciled(/must be greater/))
   await setVersion('v1.37.0', { unchecked: true })
-  await heldBy('AfterClusterUpgrade', 'v1.37.0')
+  await waitUntilBlocked('AfterClusterUpgrade', 'v1.37.0')
   unblock('AfterClusterUpgrade')
-  context.record('then', await settled())
+  context.record('condition afterwards', await waitUntilSettled())
   recordCalls('of the upgrade')
 }
 
-/** One hook that core does not know fails the whole discovery; the handlers discovered before stay. */
+/** One unknown hook makes the whole discovery fail; the previously discovered handlers are kept. */
 const unknownHook: Case = async (options) => {
   const context = await CaseContext.open('unknown-hook', options)
   const requestHook = { apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1', hook: 'BeforeLunch' }
@@ -349,23 +360,23 @@ const unknownHook: Case = async (options) => {
     { name: 'before-lunch', requestHook },
     { name: 'Bad Name', requestHook, timeoutSeconds: 31 },
   ]
-  context.extension.answer('Discovery', () => Response.json({ status: 'Success', handlers }))
+  context.extension.setResponse('Discovery', () => Response.json({ status: 'Success', handlers }))
   await context.touch(ExtensionConfig, { name: context.name })
-  const config = await context.discovered(context.name, 'False')
+  const config = await context.waitUntilDiscovered(context.name, 'False')
   context.record('discovered', conditionText(getCondition(config, 'Discovered')!))
   context.record('handlers', String(config.status?.handlers?.length))
-  context.extension.answer('BeforeClusterCreate', () => holdFor(600, 'still there'))
+  context.extension.setResponse('BeforeClusterCreate', () => holdFor(600, 'still there'))
   await context.createClass()
   await context.createCluster()
-  context.record('condition', await context.reconciled(/still there/))
+  context.record('condition', await context.waitUntilReconciled(/still there/))
 }
 
 /** Records the Discovered condition for an invalid discovery response. */
-const undiscovered =
-  (name: string, answer: () => ScriptedResponse): Case =>
+const invalidDiscovery =
+  (name: string, response: () => ScriptedResponse): Case =>
   async (options) => {
     const caseExtension = options.extension.extensionFor(name)
-    caseExtension.answer('Discovery', answer)
+    caseExtension.setResponse('Discovery', response)
     await recordUndiscovered(options, name, caseExtension.url, options.ca)
   }
 
@@ -421,25 +432,25 @@ const unregistered: Case = async (options) => {
   const external = { generatePatchesExtension: 'generate-patches.nobody' }
   await context.createClass({ patches: [{ name: 'p', external }] })
   await context.createCluster()
-  context.record('condition', await context.reconciled(/nobody/))
+  context.record('condition', await context.waitUntilReconciled(/nobody/))
 }
 
 /** A class that names a handler of an extension for another namespace, and then a handler of another hook. */
 const elsewhere: Case = async (options) => {
   const context = await CaseContext.open('elsewhere', options)
-  await context.announce('of-others', options.extension.extensionFor('of-others'), { namespace: 'default' })
-  await context.discovered('of-others', 'True')
+  await context.createExtensionConfig('of-others', options.extension.extensionFor('of-others'), { namespace: 'default' })
+  await context.waitUntilDiscovered('of-others', 'True')
   const external = { generatePatchesExtension: 'generate-patches.of-others' }
   await context.createClass({ patches: [{ name: 'p', external }] })
   await context.createCluster()
-  context.record('another namespace', await context.reconciled(/of-others/))
+  context.record('another namespace', await context.waitUntilReconciled(/of-others/))
   await context.client.patch(ClusterClass, context.key, {
     type: 'json',
     operations: [
       { op: 'replace', path: '/spec/patches/0/external/generatePatchesExtension', value: 'validate-topology.elsewhere' },
     ],
   })
-  context.record('another hook', await context.reconciled(/GroupHook/))
+  context.record('another hook', await context.waitUntilReconciled(/GroupHook/))
 }
 
 const discoveredText = async ({ client }: ContextOptions, name: string): Promise<string> => {
@@ -464,28 +475,28 @@ const rotated: Case = async (options) => {
   await options.client.delete(ExtensionConfig, { name: context.name })
   const caseExtension = extension.extensionFor('rotated')
   const annotations = { 'runtime.cluster.x-k8s.io/inject-ca-from-secret': 'default/extension-ca' }
-  await context.announce('rotated-ca', caseExtension, { annotations })
-  await context.discovered('rotated-ca', 'True')
-  caseExtension.answer('BeforeClusterCreate', () => holdFor(1, 'held'))
+  await context.createExtensionConfig('rotated-ca', caseExtension, { annotations })
+  await context.waitUntilDiscovered('rotated-ca', 'True')
+  caseExtension.setResponse('BeforeClusterCreate', () => holdFor(1, 'held'))
   await context.createClass()
   await context.createCluster()
-  context.record('held', await context.reconciled(/BeforeClusterCreate: held/))
+  context.record('held', await context.waitUntilReconciled(/BeforeClusterCreate: held/))
   extension.listening.renew(await servingCertificateOf(after))
   await options.client.patch(Secret, secret, { type: 'merge', body: stringData(after) })
   const bundle = Buffer.from(after.certificate).toString('base64')
-  await untilBundle(options, bundle)
+  await waitForBundle(options, bundle)
   const calls = caseExtension.calls.length
-  await context.called(
+  await context.waitUntilCalled(
     'BeforeClusterCreate',
     caseExtension.calls.filter(({ hook }) => hook === 'BeforeClusterCreate').length + 1,
     caseExtension,
   )
   context.record('calls continue', String(caseExtension.calls.length > calls))
-  caseExtension.answer('BeforeClusterCreate', undefined)
-  context.record('then', await context.reconciled('True'))
+  caseExtension.setResponse('BeforeClusterCreate', undefined)
+  context.record('condition afterwards', await context.waitUntilReconciled('True'))
 }
 
-async function untilBundle({ client }: ContextOptions, bundle: string): Promise<void> {
+async function waitForBundle({ client }: ContextOptions, bundle: string): Promise<void> {
   const end = performance.now() + 120_000
   while ((await client.get(ExtensionConfig, { name: 'rotated-ca' })).spec.clientConfig.caBundle !== bundle) {
     if (performance.now() > end) throw new Error('the ExtensionConfig has not got the new authority')
@@ -497,16 +508,16 @@ async function untilBundle({ client }: ContextOptions, bundle: string): Promise<
 const unreachable: Case = async (options) => {
   const authority = await makeAuthority(systemClock, { commonName: 'leaving' })
   const extension = await startExtensionHost(authority)
-  const sceneOptions = { ...options, extension, ca: authority.certificate }
-  const failingScene = await CaseContext.open('unreachable', sceneOptions)
-  const ignoringScene = await CaseContext.open('unreachable-ignored', sceneOptions, { failurePolicy: 'Ignore' })
+  const caseOptions = { ...options, extension, ca: authority.certificate }
+  const failingContext = await CaseContext.open('unreachable', caseOptions)
+  const ignoringContext = await CaseContext.open('unreachable-ignored', caseOptions, { failurePolicy: 'Ignore' })
   await extension[Symbol.asyncDispose]()
-  for (const context of [failingScene, ignoringScene]) {
+  for (const context of [failingContext, ignoringContext]) {
     await context.createClass()
     await context.createCluster()
   }
-  failingScene.record('condition', await failingScene.reconciled(/failed to call/))
-  ignoringScene.record('condition', await ignoringScene.reconciled('True'))
+  failingContext.record('condition', await failingContext.waitUntilReconciled(/failed to call/))
+  ignoringContext.record('condition', await ignoringContext.waitUntilReconciled('True'))
 }
 
 /** An extension that requires client certificates. */
@@ -522,10 +533,10 @@ const planned: Case = async (options) => {
   const context = await CaseContext.open('planned', options)
   await context.createClass({ upgrade: { external: { generateUpgradePlanExtension: 'generate-upgrade-plan.planned' } } })
   await context.createCluster('v1.34.0')
-  await context.reconciled('True')
-  context.extension.answer('GenerateUpgradePlan', () => proceedWith({ controlPlaneUpgrades: [{ version: 'v1.36.0' }] }))
+  await context.waitUntilReconciled('True')
+  context.extension.setResponse('GenerateUpgradePlan', () => proceedWith({ controlPlaneUpgrades: [{ version: 'v1.36.0' }] }))
   await context.client.patch(Cluster, context.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
-  context.record('a plan that skips a version', await context.reconciled(/plan: item 0/))
+  context.record('a plan that skips a version', await context.waitUntilReconciled(/plan: item 0/))
   context.record('request', versionsOf(context.extension.calls.find(({ hook }) => hook === 'GenerateUpgradePlan')!))
 }
 
@@ -533,10 +544,10 @@ const plannedFail: Case = async (options) => {
   const context = await CaseContext.open('planned-fail', options)
   await context.createClass({ upgrade: { external: { generateUpgradePlanExtension: 'generate-upgrade-plan.planned-fail' } } })
   await context.createCluster('v1.34.0')
-  await context.reconciled('True')
-  context.extension.answer('GenerateUpgradePlan', () => fail('no plan today'))
+  await context.waitUntilReconciled('True')
+  context.extension.setResponse('GenerateUpgradePlan', () => fail('no plan today'))
   await context.client.patch(Cluster, context.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
-  context.record('condition', await context.reconciled(/no plan today/))
+  context.record('condition', await context.waitUntilReconciled(/no plan today/))
 }
 
 /** A plan of two steps is followed. */
@@ -544,14 +555,14 @@ const stepped: Case = async (options) => {
   const context = await CaseContext.open('stepped', options)
   await context.createClass({ upgrade: { external: { generateUpgradePlanExtension: 'generate-upgrade-plan.stepped' } } })
   await context.createCluster('v1.34.0')
-  await context.reconciled('True')
-  context.extension.answer('GenerateUpgradePlan', ({ request }) => {
+  await context.waitUntilReconciled('True')
+  context.extension.setResponse('GenerateUpgradePlan', ({ request }) => {
     const steps = ['v1.35.7', 'v1.36.0'].filter((version) => version > String(request['fromControlPlaneKubernetesVersion']))
     return proceedWith({ controlPlaneUpgrades: steps.map((version) => ({ version })) })
   })
   await context.client.patch(Cluster, context.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
-  await context.called('AfterClusterUpgrade', 1)
-  context.record('then', await context.reconciled('True'))
+  await context.waitUntilCalled('AfterClusterUpgrade', 1)
+  context.record('condition afterwards', await context.waitUntilReconciled('True'))
   const calls = context.extension.calls.filter(({ hook }) => upgradeHooks.includes(hook))
   // A core with a stale copy of the Cluster repeats the call.
   const order = calls.map(({ hook, request }) => `${hook} ${JSON.stringify(versionsOf({ request }))}`)
@@ -605,9 +616,9 @@ const inPlace: Case = async (options) => {
       },
     },
   })
-  const isMade = ({ status }: Machine) =>
+  const isProvisioned = ({ status }: Machine) =>
     status?.initialization?.bootstrapDataSecretCreated === true && status.initialization.infrastructureProvisioned === true
-  const [machine] = await context.seen(Machine, 'has a Machine', (machines) => machines.some(isMade))
+  const [machine] = await context.waitFor(Machine, 'has a Machine', (machines) => machines.some(isProvisioned))
   // No kubelet runs, so core finds no Node.
   await client.patch(
     Machine,
@@ -616,29 +627,29 @@ const inPlace: Case = async (options) => {
     { subresource: 'status' },
   )
 
-  context.extension.answer('CanUpdateMachineSet', ({ request }) => {
+  context.extension.setResponse('CanUpdateMachineSet', ({ request }) => {
     const { desired } = request as unknown as { desired: { infrastructureMachineTemplate: { spec: object } } }
     const patch = base64({ spec: desired.infrastructureMachineTemplate.spec })
     return proceedWith({ infrastructureMachineTemplatePatch: { patchType: 'JSONMergePatch', patch } })
   })
-  context.extension.answer('UpdateMachine', () => holdFor(1, 'growing'))
+  context.extension.setResponse('UpdateMachine', () => holdFor(1, 'growing'))
   const large = { spec: { template: { spec: { infrastructureRef: ref('StubMachineTemplate', 'large') } } } }
   await client.patch(MachineDeployment, key, { type: 'merge', body: large })
-  const updating = async (what: string, holds: RegExp) => {
+  const recordUpdating = async (what: string, isReached: RegExp) => {
     const updatingOf = (candidate: Machine | undefined) => (candidate ? getCondition(candidate, 'Updating') : undefined)
-    const [updatingMachine] = await context.seen(Machine, `is updated: ${what}`, ([candidate]) =>
-      holds.test(conditionText(updatingOf(candidate) ?? { status: '' })),
+    const [updatingMachine] = await context.waitFor(Machine, `is updated: ${what}`, ([candidate]) =>
+      isReached.test(conditionText(updatingOf(candidate) ?? { status: '' })),
     )
     context.record(what, conditionText(updatingOf(updatingMachine)!))
     return updatingMachine!
   }
-  await updating('while it is updated', /growing/)
-  context.extension.answer('UpdateMachine', () => fail('too large'))
-  await updating('when it fails', /Failed/)
-  context.extension.answer('UpdateMachine', undefined)
-  const updated = await updating('afterwards', /^False/)
+  await recordUpdating('while it is updated', /growing/)
+  context.extension.setResponse('UpdateMachine', () => fail('too large'))
+  await recordUpdating('when it fails', /Failed/)
+  context.extension.setResponse('UpdateMachine', undefined)
+  const updated = await recordUpdating('after the update', /^False/)
   context.record('the Machine', updated.metadata.uid === machine!.metadata.uid ? 'is the same' : 'is another')
-  const [grown] = await context.seen(StubMachine, 'has grown', ([machine]) => machine?.spec?.['size'] === 2)
+  const [grown] = await context.waitFor(StubMachine, 'has grown', ([machine]) => machine?.spec?.['size'] === 2)
   context.record('the StubMachine', grown!.spec)
   for (const hook of ['CanUpdateMachineSet', 'UpdateMachine']) {
     const { request } = context.extension.calls.find((call) => call.hook === hook)!
@@ -666,18 +677,18 @@ const variables: Case = async (options) => {
     { name: 'region', required: true, schema: { openAPIV3Schema: { type: 'string', enum: ['eu', 'us'] } } },
     { name: 'nested', required: false, schema: { openAPIV3Schema: nested } },
   ]
-  context.extension.answer('DiscoverVariables', () => proceedWith({ variables: declared }))
-  context.extension.answer('ValidateTopology', () => fail('the region is full'))
+  context.extension.setResponse('DiscoverVariables', () => proceedWith({ variables: declared }))
+  context.extension.setResponse('ValidateTopology', () => fail('the region is full'))
   const external = {
     generatePatchesExtension: `generate-patches.${context.name}`,
     validateTopologyExtension: `validate-topology.${context.name}`,
     discoverVariablesExtension: `discover-variables.${context.name}`,
   }
   await context.createClass({ patches: [{ name: 'p', external }] })
-  const [clusterClass] = await context.seen(ClusterClass, 'has variables', ([item]) => item?.status?.variables !== undefined)
+  const [clusterClass] = await context.waitFor(ClusterClass, 'has variables', ([item]) => item?.status?.variables !== undefined)
   context.record('variables', clusterClass!.status!.variables)
   await context.createCluster('v1.35.0', { variables: [{ name: 'region', value: 'eu' }] })
-  context.record('condition', await context.reconciled(/region is full/))
+  context.record('condition', await context.waitUntilReconciled(/region is full/))
   const { request } = context.extension.calls.find(({ hook }) => hook === 'ValidateTopology')!
   const { variables: sentVariables, items } = request as { variables: { name: string }[]; items: { object: { kind: string } }[] }
   const byText = (a: string, b: string) => (a < b ? -1 : 1)
@@ -693,18 +704,18 @@ const variables: Case = async (options) => {
 
 const variablesFail: Case = async (options) => {
   const context = await CaseContext.open('variables-fail', options)
-  context.extension.answer('DiscoverVariables', () => fail('no variables today'))
+  context.extension.setResponse('DiscoverVariables', () => fail('no variables today'))
   const external = {
     generatePatchesExtension: `generate-patches.${context.name}`,
     discoverVariablesExtension: `discover-variables.${context.name}`,
   }
   await context.createClass({ patches: [{ name: 'p', external }] })
   const variablesReadyOf = (item: ClusterClass | undefined) => (item ? getCondition(item, 'VariablesReady') : undefined)
-  const [clusterClass] = await context.seen(ClusterClass, 'has failed', ([item]) => variablesReadyOf(item)?.status === 'False')
+  const [clusterClass] = await context.waitFor(ClusterClass, 'has failed', ([item]) => variablesReadyOf(item)?.status === 'False')
   context.record('condition', conditionText(variablesReadyOf(clusterClass)!))
 }
 
-const text = (body: string) => page(body)
+const jsonText = (body: string) => httpResponse(body)
 const callFailed = /failed to call extension handler/
 
 export const cases: { readonly [name: string]: Case } = {
@@ -728,30 +739,43 @@ export const cases: { readonly [name: string]: Case } = {
   anotherVersion,
   negative,
   closedAfterReading,
-  failure: rejected('failure', () => fail('not today'), /not today/),
-  status500: rejected('status-500', page('it broke\n', 500), callFailed),
-  status301: rejected('status-301', page('', 301, { location: 'https://127.0.0.1:1/' }), callFailed),
-  status404: rejected('status-404', page('404 page not found\n', 404), callFailed),
-  longPage: rejected('long-page', page('é'.repeat(400), 503), callFailed),
-  empty: rejected('empty', text(''), callFailed),
-  cut: rejected('cut', text('{"status":"Succ'), callFailed),
-  garbage: rejected('garbage', text('<html>'), callFailed),
-  mark: rejected('mark', text('\ufeff{"status":"Success"}'), callFailed),
-  float: rejected('float', text('{"status":"Success","retryAfterSeconds":5.0}'), callFailed),
-  quoted: rejected('quoted', text('{"status":"Success","retryAfterSeconds":"5"}'), callFailed),
-  noStatus: rejected('no-status', text('{}'), callFailed),
-  otherStatus: rejected('other-status', text('{"status":"Perhaps","message":"who knows"}'), callFailed),
-  upperCase: rejected('upper-case', text('{"STATUS":"Success","Message":"in capitals","RETRYAFTERSECONDS":60}'), /in capitals/),
-  trailing: rejected('trailing', text('{"status":"Success","retryAfterSeconds":60,"message":"and more"} <html>'), /and more/),
-  slow: rejected('slow', () => new Promise((resolve) => void setTimeout(() => resolve(fail('late')), 4000)), callFailed, 1),
-  ignoredStatus: ignored('ignored-status', page('it broke\n', 500)),
-  ignoredGarbage: ignored('ignored-garbage', text('<html>')),
+  failure: rejectedResponse('failure', () => fail('not today'), /not today/),
+  status500: rejectedResponse('status-500', httpResponse('it broke\n', 500), callFailed),
+  status301: rejectedResponse('status-301', httpResponse('', 301, { location: 'https://127.0.0.1:1/' }), callFailed),
+  status404: rejectedResponse('status-404', httpResponse('404 page not found\n', 404), callFailed),
+  longPage: rejectedResponse('long-page', httpResponse('é'.repeat(400), 503), callFailed),
+  empty: rejectedResponse('empty', jsonText(''), callFailed),
+  cut: rejectedResponse('cut', jsonText('{"status":"Succ'), callFailed),
+  garbage: rejectedResponse('garbage', jsonText('<html>'), callFailed),
+  mark: rejectedResponse('mark', jsonText('\ufeff{"status":"Success"}'), callFailed),
+  float: rejectedResponse('float', jsonText('{"status":"Success","retryAfterSeconds":5.0}'), callFailed),
+  quoted: rejectedResponse('quoted', jsonText('{"status":"Success","retryAfterSeconds":"5"}'), callFailed),
+  noStatus: rejectedResponse('no-status', jsonText('{}'), callFailed),
+  otherStatus: rejectedResponse('other-status', jsonText('{"status":"Perhaps","message":"who knows"}'), callFailed),
+  upperCase: rejectedResponse(
+    'upper-case',
+    jsonText('{"STATUS":"Success","Message":"in capitals","RETRYAFTERSECONDS":60}'),
+    /in capitals/,
+  ),
+  trailing: rejectedResponse(
+    'trailing',
+    jsonText('{"status":"Success","retryAfterSeconds":60,"message":"and more"} <html>'),
+    /and more/,
+  ),
+  slow: rejectedResponse(
+    'slow',
+    () => new Promise((resolve) => void setTimeout(() => resolve(fail('late')), 4000)),
+    callFailed,
+    1,
+  ),
+  ignoredStatus: ignoredResponse('ignored-status', httpResponse('it broke\n', 500)),
+  ignoredGarbage: ignoredResponse('ignored-garbage', jsonText('<html>')),
   failureIsNotIgnored: async (options) => {
     const context = await CaseContext.open('ignored-failure', options, { failurePolicy: 'Ignore' })
-    context.extension.answer('BeforeClusterCreate', () => fail('not even so'))
+    context.extension.setResponse('BeforeClusterCreate', () => fail('not even so'))
     await context.createClass()
     await context.createCluster()
-    context.record('condition', await context.reconciled(/not even so/))
+    context.record('condition', await context.waitUntilReconciled(/not even so/))
   },
   jsonPatch: patched(
     'json-patch',
@@ -796,7 +820,7 @@ export const cases: { readonly [name: string]: Case } = {
     (request) => [jsonPatch(uidOf(request, controlPlane), { op: 'remove', path: '/spec/template/spec/absent' })],
     { fails: /p/ },
   ),
-  undiscoveredFailure: undiscovered('undiscovered-failure', text('{"status":"Failure","message":"not open yet"}')),
-  undiscoveredStatus: undiscovered('undiscovered-status', page('it broke\n', 500)),
-  undiscoveredGarbage: undiscovered('undiscovered-garbage', text('<html>')),
+  undiscoveredFailure: invalidDiscovery('undiscovered-failure', jsonText('{"status":"Failure","message":"not open yet"}')),
+  undiscoveredStatus: invalidDiscovery('undiscovered-status', httpResponse('it broke\n', 500)),
+  undiscoveredGarbage: invalidDiscovery('undiscovered-garbage', jsonText('<html>')),
 }

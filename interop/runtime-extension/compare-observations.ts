@@ -3,11 +3,11 @@ import type { Checks } from '../capstan-process.ts'
 import type { Observations } from './case-context.ts'
 
 interface Difference {
-  /** Matches the names of the observations to which this entry applies. */
+  /** Pattern of the names of the observations to which this entry applies. */
   readonly what: RegExp
   readonly reason: string
   /** Normalizes the permitted differences, and only these. */
-  alike(text: string): string
+  normalize(text: string): string
 }
 
 /** Observations of our core that differ from upstream's, with the reason. */
@@ -15,33 +15,33 @@ const explained: readonly Difference[] = [
   {
     what: /: discovered$/,
     reason: "the message of Capstan's condition Discovered begins with a stable word for the cause",
-    alike: (text) => text.replace(/^(False NotDiscovered: )\w+: (?=Error in discovery: )/, '$1'),
+    normalize: (text) => text.replace(/^(False NotDiscovered: )\w+: (?=Error in discovery: )/, '$1'),
   },
   {
     what: /^expired: /,
     reason: "upstream's message contains the current time, so that the condition is written again at every attempt",
-    alike: (text) => text.replace(/: current time .*$/, ''),
+    normalize: (text) => text.replace(/: current time .*$/, ''),
   },
   {
     what: /^stranger: /,
     reason: 'a client that is rejected for its certificate only gets a closed connection, for which Go has another text',
-    alike: (text) => text.replace(/(?<=timeout=10s": ).*$/, 'the connection ends'),
+    normalize: (text) => text.replace(/(?<=timeout=10s": ).*$/, 'the connection ends'),
   },
   {
     what: /^slow: /,
     reason: 'Go reports the deadline over HTTP/2, and its cause over HTTP/1.1; Capstan always reports the cause',
-    alike: (text) => text.replace(/context deadline exceeded$/, 'http request timeout expired'),
+    normalize: (text) => text.replace(/context deadline exceeded$/, 'http request timeout expired'),
   },
   {
     what: /^unknown-type: /,
     reason: 'upstream applies no patch and then fails at the empty result; Capstan reports the unknown type',
-    alike: (text) => text.replace(/(?<=failed to apply patches for patch "p": ).*$/, 'failed to apply …'),
+    normalize: (text) => text.replace(/(?<=failed to apply patches for patch "p": ).*$/, 'failed to apply …'),
   },
   {
     what: /^negative: condition$/,
     reason:
       'upstream treats a negative retryAfterSeconds as a blocking response and does not call again; Capstan reports an error that names the field',
-    alike: (text) => text.replace(/^False .*$/s, 'False'),
+    normalize: (text) => text.replace(/^False .*$/s, 'False'),
   },
 ]
 
@@ -59,10 +59,10 @@ export function compareObservations(
       withoutRandomValues(entry.get(what) ?? 'nothing'),
     )
     const applied = explained.filter((entry) => entry.what.test(what))
-    const alike = (text: string) => applied.reduce((normalized, entry) => entry.alike(normalized), text)
-    compare(`upstream's core has the same observation on both servers: ${what}`, alike(embedded!), alike(real!), checks)
-    compare(`our core has the same observation as upstream's: ${what}`, alike(own!), alike(real!), checks)
-    for (const entry of applied) if (entry.alike(own!) !== own || entry.alike(real!) !== real) reasons.add(entry.reason)
+    const normalize = (text: string) => applied.reduce((result, entry) => entry.normalize(result), text)
+    compare(`upstream's core has the same observation on both servers: ${what}`, normalize(embedded!), normalize(real!), checks)
+    compare(`our core has the same observation as upstream's: ${what}`, normalize(own!), normalize(real!), checks)
+    for (const entry of applied) if (entry.normalize(own!) !== own || entry.normalize(real!) !== real) reasons.add(entry.reason)
   }
   for (const reason of reasons) console.log(`permitted difference: ${reason}`)
   if (!areAllCases) return

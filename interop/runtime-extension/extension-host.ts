@@ -33,7 +33,7 @@ export interface CaseExtension {
   readonly url: string
   readonly calls: RecordedCall[]
   /** Sets the response to a hook; `undefined`: allows the next step. */
-  answer(hook: string, answer: ((call: RecordedCall) => ScriptedResponse | Promise<ScriptedResponse>) | undefined): void
+  setResponse(hook: string, respond: ((call: RecordedCall) => ScriptedResponse | Promise<ScriptedResponse>) | undefined): void
 }
 
 export interface ExtensionHost extends AsyncDisposable {
@@ -76,18 +76,18 @@ export async function servingCertificateOf(authority: CertifiedKey): Promise<{ c
 }
 
 function caseExtensionAt(url: string, handlerOptions: Omit<HandlerOptions, 'name'>): CaseExtension & { server: FetchHandler } {
-  const answers = new Map<string, (call: RecordedCall) => ScriptedResponse | Promise<ScriptedResponse>>()
+  const responders = new Map<string, (call: RecordedCall) => ScriptedResponse | Promise<ScriptedResponse>>()
   const calls: RecordedCall[] = []
   const handlers = hookCatalog
     .filter(({ singleton }) => !singleton)
-    .map((hook): Handler => ({ ...handlerOptions, hook, name: handlerName(hook), handle: () => allowingAnswer(hook) }))
+    .map((hook): Handler => ({ ...handlerOptions, hook, name: handlerName(hook), handle: () => allowingResponse(hook) }))
   const defaultServer = extensionServer(defineExtension({ name: 'staged', handlers }))
   return {
     url,
     calls,
-    answer(hook, answer) {
-      if (answer) answers.set(hook, answer)
-      else answers.delete(hook)
+    setResponse(hook, respond) {
+      if (respond) responders.set(hook, respond)
+      else responders.delete(hook)
     },
     async server(request) {
       const segment = new URL(request.url).pathname.split('/')[4]
@@ -96,16 +96,16 @@ function caseExtensionAt(url: string, handlerOptions: Omit<HandlerOptions, 'name
       if (!hook) return new Response('no such hook\n', { status: 404 })
       const call: RecordedCall = { hook: hook.name, at: performance.now(), request: JSON.parse(text) as RecordedCall['request'] }
       calls.push(call)
-      const answer = await answers.get(hook.name)?.(call)
-      if (answer instanceof Response) return answer
+      const response = await responders.get(hook.name)?.(call)
+      if (response instanceof Response) return response
       const repeatedRequest = new Request(request.url, { method: 'POST', body: text })
-      if (!answer) return defaultServer(repeatedRequest)
+      if (!response) return defaultServer(repeatedRequest)
       // Responses pass through the extension package, which is part of the test.
-      const answeringExtension = defineExtension({
+      const scriptedExtension = defineExtension({
         name: 'staged',
-        handlers: [{ hook, name: handlerName(hook), handle: () => answer }],
+        handlers: [{ hook, name: handlerName(hook), handle: () => response }],
       })
-      return extensionServer(answeringExtension)(repeatedRequest)
+      return extensionServer(scriptedExtension)(repeatedRequest)
     },
   }
 }
@@ -113,7 +113,7 @@ function caseExtensionAt(url: string, handlerOptions: Omit<HandlerOptions, 'name
 /** Returns the name of a hook's handler: `before-cluster-create` for `BeforeClusterCreate`. */
 const handlerName = ({ name }: Pick<Hook, 'name'>): string => name.replaceAll(/(?!^)([A-Z])/g, '-$1').toLowerCase()
 
-function allowingAnswer({ name }: Hook): Answer {
+function allowingResponse({ name }: Hook): Answer {
   if (name === 'GeneratePatches') return proceedWith({ items: [] })
   if (name === 'DiscoverVariables') return proceedWith({ variables: [] })
   return proceedNow()

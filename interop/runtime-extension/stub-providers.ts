@@ -73,8 +73,8 @@ export const stubDefinitions = kinds.map(
   }),
 )
 
-/** Reports every stub object as ready, with the version of its spec, as soon as it exists. */
-export async function playProviders(client: Client, signal: AbortSignal): Promise<void> {
+/** Runs stub providers until `signal` aborts. They report every object as ready, with the version of its spec, as soon as it exists. */
+export async function runStubProviders(client: Client, signal: AbortSignal): Promise<void> {
   const reportStatus = async (kind: Kind<StubObject>, statusOf: (object: StubObject) => { [field: string]: unknown }) => {
     for await (const event of watchObjects(client, kind, { clock: systemClock, random: systemRandom, signal })) {
       const objects = event.kind === 'replaced' ? event.objects : event.kind === 'applied' ? [event.object] : []

@@ -1,6 +1,6 @@
 import type { KubeObject } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
-import { changes, hasExactly, intentOf, replaced } from './intent.ts'
+import { changes, hasExactly, comparedFields, replaced } from './intent.ts'
 
 const machine = (metadata: object = {}, rest: object = {}): KubeObject =>
   ({
@@ -28,7 +28,7 @@ const machine = (metadata: object = {}, rest: object = {}): KubeObject =>
   }) as unknown as KubeObject
 
 const compared = (before: KubeObject, after: KubeObject) =>
-  changes(new Map([['Machine m', intentOf(before)]]), new Map([['Machine m', intentOf(after)]]))
+  changes(new Map([['Machine m', comparedFields(before)]]), new Map([['Machine m', comparedFields(after)]]))
 
 describe('changes', () => {
   test.each<[string, KubeObject]>([
@@ -76,8 +76,8 @@ describe('changes', () => {
 
   test('reports deleted and new objects', () => {
     const reported = changes(
-      new Map([['Machine m', intentOf(machine())]]),
-      new Map([['Machine n', intentOf(machine({ name: 'n' }))]]),
+      new Map([['Machine m', comparedFields(machine())]]),
+      new Map([['Machine n', comparedFields(machine({ name: 'n' }))]]),
     )
     expect(reported.map((text) => text.split(':')[0])).toEqual(['Machine m', 'Machine n'])
   })

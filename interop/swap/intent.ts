@@ -1,12 +1,12 @@
 /** Compares the fields and field managers of each object before and after a takeover. */
 import { isRecord, type KubeObject } from '@capstan/kube'
 
-/** Values by their paths. */
-export type Intent = ReadonlyMap<string, string>
+/** The fields of an object that a takeover must not change: values by path. */
+export type ComparedFields = ReadonlyMap<string, string>
 
-/** Returns every field of an object and its field managers, except status, times and the version. */
-export function intentOf(object: KubeObject): Intent {
-  const { metadata, status: _status, ...intent } = object as KubeObject & { readonly status?: unknown }
+/** Returns the fields of an object and their field managers, without status and resourceVersion. */
+export function comparedFields(object: KubeObject): ComparedFields {
+  const { metadata, status: _status, ...otherFields } = object as KubeObject & { readonly status?: unknown }
   const { resourceVersion: _version, managedFields = [], ...rest } = metadata
   const managers = managedFields
     .filter(({ subresource }) => subresource !== 'status')
@@ -14,7 +14,7 @@ export function intentOf(object: KubeObject): Intent {
       [entry.manager, entry.operation, entry.apiVersion, entry.subresource].join(' ').trim(),
       fieldsV1,
     ])
-  return new Map(fieldsOf({ metadata: { ...rest, managedFields: Object.fromEntries(managers) }, ...intent }, ''))
+  return new Map(fieldsOf({ metadata: { ...rest, managedFields: Object.fromEntries(managers) }, ...otherFields }, ''))
 }
 
 function* fieldsOf(value: unknown, path: string): Iterable<[string, string]> {
@@ -24,8 +24,8 @@ function* fieldsOf(value: unknown, path: string): Iterable<[string, string]> {
 }
 
 /** Returns the fields that differ, by object; an object of the same name with a different UID also differs. */
-export function changes(before: ReadonlyMap<string, Intent>, after: ReadonlyMap<string, Intent>): string[] {
-  const none: Intent = new Map()
+export function changes(before: ReadonlyMap<string, ComparedFields>, after: ReadonlyMap<string, ComparedFields>): string[] {
+  const none: ComparedFields = new Map()
   return [...new Set([...before.keys(), ...after.keys()])].flatMap((name) => {
     const [previous, current] = [before.get(name) ?? none, after.get(name) ?? none]
     const paths = [...new Set([...previous.keys(), ...current.keys()])].filter((path) => previous.get(path) !== current.get(path))
@@ -34,7 +34,7 @@ export function changes(before: ReadonlyMap<string, Intent>, after: ReadonlyMap<
   })
 }
 
-/** Returns the objects of one list that are not in the other, by name and UID. */
+/** Returns the objects that are in only one of the lists, by name and UID. */
 export function replaced(before: readonly KubeObject[], after: readonly KubeObject[]): string[] {
   const [previous, current] = [before, after].map((objects) => objects.map(identity)) as [string[], string[]]
   return [

@@ -22,10 +22,10 @@ import {
   waitFor,
   createClass,
   createCluster,
-  everything,
+  allObjects,
   inventory,
-  leftBehind,
-  localKit,
+  undeletedObjects,
+  localProvider,
   remove,
   scale,
   type LifeContext,
@@ -34,7 +34,7 @@ import {
 import type { RunningApiServer } from '../api-server.ts'
 import { until } from '../until.ts'
 import { components, type Managers, startManagers } from '../upstream/managers.ts'
-import { changes, hasExactly, identity, type Intent, intentOf, replaced } from './intent.ts'
+import { changes, hasExactly, identity, type ComparedFields, comparedFields, replaced } from './intent.ts'
 
 const core = components.filter(({ tool }) => tool === 'capi-core')
 const gates = 'ClusterTopology=true,RuntimeSDK=true,MachinePool=true,MachineTaintPropagation=true'
@@ -56,7 +56,7 @@ export async function runTakeOver(apiServer: RunningApiServer, checks: Checks, p
     return startCapstan(['manager', ...flags, ...data, '--webhook-port', '0'], /Manager ready/)
   }
   const running: { theirs?: Managers; core?: CapstanProcess; local?: CapstanProcess } = {}
-  const toOurs = async (previous: 'stopped' | 'killed') => {
+  const switchToOurs = async (previous: 'stopped' | 'killed') => {
     if (previous === 'killed') await Promise.all(running.theirs!.programs.map((program) => program.kill()))
     await running.theirs!.removeWebhooks()
     await running.theirs![Symbol.asyncDispose]()
@@ -67,7 +67,7 @@ export async function runTakeOver(apiServer: RunningApiServer, checks: Checks, p
     )
     progress('our core has taken over')
   }
-  const toTheirs = async (previous: 'stopped' | 'killed') => {
+  const switchToTheirs = async (previous: 'stopped' | 'killed') => {
     let isCommandNeeded = previous === 'killed'
     if (previous === 'killed') await running.core!.kill()
     else {
@@ -95,7 +95,7 @@ export async function runTakeOver(apiServer: RunningApiServer, checks: Checks, p
     running.local = await startOurs('local')
     const namespace = 'team'
     await client.create(Namespace, { metadata: { name: namespace } })
-    const context: LifeContext = { client, namespace, kit: localKit, checks, progress, limit: 300 }
+    const context: LifeContext = { client, namespace, provider: localProvider, checks, progress, limit: 300 }
     await createClass(context)
     const before = await inventory(context)
     const desired: DesiredState = { version: 'v1.33.0', controlPlane: 1, workers: 2, pool: 2 }
@@ -110,14 +110,14 @@ export async function runTakeOver(apiServer: RunningApiServer, checks: Checks, p
     progress("upstream's core has created the Clusters")
 
     for (const [newCore, next] of [
-      ['ours', toOurs],
-      ['theirs', toTheirs],
+      ['ours', switchToOurs],
+      ['theirs', switchToTheirs],
     ] as const) {
-      const [machines, before] = [await machinesOf(context), await intentWhenIdle(context, checks, `before ${newCore}`)]
+      const [machines, before] = [await machinesOf(context), await fieldsWhenIdle(context, checks, `before ${newCore}`)]
       await next('stopped')
       await waitUntilSettled(context, 'classy', larger)
       await waitUntilSettled(context, 'plain', desired)
-      const changed = changes(before, await intentWhenIdle(context, checks, `after ${newCore}`))
+      const changed = changes(before, await fieldsWhenIdle(context, checks, `after ${newCore}`))
       checks.check(`no field changes, and none changes its manager: ${newCore}`, changed.length === 0, changed)
       // This core changes and removes fields that the other core has applied.
       const newMetadata: Metadata = { labels: { keep: newCore }, taint: false }
@@ -140,8 +140,8 @@ export async function runTakeOver(apiServer: RunningApiServer, checks: Checks, p
 
     // The other core takes over during a rollout of one Cluster and the deletion of the other.
     for (const [newCore, next, nextVersion] of [
-      ['ours', toOurs, 'v1.34.0'],
-      ['theirs', toTheirs, 'v1.35.0'],
+      ['ours', switchToOurs, 'v1.34.0'],
+      ['theirs', switchToTheirs, 'v1.35.0'],
     ] as const) {
       const body = { spec: { topology: { version: nextVersion } } }
       await client.patch(Cluster, { namespace, name: 'classy' }, { type: 'merge', body })
@@ -177,7 +177,7 @@ export async function runTakeOver(apiServer: RunningApiServer, checks: Checks, p
       if (newCore === 'ours') await createCluster(context, 'plain', desired)
     }
     await remove(context, 'classy')
-    const undeleted = await leftBehind(context, before)
+    const undeleted = await undeletedObjects(context, before)
     checks.check('all objects are deleted', undeleted.length === 0, undeleted)
   } catch (err) {
     for (const program of running.theirs?.programs ?? []) console.log(`--- ${program.name}\n${program.tail(12)}`)
@@ -255,9 +255,9 @@ async function waitForDeletion({ client, namespace, ...context }: LifeContext): 
 }
 
 /** Waits until no object has been written for a while. @returns the fields and field managers by object */
-async function intentWhenIdle(context: LifeContext, checks: Checks, when: string): Promise<Map<string, Intent>> {
+async function fieldsWhenIdle(context: LifeContext, checks: Checks, when: string): Promise<Map<string, ComparedFields>> {
   const revisions = async () =>
-    new Map([...(await everything(context))].map(([name, { metadata }]) => [name, metadata.resourceVersion!]))
+    new Map([...(await allObjects(context))].map(([name, { metadata }]) => [name, metadata.resourceVersion!]))
   let [last, since] = [await revisions(), performance.now()]
   const end = performance.now() + 60_000
   let written: readonly string[] = []
@@ -268,7 +268,7 @@ async function intentWhenIdle(context: LifeContext, checks: Checks, when: string
     if (written.length > 0 || current.size !== last.size) [last, since] = [current, performance.now()]
   }
   checks.check(`idle controllers write nothing: ${when}`, performance.now() - since >= QuietMilliseconds, written)
-  return new Map([...(await everything(context))].map(([name, object]) => [name, intentOf(object)]))
+  return new Map([...(await allObjects(context))].map(([name, object]) => [name, comparedFields(object)]))
 }
 
 /** Milliseconds without a write after which controllers count as idle. */

@@ -39,15 +39,15 @@ export function errorText(line: string): string | undefined {
   try {
     parsed = JSON.parse(line) as Line
   } catch {
-    return normal(line)
+    return normalize(line)
   }
   if (parsed.v !== undefined) return undefined
   const { controller, msg = '', err } = parsed
-  return normal([controller, msg, err].filter((part) => part !== undefined && part !== '').join(': '))
+  return normalize([controller, msg, err].filter((part) => part !== undefined && part !== '').join(': '))
 }
 
 /** Errors that may be logged on only one of the two servers without depending on the server, with the reason. */
-const chances: readonly { readonly text: RegExp; readonly reason: string }[] = [
+const unrelatedErrors: readonly { readonly text: RegExp; readonly reason: string }[] = [
   {
     text: /failed to patch (\w+) .*: failed to patch status conditions: \S+ "\S+" not found/,
     reason: 'the object may be deleted before or after its status is written',
@@ -72,10 +72,10 @@ const chances: readonly { readonly text: RegExp; readonly reason: string }[] = [
 ]
 
 /** Returns why an error does not depend on the API server; `undefined` when it may depend on it. */
-export const reasonOf = (error: string): string | undefined => chances.find(({ text }) => text.test(error))?.reason
+export const reasonOf = (error: string): string | undefined => unrelatedErrors.find(({ text }) => text.test(error))?.reason
 
 /** Replaces times, generated names, addresses and versions of objects by placeholders. */
-function normal(text: string): string {
+function normalize(text: string): string {
   return text
     .replaceAll(/\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?/g, 'TIME')
     .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'UID')

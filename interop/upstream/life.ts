@@ -63,7 +63,7 @@ export interface LifeOptions {
   readonly progress: (line: string) => void
 }
 
-export async function liveUpstream({ apiServer, elsewhere, checks, progress }: LifeOptions): Promise<Life> {
+export async function runUpstreamLifecycle({ apiServer, elsewhere, checks, progress }: LifeOptions): Promise<Life> {
   const client = apiServer.client()
   const times = new Map<Phase, number>()
   let last = performance.now()
@@ -171,7 +171,7 @@ export async function liveUpstream({ apiServer, elsewhere, checks, progress }: L
   await waitFor(Cluster, 'deleted', (clusters) => clusters.length === 0)
   done('deleted')
   // The garbage collector deletes the Secrets of deleted owners, shortly after the Cluster.
-  const undeleted = await nothingLeft(client, kinds)
+  const undeleted = await undeletedObjects(client, kinds)
   checks.check('all objects of a deleted cluster are deleted', undeleted.length === 0, undeleted)
   done('nothing left')
 
@@ -262,7 +262,7 @@ async function objects(client: Client, kinds: ReadonlyMap<string, Kind>): Promis
   return listed.sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
 }
 
-async function nothingLeft(client: Client, kinds: ReadonlyMap<string, Kind>): Promise<string[]> {
+async function undeletedObjects(client: Client, kinds: ReadonlyMap<string, Kind>): Promise<string[]> {
   const end = performance.now() + 60_000
   for (;;) {
     const undeleted = (await objects(client, kinds)).map(nameOf).filter((objectName) => !classObjects.test(objectName))

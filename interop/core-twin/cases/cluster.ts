@@ -1,7 +1,7 @@
 import { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import { isTrue, type KubeObject } from '@capstan/kube'
 import { cluster, clusterName, machine, machineDeployment, machineSet, named } from '../objects.ts'
-import { silent } from '../providers.ts'
+import { noReport } from '../providers.ts'
 import type { Report } from '../side.ts'
 import { oldStub, stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
@@ -12,16 +12,16 @@ const adopted = (kind: string) => (objects: readonly KubeObject[]) =>
 
 /** A Cluster whose providers report late. */
 const lateProviders: Case = async (twin) => {
-  await twin.behave({ cluster: silent, controlPlane: silent })
+  await twin.setReports({ cluster: noReport, controlPlane: noReport })
   await twin.create(Cluster, cluster())
-  await twin.settle('neither provider object is there')
+  await twin.settle('neither provider object exists')
   await twin.create(stub.cluster, named(clusterName, { spec: {} }))
   await twin.settle('the infrastructure reports nothing', adopted('StubCluster'))
   await twin.create(stub.controlPlane, named(clusterName, { spec: {} }))
   await twin.settle('the control plane reports nothing', adopted('StubControlPlane'))
-  await twin.behave({ cluster: () => ({ status: { initialization: { provisioned: true } } }) })
+  await twin.setReports({ cluster: () => ({ status: { initialization: { provisioned: true } } }) })
   await twin.settle('the infrastructure is provisioned')
-  await twin.behave({ controlPlane: () => ({ status: { initialization: { controlPlaneInitialized: true } } }) })
+  await twin.setReports({ controlPlane: () => ({ status: { initialization: { controlPlaneInitialized: true } } }) })
   await twin.settle('the control plane is initialized')
   await twin.delete(Cluster, clusterName)
   await twin.settle('the Cluster is deleted')
@@ -50,7 +50,7 @@ const paused: Case = async (twin) => {
 }
 
 /** Creates provider objects and their Cluster. `metadata` is added to the infrastructure object. */
-const withProviders = async (twin: Twin, kinds = stub, metadata: object = {}): Promise<void> => {
+const createWithProviders = async (twin: Twin, kinds = stub, metadata: object = {}): Promise<void> => {
   await twin.create(kinds.cluster, named(clusterName, { metadata: { name: clusterName, ...metadata }, spec: {} }))
   await twin.create(kinds.controlPlane, named(clusterName, { spec: {} }))
   await twin.create(Cluster, cluster({}, kinds))
@@ -79,33 +79,33 @@ const mirroring =
       kinds.contract === 'v1beta1'
         ? { ready: true, initialized: true }
         : { initialization: { provisioned: true, controlPlaneInitialized: true } }
-    await twin.behave({
+    await twin.setReports({
       cluster: () => ({ status: milestone }),
       controlPlane: () => ({ status: milestone }),
       [role]: () => ({ status: { ...milestone, ...condition(type, 'True', reported) } }),
     })
-    await withProviders(twin, kinds)
-    await twin.settle('reported')
-    await twin.behave({ [role]: () => ({ status: { ...milestone, conditions: [] } }) })
+    await createWithProviders(twin, kinds)
+    await twin.settle('the condition is reported')
+    await twin.setReports({ [role]: () => ({ status: { ...milestone, conditions: [] } }) })
     await twin.settle('the condition is no longer reported')
   }
 
 /** Providers set milestones back to false. */
 const takenBack: Case = async (twin) => {
-  await withProviders(twin)
-  await twin.settle('ready')
-  await twin.behave({
+  await createWithProviders(twin)
+  await twin.settle('the Cluster is ready')
+  await twin.setReports({
     cluster: () => ({ status: { initialization: { provisioned: false } } }),
     controlPlane: () => ({ status: { initialization: { controlPlaneInitialized: false } } }),
   })
-  await twin.settle('taken back')
+  await twin.settle('the milestones are false again')
 }
 
 const deletedBehind =
   (role: 'cluster' | 'controlPlane'): Case =>
   async (twin) => {
-    await withProviders(twin)
-    await twin.settle('ready')
+    await createWithProviders(twin)
+    await twin.settle('the Cluster is ready')
     await twin.delete(stub[role], clusterName)
     await twin.settle('the provider object is deleted')
     await twin.delete(Cluster, clusterName)
@@ -117,9 +117,9 @@ const reportsOf =
   (role: 'cluster' | 'controlPlane') =>
   (...steps: (readonly [name: string, report: Report])[]): Case =>
   async (twin) => {
-    await withProviders(twin)
+    await createWithProviders(twin)
     for (const [name, report] of steps) {
-      await twin.behave({ [role]: () => report })
+      await twin.setReports({ [role]: () => report })
       await twin.settle(name)
     }
   }
@@ -132,48 +132,50 @@ const initialized = { initialization: { controlPlaneInitialized: true } }
 /** The control plane reports the endpoint, before and after it is initialized. */
 const endpointOfControlPlane: Case = async (twin) => {
   const spec = { controlPlaneEndpoint: { host: 'cp', port: 6443 } }
-  await twin.behave({ cluster: () => ({ status: provisioned }), controlPlane: () => ({ spec }) })
-  await withProviders(twin)
+  await twin.setReports({ cluster: () => ({ status: provisioned }), controlPlane: () => ({ spec }) })
+  await createWithProviders(twin)
   await twin.settle('the control plane has an endpoint')
-  await twin.behave({ controlPlane: () => ({ spec, status: initialized }) })
+  await twin.setReports({ controlPlane: () => ({ spec, status: initialized }) })
   await twin.settle('the control plane is initialized')
-  await twin.behave({ controlPlane: () => ({ spec: { controlPlaneEndpoint: { host: 'other', port: 1 } }, status: initialized }) })
-  await twin.settle('another endpoint')
+  await twin.setReports({
+    controlPlane: () => ({ spec: { controlPlaneEndpoint: { host: 'other', port: 1 } }, status: initialized }),
+  })
+  await twin.settle('the endpoint changes')
 }
 
 /** A user manages the infrastructure object. */
 const managedByUser: Case = async (twin) => {
   const annotations = { 'cluster.x-k8s.io/managed-by': 'me' }
-  await withProviders(twin, stub, { annotations })
-  await twin.settle('created')
+  await createWithProviders(twin, stub, { annotations })
+  await twin.settle('the Cluster is created')
   await twin.delete(Cluster, clusterName)
-  await twin.settle('deleted')
+  await twin.settle('the Cluster is deleted')
 }
 const domain = (name: string, controlPlane?: boolean) => ({ name, ...(controlPlane === undefined ? {} : { controlPlane }) })
 
 const otherOwner: Case = async (twin) => {
   const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'x', controller: true }]
-  await withProviders(twin, stub, { ownerReferences })
+  await createWithProviders(twin, stub, { ownerReferences })
   await twin.settle('the infrastructure has another controller')
 }
 
 const pausedInfrastructure: Case = async (twin) => {
   const annotations = { 'cluster.x-k8s.io/paused': '' }
-  await withProviders(twin, stub, { annotations })
+  await createWithProviders(twin, stub, { annotations })
   await twin.settle('the infrastructure is paused')
 }
 
 const pausedByAnnotation: Case = async (twin) => {
-  await withProviders(twin)
-  await twin.settle('ready')
+  await createWithProviders(twin)
+  await twin.settle('the Cluster is ready')
   await twin.patch(Cluster, clusterName, { metadata: { annotations: { 'cluster.x-k8s.io/paused': 'true' } } })
-  await twin.settle('paused')
+  await twin.settle('the Cluster is paused')
   await twin.patch(Cluster, clusterName, { metadata: { annotations: { 'cluster.x-k8s.io/paused': null } } })
-  await twin.settle('resumed')
+  await twin.settle('the Cluster is resumed')
 }
 
 const replicasReported: Case = async (twin) => {
-  await twin.behave({
+  await twin.setReports({
     controlPlane: () => ({
       spec: { replicas: 3 },
       status: {
@@ -186,8 +188,8 @@ const replicasReported: Case = async (twin) => {
       },
     }),
   })
-  await withProviders(twin)
-  await twin.settle('counted')
+  await createWithProviders(twin)
+  await twin.settle('replicas are reported')
 }
 
 const unknownKind: Case = async (twin) => {
@@ -198,10 +200,10 @@ const unknownKind: Case = async (twin) => {
 }
 
 const gates: Case = async (twin) => {
-  await withProviders(twin)
-  await twin.settle('ready')
+  await createWithProviders(twin)
+  await twin.settle('the Cluster is ready')
   await twin.patch(Cluster, clusterName, { spec: { availabilityGates: [{ conditionType: 'Extra' }] } })
-  await twin.settle('a gate that is not reported')
+  await twin.settle('no condition is reported for an availability gate')
 }
 
 const table: { [name: string]: Case } = {}
@@ -219,18 +221,18 @@ const machinesAsControlPlane: Case = async (twin) => {
   const { metadata, spec } = cluster()
   const { controlPlaneRef: _ref, ...otherFields } = spec
   await twin.create(Cluster, { metadata, spec: otherFields })
-  await twin.settle('no control plane Machine')
+  await twin.settle('there is no control plane Machine')
   for (const name of ['a', 'b']) {
     await twin.create(stub.config, named(name, { spec: {} }))
     await twin.create(stub.machine, named(name, { spec: {} }))
     const { metadata, ...body } = machine(name)
     await twin.create(Machine, { ...body, metadata: { ...metadata, labels: { 'cluster.x-k8s.io/control-plane': '' } } })
   }
-  await twin.settle('control plane Machines', (objects) =>
+  await twin.settle('control plane Machines run', (objects) =>
     objects.some((object) => object.kind === 'Cluster' && isTrue(object as Cluster, 'RemoteConnectionProbe')),
   )
   await twin.delete(Cluster, clusterName)
-  await twin.settle('deleted')
+  await twin.settle('the Cluster is deleted')
 }
 
 const withFinalizers = (finalizers: readonly string[] | null) => ({ metadata: { finalizers } })
@@ -238,8 +240,8 @@ const withFinalizers = (finalizers: readonly string[] | null) => ({ metadata: { 
 /** A Cluster is deleted with all kinds of workers, whose finalizers block their deletion. */
 const deletedWithWorkers: Case = async (twin) => {
   await twin.startWorkload(clusterName)
-  await withProviders(twin)
-  await twin.settle('connected', (objects) =>
+  await createWithProviders(twin)
+  await twin.settle('both are connected to the workload cluster', (objects) =>
     objects.some((object) => object.kind === 'Cluster' && isTrue(object as Cluster, 'RemoteConnectionProbe')),
   )
   const spec = { template: { spec: {} } }
@@ -253,28 +255,28 @@ const deletedWithWorkers: Case = async (twin) => {
   }
   await twin.create(MachineSet, machineSet('ms', { replicas: 0 }))
   await twin.create(MachineDeployment, machineDeployment('md', { replicas: 0 }))
-  await twin.settle('workers')
+  await twin.settle('the workers exist')
   await twin.patch(MachineSet, 'ms', { metadata: { finalizers: ['cluster.x-k8s.io/machineset', ...finalizers] } })
   await twin.patch(MachineDeployment, 'md', { metadata: { finalizers: ['cluster.x-k8s.io/machinedeployment', ...finalizers] } })
   await twin.patch(stub.controlPlane, clusterName, withFinalizers(finalizers))
   await twin.patch(stub.cluster, clusterName, withFinalizers(finalizers))
   await twin.delete(Cluster, clusterName)
-  await twin.settle('workers are held')
+  await twin.settle('the workers block the deletion')
   for (const name of ['m1', 'm2', 'm3', 'm4', 'm5', 'm6', 'm7']) await twin.patch(stub.machine, name, withFinalizers(null))
   await twin.patch(MachineSet, 'ms', withFinalizers(null))
   await twin.patch(MachineDeployment, 'md', withFinalizers(null))
-  await twin.settle('the control plane is held', (objects) => !objects.some(({ kind }) => kind === 'Machine'))
+  await twin.settle('the control plane blocks the deletion', (objects) => !objects.some(({ kind }) => kind === 'Machine'))
   await twin.patch(stub.controlPlane, clusterName, withFinalizers(null))
-  await twin.settle('the infrastructure is held')
+  await twin.settle('the infrastructure blocks the deletion')
   await twin.patch(stub.cluster, clusterName, withFinalizers(null))
-  await twin.settle('deleted')
+  await twin.settle('the Cluster is deleted')
 }
 
 /** Core counts all kinds of workers of a Cluster, and aggregates their conditions. */
 const counted: Case = async (twin) => {
   await twin.startWorkload(clusterName)
-  await withProviders(twin)
-  await twin.settle('connected', (objects) =>
+  await createWithProviders(twin)
+  await twin.settle('both are connected to the workload cluster', (objects) =>
     objects.some((object) => object.kind === 'Cluster' && isTrue(object as Cluster, 'RemoteConnectionProbe')),
   )
   const spec = { template: { spec: {} } }
@@ -285,11 +287,11 @@ const counted: Case = async (twin) => {
   await twin.create(Machine, machine('lone'))
   await twin.create(MachineSet, machineSet('ms', { replicas: 2 }))
   await twin.create(MachineDeployment, machineDeployment('md', { replicas: 2 }))
-  await twin.settle('all run')
-  await twin.behave({ machine: silent })
+  await twin.settle('all workers run')
+  await twin.setReports({ machine: noReport })
   await twin.patch(MachineSet, 'ms', { spec: { replicas: 3 } })
   await twin.patch(MachineDeployment, 'md', { spec: { replicas: 3 } })
-  await twin.settle('some do not start')
+  await twin.settle('some workers do not start')
 }
 
 export const clusterCases: Cases = {
@@ -304,19 +306,19 @@ export const clusterCases: Cases = {
     ['another endpoint', { spec: { controlPlaneEndpoint: { host: 'b', port: 2 } }, status: provisioned }],
   ),
   'cluster-failure-domains': reports(
-    ['two', { status: { ...provisioned, failureDomains: [domain('b', true), domain('a')] } }],
-    ['one', { status: { ...provisioned, failureDomains: [domain('b', false)] } }],
-    ['none', { status: { ...provisioned, failureDomains: null } }],
+    ['two failure domains', { status: { ...provisioned, failureDomains: [domain('b', true), domain('a')] } }],
+    ['one failure domain', { status: { ...provisioned, failureDomains: [domain('b', false)] } }],
+    ['no failure domain', { status: { ...provisioned, failureDomains: null } }],
   ),
   'cluster-failure': reports(
-    ['failed', { status: { ...provisioned, failureReason: 'Bad', failureMessage: 'no quota' } }],
+    ['a failure is reported', { status: { ...provisioned, failureReason: 'Bad', failureMessage: 'no quota' } }],
     ['the failure is no longer reported', { status: { ...provisioned, failureReason: null, failureMessage: null } }],
   ),
   'cluster-other-owner': otherOwner,
   'cluster-managed-by-user': managedByUser,
   'cluster-control-plane-endpoint': endpointOfControlPlane,
   'cluster-control-plane-versions': controlPlaneReports(
-    ['one', { status: { ...initialized, versions: [{ version: 'v1.34.0', replicas: 3 }] } }],
+    ['one version', { status: { ...initialized, versions: [{ version: 'v1.34.0', replicas: 3 }] } }],
     [
       'two',
       {
@@ -329,10 +331,10 @@ export const clusterCases: Cases = {
         },
       },
     ],
-    ['none', { status: { ...initialized, versions: null } }],
+    ['no version', { status: { ...initialized, versions: null } }],
   ),
   'cluster-control-plane-failure': controlPlaneReports(
-    ['failed', { status: { ...initialized, failureReason: 'Bad', failureMessage: 'no quota' } }],
+    ['a failure is reported', { status: { ...initialized, failureReason: 'Bad', failureMessage: 'no quota' } }],
     ['the failure is no longer reported', { status: { ...initialized, failureReason: null, failureMessage: null } }],
   ),
   'cluster-paused-infrastructure': pausedInfrastructure,
@@ -367,6 +369,6 @@ export const clusterCases: Cases = {
         },
       },
     ],
-    ['nothing of it', { status: { ...initialized, conditions: null } }],
+    ['no condition', { status: { ...initialized, conditions: null } }],
   ),
 }

@@ -2,7 +2,7 @@ import { Cluster, Machine, MachineDrainRule } from '@capstan/api'
 import { type Client, DaemonSet, type Input, type Kind, type KubeObject, Namespace, Node, Pod, unknownKind } from '@capstan/kube'
 import { clusterName } from '../objects.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
-import { readyMachine } from './machine.ts'
+import { createReadyMachine } from './machine.ts'
 
 const PodDisruptionBudget = unknownKind({ apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', plural: 'poddisruptionbudgets' })
 const VolumeAttachment = unknownKind({
@@ -55,7 +55,7 @@ interface DrainScenario {
 const drained =
   ({ pods, rules = [], annotations = {}, spec = {}, before }: DrainScenario): Case =>
   async (twin) => {
-    await readyMachine(twin, { annotations }, spec)
+    await createReadyMachine(twin, { annotations }, spec)
     await createInWorkload(twin, Pod, ...pods)
     await before?.(twin)
     for (const [index, rule] of rules.entries())
@@ -74,14 +74,14 @@ const drainRule = (behavior: string, fields: object = {}, order?: number) => ({
 })
 const web = { pods: [{ selector: { matchLabels: { app: 'web' } } }] }
 
-const budget = (twin: Twin) =>
+const createBudget = (twin: Twin) =>
   createInWorkload(twin, PodDisruptionBudget, {
     metadata: { name: 'pdb', namespace: 'default' },
     spec: { maxUnavailable: 0, selector: { matchLabels: { app: 'web' } } },
   } as never)
 
 const clusterDeleted: Case = async (twin) => {
-  await readyMachine(twin)
+  await createReadyMachine(twin)
   await createInWorkload(twin, Pod, pod('a'))
   await twin.delete(Cluster, clusterName)
   await twin.settle('the Cluster is deleted')
@@ -90,17 +90,17 @@ const clusterDeleted: Case = async (twin) => {
 const attached =
   (annotations: { [key: string]: string }): Case =>
   async (twin) => {
-    await readyMachine(twin, { annotations })
-    await twin.inWorkload(clusterName, attach)
+    await createReadyMachine(twin, { annotations })
+    await twin.inWorkload(clusterName, attachVolume)
     await twin.delete(Machine, 'm')
-    await twin.settle('a volume is attached')
+    await twin.settle('the Machine is deleted while a volume is attached')
     await twin.inWorkload(clusterName, (client) => client.delete(VolumeAttachment, { name: 'va' }))
     await twin.touch(Machine, 'm').catch(() => undefined)
     await twin.settle('the volume is detached')
   }
 
 /** Creates a DaemonSet and a Pod of it. */
-const daemonSetPod = async (twin: Twin, spec: object = {}): Promise<void> => {
+const createDaemonSetPod = async (twin: Twin, spec: object = {}): Promise<void> => {
   const template = { metadata: { labels: { app: 'agent' } }, spec: { containers: [{ name: 'c', image: 'i' }] } }
   await twin.inWorkload(clusterName, async (client) => {
     const { metadata } = await client.create(DaemonSet, {
@@ -118,7 +118,7 @@ const withClaim = { volumes: [{ name: 'v', persistentVolumeClaim: { claimName: '
 const volumeOfSkippedPod =
   (start: (twin: Twin) => Promise<void>): Case =>
   async (twin) => {
-    await readyMachine(twin)
+    await createReadyMachine(twin)
     const claimRef = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace: 'default', name: 'data' }
     await createInWorkload(twin, PersistentVolume, {
       metadata: { name: 'pv' },
@@ -130,12 +130,12 @@ const volumeOfSkippedPod =
       },
     } as never)
     await start(twin)
-    await twin.inWorkload(clusterName, attach)
+    await twin.inWorkload(clusterName, attachVolume)
     await twin.delete(Machine, 'm')
     await twin.settle('the volume does not block the deletion')
   }
 
-const attach = async (client: Client): Promise<void> => {
+const attachVolume = async (client: Client): Promise<void> => {
   await client.create(VolumeAttachment, {
     metadata: { name: 'va' },
     spec: { attacher: 'csi', nodeName: 'm', source: { persistentVolumeName: 'pv' } },
@@ -147,13 +147,13 @@ const attach = async (client: Client): Promise<void> => {
 const inUse =
   (volume: string): Case =>
   async (twin) => {
-    await readyMachine(twin)
+    await createReadyMachine(twin)
     const status = { volumesAttached: [{ name: volume, devicePath: '' }], volumesInUse: [volume] }
     await twin.inWorkload(clusterName, (client) =>
       client.patch(Node, { name: 'm' }, { type: 'merge', body: { status } }, { subresource: 'status', fieldManager: 'kubelet' }),
     )
     await twin.delete(Machine, 'm')
-    await twin.settle('a volume is attached')
+    await twin.settle('the Machine is deleted while a volume is attached')
     await twin.inWorkload(clusterName, (client) =>
       client.patch(
         Node,
@@ -167,7 +167,7 @@ const inUse =
   }
 
 const unreachable: Case = async (twin) => {
-  await readyMachine(twin)
+  await createReadyMachine(twin)
   await createInWorkload(twin, Pod, pod('a'))
   await twin.inWorkload(clusterName, (client) =>
     client.patch(
@@ -182,11 +182,11 @@ const unreachable: Case = async (twin) => {
   await twin.settle('the Machine is deleted')
 }
 
-const terminatingNamespace = (twin: Twin) =>
+const createTerminatingNamespace = (twin: Twin) =>
   twin.inWorkload(clusterName, async (client) => {
-    await client.create(Namespace, { metadata: { name: 'going', finalizers: ['twin.capstan.dev/hold'] } })
-    await client.create(Pod, pod('held', { metadata: { namespace: 'going' } }))
-    await client.delete(Namespace, { name: 'going' })
+    await client.create(Namespace, { metadata: { name: 'terminating', finalizers: ['twin.capstan.dev/hold'] } })
+    await client.create(Pod, pod('held', { metadata: { namespace: 'terminating' } }))
+    await client.delete(Namespace, { name: 'terminating' })
   })
 
 const orderedRules = [
@@ -200,7 +200,7 @@ const skipThenDrain = [drainRule('Skip', web), drainRule('Drain', web, 3)]
 /** Returns a Pod with a long termination grace period. */
 const withGrace = (name: string, fields: object = {}) => pod(name, { spec: { terminationGracePeriodSeconds: 3600, ...fields } })
 
-const finishedPod = (twin: Twin) =>
+const finishPod = (twin: Twin) =>
   twin.inWorkload(clusterName, (client) =>
     client.patch(
       Pod,
@@ -211,10 +211,10 @@ const finishedPod = (twin: Twin) =>
   )
 
 const volumeTimeout: Case = async (twin) => {
-  await readyMachine(twin, {}, { deletion: { nodeVolumeDetachTimeoutSeconds: 1 } })
-  await twin.inWorkload(clusterName, attach)
+  await createReadyMachine(twin, {}, { deletion: { nodeVolumeDetachTimeoutSeconds: 1 } })
+  await twin.inWorkload(clusterName, attachVolume)
   await twin.delete(Machine, 'm')
-  await twin.settle('the timeout expires', (objects) => !objects.some(({ kind }) => kind === 'Machine'))
+  await twin.settle('the Machine is deleted after the timeout', (objects) => !objects.some(({ kind }) => kind === 'Machine'))
 }
 
 export const drainCases: Cases = {
@@ -222,7 +222,7 @@ export const drainCases: Cases = {
   'drain-nothing': drained({ pods: [] }),
   'drain-many-pods': drained({ pods: Array.from({ length: 7 }, (_, index) => pod(`p${index}`)) }),
   'drain-daemonset-gone': drained({ pods: [pod('a', { metadata: ownedBy('DaemonSet') })] }),
-  'drain-daemonset': drained({ pods: [], before: daemonSetPod }),
+  'drain-daemonset': drained({ pods: [], before: createDaemonSetPod }),
   'drain-mirror-pod': drained({ pods: [pod('a', { metadata: { annotations: { 'kubernetes.io/config.mirror': 'x' } } })] }),
   'drain-empty-dir': drained({ pods: [pod('a', { spec: { volumes: [{ name: 'v', emptyDir: {} }] } })] }),
   'drain-label-skip': drained({ pods: [pod('a', labelled({ 'cluster.x-k8s.io/drain': 'skip' })), pod('b')] }),
@@ -243,13 +243,13 @@ export const drainCases: Cases = {
   }),
   'drain-excluded': drained({ pods: [pod('a')], annotations: { 'machine.cluster.x-k8s.io/exclude-node-draining': '' } }),
   'drain-timeout': drained({ pods: [pod('a')], spec: { deletion: { nodeDrainTimeoutSeconds: 1 } } }),
-  'drain-disruption-budget': drained({ pods: [pod('a', labelled({ app: 'web' }))], before: budget }),
-  'drain-terminating-namespace': drained({ pods: [pod('a')], before: terminatingNamespace }),
+  'drain-disruption-budget': drained({ pods: [pod('a', labelled({ app: 'web' }))], before: createBudget }),
+  'drain-terminating-namespace': drained({ pods: [pod('a')], before: createTerminatingNamespace }),
   'drain-unreachable-node': unreachable,
   'drain-cluster-deleted': clusterDeleted,
   'drain-volume-attachment': attached({}),
   'drain-volume-excluded': attached({ 'machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach': '' }),
-  'drain-volume-of-daemonset': volumeOfSkippedPod((twin) => daemonSetPod(twin, withClaim)),
+  'drain-volume-of-daemonset': volumeOfSkippedPod((twin) => createDaemonSetPod(twin, withClaim)),
   'drain-volume-of-skipped-pod': volumeOfSkippedPod((twin) =>
     createInWorkload(twin, Pod, pod('a', { ...labelled({ 'cluster.x-k8s.io/drain': 'skip' }), spec: withClaim })),
   ),
@@ -282,7 +282,7 @@ export const drainCases: Cases = {
   'drain-grace-period': drained({ pods: [withGrace('a'), withGrace('b')] }),
   'drain-wait-finished-pod': drained({
     pods: [pod('a', labelled({ 'cluster.x-k8s.io/drain': 'wait-completed' }))],
-    before: finishedPod,
+    before: finishPod,
   }),
   'drain-volume-timeout': volumeTimeout,
 }

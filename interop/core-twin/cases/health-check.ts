@@ -1,11 +1,11 @@
 import { Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
 import { type KubeObject, Node } from '@capstan/kube'
 import { clusterName, machine, machineDeployment, machineSet, named } from '../objects.ts'
-import { silent } from '../providers.ts'
+import { noReport } from '../providers.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
-import { readyCluster } from './machine.ts'
-import { workerTemplates } from './machine-set.ts'
+import { createReadyCluster } from './machine.ts'
+import { createWorkerTemplates } from './machine-set.ts'
 
 const selector = { matchLabels: { set: 'ms' } }
 const checks = {
@@ -19,9 +19,9 @@ const healthCheck = (spec: object = {}, metadata: object = {}) => ({
 })
 
 /** Creates a MachineSet with running Machines, and a health check. */
-async function checkedMachines(twin: Twin, spec: object = {}, replicas = 2, metadata: object = {}): Promise<void> {
-  await readyCluster(twin)
-  await workerTemplates(twin)
+async function createCheckedMachines(twin: Twin, spec: object = {}, replicas = 2, metadata: object = {}): Promise<void> {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   await twin.create(MachineSet, machineSet('ms', { replicas }))
   await twin.settle('Machines run')
   await twin.create(MachineHealthCheck, healthCheck(spec, metadata) as never)
@@ -47,7 +47,7 @@ const reported = (ready: string) => ({
 })
 
 /** Sets the Ready condition of the first `count` Nodes. */
-async function nodesReport(twin: Twin, ready: string, count = 1): Promise<void> {
+async function reportNodesReady(twin: Twin, ready: string, count = 1): Promise<void> {
   await twin.inWorkload(clusterName, async (client) => {
     const { items } = await client.list(Node)
     for (const { metadata } of items.slice(0, count)) {
@@ -62,55 +62,55 @@ async function nodesReport(twin: Twin, ready: string, count = 1): Promise<void> 
 }
 
 /** Sets the Ready condition of `count` Nodes while the health check is paused, so that both sides evaluate all reports together. */
-async function nodesReportAtOnce(twin: Twin, ready: string, count: number): Promise<void> {
+async function reportNodesReadyAtOnce(twin: Twin, ready: string, count: number): Promise<void> {
   await twin.patch(MachineHealthCheck, 'mhc', { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } })
   await twin.settle('checks are paused')
-  await nodesReport(twin, ready, count)
-  await twin.settle('Nodes report')
+  await reportNodesReady(twin, ready, count)
+  await twin.settle('the Nodes report while checks are paused')
   await twin.patch(MachineHealthCheck, 'mhc', { metadata: { annotations: { 'cluster.x-k8s.io/paused': null } } })
 }
 
 const remediated =
   (spec: object = {}, replicas = 2, count = 1): Case =>
   async (twin) => {
-    await checkedMachines(twin, spec, replicas)
-    await nodesReportAtOnce(twin, 'False', count)
+    await createCheckedMachines(twin, spec, replicas)
+    await reportNodesReadyAtOnce(twin, 'False', count)
     await twin.settle('a Node is not ready')
   }
 
 const marked: Case = async (twin) => {
-  await checkedMachines(twin)
+  await createCheckedMachines(twin)
   await twin.patch(Machine, ([first]) => first, { metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': '' } } })
-  await twin.settle('marked for remediation')
+  await twin.settle('a Machine is marked for remediation')
 }
 
 const notRemediated =
   (annotation: string): Case =>
   async (twin) => {
-    await checkedMachines(twin)
+    await createCheckedMachines(twin)
     for (const index of [0, 1])
       await twin.patch(Machine, (objects) => objects.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))[index], {
         metadata: { annotations: { [`cluster.x-k8s.io/${annotation}`]: '' } },
       })
-    await nodesReport(twin, 'False', 2)
-    await twin.settle('left alone')
+    await reportNodesReady(twin, 'False', 2)
+    await twin.settle('the Machines are not remediated')
   }
 
 const nodeGone: Case = async (twin) => {
-  await checkedMachines(twin, { remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 0 } } })
+  await createCheckedMachines(twin, { remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 0 } } })
   await twin.inWorkload(clusterName, async (client) => {
     const { items } = await client.list(Node)
     await client.delete(Node, { name: items[0]!.metadata.name })
   })
-  await twin.settle('a Node is gone')
+  await twin.settle('a Node is deleted')
 }
 
 const healthyAgain: Case = async (twin) => {
-  await checkedMachines(twin, { remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 0 } } })
-  await nodesReportAtOnce(twin, 'False', 2)
-  await twin.settle('unhealthy, but remediation is not allowed')
-  await nodesReportAtOnce(twin, 'True', 2)
-  await twin.settle('healthy again')
+  await createCheckedMachines(twin, { remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 0 } } })
+  await reportNodesReadyAtOnce(twin, 'False', 2)
+  await twin.settle('Machines are unhealthy, but remediation is not allowed')
+  await reportNodesReadyAtOnce(twin, 'True', 2)
+  await twin.settle('the Machines are healthy again')
 }
 
 const external =
@@ -118,17 +118,17 @@ const external =
   async (twin) => {
     if (withTemplate) await twin.create(stub.remediationTemplate, named('r', { spec: { template: { spec: { how: 'x' } } } }))
     const templateRef = { apiVersion: `${stub.group}/v1`, kind: 'StubRemediationTemplate', name: 'r' }
-    await checkedMachines(twin, { remediation: { templateRef } }, 1)
-    await nodesReport(twin, 'False')
-    await twin.settle('marked for external remediation')
-    await nodesReport(twin, 'True')
-    await twin.settle('healthy again')
+    await createCheckedMachines(twin, { remediation: { templateRef } }, 1)
+    await reportNodesReady(twin, 'False')
+    await twin.settle('the Machine is marked for external remediation')
+    await reportNodesReady(twin, 'True')
+    await twin.settle('the Machine is healthy again')
   }
 
 const paused: Case = async (twin) => {
-  await checkedMachines(twin, {}, 1, { annotations: { 'cluster.x-k8s.io/paused': '' } })
+  await createCheckedMachines(twin, {}, 1, { annotations: { 'cluster.x-k8s.io/paused': '' } })
   await twin.patch(MachineHealthCheck, 'mhc', { metadata: { annotations: { 'cluster.x-k8s.io/paused': null } } })
-  await twin.settle('resumed')
+  await twin.settle('the health check is resumed')
 }
 
 const machineConditions: Case = async (twin) => {
@@ -145,14 +145,14 @@ const bothConditions: Case = async (twin) => {
 }
 
 const noStartup: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
-  await twin.behave({ machine: silent })
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.setReports({ machine: noReport })
   await twin.create(MachineSet, machineSet('ms', { replicas: 1 }))
   await twin.settle('the Machine does not start')
   const remediation = { triggerIf: { unhealthyLessThanOrEqualTo: 0 } }
   await twin.create(MachineHealthCheck, healthCheck({ remediation }) as never)
-  await twin.settle('too late', (objects: readonly KubeObject[]) =>
+  await twin.settle('the startup timeout expires', (objects: readonly KubeObject[]) =>
     objects.some(
       (object) =>
         object.kind === 'Machine' && (object as Machine).status?.conditions?.some(({ type }) => type === 'HealthCheckSucceeded'),
@@ -161,24 +161,24 @@ const noStartup: Case = async (twin) => {
 }
 
 const matchesNothing: Case = async (twin) => {
-  await checkedMachines(twin, { selector: { matchLabels: { set: 'another' } } }, 1)
+  await createCheckedMachines(twin, { selector: { matchLabels: { set: 'another' } } }, 1)
   await twin.patch(MachineHealthCheck, 'mhc', { spec: { selector } })
-  await twin.settle('another selector')
+  await twin.settle('the selector matches the Machine')
   await twin.delete(MachineHealthCheck, 'mhc')
-  await twin.settle('deleted')
+  await twin.settle('the health check is deleted')
 }
 
 /** Remediates Machines of a MachineDeployment that limits the number of concurrent remediations. */
 const ofDeployment =
   (maxInFlight: number | string): Case =>
   async (twin) => {
-    await readyCluster(twin)
-    await workerTemplates(twin)
+    await createReadyCluster(twin)
+    await createWorkerTemplates(twin)
     await twin.create(MachineDeployment, machineDeployment('md', { replicas: 2, remediation: { maxInFlight } }))
     await twin.settle('Machines run')
     await twin.create(MachineHealthCheck, healthCheck({ selector: { matchLabels: { deployment: 'md' } } }) as never)
     await twin.settle('the Machines are checked')
-    await nodesReport(twin, 'False', 1)
+    await reportNodesReady(twin, 'False', 1)
     await twin.settle('a Node is not ready')
   }
 
@@ -191,17 +191,17 @@ const noCluster: Case = async (twin) => {
 
 /** Two health checks select the same Machines. */
 const twoChecks: Case = async (twin) => {
-  await checkedMachines(twin)
+  await createCheckedMachines(twin)
   const other = { ...healthCheck({ remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 0 } } }), metadata: { name: 'other' } }
   await twin.create(MachineHealthCheck, other as never)
-  await twin.settle('a second health check')
-  await nodesReport(twin, 'False')
+  await twin.settle('a second health check exists')
+  await reportNodesReady(twin, 'False')
   await twin.settle('a Node is not ready')
 }
 
 /** The health check selects Machines that no MachineSet owns. */
 const standAlone: Case = async (twin) => {
-  await readyCluster(twin)
+  await createReadyCluster(twin)
   for (const [name, labels] of [
     ['a', { set: 'ms' }],
     ['b', { set: 'ms', 'cluster.x-k8s.io/control-plane': '' }],
@@ -214,33 +214,35 @@ const standAlone: Case = async (twin) => {
   await twin.settle('Machines run')
   await twin.create(MachineHealthCheck, healthCheck() as never)
   await twin.settle('the Machines are checked')
-  await nodesReport(twin, 'False', 2)
+  await reportNodesReady(twin, 'False', 2)
   await twin.settle('their Nodes are not ready')
-  await nodesReport(twin, 'True', 2)
+  await reportNodesReady(twin, 'True', 2)
   await twin.settle('their Nodes are ready')
 }
 
 const remediationReset: Case = async (twin) => {
-  await checkedMachines(twin, { remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 0 } } }, 1)
+  await createCheckedMachines(twin, { remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 0 } } }, 1)
   await twin.patch(Machine, ([first]) => first, { metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': '' } } })
-  await twin.settle('marked, but remediation is not allowed')
+  await twin.settle('the Machine is marked, but remediation is not allowed')
   await twin.patch(Machine, ([first]) => first, { metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': null } } })
-  await twin.settle('no longer marked')
+  await twin.settle('the Machine is no longer marked')
 }
 
 /** The preflight checks of the MachineSet fail during remediation. */
 const preflightFails: Case = async (twin) => {
   const upgrading = { initialization: { controlPlaneInitialized: true }, version: 'v1.34.0' }
-  await checkedMachines(twin, {}, 2)
-  await twin.behave({ controlPlane: () => ({ spec: { version: 'v1.35.0' }, status: upgrading }) })
-  await nodesReportAtOnce(twin, 'False', 1)
-  await twin.settle('remediation waits')
+  await createCheckedMachines(twin, {}, 2)
+  await twin.setReports({ controlPlane: () => ({ spec: { version: 'v1.35.0' }, status: upgrading }) })
+  await reportNodesReadyAtOnce(twin, 'False', 1)
+  await twin.settle('remediation waits for the preflight checks')
 }
 
 const noInfrastructure: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
-  await twin.behave({ cluster: () => ({ status: { initialization: { provisioned: true }, conditions: [infrastructureFails] } }) })
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.setReports({
+    cluster: () => ({ status: { initialization: { provisioned: true }, conditions: [infrastructureFails] } }),
+  })
   await twin.create(MachineSet, machineSet('ms'))
   await twin.settle('the infrastructure of the Cluster is not ready')
   await twin.create(MachineHealthCheck, healthCheck() as never)

@@ -14,9 +14,9 @@ import type { ScriptedResponse } from '../../runtime-extension/extension-host.ts
 import type { Case, Cases, Twin } from '../twin.ts'
 import { version } from './machine-deployment.ts'
 import { stub } from '../stub-kinds.ts'
-import { connected, readyCluster, readyMachine } from './machine.ts'
-import { workerTemplates } from './machine-set.ts'
-import { aClass, aCluster, created, isUpgraded, templates, topology, worker, workers } from './topology.ts'
+import { connected, createReadyCluster, createReadyMachine } from './machine.ts'
+import { createWorkerTemplates } from './machine-set.ts'
+import { aClass, aCluster, createTopology, isUpgraded, createTemplates, topology, worker, workers } from './topology.ts'
 
 const blocked = (hook: string) => holdFor(1, `blocked by ${hook}`)
 const failed = (hook: string) => fail(`failed by ${hook}`)
@@ -25,25 +25,25 @@ const failed = (hook: string) => fail(`failed by ${hook}`)
 const beforeCreate =
   (respond: (hook: string) => ScriptedResponse): Case =>
   async (twin) => {
-    await twin.extend()
-    twin.answer('BeforeClusterCreate', () => respond('BeforeClusterCreate'))
-    await templates(twin)
+    await twin.registerExtension()
+    twin.setResponse('BeforeClusterCreate', () => respond('BeforeClusterCreate'))
+    await createTemplates(twin)
     await twin.create(ClusterClass, aClass())
     await twin.settle('the class is reconciled')
     await twin.startWorkload(clusterName)
     await twin.create(Cluster, aCluster())
-    await twin.settle('nothing is created')
-    twin.answer('BeforeClusterCreate', undefined)
-    await twin.settle('created', connected)
+    await twin.settle('no object of the topology is created')
+    twin.setResponse('BeforeClusterCreate', undefined)
+    await twin.settle('the objects of the topology are created', connected)
   }
 
 const afterInitialized =
   (respond: (hook: string) => ScriptedResponse): Case =>
   async (twin) => {
-    await twin.extend()
-    twin.answer('AfterControlPlaneInitialized', () => respond('AfterControlPlaneInitialized'))
-    await created(twin)
-    twin.answer('AfterControlPlaneInitialized', undefined)
+    await twin.registerExtension()
+    twin.setResponse('AfterControlPlaneInitialized', () => respond('AfterControlPlaneInitialized'))
+    await createTopology(twin)
+    twin.setResponse('AfterControlPlaneInitialized', undefined)
     await twin.touch(Cluster, clusterName)
     await twin.settle('AfterControlPlaneInitialized proceeds')
   }
@@ -52,35 +52,35 @@ const afterInitialized =
 const upgrade =
   (hook: string, respond: (hook: string) => ScriptedResponse): Case =>
   async (twin) => {
-    await twin.extend()
-    await created(twin)
-    twin.answer(hook, () => respond(hook))
+    await twin.registerExtension()
+    await createTopology(twin)
+    twin.setResponse(hook, () => respond(hook))
     await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
     await twin.settle('the upgrade does not continue')
-    twin.answer(hook, undefined)
-    await twin.settle('upgraded', isUpgraded('v1.35.0'))
+    twin.setResponse(hook, undefined)
+    await twin.settle('the Cluster is upgraded', isUpgraded('v1.35.0'))
   }
 
 /** Changes workers while a hook blocks the first step of an upgrade. */
 const workersWhileBlocked: Case = async (twin) => {
-  await twin.extend()
-  await created(twin)
-  twin.answer('BeforeControlPlaneUpgrade', () => blocked('BeforeControlPlaneUpgrade'))
+  await twin.registerExtension()
+  await createTopology(twin)
+  twin.setResponse('BeforeControlPlaneUpgrade', () => blocked('BeforeControlPlaneUpgrade'))
   await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
   await twin.settle('the upgrade is blocked')
   await twin.patch(Cluster, clusterName, workers(worker('a', { replicas: 2 })))
-  await twin.settle('scaled while the hook blocks')
+  await twin.settle('workers are scaled up while the hook blocks')
   await twin.delete(Machine, ([first]) => first)
-  await twin.settle('replaced while the hook blocks')
+  await twin.settle('a deleted Machine is replaced while the hook blocks')
 }
 
 /** A second upgrade is requested while the last hook of the first upgrade blocks. */
 const secondUpgrade: Case = async (twin) => {
-  await twin.extend()
-  await created(twin)
-  twin.answer('AfterClusterUpgrade', () => blocked('AfterClusterUpgrade'))
+  await twin.registerExtension()
+  await createTopology(twin)
+  twin.setResponse('AfterClusterUpgrade', () => blocked('AfterClusterUpgrade'))
   await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
-  await twin.settle('upgraded, and the last hook blocks', isUpgraded('v1.35.0'))
+  await twin.settle('the Cluster is upgraded, and the last hook blocks', isUpgraded('v1.35.0'))
   await twin.patch(Cluster, clusterName, topology({ version: 'v1.36.0' }))
   await twin.settle('another upgrade is rejected')
 }
@@ -88,26 +88,26 @@ const secondUpgrade: Case = async (twin) => {
 const beforeDelete =
   (respond: (hook: string) => ScriptedResponse): Case =>
   async (twin) => {
-    await twin.extend()
-    await created(twin)
-    twin.answer('BeforeClusterDelete', () => respond('BeforeClusterDelete'))
+    await twin.registerExtension()
+    await createTopology(twin)
+    twin.setResponse('BeforeClusterDelete', () => respond('BeforeClusterDelete'))
     await twin.delete(Cluster, clusterName)
     await twin.settle('the Cluster is not deleted')
-    twin.answer('BeforeClusterDelete', undefined)
-    await twin.settle('deleted', (objects) => !objects.some(({ kind }) => kind === 'Cluster'))
+    twin.setResponse('BeforeClusterDelete', undefined)
+    await twin.settle('the Cluster is deleted', (objects) => !objects.some(({ kind }) => kind === 'Cluster'))
   }
 
 /** The extension is removed while it blocks. */
 const removed: Case = async (twin) => {
-  await twin.extend()
-  await created(twin)
-  twin.answer('BeforeClusterUpgrade', () => blocked('BeforeClusterUpgrade'))
+  await twin.registerExtension()
+  await createTopology(twin)
+  twin.setResponse('BeforeClusterUpgrade', () => blocked('BeforeClusterUpgrade'))
   await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
   await twin.settle('the upgrade is blocked')
-  await twin.raw('the ExtensionConfig is deleted', async (client) => {
+  await twin.runOnBoth('delete the ExtensionConfig', async (client) => {
     await client.delete(ExtensionConfig, { name: twin.namespace })
   })
-  await twin.settle('upgraded', isUpgraded('v1.35.0'))
+  await twin.settle('the Cluster is upgraded', isUpgraded('v1.35.0'))
 }
 
 interface PatchRequest {
@@ -135,10 +135,10 @@ const external = (twin: Twin, handlers: object) => ({
 })
 
 const patches: Case = async (twin) => {
-  await twin.extend()
-  twin.answer('GeneratePatches', regions)
-  await created(twin, external(twin, { generatePatchesExtension: 'generate-patches' }))
-  twin.answer('GeneratePatches', () => proceedWith({ items: [] } as never))
+  await twin.registerExtension()
+  twin.setResponse('GeneratePatches', regions)
+  await createTopology(twin, external(twin, { generatePatchesExtension: 'generate-patches' }))
+  twin.setResponse('GeneratePatches', () => proceedWith({ items: [] } as never))
   await twin.touch(Cluster, clusterName)
   await twin.settle('the patch is removed')
 }
@@ -147,22 +147,22 @@ const patches: Case = async (twin) => {
 const topologyHookFails =
   (hook: 'GeneratePatches' | 'ValidateTopology', handlers: object): Case =>
   async (twin) => {
-    await twin.extend()
-    await created(twin, external(twin, handlers))
-    twin.answer(hook, () => failed(hook))
+    await twin.registerExtension()
+    await createTopology(twin, external(twin, handlers))
+    twin.setResponse(hook, () => failed(hook))
     await twin.patch(Cluster, clusterName, topology({ controlPlane: { replicas: 3 } }))
-    await twin.settle('nothing changes')
-    twin.answer(hook, undefined)
+    await twin.settle('the control plane is not scaled')
+    twin.setResponse(hook, undefined)
     await twin.touch(Cluster, clusterName)
-    await twin.settle('changed')
+    await twin.settle('the control plane is scaled')
   }
 
 const regionVariable = { name: 'region', required: false, schema: { openAPIV3Schema: { type: 'string', default: 'eu' } } }
 
 const variables: Case = async (twin) => {
-  await twin.extend()
-  twin.answer('DiscoverVariables', () => proceedWith({ variables: [regionVariable] } as never))
-  await created(
+  await twin.registerExtension()
+  twin.setResponse('DiscoverVariables', () => proceedWith({ variables: [regionVariable] } as never))
+  await createTopology(
     twin,
     external(twin, { discoverVariablesExtension: 'discover-variables', generatePatchesExtension: 'generate-patches' }),
   )
@@ -173,67 +173,67 @@ const variables: Case = async (twin) => {
 }
 
 const variablesFail: Case = async (twin) => {
-  await twin.extend()
-  twin.answer('DiscoverVariables', () => failed('DiscoverVariables'))
-  await templates(twin)
+  await twin.registerExtension()
+  twin.setResponse('DiscoverVariables', () => failed('DiscoverVariables'))
+  await createTemplates(twin)
   await twin.create(ClusterClass, aClass(external(twin, { discoverVariablesExtension: 'discover-variables' })))
   await twin.settle('the class has no variables')
 }
 
 /** A class names a handler that no extension has. */
 const unknownHandler: Case = async (twin) => {
-  await twin.extend()
-  await templates(twin)
+  await twin.registerExtension()
+  await createTemplates(twin)
   await twin.create(ClusterClass, aClass(external(twin, { generatePatchesExtension: 'nothing' })))
   await twin.settle('the class is reconciled')
   await twin.create(Cluster, aCluster())
-  await twin.settle('nothing is created')
+  await twin.settle('no object of the topology is created')
 }
 
 const upgradePlan: Case = async (twin) => {
   const stepsAfter = (from: unknown) =>
     ['v1.35.0', 'v1.36.0'].filter((candidate) => candidate > String(from)).map((candidate) => ({ version: candidate }))
-  await twin.extend()
-  twin.answer('GenerateUpgradePlan', ({ request }) => {
+  await twin.registerExtension()
+  twin.setResponse('GenerateUpgradePlan', ({ request }) => {
     const controlPlaneUpgrades = stepsAfter(request['fromControlPlaneKubernetesVersion'])
     const workersUpgrades = stepsAfter(request['fromWorkersKubernetesVersion'])
     return proceedWith({ controlPlaneUpgrades, workersUpgrades } as never)
   })
-  await created(twin, {
+  await createTopology(twin, {
     spec: { upgrade: { external: { generateUpgradePlanExtension: `generate-upgrade-plan.${twin.namespace}` } } },
   })
   await twin.patch(Cluster, clusterName, topology({ version: 'v1.36.0' }))
-  await twin.settle('upgraded', isUpgraded('v1.36.0'))
+  await twin.settle('the Cluster is upgraded', isUpgraded('v1.36.0'))
 }
 
 const upgradePlanFails: Case = async (twin) => {
-  await twin.extend()
-  await created(twin, {
+  await twin.registerExtension()
+  await createTopology(twin, {
     spec: { upgrade: { external: { generateUpgradePlanExtension: `generate-upgrade-plan.${twin.namespace}` } } },
   })
-  twin.answer('GenerateUpgradePlan', () => failed('GenerateUpgradePlan'))
+  twin.setResponse('GenerateUpgradePlan', () => failed('GenerateUpgradePlan'))
   await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
   await twin.settle('the rollout does not begin')
 }
 
 /** The extension covers no change of a rollout, so that Machines are replaced. */
 const notInPlace: Case = async (twin) => {
-  await twin.extend()
-  await readyCluster(twin)
-  await workerTemplates(twin)
+  await twin.registerExtension()
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   await twin.create(MachineDeployment, machineDeployment('md'))
-  await twin.settle('created')
+  await twin.settle('the MachineDeployment is created')
   await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
-  await twin.settle('rolled out')
+  await twin.settle('the rollout is complete')
 }
 
 const inPlaceFails: Case = async (twin) => {
-  await twin.extend()
-  twin.answer('CanUpdateMachineSet', () => failed('CanUpdateMachineSet'))
-  await readyCluster(twin)
-  await workerTemplates(twin)
+  await twin.registerExtension()
+  twin.setResponse('CanUpdateMachineSet', () => failed('CanUpdateMachineSet'))
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   await twin.create(MachineDeployment, machineDeployment('md'))
-  await twin.settle('created')
+  await twin.settle('the MachineDeployment is created')
   await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
   await twin.settle('the rollout does not begin')
 }
@@ -242,20 +242,20 @@ const inPlaceFails: Case = async (twin) => {
 const updateMachine: Case = async (twin) => {
   const annotated = (annotations: object) => ({ metadata: { annotations } })
   const inProgress = annotated({ [UpdateInProgressAnnotation]: '' })
-  await twin.extend()
-  await readyMachine(twin)
-  twin.answer('UpdateMachine', () => blocked('UpdateMachine'))
+  await twin.registerExtension()
+  await createReadyMachine(twin)
+  twin.setResponse('UpdateMachine', () => blocked('UpdateMachine'))
   // The writes of a control plane provider, in its order.
   await twin.patch(Machine, 'm', inProgress)
   await twin.patch(stub.machine, 'm', inProgress)
   await twin.patch(stub.config, 'm', inProgress)
-  await twin.settle('not yet pending')
+  await twin.settle('the hook is not yet pending')
   await twin.patch(Machine, 'm', { ...annotated({ [PendingHooksAnnotation]: 'UpdateMachine' }), spec: { version: 'v1.35.1' } })
   await twin.settle('the update is in progress')
-  twin.answer('UpdateMachine', () => failed('UpdateMachine'))
+  twin.setResponse('UpdateMachine', () => failed('UpdateMachine'))
   await twin.settle('the update fails')
-  twin.answer('UpdateMachine', undefined)
-  await twin.settle('updated')
+  twin.setResponse('UpdateMachine', undefined)
+  await twin.settle('the Machine is updated')
 }
 
 const upgradeHooks = {
@@ -275,8 +275,8 @@ for (const [name, hook] of Object.entries(upgradeHooks)) {
 
 /** A patch of the class has only a handler for ValidateTopology. */
 const onlyValidates: Case = async (twin) => {
-  await twin.extend()
-  await templates(twin)
+  await twin.registerExtension()
+  await createTemplates(twin)
   await twin.create(ClusterClass, aClass(external(twin, { validateTopologyExtension: 'validate-topology' })))
   await twin.settle('the class is reconciled')
   await twin.create(Cluster, aCluster())
@@ -285,14 +285,16 @@ const onlyValidates: Case = async (twin) => {
 
 /** An external patch has `enabledIf: 'false'`. */
 const externalDisabled: Case = async (twin) => {
-  await twin.extend()
-  twin.answer('GeneratePatches', regions)
+  await twin.registerExtension()
+  twin.setResponse('GeneratePatches', regions)
   const { spec } = external(twin, {
     generatePatchesExtension: 'generate-patches',
     validateTopologyExtension: 'validate-topology',
   })
-  await created(twin, { spec: { patches: spec.patches.map((externalPatch) => ({ ...externalPatch, enabledIf: 'false' })) } })
-  twin.answer('ValidateTopology', () => failed('ValidateTopology'))
+  await createTopology(twin, {
+    spec: { patches: spec.patches.map((externalPatch) => ({ ...externalPatch, enabledIf: 'false' })) },
+  })
+  twin.setResponse('ValidateTopology', () => failed('ValidateTopology'))
   await twin.patch(Cluster, clusterName, topology({ controlPlane: { replicas: 3 } }))
   await twin.settle('the validation fails')
 }
@@ -308,9 +310,9 @@ const mergePatch = ({ request }: { request: object }): ScriptedResponse => {
 }
 
 const mergePatches: Case = async (twin) => {
-  await twin.extend()
-  twin.answer('GeneratePatches', mergePatch)
-  await created(twin, external(twin, { generatePatchesExtension: 'generate-patches' }))
+  await twin.registerExtension()
+  twin.setResponse('GeneratePatches', mergePatch)
+  await createTopology(twin, external(twin, { generatePatchesExtension: 'generate-patches' }))
 }
 
 export const hookCases: Cases = {

@@ -1,22 +1,22 @@
 import { MachineDeployment, MachineSet } from '@capstan/api'
 import { isDeleting, keyOf } from '@capstan/kube'
 import { machineDeployment } from '../objects.ts'
-import { everythingReady, silent } from '../providers.ts'
+import { everythingReady, noReport } from '../providers.ts'
 import type { Behaviour } from '../side.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
-import { readyCluster } from './machine.ts'
-import { deny, workerTemplates } from './machine-set.ts'
+import { createReadyCluster } from './machine.ts'
+import { deny, createWorkerTemplates } from './machine-set.ts'
 
 const rollout: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   await twin.create(MachineDeployment, machineDeployment('md', { replicas: 2 }))
-  await twin.settle('two Machines')
+  await twin.settle('two Machines run')
   await twin.patch(MachineDeployment, 'md', { spec: { template: { spec: { version: 'v1.35.1' } } } })
-  await twin.settle('rolled out')
+  await twin.settle('the rollout is complete')
   await twin.delete(MachineDeployment, 'md')
-  await twin.settle('deleted')
+  await twin.settle('the MachineDeployment is deleted')
 }
 
 type Steps = readonly (readonly [name: string, body: object])[]
@@ -25,10 +25,10 @@ type Steps = readonly (readonly [name: string, body: object])[]
 const changes =
   (spec: object, ...steps: Steps): Case =>
   async (twin) => {
-    await readyCluster(twin)
-    await workerTemplates(twin)
+    await createReadyCluster(twin)
+    await createWorkerTemplates(twin)
     await twin.create(MachineDeployment, machineDeployment('md', spec as never))
-    await twin.settle('created')
+    await twin.settle('the MachineDeployment is created')
     for (const [name, body] of steps) {
       await twin.patch(MachineDeployment, 'md', { spec: body })
       await twin.settle(name)
@@ -41,48 +41,48 @@ const strategy = (type: string, rollingUpdate?: object) => ({
 })
 
 const noTemplates: Case = async (twin) => {
-  await readyCluster(twin)
+  await createReadyCluster(twin)
   await twin.create(MachineDeployment, machineDeployment('md'))
-  await twin.settle('templates do not exist')
+  await twin.settle('the templates do not exist')
   await twin.delete(MachineDeployment, 'md')
-  await twin.settle('deleted')
+  await twin.settle('the MachineDeployment is deleted')
 }
 
 /** A rollout does not end, because its Machines are never provisioned. */
 const stuck: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   await twin.create(MachineDeployment, machineDeployment('md', { replicas: 3 }))
-  await twin.settle('created')
-  await twin.behave({ machine: silent })
+  await twin.settle('the MachineDeployment is created')
+  await twin.setReports({ machine: noReport })
   await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
-  await twin.settle('stuck')
+  await twin.settle('the new Machine is not provisioned')
   await twin.patch(MachineDeployment, 'md', { spec: { paused: true, replicas: 6 } })
-  await twin.settle('paused and scaled up in the middle')
+  await twin.settle('paused and scaled up during the rollout')
   await twin.patch(MachineDeployment, 'md', { spec: { replicas: 2 } })
-  await twin.settle('scaled down in the middle')
+  await twin.settle('scaled down during the rollout')
   await twin.patch(MachineDeployment, 'md', { spec: { paused: false } })
-  await twin.settle('resumed')
+  await twin.settle('the rollout is resumed')
 }
 
 /** Limits the number of provisioned machines, so that both sides perform the same steps. */
-export class Gate {
-  #open = 0
+export class ProvisioningLimit {
+  #limit = 0
   /** UIDs of the provisioned machines, by UID of the Cluster: each side has its own Cluster object. */
-  readonly #let = new Map<string, Set<string>>()
+  readonly #provisioned = new Map<string, Set<string>>()
 
   readonly behaviour: Behaviour = (object, objects) => {
     const side = objects.find(({ kind }) => kind === 'Cluster')?.metadata.uid ?? ''
-    const provisioned = this.#let.get(side) ?? new Set()
-    this.#let.set(side, provisioned)
+    const provisioned = this.#provisioned.get(side) ?? new Set()
+    this.#provisioned.set(side, provisioned)
     const { uid } = object.metadata
-    if (provisioned.size < this.#open) provisioned.add(uid)
+    if (provisioned.size < this.#limit) provisioned.add(uid)
     return provisioned.has(uid) ? everythingReady.machine(object, objects) : undefined
   }
 
-  async open(twin: Twin, count: number): Promise<void> {
-    this.#open = count
-    await twin.behave({ machine: this.behaviour })
+  async set(twin: Twin, count: number): Promise<void> {
+    this.#limit = count
+    await twin.setReports({ machine: this.behaviour })
   }
 }
 
@@ -90,19 +90,19 @@ export class Gate {
 const inSteps =
   (replicas: number, rollingUpdate: object): Case =>
   async (twin) => {
-    const gate = new Gate()
-    await readyCluster(twin)
-    await workerTemplates(twin)
-    await gate.open(twin, replicas)
+    const limit = new ProvisioningLimit()
+    await createReadyCluster(twin)
+    await createWorkerTemplates(twin)
+    await limit.set(twin, replicas)
     await twin.create(
       MachineDeployment,
       machineDeployment('md', { replicas, ...strategy('RollingUpdate', rollingUpdate) } as never),
     )
-    await twin.settle('created')
+    await twin.settle('the MachineDeployment is created')
     await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
     await twin.settle('no new Machine is available')
     for (let available = 1; available <= replicas; available++) {
-      await gate.open(twin, replicas + available)
+      await limit.set(twin, replicas + available)
       await twin.settle(`${available} new Machines are available`)
     }
   }
@@ -112,17 +112,17 @@ const withFinalizers = (finalizers: readonly string[] | null) => ({ metadata: { 
 /** All old Machines are deleted at once. Their infrastructure is removed one by one, so that both sides see the same counts. */
 const allAtOnce: Case = async (twin) => {
   const replicas = 3
-  const gate = new Gate()
-  await readyCluster(twin)
-  await workerTemplates(twin)
-  await gate.open(twin, replicas)
+  const limit = new ProvisioningLimit()
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await limit.set(twin, replicas)
   const rollingUpdate = { maxSurge: 0, maxUnavailable: '100%' }
   await twin.create(
     MachineDeployment,
     machineDeployment('md', { replicas, ...strategy('RollingUpdate', rollingUpdate) } as never),
   )
-  await twin.settle('created')
-  await twin.raw('the deletion of every old Machine is blocked', async (client) => {
+  await twin.settle('the MachineDeployment is created')
+  await twin.runOnBoth('block the deletion of every old Machine', async (client) => {
     const { items } = await client.list(stub.machine, { namespace: twin.namespace })
     const body = withFinalizers(['twin.capstan.dev/hold'])
     for (const machine of items) await client.patch(stub.machine, keyOf(machine), { type: 'merge', body })
@@ -133,46 +133,46 @@ const allAtOnce: Case = async (twin) => {
     await twin.patch(stub.machine, (machines) => machines.find(isDeleting), withFinalizers(null))
     await twin.settle(`${deleted} old Machines are deleted`)
   }
-  await gate.open(twin, 2 * replicas)
+  await limit.set(twin, 2 * replicas)
   await twin.settle('the new Machines are available')
 }
 
 const setDenied =
   (operation: 'CREATE' | 'UPDATE'): Case =>
   async (twin) => {
-    await readyCluster(twin)
-    await workerTemplates(twin)
+    await createReadyCluster(twin)
+    await createWorkerTemplates(twin)
     if (operation === 'UPDATE') {
       await twin.create(MachineDeployment, machineDeployment('md'))
-      await twin.settle('created')
+      await twin.settle('the MachineDeployment is created')
     }
     await deny(twin, { group: 'cluster.x-k8s.io', resource: 'machinesets', operation })
     if (operation === 'UPDATE') await twin.patch(MachineDeployment, 'md', { spec: { replicas: 2 } })
     else await twin.create(MachineDeployment, machineDeployment('md'))
-    await twin.settle('the MachineSet is rejected')
+    await twin.settle('the write of the MachineSet is denied')
   }
 
 /** The infrastructure of a Machine blocks its deletion. */
 const deletionHeld: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   await twin.create(MachineDeployment, machineDeployment('md', { replicas: 2 }))
-  await twin.settle('created')
+  await twin.settle('the MachineDeployment is created')
   await twin.patch(stub.machine, ([first]) => first, withFinalizers(['twin.capstan.dev/hold']))
   await twin.delete(MachineDeployment, 'md')
   await twin.settle('one Machine is left')
   await twin.patch(stub.machine, ([first]) => first, withFinalizers(null))
-  await twin.settle('deleted')
+  await twin.settle('the MachineDeployment is deleted')
 }
 
 const annotated = (annotations: { [key: string]: string | null }) => ({ metadata: { annotations } })
 
 /** Changes annotations and labels of a MachineDeployment, some of which core copies to its MachineSets. */
 const metadata: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   await twin.create(MachineDeployment, machineDeployment('md'))
-  await twin.settle('created')
+  await twin.settle('the MachineDeployment is created')
   await twin.patch(MachineDeployment, 'md', {
     metadata: {
       labels: { tier: 'one' },
@@ -185,24 +185,24 @@ const metadata: Case = async (twin) => {
       },
     },
   })
-  await twin.settle('annotated')
+  await twin.settle('annotations and labels are added')
   await twin.patch(MachineDeployment, 'md', { spec: { replicas: null } })
-  await twin.settle('without replicas')
+  await twin.settle('replicas are not set')
   await twin.patch(MachineDeployment, 'md', {
     ...annotated({ 'cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size': '2' }),
     spec: { replicas: null },
   })
-  await twin.settle('a higher minimum')
+  await twin.settle('the autoscaler has a higher minimum')
   await twin.patch(MachineDeployment, 'md', annotated({ note: null, 'machineset.cluster.x-k8s.io/skip-preflight-checks': null }))
   await twin.settle('annotations are removed')
 }
 
 /** A user changes the MachineSet of a MachineDeployment. */
 const setChanged: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   await twin.create(MachineDeployment, machineDeployment('md'))
-  await twin.settle('created')
+  await twin.settle('the MachineDeployment is created')
   await twin.patch(MachineSet, ([first]) => first, {
     metadata: { labels: { extra: 'a' }, annotations: { extra: 'b', 'machinedeployment.clusters.x-k8s.io/revision': '7' } },
     spec: { replicas: 3, template: { metadata: { labels: { extra: 'c' } } }, deletion: { order: 'Newest' } },
@@ -213,63 +213,63 @@ const setChanged: Case = async (twin) => {
 }
 
 const setDeleted: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   await twin.create(MachineDeployment, machineDeployment('md'))
-  await twin.settle('created')
+  await twin.settle('the MachineDeployment is created')
   await twin.delete(MachineSet, ([first]) => first)
   await twin.settle('the MachineSet is deleted')
 }
 
 const pausedByAnnotation: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   await twin.create(MachineDeployment, machineDeployment('md'))
-  await twin.settle('created')
+  await twin.settle('the MachineDeployment is created')
   await twin.patch(MachineDeployment, 'md', { ...annotated({ 'cluster.x-k8s.io/paused': '' }), spec: { replicas: 2 } })
-  await twin.settle('paused')
+  await twin.settle('the MachineDeployment is paused')
   await twin.patch(MachineDeployment, 'md', annotated({ 'cluster.x-k8s.io/paused': null }))
-  await twin.settle('resumed')
+  await twin.settle('the MachineDeployment is resumed')
 }
 
 /** The labels of the template and the selector change. */
 const selectorChanged: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   await twin.create(MachineDeployment, machineDeployment('md'))
-  await twin.settle('created')
+  await twin.settle('the MachineDeployment is created')
   await twin.patch(MachineDeployment, 'md', {
     spec: {
       selector: { matchLabels: { deployment: 'md', more: 'x' } },
       template: { metadata: { labels: { more: 'x' } } },
     },
   })
-  await twin.settle('another selector')
+  await twin.settle('the selector changes')
 }
 
 const templateDeleted: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   await twin.create(MachineDeployment, machineDeployment('md'))
-  await twin.settle('created')
+  await twin.settle('the MachineDeployment is created')
   await twin.delete(stub.machineTemplate, 'worker')
   await twin.touch(MachineDeployment, 'md')
   await twin.settle('the template is deleted')
   await twin.patch(MachineDeployment, 'md', { spec: { replicas: 2 } })
   await twin.settle('scaled up')
   await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
-  await twin.settle('a new version')
+  await twin.settle('the version changes')
 }
 
 export const machineDeploymentCases: Cases = {
   'machinedeployment-scale': changes(
     { replicas: 1 },
-    ['up', { replicas: 3 }],
-    ['down', { replicas: 1 }],
-    ['to none', { replicas: 0 }],
+    ['scaled up', { replicas: 3 }],
+    ['scaled down', { replicas: 1 }],
+    ['scaled down to zero', { replicas: 0 }],
   ),
   'machinedeployment-no-surge': changes({ replicas: 2, ...strategy('RollingUpdate', { maxSurge: 0, maxUnavailable: 1 }) }, [
-    'rolled out',
+    'the rollout is complete',
     version('v1.35.1'),
   ]),
   'machinedeployment-surge-percent': inSteps(4, { maxSurge: '50%', maxUnavailable: '25%' }),
@@ -277,7 +277,7 @@ export const machineDeploymentCases: Cases = {
   'machinedeployment-unavailable-all': allAtOnce,
   'machinedeployment-on-delete': changes(
     { replicas: 2, ...strategy('OnDelete') },
-    ['a new template', version('v1.35.1')],
+    ['the template changes', version('v1.35.1')],
     ['scaled up', { replicas: 3 }],
     ['scaled down', { replicas: 1 }],
   ),
@@ -290,28 +290,34 @@ export const machineDeploymentCases: Cases = {
   'machinedeployment-paused-in-place': changes(
     { replicas: 2 },
     ['paused', { paused: true }],
-    ['labelled', { template: { metadata: { labels: { extra: 'a' } } } }],
-    ['timeouts', { template: { spec: { deletion: { nodeDrainTimeoutSeconds: 9 } } } }],
-    ['order', { deletion: { order: 'Oldest' } }],
+    ['the template has another label', { template: { metadata: { labels: { extra: 'a' } } } }],
+    ['the template has a drain timeout', { template: { spec: { deletion: { nodeDrainTimeoutSeconds: 9 } } } }],
+    ['the deletion order changes', { deletion: { order: 'Oldest' } }],
     ['scaled', { replicas: 3 }],
-    ['a new version', version('v1.35.1')],
+    ['the version changes', version('v1.35.1')],
     ['resumed', { paused: false }],
   ),
   'machinedeployment-paused-new-template': changes(
     { replicas: 1 },
     ['paused', { paused: true }],
-    ['a new version', version('v1.35.1')],
+    ['the version changes', version('v1.35.1')],
     ['scaled', { replicas: 2 }],
   ),
   'machinedeployment-in-place': changes(
     { replicas: 1 },
-    ['labelled', { template: { metadata: { labels: { extra: 'a' }, annotations: { note: 'b' } } } }],
-    ['taints', { template: { spec: { taints: [{ key: 'k', effect: 'NoSchedule', propagation: 'Always' }] } } }],
-    ['removed', { template: { metadata: { labels: { extra: null }, annotations: { note: null } }, spec: { taints: null } } }],
+    [
+      'the template has another label and annotation',
+      { template: { metadata: { labels: { extra: 'a' }, annotations: { note: 'b' } } } },
+    ],
+    ['the template has a taint', { template: { spec: { taints: [{ key: 'k', effect: 'NoSchedule', propagation: 'Always' }] } } }],
+    [
+      'label, annotation and taint are removed',
+      { template: { metadata: { labels: { extra: null }, annotations: { note: null } }, spec: { taints: null } } },
+    ],
   ),
   'machinedeployment-failure-domain': changes({ replicas: 1 }, ['moved', { template: { spec: { failureDomain: 'b' } } }]),
   'machinedeployment-data-secret': changes({ replicas: 1 }, [
-    'a data secret beside the reference',
+    'the bootstrap data Secret is set beside the reference',
     { template: { spec: { bootstrap: { dataSecretName: 'mine' } } } },
   ]),
   'machinedeployment-rollout-after': changes({ replicas: 1 }, ['long ago', { rollout: { after: '2020-01-01T00:00:00Z' } }]),
@@ -328,25 +334,25 @@ export const machineDeploymentCases: Cases = {
   'machinedeployment-selector-changed': selectorChanged,
   'machinedeployment-template-deleted': templateDeleted,
   'machinedeployment-rollout-in-future': changes({ replicas: 1 }, [
-    'in the future',
+    'the rollout time is in the future',
     { rollout: { after: '2099-01-01T00:00:00Z' } },
   ]),
   'machinedeployment-min-ready-seconds': changes(
     { replicas: 1 },
-    ['one hour', { template: { spec: { minReadySeconds: 3600 } } }],
-    ['a new version', version('v1.35.1')],
+    ['minReadySeconds is one hour', { template: { spec: { minReadySeconds: 3600 } } }],
+    ['the version changes', version('v1.35.1')],
   ),
   'machinedeployment-readiness-gates': changes({ replicas: 1 }, [
-    'a gate',
+    'the template has a readiness gate',
     { template: { spec: { readinessGates: [{ conditionType: 'Extra' }] } } },
   ]),
   'machinedeployment-naming': changes({ replicas: 1, machineNaming: { template: 'x-{{ .machineSet.name }}-{{ .random }}' } }, [
-    'another name',
+    'the naming template changes',
     { machineNaming: { template: 'y-{{ .random }}' }, replicas: 2 },
   ]),
   'machinedeployment-strategy-changes': changes(
     { replicas: 2, ...strategy('OnDelete') },
-    ['a new version', version('v1.35.1')],
-    ['another strategy', strategy('RollingUpdate')],
+    ['the version changes', version('v1.35.1')],
+    ['the strategy changes', strategy('RollingUpdate')],
   ),
 }

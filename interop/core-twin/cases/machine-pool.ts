@@ -1,11 +1,11 @@
 import { Cluster, Machine, MachinePool } from '@capstan/api'
 import { type Input, Node } from '@capstan/kube'
 import { clusterName, named } from '../objects.ts'
-import { silent } from '../providers.ts'
+import { noReport } from '../providers.ts'
 import type { Report } from '../side.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
-import { readyCluster } from './machine.ts'
+import { createReadyCluster } from './machine.ts'
 import * as managed from './topology.ts'
 
 const ref = (kind: string) => ({ apiGroup: stub.group, kind, name: 'p' })
@@ -35,26 +35,26 @@ const reported = (ids: readonly string[], fields: object = {}): Report => ({
   status: { ready: true, initialization: { provisioned: true }, replicas: ids.length, ...fields },
 })
 
-async function created(twin: Twin, report: Report | undefined, object = pool()): Promise<void> {
-  await readyCluster(twin)
-  await twin.behave({ machine: () => report })
+async function createPool(twin: Twin, report: Report | undefined, object = pool()): Promise<void> {
+  await createReadyCluster(twin)
+  await twin.setReports({ machine: () => report })
   await twin.create(stub.config, named('p', { spec: {} }))
   await twin.create(stub.machine, named('p', { spec: {} }))
   await twin.create(MachinePool, object)
-  await twin.settle('created')
+  await twin.settle('the MachinePool is created')
 }
 
 const lifecycle: Case = async (twin) => {
-  await created(twin, reported([]), pool({ replicas: 0 }))
+  await createPool(twin, reported([]), pool({ replicas: 0 }))
   await twin.delete(MachinePool, 'p')
-  await twin.settle('deleted')
+  await twin.settle('the MachinePool is deleted')
 }
 
 const late: Case = async (twin) => {
-  await readyCluster(twin)
-  await twin.behave({ machine: silent, config: silent })
+  await createReadyCluster(twin)
+  await twin.setReports({ machine: noReport, config: noReport })
   await twin.create(MachinePool, pool())
-  await twin.settle('neither object exists')
+  await twin.settle('neither provider object exists')
   await twin.create(stub.config, named('p', { spec: {} }))
   await twin.create(stub.machine, named('p', { spec: {} }))
   await twin.touch(MachinePool, 'p')
@@ -62,14 +62,14 @@ const late: Case = async (twin) => {
 }
 
 const paused: Case = async (twin) => {
-  await created(twin, reported([]), pool({ replicas: 0 }, {}, { annotations: { 'cluster.x-k8s.io/paused': '' } }))
+  await createPool(twin, reported([]), pool({ replicas: 0 }, {}, { annotations: { 'cluster.x-k8s.io/paused': '' } }))
   await twin.patch(MachinePool, 'p', { metadata: { annotations: { 'cluster.x-k8s.io/paused': null } } })
-  await twin.settle('resumed')
+  await twin.settle('the MachinePool is resumed')
 }
 
 const dataSecret: Case = async (twin) => {
-  await readyCluster(twin)
-  await twin.behave({ machine: () => reported([]) })
+  await createReadyCluster(twin)
+  await twin.setReports({ machine: () => reported([]) })
   await twin.create(stub.machine, named('p', { spec: {} }))
   await twin.create(MachinePool, pool({ replicas: 0 }, { bootstrap: { dataSecretName: 'mine' } }))
   await twin.settle('the user supplies the bootstrap data Secret')
@@ -81,34 +81,34 @@ const noCluster: Case = async (twin) => {
 }
 
 const takenBack: Case = async (twin) => {
-  await created(twin, reported([]), pool({ replicas: 0 }))
-  await twin.behave({ machine: () => ({ status: { ready: false, initialization: { provisioned: false } } }) })
-  await twin.settle('taken back')
+  await createPool(twin, reported([]), pool({ replicas: 0 }))
+  await twin.setReports({ machine: () => ({ status: { ready: false, initialization: { provisioned: false } } }) })
+  await twin.settle('the infrastructure is no longer provisioned')
 }
 
 const deletedBehind: Case = async (twin) => {
-  await created(twin, reported([]), pool({ replicas: 0 }))
+  await createPool(twin, reported([]), pool({ replicas: 0 }))
   await twin.delete(stub.machine, 'p')
   await twin.settle('the infrastructure is deleted by another client')
 }
 
 const withMachines: Case = async (twin) => {
-  await created(twin, reported([], { infrastructureMachineKind: 'StubMachine' }), pool({ replicas: 0 }))
-  await twin.settle('no machine yet')
-  await twin.raw('Machines of the pool', async (client) => {
+  await createPool(twin, reported([], { infrastructureMachineKind: 'StubMachine' }), pool({ replicas: 0 }))
+  await twin.settle('the pool has no machine yet')
+  await twin.runOnBoth('list the Machines of the pool', async (client) => {
     const { items } = await client.list(Machine, { namespace: twin.namespace })
     return { names: items.map(({ metadata }) => metadata.name) }
   })
-  await twin.settle('listed')
+  await twin.settle('the Machines of the pool are listed')
 }
 
 /** The infrastructure reports a status, one per step. */
 const reports =
   (...steps: readonly (readonly [name: string, status: object])[]): Case =>
   async (twin) => {
-    await created(twin, reported([]), pool({ replicas: 0 }))
+    await createPool(twin, reported([]), pool({ replicas: 0 }))
     for (const [name, status] of steps) {
-      await twin.behave({ machine: () => reported([], status) })
+      await twin.setReports({ machine: () => reported([], status) })
       await twin.settle(name)
     }
   }
@@ -121,7 +121,7 @@ const idOf = (name: string) => `twin://${name}`
 const withNodes = (...names: readonly string[]) => reported(names.map(idOf))
 
 /** Registers Nodes, as the kubelets of the pool's machines do. */
-const join = (twin: Twin, ...names: readonly string[]) =>
+const registerNodes = (twin: Twin, ...names: readonly string[]) =>
   twin.inWorkload(clusterName, async (client) => {
     const timestamp = new Date().toISOString().replace(/\.\d+/, '')
     const ready = {
@@ -141,31 +141,31 @@ const join = (twin: Twin, ...names: readonly string[]) =>
 
 /** Compares the Nodes of the workload cluster. */
 const compareNodes = (twin: Twin) =>
-  twin.raw('Nodes of the pool', async (_, side) => {
+  twin.runOnBoth('list the Nodes of the pool', async (_, side) => {
     const { items } = await side.workload({ namespace: twin.namespace, name: clusterName }).list(Node)
     return items.map(({ metadata: { name, annotations, labels }, spec }) => ({ name, annotations, labels, taints: spec?.taints }))
   })
 
 const idsOfNodes: Case = async (twin) => {
-  await created(twin, reported([]), pool({ replicas: 2 }))
-  await join(twin, 'a', 'b')
-  await twin.behave({ machine: () => withNodes('a') })
+  await createPool(twin, reported([]), pool({ replicas: 2 }))
+  await registerNodes(twin, 'a', 'b')
+  await twin.setReports({ machine: () => withNodes('a') })
   await twin.settle('one of two machines exists')
-  await twin.behave({ machine: () => withNodes('b', 'a') })
-  await twin.settle('both exist, in another order')
+  await twin.setReports({ machine: () => withNodes('b', 'a') })
+  await twin.settle('both machines exist, in another order')
   await compareNodes(twin)
-  await twin.behave({ machine: () => withNodes('b') })
+  await twin.setReports({ machine: () => withNodes('b') })
   await twin.patch(MachinePool, 'p', { spec: { replicas: 1 } })
-  await twin.settle('the first one is gone')
+  await twin.settle('the first machine no longer exists')
   await compareNodes(twin)
 }
 
 const idWithoutNode: Case = async (twin) => {
-  await created(twin, withNodes('a', 'ghost'), pool({ replicas: 2 }))
-  await join(twin, 'a')
+  await createPool(twin, withNodes('a', 'ghost'), pool({ replicas: 2 }))
+  await registerNodes(twin, 'a')
   await twin.settle('one machine has no Node')
-  await join(twin, 'ghost')
-  await twin.settle('its Node has joined')
+  await registerNodes(twin, 'ghost')
+  await twin.settle('the Node of the machine has joined')
 }
 
 const ofClass: Case = async (twin) => {
@@ -177,8 +177,8 @@ const ofClass: Case = async (twin) => {
   }
   const pools = (...machinePools: readonly object[]) => ({ workers: { machinePools } })
   const poolTopology = (fields: object = {}) => ({ class: 'pool', name: 'p', replicas: 0, ...fields })
-  await twin.behave({ machine: () => reported([]) })
-  await managed.created(twin, { workers: { machinePools: [poolClass] } }, { workers: [], topology: pools(poolTopology()) })
+  await twin.setReports({ machine: () => reported([]) })
+  await managed.createTopology(twin, { workers: { machinePools: [poolClass] } }, { workers: [], topology: pools(poolTopology()) })
   const steps: readonly (readonly [name: string, topology: object])[] = [
     ['metadata is set', pools(poolTopology({ metadata: { labels: { tier: 'one' }, annotations: { note: 'two' } } }))],
     ['the Cluster is upgraded', { version: 'v1.35.0' }],
@@ -193,7 +193,7 @@ const ofClass: Case = async (twin) => {
 
 const replicasManaged: Case = async (twin) => {
   const annotations = { 'cluster.x-k8s.io/replicas-managed-by': 'provider' }
-  await created(twin, reported([]), pool({ replicas: 2 }, {}, { annotations }))
+  await createPool(twin, reported([]), pool({ replicas: 2 }, {}, { annotations }))
 }
 
 export const machinePoolCases: Cases = {
@@ -206,15 +206,15 @@ export const machinePoolCases: Cases = {
   'machinepool-deleted-behind': deletedBehind,
   'machinepool-machines': withMachines,
   'machinepool-infrastructure-ready': reports(
-    ['true', readyIs('True', { reason: 'Fine' })],
-    ['false', readyIs('False', { reason: 'Broken', message: 'no quota' })],
-    ['unknown', readyIs('Unknown', { reason: 'Asking', message: 'why' })],
+    ['the condition is true', readyIs('True', { reason: 'Fine' })],
+    ['the condition is false', readyIs('False', { reason: 'Broken', message: 'no quota' })],
+    ['the condition is unknown', readyIs('Unknown', { reason: 'Asking', message: 'why' })],
   ),
   'machinepool-infrastructure-failure': reports(
-    ['failed', { failureReason: 'Bad', failureMessage: 'no quota' }],
+    ['a failure is reported', { failureReason: 'Bad', failureMessage: 'no quota' }],
     ['the failure is no longer reported', { failureReason: null, failureMessage: null }],
   ),
-  'machinepool-instances': reports(['instances', { instances: [{ instanceID: 'i-1', version: 'v1.30.0' }] }]),
+  'machinepool-instances': reports(['instances are reported', { instances: [{ instanceID: 'i-1', version: 'v1.30.0' }] }]),
   'machinepool-ids-of-nodes': idsOfNodes,
   'machinepool-id-without-node': idWithoutNode,
   'machinepool-of-class': ofClass,

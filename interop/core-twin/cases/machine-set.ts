@@ -1,44 +1,44 @@
 import { Cluster, Machine, MachineSet } from '@capstan/api'
 import { type KubeObject, unknownKind } from '@capstan/kube'
 import { clusterName, machine, machineSet, named } from '../objects.ts'
-import { silent } from '../providers.ts'
+import { noReport } from '../providers.ts'
 import type { Report } from '../side.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
-import { readyCluster } from './machine.ts'
+import { createReadyCluster } from './machine.ts'
 
 /** Creates the bootstrap and infrastructure templates of workers. */
-export async function workerTemplates(twin: Twin): Promise<void> {
+export async function createWorkerTemplates(twin: Twin): Promise<void> {
   const spec = { template: { spec: { made: 'from the template' } } }
   await twin.create(stub.configTemplate, named('worker', { spec }))
   await twin.create(stub.machineTemplate, named('worker', { spec }))
 }
 
 const scale: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   await twin.create(MachineSet, machineSet('ms', { replicas: 2 }))
-  await twin.settle('two Machines')
+  await twin.settle('two Machines run')
   await twin.patch(MachineSet, 'ms', { spec: { replicas: 3 } })
   await twin.settle('scaled up')
   await twin.patch(MachineSet, 'ms', { spec: { replicas: 1 } })
   await twin.settle('scaled down')
   await twin.delete(MachineSet, 'ms')
-  await twin.settle('deleted')
+  await twin.settle('the MachineSet is deleted')
 }
 
 /** Creates a MachineSet whose preflight checks compare its version with this control plane. */
 const preflight =
   (version: string, controlPlane: Report, metadata: object = {}): Case =>
   async (twin) => {
-    await twin.behave({ controlPlane: () => controlPlane })
-    await readyCluster(twin)
-    await workerTemplates(twin)
+    await twin.setReports({ controlPlane: () => controlPlane })
+    await createReadyCluster(twin)
+    await createWorkerTemplates(twin)
     await twin.settle('the Cluster is ready')
     const { metadata: own, spec } = machineSet('ms')
     const template = { ...spec.template, spec: { ...spec.template.spec, version } }
     await twin.create(MachineSet, { metadata: { ...own, ...metadata }, spec: { ...spec, template } })
-    await twin.settle('checked')
+    await twin.settle('the preflight checks have run')
   }
 
 const controlPlane = (version: string, fields: { spec?: object; status?: object } = {}): Report => ({
@@ -49,7 +49,12 @@ const controlPlane = (version: string, fields: { spec?: object; status?: object 
 const skip = (checks: string) => ({ annotations: { 'machineset.cluster.x-k8s.io/skip-preflight-checks': checks } })
 
 /** Creates a Machine without a controller in its owner references, and the Machine's provider objects. */
-export async function orphan(twin: Twin, name: string, labels: { [key: string]: string }, fields: object = {}): Promise<void> {
+export async function createOrphan(
+  twin: Twin,
+  name: string,
+  labels: { [key: string]: string },
+  fields: object = {},
+): Promise<void> {
   await twin.create(stub.config, named(name, { spec: {} }))
   await twin.create(stub.machine, named(name, { spec: {} }))
   const { metadata, ...rest } = machine(name)
@@ -57,12 +62,12 @@ export async function orphan(twin: Twin, name: string, labels: { [key: string]: 
 }
 
 const adoption: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
-  await orphan(twin, 'lone', { set: 'ms' })
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await createOrphan(twin, 'lone', { set: 'ms' })
   await twin.settle('the Machine runs')
   await twin.create(MachineSet, machineSet('ms'))
-  await twin.settle('adopted')
+  await twin.settle('the Machine is adopted')
   await twin.patch(Machine, 'lone', { metadata: { labels: { set: null } } })
   await twin.settle('the Machine no longer matches')
 }
@@ -90,7 +95,7 @@ interface DenyOptions {
 
 /** Creates a policy that rejects requests in the namespace of the case. */
 export const deny = (twin: Twin, { group, resource, operation, accepted = 'false' }: DenyOptions): Promise<void> =>
-  twin.raw('a policy', async (client) => {
+  twin.runOnBoth('create the policy', async (client) => {
     const name = twin.namespace
     const rule = { apiGroups: [group], apiVersions: ['*'], operations: [operation], resources: [resource] }
     const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': name } }
@@ -105,15 +110,15 @@ export const deny = (twin: Twin, { group, resource, operation, accepted = 'false
 
 /** Of two Machines, one cannot be adopted. */
 const adoptionFails: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
-  await orphan(twin, 'blocked', { set: 'ms' })
-  await orphan(twin, 'free', { set: 'ms' })
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await createOrphan(twin, 'blocked', { set: 'ms' })
+  await createOrphan(twin, 'free', { set: 'ms' })
   await twin.settle('both Machines run')
   const accepted = "object.metadata.name != 'blocked' || object.metadata.ownerReferences.all(owner, owner.kind != 'MachineSet')"
   await deny(twin, { group: 'cluster.x-k8s.io', resource: 'machines', operation: 'UPDATE', accepted })
   await twin.create(MachineSet, machineSet('ms', { replicas: 2 }))
-  await twin.settle('one of them is adopted')
+  await twin.settle('one of the Machines is adopted')
 }
 
 /**
@@ -124,11 +129,11 @@ const adoptionFails: Case = async (twin) => {
 const creationFails =
   (group: string, resource: string): Case =>
   async (twin) => {
-    await readyCluster(twin)
-    await workerTemplates(twin)
+    await createReadyCluster(twin)
+    await createWorkerTemplates(twin)
     await deny(twin, { group, resource, operation: 'CREATE' })
     await twin.create(MachineSet, machineSet('ms'))
-    await twin.agree('no Machine can be created', (objects) => objects.some(cannotCreate))
+    await twin.settleRetries('no Machine can be created', (objects) => objects.some(cannotCreate))
   }
 
 const cannotCreate = (object: KubeObject): boolean =>
@@ -140,26 +145,26 @@ const cannotCreate = (object: KubeObject): boolean =>
 const selector =
   (requirement: object): Case =>
   async (twin) => {
-    await readyCluster(twin)
-    await workerTemplates(twin)
+    await createReadyCluster(twin)
+    await createWorkerTemplates(twin)
     await twin.create(MachineSet, machineSet('ms', { selector: { matchExpressions: [requirement] } } as never))
-    await twin.settle('selected')
+    await twin.settle('the MachineSet is reconciled')
   }
 
 const noTemplates: Case = async (twin) => {
-  await readyCluster(twin)
+  await createReadyCluster(twin)
   await twin.create(MachineSet, machineSet('ms'))
-  await twin.settle('templates do not exist')
+  await twin.settle('the templates do not exist')
   await twin.delete(MachineSet, 'ms')
-  await twin.settle('deleted')
+  await twin.settle('the MachineSet is deleted')
 }
 
 /** Changes fields that core propagates to existing Machines. */
 const inPlace: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   await twin.create(MachineSet, machineSet('ms'))
-  await twin.settle('one Machine')
+  await twin.settle('one Machine runs')
   const template = {
     metadata: { labels: { extra: 'a' }, annotations: { note: 'b' } },
     spec: {
@@ -169,114 +174,114 @@ const inPlace: Case = async (twin) => {
     },
   }
   await twin.patch(MachineSet, 'ms', { spec: { template } })
-  await twin.settle('changed in place')
+  await twin.settle('fields of the template are changed in place')
   const removed = {
     metadata: { labels: { extra: null }, annotations: { note: null } },
     spec: { taints: null, deletion: { nodeDrainTimeoutSeconds: null } },
   }
   await twin.patch(MachineSet, 'ms', { spec: { template: removed } })
-  await twin.settle('taken back')
+  await twin.settle('the changes are reverted')
 }
 
 const paused: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   const { metadata, ...rest } = machineSet('ms')
   await twin.create(MachineSet, { ...rest, metadata: { ...metadata, annotations: { 'cluster.x-k8s.io/paused': '' } } })
-  await twin.settle('created paused')
+  await twin.settle('the MachineSet is created paused')
   await twin.patch(MachineSet, 'ms', { metadata: { annotations: { 'cluster.x-k8s.io/paused': null } } })
-  await twin.settle('resumed')
+  await twin.settle('the MachineSet is resumed')
 }
 
 /** A MachineSet selects the Machine to delete when it is scaled down. */
 const deletes =
   (order: string, mark: boolean): Case =>
   async (twin) => {
-    await readyCluster(twin)
-    await workerTemplates(twin)
+    await createReadyCluster(twin)
+    await createWorkerTemplates(twin)
     await twin.create(MachineSet, machineSet('ms', { replicas: 2, deletion: { order } } as never))
-    await twin.settle('two Machines')
+    await twin.settle('two Machines run')
     if (mark)
       await twin.patch(Machine, ([first]) => first, {
         metadata: { annotations: { 'cluster.x-k8s.io/delete-machine': '' }, labels: { marked: '' } },
       })
-    await twin.settle('marked')
+    await twin.settle(mark ? 'a Machine is marked for deletion' : 'no Machine is marked for deletion')
     await twin.patch(MachineSet, 'ms', { spec: { replicas: 1 } })
     await twin.settle('scaled down')
   }
 
 const naming: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   await twin.create(MachineSet, machineSet('ms', { machineNaming: { template: '{{ .cluster.name }}-x-{{ .random }}' } } as never))
-  await twin.settle('named')
+  await twin.settle('the Machines are named by the template')
 }
 
 const disabled: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   const { metadata, ...rest } = machineSet('ms')
   await twin.create(MachineSet, {
     ...rest,
     metadata: { ...metadata, annotations: { 'cluster.x-k8s.io/disable-machine-create': 'true' } },
   })
-  await twin.settle('no Machine is made')
+  await twin.settle('no Machine is created')
 }
 
 /** An annotation on the bootstrap template skips preflight checks. */
 const skippedByTemplate: Case = async (twin) => {
-  await twin.behave({ controlPlane: () => controlPlane('v1.35.0') })
-  await readyCluster(twin)
+  await twin.setReports({ controlPlane: () => controlPlane('v1.35.0') })
+  await createReadyCluster(twin)
   const spec = { template: { spec: {} } }
   await twin.create(stub.configTemplate, { metadata: { name: 'worker', ...skip('KubernetesVersionSkew') }, spec } as never)
   await twin.create(stub.machineTemplate, named('worker', { spec }))
   const { metadata, spec: set } = machineSet('ms')
   const template = { ...set.template, spec: { ...set.template.spec, version: 'v1.36.0' } }
   await twin.create(MachineSet, { metadata, spec: { ...set, template } })
-  await twin.settle('checked')
+  await twin.settle('the preflight checks are skipped')
 }
 
 const versionless: Case = async (twin) => {
-  await twin.behave({ controlPlane: () => controlPlane('v1.35.0') })
-  await readyCluster(twin)
-  await workerTemplates(twin)
+  await twin.setReports({ controlPlane: () => controlPlane('v1.35.0') })
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   const { metadata, spec } = machineSet('ms')
   const { version: _version, ...rest } = spec.template.spec
   await twin.create(MachineSet, { metadata, spec: { ...spec, template: { ...spec.template, spec: rest } } })
-  await twin.settle('a Machine without version')
+  await twin.settle('a Machine without version runs')
 }
 
 /** A MachineSet first fails a preflight check, and passes it when the check is repeated after 15 s. */
 const preflightPasses: Case = async (twin) => {
-  await twin.behave({ controlPlane: () => controlPlane('v1.35.0', { status: { version: 'v1.34.0' } }) })
-  await readyCluster(twin)
-  await workerTemplates(twin)
+  await twin.setReports({ controlPlane: () => controlPlane('v1.35.0', { status: { version: 'v1.34.0' } }) })
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   await twin.create(MachineSet, machineSet('ms', { replicas: 2 }))
   await twin.settle('the control plane is upgrading')
-  await twin.behave({ controlPlane: () => controlPlane('v1.35.0') })
-  await twin.settle('upgraded', (objects) => objects.filter(({ kind }) => kind === 'Machine').length === 2)
+  await twin.setReports({ controlPlane: () => controlPlane('v1.35.0') })
+  await twin.settle('the control plane is upgraded', (objects) => objects.filter(({ kind }) => kind === 'Machine').length === 2)
 }
 
 /** The name of the MachineSet is too long for a label value and for names of Machines. */
 const longName: Case = async (twin) => {
   const name = 'a-name-of-more-than-sixty-three-characters-that-no-labels-value-can-have'
-  await readyCluster(twin)
-  await workerTemplates(twin)
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   const { metadata, spec } = machineSet(name)
   const labels = { set: 'long' }
   const template = { ...spec.template, metadata: { labels } }
   await twin.create(MachineSet, { metadata, spec: { ...spec, selector: { matchLabels: labels }, template } })
-  await twin.settle('one Machine')
+  await twin.settle('one Machine runs')
 }
 
 /** Users change fields that the MachineSet applies to its objects. */
 const drift: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   const { metadata, spec } = machineSet('ms')
   const own = { labels: { set: 'ms', mine: 'a' }, annotations: { note: 'b' } }
   await twin.create(MachineSet, { metadata, spec: { ...spec, template: { ...spec.template, metadata: own } } })
-  await twin.settle('one Machine')
+  await twin.settle('one Machine runs')
   const changed = { metadata: { labels: { mine: 'changed', added: 'x' }, annotations: { note: null, added: 'y' } } }
   await twin.patch(Machine, ([first]) => first, {
     ...changed,
@@ -291,10 +296,10 @@ const drift: Case = async (twin) => {
 
 /** Changes template fields that core does not propagate to existing Machines. */
 const newTemplate: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   await twin.create(MachineSet, machineSet('ms'))
-  await twin.settle('one Machine')
+  await twin.settle('one Machine runs')
   const spec = { version: 'v1.35.1', failureDomain: 'b', readinessGates: [{ conditionType: 'Extra' }] }
   await twin.patch(MachineSet, 'ms', { spec: { replicas: 2, template: { spec } } })
   await twin.settle('the second Machine differs')
@@ -302,43 +307,43 @@ const newTemplate: Case = async (twin) => {
 
 /** A MachineSet is deleted while its Cluster is paused. */
 const clusterPaused: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   await twin.create(MachineSet, machineSet('ms'))
-  await twin.settle('one Machine')
+  await twin.settle('one Machine runs')
   await twin.patch(Cluster, clusterName, { spec: { paused: true } })
   await twin.settle('the Cluster is paused')
   await twin.patch(MachineSet, 'ms', { spec: { replicas: 2 } })
   await twin.delete(MachineSet, 'ms')
-  await twin.settle('the set is deleted')
+  await twin.settle('the MachineSet is deleted')
   await twin.patch(Cluster, clusterName, { spec: { paused: null } })
-  await twin.settle('resumed')
+  await twin.settle('the Cluster is resumed')
 }
 
 /** Machines without a Node are deleted first. */
 const deletesUnready: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   await twin.create(MachineSet, machineSet('ms'))
   await twin.settle('one Machine runs')
-  await twin.behave({ machine: silent })
+  await twin.setReports({ machine: noReport })
   await twin.patch(MachineSet, 'ms', { spec: { replicas: 2 } })
   await twin.settle('the second Machine does not start')
   await twin.patch(MachineSet, 'ms', { spec: { replicas: 1 } })
-  await twin.settle('the first one stays')
+  await twin.settle('the first Machine is kept')
 }
 
 const longNaming: Case = async (twin) => {
   const template = '{{ .machineSet.name }}-with-a-very-long-name-that-must-be-cut-after-some-char-acters-{{ .random }}'
-  await readyCluster(twin)
-  await workerTemplates(twin)
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   await twin.create(MachineSet, machineSet('ms', { machineNaming: { template } } as never))
-  await twin.settle('named')
+  await twin.settle('the Machine is named by the template')
 }
 
 /** The MachineSet refers to provider objects instead of templates. */
 const noTemplateKinds: Case = async (twin) => {
-  await readyCluster(twin)
+  await createReadyCluster(twin)
   await twin.create(stub.config, named('worker', { spec: {} }))
   await twin.create(stub.machine, named('worker', { spec: {} }))
   const { metadata, spec } = machineSet('ms')
@@ -348,12 +353,12 @@ const noTemplateKinds: Case = async (twin) => {
     infrastructureRef: { ...infrastructureRef, kind: 'StubMachine' },
   }
   await twin.create(MachineSet, { metadata, spec: { ...spec, template: { ...spec.template, spec: { ...rest, ...references } } } })
-  await twin.settle('no templates')
+  await twin.settle('the references do not name templates')
 }
 
 const userData: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   const { metadata, spec } = machineSet('ms')
   const template = { ...spec.template, spec: { ...spec.template.spec, bootstrap: { dataSecretName: 'mine' } } }
   await twin.create(MachineSet, { metadata, spec: { ...spec, template } })

@@ -1,13 +1,13 @@
 import { Cluster, Machine } from '@capstan/api'
 import { isTrue, type KubeObject, Node } from '@capstan/kube'
 import { cluster, clusterName, machine, named } from '../objects.ts'
-import { silent } from '../providers.ts'
+import { noReport } from '../providers.ts'
 import type { Report } from '../side.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 
 /** Creates a Cluster whose providers are ready, and its workload API server. */
-export async function readyCluster(twin: Twin): Promise<void> {
+export async function createReadyCluster(twin: Twin): Promise<void> {
   await twin.startWorkload(clusterName)
   await twin.create(stub.cluster, named(clusterName, { spec: {} }))
   await twin.create(stub.controlPlane, named(clusterName, { spec: {} }))
@@ -26,7 +26,7 @@ const adopted = (objects: readonly KubeObject[]) =>
   )
 
 const lifecycle: Case = async (twin) => {
-  await readyCluster(twin)
+  await createReadyCluster(twin)
   await twin.settle('the Cluster is ready')
   await twin.create(stub.config, named('m', { spec: {} }))
   await twin.create(stub.machine, named('m', { spec: {} }))
@@ -39,18 +39,18 @@ const lifecycle: Case = async (twin) => {
 }
 
 const lateProviders: Case = async (twin) => {
-  await readyCluster(twin)
-  await twin.behave({ machine: silent, config: silent })
+  await createReadyCluster(twin)
+  await twin.setReports({ machine: noReport, config: noReport })
   await twin.create(Machine, machine('m'))
-  await twin.settle('neither provider object is there')
+  await twin.settle('neither provider object exists')
   await twin.create(stub.config, named('m', { spec: {} }))
   await twin.create(stub.machine, named('m', { spec: {} }))
   await twin.settle('neither provider reports', adopted)
-  await twin.behave({ config: () => ({ status: { initialization: { dataSecretCreated: true }, dataSecretName: 'data' } }) })
+  await twin.setReports({ config: () => ({ status: { initialization: { dataSecretCreated: true }, dataSecretName: 'data' } }) })
   await twin.settle('the bootstrap data exists')
-  await twin.behave({ machine: () => ({ status: { initialization: { provisioned: true } } }) })
+  await twin.setReports({ machine: () => ({ status: { initialization: { provisioned: true } } }) })
   await twin.settle('the infrastructure is provisioned without providerID')
-  await twin.behave({
+  await twin.setReports({
     machine: () => ({ spec: { providerID: 'twin://m' }, status: { initialization: { provisioned: true } } }),
   })
   await twin.settle('the infrastructure has a providerID')
@@ -59,8 +59,8 @@ const lateProviders: Case = async (twin) => {
 }
 
 /** Creates a Machine of a ready Cluster, with its provider objects. */
-export async function readyMachine(twin: Twin, metadata: object = {}, spec: object = {}): Promise<void> {
-  await readyCluster(twin)
+export async function createReadyMachine(twin: Twin, metadata: object = {}, spec: object = {}): Promise<void> {
+  await createReadyCluster(twin)
   await twin.create(stub.config, named('m', { spec: {} }))
   await twin.create(stub.machine, named('m', { spec: {} }))
   const { metadata: own, ...rest } = machine('m', spec)
@@ -76,10 +76,10 @@ const ready = { spec: { providerID: 'twin://m' }, status: { initialization: { pr
 const reports =
   (...steps: (readonly [name: string, report: Report])[]): Case =>
   async (twin) => {
-    await readyMachine(twin)
+    await createReadyMachine(twin)
     for (const [name, { spec, status }] of steps) {
       const report = { spec: { ...ready.spec, ...spec }, status: { ...ready.status, ...status } }
-      await twin.behave({ machine: () => report })
+      await twin.setReports({ machine: () => report })
       await twin.settle(name)
     }
   }
@@ -88,10 +88,10 @@ const reports =
 const configReports =
   (...steps: (readonly [name: string, status: object])[]): Case =>
   async (twin) => {
-    await readyMachine(twin)
+    await createReadyMachine(twin)
     for (const [name, status] of steps) {
       const created = { initialization: { dataSecretCreated: true }, dataSecretName: 'data' }
-      await twin.behave({ config: () => ({ status: { ...created, ...status } }) })
+      await twin.setReports({ config: () => ({ status: { ...created, ...status } }) })
       await twin.settle(name)
     }
   }
@@ -104,7 +104,7 @@ const conditionOf = (status: string, fields: object = {}) => ({
 const nodeReports =
   (...reported: (readonly [type: string, status: string, message?: string])[]): Case =>
   async (twin) => {
-    await readyMachine(twin)
+    await createReadyMachine(twin)
     const timestamp = '2026-01-01T00:00:00Z'
     const conditions = reported.map(([type, status, message = '']) => ({
       type,
@@ -128,7 +128,7 @@ const nodeReports =
 const noPressure = (type: string) => [type, 'False'] as const
 
 const nodeDeleted: Case = async (twin) => {
-  await readyMachine(twin)
+  await createReadyMachine(twin)
   await twin.inWorkload(clusterName, (client) => client.delete(Node, { name: 'm' }))
   await twin.settle('the Node is deleted by another client')
   await twin.delete(Machine, 'm')
@@ -138,7 +138,7 @@ const nodeDeleted: Case = async (twin) => {
 /** Core copies metadata of the Machine to its Node, and removes it again. */
 const nodeMetadata: Case = async (twin) => {
   const labels = { 'node.cluster.x-k8s.io/pool': 'a', 'node-role.kubernetes.io/worker': '', other: 'stays' }
-  await readyMachine(twin, { labels, annotations: { 'node.cluster.x-k8s.io/note': 'n' } })
+  await createReadyMachine(twin, { labels, annotations: { 'node.cluster.x-k8s.io/note': 'n' } })
   await twin.patch(Machine, 'm', {
     metadata: { labels: { 'node.cluster.x-k8s.io/pool': 'b', 'node-role.kubernetes.io/worker': null } },
   })
@@ -154,7 +154,7 @@ const taints: Case = async (twin) => {
     effect: 'NoSchedule',
     propagation,
   })
-  await readyMachine(twin, {}, { taints: [taint('always', 'Always'), taint('once', 'OnInitialization')] })
+  await createReadyMachine(twin, {}, { taints: [taint('always', 'Always'), taint('once', 'OnInitialization')] })
   await twin.patch(Machine, 'm', { spec: { taints: [taint('another', 'Always')] } })
   await twin.settle('taints change')
   await twin.patch(Machine, 'm', { spec: { taints: null } })
@@ -163,23 +163,23 @@ const taints: Case = async (twin) => {
 
 const hooks: Case = async (twin) => {
   const pre = (when: string) => `pre-${when}.delete.hook.machine.cluster.x-k8s.io/wait`
-  await readyMachine(twin, { annotations: { [pre('drain')]: 'a', [pre('terminate')]: 'b' } })
+  await createReadyMachine(twin, { annotations: { [pre('drain')]: 'a', [pre('terminate')]: 'b' } })
   await twin.delete(Machine, 'm')
-  await twin.settle('blocked before the drain')
+  await twin.settle('the pre-drain hook blocks')
   await twin.patch(Machine, 'm', { metadata: { annotations: { [pre('drain')]: null } } })
-  await twin.settle('blocked before the infrastructure is deleted')
+  await twin.settle('the pre-terminate hook blocks')
   await twin.patch(Machine, 'm', { metadata: { annotations: { [pre('terminate')]: null } } })
-  await twin.settle('deleted')
+  await twin.settle('the Machine is deleted')
 }
 
 /**
  * Machines are deleted from a Cluster without control plane Machines, before and after its control plane reports that it is hosted.
  */
 const hostedControlPlane: Case = async (twin) => {
-  await readyMachine(twin)
+  await createReadyMachine(twin)
   await twin.delete(Machine, 'm')
   await twin.settle('the Node of a deleted Machine stays')
-  await twin.behave({
+  await twin.setReports({
     controlPlane: () => ({ status: { initialization: { controlPlaneInitialized: true }, externalManagedControlPlane: true } }),
   })
   await twin.create(stub.config, named('hosted', { spec: {} }))
@@ -191,14 +191,14 @@ const hostedControlPlane: Case = async (twin) => {
 }
 
 const dataSecret: Case = async (twin) => {
-  await readyCluster(twin)
+  await createReadyCluster(twin)
   await twin.create(stub.machine, named('m', { spec: {} }))
   await twin.create(Machine, machine('m', { bootstrap: { dataSecretName: 'mine' } }))
   await twin.settle('the user supplies the bootstrap data Secret')
 }
 
 const pausedReferences: Case = async (twin) => {
-  await readyCluster(twin)
+  await createReadyCluster(twin)
   const metadata = { name: 'm', annotations: { 'cluster.x-k8s.io/paused': '' } }
   await twin.create(stub.config, { metadata, spec: {} } as never)
   await twin.create(stub.machine, { metadata, spec: {} } as never)
@@ -207,24 +207,28 @@ const pausedReferences: Case = async (twin) => {
 }
 
 const paused: Case = async (twin) => {
-  await readyMachine(twin)
+  await createReadyMachine(twin)
   await twin.patch(Machine, 'm', { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } })
-  await twin.settle('paused')
+  await twin.settle('the Machine is paused')
   await twin.delete(Machine, 'm')
-  await twin.settle('deleted while paused')
+  await twin.settle('the paused Machine is deleted')
   await twin.patch(Machine, 'm', { metadata: { annotations: { 'cluster.x-k8s.io/paused': null } } })
-  await twin.settle('resumed')
+  await twin.settle('the Machine is resumed')
 }
 
 const noCluster: Case = async (twin) => {
   await twin.create(Machine, machine('m'))
   await twin.settle('the Cluster does not exist')
   await twin.delete(Machine, 'm')
-  await twin.settle('deleted')
+  await twin.settle('the Machine is deleted')
 }
 
 const readinessGate: Case = async (twin) => {
-  await readyMachine(twin, {}, { readinessGates: [{ conditionType: 'Extra' }, { conditionType: 'Bad', polarity: 'Negative' }] })
+  await createReadyMachine(
+    twin,
+    {},
+    { readinessGates: [{ conditionType: 'Extra' }, { conditionType: 'Bad', polarity: 'Negative' }] },
+  )
 }
 
 /** Sets the certificate expiry of a control plane Machine: on the config, on the Machine, and to an invalid value. */
@@ -232,11 +236,11 @@ const certificateExpiry: Case = async (twin) => {
   const expiry = (value: string | null) => ({
     metadata: { annotations: { 'machine.cluster.x-k8s.io/certificates-expiry': value } },
   })
-  await readyMachine(twin, { labels: { 'cluster.x-k8s.io/control-plane': '' } })
+  await createReadyMachine(twin, { labels: { 'cluster.x-k8s.io/control-plane': '' } })
   await twin.patch(stub.config, 'm', expiry('2030-01-01T00:00:00Z'))
   await twin.settle('the config has an expiry')
   await twin.patch(Machine, 'm', expiry('2031-02-02T00:00:00Z'))
-  await twin.settle('the Machine has another one')
+  await twin.settle('the Machine has another expiry')
   await twin.patch(Machine, 'm', expiry('soon'))
   await twin.settle('the annotation of the Machine is invalid')
   await twin.patch(Machine, 'm', expiry(null))
@@ -248,42 +252,42 @@ const certificateExpiry: Case = async (twin) => {
 const held: Case = async (twin) => {
   const finalizers = (list: readonly string[] | null) => ({ metadata: { finalizers: list } })
   const hold = ['twin.capstan.dev/hold']
-  await readyMachine(twin)
+  await createReadyMachine(twin)
   await twin.patch(stub.machine, 'm', finalizers(hold))
   await twin.patch(stub.config, 'm', finalizers(hold))
   await twin.patch(Machine, 'm', finalizers(['machine.cluster.x-k8s.io', ...hold]))
   await twin.delete(Machine, 'm')
-  await twin.settle('the infrastructure is held')
+  await twin.settle('the infrastructure blocks the deletion')
   await twin.patch(stub.machine, 'm', finalizers(null))
-  await twin.settle('the bootstrap config is held')
+  await twin.settle('the bootstrap config blocks the deletion')
   await twin.patch(stub.config, 'm', finalizers(null))
-  await twin.settle('only the Machine is held')
+  await twin.settle('only the finalizer of the Machine blocks the deletion')
   await twin.patch(Machine, 'm', finalizers(null))
-  await twin.settle('deleted')
+  await twin.settle('the Machine is deleted')
 }
 
 const minReadySeconds: Case = async (twin) => {
-  await readyMachine(twin, {}, { minReadySeconds: 3600 })
+  await createReadyMachine(twin, {}, { minReadySeconds: 3600 })
   await twin.patch(Machine, 'm', { spec: { minReadySeconds: 0 } })
-  await twin.settle('available')
+  await twin.settle('the Machine is available')
 }
 
 /** Two Nodes have the providerID of the Machine. */
 const sameProviderID: Case = async (twin) => {
-  await readyMachine(twin)
+  await createReadyMachine(twin)
   await twin.inWorkload(clusterName, (client) =>
     client.create(Node, { metadata: { name: 'other' }, spec: { providerID: 'twin://m' } } as never, { fieldManager: 'kubelet' }),
   )
   await twin.touch(Machine, 'm')
-  await twin.settle('two Nodes')
+  await twin.settle('two Nodes have the providerID')
   await twin.inWorkload(clusterName, (client) => client.delete(Node, { name: 'other' }))
   await twin.touch(Machine, 'm')
-  await twin.settle('one Node')
+  await twin.settle('one Node has the providerID')
 }
 
 /** A control plane Machine is deleted while another one remains, then the last one. */
 const controlPlaneMachines: Case = async (twin) => {
-  await readyCluster(twin)
+  await createReadyCluster(twin)
   for (const name of ['m', 'n']) {
     await twin.create(stub.config, named(name, { spec: {} }))
     await twin.create(stub.machine, named(name, { spec: {} }))
@@ -291,13 +295,13 @@ const controlPlaneMachines: Case = async (twin) => {
     await twin.create(Machine, { ...rest, metadata: { ...metadata, labels: { 'cluster.x-k8s.io/control-plane': '' } } })
   }
   await twin.settle(
-    'both run',
+    'both Machines run',
     (objects) => objects.filter((object) => object.kind === 'Machine' && hasNode(object)).length === 2,
   )
   await twin.delete(Machine, 'm')
-  await twin.settle('one is deleted with its Node')
+  await twin.settle('one Machine is deleted with its Node')
   await twin.delete(Machine, 'n')
-  await twin.settle('the last one is deleted without its Node')
+  await twin.settle('the last Machine is deleted without its Node')
 }
 
 /** Sets labels and annotations of the domains that core copies to the Node, of their subdomains, and of other domains. */
@@ -305,7 +309,7 @@ const nodeDomains: Case = async (twin) => {
   const domains = ['node-role.kubernetes.io', 'node-restriction.kubernetes.io', 'node.cluster.x-k8s.io', 'other.dev']
   const keys = domains.flatMap((domain) => [`${domain}/k`, `sub.${domain}/k`, `x${domain}/k`])
   const metadata = Object.fromEntries(keys.map((key) => [key, 'v']))
-  await readyMachine(twin, { labels: metadata, annotations: metadata })
+  await createReadyMachine(twin, { labels: metadata, annotations: metadata })
   await twin.inWorkload(clusterName, (client) =>
     client.patch(
       Node,
@@ -329,7 +333,11 @@ const nodeDomains: Case = async (twin) => {
 /** Another client changes taints on the Node, and a user changes them on the Machine. */
 const taintsChanged: Case = async (twin) => {
   const taint = (key: string, effect: string, propagation: string) => ({ key, effect, propagation, value: 'v' })
-  await readyMachine(twin, {}, { taints: [taint('a', 'NoSchedule', 'Always'), taint('b', 'NoExecute', 'OnInitialization')] })
+  await createReadyMachine(
+    twin,
+    {},
+    { taints: [taint('a', 'NoSchedule', 'Always'), taint('b', 'NoExecute', 'OnInitialization')] },
+  )
   await twin.inWorkload(clusterName, (client) =>
     client.patch(
       Node,
@@ -358,14 +366,14 @@ const taintsChanged: Case = async (twin) => {
 
 /** The provider changes the providerID of a Machine with a Node. */
 const otherProviderID: Case = async (twin) => {
-  await readyMachine(twin)
-  await twin.behave({ machine: () => ({ ...ready, spec: { providerID: 'twin://other' } }) })
-  await twin.settle('another providerID')
+  await createReadyMachine(twin)
+  await twin.setReports({ machine: () => ({ ...ready, spec: { providerID: 'twin://other' } }) })
+  await twin.settle('the providerID changes')
 }
 
 /** The control plane is deleted before the Machine. */
 const controlPlaneDeleted: Case = async (twin) => {
-  await readyMachine(twin, { labels: { 'cluster.x-k8s.io/control-plane': '' } })
+  await createReadyMachine(twin, { labels: { 'cluster.x-k8s.io/control-plane': '' } })
   await twin.patch(stub.controlPlane, clusterName, { metadata: { finalizers: ['twin.capstan.dev/hold'] } })
   await twin.delete(stub.controlPlane, clusterName)
   await twin.delete(Machine, 'm')
@@ -373,18 +381,18 @@ const controlPlaneDeleted: Case = async (twin) => {
 }
 
 const clusterPaused: Case = async (twin) => {
-  await readyMachine(twin)
+  await createReadyMachine(twin)
   await twin.patch(Cluster, clusterName, { spec: { paused: true } })
   await twin.settle('the Cluster is paused')
   await twin.patch(Machine, 'm', { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } })
-  await twin.settle('both are paused')
+  await twin.settle('the Cluster and the Machine are paused')
   await twin.patch(Cluster, clusterName, { spec: { paused: null } })
   await twin.settle('only the Machine is paused')
 }
 
 /** The bootstrap config is deleted by another client after it has created the Secret. */
 const configDeletedBehind: Case = async (twin) => {
-  await readyMachine(twin)
+  await createReadyMachine(twin)
   await twin.delete(stub.config, 'm')
   await twin.settle('the bootstrap config is deleted')
   await twin.delete(Machine, 'm')
@@ -392,8 +400,8 @@ const configDeletedBehind: Case = async (twin) => {
 }
 
 const emptyDataSecret: Case = async (twin) => {
-  await readyCluster(twin)
-  await twin.behave({ config: () => ({ status: { initialization: { dataSecretCreated: true } } }) })
+  await createReadyCluster(twin)
+  await twin.setReports({ config: () => ({ status: { initialization: { dataSecretCreated: true } } }) })
   await twin.create(stub.config, named('m', { spec: {} }))
   await twin.create(stub.machine, named('m', { spec: {} }))
   await twin.create(Machine, machine('m'))
@@ -402,28 +410,40 @@ const emptyDataSecret: Case = async (twin) => {
 
 export const machineCases: Cases = {
   'machine-config-ready': configReports(
-    ['true', conditionOf('True', { reason: 'Fine' })],
-    ['false', conditionOf('False', { reason: 'Broken', message: 'no quota' })],
-    ['unknown', conditionOf('Unknown', { reason: 'Asking', message: 'why' })],
+    ['the condition is true', conditionOf('True', { reason: 'Fine' })],
+    ['the condition is false', conditionOf('False', { reason: 'Broken', message: 'no quota' })],
+    ['the condition is unknown', conditionOf('Unknown', { reason: 'Asking', message: 'why' })],
   ),
   'machine-config-severity': configReports(
-    ['an error', conditionOf('False', { severity: 'Error', reason: 'Broken', message: 'no quota' })],
-    ['information', conditionOf('False', { severity: 'Info', reason: 'Waiting' })],
-    ['true', conditionOf('True')],
+    ['the severity is Error', conditionOf('False', { severity: 'Error', reason: 'Broken', message: 'no quota' })],
+    ['the severity is Info', conditionOf('False', { severity: 'Info', reason: 'Waiting' })],
+    ['the condition is true', conditionOf('True')],
   ),
-  'machine-config-failure': configReports(['failed', { failureReason: 'Bad', failureMessage: 'no quota' }]),
-  'machine-infrastructure-true': reports(['true', { status: conditionOf('True', { reason: 'Fine' }) }]),
-  'machine-infrastructure-false': reports(['false', { status: conditionOf('False', { reason: 'Broken', message: 'no quota' }) }]),
+  'machine-config-failure': configReports(['a failure is reported', { failureReason: 'Bad', failureMessage: 'no quota' }]),
+  'machine-infrastructure-true': reports(['the condition is true', { status: conditionOf('True', { reason: 'Fine' }) }]),
+  'machine-infrastructure-false': reports([
+    'the condition is false',
+    { status: conditionOf('False', { reason: 'Broken', message: 'no quota' }) },
+  ]),
   'machine-infrastructure-unknown': reports([
-    'unknown',
+    'the condition is unknown',
     { status: conditionOf('Unknown', { reason: 'Asking', message: 'why' }) },
   ]),
-  'machine-infrastructure-nonsense': reports(['nonsense', { status: conditionOf('Maybe', { reason: 'Odd' }) }]),
-  'machine-infrastructure-taken-back': reports(['taken back', { status: { initialization: { provisioned: false } } }]),
-  'machine-infrastructure-failure': reports(['failed', { status: { failureReason: 'Bad', failureMessage: 'no quota' } }]),
+  'machine-infrastructure-nonsense': reports([
+    'the status of the condition is not valid',
+    { status: conditionOf('Maybe', { reason: 'Odd' }) },
+  ]),
+  'machine-infrastructure-taken-back': reports([
+    'the infrastructure is no longer provisioned',
+    { status: { initialization: { provisioned: false } } },
+  ]),
+  'machine-infrastructure-failure': reports([
+    'a failure is reported',
+    { status: { failureReason: 'Bad', failureMessage: 'no quota' } },
+  ]),
   'machine-addresses': reports(
     [
-      'two',
+      'two addresses',
       {
         status: {
           addresses: [
@@ -433,15 +453,15 @@ export const machineCases: Cases = {
         },
       },
     ],
-    ['one', { status: { addresses: [{ type: 'Hostname', address: 'm' }] } }],
+    ['one address', { status: { addresses: [{ type: 'Hostname', address: 'm' }] } }],
   ),
   'machine-failure-domain': reports(
-    ['in spec', { spec: { failureDomain: 'a' } }],
-    ['in status', { status: { failureDomain: 'b' } }],
-    ['cleared in spec', { spec: { failureDomain: '' } }],
-    ['cleared in status', { status: { failureDomain: '' } }],
+    ['spec has a failure domain', { spec: { failureDomain: 'a' } }],
+    ['status has a failure domain', { status: { failureDomain: 'b' } }],
+    ['the failure domain in spec is empty', { spec: { failureDomain: '' } }],
+    ['the failure domain in status is empty', { status: { failureDomain: '' } }],
   ),
-  'machine-interruptible': reports(['interruptible', { status: { interruptible: true } }]),
+  'machine-interruptible': reports(['the Machine is interruptible', { status: { interruptible: true } }]),
   'machine-node-not-ready': nodeReports(
     ['Ready', 'False', 'kubelet stopped'],
     noPressure('MemoryPressure'),

@@ -4,8 +4,8 @@ import { type Input, keyOf, type KubeObject } from '@capstan/kube'
 import { clusterName, machine, machineDeployment, machineSet } from '../objects.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases } from '../twin.ts'
-import { readyCluster, readyMachine } from './machine.ts'
-import { orphan, workerTemplates } from './machine-set.ts'
+import { createReadyCluster, createReadyMachine } from './machine.ts'
+import { createOrphan, createWorkerTemplates } from './machine-set.ts'
 
 /** Owner reference to a controller that does not exist. */
 const otherController = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'x', controller: true }
@@ -16,37 +16,42 @@ const withMetadata = <T extends KubeObject>(object: Input<T>, metadata: object):
 
 /** A MachineSet that a user created matches the selector of a MachineDeployment. */
 const deploymentAdopts: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   const template = machineDeployment('md').spec.template
   const labels = { 'cluster.x-k8s.io/cluster-name': clusterName, deployment: 'md' }
   const lone = machineSet('lone', { selector: { matchLabels: { deployment: 'md' } }, template } as never)
   await twin.create(MachineSet, withMetadata(lone, { labels }))
-  await twin.settle('a MachineSet')
+  await twin.settle('the MachineSet has no owner')
   await twin.create(MachineDeployment, machineDeployment('md'))
-  await twin.settle('adopted')
+  await twin.settle('the MachineSet is adopted')
   await twin.patch(MachineSet, 'lone', { metadata: { labels: { deployment: null } } })
   await twin.settle('the MachineSet no longer matches')
 }
 
 /** One Machine has another controller; other Machines are adopted nevertheless. */
 const someControlled: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
-  await orphan(twin, 'lone', { set: 'ms' })
-  await orphan(twin, 'controlled', { set: 'ms' }, controlledByOther)
-  await twin.settle('both run')
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await createOrphan(twin, 'lone', { set: 'ms' })
+  await createOrphan(twin, 'controlled', { set: 'ms' }, controlledByOther)
+  await twin.settle('both Machines run')
   await twin.create(MachineSet, machineSet('ms', { replicas: 2 }))
-  await twin.settle('one is adopted, another created')
+  await twin.settle('one Machine is adopted, and another is created')
 }
 
 /** A Machine that is being deleted is not adopted. */
 const deletedMachine: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
-  await orphan(twin, 'going', { set: 'ms' }, { annotations: { 'pre-terminate.delete.hook.machine.cluster.x-k8s.io/wait': '' } })
-  await twin.settle('it runs')
-  await twin.delete(Machine, 'going')
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await createOrphan(
+    twin,
+    'deleting',
+    { set: 'ms' },
+    { annotations: { 'pre-terminate.delete.hook.machine.cluster.x-k8s.io/wait': '' } },
+  )
+  await twin.settle('the Machine runs')
+  await twin.delete(Machine, 'deleting')
   await twin.settle('the deletion of the Machine is blocked')
   await twin.create(MachineSet, machineSet('ms'))
   await twin.settle('the Machine is not adopted')
@@ -54,8 +59,8 @@ const deletedMachine: Case = async (twin) => {
 
 /** Machines of another Cluster are not adopted, even if their labels match the selector. */
 const otherCluster: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   const foreign = machine('foreign', { clusterName: 'other' })
   await twin.create(Machine, withMetadata(foreign, { labels: { set: 'ms', 'cluster.x-k8s.io/cluster-name': 'other' } }))
   await twin.create(MachineSet, machineSet('ms'))
@@ -66,19 +71,19 @@ const otherCluster: Case = async (twin) => {
 const controlledReference =
   (role: 'machine' | 'config'): Case =>
   async (twin) => {
-    await readyCluster(twin)
+    await createReadyCluster(twin)
     for (const createdRole of ['machine', 'config'] as const)
       await twin.create(stub[createdRole], {
         metadata: { name: 'm', ...(createdRole === role ? controlledByOther : {}) },
         spec: {},
       } as never)
     await twin.create(Machine, machine('m'))
-    await twin.settle('rejected')
+    await twin.settle('the object with another controller is rejected')
   }
 
 /** Core restores owner references that a user removes. */
 const removedOwners: Case = async (twin) => {
-  await readyMachine(twin)
+  await createReadyMachine(twin)
   for (const kind of [stub.config, stub.machine] as const) {
     await twin.patch(kind, 'm', { metadata: { ownerReferences: null, labels: null } })
     await twin.settle(`the owner of ${kind.kind} is restored`)
@@ -89,8 +94,8 @@ const removedOwners: Case = async (twin) => {
 
 /** The Cluster becomes the owner of templates. */
 const templateOwners: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   await twin.create(MachineSet, machineSet('ms', { replicas: 0 }))
   await twin.settle('templates have an owner')
   await twin.patch(stub.machineTemplate, 'worker', { metadata: { ownerReferences: null } })
@@ -99,7 +104,7 @@ const templateOwners: Case = async (twin) => {
 }
 
 const healthCheckOwner: Case = async (twin) => {
-  await readyCluster(twin)
+  await createReadyCluster(twin)
   const spec = { clusterName, selector: { matchLabels: { set: 'ms' } }, checks: { nodeStartupTimeoutSeconds: 300 } }
   await twin.create(MachineHealthCheck, { metadata: { name: 'mhc' }, spec } as never)
   await twin.settle('the health check has an owner')
@@ -109,23 +114,23 @@ const healthCheckOwner: Case = async (twin) => {
 
 /** A Machine gets the label that a MachineSet selects when the set already has enough Machines. */
 const matchesLater: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   await twin.create(MachineSet, machineSet('ms', { replicas: 0 }))
-  await orphan(twin, 'lone', { set: 'none' })
+  await createOrphan(twin, 'lone', { set: 'none' })
   await twin.settle('the Machine does not match')
   await twin.patch(MachineSet, 'ms', { spec: { replicas: 1 } })
   await twin.settle('a Machine is created')
   await twin.patch(Machine, 'lone', {
     metadata: { labels: { set: 'ms' }, annotations: { 'cluster.x-k8s.io/delete-machine': '' } },
   })
-  await twin.settle('one Machine too many')
+  await twin.settle('there is one Machine too many')
 }
 
 /** Core updates an owner reference with an older API version to the current version. */
 const oldReference: Case = async (twin) => {
-  await readyMachine(twin)
-  await twin.raw('owner of an older version', async (client) => {
+  await createReadyMachine(twin)
+  await twin.runOnBoth('set the API version of the owner reference to an older version', async (client) => {
     const config = await client.get(stub.config, { namespace: twin.namespace, name: 'm' })
     const ownerReferences = config.metadata.ownerReferences!.map((reference) => ({
       ...reference,
@@ -133,7 +138,7 @@ const oldReference: Case = async (twin) => {
     }))
     await client.patch(stub.config, keyOf(config), { type: 'merge', body: { metadata: { ownerReferences } } })
   })
-  await twin.settle('renewed')
+  await twin.settle('the API version of the owner reference is updated')
 }
 
 export const ownerCases: Cases = {

@@ -10,7 +10,7 @@ const manifest = (name: string, value = 'x'): string =>
 
 const labels = { addons: 'yes' }
 
-async function labelledCluster(twin: Twin): Promise<void> {
+async function createLabelledCluster(twin: Twin): Promise<void> {
   await twin.startWorkload(clusterName)
   await twin.create(stub.cluster, named(clusterName, { spec: {} }))
   await twin.create(stub.controlPlane, named(clusterName, { spec: {} }))
@@ -24,90 +24,91 @@ const resourceSet = (name: string, resources: readonly object[], spec: object = 
 const configMap = (name: string) => ({ kind: 'ConfigMap', name })
 const secret = (name: string) => ({ kind: 'Secret', name })
 
-const source = (twin: Twin, name: string, data: { [key: string]: string }) => twin.create(ConfigMap, { metadata: { name }, data })
+const createSource = (twin: Twin, name: string, data: { [key: string]: string }) =>
+  twin.create(ConfigMap, { metadata: { name }, data })
 
 /** Adds ConfigMaps of the workload cluster that the ClusterResourceSet applies to the comparison. */
-const noteApplied = (twin: Twin, ...names: readonly string[]) =>
+const compareApplied = (twin: Twin, ...names: readonly string[]) =>
   twin.inWorkload(clusterName, async (client, side) => {
     for (const name of names) {
       const appliedObject = await client.get(ConfigMap, { namespace: 'default', name }).catch(() => undefined)
-      side.note(twin.namespace, `workload ${name}`, appliedObject)
+      side.setObject(twin.namespace, `workload ${name}`, appliedObject)
     }
   })
 
 const appliesOnce: Case = async (twin) => {
-  await labelledCluster(twin)
-  await source(twin, 'a', { 'a.yaml': manifest('one') })
+  await createLabelledCluster(twin)
+  await createSource(twin, 'a', { 'a.yaml': manifest('one') })
   await twin.create(ClusterResourceSet, resourceSet('crs', [configMap('a')]))
-  await twin.settle('applied')
-  await noteApplied(twin, 'one')
+  await twin.settle('the ConfigMap is applied')
+  await compareApplied(twin, 'one')
   await twin.patch(ConfigMap, 'a', { data: { 'a.yaml': manifest('one', 'changed') } })
   await twin.settle('the source changes')
-  await noteApplied(twin, 'one')
-  await twin.settle('what is applied')
+  await compareApplied(twin, 'one')
+  await twin.settle('the applied objects are compared')
   await twin.delete(ClusterResourceSet, 'crs')
-  await twin.settle('deleted')
+  await twin.settle('the ClusterResourceSet is deleted')
 }
 
 const reconciles: Case = async (twin) => {
-  await labelledCluster(twin)
-  await source(twin, 'a', { 'a.yaml': manifest('one') })
+  await createLabelledCluster(twin)
+  await createSource(twin, 'a', { 'a.yaml': manifest('one') })
   await twin.create(ClusterResourceSet, resourceSet('crs', [configMap('a')], { strategy: 'Reconcile' }))
-  await twin.settle('applied')
+  await twin.settle('the ConfigMap is applied')
   await twin.patch(ConfigMap, 'a', { data: { 'a.yaml': manifest('one', 'changed') } })
   await twin.settle('the source changes')
-  await noteApplied(twin, 'one')
-  await twin.settle('what is applied')
+  await compareApplied(twin, 'one')
+  await twin.settle('the applied objects are compared')
 }
 
 const ofSecret =
   (type: string): Case =>
   async (twin) => {
-    await labelledCluster(twin)
+    await createLabelledCluster(twin)
     const data = { 'a.yaml': Buffer.from(manifest('one')).toString('base64') }
     await twin.create(Secret, { metadata: { name: 's' }, type, data })
     await twin.create(ClusterResourceSet, resourceSet('crs', [secret('s')]))
-    await twin.settle('asked for')
-    await noteApplied(twin, 'one')
-    await twin.settle('what is applied')
+    await twin.settle('the ClusterResourceSet is created')
+    await compareApplied(twin, 'one')
+    await twin.settle('the applied objects are compared')
   }
 
 const missing: Case = async (twin) => {
-  await labelledCluster(twin)
+  await createLabelledCluster(twin)
   await twin.create(ClusterResourceSet, resourceSet('crs', [configMap('a'), secret('s')]))
   await twin.settle('neither source exists')
-  await source(twin, 'a', { 'a.yaml': manifest('one') })
-  await twin.settle('one exists')
+  await createSource(twin, 'a', { 'a.yaml': manifest('one') })
+  await twin.settle('one source exists')
 }
 
 const contents =
   (data: { [key: string]: string }, ...names: readonly string[]): Case =>
   async (twin) => {
-    await labelledCluster(twin)
-    await source(twin, 'a', data)
+    await createLabelledCluster(twin)
+    await createSource(twin, 'a', data)
     await twin.create(ClusterResourceSet, resourceSet('crs', [configMap('a')]))
-    await twin.settle('asked for')
-    await noteApplied(twin, ...names)
-    await twin.settle('what is applied')
+    await twin.settle('the ClusterResourceSet is created')
+    await compareApplied(twin, ...names)
+    await twin.settle('the applied objects are compared')
   }
 
 const twoSets: Case = async (twin) => {
-  await labelledCluster(twin)
-  await source(twin, 'a', { 'a.yaml': manifest('one') })
-  await source(twin, 'b', { 'b.yaml': manifest('two') })
+  await createLabelledCluster(twin)
+  await createSource(twin, 'a', { 'a.yaml': manifest('one') })
+  await createSource(twin, 'b', { 'b.yaml': manifest('two') })
   await twin.create(ClusterResourceSet, resourceSet('first', [configMap('a')]))
-  await twin.settle('one set')
+  await twin.settle('one ClusterResourceSet exists')
   await twin.create(ClusterResourceSet, resourceSet('second', [configMap('b'), configMap('a')]))
-  await twin.settle('two sets')
+  await twin.settle('two ClusterResourceSets exist')
   await twin.delete(ClusterResourceSet, 'first')
-  await twin.settle('the first set is deleted')
+  await twin.settle('the first ClusterResourceSet is deleted')
   await twin.delete(Cluster, clusterName)
   await twin.settle('the Cluster is deleted')
 }
 
 const selected: Case = async (twin) => {
-  await labelledCluster(twin)
-  await source(twin, 'a', { 'a.yaml': manifest('one') })
+  await createLabelledCluster(twin)
+  await createSource(twin, 'a', { 'a.yaml': manifest('one') })
   await twin.create(
     ClusterResourceSet,
     resourceSet('crs', [configMap('a')], { clusterSelector: { matchLabels: { addons: 'no' } } }),
@@ -120,28 +121,28 @@ const selected: Case = async (twin) => {
 }
 
 const paused: Case = async (twin) => {
-  await labelledCluster(twin)
-  await source(twin, 'a', { 'a.yaml': manifest('one') })
+  await createLabelledCluster(twin)
+  await createSource(twin, 'a', { 'a.yaml': manifest('one') })
   const { metadata, ...rest } = resourceSet('crs', [configMap('a')]) as { metadata: object }
   await twin.create(ClusterResourceSet, {
     ...rest,
     metadata: { ...metadata, annotations: { 'cluster.x-k8s.io/paused': '' } },
   } as never)
-  await twin.settle('paused')
+  await twin.settle('the ClusterResourceSet is paused')
   await twin.patch(ClusterResourceSet, 'crs', { metadata: { annotations: { 'cluster.x-k8s.io/paused': null } } })
-  await twin.settle('resumed')
+  await twin.settle('the ClusterResourceSet is resumed')
 }
 
 const existing: Case = async (twin) => {
-  await labelledCluster(twin)
+  await createLabelledCluster(twin)
   await twin.inWorkload(clusterName, (client) =>
     client.create(ConfigMap, { metadata: { name: 'one', namespace: 'default' }, data: { mine: 'stays' } }),
   )
-  await source(twin, 'a', { 'a.yaml': manifest('one') })
+  await createSource(twin, 'a', { 'a.yaml': manifest('one') })
   await twin.create(ClusterResourceSet, resourceSet('crs', [configMap('a')], { strategy: 'Reconcile' }))
   await twin.settle('the object exists already')
-  await noteApplied(twin, 'one')
-  await twin.settle('what is applied')
+  await compareApplied(twin, 'one')
+  await twin.settle('the applied objects are compared')
 }
 
 const noWorkload: Case = async (twin) => {
@@ -149,39 +150,39 @@ const noWorkload: Case = async (twin) => {
   await twin.create(stub.controlPlane, named(clusterName, { spec: {} }))
   const { metadata, ...rest } = cluster()
   await twin.create(Cluster, { ...rest, metadata: { ...metadata, labels } })
-  await source(twin, 'a', { 'a.yaml': manifest('one') })
+  await createSource(twin, 'a', { 'a.yaml': manifest('one') })
   await twin.create(ClusterResourceSet, resourceSet('crs', [configMap('a')]))
   await twin.settle('there is no workload cluster')
 }
 
 /** The list of resources changes, and a source is deleted. */
 const resourcesChange: Case = async (twin) => {
-  await labelledCluster(twin)
-  await source(twin, 'a', { 'a.yaml': manifest('one') })
-  await source(twin, 'b', { 'b.yaml': manifest('two') })
+  await createLabelledCluster(twin)
+  await createSource(twin, 'a', { 'a.yaml': manifest('one') })
+  await createSource(twin, 'b', { 'b.yaml': manifest('two') })
   await twin.create(ClusterResourceSet, resourceSet('crs', [configMap('a')]))
-  await twin.settle('one resource')
+  await twin.settle('one resource is listed')
   await twin.patch(ClusterResourceSet, 'crs', { spec: { resources: [configMap('b'), configMap('a')] } })
-  await twin.settle('two resources')
-  await noteApplied(twin, 'one', 'two')
+  await twin.settle('two resources are listed')
+  await compareApplied(twin, 'one', 'two')
   await twin.patch(ClusterResourceSet, 'crs', { spec: { resources: [configMap('b')] } })
-  await twin.settle('one is removed')
+  await twin.settle('one resource is removed')
   await twin.delete(ConfigMap, 'b')
   await twin.settle('the source is deleted')
-  await noteApplied(twin, 'one', 'two')
-  await twin.settle('what is applied')
+  await compareApplied(twin, 'one', 'two')
+  await twin.settle('the applied objects are compared')
 }
 
 /** Applying fails until the source is changed. */
 const repaired: Case = async (twin) => {
-  await labelledCluster(twin)
-  await source(twin, 'a', { 'a.yaml': `${manifest('one')}---\n${manifest('Not-Valid')}` })
+  await createLabelledCluster(twin)
+  await createSource(twin, 'a', { 'a.yaml': `${manifest('one')}---\n${manifest('Not-Valid')}` })
   await twin.create(ClusterResourceSet, resourceSet('crs', [configMap('a')]))
   await twin.settle('one object is rejected')
   await twin.patch(ConfigMap, 'a', { data: { 'a.yaml': `${manifest('one', 'changed')}---\n${manifest('two')}` } })
-  await twin.settle('repaired')
-  await noteApplied(twin, 'one', 'two')
-  await twin.settle('what is applied')
+  await twin.settle('the source is repaired')
+  await compareApplied(twin, 'one', 'two')
+  await twin.settle('the applied objects are compared')
 }
 
 const isApplied = (objects: readonly KubeObject[]) =>
@@ -189,8 +190,8 @@ const isApplied = (objects: readonly KubeObject[]) =>
 
 /** Users change and delete applied objects. */
 const drift: Case = async (twin) => {
-  await labelledCluster(twin)
-  await source(twin, 'a', { 'a.yaml': `${manifest('one')}---\n${manifest('two')}` })
+  await createLabelledCluster(twin)
+  await createSource(twin, 'a', { 'a.yaml': `${manifest('one')}---\n${manifest('two')}` })
   await twin.create(ClusterResourceSet, resourceSet('crs', [configMap('a')], { strategy: 'Reconcile' }))
   await twin.settle('applied', isApplied)
   await twin.inWorkload(clusterName, async (client) => {
@@ -202,37 +203,37 @@ const drift: Case = async (twin) => {
   await twin.settle('a user changes the objects')
   await twin.patch(ConfigMap, 'a', { data: { 'a.yaml': `${manifest('one', 'y')}---\n${manifest('two', 'y')}` } })
   await twin.settle('the source changes')
-  await noteApplied(twin, 'one', 'two')
-  await twin.settle('what is applied')
+  await compareApplied(twin, 'one', 'two')
+  await twin.settle('the applied objects are compared')
 }
 
 /** A ClusterResourceSet is deleted while its Cluster is unreachable. */
 const deletedUnreachable: Case = async (twin) => {
-  await labelledCluster(twin)
-  await source(twin, 'a', { 'a.yaml': manifest('one') })
+  await createLabelledCluster(twin)
+  await createSource(twin, 'a', { 'a.yaml': manifest('one') })
   await twin.create(ClusterResourceSet, resourceSet('crs', [configMap('a')]))
-  await twin.settle('applied')
+  await twin.settle('the ConfigMap is applied')
   await twin.stopWorkload(clusterName)
   await twin.delete(ClusterResourceSet, 'crs')
-  await twin.settle('deleted')
+  await twin.settle('the ClusterResourceSet is deleted')
 }
 
 /** Resources are also applied to a paused Cluster. */
 const pausedCluster: Case = async (twin) => {
-  await labelledCluster(twin)
+  await createLabelledCluster(twin)
   await twin.patch(Cluster, clusterName, { spec: { paused: true } })
   await twin.settle('the Cluster is paused')
-  await source(twin, 'a', { 'a.yaml': manifest('one') })
+  await createSource(twin, 'a', { 'a.yaml': manifest('one') })
   await twin.create(ClusterResourceSet, resourceSet('crs', [configMap('a')]))
-  await twin.settle('applied')
+  await twin.settle('the ConfigMap is applied to the paused Cluster')
 }
 
 /** A user deletes the ClusterResourceSetBinding. */
 const bindingDeleted: Case = async (twin) => {
-  await labelledCluster(twin)
-  await source(twin, 'a', { 'a.yaml': manifest('one') })
+  await createLabelledCluster(twin)
+  await createSource(twin, 'a', { 'a.yaml': manifest('one') })
   await twin.create(ClusterResourceSet, resourceSet('crs', [configMap('a')]))
-  await twin.settle('applied')
+  await twin.settle('the ConfigMap is applied')
   await twin.delete(ClusterResourceSetBinding, clusterName)
   await twin.touch(ClusterResourceSet, 'crs')
   await twin.settle('the binding is deleted')

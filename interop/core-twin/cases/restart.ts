@@ -2,56 +2,56 @@
 import { Cluster, ClusterResourceSet, Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
 import { ConfigMap, type KubeObject, Node, Pod } from '@capstan/kube'
 import { clusterName, machine, machineDeployment, machineSet, named } from '../objects.ts'
-import { everythingReady, silent } from '../providers.ts'
+import { everythingReady, noReport } from '../providers.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
-import { readyCluster, readyMachine } from './machine.ts'
-import { Gate, version } from './machine-deployment.ts'
-import { workerTemplates } from './machine-set.ts'
-import { created, isUpgraded, topology } from './topology.ts'
+import { createReadyCluster, createReadyMachine } from './machine.ts'
+import { ProvisioningLimit, version } from './machine-deployment.ts'
+import { createWorkerTemplates } from './machine-set.ts'
+import { createTopology, isUpgraded, topology } from './topology.ts'
 
 const changeNothing = async (): Promise<void> => {}
 const isGone = (kind: string) => (objects: readonly KubeObject[]) => !objects.some((object) => object.kind === kind)
 
-const waitUntilSettled: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
+const workersUnchanged: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   await twin.create(MachineDeployment, machineDeployment('md', { replicas: 2 }))
-  await twin.settle('at rest')
+  await twin.settle('the MachineDeployment is ready')
   await twin.whileStopped(changeNothing)
-  await twin.settle('at rest again')
+  await twin.settle('nothing changed after the restart')
 }
 
-const topologyAtRest: Case = async (twin) => {
-  await created(twin)
+const topologyUnchanged: Case = async (twin) => {
+  await createTopology(twin)
   await twin.whileStopped(changeNothing)
-  await twin.settle('at rest again')
+  await twin.settle('nothing changed after the restart')
 }
 
 const provisioned: Case = async (twin) => {
-  await readyCluster(twin)
-  await twin.behave({ machine: silent, config: silent })
+  await createReadyCluster(twin)
+  await twin.setReports({ machine: noReport, config: noReport })
   await twin.create(stub.config, named('m', { spec: {} }))
   await twin.create(stub.machine, named('m', { spec: {} }))
   await twin.create(Machine, machine('m'))
-  await twin.settle('nothing is reported')
-  await twin.whileStopped(() => twin.behave(everythingReady))
-  await twin.settle('provisioned while no manager ran')
+  await twin.settle('neither provider reports')
+  await twin.whileStopped(() => twin.setReports(everythingReady))
+  await twin.settle('the Machine was provisioned while no manager ran')
 }
 
 const rollout: Case = async (twin) => {
-  const gate = new Gate()
-  await readyCluster(twin)
-  await workerTemplates(twin)
-  await gate.open(twin, 2)
+  const limit = new ProvisioningLimit()
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await limit.set(twin, 2)
   await twin.create(MachineDeployment, machineDeployment('md', { replicas: 2 }))
-  await twin.settle('created')
+  await twin.settle('the MachineDeployment is created')
   await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
   await twin.settle('no new Machine is available')
-  await twin.whileStopped(() => gate.open(twin, 3))
+  await twin.whileStopped(() => limit.set(twin, 3))
   await twin.settle('one new Machine is available')
-  await gate.open(twin, 4)
-  await twin.settle('rolled out')
+  await limit.set(twin, 4)
+  await twin.settle('the rollout is complete')
 }
 
 /** Upstream reconciles a Machine again some time after it has connected to the workload cluster. */
@@ -61,10 +61,10 @@ const machinesObserved = (objects: readonly KubeObject[]) =>
     .every(({ metadata, status }) => status?.observedGeneration === metadata.generation)
 
 const scaled: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
   await twin.create(MachineSet, machineSet('ms', { replicas: 1 }))
-  await twin.settle('one Machine')
+  await twin.settle('one Machine runs')
   await twin.patch(MachineSet, 'ms', { spec: { replicas: 4 } })
   await twin.whileStopped(changeNothing)
   await twin.settle('scaled up', machinesObserved)
@@ -72,25 +72,25 @@ const scaled: Case = async (twin) => {
 
 /** The finalizer of the infrastructure is removed while no manager runs. */
 const deletion: Case = async (twin) => {
-  await readyMachine(twin)
+  await createReadyMachine(twin)
   await twin.patch(stub.machine, 'm', { metadata: { finalizers: ['twin.capstan.dev/hold'] } })
   await twin.delete(Machine, 'm')
   await twin.settle('the infrastructure blocks its deletion')
   await twin.whileStopped(() => twin.patch(stub.machine, 'm', { metadata: { finalizers: null } }))
-  await twin.settle('the Machine is gone', isGone('Machine'))
+  await twin.settle('the Machine is deleted', isGone('Machine'))
 }
 
 const clusterDeletion: Case = async (twin) => {
-  await readyMachine(twin)
+  await createReadyMachine(twin)
   await twin.patch(stub.controlPlane, clusterName, { metadata: { finalizers: ['twin.capstan.dev/hold'] } })
   await twin.delete(Cluster, clusterName)
   await twin.settle('the control plane blocks its deletion')
   await twin.whileStopped(() => twin.patch(stub.controlPlane, clusterName, { metadata: { finalizers: null } }))
-  await twin.settle('the Cluster is gone', isGone('Cluster'))
+  await twin.settle('the Cluster is deleted', isGone('Cluster'))
 }
 
 const drain: Case = async (twin) => {
-  await readyMachine(twin)
+  await createReadyMachine(twin)
   const pod = { metadata: { name: 'a', namespace: 'default' }, spec: { nodeName: 'm', containers: [{ name: 'c', image: 'i' }] } }
   await twin.inWorkload(clusterName, (client) => client.create(Pod, pod as never))
   await twin.delete(Machine, 'm')
@@ -98,22 +98,22 @@ const drain: Case = async (twin) => {
   await twin.whileStopped(() =>
     twin.inWorkload(clusterName, (client) => client.delete(Pod, { namespace: 'default', name: 'a' }, { gracePeriodSeconds: 0 })),
   )
-  await twin.settle('drained', isGone('Machine'))
+  await twin.settle('the Machine is drained and deleted', isGone('Machine'))
 }
 
 const nodeDeleted: Case = async (twin) => {
-  await readyMachine(twin)
+  await createReadyMachine(twin)
   await twin.whileStopped(() => twin.inWorkload(clusterName, (client) => client.delete(Node, { name: 'm' })))
-  await twin.settle('the Node is gone')
+  await twin.settle('the Node is deleted')
 }
 
 const upgrade: Case = async (twin) => {
-  await created(twin)
-  await twin.behave({ controlPlane: silent })
+  await createTopology(twin)
+  await twin.setReports({ controlPlane: noReport })
   await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
   await twin.settle('the control plane is stuck')
-  await twin.whileStopped(() => twin.behave(everythingReady))
-  await twin.settle('upgraded', isUpgraded('v1.35.0'))
+  await twin.whileStopped(() => twin.setReports(everythingReady))
+  await twin.settle('the Cluster is upgraded', isUpgraded('v1.35.0'))
 }
 
 const timestamp = '2026-01-01T00:00:00Z'
@@ -127,7 +127,7 @@ const notReady = ['MemoryPressure', 'DiskPressure', 'PIDPressure', 'Ready'].map(
 }))
 
 const healthCheck: Case = async (twin) => {
-  await readyMachine(twin, { labels: { set: 'x' } })
+  await createReadyMachine(twin, { labels: { set: 'x' } })
   const checks = {
     nodeStartupTimeoutSeconds: 30,
     unhealthyNodeConditions: [{ type: 'Ready', status: 'False', timeoutSeconds: 0 }],
@@ -149,7 +149,7 @@ const healthCheck: Case = async (twin) => {
 }
 
 const resourceSet: Case = async (twin) => {
-  await readyCluster(twin)
+  await createReadyCluster(twin)
   const data = (value: string) => ({
     data: {
       a: JSON.stringify({
@@ -168,14 +168,14 @@ const resourceSet: Case = async (twin) => {
     resources: [{ kind: 'ConfigMap', name: 'source' }],
   }
   await twin.create(ClusterResourceSet, { metadata: { name: 'set' }, spec } as never)
-  await twin.settle('applied')
+  await twin.settle('the ConfigMap is applied')
   await twin.whileStopped(() => twin.patch(ConfigMap, 'source', data('two')))
-  await twin.settle('applied again')
+  await twin.settle('the changed ConfigMap is applied')
 }
 
 export const restartCases: Cases = {
-  'restart-at-rest': waitUntilSettled,
-  'restart-topology-at-rest': topologyAtRest,
+  'restart-at-rest': workersUnchanged,
+  'restart-topology-at-rest': topologyUnchanged,
   'restart-provisioned': provisioned,
   'restart-rollout': rollout,
   'restart-scaled': scaled,

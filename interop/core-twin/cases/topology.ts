@@ -1,7 +1,7 @@
 import { Cluster, ClusterClass, MachineDeployment, MachineHealthCheck } from '@capstan/api'
 import { isTrue, type Input, keyOf, type KubeObject } from '@capstan/kube'
 import { clusterName, named } from '../objects.ts'
-import { everythingReady, silent } from '../providers.ts'
+import { everythingReady, noReport } from '../providers.ts'
 import type { Behaviour } from '../side.ts'
 import { oldStub, stub, type StubKinds } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
@@ -51,7 +51,7 @@ export const aClass = ({
     },
   }) as Input<ClusterClass>
 
-export async function templates(twin: Twin, name = 'quick', kinds = stub): Promise<void> {
+export async function createTemplates(twin: Twin, name = 'quick', kinds = stub): Promise<void> {
   const spec = { template: { metadata: { labels: { 'from-template': 'yes' } }, spec: { made: `from ${name}` } } }
   await twin.create(kinds.clusterTemplate, named(name, { spec }))
   await twin.create(kinds.controlPlaneTemplate, named(name, { spec }))
@@ -95,7 +95,7 @@ async function reportOldContract(twin: Twin): Promise<void> {
       const report = behaviour(object, objects)
       return report && { ...report, status: { ...report.status, ...status } }
     }
-  await twin.behave({
+  await twin.setReports({
     cluster: withStatus(cluster, { ready: true }),
     controlPlane: withStatus(controlPlane, { initialized: true, ready: true, updatedReplicas: 1, unavailableReplicas: 0 }),
     machine: withStatus(machine, { ready: true }),
@@ -104,14 +104,14 @@ async function reportOldContract(twin: Twin): Promise<void> {
 }
 
 /** Creates a ClusterClass and a Cluster of it, and waits until both are reconciled. */
-export async function created(twin: Twin, classOptions: ClassOptions = {}, options: TopologyOptions = {}): Promise<void> {
+export async function createTopology(twin: Twin, classOptions: ClassOptions = {}, options: TopologyOptions = {}): Promise<void> {
   if (classOptions.kinds === oldStub) await reportOldContract(twin)
-  await templates(twin, 'quick', classOptions.kinds)
+  await createTemplates(twin, 'quick', classOptions.kinds)
   await twin.create(ClusterClass, aClass(classOptions))
   await twin.settle('the class is reconciled')
   await twin.startWorkload(clusterName)
   await twin.create(Cluster, aCluster(options))
-  await twin.settle('created', connected)
+  await twin.settle('the objects of the topology are created', connected)
 }
 
 export const topology = (spec: object) => ({ spec: { topology: spec } })
@@ -123,7 +123,7 @@ type Steps = readonly (readonly [name: string, patch: object])[]
 const cluster =
   (classOptions: ClassOptions, options: TopologyOptions, ...steps: Steps): Case =>
   async (twin) => {
-    await created(twin, classOptions, options)
+    await createTopology(twin, classOptions, options)
     for (const [name, patch] of steps) {
       await twin.patch(Cluster, clusterName, patch)
       await twin.settle(name)
@@ -134,7 +134,7 @@ const cluster =
 const changedClass =
   (from: ClassOptions, ...steps: readonly (readonly [name: string, to: ClassOptions])[]): Case =>
   async (twin) => {
-    await created(twin, from)
+    await createTopology(twin, from)
     for (const [name, to] of steps) {
       await twin.patch(ClusterClass, 'quick', { spec: aClass(to).spec })
       await twin.settle(name)
@@ -142,9 +142,9 @@ const changedClass =
   }
 
 const lifecycle: Case = async (twin) => {
-  await created(twin)
+  await createTopology(twin)
   await twin.delete(Cluster, clusterName)
-  await twin.settle('deleted')
+  await twin.settle('the Cluster is deleted')
 }
 
 export const isUpgraded = (version: string) => (objects: readonly KubeObject[]) =>
@@ -155,27 +155,27 @@ export const isUpgraded = (version: string) => (objects: readonly KubeObject[]) 
 const upgrade =
   (from: ClassOptions, options: TopologyOptions, version: string): Case =>
   async (twin) => {
-    await created(twin, from, options)
+    await createTopology(twin, from, options)
     await twin.patch(Cluster, clusterName, topology({ version }))
-    await twin.settle('upgraded', isUpgraded(version))
+    await twin.settle('the Cluster is upgraded', isUpgraded(version))
   }
 
 /** The control plane provider does not apply the new version. */
 const stuckUpgrade: Case = async (twin) => {
-  await created(twin)
-  await twin.behave({ controlPlane: silent })
+  await createTopology(twin)
+  await twin.setReports({ controlPlane: noReport })
   await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
   await twin.settle('the control plane is stuck')
   await twin.patch(Cluster, clusterName, workers(worker('a', { replicas: 2 }), worker('b')))
-  await twin.settle('workers change meanwhile')
+  await twin.settle('workers change during the upgrade')
   await twin.patch(Cluster, clusterName, topology({ version: 'v1.36.0' }))
   await twin.settle('another version is rejected')
 }
 
 /** The control plane provider does not apply the version of the first of two steps. */
 const stuckChain: Case = async (twin) => {
-  await created(twin, { spec: { kubernetesVersions: ['v1.34.0', 'v1.35.0', 'v1.36.0'] } })
-  await twin.behave({ controlPlane: silent })
+  await createTopology(twin, { spec: { kubernetesVersions: ['v1.34.0', 'v1.35.0', 'v1.36.0'] } })
+  await twin.setReports({ controlPlane: noReport })
   await twin.patch(Cluster, clusterName, topology({ version: 'v1.36.0' }))
   await twin.settle('the control plane is stuck')
   await twin.patch(Cluster, clusterName, workers(worker('a', { replicas: 2 })))
@@ -184,17 +184,17 @@ const stuckChain: Case = async (twin) => {
 
 const heldByAnnotation: Case = async (twin) => {
   const annotation = 'before-upgrade.hook.cluster.cluster.x-k8s.io/wait'
-  await created(twin, {}, { metadata: { annotations: { [annotation]: 'yes' } } })
+  await createTopology(twin, {}, { metadata: { annotations: { [annotation]: 'yes' } } })
   await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
-  await twin.settle('held')
+  await twin.settle('the annotation holds the upgrade')
   await twin.patch(Cluster, clusterName, { metadata: { annotations: { [annotation]: null } } })
-  await twin.settle('upgraded', isUpgraded('v1.35.0'))
+  await twin.settle('the Cluster is upgraded', isUpgraded('v1.35.0'))
 }
 
 const rotated =
   (role: 'machineTemplate' | 'configTemplate' | 'controlPlaneTemplate' | 'clusterTemplate', name: string): Case =>
   async (twin) => {
-    await created(twin)
+    await createTopology(twin)
     await twin.patch(stub[role], name, { spec: { template: { spec: { made: 'anew' } } } })
     // Upstream does not watch templates.
     await twin.touch(Cluster, clusterName)
@@ -205,67 +205,67 @@ const rotated =
   }
 
 const rebase: Case = async (twin) => {
-  await created(twin)
-  await templates(twin, 'other')
+  await createTopology(twin)
+  await createTemplates(twin, 'other')
   await twin.create(ClusterClass, aClass({ name: 'other' }))
-  await twin.settle('there is another class')
+  await twin.settle('another class exists')
   await twin.patch(Cluster, clusterName, topology({ classRef: { name: 'other' } }))
-  await twin.settle('rebased')
+  await twin.settle('the Cluster is rebased')
 }
 
 const incompatibleRebase: Case = async (twin) => {
-  await created(twin)
-  await templates(twin, 'other', oldStub)
+  await createTopology(twin)
+  await createTemplates(twin, 'other', oldStub)
   await twin.create(ClusterClass, aClass({ name: 'other', kinds: oldStub }))
-  await twin.settle('there is another class')
+  await twin.settle('another class exists')
   await twin.patch(Cluster, clusterName, topology({ classRef: { name: 'other' } }))
-  await twin.settle('rejected')
+  await twin.settle('the rebase is rejected')
 }
 
 /** A patch cannot be applied, so nothing is created. */
 const patchFails: Case = async (twin) => {
-  await templates(twin)
+  await createTemplates(twin)
   const missingPath = { op: 'replace', path: '/spec/template/spec/nothing/here', value: 1 }
   await twin.create(ClusterClass, aClass(patched(patch('p', toControlPlane(missingPath)))))
   await twin.settle('the class is reconciled')
   await twin.create(Cluster, aCluster(inZone('a')))
-  await twin.settle('nothing is created')
+  await twin.settle('no object of the topology is created')
 }
 
 const noClass: Case = async (twin) => {
   await twin.create(Cluster, aCluster())
   await twin.settle('the class does not exist')
-  await templates(twin)
+  await createTemplates(twin)
   await twin.create(ClusterClass, aClass())
   await twin.settle('the class exists')
 }
 
 const noTemplates: Case = async (twin) => {
   await twin.create(ClusterClass, aClass())
-  await twin.settle('templates do not exist')
+  await twin.settle('the templates do not exist')
   await twin.create(Cluster, aCluster())
-  await twin.settle('a Cluster of the class')
+  await twin.settle('a Cluster of the class is created')
 }
 
 const classInUse: Case = async (twin) => {
-  await created(twin)
+  await createTopology(twin)
   await twin.delete(ClusterClass, 'quick')
   await twin.patch(ClusterClass, 'quick', { spec: { workers: { machineDeployments: null } } })
-  await twin.settle('rejected')
+  await twin.settle('deletion and change of the class are rejected')
 }
 
 const paused: Case = async (twin) => {
-  await created(twin)
+  await createTopology(twin)
   await twin.patch(Cluster, clusterName, { spec: { paused: true } })
   await twin.patch(Cluster, clusterName, workers(worker('a', { replicas: 2 })))
-  await twin.settle('paused')
+  await twin.settle('the topology is paused')
   await twin.patch(Cluster, clusterName, { spec: { paused: null } })
-  await twin.settle('resumed')
+  await twin.settle('the topology is resumed')
 }
 
 /** A user changes objects that the topology has created. */
 const drift: Case = async (twin) => {
-  await created(twin)
+  await createTopology(twin)
   await twin.patch(MachineDeployment, ([first]) => first, {
     metadata: { labels: { mine: 'stays' } },
     spec: { template: { metadata: { labels: { mine: 'stays' } }, spec: { version: 'v1.33.0' } } },
@@ -334,25 +334,25 @@ const machineFields = {
 const annotated = (name: string, annotation: string) =>
   worker(name, { metadata: { annotations: { [`topology.cluster.x-k8s.io/${annotation}`]: '' } } })
 const threeWorkers = [worker('a'), worker('b'), worker('c')]
-const to35 = ['upgraded', topology({ version: 'v1.35.0' })] as const
+const to35 = ['the Cluster is upgraded', topology({ version: 'v1.35.0' })] as const
 
 /** The reference to the class has the namespace of the Cluster. */
 const sameNamespace: Case = async (twin) => {
-  await created(twin, {}, { topology: { classRef: { name: 'quick', namespace: twin.namespace } } })
+  await createTopology(twin, {}, { topology: { classRef: { name: 'quick', namespace: twin.namespace } } })
 }
 
 /** A user deletes objects that the topology has created. */
 const deletedBehind: Case = async (twin) => {
-  await created(twin, { worker: { healthCheck: { checks } } })
+  await createTopology(twin, { worker: { healthCheck: { checks } } })
   await twin.delete(MachineDeployment, ([first]) => first)
   await twin.settle('the MachineDeployment is deleted')
   await twin.delete(stub.configTemplate, (templates) => templates.find(({ metadata }) => metadata.name !== 'quick-worker'))
   await twin.touch(Cluster, clusterName)
-  await twin.settle('its bootstrap template is deleted')
+  await twin.settle('the bootstrap template of the MachineDeployment is deleted')
 }
 
 const healthCheckDeleted: Case = async (twin) => {
-  await created(twin, { worker: { healthCheck: { checks } } })
+  await createTopology(twin, { worker: { healthCheck: { checks } } })
   await twin.delete(MachineHealthCheck, ([first]) => first)
   await twin.touch(Cluster, clusterName)
   await twin.settle('the health check is deleted')
@@ -365,7 +365,7 @@ const healthCheckDeleted: Case = async (twin) => {
 const disowned =
   (role: 'controlPlane' | 'machineDeployment'): Case =>
   async (twin) => {
-    await created(twin)
+    await createTopology(twin)
     const body = { metadata: { labels: { 'topology.cluster.x-k8s.io/owned': null } } }
     if (role === 'controlPlane') await twin.patch(stub.controlPlane, ([first]) => first, body)
     else await twin.patch(MachineDeployment, ([first]) => first, body)
@@ -384,19 +384,19 @@ const autoscaled: Case = async (twin) => {
     },
   })
   const { replicas: _replicas, ...scaled } = worker('a', limits('2', '4'))
-  await created(twin, {}, { workers: [scaled] })
+  await createTopology(twin, {}, { workers: [scaled] })
   await twin.patch(MachineDeployment, ([first]) => first, { spec: { replicas: 3 } })
   await twin.settle('scaled by the autoscaler')
   await twin.patch(Cluster, clusterName, workers({ ...scaled, ...limits('4', '5') }))
-  await twin.settle('other limits')
+  await twin.settle('the limits of the autoscaler change')
   await twin.touch(MachineDeployment, ([first]) => first)
-  await twin.settle('the webhook is called')
+  await twin.settle('the webhook is called again')
 }
 
 /** A finalizer blocks the deletion of a MachineDeployment while its topology is removed, and added again under the same name. */
 const heldDeployment: Case = async (twin) => {
-  await created(twin, {}, { workers: [worker('a'), worker('b')] })
-  await twin.raw('held', async (client) => {
+  await createTopology(twin, {}, { workers: [worker('a'), worker('b')] })
+  await twin.runOnBoth('add a finalizer to the MachineDeployments', async (client) => {
     const { items } = await client.list(MachineDeployment, { namespace: twin.namespace })
     for (const { metadata } of items) {
       const finalizers = [...(metadata.finalizers ?? []), 'twin.capstan.dev/hold']
@@ -404,14 +404,14 @@ const heldDeployment: Case = async (twin) => {
     }
   })
   await twin.patch(Cluster, clusterName, workers(worker('b')))
-  await twin.settle('the topology is removed')
+  await twin.settle('the topology of a MachineDeployment is removed')
   await twin.patch(Cluster, clusterName, workers(worker('a'), worker('b')))
-  await twin.settle('and added again')
+  await twin.settle('the topology of the MachineDeployment is added again')
 }
 
 /** The variables of the class change while a Cluster uses them. */
 const variablesChange: Case = async (twin) => {
-  await created(twin, patched(patch('zones', everywhere)), inZone('a'))
+  await createTopology(twin, patched(patch('zones', everywhere)), inZone('a'))
   const withVariables = (list: readonly object[]) => ({
     spec: aClass({ spec: { variables: list, patches: [patch('zones', everywhere)] } }).spec,
   })
@@ -428,33 +428,33 @@ const variablesChange: Case = async (twin) => {
 }
 
 const pausedClass: Case = async (twin) => {
-  await created(twin)
+  await createTopology(twin)
   await twin.patch(ClusterClass, 'quick', { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } })
   await twin.settle('the class is paused')
   await twin.patch(ClusterClass, 'quick', { spec: aClass({ worker: { metadata: metadata('c') } }).spec })
   await twin.settle('the paused class is changed')
   await twin.patch(ClusterClass, 'quick', { metadata: { annotations: { 'cluster.x-k8s.io/paused': null } } })
-  await twin.settle('resumed')
+  await twin.settle('the class is resumed')
 }
 
 /** A template of the class is deleted. */
 const templateDeleted: Case = async (twin) => {
-  await created(twin)
+  await createTopology(twin)
   await twin.delete(stub.machineTemplate, 'quick-worker')
   await twin.touch(Cluster, clusterName)
   await twin.settle('a template of the class is deleted')
 }
 
 const upgradeRejected: Case = async (twin) => {
-  await created(twin)
-  await twin.behave({ controlPlane: silent })
+  await createTopology(twin)
+  await twin.setReports({ controlPlane: noReport })
   await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
   await twin.settle('the control plane is stuck')
   await twin.patch(Cluster, clusterName, {
     metadata: { annotations: { 'unsafe.topology.cluster.x-k8s.io/disable-update-version-check': '' } },
     ...topology({ version: 'v1.34.0' }),
   })
-  await twin.settle('back to the old version')
+  await twin.settle('the Cluster is set back to the old version')
 }
 
 export const topologyCases: Cases = {
@@ -463,11 +463,16 @@ export const topologyCases: Cases = {
   'topology-scale': cluster(
     {},
     {},
-    ['workers', workers(worker('a', { replicas: 2 }))],
-    ['control plane', topology({ controlPlane: { replicas: 3 } })],
+    ['workers are scaled up', workers(worker('a', { replicas: 2 }))],
+    ['the control plane is scaled up', topology({ controlPlane: { replicas: 3 } })],
     ['replicas are not set', workers({ class: 'worker', name: 'a' })],
   ),
-  'topology-workers-come-and-go': cluster({}, {}, ['two', workers(worker('a'), worker('b'))], ['one', workers(worker('b'))]),
+  'topology-workers-come-and-go': cluster(
+    {},
+    {},
+    ['two workers', workers(worker('a'), worker('b'))],
+    ['one worker', workers(worker('b'))],
+  ),
   'topology-upgrade': upgrade({}, {}, 'v1.35.0'),
   'topology-upgrade-patch-version': upgrade({}, {}, 'v1.34.5'),
   'topology-upgrade-three-workers': upgrade({}, { workers: threeWorkers }, 'v1.35.0'),
@@ -481,11 +486,11 @@ export const topologyCases: Cases = {
   'topology-upgrade-too-far': cluster(
     {},
     {},
-    ['rejected', topology({ version: 'v1.36.0' })],
-    ['back', topology({ version: 'v1.33.0' })],
+    ['the upgrade is rejected', topology({ version: 'v1.36.0' })],
+    ['the downgrade is rejected', topology({ version: 'v1.33.0' })],
   ),
   'topology-upgrade-unknown-version': cluster({ spec: { kubernetesVersions: ['v1.34.0', 'v1.35.0'] } }, {}, [
-    'rejected',
+    'the upgrade is rejected',
     topology({ version: 'v1.35.1' }),
   ]),
   'topology-upgrade-defer': cluster({}, { workers: [annotated('a', 'defer-upgrade'), worker('b')] }, to35, [
@@ -514,7 +519,7 @@ export const topologyCases: Cases = {
   'topology-metadata': cluster(
     { controlPlane: { metadata: metadata('c') }, worker: { metadata: metadata('c') } },
     { controlPlane: { metadata: metadata('t') }, workers: [worker('a', { metadata: metadata('t') })] },
-    ['removed', topology({ controlPlane: { metadata: null }, workers: { machineDeployments: [worker('a')] } })],
+    ['the metadata is removed', topology({ controlPlane: { metadata: null }, workers: { machineDeployments: [worker('a')] } })],
   ),
   'topology-machine-fields-of-class': cluster(
     { controlPlane: machineFields, worker: { ...machineFields, minReadySeconds: 2 } },
@@ -542,7 +547,7 @@ export const topologyCases: Cases = {
     ],
   ),
   'topology-rollout-after': cluster({}, {}, [
-    'long ago',
+    'the rollout time has passed',
     topology({
       controlPlane: { rollout: { after: '2020-01-01T00:00:00Z' } },
       workers: { machineDeployments: [worker('a', { rollout: { after: '2020-01-01T00:00:00Z' } })] },
@@ -579,7 +584,7 @@ export const topologyCases: Cases = {
   ),
   'topology-availability-gates': cluster({ spec: { availabilityGates: [{ conditionType: 'Extra' }] } }, {}),
   'topology-variables': cluster(patched(patch('zones', everywhere)), inZone('a'), [
-    'another zone',
+    'the zone changes',
     topology(values(['zone', 'b'], ['size', 3])),
   ]),
   'topology-variables-refused': cluster(
@@ -589,9 +594,9 @@ export const topologyCases: Cases = {
     ['a required variable is missing', topology(values(['size', 1]))],
     ['an unknown variable', topology(values(['zone', 'a'], ['nothing', 1]))],
     ['a value of another type', topology(values(['zone', 'a'], ['size', 'big']))],
-    ['too small', topology(values(['zone', 'a'], ['size', 0]))],
+    ['a number below the minimum', topology(values(['zone', 'a'], ['size', 0]))],
     ['an unknown field', topology(values(['zone', 'a'], ['network', { mtu: 1, color: 'red' }]))],
-    ['too long', topology(values(['zone', 'a'], ['network', { name: 'abcdef' }]))],
+    ['a string above the maximum length', topology(values(['zone', 'a'], ['network', { name: 'abcdef' }]))],
     ['a rule is violated', topology(values(['zone', 'a'], ['flag', false]))],
     ['a variable is given twice', topology(values(['zone', 'a'], ['zone', 'b']))],
   ),
@@ -602,7 +607,7 @@ export const topologyCases: Cases = {
     workers: [worker('a', { variables: { overrides: [{ name: 'zone', value: 'b' }] } }), worker('b')],
   }),
   'topology-patch-disabled': cluster(patched(patch('zones', everywhere, { enabledIf: '{{ eq .zone "b" }}' })), inZone('a'), [
-    'enabled',
+    'the patch is enabled',
     topology(values(['zone', 'b'])),
   ]),
   'topology-patch-templates': cluster(
@@ -660,17 +665,20 @@ export const topologyCases: Cases = {
       ),
     ),
     inZone('a'),
-    ['scaled', workers(worker('a', { replicas: 2 }))],
+    ['workers are scaled up', workers(worker('a', { replicas: 2 }))],
   ),
   'topology-class-gets-patches': changedClass({ spec: { variables: [variable('zone', { type: 'string', default: 'a' })] } }, [
-    'patches',
+    'the class gets patches',
     { spec: { variables: [variable('zone', { type: 'string', default: 'a' })], patches: [patch('p', everywhere)] } },
   ]),
   'topology-class-gets-metadata': changedClass({}, [
-    'metadata',
+    'the class gets metadata',
     { controlPlane: { metadata: metadata('c') }, worker: { metadata: metadata('c') } },
   ]),
-  'topology-class-loses-health-check': changedClass({ worker: { healthCheck: { checks } } }, ['none', {}]),
+  'topology-class-loses-health-check': changedClass({ worker: { healthCheck: { checks } } }, [
+    'the class has no health check',
+    {},
+  ]),
   'topology-class-of-namespace': sameNamespace,
   'topology-deployment-deleted-behind': deletedBehind,
   'topology-health-check-deleted-behind': healthCheckDeleted,

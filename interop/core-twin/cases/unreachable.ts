@@ -4,14 +4,14 @@ import { getCondition, isTrue, type KubeObject, Secret } from '@capstan/kube'
 import { cluster, clusterName, machine, machineSet, named } from '../objects.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
-import { connected, readyMachine } from './machine.ts'
-import { workerTemplates } from './machine-set.ts'
+import { connected, createReadyMachine } from './machine.ts'
+import { createWorkerTemplates } from './machine-set.ts'
 
 /**
  * Creates a Cluster whose providers are ready, without waiting for the connection to its workload cluster. Conditions that core
  * sets before the providers are ready do not change until there is a connection.
  */
-async function provisionedCluster(twin: Twin): Promise<void> {
+async function createProvisionedCluster(twin: Twin): Promise<void> {
   await twin.create(stub.cluster, named(clusterName, { spec: {} }))
   await twin.create(stub.controlPlane, named(clusterName, { spec: {} }))
   await twin.create(Cluster, cluster())
@@ -20,7 +20,7 @@ async function provisionedCluster(twin: Twin): Promise<void> {
   )
 }
 
-async function provisionedMachine(twin: Twin, spec: object = {}): Promise<void> {
+async function createProvisionedMachine(twin: Twin, spec: object = {}): Promise<void> {
   await twin.create(stub.config, named('m', { spec: {} }))
   await twin.create(stub.machine, named('m', { spec: {} }))
   await twin.create(Machine, machine('m', spec))
@@ -37,57 +37,57 @@ const wrongKubeconfig =
   (data: { [key: string]: string }): Case =>
   async (twin) => {
     await twin.create(Secret, kubeconfigSecret(data))
-    await provisionedCluster(twin)
-    await provisionedMachine(twin)
+    await createProvisionedCluster(twin)
+    await createProvisionedMachine(twin)
     await twin.settle('the kubeconfig Secret is wrong')
     await twin.delete(Cluster, clusterName)
     await twin.settle('the Cluster is deleted')
   }
 
 const missingKubeconfig: Case = async (twin) => {
-  await provisionedCluster(twin)
-  await provisionedMachine(twin)
+  await createProvisionedCluster(twin)
+  await createProvisionedMachine(twin)
   await twin.settle('there is no kubeconfig Secret')
   await twin.startWorkload(clusterName)
   await twin.settle('the kubeconfig Secret exists', connected)
 }
 
 /** Creates a Cluster whose workload API server stops before core connects for the first time. */
-async function unreachableCluster(twin: Twin): Promise<void> {
+async function createUnreachableCluster(twin: Twin): Promise<void> {
   await twin.startWorkload(clusterName)
   await twin.stopWorkload(clusterName)
-  await provisionedCluster(twin)
+  await createProvisionedCluster(twin)
 }
 
 const machineDeleted: Case = async (twin) => {
-  await unreachableCluster(twin)
-  await provisionedMachine(twin)
+  await createUnreachableCluster(twin)
+  await createProvisionedMachine(twin)
   await twin.settle('the Machine is provisioned')
   await twin.delete(Machine, 'm')
   await twin.settle('the Machine is deleted')
 }
 
 const machineWithTimeouts: Case = async (twin) => {
-  await unreachableCluster(twin)
+  await createUnreachableCluster(twin)
   const deletion = { nodeDrainTimeoutSeconds: 1, nodeVolumeDetachTimeoutSeconds: 1, nodeDeletionTimeoutSeconds: 1 }
-  await provisionedMachine(twin, { deletion })
+  await createProvisionedMachine(twin, { deletion })
   await twin.settle('the Machine is provisioned')
   await twin.delete(Machine, 'm')
   await twin.settle('the Machine is deleted')
 }
 
 const setScaled: Case = async (twin) => {
-  await unreachableCluster(twin)
-  await workerTemplates(twin)
+  await createUnreachableCluster(twin)
+  await createWorkerTemplates(twin)
   await twin.create(MachineSet, machineSet('ms', { replicas: 2 }))
-  await twin.settle('two Machines')
+  await twin.settle('two Machines exist')
   await twin.patch(MachineSet, 'ms', { spec: { replicas: 1 } })
   await twin.settle('scaled down')
 }
 
 const healthCheck: Case = async (twin) => {
-  await unreachableCluster(twin)
-  await workerTemplates(twin)
+  await createUnreachableCluster(twin)
+  await createWorkerTemplates(twin)
   await twin.create(MachineSet, machineSet('ms'))
   const checks = {
     nodeStartupTimeoutSeconds: 30,
@@ -107,7 +107,7 @@ const isLost = (objects: readonly KubeObject[]) =>
 const lost =
   (afterwards: (twin: Twin) => Promise<void>): Case =>
   async (twin) => {
-    await readyMachine(twin, {}, { deletion: { nodeDrainTimeoutSeconds: 1, nodeDeletionTimeoutSeconds: 1 } })
+    await createReadyMachine(twin, {}, { deletion: { nodeDrainTimeoutSeconds: 1, nodeDeletionTimeoutSeconds: 1 } })
     await twin.stopWorkload(clusterName)
     await twin.settle('the connection is lost', isLost)
     await afterwards(twin)

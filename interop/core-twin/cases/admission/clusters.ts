@@ -4,7 +4,7 @@ import type { Input } from '@capstan/kube'
 import { clusterName } from '../../objects.ts'
 import { stub } from '../../stub-kinds.ts'
 import type { Cases, Twin } from '../../twin.ts'
-import { aClass, templates } from '../topology.ts'
+import { aClass, createTemplates } from '../topology.ts'
 import { admission, type Change, each, metadataChanges } from './table.ts'
 
 const intOrPercent = [0, 1, -1, '0%', '10%', '110%', 'ten', '10', '-5%']
@@ -210,8 +210,8 @@ const topologyChanges: readonly Change[] = [
   ),
 ]
 
-const withClass = async (twin: Twin): Promise<void> => {
-  await templates(twin)
+const createClass = async (twin: Twin): Promise<void> => {
+  await createTemplates(twin)
   const variable = (name: string, openAPIV3Schema: object) => ({ name, required: false, schema: { openAPIV3Schema } })
   const variables = [
     variable('zone', { type: 'string', enum: ['a', 'b'] }),
@@ -423,6 +423,11 @@ const classChanges: readonly Change[] = [
 
 export const clusterAdmissionCases: Cases = {
   'admission-cluster': admission({ kind: Cluster, valid: plainCluster, changes: clusterChanges }),
-  'admission-cluster-topology': admission({ kind: Cluster, valid: managedCluster, changes: topologyChanges, before: withClass }),
+  'admission-cluster-topology': admission({
+    kind: Cluster,
+    valid: managedCluster,
+    changes: topologyChanges,
+    before: createClass,
+  }),
   'admission-clusterclass': admission({ kind: ClusterClass, valid: aClass(), changes: classChanges }),
 }

@@ -31,8 +31,8 @@ export function admission<T extends KubeObject>({ kind, valid, changes, before }
     const updates = changes.map(
       ([what, patch]): DryRunRequest => ({ what: `to update: ${what}`, method: 'PATCH', name, body: patch }),
     )
-    await twin.ask(kind, [...creations, ...updates, { what: 'to delete', method: 'DELETE', name }])
-    await twin.settle('asked')
+    await twin.compareDryRuns(kind, [...creations, ...updates, { what: 'to delete', method: 'DELETE', name }])
+    await twin.settle('all responses are compared')
   }
 }
 
