@@ -184,7 +184,7 @@ async function runPeer<T>(peer: string, command: string, sampleResponses: readon
 
 function decoded({ hook, body }: SampleResponse): DecodeResult {
   try {
-    return { value: decodeWire(body, hook.response, `${hook.name}Response`, 'answer') }
+    return { value: decodeWire(body, hook.response, `${hook.name}Response`, 'response') }
   } catch (err) {
     // Any other error is a bug. The stack in the result makes the comparison fail.
     return { error: err instanceof WireError ? err.message : String((err as Error).stack) }

@@ -131,8 +131,8 @@ async function runThroughHooks(client: Client, server: { url: string; caBundle: 
 
 /** Checks the tape that the manager has recorded, and replays it to the extension. */
 async function checkTape(file: string, server: { url: string; ca: string; folder: string }, checks: Checks): Promise<void> {
-  const { calls, isTorn, stopped } = await readTape(file)
-  checks.check('the tape is complete', !isTorn && stopped === undefined, stopped)
+  const { calls, isLastLineIncomplete, stopped } = await readTape(file)
+  checks.check('the tape is complete', !isLastLineIncomplete && stopped === undefined, stopped)
   const taped = new Set(calls.map(({ hook }) => hook))
   const missing = [...hooks.keys()].map((name) => name.split('-')[0]!).filter((hook) => !taped.has(hook))
   checks.check('every hook of the Cluster is on the tape', missing.length === 0, missing)

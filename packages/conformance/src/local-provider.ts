@@ -13,7 +13,7 @@ const kinds: Readonly<Record<ContractName, string>> = {
 }
 
 /** Descriptions that differ between the contracts. */
-interface Answers {
+interface Descriptions {
   readonly id: string
   readonly initialization: string
   readonly conditions: string
@@ -28,7 +28,7 @@ interface Answers {
 const timeline = 'Times of past steps are in status.timeline, so that a restart neither repeats nor forgets a step.'
 const dryRun = 'The webhook rejects changes of the template, except in such a dry run.'
 
-const answers: Readonly<Record<ContractName, Answers>> = {
+const answers: Readonly<Record<ContractName, Descriptions>> = {
   InfraCluster: {
     id: 'infra-cluster',
     initialization: 'status.initialization.provisioned becomes true after spec.simulated.provisioningDelay, and is never reset.',
@@ -141,7 +141,7 @@ const answers: Readonly<Record<ContractName, Answers>> = {
   },
 }
 
-const answersOf = (contract: ContractName): [string, string][] => {
+const descriptionsOf = (contract: ContractName): [string, string][] => {
   const { id, initialization, conditions, failures, pausing, ownerFirst, deletion, restart, ownRules } = answers[contract]
   const kind = kinds[contract]
   return Object.entries({
@@ -176,7 +176,7 @@ export const localProvider: { readonly [rule: string]: string } = {
   'owner-finalizers-role': 'Its role may update finalizers of its own kinds and of Machines.',
   'printer-columns': 'All of its kinds have columns.',
   'short-names': 'All of its kinds have the category cluster-api, objects also a short name.',
-  ...Object.fromEntries(ContractNames.flatMap(answersOf)),
+  ...Object.fromEntries(ContractNames.flatMap(descriptionsOf)),
   'clusterctl.metadata': '`capstan manifests --output-dir` writes metadata.yaml with the series of the release.',
   'clusterctl.provider-label': 'Every component of `capstan manifests` has the label.',
   'clusterctl.one-namespace': 'All components of `capstan manifests` are in one namespace.',

@@ -7,7 +7,8 @@ export function callText(call: ObservedCall): string {
   const { hook, handler, extensionConfig, outcome } = call
   const handlerText = handler === undefined ? '' : ` of ${handler.slice(0, -extensionConfig.length - 1)}`
   const about = aboutText(call.request as Fields)
-  const result = outcome.kind === 'failed' ? `failed: ${outcome.message}` : answerText(hook.name, call.request, outcome.response)
+  const result =
+    outcome.kind === 'failed' ? `failed: ${outcome.message}` : responseText(hook.name, call.request, outcome.response)
   return `${hook.name}${handlerText}${about === '' ? '' : `, ${about}`}: ${result}`
 }
 
@@ -30,7 +31,7 @@ interface Named {
   readonly metadata: { readonly name: string }
 }
 
-function answerText(hook: string, request: object, response: Fields): string {
+function responseText(hook: string, request: object, response: Fields): string {
   const { status, message, retryAfterSeconds } = response as { status?: string; message?: string; retryAfterSeconds?: number }
   const because = message ? ` (${message})` : ''
   if (status !== 'Success') return `${status === 'Failure' ? 'failed' : `status ${JSON.stringify(status)}`}${because}`

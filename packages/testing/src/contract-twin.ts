@@ -20,7 +20,7 @@ const isProvider = ({ group, labels }: DeclaredKind): boolean =>
   labels?.[newLabel] !== undefined && labels[oldLabel] === undefined && !/(^|\.)cluster\.x-k8s\.io$/.test(group)
 
 /** A field that has a different path or type in contract v1beta1. */
-interface Moved {
+interface MovedField {
   readonly now: string
   readonly before: string
   toOld?(value: Any, object: Any): unknown
@@ -32,7 +32,7 @@ interface Moved {
 // biome-ignore lint/suspicious/noExplicitAny: objects of any shape
 type Any = any
 
-const initializationField = (name: string, oldName = 'ready'): Moved => ({
+const initializationField = (name: string, oldName = 'ready'): MovedField => ({
   now: `status.initialization.${name}`,
   before: `status.${oldName}`,
 })
@@ -40,7 +40,7 @@ const initializationField = (name: string, oldName = 'ready'): Moved => ({
 const withoutUndefined = (object: Record<string, unknown>) =>
   Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined))
 
-const failureDomains: Moved = {
+const failureDomains: MovedField = {
   now: 'status.failureDomains',
   before: 'status.failureDomains',
   // A value of any other type is invalid in both contracts, and is not converted.
@@ -52,7 +52,7 @@ const failureDomains: Moved = {
   },
 }
 
-const timeoutField = (name: string): Moved => ({
+const timeoutField = (name: string): MovedField => ({
   now: `spec.machineTemplate.spec.deletion.${name}Seconds`,
   before: `spec.machineTemplate.${name}`,
   toOld: (value: number) => `${value}s`,
@@ -62,7 +62,7 @@ const timeoutField = (name: string): Moved => ({
 })
 const unitSeconds: Readonly<Record<string, number>> = { h: 3600, m: 60, s: 1 }
 
-const movesByKindSuffix: readonly (readonly [RegExp, readonly Moved[]])[] = [
+const movesByKindSuffix: readonly (readonly [RegExp, readonly MovedField[]])[] = [
   [/Cluster$/, [initializationField('provisioned'), failureDomains]],
   [/Machine$/, [initializationField('provisioned')]],
   [/MachinePool$/, [initializationField('provisioned')]],
@@ -89,7 +89,7 @@ const movesByKindSuffix: readonly (readonly [RegExp, readonly Moved[]])[] = [
 ]
 
 /** A reference of contract v1beta1 has a version and a namespace. */
-const infrastructureRef = (kinds: readonly DeclaredKind[]): Moved => ({
+const infrastructureRef = (kinds: readonly DeclaredKind[]): MovedField => ({
   now: 'spec.machineTemplate.spec.infrastructureRef',
   before: 'spec.machineTemplate.infrastructureRef',
   toOld: ({ apiGroup, kind, name }: Any, { metadata }: Any) => {
@@ -123,7 +123,7 @@ function put(object: Any, path: readonly string[], value: unknown): void {
   else put((object[name!] ??= {}), rest, value)
 }
 
-function translate(object: Any, moves: readonly Moved[], to: ContractVersion): Any {
+function translate(object: Any, moves: readonly MovedField[], to: ContractVersion): Any {
   const draft = structuredClone(object)
   for (const { now, before, toOld, toNew } of moves) {
     const [from, into] = to === 'v1beta1' ? [now, before] : [before, now]
@@ -142,14 +142,14 @@ const hasFields = (verb: string, patchType: string | undefined): boolean =>
   verb === 'create' || verb === 'update' || (verb === 'patch' && patchType !== 'application/json-patch+json')
 
 /** Returns the moved fields of a provider's kind. */
-const movesOf = (kind: DeclaredKind, kinds: readonly DeclaredKind[]): readonly Moved[] => [
+const movesOf = (kind: DeclaredKind, kinds: readonly DeclaredKind[]): readonly MovedField[] => [
   ...(movesByKindSuffix.find(([end]) => end.test(kind.kind))?.[1] ?? []),
   ...(kind.kind.endsWith('ControlPlane') ? [infrastructureRef(kinds)] : []),
 ]
 
 const schemaPath = (path: string): string[] => path.split('.').flatMap((name) => ['properties', name])
 
-function oldSchema(schema: JSONSchema, moves: readonly Moved[]): JSONSchema {
+function oldSchema(schema: JSONSchema, moves: readonly MovedField[]): JSONSchema {
   const draft: Any = structuredClone(schema)
   for (const { now, before, schema: change } of moves) {
     const names = schemaPath(now)

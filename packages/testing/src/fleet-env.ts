@@ -10,7 +10,7 @@ import { type FetchHandler, inProcess } from '@capstan/extension'
 import { type Client, createClient, seededRandom, silent, VirtualClock } from '@capstan/kube'
 import { createProviders, memoryStores, providerAdmission, ProviderNames } from '@capstan/lab'
 import { localKinds } from '@capstan/local'
-import { mortalSurroundings } from './mortal-process.ts'
+import { mortalConnections } from './mortal-process.ts'
 import { type PendingWork, createTraffic, settle } from './settle.ts'
 
 export interface FleetEnvOptions {
@@ -62,7 +62,7 @@ export async function fleetEnv({ extensions, leaderElection = false }: FleetEnvO
 
   async function start(): Promise<ManagerProcess> {
     const name = `manager-${started.length + 1}`
-    const surroundings = mortalSurroundings({
+    const surroundings = mortalConnections({
       clock,
       stores,
       transport: traffic.count(server.transport({ agent: 'capstan' })),

@@ -4,7 +4,7 @@ import type { Clock, Transport } from '@capstan/kube'
 import type { Stores } from '@capstan/lab'
 import { mortalStores } from './mortal-stores.ts'
 
-export interface Surroundings {
+export interface ProcessConnections {
   readonly clock: Clock
   readonly stores: Stores
   /** Transport to the API server. */
@@ -12,7 +12,7 @@ export interface Surroundings {
   readonly hooks: HookTransport
 }
 
-export interface MortalSurroundings extends Surroundings {
+export interface MortalConnections extends ProcessConnections {
   readonly isDead: boolean
   /**
    * Kills the process now or, with `writes`, immediately after that number of additional writes: the last response never arrives.
@@ -22,7 +22,7 @@ export interface MortalSurroundings extends Surroundings {
   rejectPending(): void
 }
 
-export function mortalSurroundings({ clock, stores, transport, hooks }: Surroundings): MortalSurroundings {
+export function mortalConnections({ clock, stores, transport, hooks }: ProcessConnections): MortalConnections {
   const processStores = mortalStores(stores)
   const pendingRequests = Promise.withResolvers<never>()
   pendingRequests.promise.catch(() => {})

@@ -26,18 +26,18 @@ export interface PendingWork {
 
 /** Counts pending requests. */
 export interface Traffic {
-  readonly underWay: number
+  readonly pending: number
   readonly total: number
   /** Wraps a transport to count its requests. */
   count(transport: Transport): Transport
 }
 
 export function createTraffic(): Traffic {
-  let underWay = 0
+  let pending = 0
   let total = 0
   return {
-    get underWay() {
-      return underWay
+    get pending() {
+      return pending
     },
     get total() {
       return total
@@ -46,12 +46,12 @@ export function createTraffic(): Traffic {
       close: () => transport.close(),
       watch: (request, signal) => transport.watch(request, signal),
       async send(request, signal) {
-        underWay++
+        pending++
         total++
         try {
           return await transport.send(request, signal)
         } finally {
-          underWay--
+          pending--
         }
       },
     }),
@@ -80,7 +80,7 @@ export async function settle(pendingWork: PendingWork): Promise<void> {
     // Events may have arrived during the check.
     if (quietTurns === QuietTurns && pendingWork.isCaughtUp && !((await pendingWork.isCaughtUp()) && isQuiet(pendingWork)))
       quietTurns = 0
-    const progress = `${pendingWork.traffic.total}/${pendingWork.traffic.underWay}/${pendingWork
+    const progress = `${pendingWork.traffic.total}/${pendingWork.traffic.pending}/${pendingWork
       .stores()
       .map((store) => store.revision)
       .join()}`
@@ -100,7 +100,7 @@ export async function advance(clock: VirtualClock, ms: number, pendingWork: Pend
 }
 
 function isQuiet({ managers, stores, traffic }: PendingWork): boolean {
-  if (traffic.underWay > 0) return false
+  if (traffic.pending > 0) return false
   return managers().every((manager) => manager.idle && isCaughtUp(manager, stores()))
 }
 

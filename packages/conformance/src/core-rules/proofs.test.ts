@@ -42,11 +42,11 @@ describe('rules that apply to providers', () => {
   })
 })
 
-describe("the local provider's answers to the rules", () => {
+describe('descriptions of how the local provider follows the rules', () => {
   // There is no local kind of IPAM.
   const applying = rules.filter(({ pages }) => !pages.includes('IPAM')).map(({ id }) => id)
 
-  test.each(applying)('%s has an answer', (id) => {
+  test.each(applying)('%s has a description', (id) => {
     expect(localProvider[id]).toMatch(/^\S.*\.$/)
   })
 

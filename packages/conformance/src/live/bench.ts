@@ -82,12 +82,12 @@ export interface ScenarioRecord {
   readonly marks: ReadonlyMap<string, Moment>
   readonly snapshots: readonly Snapshot[]
   /** Results of single requests, by name: the error message, or `undefined` for success. */
-  readonly answers: ReadonlyMap<string, Answer>
+  readonly requestResults: ReadonlyMap<string, RequestResult>
   /** Reason why the scenario ended before its last step. */
   readonly stopped: string | undefined
 }
 
-export interface Answer {
+export interface RequestResult {
   readonly at: number
   readonly object: KubeObject
   readonly error: string | undefined
@@ -108,7 +108,7 @@ export class Bench implements ScenarioRecord {
   readonly recording: Recording
   readonly marks = new Map<string, Moment>()
   readonly snapshots: Snapshot[] = []
-  readonly answers = new Map<string, Answer>()
+  readonly requestResults = new Map<string, RequestResult>()
   readonly restart: (() => Promise<void>) | undefined
   stopped: string | undefined
   readonly #options: BenchOptions
@@ -193,7 +193,7 @@ export class Bench implements ScenarioRecord {
       this.#options.signal.throwIfAborted()
       error = messageOf(err)
     }
-    this.answers.set(name, { at: this.now(), object, error })
+    this.requestResults.set(name, { at: this.now(), object, error })
   }
 
   /** Reads the objects of the provider in each version that claims a contract. */
@@ -226,7 +226,7 @@ export class Bench implements ScenarioRecord {
   }
 
   /** Waits until a condition is true or `deadline` has passed; a check evaluates the result. */
-  async untilOr(condition: string, deadline: number, isTrue: () => boolean): Promise<void> {
+  async untilOrDeadline(condition: string, deadline: number, isTrue: () => boolean): Promise<void> {
     this.#options.progress(`${this.namespace}: waiting until ${condition}`)
     while (!isTrue() && this.now() < deadline) await this.#nextChangeWithin(deadline - this.now())
   }

@@ -38,13 +38,13 @@ export interface RecordingOptions {
   readonly signal: AbortSignal
 }
 
-/** Most recorded states per object. Of more, the first and the last are kept, so that endless writes do not fill the memory. */
+/** Maximum number of recorded states of an object. Beyond it, states in the middle are dropped, so that endless writes do not fill the memory. */
 const mostStates = 2000
 
 export class Recording {
   readonly #clock: Clock
   #order = 0
-  readonly #lives = new Map<string, Map<string, ObjectRecord>>()
+  readonly #records = new Map<string, Map<string, ObjectRecord>>()
   #changed = Promise.withResolvers<void>()
 
   constructor({ clock }: Pick<RecordingOptions, 'clock'>) {
@@ -76,12 +76,12 @@ export class Recording {
   }
 
   histories<T extends KubeObject = UnknownObject>(kind: Kind<T>): readonly History<T>[] {
-    return [...(this.#lives.get(resourceName(kind))?.values() ?? [])] as unknown as History<T>[]
+    return [...(this.#records.get(resourceName(kind))?.values() ?? [])] as unknown as History<T>[]
   }
 
   /** Returns the histories of all kinds. */
-  everything(): readonly History[] {
-    return [...this.#lives.values()].flatMap((lives) => [...lives.values()])
+  allHistories(): readonly History[] {
+    return [...this.#records.values()].flatMap((records) => [...records.values()])
   }
 
   /** Returns the objects that exist now. */
@@ -102,33 +102,33 @@ export class Recording {
     { clock, random, signal }: RecordingOptions,
     onListed: () => void,
   ): Promise<void> {
-    const lives = new Map<string, ObjectRecord>()
-    this.#lives.set(resourceName(kind), lives)
+    const records = new Map<string, ObjectRecord>()
+    this.#records.set(resourceName(kind), records)
     const scope = kind.scope === 'Cluster' ? {} : { namespace }
     for await (const event of watchObjects(client, kind, { clock, random, signal, ...scope })) {
       if (event.kind === 'progress') continue
       if (event.kind === 'replaced') {
         const existingUids = new Set(event.objects.map(({ metadata }) => metadata.uid))
-        for (const [uid, life] of lives) if (!existingUids.has(uid)) life.deleted ??= this.#next()
-        for (const object of event.objects) this.#add(lives, object)
+        for (const [uid, record] of records) if (!existingUids.has(uid)) record.deleted ??= this.#next()
+        for (const object of event.objects) this.#add(records, object)
         onListed()
-      } else if (event.kind === 'applied') this.#add(lives, event.object)
+      } else if (event.kind === 'applied') this.#add(records, event.object)
       else {
-        const life = lives.get(event.object.metadata.uid)
-        if (life) life.deleted = this.#next()
+        const record = records.get(event.object.metadata.uid)
+        if (record) record.deleted = this.#next()
       }
       this.#changed.resolve()
       this.#changed = Promise.withResolvers()
     }
   }
 
-  #add(lives: Map<string, ObjectRecord>, object: KubeObject): void {
+  #add(records: Map<string, ObjectRecord>, object: KubeObject): void {
     const { uid, resourceVersion } = object.metadata
-    const life = lives.get(uid) ?? { states: [], deleted: undefined }
-    lives.set(uid, life)
-    if (life.states.at(-1)?.object.metadata.resourceVersion === resourceVersion) return
-    if (life.states.length >= mostStates) life.states.splice(mostStates / 2, 1)
-    life.states.push({ ...this.#next(), object: object as UnknownObject })
+    const record = records.get(uid) ?? { states: [], deleted: undefined }
+    records.set(uid, record)
+    if (record.states.at(-1)?.object.metadata.resourceVersion === resourceVersion) return
+    if (record.states.length >= mostStates) record.states.splice(mostStates / 2, 1)
+    record.states.push({ ...this.#next(), object: object as UnknownObject })
   }
 
   #next(): Moment {

@@ -335,7 +335,7 @@ const pausingMutants = (
 ])
 
 /** Mutants of the controllers. */
-const behaving: readonly Mutant[] = [
+const controllerMutants: readonly Mutant[] = [
   ...initializationMutants,
   ...pausingMutants,
   ...(
@@ -657,7 +657,7 @@ let writes = 0
 /** Returns true and false alternately, then true: a provider that never settles would stop the virtual clock. */
 const alternates = (): boolean => writes++ % 2 === 0 || writes > 20
 
-export const mutants: { readonly declared: readonly Mutant[]; readonly behaving: readonly Mutant[] } = {
+export const mutants: { readonly declared: readonly Mutant[]; readonly controllerMutants: readonly Mutant[] } = {
   declared,
-  behaving: [...behaving, ...poolMutants],
+  controllerMutants: [...controllerMutants, ...poolMutants],
 }

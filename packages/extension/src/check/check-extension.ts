@@ -2,8 +2,8 @@
 import { type Clock, systemClock } from '@capstan/kube'
 import type { Extension } from '../author/define-extension.ts'
 import { type Finding, type FindingKind, findingsOf, processFindings } from './findings.ts'
-import { probeElsewhere, type Surroundings } from './other-process.ts'
-import { type CheckRequest, type Observation, probe, type Probed } from './probe.ts'
+import { probeInOtherProcess, type EnvironmentChanges } from './other-process.ts'
+import { type CheckRequest, type Observation, probe, type ProbeResults } from './probe.ts'
 
 export interface CheckOptions {
   /** Settings for the fixtures' requests. */
@@ -42,10 +42,10 @@ const changes = {
   time: { shiftMs: ((400 * 24 + 7) * 3600 + 13 * 60 + 29) * 1000 + 123 },
   place: { env: { TZ: 'Pacific/Chatham', LANG: 'tr_TR.UTF-8', LC_ALL: 'tr_TR.UTF-8' } },
   seed: { flags: ['--hash-seed=20260101'] },
-} satisfies { readonly [what: string]: Surroundings }
+} satisfies { readonly [what: string]: EnvironmentChanges }
 
 /** Differences of the environment, one at a time, to find the cause of a finding. */
-const singleChanges: readonly (readonly [why: string, Surroundings])[] = [
+const singleChanges: readonly (readonly [why: string, EnvironmentChanges])[] = [
   ['without any change: it depends on randomness or on the process', {}],
   ['at another time', changes.time],
   ['in another time zone and language', changes.place],
@@ -60,8 +60,8 @@ const singleChanges: readonly (readonly [why: string, Surroundings])[] = [
  */
 export async function checkModule(module: URL, options: CheckOptions = {}): Promise<CheckReport> {
   const [first, second] = await Promise.all([
-    probeElsewhere(module, options, {}),
-    probeElsewhere(module, options, { ...changes.time, ...changes.place, ...changes.seed }),
+    probeInOtherProcess(module, options, {}),
+    probeInOtherProcess(module, options, { ...changes.time, ...changes.place, ...changes.seed }),
   ])
   const findings = findingsOf(first.observations)
   const differing = (causeOf: (observation: Observation) => string) =>
@@ -84,7 +84,9 @@ const fromCallToCall: ReadonlySet<FindingKind> = new Set(['differs', 'message', 
 /** Returns, by hook and handler, the first difference of the environment that changes the response. */
 async function causesOf(module: URL, options: CheckOptions, baseline: readonly Observation[]): Promise<Map<string, string>> {
   const causes = new Map<string, string>()
-  const probes = singleChanges.map(async ([cause, changed]) => [cause, await probeElsewhere(module, options, changed)] as const)
+  const probes = singleChanges.map(
+    async ([cause, changed]) => [cause, await probeInOtherProcess(module, options, changed)] as const,
+  )
   for (const [cause, { observations }] of await Promise.all(probes)) {
     for (const finding of processFindings(baseline, observations, () => cause)) {
       if (!causes.has(nameOf(finding))) causes.set(nameOf(finding), cause)
@@ -93,7 +95,7 @@ async function causesOf(module: URL, options: CheckOptions, baseline: readonly O
   return causes
 }
 
-const reportOf = ({ observations, uncalled }: Probed, findings: readonly Finding[], processes: number): CheckReport => ({
+const reportOf = ({ observations, uncalled }: ProbeResults, findings: readonly Finding[], processes: number): CheckReport => ({
   findings,
   uncalled,
   handlers: new Set(observations.map(({ handler }) => handler).filter(Boolean)).size,

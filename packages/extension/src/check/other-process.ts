@@ -2,10 +2,10 @@
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { CheckOptions } from './check-extension.ts'
-import type { Probed } from './probe.ts'
+import type { ProbeResults } from './probe.ts'
 
 /** Differences in the environment of the other process. */
-export interface Surroundings {
+export interface EnvironmentChanges {
   /** Shift of the clock in milliseconds. */
   readonly shiftMs?: number
   readonly env?: { readonly [name: string]: string }
@@ -20,11 +20,15 @@ export interface ProbeJob extends Omit<CheckOptions, 'signal'> {
 }
 
 /** The result of the process, as its first and only message. */
-export type ProbeResult = Probed | { readonly problem: string }
+export type ProbeResult = ProbeResults | { readonly problem: string }
 
 /** @throws Error if the module does not load, or the process ends without a result; an AbortError if the signal aborts */
-export function probeElsewhere(module: URL, { signal, ...options }: CheckOptions, surroundings: Surroundings): Promise<Probed> {
-  const { shiftMs = 0, env = {}, flags = [] } = surroundings
+export function probeInOtherProcess(
+  module: URL,
+  { signal, ...options }: CheckOptions,
+  environment: EnvironmentChanges,
+): Promise<ProbeResults> {
+  const { shiftMs = 0, env = {}, flags = [] } = environment
   const program = fileURLToPath(new URL('process-main.ts', import.meta.url))
   // The output of the module is discarded. The process inherits the environment.
   const child = fork(program, {

@@ -46,7 +46,7 @@ export interface ProbeOptions {
   readonly clock: Clock
 }
 
-export interface Probed {
+export interface ProbeResults {
   readonly observations: readonly Observation[]
   /**
    * Handlers, as `<hook> of <name>`, that were not called, because no valid request could be derived from the declaration of their
@@ -55,7 +55,7 @@ export interface Probed {
   readonly uncalled: readonly string[]
 }
 
-export async function probe(extension: Extension, { settings, requests = [], clock }: ProbeOptions): Promise<Probed> {
+export async function probe(extension: Extension, { settings, requests = [], clock }: ProbeOptions): Promise<ProbeResults> {
   const mutated = new Map<string, readonly string[]>()
   const recording = { ...extension, handlers: extension.handlers.map((handler) => recordMutations(handler, mutated)) }
   const callOnce = async ({ hook, handler }: Case, request: object): Promise<CallResult> => {

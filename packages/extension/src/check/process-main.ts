@@ -4,9 +4,9 @@ import { extensionIn } from './extension-in.ts'
 import type { ProbeResult, ProbeJob } from './other-process.ts'
 import { probe } from './probe.ts'
 
-process.once('message', (job: ProbeJob) => void work(job).then((result) => process.send!(result)))
+process.once('message', (job: ProbeJob) => void runJob(job).then((result) => process.send!(result)))
 
-async function work({ module, shiftMs, ...options }: ProbeJob): Promise<ProbeResult> {
+async function runJob({ module, shiftMs, ...options }: ProbeJob): Promise<ProbeResult> {
   shiftTime(shiftMs)
   try {
     const extension = await extensionIn((await import(module)) as { [name: string]: unknown })

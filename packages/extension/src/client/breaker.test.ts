@@ -4,7 +4,7 @@ import { Breaker, type BreakerLimits } from './breaker.ts'
 import { HookFailed } from './hook-failed.ts'
 
 const limits: BreakerLimits = { failures: 3, shortest: seconds(1), longest: seconds(8), inFlight: 2 }
-const patience = seconds(10)
+const maxWait = seconds(10)
 const down = () => Promise.reject(new HookFailed('unreachable', 'connection refused'))
 const up = () => Promise.resolve('fine')
 const outage = (err: unknown) => err instanceof HookFailed && err.code === 'unreachable'
@@ -12,7 +12,7 @@ const outage = (err: unknown) => err instanceof HookFailed && err.code === 'unre
 function aBreaker() {
   const clock = new VirtualClock()
   const breaker = new Breaker(clock, limits)
-  const call = (handle: () => Promise<unknown>) => breaker.run(handle, outage, { patience }).catch((err) => err.message as string)
+  const call = (handle: () => Promise<unknown>) => breaker.run(handle, outage, { maxWait }).catch((err) => err.message as string)
   const wait = (ms: number) => void clock.step(clock.now() + ms)
   return { clock, breaker, call, wait }
 }
@@ -99,7 +99,7 @@ describe('concurrent calls', () => {
     const first = [call(() => gate.promise), call(() => gate.promise)]
     const third = call(up)
     await Promise.resolve()
-    wait(patience)
+    wait(maxWait)
     expect(await third).toBe('not called, because 2 calls are in progress')
     gate.resolve('late')
     expect(await Promise.all(first)).toEqual(['late', 'late'])
@@ -117,7 +117,7 @@ test('an aborted call neither counts as a failure nor resets the count', async (
         return Promise.reject(new Error('the caller has left'))
       },
       outage,
-      { patience, signal: abort.signal },
+      { maxWait, signal: abort.signal },
     )
   await call(down)
   await call(down)

@@ -25,10 +25,10 @@ export const defaultBreakerLimits: BreakerLimits = {
 
 export interface BreakerRunOptions {
   /** Time limit for waiting while too many calls are in progress, in milliseconds. */
-  readonly patience: number
+  readonly maxWait: number
   readonly signal?: AbortSignal | undefined
   /** Whether to make the call even while the breaker is open, for callers that would treat the rejection as a response. */
-  readonly evenWhenOpen?: boolean
+  readonly callWhenOpen?: boolean
 }
 
 /** `half-open`: the delay has passed, and a trial call is allowed or in progress. */
@@ -65,12 +65,12 @@ export class Breaker {
    * @throws HookFailed unavailable, immediately, while calls are rejected
    */
   async run<T>(call: () => Promise<T>, isOutage: (err: unknown) => boolean, options: BreakerRunOptions): Promise<T> {
-    const { patience, signal, evenWhenOpen = false } = options
-    if (!evenWhenOpen) this.#assertCallable()
-    await this.#enter(patience, signal)
+    const { maxWait, signal, callWhenOpen = false } = options
+    if (!callWhenOpen) this.#assertCallable()
+    await this.#enter(maxWait, signal)
     try {
       // Other calls may have opened the breaker while this call waited.
-      if (!evenWhenOpen) this.#assertCallable()
+      if (!callWhenOpen) this.#assertCallable()
       const isTrial = this.state === 'half-open'
       if (isTrial) this.#isTrying = true
       try {
@@ -78,7 +78,7 @@ export class Breaker {
         this.#failures = 0
         return result
       } catch (err) {
-        if (isOutage(err)) this.#noteFailure(err)
+        if (isOutage(err)) this.#recordFailure(err)
         else if (!signal?.aborted) this.#failures = 0
         throw err
       } finally {
@@ -99,7 +99,7 @@ export class Breaker {
     throw new HookFailed('unavailable', `not called, because the last ${this.#limits.failures} calls failed: ${this.#last}`)
   }
 
-  #noteFailure(err: unknown): void {
+  #recordFailure(err: unknown): void {
     this.#failures++
     this.#last = (err as Error).message
     const over = this.#failures - this.#limits.failures
@@ -107,7 +107,7 @@ export class Breaker {
     this.#openUntil = this.#clock.elapsed() + Math.min(this.#limits.longest, this.#limits.shortest * 2 ** Math.min(over, 30))
   }
 
-  async #enter(patience: number, signal: AbortSignal | undefined): Promise<void> {
+  async #enter(maxWait: number, signal: AbortSignal | undefined): Promise<void> {
     if (this.#inFlight < this.#limits.inFlight) {
       this.#inFlight++
       return
@@ -127,7 +127,7 @@ export class Breaker {
       const aborted = leave(() => reject(signal!.reason))
       const full = `not called, because ${this.#limits.inFlight} calls are in progress`
       const timer = this.#clock.schedule(
-        patience,
+        maxWait,
         leave(() => reject(new HookFailed('unavailable', full))),
       )
       signal?.addEventListener('abort', aborted, { once: true })

@@ -8,7 +8,7 @@ import type { Target } from './client-config.ts'
 import { HookFailed, NoAnswer } from './hook-failed.ts'
 import type { HookProblem } from './hook-problems.ts'
 import { goQuoted } from '../wire/go-string.ts'
-import type { HookTransport, HttpAnswer } from './transport.ts'
+import type { HookTransport, HttpResponse } from './transport.ts'
 import { decodeWire, maxBodyBytes, WireError } from '../wire/wire.ts'
 
 export interface Call {
@@ -59,10 +59,10 @@ export async function callHandler(
       throw failed(err)
     })
     onStatus?.(response.status)
-    if (response.status !== 200) throw await badStatus(response)
+    if (response.status !== 200) throw await unexpectedStatus(response)
     const responseBody = await readBytes(response.body, maxBodyBytes).catch((err) => {
-      if (err instanceof TooLong) throw badAnswer('http: response body too large', 'TooLong')
-      throw callSignal.aborted ? failed(err) : brokenOff(err)
+      if (err instanceof TooLong) throw invalidResponse('http: response body too large', 'TooLong')
+      throw callSignal.aborted ? failed(err) : incompleteResponse(err)
     })
     return decodeResponse(hook, responseBody)
   } finally {
@@ -73,23 +73,23 @@ export async function callHandler(
 function decodeResponse(hook: Hook, body: Uint8Array): Record<string, unknown> {
   const struct = `${hook.name}Response`
   try {
-    return decodeWire(body, hook.response, struct, 'answer')
+    return decodeWire(body, hook.response, struct, 'response')
   } catch (err) {
-    throw err instanceof WireError ? badAnswer(err.message, err.isJson ? 'Schema' : 'Garbage') : err
+    throw err instanceof WireError ? invalidResponse(err.message, err.isJson ? 'Schema' : 'Garbage') : err
   }
 }
 
-const badAnswer = (reason: string, problem: HookProblem): HookFailed =>
+const invalidResponse = (reason: string, problem: HookProblem): HookFailed =>
   new HookFailed('bad-answer', `http call failed: failed to decode response: ${reason}`, { problem })
 
 /** Returns the error for an incomplete response, with the text of upstream's decoder. */
-const brokenOff = (err: unknown): HookFailed =>
+const incompleteResponse = (err: unknown): HookFailed =>
   new HookFailed('unreachable', `http call failed: failed to decode response: ${(err as Error).message}`, {
     cause: err,
     problem: err instanceof NoAnswer ? err.problem : undefined,
   })
 
-async function badStatus({ status, body }: HttpAnswer): Promise<HookFailed> {
+async function unexpectedStatus({ status, body }: HttpResponse): Promise<HookFailed> {
   const head = `http call failed: got response with status code ${status} != 200`
   const problem = status === 404 ? 'NotFound' : 'UnexpectedStatus'
   try {

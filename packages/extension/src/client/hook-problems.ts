@@ -7,7 +7,7 @@ import { maxBodyBytes } from '../wire/wire.ts'
 const { failures, inFlight, shortest, longest } = defaultBreakerLimits
 
 interface ProblemEntry {
-  /** Codes of these failures where details do not matter, as in metrics. */
+  /** Codes of the failures with this problem, for uses without details, such as metrics. */
   readonly codes: readonly HookFailureCode[]
   readonly meaning: string
   readonly remedy: string

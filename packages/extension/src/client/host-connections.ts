@@ -10,7 +10,7 @@ import { NoAnswer } from './hook-failed.ts'
 import { exchangeHttp1 } from './http1-exchange.ts'
 import { type Http2Connection, openHttp2 } from './http2-connection.ts'
 import { proxyAt } from './proxy.ts'
-import type { HttpAnswer } from './transport.ts'
+import type { HttpResponse } from './transport.ts'
 
 /** One HTTP request. */
 export interface Exchange {
@@ -74,7 +74,7 @@ export class HostConnections {
   }
 
   /** Sends a request. @throws NotHandled if it can be repeated */
-  async exchange(call: Exchange): Promise<HttpAnswer> {
+  async exchange(call: Exchange): Promise<HttpResponse> {
     this.#calls++
     let isUnderWay = true
     const endCall = () => {

@@ -4,7 +4,7 @@ import { type Agent, request } from 'node:https'
 import type { Socket } from 'node:net'
 import { goError, NotHandled, unexpectedEnd } from './connection-errors.ts'
 import type { Exchange } from './host-connections.ts'
-import type { HttpAnswer } from './transport.ts'
+import type { HttpResponse } from './transport.ts'
 
 /** Bytes sent on each kept connection before its current call. */
 const sentBefore = new WeakMap<Socket, number>()
@@ -14,7 +14,7 @@ export const exchangeHttp1 = (
   agent: Agent,
   { url, payload, headers, signal }: Exchange,
   ended: () => void,
-): Promise<HttpAnswer> =>
+): Promise<HttpResponse> =>
   new Promise((resolve, reject) => {
     const outgoing = request(url, {
       method: 'POST',

@@ -6,7 +6,7 @@ import { goError, goneAway, NotHandled, unexpectedEnd } from './connection-error
 import { NoAnswer } from './hook-failed.ts'
 import { http2Body } from './http2-body.ts'
 import type { Exchange } from './host-connections.ts'
-import type { HttpAnswer } from './transport.ts'
+import type { HttpResponse } from './transport.ts'
 
 /**
  * After the time `silent` without data, the client sends a ping, which the server must answer within `answer`. A connection without
@@ -34,7 +34,7 @@ export async function openHttp2(socket: TLSSocket, url: URL, clock: Clock): Prom
   const connection = new Http2Connection(session, socket, clock)
   await new Promise<void>((resolve, reject) => {
     session.once('remoteSettings', () => resolve())
-    session.once('close', () => reject(connection.whyClosed(url)))
+    session.once('close', () => reject(connection.closeError(url)))
   })
   session.setLocalWindowSize(connectionWindow)
   return connection
@@ -89,7 +89,7 @@ export class Http2Connection {
   }
 
   /** Sends a request. @throws NotHandled if the server certainly did not start to process it */
-  exchange({ url, payload, headers, signal }: Exchange, ended: () => void): Promise<HttpAnswer> {
+  exchange({ url, payload, headers, signal }: Exchange, ended: () => void): Promise<HttpResponse> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) {
         ended()
@@ -113,7 +113,7 @@ export class Http2Connection {
       let isAnswered = false
       stream.on('response', ({ ':status': status = 0 }) => {
         isAnswered = true
-        resolve({ status, body: http2Body(stream, () => this.whyClosed(url, stream.errored ?? this.#error)) })
+        resolve({ status, body: http2Body(stream, () => this.closeError(url, stream.errored ?? this.#error)) })
       })
       // The error is reported on `close`.
       stream.on('error', () => {})
@@ -122,7 +122,7 @@ export class Http2Connection {
         this.#usedAt = this.#clock.elapsed()
         this.#streams--
         ended()
-        if (!isAnswered) reject(this.#whyUnanswered(stream, url))
+        if (!isAnswered) reject(this.#noResponseError(stream, url))
       })
       stream.end(payload)
     })
@@ -138,16 +138,16 @@ export class Http2Connection {
   }
 
   /** Returns the error for a call that failed with its connection. */
-  whyClosed(url: URL, err: NodeJS.ErrnoException | null = this.#error): Error {
+  closeError(url: URL, err: NodeJS.ErrnoException | null = this.#error): Error {
     if (this.#goaway && (err === null || err.code === 'ERR_HTTP2_SESSION_ERROR')) {
       return goneAway(this.#goaway.code, err)
     }
     return err === null ? unexpectedEnd() : goError(err, url)
   }
 
-  #whyUnanswered(stream: ClientHttp2Stream, url: URL): Error {
+  #noResponseError(stream: ClientHttp2Stream, url: URL): Error {
     const failure: NodeJS.ErrnoException | null = stream.errored ?? this.#error
-    const reason = this.whyClosed(url, failure)
+    const reason = this.closeError(url, failure)
     const wasSent = stream.id !== undefined && !notSent.has(failure?.code ?? '')
     const wasSeen = wasSent && (this.#goaway === undefined || stream.id! <= this.#goaway.lastStream)
     return wasSeen && stream.rstCode !== http2.NGHTTP2_REFUSED_STREAM ? reason : new NotHandled(reason, maxTries)

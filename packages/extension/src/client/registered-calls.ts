@@ -61,7 +61,7 @@ export class RegisteredCalls {
       () => observedCalls.call(call, { hook, extensionConfig, handler: name }, signal),
       (err) => err instanceof HookFailed && isOutage(err),
       // Earlier failures for other objects must not lead to a skipped hook for this object.
-      { patience: seconds(call.timeoutSeconds), signal, evenWhenOpen: failurePolicy === 'Ignore' },
+      { maxWait: seconds(call.timeoutSeconds), signal, callWhenOpen: failurePolicy === 'Ignore' },
     )
     return convertOrFail('response', registered, hook, () => catalog.responseUp(registered, hook, response))
   }

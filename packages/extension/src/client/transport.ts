@@ -2,7 +2,7 @@
 import type { Target } from './client-config.ts'
 import type { FetchHandler } from '../server/server.ts'
 
-export interface HttpAnswer {
+export interface HttpResponse {
   readonly status: number
   readonly body: AsyncIterable<Uint8Array> | null
 }
@@ -20,7 +20,7 @@ export interface HookTransport {
     headers?: { readonly [name: string]: string },
     /** Called before each attempt to send the request, including the first attempt. */
     onAttempt?: () => void,
-  ): Promise<HttpAnswer>
+  ): Promise<HttpResponse>
   /** Keeps only connections to these targets. Closes other connections after their calls. */
   retain?(targets: readonly Target[]): void
   close(): void

@@ -1,6 +1,6 @@
 /**
- * Detects handlers whose message differs at every call, for example because it contains the time: conditions with it change
- * endlessly. Upstream only asks authors to avoid this.
+ * Detects handlers whose message differs at every call, for example because it contains the time: a condition with such a
+ * message changes endlessly. Upstream only asks authors to avoid this.
  */
 
 /** Number of consecutive changes after which a message counts as unstable. A position in a queue may change a few times. */

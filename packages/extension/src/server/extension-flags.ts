@@ -15,11 +15,9 @@ export interface ExtensionFlags {
   readonly diagnostics?: Address & { readonly insecure: boolean }
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
   readonly ciphers?: string
-  /**
-   * Milliseconds: first the server accepts calls after a stop signal for this time, then calls in progress may complete for this
-   * time.
-   */
+  /** Milliseconds for which the server still accepts calls after a stop signal. */
   readonly delay: number
+  /** Milliseconds after `delay` in which calls in progress may complete. */
   readonly grace: number
   readonly level: LogLevel
   /** Generates a certificate, and serves on loopback only. */

@@ -24,7 +24,7 @@ export interface ListenOptions extends ServingCertificate {
   readonly clock?: Clock
   readonly log?: Logger
   /** Timeouts for clients in milliseconds. */
-  readonly patience?: Partial<Patience>
+  readonly timeouts?: Partial<ClientTimeouts>
 }
 
 /** The certificate for clients, and the authority of clients that may call. */
@@ -37,7 +37,7 @@ export interface ServingCertificate {
   readonly clientCA?: string
 }
 
-interface Patience {
+interface ClientTimeouts {
   /** For the TLS handshake. */
   readonly handshake: number
   /** For the request headers. */
@@ -49,7 +49,7 @@ interface Patience {
 }
 
 /** The timeouts of upstream's Go server, which has no timeout for reading a response. */
-const defaultPatience: Patience = { handshake: seconds(10), headers: seconds(32), reading: seconds(30), idle: seconds(90) }
+const defaultTimeouts: ClientTimeouts = { handshake: seconds(10), headers: seconds(32), reading: seconds(30), idle: seconds(90) }
 
 const MaxHeaderBytes = 64 * 1024
 const MaxConnections = 2000
@@ -70,7 +70,7 @@ export interface Listening {
 /** Starts the server. @throws Error if the port is in use, or certificate and key do not match */
 export async function listen(handle: FetchHandler, options: ListenOptions): Promise<Listening> {
   const { host = '127.0.0.1', port = 0, clock = systemClock, log = silent } = options
-  const patience = { ...defaultPatience, ...options.patience }
+  const timeouts = { ...defaultTimeouts, ...options.timeouts }
   const contextOf = (serving: ServingCertificate) => ({
     cert: serving.certificate,
     key: serving.key,
@@ -84,10 +84,10 @@ export async function listen(handle: FetchHandler, options: ListenOptions): Prom
     allowHTTP1: true,
     ...contextOf(options),
     ...(options.clientCA === undefined ? {} : { requestCert: true, rejectUnauthorized: true }),
-    handshakeTimeout: patience.handshake,
+    handshakeTimeout: timeouts.handshake,
     settings: { maxConcurrentStreams: MaxStreams, maxHeaderListSize: MaxHeaderBytes },
     maxSessionMemory: 32,
-    ...http1Options(patience),
+    ...http1Options(timeouts),
   })
   server.maxConnections = MaxConnections
   server.setTimeout(0)
@@ -104,7 +104,7 @@ export async function listen(handle: FetchHandler, options: ListenOptions): Prom
   server.on('session', (session) => {
     sessions.add(session)
     session.on('close', () => sessions.delete(session))
-    closeWhenIdle(session, patience.idle, clock)
+    closeWhenIdle(session, timeouts.idle, clock)
   })
   server.on('clientError', (err, socket) => rejectMalformed(err, socket, clock))
   server.on('tlsClientError', (err) => log.debug('TLS handshake failed', { err }))
@@ -117,7 +117,7 @@ export async function listen(handle: FetchHandler, options: ListenOptions): Prom
     underWay++
     // The client then sends its next call on another connection. In HTTP/2, GOAWAY has this effect.
     if (closing && incoming.httpVersionMajor === 1) outgoing.setHeader('connection', 'close')
-    void respond(handle, incoming, outgoing, { patience, clock, log }).finally(() => {
+    void respond(handle, incoming, outgoing, { timeouts, clock, log }).finally(() => {
       if (--underWay === 0) onIdle?.()
     })
   })
@@ -146,12 +146,12 @@ export async function listen(handle: FetchHandler, options: ListenOptions): Prom
     url: urlOf('https', host, bound),
     port: bound,
     renew: (serving) => server.setSecureContext(contextOf(serving)),
-    close: (grace = patience.reading) => (closing ??= close(grace)),
+    close: (grace = timeouts.reading) => (closing ??= close(grace)),
   }
 }
 
 /** Options for HTTP/1.1, which the types of the HTTP/2 server lack. */
-const http1Options = ({ headers, reading, idle }: Patience) => ({
+const http1Options = ({ headers, reading, idle }: ClientTimeouts) => ({
   maxHeaderSize: MaxHeaderBytes,
   headersTimeout: headers,
   keepAliveTimeout: idle,
@@ -209,7 +209,7 @@ function closeWhenIdle(session: ServerHttp2Session, idle: number, clock: Clock):
 }
 
 interface ServeOptions {
-  readonly patience: Patience
+  readonly timeouts: ClientTimeouts
   readonly clock: Clock
   readonly log: Logger
 }
@@ -219,7 +219,7 @@ async function respond(
   handle: FetchHandler,
   incoming: Http2ServerRequest,
   outgoing: Http2ServerResponse,
-  { patience, clock, log }: ServeOptions,
+  { timeouts, clock, log }: ServeOptions,
 ): Promise<void> {
   const disconnected = new AbortController()
   let isAnswered = false
@@ -243,9 +243,9 @@ async function respond(
     isAnswered = true
     const headers = { ...Object.fromEntries(response.headers), 'content-length': body.length }
     const answer = { status: response.status, headers, body }
-    if (incoming.httpVersionMajor === 2) answerHttp2(incoming, outgoing, answer)
-    else answerHttp1(incoming, outgoing, answer)
-    const closeTimer = clock.schedule(patience.reading, disconnect)
+    if (incoming.httpVersionMajor === 2) sendHttp2(incoming, outgoing, answer)
+    else sendHttp1(incoming, outgoing, answer)
+    const closeTimer = clock.schedule(timeouts.reading, disconnect)
     await closed
     closeTimer.cancel()
   } catch (err) {
@@ -255,13 +255,13 @@ async function respond(
   }
 }
 
-interface Answer {
+interface ResponseParts {
   readonly status: number
   readonly headers: OutgoingHttpHeaders
   readonly body: Buffer
 }
 
-function answerHttp1(incoming: Http2ServerRequest, outgoing: Http2ServerResponse, { status, headers, body }: Answer): void {
+function sendHttp1(incoming: Http2ServerRequest, outgoing: Http2ServerResponse, { status, headers, body }: ResponseParts): void {
   // After the response, the rest of the request is not read, and the connection is not reused.
   const unread = !incoming.complete
   outgoing.writeHead(status, { ...headers, ...(unread ? { connection: 'close' } : {}) })
@@ -275,7 +275,11 @@ function answerHttp1(incoming: Http2ServerRequest, outgoing: Http2ServerResponse
  * upstream's client has decoded the response before that and resets the stream. Node treats a thousand resets as an attack and closes the
  * session with all its calls.
  */
-function answerHttp2(incoming: Http2ServerRequest, { stream }: Http2ServerResponse, { status, headers, body }: Answer): void {
+function sendHttp2(
+  incoming: Http2ServerRequest,
+  { stream }: Http2ServerResponse,
+  { status, headers, body }: ResponseParts,
+): void {
   const isEmpty = body.length === 0 || incoming.method === 'HEAD'
   // HTTP/2 has no `connection` header. Its value `close` closes the session instead, as in Go's net/http.
   const { connection, ...rest } = headers

@@ -59,7 +59,7 @@ export function extensionServer(extension: Extension, options: ServerOptions = {
     [discovery, ...extension.handlers].map((handler) => [hookPath(handler.hook, handler.name), handler] as const),
   )
   const groups = new Set([...routes.values()].map(({ hook }) => hook.group))
-  const discoveryContent = { handlers: extension.handlers.map(announce) }
+  const discoveryContent = { handlers: extension.handlers.map(discoveryEntry) }
 
   return async (request) => {
     const { pathname, search, searchParams } = new URL(request.url)
@@ -157,7 +157,7 @@ function belowPrefix(pathname: string, groups: ReadonlySet<string>): string {
   return pathname
 }
 
-const announce = ({ hook, name, timeoutSeconds, failurePolicy }: Handler) => ({
+const discoveryEntry = ({ hook, name, timeoutSeconds, failurePolicy }: Handler) => ({
   name,
   requestHook: { apiVersion: hookApiVersion(hook), hook: hook.name },
   ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
@@ -188,7 +188,7 @@ async function runCall(handler: Handler, request: Request, { limiter, deadline, 
     const release = await limiter.enter(signal)
     if (!release) return { kind: 'rejected', why: 'too many calls are in progress' }
     try {
-      return { kind: 'answer', answer: await answerOf(handler, decoded, log, signal), cluster: clusterIn(decoded) }
+      return { kind: 'answer', answer: await runHandler(handler, decoded, log, signal), cluster: clusterIn(decoded) }
     } catch (err) {
       if (!signal.aborted) log.error('Handler failed', { err })
       return { kind: 'error' }
@@ -206,7 +206,7 @@ async function runCall(handler: Handler, request: Request, { limiter, deadline, 
   return Promise.race([deadlinePassed, end])
 }
 
-async function answerOf(
+async function runHandler(
   { hook, name, handle }: Handler,
   request: Record<string, unknown>,
   log: Logger,

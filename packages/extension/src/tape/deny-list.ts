@@ -7,54 +7,54 @@ import { Redacted, withoutSecrets } from './secret-text.ts'
 /**
  * Returns a copy of the JSON value without secrets. Types are kept: strings stay strings, base64 stays base64. Idempotent.
  */
-export const redact = <T>(value: T): T => cleanValue(value, 0) as T
+export const redact = <T>(value: T): T => redactValue(value, 0) as T
 
 /** Returns a text without secrets. Also searches JSON and base64 in the text. */
-export const redactText = (text: string): string => cleanText(text, 0)
+export const redactText = (text: string): string => redactTextAt(text, 0)
 
 /** Maximum number of levels of JSON in strings or base64 in base64. Deeper values are redacted as a whole. */
 const MaxDepth = 4
 
-function cleanValue(value: unknown, depth: number): unknown {
-  if (typeof value === 'string') return cleanText(value, depth)
-  if (Array.isArray(value)) return cleanList(value, depth)
-  return isRecord(value) ? cleanObject(value, depth) : value
+function redactValue(value: unknown, depth: number): unknown {
+  if (typeof value === 'string') return redactTextAt(value, depth)
+  if (Array.isArray(value)) return redactList(value, depth)
+  return isRecord(value) ? redactObject(value, depth) : value
 }
 
-function cleanObject(object: Record<string, unknown>, depth: number): Record<string, unknown> {
+function redactObject(object: Record<string, unknown>, depth: number): Record<string, unknown> {
   const clean: Record<string, unknown> = {}
   for (const key of Object.keys(object)) {
     const value = object[key]
-    setMember(clean, cleanText(key, depth), cleanMember(object, key, value, depth))
+    setMember(clean, redactTextAt(key, depth), redactMember(object, key, value, depth))
   }
   return clean
 }
 
-function cleanMember(object: Record<string, unknown>, key: string, value: unknown, depth: number): unknown {
-  if (key === 'openAPIV3Schema') return cleanSchema(value, depth, false)
+function redactMember(object: Record<string, unknown>, key: string, value: unknown, depth: number): unknown {
+  if (key === 'openAPIV3Schema') return redactSchema(value, depth, false)
   if (key === 'schema' && isRecord(value) && isRecord(value.openAPIV3Schema)) {
-    return { ...cleanObject(value, depth), openAPIV3Schema: cleanSchema(value.openAPIV3Schema, depth, isNamedAsSecret(object)) }
+    return { ...redactObject(value, depth), openAPIV3Schema: redactSchema(value.openAPIV3Schema, depth, isNamedAsSecret(object)) }
   }
-  return isSecretName(key) || isSecretMember(object, key) ? redactAll(value) : cleanValue(value, depth)
+  return isSecretName(key) || isSecretMember(object, key) ? redactAll(value) : redactValue(value, depth)
 }
 
 /** Redacts values in a schema, such as defaults. Core must still be able to decode the schema. */
-function cleanSchema(schema: unknown, depth: number, isSecret: boolean): unknown {
-  if (!isRecord(schema)) return isSecret ? redactAll(schema) : cleanValue(schema, depth)
+function redactSchema(schema: unknown, depth: number, isSecret: boolean): unknown {
+  if (!isRecord(schema)) return isSecret ? redactAll(schema) : redactValue(schema, depth)
   const clean: Record<string, unknown> = {}
   for (const key of Object.keys(schema)) {
     const value = schema[key]
     if (isSecretMember(schema, key)) setMember(clean, key, redactAll(value))
     else if (key === 'default' || key === 'example' || key === 'enum')
-      setMember(clean, key, isSecret ? redactAll(value) : cleanValue(value, depth))
-    else if (key === 'items' || key === 'additionalProperties') setMember(clean, key, cleanSchema(value, depth, isSecret))
+      setMember(clean, key, isSecret ? redactAll(value) : redactValue(value, depth))
+    else if (key === 'items' || key === 'additionalProperties') setMember(clean, key, redactSchema(value, depth, isSecret))
     else if (key === 'properties' && isRecord(value)) {
       const properties = Object.entries(value).map(([name, one]) => [
         name,
-        cleanSchema(one, depth, isSecret || isSecretName(name)),
+        redactSchema(one, depth, isSecret || isSecretName(name)),
       ])
       setMember(clean, key, Object.fromEntries(properties))
-    } else setMember(clean, cleanText(key, depth), cleanMember(schema, key, value, depth))
+    } else setMember(clean, redactTextAt(key, depth), redactMember(schema, key, value, depth))
   }
   return clean
 }
@@ -85,10 +85,10 @@ const isNamedAsSecret = ({ name, key, path }: Record<string, unknown>): boolean 
   (typeof path === 'string' && path.split('/').some((step) => isSecretName(step.replaceAll('~1', '/'))))
 
 /** Redacts a list; a list of strings may be a text split into lines, which is searched as a whole. */
-function cleanList(list: readonly unknown[], depth: number): unknown[] {
+function redactList(list: readonly unknown[], depth: number): unknown[] {
   const isText = list.length > 1 && list.every((item) => typeof item === 'string')
   if (isText && /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY/.test(list.join('\n'))) return list.map(() => Redacted)
-  return list.map((item) => cleanValue(item, depth))
+  return list.map((item) => redactValue(item, depth))
 }
 
 /** Redacts all values below, and keeps their types. */
@@ -102,17 +102,17 @@ function redactAll(value: unknown): unknown {
   return clean
 }
 
-function cleanText(text: string, depth: number): string {
+function redactTextAt(text: string, depth: number): string {
   const json = documentIn(text)
   if (json !== undefined) {
     if (depth >= MaxDepth) return Redacted
     const original = JSON.stringify(json)
-    const cleaned = JSON.stringify(cleanValue(json, depth + 1))
+    const cleaned = JSON.stringify(redactValue(json, depth + 1))
     return cleaned === original ? text : cleaned
   }
   return withoutSecrets(text)
-    .replace(wrapped, (run) => cleanBase64(run, depth))
-    .replace(unbroken, (run) => cleanBase64(run, depth))
+    .replace(wrapped, (run) => redactBase64(run, depth))
+    .replace(unbroken, (run) => redactBase64(run, depth))
 }
 
 /** Parses an object, a list or a quoted string in a text; other JSON is treated as text. */
@@ -129,13 +129,13 @@ function documentIn(text: string): unknown {
 const wrapped = /(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/]{60,}[ \t]*\r?\n[ \t]*)+[A-Za-z0-9+/]{4,}={0,2}/g
 const unbroken = /[A-Za-z0-9+/_-]{16,}={0,2}/g
 
-function cleanBase64(run: string, depth: number): string {
+function redactBase64(run: string, depth: number): string {
   // Compressed data cannot be searched.
   if (run.startsWith('H4sI')) return base64Of(Redacted)
   const text = textIn(run)
   if (text === undefined) return hidesSecret(run, depth) ? base64Of(Redacted) : run
   if (depth >= MaxDepth) return base64Of(Redacted)
-  const clean = cleanText(text, depth + 1)
+  const clean = redactTextAt(text, depth + 1)
   return clean === text ? run : base64Of(clean)
 }
 
@@ -144,7 +144,7 @@ const hidesSecret = (run: string, depth: number): boolean =>
   keyFragments.some((fragment) => run.includes(fragment)) ||
   [1, 2, 3].some((start) => {
     const text = textIn(run.slice(start))
-    return text !== undefined && (depth >= MaxDepth || cleanText(text, depth + 1) !== text)
+    return text !== undefined && (depth >= MaxDepth || redactTextAt(text, depth + 1) !== text)
   })
 
 const base64Of = (text: string): string => Buffer.from(text).toString('base64')

@@ -48,7 +48,7 @@ async function taped(
   await client.discover({ metadata: { name: 'x' }, spec: { clientConfig: { url: 'https://x/prefix' } } } as ExtensionConfig)
   await work(client)
   const calls = observedCalls.map((call, index) => ({ ...tapedCall(call), line: index + 2 }))
-  return { header: { tape: 'capstan.dev/hook-calls', version: 1, began: '' }, calls, isTorn: false }
+  return { header: { tape: 'capstan.dev/hook-calls', version: 1, began: '' }, calls, isLastLineIncomplete: false }
 }
 
 const create = (client: ExtensionClient, change: object = {}) => {

@@ -1,7 +1,7 @@
 /** Sends the responses of a tape to core, to repeat a run without the extension. */
 import { differences, differenceText } from '../test-kit/differences.ts'
 import { HookFailed } from '../client/hook-failed.ts'
-import type { HookTransport, HttpAnswer } from '../client/transport.ts'
+import type { HookTransport, HttpResponse } from '../client/transport.ts'
 import { redact } from './deny-list.ts'
 import { normalizeValue, replaceValues, valueMapping } from './likeness.ts'
 import { pathOf, type Tape } from './tape.ts'
@@ -49,7 +49,7 @@ export function tapeTransport(tape: Tape): HookTransport {
 
 const normalizedText = (request: object): string => JSON.stringify(normalizeValue(request))
 
-const answer = (response: unknown): HttpAnswer => ({
+const answer = (response: unknown): HttpResponse => ({
   status: 200,
   body: chunks(new TextEncoder().encode(JSON.stringify(response))),
 })

@@ -23,7 +23,7 @@ export interface ResendOptions {
 }
 
 /** One repeated call of the tape. */
-export interface Resent {
+export interface RepeatedCall {
   readonly call: Tape['calls'][number]
   /** Duration of the repeated call in milliseconds. */
   readonly took: number
@@ -35,7 +35,7 @@ export interface Resent {
  * Repeats calls one after another in the order of the tape, because an extension may have state. Secrets in the requests are still
  * redacted.
  */
-export async function* resendTape(tape: Tape, options: ResendOptions): AsyncGenerator<Resent> {
+export async function* resendTape(tape: Tape, options: ResendOptions): AsyncGenerator<RepeatedCall> {
   const { server, catalog, transport, clock, timeoutSeconds, signal } = options
   for (const call of tape.calls) {
     if (options.handler !== undefined && shortHandler(call) !== options.handler) continue

@@ -20,7 +20,7 @@ const isManifestOfSecrets = (text: string): boolean =>
   (/\bkind\\{0,4}["']?[ \t]{0,9}:[ \t]{0,9}\\{0,4}["']?Secret(?:List)?\b/.test(text) ||
     (/\bkind\\{0,4}["']?[ \t]{0,9}:[ \t]{0,9}\\{0,4}["']?Config\b/.test(text) && /\b(?:users|clusters|contexts)\b/.test(text)))
 
-/** Returns a pattern with linear matching time for any text: repetitions are limited or cannot backtrack. */
+/** A form of secrets. The pattern takes linear time for any text: repetitions are limited or cannot backtrack. */
 interface Form {
   readonly pattern: RegExp
   readonly replace: (match: string, ...groups: (string | undefined)[]) => string
@@ -31,7 +31,7 @@ const quoted = String.raw`"[^"\\]*(?:\\.[^"\\]*)*"?|'[^']*'?`
 const afterColon = String.raw`${quoted}|(?:[|>][-+\d]{0,3}[ \t]{0,9})?(?:\r?\n(?:[ \t]+[^\n]*|- [^\n]*|(?=\r?\n)))+|[^\n]+`
 const afterEquals = String.raw`${quoted}|[^\s,;&"']+`
 const secretName = String.raw`(?:(?:${secretWords})(?![\w.-]{0,60}?(?:${referenceEndings})(?![\w.-]))|\.key\b)[\w.-]{0,60}`
-const sign = (one: string): string => String.raw`\\{0,4}["']?[ \t]{0,9}${one}[ \t]{0,9}`
+const separator = (one: string): string => String.raw`\\{0,4}["']?[ \t]{0,9}${one}[ \t]{0,9}`
 
 const forms: readonly Form[] = [
   // Up to the end of the text when it is truncated.
@@ -42,7 +42,7 @@ const forms: readonly Form[] = [
   // `password: x`, `api_key=x`, `--token x`, also where the name is quoted, and quoted within quotes.
   {
     pattern: new RegExp(
-      `(${secretName})(?:(${sign(':')})(${afterColon})|(${sign('=')})(${afterEquals})|(?<=--[\\w-]{0,100})([ \\t]{1,9})(?!--)(${afterEquals}))`,
+      `(${secretName})(?:(${separator(':')})(${afterColon})|(${separator('=')})(${afterEquals})|(?<=--[\\w-]{0,100})([ \\t]{1,9})(?!--)(${afterEquals}))`,
       'gi',
     ),
     replace: (_, name, colon, line, equals, word, space, argument) =>

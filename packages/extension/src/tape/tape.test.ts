@@ -150,9 +150,12 @@ describe('a reader', () => {
   it('ignores an incomplete last line', async () => {
     const fullLine = await line()
     for (const cut of [1, 10, fullLine.length - 1]) {
-      expect(parseTape(`${header}${fullLine}${fullLine.slice(0, cut)}`)).toMatchObject({ isTorn: true, calls: [{ line: 2 }] })
+      expect(parseTape(`${header}${fullLine}${fullLine.slice(0, cut)}`)).toMatchObject({
+        isLastLineIncomplete: true,
+        calls: [{ line: 2 }],
+      })
     }
-    expect(parseTape(`${header}${fullLine}`)).toMatchObject({ isTorn: false, calls: [{ line: 2 }] })
+    expect(parseTape(`${header}${fullLine}`)).toMatchObject({ isLastLineIncomplete: false, calls: [{ line: 2 }] })
   })
 
   test.each([
@@ -241,7 +244,7 @@ describe('a tape on disk', () => {
     const path = file(name, text)
     await record(path)
     await record(path)
-    expect(await readTape(path)).toMatchObject({ isTorn: false, calls: [{ hook: 'BeforeClusterCreate' }, {}] })
+    expect(await readTape(path)).toMatchObject({ isLastLineIncomplete: false, calls: [{ hook: 'BeforeClusterCreate' }, {}] })
   })
 
   test.each([

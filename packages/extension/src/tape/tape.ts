@@ -49,7 +49,7 @@ export interface Tape {
   /** Reason why the recording stopped early. */
   readonly stopped?: string
   /** Whether the last line is incomplete, because the recorder was killed while it wrote. */
-  readonly isTorn: boolean
+  readonly isLastLineIncomplete: boolean
 }
 
 /** Error for a text that is not a tape, or has an unsupported version. */
@@ -74,7 +74,7 @@ export function parseTape(text: string): Tape {
     if (typeof value.stopped === 'string') ({ stopped } = value as { stopped: string })
     else calls.push({ ...callIn(value, line), line })
   }
-  return { header, calls, ...(stopped === undefined ? {} : { stopped }), isTorn: last !== '' }
+  return { header, calls, ...(stopped === undefined ? {} : { stopped }), isLastLineIncomplete: last !== '' }
 }
 
 /** @throws TapeError */

@@ -19,7 +19,7 @@ export interface ServerCall {
   readonly signal?: AbortSignal
 }
 
-export interface ServerAnswer {
+export interface ServerCallResult {
   /** Empty for Discovery. */
   readonly handler: string
   /** Milliseconds. */
@@ -28,7 +28,7 @@ export interface ServerAnswer {
 }
 
 /** Calls a server and returns any response. @throws HookFailed for problems that core would detect */
-export async function callServer(hook: Hook, call: ServerCall): Promise<ServerAnswer> {
+export async function callServer(hook: Hook, call: ServerCall): Promise<ServerCallResult> {
   const { server, request, timeoutSeconds, transport, clock, signal } = call
   const context = { transport, clock, ...(signal ? { signal } : {}) }
   const handler = hook.singleton ? '' : (call.handler ?? (await announcedHandler(hook, call)))

@@ -21,12 +21,12 @@ export type Override<T> = T extends readonly unknown[] ? T : T extends object ? 
  */
 export function fixture<H extends Hook>(hook: H, override: Override<CallInput<H>> = {} as Override<CallInput<H>>): CallInput<H> {
   const hasFixture = hook.group === hooks.HooksGroup && Object.hasOwn(fixtures, hook.name)
-  const request = hasFixture ? fixtures[hook.name as keyof typeof fixtures] : ofAnotherProvider(hook)
+  const request = hasFixture ? fixtures[hook.name as keyof typeof fixtures] : derivedRequest(hook)
   return applyMergePatch(request, override) as CallInput<H>
 }
 
 /** Returns a request that is derived from the declaration of the hook, for hooks without a hand-written request. */
-function ofAnotherProvider(hook: Hook): object {
+function derivedRequest(hook: Hook): object {
   try {
     const { apiVersion: _a, kind: _k, ...request } = sampleOf(hook.request.json)
     return request

@@ -8,9 +8,9 @@ import { WireError } from './wire-error.ts'
 export const maxDepth = 10_000
 
 /** Error texts for truncated input: Go's stream decoder and whole-text decoder differ. */
-export interface EndingWords {
-  readonly nothing: string
-  readonly early: string
+export interface EndErrors {
+  readonly empty: string
+  readonly truncated: string
 }
 
 /**
@@ -18,12 +18,12 @@ export interface EndingWords {
  *
  * @throws WireError
  */
-export function endOfValue(bytes: Uint8Array, ending: EndingWords): number {
+export function endOfValue(bytes: Uint8Array, ending: EndErrors): number {
   const open: number[] = []
   let position = 0
   const unexpected = (where: string): WireError => {
     if (position < bytes.length) return new WireError(`invalid character ${quoteByte(bytes[position]!)} ${where}`)
-    return new WireError(bytes.every(isSpace) ? ending.nothing : ending.early)
+    return new WireError(bytes.every(isSpace) ? ending.empty : ending.truncated)
   }
   const space = () => {
     while (isSpace(bytes[position])) position++

@@ -14,7 +14,8 @@ import { decodePlain } from './plain-json.ts'
 import { decodeAsGo, decodeWire } from './wire.ts'
 
 const hookNamed = (name: string): Hook => hookCatalog.find((hook) => hook.name === name)!
-const read = (name: string, body: string | Uint8Array) => decodeWire(body, hookNamed(name).response, `${name}Response`, 'answer')
+const read = (name: string, body: string | Uint8Array) =>
+  decodeWire(body, hookNamed(name).response, `${name}Response`, 'response')
 const retry = (body: string | Uint8Array) => read('BeforeClusterCreate', body)
 const field = 'json: cannot unmarshal %s into Go struct field'
 
@@ -155,7 +156,7 @@ describe('the fast path for plain JSON', () => {
     ['formatted by Go', '{"status":"Failure","message":"\\u003ca\\u003e \\u0026 \\u2028 b"}\n'],
     ['with unknown fields', '{"status":"Success","x":{"y":[null]}}'],
   ])('decodes a text %s', (_, text) => {
-    expect(plain(text)).toEqual(decodeAsGo(new TextEncoder().encode(text), response, 'x', 'answer'))
+    expect(plain(text)).toEqual(decodeAsGo(new TextEncoder().encode(text), response, 'x', 'response'))
   })
 
   test.each([
@@ -184,7 +185,7 @@ describe('the fast path for plain JSON', () => {
         const decoded = decodePlain(formatted, response.json)
         if (decoded === undefined) return
         decodedPlain++
-        const decodedAsGo = decodeAsGo(formatted, response, 'x', 'answer')
+        const decodedAsGo = decodeAsGo(formatted, response, 'x', 'response')
         expect(decoded).toEqual(decodedAsGo)
         expect(JSON.stringify(decoded)).toBe(JSON.stringify(decodedAsGo))
       }),

@@ -8,7 +8,7 @@ import { isRecord, setMember } from '@capstan/kube'
 import { base64Bytes, bytesBase64, checkBase64 } from './go-bytes.ts'
 import { byFoldedName, foldKey, goFieldPath, goType } from './go-names.ts'
 import { goString, goText } from './go-string.ts'
-import { assertNothingAfter, Byte, type EndingWords, endOfPlainString, endOfValue, isSpace } from './json-syntax.ts'
+import { assertNothingAfter, Byte, type EndErrors, endOfPlainString, endOfValue, isSpace } from './json-syntax.ts'
 import { decodePlain } from './plain-json.ts'
 import { WireError } from './wire-error.ts'
 import { addRequired, resolveRef, zero } from './zero-values.ts'
@@ -41,11 +41,11 @@ export function decodeAsGo(bytes: Uint8Array, schema: Schema, structName: string
 }
 
 /** Go decodes a whole request (`json.Unmarshal`), but only the first value of a response (`json.Decoder`) and ignores the rest. */
-export type WireText = 'request' | 'answer'
+export type WireText = 'request' | 'response'
 
-const endings: { readonly [what in WireText]: EndingWords } = {
-  request: { nothing: 'unexpected end of JSON input', early: 'unexpected end of JSON input' },
-  answer: { nothing: 'EOF', early: 'unexpected EOF' },
+const endings: { readonly [what in WireText]: EndErrors } = {
+  request: { empty: 'unexpected end of JSON input', truncated: 'unexpected end of JSON input' },
+  response: { empty: 'EOF', truncated: 'unexpected EOF' },
 }
 
 /** Fields that the schema requires and the value lacks. */

@@ -31,7 +31,7 @@ const verdict = (response: object) =>
   })
 
 function readDocument(text: string): unknown {
-  const fields = decodeWire(text, GeneratePatches.response, 'GeneratePatchesResponse', 'answer')
+  const fields = decodeWire(text, GeneratePatches.response, 'GeneratePatchesResponse', 'response')
   expect(fields.items).toBeDefined()
   return fields
 }

@@ -18,7 +18,7 @@ const FewSteps = 2
 /** Number of additional measurements of work that seems to grow too much. */
 const MaxRepeated = 3
 
-export interface Grown {
+export interface GrowthMeasurement {
   readonly name: string
   readonly steps: readonly number[]
   /** The smaller ratio of added steps between one doubling and the next. */
@@ -35,14 +35,14 @@ export async function measureGrowth(
   name: string,
   work: (size: number) => unknown,
   prepare: (size: number) => Promise<boolean> = async () => true,
-): Promise<Grown> {
+): Promise<GrowthMeasurement> {
   const grown = await measureSizes(name, work, Sizes)
   if (grown.perDoubling <= MaxPerDoubling) return grown
   for (const size of LargerSizes) if (!(await prepare(size))) return grown
   return measureSizes(name, work, LargerSizes)
 }
 
-async function measureSizes(name: string, work: (size: number) => unknown, sizes: readonly number[]): Promise<Grown> {
+async function measureSizes(name: string, work: (size: number) => unknown, sizes: readonly number[]): Promise<GrowthMeasurement> {
   // The first use, with compilation and caching, is discarded. It is counted, too: V8 does not count code that ran before it counts.
   await countSteps(() => work(sizes[0]! / 2))
   let grown = grownBy(name, sizes, await stepsOf(work, sizes))
@@ -64,7 +64,7 @@ async function stepsOf(work: (size: number) => unknown, sizes: readonly number[]
   return steps
 }
 
-function grownBy(name: string, sizes: readonly number[], steps: readonly number[]): Grown {
+function grownBy(name: string, sizes: readonly number[], steps: readonly number[]): GrowthMeasurement {
   const [a = 0, b = 0, c = 0, d = 0] = steps
   const isConstant = d - c < FewSteps * (sizes[3]! - sizes[2]!)
   const [first, second] = [ratio(b - a, c - b), ratio(c - b, d - c)]
@@ -76,7 +76,7 @@ function grownBy(name: string, sizes: readonly number[], steps: readonly number[
 const ratio = (before: number, after: number): number => after / Math.max(before, 1)
 
 /** Returns a line for each computation whose steps grow too fast. */
-export const growthProblems = (measurements: readonly Grown[]): string[] =>
+export const growthProblems = (measurements: readonly GrowthMeasurement[]): string[] =>
   measurements
     .filter(({ perDoubling }) => perDoubling > MaxPerDoubling)
     .map(({ name, steps, perDoubling }) => `${name}: ${perDoubling.toFixed(2)}-fold per doubling (${steps.join(', ')} steps)`)

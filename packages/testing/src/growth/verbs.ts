@@ -2,12 +2,12 @@
 import type { ApiRequest, PatchType } from '@capstan/kube'
 import type { ApiServer } from '@capstan/kubernetes-kinds'
 import type { GrowthCase } from './cases.ts'
-import { type Grown, measureGrowth } from './growth.ts'
+import { type GrowthMeasurement, measureGrowth } from './growth.ts'
 
 const caller = { name: 'admin', groups: ['system:masters'], agent: 'growth' }
 
 /** Measures a case with every verb that accepts its objects. */
-export async function growOverVerbs(server: ApiServer, one: GrowthCase, verbs: 'create' | 'all'): Promise<Grown[]> {
+export async function growOverVerbs(server: ApiServer, one: GrowthCase, verbs: 'create' | 'all'): Promise<GrowthMeasurement[]> {
   const { group, version, plural, namespaced } = one.resource
   const target = { group, version, plural, ...(namespaced ? { namespace: 'default' } : {}) }
   /** Sends a request. Returns whether the server accepts it. */
@@ -27,7 +27,7 @@ export async function growOverVerbs(server: ApiServer, one: GrowthCase, verbs: '
     if (!created.has(size)) await create(size)
     return created.has(size)
   }
-  const measurements: Grown[] = []
+  const measurements: GrowthMeasurement[] = []
   const measure = async (verb: string, work: (size: number) => Promise<unknown>): Promise<void> => {
     measurements.push(await measureGrowth(`${verb} ${one.name}`, work, existsAfterCreate))
   }

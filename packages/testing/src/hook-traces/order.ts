@@ -6,7 +6,7 @@ import { Cluster, Machine, MachineDeployment } from '@capstan/api'
 import type { Change, Store } from '@capstan/apiserver'
 import { isDeleting, isTrue, type Kind, resourceName } from '@capstan/kube'
 import { LocalBootstrapConfigTemplate, LocalCluster, LocalControlPlane, LocalMachine, LocalMachineTemplate } from '@capstan/local'
-import { deploymentOf, isOfTopology, machinesOf, type World, worldIn, worldText } from './world.ts'
+import { deploymentOf, isOfTopology, machinesOf, type ClusterState, clusterStateIn, clusterStateText } from './world.ts'
 
 /** The versions of the cluster in these stories. Control plane and workers are upgraded to each of them. */
 export const Versions = ['v1.34.0', 'v1.35.0', 'v1.36.0'] as const
@@ -20,7 +20,7 @@ export interface CheckedCall {
   readonly from: string
 }
 
-type Rule = readonly [sentence: string, holds: (world: World, call: CheckedCall) => boolean]
+type Rule = readonly [sentence: string, holds: (state: ClusterState, call: CheckedCall) => boolean]
 
 const everything: Rule = [
   'control plane, workers and infrastructure exist',
@@ -29,23 +29,23 @@ const everything: Rule = [
 ]
 const controlPlaneIs = (which: 'version' | 'from'): Rule => [
   `the control plane and its Machines have version "${which}"`,
-  (world, call) =>
-    world.controlPlane?.spec.version === call[which] &&
-    world.controlPlane.status?.version === call[which] &&
-    machinesOf(world, undefined).every(({ spec }) => spec.version === call[which]),
+  (state, call) =>
+    state.controlPlane?.spec.version === call[which] &&
+    state.controlPlane.status?.version === call[which] &&
+    machinesOf(state, undefined).every(({ spec }) => spec.version === call[which]),
 ]
 const workersAre = (which: 'version' | 'from'): Rule => [
   `all workers and their Machines have version "${which}"`,
-  (world, call) =>
-    [...world.deployments].every(
+  (state, call) =>
+    [...state.deployments].every(
       ([name, { spec }]) =>
         spec.template.spec.version === call[which] &&
-        machinesOf(world, name).every((machine) => machine.spec.version === call[which]),
+        machinesOf(state, name).every((machine) => machine.spec.version === call[which]),
     ),
 ]
 const nothingNewer: Rule = [
   'no Machine has a later version',
-  (world, { version }) => world.machines.every(({ spec }) => spec.version! <= version),
+  (state, { version }) => state.machines.every(({ spec }) => spec.version! <= version),
 ]
 const noLateWorkers: Rule = ['workers that were added meanwhile do not exist', ({ deployments }) => !deployments.has('late')]
 const noNewTemplates: Rule = ['no template was added', ({ templates }) => templates.length === 5]
@@ -68,7 +68,7 @@ const preconditions: { readonly [hook: string]: readonly Rule[] } = {
   AfterControlPlaneInitialized: [
     everything,
     ['the control plane is initialized', ({ cluster }) => isTrue(cluster!, 'ControlPlaneInitialized')],
-    ['it has a Machine', (world) => machinesOf(world, undefined).length > 0],
+    ['it has a Machine', (state) => machinesOf(state, undefined).length > 0],
     notDeleting,
   ],
   BeforeClusterUpgrade: [everything, controlPlaneIs('from'), workersAre('from'), noLateWorkers, noNewTemplates, notDeleting],
@@ -98,7 +98,7 @@ const preconditions: { readonly [hook: string]: readonly Rule[] } = {
 export class Order {
   readonly violations: string[] = []
   readonly #store: Store
-  readonly #passed = new Set<string>()
+  readonly #allowed = new Set<string>()
   /** Hooks with versions whose last response blocked. */
   readonly #blocking = new Set<string>()
   readonly #gone = new Set<string>()
@@ -106,29 +106,30 @@ export class Order {
 
   constructor(store: Store) {
     this.#store = store
-    for (const kind of watchedKinds) this.#end.push(store.subscribe(resourceName(kind), (change) => this.#wrote(kind, change)))
+    for (const kind of watchedKinds)
+      this.#end.push(store.subscribe(resourceName(kind), (change) => this.#checkWrite(kind, change)))
   }
 
   /** Checks the preconditions of a call. */
   checkCall(call: CheckedCall): void {
-    const world = worldIn(this.#store)
+    const state = clusterStateIn(this.#store)
     for (const [sentence, holds] of preconditions[call.hook]!) {
-      if (!holds(world, call)) this.violations.push(`${textOf(call)} called, but not: ${sentence} (${worldText(world)})`)
+      if (!holds(state, call)) this.violations.push(`${textOf(call)} called, but not: ${sentence} (${clusterStateText(state)})`)
     }
     const { hook, version, from } = call
     const preceding = precedingHooks[hook]?.(version, from) ?? []
     this.#needs(`${textOf(call)} called`, preceding)
   }
 
-  recordAnswer(call: CheckedCall, proceeds: boolean): void {
+  recordResponse(call: CheckedCall, proceeds: boolean): void {
     if (proceeds) {
-      this.#passed.add(textOf(call))
+      this.#allowed.add(textOf(call))
       this.#blocking.delete(textOf(call))
     } else this.#blocking.add(textOf(call))
   }
 
   /** Called when the last handler of the hook was removed. */
-  removed(hook: string): void {
+  recordRemoval(hook: string): void {
     this.#gone.add(hook)
     for (const question of this.#blocking) if (question.split(' ')[0] === hook) this.#blocking.delete(question)
   }
@@ -137,17 +138,17 @@ export class Order {
     for (const end of this.#end) end()
   }
 
-  #mayPass({ hook, version }: Pick<CheckedCall, 'hook' | 'version'>): boolean {
-    return this.#gone.has(hook) || this.#passed.has(textOf({ hook, version }))
+  #hasAllowed({ hook, version }: Pick<CheckedCall, 'hook' | 'version'>): boolean {
+    return this.#gone.has(hook) || this.#allowed.has(textOf({ hook, version }))
   }
 
-  #needs(event: string, questions: readonly (readonly [hook: string, version: string])[]): void {
-    for (const [hook, version] of questions) {
-      if (!this.#mayPass({ hook, version })) this.violations.push(`${event} before ${textOf({ hook, version })} allowed it`)
+  #needs(event: string, requiredHooks: readonly (readonly [hook: string, version: string])[]): void {
+    for (const [hook, version] of requiredHooks) {
+      if (!this.#hasAllowed({ hook, version })) this.violations.push(`${event} before ${textOf({ hook, version })} allowed it`)
     }
   }
 
-  #wrote(kind: Kind, { previous, object }: Change): void {
+  #checkWrite(kind: Kind, { previous, object }: Change): void {
     if (!object) return
     const objectText = `${kind.kind} ${object.metadata.name}`
     if (isDeleting(object) && !(previous && isDeleting(previous)) && this.#clusterIsDeleting) {
@@ -196,7 +197,7 @@ export class Order {
 
   #machine(machine: Machine): void {
     const deployment = deploymentOf(machine)
-    const { controlPlane, deployments } = worldIn(this.#store)
+    const { controlPlane, deployments } = clusterStateIn(this.#store)
     const expectedVersion =
       deployment === undefined ? controlPlane?.spec.version : deployments.get(deployment)?.spec.template.spec.version
     if (machine.spec.version !== expectedVersion)

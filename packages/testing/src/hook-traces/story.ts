@@ -35,7 +35,7 @@ import { conditionText } from '../core-env.ts'
 import { CallerHeader, type FleetEnv, fleetEnv, type ManagerProcess } from '../fleet-env.ts'
 import { createFrom } from '../manifests.ts'
 import { type CheckedCall, Order, textOf, Versions } from './order.ts'
-import { worldIn, worldText } from './world.ts'
+import { clusterStateIn, clusterStateText } from './world.ts'
 
 export const LifecycleHooks: readonly Hook[] = [
   BeforeClusterCreate,
@@ -103,10 +103,10 @@ export async function play(plot: Plot = {}): Promise<Story> {
       order.checkCall(checked)
       const answer = plot.answer?.({ ...checked, nth, by }) ?? proceedNow()
       const proceeds = !(answer instanceof Response) && (answer.kind === 'proceed' || (answer.kind === 'hold' && !hook.blocking))
-      order.recordAnswer(checked, proceeds && !by.isDead)
+      order.recordResponse(checked, proceeds && !by.isDead)
       blocking = proceeds ? undefined : text
       const when = ((env.clock.now() - start) / 1000).toFixed(1).padStart(6)
-      trace.push(`${when}  ${text}: ${answerText(answer)}\n        ${worldText(worldIn(env.store))}`)
+      trace.push(`${when}  ${text}: ${responseText(answer)}\n        ${clusterStateText(clusterStateIn(env.store))}`)
       return answer
     }
   const extensions: FetchHandler = async (request) => {
@@ -158,7 +158,7 @@ export async function play(plot: Plot = {}): Promise<Story> {
         unregistered.add(hook)
         await client.patch(ExtensionConfig, config, { type: 'merge', body: { metadata: { annotations: { look: 'again' } } } })
       }
-      order.removed(hook)
+      order.recordRemoval(hook)
       if (blocking?.split(' ')[0] === hook) blocking = undefined
     },
   }
@@ -232,7 +232,7 @@ function planOf({
   })
 }
 
-const answerText = (answer: Answer | Response): string => {
+const responseText = (answer: Answer | Response): string => {
   if (answer instanceof Response) return `HTTP ${answer.status}`
   switch (answer.kind) {
     case 'proceed':

@@ -10,7 +10,7 @@ import type { Store } from '@capstan/apiserver'
 import { isDeleting, isTrue, type Kind, type KubeObject, resourceName } from '@capstan/kube'
 import { LocalBootstrapConfigTemplate, LocalCluster, LocalControlPlane, LocalMachineTemplate } from '@capstan/local'
 
-export interface World {
+export interface ClusterState {
   readonly cluster: Cluster | undefined
   readonly infrastructure: LocalCluster | undefined
   readonly controlPlane: LocalControlPlane | undefined
@@ -21,7 +21,7 @@ export interface World {
   readonly templates: readonly KubeObject[]
 }
 
-export function worldIn(store: Store): World {
+export function clusterStateIn(store: Store): ClusterState {
   const objectsOf = <T extends KubeObject>(kind: Kind<T>) => store.list(resourceName(kind)) as unknown as readonly T[]
   const owned = <T extends KubeObject>(kind: Kind<T>) => objectsOf(kind).filter(isOfTopology)
   return {
@@ -46,14 +46,14 @@ export const isOfTopology = ({ metadata }: KubeObject): boolean => metadata.labe
 export const deploymentOf = ({ metadata }: KubeObject): string | undefined =>
   metadata.labels?.[ClusterTopologyMachineDeploymentNameLabel]
 
-export const machinesOf = ({ machines }: World, deployment: string | undefined): readonly Machine[] =>
+export const machinesOf = ({ machines }: ClusterState, deployment: string | undefined): readonly Machine[] =>
   machines.filter((machine) => deploymentOf(machine) === deployment)
 
 /** Formats `control plane v1.34.0, Machines v1.34.0 | steady v1.34.0, Machines v1.34.0`. */
-export function worldText(world: World): string {
-  const { cluster, controlPlane, deployments } = world
+export function clusterStateText(state: ClusterState): string {
+  const { cluster, controlPlane, deployments } = state
   const machines = (deployment: string | undefined) => {
-    const machineTexts = machinesOf(world, deployment).map(
+    const machineTexts = machinesOf(state, deployment).map(
       (machine) => `${machine.spec.version}${isDeleting(machine) ? ' (deleting)' : ''}`,
     )
     return machineTexts.length === 0 ? 'no Machine' : `Machine ${machineTexts.sort().join(' + ')}`

@@ -1,5 +1,5 @@
 import { createCatalog } from '@capstan/api'
-import type { Resent, Tape } from '@capstan/extension'
+import type { RepeatedCall, Tape } from '@capstan/extension'
 import { differenceText, resendTape, shortHandler } from '@capstan/extension'
 import { systemClock } from '@capstan/kube'
 import { Command, Option } from 'commander'
@@ -31,7 +31,7 @@ export const replayCommand = (io: Io, finish: (code: number) => void): Command =
       const tape = readTapeFile(file)
       const server = serverAt(options.url, options)
       const transport = transportTo(options, io)
-      const resent: Resent[] = []
+      const resent: RepeatedCall[] = []
       try {
         const { hook, handler, timeout } = options
         const sending = resendTape(tape, {
@@ -60,7 +60,7 @@ function callsOf({ calls }: Tape): string {
 }
 
 /** Prints one line for each handler, then one line for each difference. */
-function print(io: Io, tape: Tape, resent: readonly Resent[]): void {
+function print(io: Io, tape: Tape, resent: readonly RepeatedCall[]): void {
   const rows = [...byHandler(resent)].map(([name, calls]) => {
     const [hook, handler] = name.split('\n')
     const same = calls.filter(({ differences }) => differences.length === 0).length
@@ -73,12 +73,12 @@ function print(io: Io, tape: Tape, resent: readonly Resent[]): void {
       io.out(`line ${call.line}: ${call.hook} of ${shortHandler(call)}: ${differenceText(difference, ['on tape', 'now'])}`)
     }
   }
-  if (tape.isTorn) io.err('capstan: the last line of the tape is incomplete and was ignored')
+  if (tape.isLastLineIncomplete) io.err('capstan: the last line of the tape is incomplete and was ignored')
   if (tape.stopped !== undefined) io.err(`capstan: the recording stopped early: ${tape.stopped}`)
 }
 
 /** Prints one JSON object for each call that differs, then one for each handler. */
-function printJson(io: Io, resent: readonly Resent[]): void {
+function printJson(io: Io, resent: readonly RepeatedCall[]): void {
   for (const { call, took, differences } of resent) {
     const { line, hook, handler, extensionConfig } = call
     if (differences.length > 0) io.out(JSON.stringify({ line, hook, handler, extensionConfig, took, differences }))
@@ -91,14 +91,14 @@ function printJson(io: Io, resent: readonly Resent[]): void {
   }
 }
 
-const byHandler = (resent: readonly Resent[]): Map<string, Resent[]> =>
+const byHandler = (resent: readonly RepeatedCall[]): Map<string, RepeatedCall[]> =>
   Map.groupBy(resent, ({ call }) => `${call.hook}\n${shortHandler(call)}`)
 
 /**
  * Returns the median and the 99th percentile of the durations in milliseconds: first of the repeated calls, then of the taped
  * calls.
  */
-const latencies = (calls: readonly Resent[]): number[] =>
+const latencies = (calls: readonly RepeatedCall[]): number[] =>
   [calls.map(({ took }) => took), calls.map(({ call }) => call.took)].flatMap((durations) => [
     percentile(durations, 0.5),
     percentile(durations, 0.99),

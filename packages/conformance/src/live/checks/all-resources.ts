@@ -269,7 +269,7 @@ export const dryRunAccepted = (contract: ContractName): LiveCheck => ({
     const { template, examples, kind } = recorded.target[contract]!
     if (!template) return { notApplicable: `there is no kind ${kind.kind}Template` }
     if (examples.length < 2) return { notTestable: `needs a second example of ${kind.kind} whose spec differs` }
-    const response = recorded.answers.get(`dry run of ${contract}`)
+    const response = recorded.requestResults.get(`dry run of ${contract}`)
     if (!response) return stoppedBefore(recorded, 'dry run')
     const { object, at, error } = response
     return [
@@ -306,7 +306,7 @@ export const ownerChain: LiveCheck = {
     const time = recorded.marks.get('ready')
     if (time === undefined) return stoppedBefore(recorded, 'ready')
     const contracts = Object.keys(recorded.target) as ContractName[]
-    const everything = recorded.recording.everything().flatMap((history) => stateAt(history, time) ?? [])
+    const everything = recorded.recording.allHistories().flatMap((history) => stateAt(history, time) ?? [])
     const byUid = new Map(everything.map(({ object }) => [object.metadata.uid, object]))
     const reaches = (object: KubeObject, depth = 0): boolean =>
       object.kind === Cluster.kind ||

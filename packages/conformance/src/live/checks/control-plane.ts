@@ -59,7 +59,7 @@ export const controlPlaneScale: LiveCheck = {
   contract: 'ControlPlane',
   run(recorded) {
     if (!hasReplicas(recorded)) return noReplicas
-    const response = recorded.answers.get('scale')
+    const response = recorded.requestResults.get('scale')
     if (!response) return stoppedBefore(recorded, 'ready')
     const { object, at, error } = response
     const expected = 'spec.replicas and status.selector'

@@ -130,7 +130,7 @@ async function changeMetadata(bench: Bench): Promise<void> {
     spec: { machineTemplate: { metadata: { labels: { [PropagatedLabel]: 'yes' } } } },
   })
   const deadline = bench.now() + bench.limits.wait / 2
-  await bench.untilOr('the label of spec.machineTemplate.metadata reaches the Machines', deadline, () =>
+  await bench.untilOrDeadline('the label of spec.machineTemplate.metadata reaches the Machines', deadline, () =>
     controlPlaneMachines(bench).every(({ metadata }) => metadata.labels?.[PropagatedLabel] === 'yes'),
   )
   bench.mark('metadata changed')

@@ -95,7 +95,7 @@ export async function paused(bench: Bench): Promise<void> {
 async function untilPaused(bench: Bench, contracts: readonly ContractName[], names: readonly string[]): Promise<void> {
   await bench.quiet()
   const deadline = bench.now() + Math.min(bench.limits.wait, seconds(30))
-  await bench.untilOr('paused objects have the condition Paused', deadline, () =>
+  await bench.untilOrDeadline('paused objects have the condition Paused', deadline, () =>
     contracts
       .flatMap((contract) => (bench.target[contract] ? bench.recording.objects(bench.target[contract].kind) : []))
       .filter(({ metadata }) => names.includes(metadata.name))
