@@ -14,7 +14,7 @@ import type { BenchOptions, Figure } from './figure.ts'
 import { median, megabytes } from './figure.ts'
 import { Load } from './load.ts'
 import { creation, installWidgets, Widget, widgets } from './server.ts'
-import { deliver } from './watch.ts'
+import { measureDelivery } from './watch.ts'
 
 type Unit = Figure['unit']
 
@@ -97,7 +97,7 @@ const measurements: readonly Measurement[] = [
   {
     name: 'events delivered to watchers',
     unit: '/s',
-    measure: ({ apiServer, load }, { watchers, changes }) => deliver(clientOf(apiServer), load, watchers, changes),
+    measure: ({ apiServer, load }, { watchers, changes }) => measureDelivery(clientOf(apiServer), load, watchers, changes),
   },
   {
     name: 'memory with all objects stored so far',

@@ -3,7 +3,7 @@ import { createClient, Namespace, seconds, sleep, systemClock, systemRandom } fr
 import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
 import { now } from './figure.ts'
 
-export interface Answered {
+export interface LongestWait {
   /** Longest time between two responses, or since the last response, in milliseconds. */
   readonly longest: number
 }
@@ -18,7 +18,7 @@ const client = createClient(transport)
 let last = now()
 let longest = 0
 process.once('message', () => {
-  process.send?.({ longest: Math.max(longest, now() - last) } satisfies Answered)
+  process.send?.({ longest: Math.max(longest, now() - last) } satisfies LongestWait)
   process.exit(0)
 })
 await client.get(Namespace, { name: 'default' })

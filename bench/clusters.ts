@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { Cluster } from '@capstan/api'
 import { type Client, getCondition, isTrue, seconds, sleep, systemClock } from '@capstan/kube'
 import { createFrom } from '@capstan/testing'
-import type { Answered } from './clusters-client.ts'
+import type { LongestWait } from './clusters-client.ts'
 import type { BenchOptions, Figure } from './figure.ts'
 import { inParallel, megabytes, now } from './figure.ts'
 import { startManagement } from './management.ts'
@@ -52,13 +52,13 @@ async function* measure(count: number, windowSeconds: number): AsyncIterable<Fig
 }
 
 /** A client in a child process that repeatedly gets one object over HTTPS. */
-async function startOtherRequests(kubeconfig: string): Promise<{ stop(): Promise<Answered> }> {
+async function startOtherRequests(kubeconfig: string): Promise<{ stop(): Promise<LongestWait> }> {
   const child = fork(fileURLToPath(new URL('clusters-client.ts', import.meta.url)), [kubeconfig])
   await once(child, 'message')
   return {
     async stop() {
       child.send('stop')
-      const [answered] = (await once(child, 'message')) as [Answered]
+      const [answered] = (await once(child, 'message')) as [LongestWait]
       return answered
     },
   }

@@ -12,7 +12,7 @@ import { defineExtension, on, proceedNow } from '@capstan/extension'
 import { seconds, sleep, systemClock } from '@capstan/kube'
 import type { Figure } from './figure.ts'
 import { inParallel, now } from './figure.ts'
-import { aHookedCluster, Moments, startHooksManagement } from './hooks-management.ts'
+import { aHookedCluster, EventTimes, startHooksManagement } from './hooks-management.ts'
 
 const hooks = [
   BeforeClusterCreate,
@@ -28,7 +28,7 @@ const hooks = [
  * never block.
  */
 export async function* countedCalls(count: number, workers: number): AsyncIterable<Figure> {
-  const moments = new Moments()
+  const moments = new EventTimes()
   /** Number of calls by hook and Cluster. */
   const calls = new Map<string, number>()
   const extension = defineExtension({

@@ -3,15 +3,15 @@ import { BeforeClusterCreate, BeforeClusterUpgrade, Cluster, RetryHooksAnnotatio
 import { defineExtension, holdFor, on, proceedNow } from '@capstan/extension'
 import type { Figure } from './figure.ts'
 import { inParallel, median, now } from './figure.ts'
-import { aHookedCluster, Moments, startHooksManagement } from './hooks-management.ts'
+import { aHookedCluster, EventTimes, startHooksManagement } from './hooks-management.ts'
 
 /**
  * A hook blocks the creation of each Cluster for a second, until core's next call. Another hook blocks its upgrade for an hour, and allows
  * it when core calls again because of the annotation that `capstan hooks retry` sets.
  */
-export async function* heldClusters(short: boolean): AsyncIterable<Figure> {
+export async function* blockedClusters(short: boolean): AsyncIterable<Figure> {
   const count = short ? 3 : 40
-  const moments = new Moments()
+  const moments = new EventTimes()
   const calledBefore = new Set<string>()
   const allowedUpgrades = new Set<string>()
   const extension = defineExtension({

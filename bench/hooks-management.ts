@@ -22,12 +22,12 @@ export interface HooksManagement {
    * Times of events, by name. For a Cluster `c`: `Available c`, `gone c` (deleted), `waits for HOOK c`, `infrastructure c` (its
    * LocalCluster exists) and `control plane c v1` (its control plane has version v1). The extension records additional events.
    */
-  readonly moments: Moments
+  readonly moments: EventTimes
   close(): Promise<void>
 }
 
 /** First occurrence of each event, in milliseconds of `now()`. */
-export class Moments {
+export class EventTimes {
   readonly #known = new Map<string, PromiseWithResolvers<number>>()
 
   record(event: string): void {
@@ -47,7 +47,7 @@ export class Moments {
 }
 
 interface HooksManagementOptions {
-  readonly moments?: Moments
+  readonly moments?: EventTimes
   readonly onCall?: CallObserver
   /** `namespaceSelector` of the ExtensionConfig. Default: every namespace. */
   readonly namespaceSelector?: ExtensionConfig['spec']['namespaceSelector']
@@ -56,7 +56,7 @@ interface HooksManagementOptions {
 /** Resolves when the extension is discovered. Clusters must use the ClusterClass `bench`. */
 export async function startHooksManagement(
   extension: Extension,
-  { moments = new Moments(), onCall, namespaceSelector = {} }: HooksManagementOptions = {},
+  { moments = new EventTimes(), onCall, namespaceSelector = {} }: HooksManagementOptions = {},
 ): Promise<HooksManagement> {
   const authority = await makeAuthority(clock, { commonName: 'bench' })
   const serving = await issueCertificate(authority, clock, {

@@ -5,11 +5,11 @@ import { toolPaths } from '../interop/tools.ts'
 import type { BenchOptions, Figure } from './figure.ts'
 import { countedCalls } from './hooks-count.ts'
 import { hangingExtension } from './hooks-hanging.ts'
-import { heldClusters } from './hooks-held.ts'
+import { blockedClusters } from './hooks-held.ts'
 import { type Calls, ourCaller, startHooksServer, upstreamCaller } from './hook-callers.ts'
 
 export async function* hooksBench({ short }: BenchOptions): AsyncIterable<Figure> {
-  yield* heldClusters(short)
+  yield* blockedClusters(short)
   for (const count of short ? [20] : [100, 1000]) yield* countedCalls(count, short ? 0 : 1)
   yield* calls(short)
 }

@@ -224,7 +224,7 @@ class Connection {
   exchange(request: Buffer): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       this.#fail = reject
-      const answer = new Answer()
+      const answer = new ResponseState()
       this.#receive = (bytes) => {
         if (answer.take(bytes)) resolve(answer.all())
       }
@@ -268,7 +268,7 @@ function endOfHead(answer: Buffer): number {
 }
 
 /** State of a response that is being received, in one or many chunks. */
-class Answer {
+class ResponseState {
   readonly #pieces: Buffer[] = []
   #length = 0
   /** Set after the head: the end of the response, if it has a length. */

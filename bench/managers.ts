@@ -55,7 +55,7 @@ const capstan: Side = {
 const Shards = 6
 
 /** Starts this number of core managers, which share the namespaces, one of each shard. The local provider cannot be divided. */
-const sharing = (managers: number): Side => ({
+const sharedSide = (managers: number): Side => ({
   ...capstan,
   name: `${managers} core manager${managers === 1 ? '' : 's'}`,
   namespaces: namespacesOfShards(Shards),
@@ -111,7 +111,7 @@ export async function* managersBench({
   managers,
   sides = [capstan.name, upstream.name],
 }: BenchOptions): AsyncIterable<Figure> {
-  const measured = managers ? managers.map(sharing) : [capstan, upstream].filter(({ name }) => sides.includes(name))
+  const measured = managers ? managers.map(sharedSide) : [capstan, upstream].filter(({ name }) => sides.includes(name))
   await needTools(...(measured.includes(upstream) ? components.map(({ tool }) => tool) : []))
   for (const side of measured) for (const count of clusters) yield* measure(side, { count, short, upgrades: !managers })
 }
@@ -184,14 +184,14 @@ async function* measure(side: Side, { count, short, upgrades }: Scale): AsyncIte
 }
 
 /** Waits until this number of Clusters fulfil a condition. Reports how many do, every 15 seconds. */
-async function untilAll(client: Client, count: number, what: string, holds: (cluster: Cluster) => boolean): Promise<void> {
+async function untilAll(client: Client, count: number, what: string, isReached: (cluster: Cluster) => boolean): Promise<void> {
   let reportedAt = now()
   await until(
     client,
     Cluster,
     what,
     (all) => {
-      const done = all.filter(holds).length
+      const done = all.filter(isReached).length
       if (now() - reportedAt > seconds(15)) {
         console.error(`  ${done} of ${count} Clusters ${what}`)
         reportedAt = now()

@@ -11,7 +11,7 @@ export async function* watchBench({ short }: BenchOptions): AsyncIterable<Figure
   const load = await Load.of(server.kubeconfig)
   try {
     await installWidgets(server.client)
-    const value = await deliver(server.client, load, watchers, short ? 50 : 800)
+    const value = await measureDelivery(server.client, load, watchers, short ? 50 : 800)
     yield { name: `events delivered to ${watchers} watchers`, value, unit: '/s' }
   } finally {
     load.close()
@@ -26,7 +26,7 @@ export async function* watchBench({ short }: BenchOptions): AsyncIterable<Figure
 const Burst = 100
 
 /** Creates `changes` objects and returns the rate of events that `watchers` watchers receive, per second. */
-export async function deliver(client: Client, load: Load, watchers: number, changes: number): Promise<number> {
+export async function measureDelivery(client: Client, load: Load, watchers: number, changes: number): Promise<number> {
   const { metadata } = await client.list(Widget, { limit: 1 })
   const { resourceVersion } = metadata
   const watches = await load.watch({ verb: 'watch', ...widgets, options: { resourceVersion } }, watchers)

@@ -40,7 +40,7 @@ export async function* workloadClustersBench({ short }: BenchOptions): AsyncIter
   // Warm-up: V8 compiles the code, and the heap grows.
   const warm = await createClusters('warm', count / 5)
   for (const cluster of warm) await join(cluster)
-  await client.askAll(warm)
+  await client.readFromAll(warm)
 
   const before = await settledMemory()
   let started = now()
@@ -62,9 +62,9 @@ export async function* workloadClustersBench({ short }: BenchOptions): AsyncIter
     unit: 'KB',
   }
 
-  const first = await client.askAll(clusters)
+  const first = await client.readFromAll(clusters)
   yield { name: `first get from each of ${count}, on one port, over TLS`, value: first, unit: '/s' }
-  yield { name: 'second get from each', value: await client.askAll(clusters), unit: '/s' }
+  yield { name: 'second get from each', value: await client.readFromAll(clusters), unit: '/s' }
   client.stop()
   // V8 still collects garbage from time to time. The median of several time windows excludes these collections.
   const shares: number[] = []
@@ -95,11 +95,11 @@ async function aCluster(name: string): Promise<Cluster> {
   return { key: { namespace: 'default', name }, authority, admin }
 }
 
-/** Starts a process that gets an object from each server. `askAll` resolves with the rate, in servers per second. */
+/** Starts a process that gets an object from each server. `readFromAll` resolves with the rate, in servers per second. */
 function startClient(port: number) {
   const child = fork(fileURLToPath(new URL('workload-clusters-client.ts', import.meta.url)))
   return {
-    async askAll(clusters: readonly Cluster[]): Promise<number> {
+    async readFromAll(clusters: readonly Cluster[]): Promise<number> {
       const servers = clusters.map(({ key, authority, admin }) => ({
         servername: serverNameOf(key),
         authority: authority.certificate,

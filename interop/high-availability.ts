@@ -130,7 +130,7 @@ async function runLifecycle(apiServer: RunningApiServer, replicas: Replicas, che
     frozen.program.ending,
   )
   await replicas.start(1)
-  const cut = await interruptLeader('leader cut off', 3, (leader) => replicas.network.cut(leader))
+  const cut = await interruptLeader('leader cut off', 3, (leader) => replicas.network.interrupt(leader))
   await waitForEnd(cut)
   checks.check(
     'a leader without connection to the API server exits',
@@ -166,13 +166,13 @@ async function checkSharing(apiServer: RunningApiServer, replicas: Replicas, che
   const contexts = sharedNamespaces.map(
     (namespace): LifeContext => ({ client, namespace, provider: localProvider, checks, progress: () => {}, limit: 180 }),
   )
-  const everywhere = (act: (context: LifeContext) => Promise<unknown>) => Promise.all(contexts.map(act))
+  const inAllNamespaces = (act: (context: LifeContext) => Promise<unknown>) => Promise.all(contexts.map(act))
   /**
    * Begins to scale in all namespaces. Resolves when the changes are written, because they would be rejected while webhooks are
    * stopped.
    */
   const beginToScale = async (workers: number): Promise<{ readonly done: Promise<unknown> }> => {
-    const done = everywhere((context) => scale(context, 'classy', { version: 'v1.33.0', controlPlane: 1, workers }))
+    const done = inAllNamespaces((context) => scale(context, 'classy', { version: 'v1.33.0', controlPlane: 1, workers }))
     done.catch(() => {})
     await until(client, Cluster, 'the changes are written', (all) =>
       sharedNamespaces.every((namespace) =>
@@ -188,7 +188,7 @@ async function checkSharing(apiServer: RunningApiServer, replicas: Replicas, che
   const [first] = await replicas.start(1, args)
   await untilShares('one manager has all shards', shards)
   const before = new Map<LifeContext, string[]>()
-  await everywhere(async (context) => {
+  await inAllNamespaces(async (context) => {
     await client.create(Namespace, { metadata: { name: context.namespace } })
     await createClass(context)
     before.set(context, await inventory(context))
@@ -223,7 +223,7 @@ async function checkSharing(apiServer: RunningApiServer, replicas: Replicas, che
     `the second manager was stopped: after ${((performance.now() - interruptedAt) / 1000).toFixed(1)} s the third has all shards`,
   )
   await work.done
-  await everywhere(async (context) => {
+  await inAllNamespaces(async (context) => {
     await remove(context, 'classy')
     const undeleted = await undeletedObjects(context, before.get(context)!)
     checks.check(`${context.namespace}: all objects of a deleted Cluster are deleted`, undeleted.length === 0, undeleted)
@@ -269,7 +269,7 @@ class Replicas {
     for (const address of addresses
       .filter((candidate) => !this.#running.some((pod) => pod.address === candidate))
       .slice(0, count)) {
-      const server = await this.network.wire(address)
+      const server = await this.network.startProxy(address)
       const args = ['--logging-format=text', ...furtherArgs]
       started.push(
         await startPod({ apiServer, programs, deployment: this.#deployment, address, replica: this.#started++, server, args }),
@@ -320,7 +320,7 @@ class ReplicaProxies {
   }
 
   /** Starts a proxy for a replica, and returns its URL. */
-  wire(address: string): Promise<URL> {
+  startProxy(address: string): Promise<URL> {
     this.#cut.delete(address)
     const sockets: Socket[] = []
     this.#sockets.set(address, sockets)
@@ -346,7 +346,7 @@ class ReplicaProxies {
     )
   }
 
-  cut({ address }: Pod): void {
+  interrupt({ address }: Pod): void {
     this.#cut.add(address)
     for (const socket of this.#sockets.get(address) ?? []) {
       socket.unpipe()

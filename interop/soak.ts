@@ -131,7 +131,7 @@ class Server {
   }
 
   /** Makes each sync of a file take `slow` ms longer, and the clock wrong by `step` ms. Both faults end with the process. */
-  disturb(faults: { slow?: number; step?: number }): void {
+  setFaults(faults: { slow?: number; step?: number }): void {
     writeFileSync(this.#faults, JSON.stringify(faults))
     process.kill(this.pid, 'SIGUSR2')
   }
@@ -185,7 +185,7 @@ class Soak {
     await this.#startExtension()
     try {
       await this.#change(Clusters)
-      if (!(await this.#judge('created'))) return
+      if (!(await this.#checkState('created'))) return
       const end = performance.now() + length
       for (let remaining: string[] = []; performance.now() < end; ) {
         // Every fault occurs once before any fault occurs again.
@@ -194,11 +194,11 @@ class Soak {
         remaining.splice(remaining.indexOf(fault), 1)
         const disturbed = this.#faults[fault]!()
         await Promise.all([disturbed, this.#change(10), this.#write(20)])
-        if (!(await this.#judge(fault))) return
+        if (!(await this.#checkState(fault))) return
       }
       for (const name of this.#desired.keys()) await this.#persist(() => this.#remove(name))
       this.#desired.clear()
-      await this.#judge('all deleted')
+      await this.#checkState('all deleted')
       this.#progress(`${this.#created} clusters made, ${this.#writes} writes acknowledged`)
     } finally {
       await this.#extension?.stop()
@@ -227,9 +227,9 @@ class Soak {
       await this.#server.start()
     },
     'disk slow': async () => {
-      this.#server.disturb({ slow: 300 })
+      this.#server.setFaults({ slow: 300 })
       await this.#pause(4, 10)
-      this.#server.disturb({})
+      this.#server.setFaults({})
     },
     'clock ahead': () => this.#step(1),
     'clock behind': () => this.#step(-1),
@@ -240,7 +240,7 @@ class Soak {
     },
     'workload clusters dead': async () => {
       const names = [...this.#desired.keys()].filter(() => this.#random.faults.next() < 0.2)
-      const restored = await Promise.all(names.map((name) => this.#cutOff(name)))
+      const restored = await Promise.all(names.map((name) => this.#disconnect(name)))
       await this.#pause(3, 10)
       for (const restore of restored) await restore()
     },
@@ -258,9 +258,9 @@ class Soak {
   }
 
   async #step(direction: number): Promise<void> {
-    this.#server.disturb({ step: direction * seconds(60 + Math.floor(this.#random.faults.next() * 3600)) })
+    this.#server.setFaults({ step: direction * seconds(60 + Math.floor(this.#random.faults.next() * 3600)) })
     await this.#pause(4, 10)
-    this.#server.disturb({})
+    this.#server.setFaults({})
   }
 
   async #startExtension(): Promise<void> {
@@ -275,7 +275,7 @@ class Soak {
   }
 
   /** Replaces the address in the kubeconfig of a workload cluster by an address without a server. @returns a function that restores it */
-  async #cutOff(name: string): Promise<() => Promise<void>> {
+  async #disconnect(name: string): Promise<() => Promise<void>> {
     const key = { namespace, name: `${name}-kubeconfig` }
     const secret = await this.#persist(() => orAbsent(this.#client.get(Secret, key)))
     const value = secret?.data?.value
@@ -360,7 +360,7 @@ class Soak {
   }
 
   /** Waits until all clusters have their desired state, then checks stored writes, memory and data folder. @returns whether the state was reached */
-  async #judge(after: string): Promise<boolean> {
+  async #checkState(after: string): Promise<boolean> {
     const started = performance.now()
     let problems = await this.#persist(() => this.#problems())
     while (problems.length > 0 && performance.now() < started + seconds(Patience)) {

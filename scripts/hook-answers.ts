@@ -19,7 +19,7 @@ import {
 } from '@capstan/api'
 import { fixture } from '@capstan/extension'
 
-export interface AnswerCase {
+export interface ResponseCase {
   readonly hook: Hook
   /** Unique name, also of the file. */
   readonly name: string
@@ -59,7 +59,7 @@ const toVersion = (path: string) => ({
   patch: base64([{ op: 'replace', path, value: 'v1.35.0' }]),
 })
 
-export const acceptedAnswers: readonly AnswerCase[] = [
+export const acceptedResponses: readonly ResponseCase[] = [
   {
     hook: Discovery,
     name: 'Discovery',
@@ -185,7 +185,7 @@ export const acceptedAnswers: readonly AnswerCase[] = [
   },
 ]
 
-export const refusedAnswers: readonly AnswerCase[] = [
+export const rejectedResponses: readonly ResponseCase[] = [
   // HTTP status and headers
   {
     hook: BeforeClusterCreate,
@@ -264,7 +264,7 @@ export const refusedAnswers: readonly AnswerCase[] = [
     body: { ...success, message: { text: 'hello' } },
   },
   ...(['5.0', '5.5', '"5"', '1e1', '2147483648', 'true'] as const).map(
-    (number): AnswerCase => ({
+    (number): ResponseCase => ({
       hook: BeforeClusterCreate,
       name: `retry-${number.replaceAll('"', '').replace('.', '-') + (number.startsWith('"') ? '-string' : '')}`,
       about: 'retryAfterSeconds must be a 32-bit integer without decimal point or exponent.',

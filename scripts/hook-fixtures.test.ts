@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { hookCatalog } from '@capstan/api'
 import { expect, it, test } from 'vitest'
-import { acceptedAnswers, refusedAnswers } from './hook-answers.ts'
+import { acceptedResponses, rejectedResponses } from './hook-answers.ts'
 import { hookFixtures } from './hook-fixtures.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -14,7 +14,7 @@ it('the folder contains the generated files, and no others (otherwise run npm ru
 })
 
 test('every hook has a request and a response, and names of responses are unique', () => {
-  const answered = new Set([...acceptedAnswers, ...refusedAnswers].map(({ hook }) => hook.name))
+  const answered = new Set([...acceptedResponses, ...rejectedResponses].map(({ hook }) => hook.name))
   const hooksWithSharedResponses = [
     'BeforeControlPlaneUpgrade',
     'AfterControlPlaneUpgrade',
@@ -25,5 +25,5 @@ test('every hook has a request and a response, and names of responses are unique
   ]
   // These have the same responses as BeforeClusterCreate.
   expect(hookCatalog.map(({ name }) => name).filter((name) => !answered.has(name))).toEqual(hooksWithSharedResponses)
-  for (const list of [acceptedAnswers, refusedAnswers]) expect(new Set(list.map(({ name }) => name)).size).toBe(list.length)
+  for (const list of [acceptedResponses, rejectedResponses]) expect(new Set(list.map(({ name }) => name)).size).toBe(list.length)
 })

@@ -3,7 +3,7 @@ import { type Hook, hookApiVersion, hookCatalog, hookPath } from '@capstan/api'
 import { hookResponseEffects } from '@capstan/core'
 import { callServer, fixture, HookFailed, inProcess } from '@capstan/extension'
 import { systemClock } from '@capstan/kube'
-import { type AnswerCase, acceptedAnswers, refusedAnswers } from './hook-answers.ts'
+import { type ResponseCase, acceptedResponses, rejectedResponses } from './hook-answers.ts'
 
 const folder = 'packages/extension/fixtures'
 const json = (value: unknown): string => `${JSON.stringify(value, undefined, 2)}\n`
@@ -11,8 +11,8 @@ const json = (value: unknown): string => `${JSON.stringify(value, undefined, 2)}
 /** Returns the paths and texts of all files. */
 export async function hookFixtures(): Promise<[path: string, text: string][]> {
   const accepted = await Promise.all(
-    acceptedAnswers.map(async (answer) => {
-      const verdict = await verdictOn(answer)
+    acceptedResponses.map(async (answer) => {
+      const verdict = await coreResultOf(answer)
       if (verdict.kind === 'rejected') throw new Error(`${answer.name} is rejected: ${verdict.error}`)
       const { hook, name, about } = answer
       return { hook: hook.name, file: `accepted/${name}.json`, about, core: verdict.effects }
@@ -28,8 +28,8 @@ export async function hookFixtures(): Promise<[path: string, text: string][]> {
   return [
     [`${folder}/index.json`, json({ hooks, accepted, refused })],
     ...hookCatalog.map((hook): [string, string] => [`${folder}/requests/${hook.name}.json`, json(requestOf(hook))]),
-    ...acceptedAnswers.map(({ name, body }): [string, string] => [`${folder}/accepted/${name}.json`, json(body)]),
-    ...refusedAnswers.map((answer): [string, string] => [
+    ...acceptedResponses.map(({ name, body }): [string, string] => [`${folder}/accepted/${name}.json`, json(body)]),
+    ...rejectedResponses.map((answer): [string, string] => [
       `${folder}/refused/${answer.name}.json`,
       json({ status: answer.status ?? 200, body: textOf(answer) }),
     ]),
@@ -39,8 +39,8 @@ export async function hookFixtures(): Promise<[path: string, text: string][]> {
 /** Responses that core rejects, with the error. */
 export const refusedByCore = () =>
   Promise.all(
-    refusedAnswers.map(async (answer) => {
-      const verdict = await verdictOn(answer)
+    rejectedResponses.map(async (answer) => {
+      const verdict = await coreResultOf(answer)
       if (verdict.kind === 'accepted') throw new Error(`${answer.name} is accepted: core ${verdict.effects.join(', ')}`)
       const { hook, name, about } = answer
       const { problem, error } = verdict
@@ -55,10 +55,10 @@ const requestOf = (hook: Hook): object => ({
   ...(hook.singleton ? {} : { settings: { region: 'eu1' } }),
 })
 
-const textOf = ({ body }: AnswerCase): string => (typeof body === 'string' ? body : JSON.stringify(body))
+const textOf = ({ body }: ResponseCase): string => (typeof body === 'string' ? body : JSON.stringify(body))
 
 /** Returns the result of core's client for a response to the fixture of its hook, and of the controller that called the hook. */
-async function verdictOn(answer: AnswerCase): Promise<ReturnType<typeof hookResponseEffects>> {
+async function coreResultOf(answer: ResponseCase): Promise<ReturnType<typeof hookResponseEffects>> {
   const { hook, status = 200 } = answer
   const handler = 'gate.sample'
   const request = fixture(hook) as object

@@ -133,7 +133,7 @@ if (options.list) {
   process.send!(await run(suites[requested[0]!]!), () => process.exit())
 } else {
   const endings = await runAll(chosen, jobs)
-  const failed = [...endings].filter(([, ending]) => !isGood(ending))
+  const failed = [...endings].filter(([, ending]) => !hasPassed(ending))
   const repeatedEndings =
     jobs > 1 && failed.length <= MaxRepeated
       ? await runAll(
@@ -150,7 +150,7 @@ if (options.list) {
   }
   const notRequested = Object.keys(suites).filter((name) => !chosen.includes(name))
   if (notRequested.length > 0) console.log(`not requested: ${notRequested.join(', ')}`)
-  process.exitCode = [...endings].every(([name, ending]) => isGood(repeatedEndings.get(name) ?? ending)) ? 0 : 1
+  process.exitCode = [...endings].every(([name, ending]) => hasPassed(repeatedEndings.get(name) ?? ending)) ? 0 : 1
 }
 
 function fail(reason: string): never {
@@ -204,7 +204,7 @@ async function prepare({ tools, prepare: prepareSuite }: Suite): Promise<void> {
 
 async function run(suite: Suite): Promise<Ending> {
   try {
-    const outcome = await Promise.race([suite.run(suiteOptions), late(suite.minutes ?? Limit)])
+    const outcome = await Promise.race([suite.run(suiteOptions), timeLimit(suite.minutes ?? Limit)])
     if (outcome === 'late') return { kind: 'late' }
     return { kind: 'ran', passed: outcome.passed, failed: outcome.failed }
   } catch (err) {
@@ -213,7 +213,7 @@ async function run(suite: Suite): Promise<Ending> {
   }
 }
 
-function late(minutes: number): Promise<'late'> {
+function timeLimit(minutes: number): Promise<'late'> {
   return new Promise((resolve) => void setTimeout(() => resolve('late'), minutes * 60_000).unref())
 }
 
@@ -250,7 +250,7 @@ function suiteFlags(): string[] {
   return [...(all ? ['--all'] : []), ...(only === undefined ? [] : ['--only', only]), ...(real ? ['--real'] : [])]
 }
 
-function isGood(ending: Ending): boolean {
+function hasPassed(ending: Ending): boolean {
   return ending.kind === 'ran' && ending.failed === 0
 }
 

@@ -48,14 +48,14 @@ export function readTapeFile(path: string): Tape {
   }
 }
 
-export interface Playing {
+export interface TapePlayback {
   readonly hookTransport: HookTransport
   /** Creates the missing ExtensionConfigs of the tape. Returns the names of all ExtensionConfigs of the tape. */
   register(client: Client): Promise<readonly string[]>
 }
 
 /** @throws UsageError */
-export function playHooks(file: string): Playing {
+export function playHooks(file: string): TapePlayback {
   const tape = readTapeFile(file)
   const configs = tapedConfigs(tape)
   return {

@@ -70,7 +70,7 @@ export function keepHeapSmall(): void {
   // V8 accepts a limit of new space only before it starts, so growth is stopped here. New space grows after a collection and shrinks when
   // idle. While growth is stopped, every 32nd collection is checked, because a check costs as much as a request.
   new PerformanceObserver(() => {
-    idleCollector.disturbed()
+    idleCollector.recordCollection()
     if (factor === 1 && ++collections % 32 !== 1) return
     const newSpace = getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.space_size ?? NewSpace
     setGrowthFactor(Math.max(1, Math.floor(NewSpace / newSpace)))
@@ -78,9 +78,9 @@ export function keepHeapSmall(): void {
 }
 
 /**
- * Calls `collect` when the process is idle and enough memory can be freed. The caller must call `disturbed` after each collection.
+ * Calls `collect` when the process is idle and enough memory can be freed. The caller must call `recordCollection` after each collection.
  */
-function whenIdle(collect: () => void): { disturbed(): void } {
+function whenIdle(collect: () => void): { recordCollection(): void } {
   let size = getHeapStatistics().total_heap_size
   let starting = true
   let mostConnections = 0
@@ -101,7 +101,7 @@ function whenIdle(collect: () => void): { disturbed(): void } {
     size = getHeapStatistics().total_heap_size
   }
   return {
-    disturbed() {
+    recordCollection() {
       if (!starting) mostConnections = Math.max(mostConnections, connections())
       if (isShortWait) return void timer.refresh()
       isShortWait = true

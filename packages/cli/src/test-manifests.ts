@@ -13,14 +13,14 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseAllDocuments } from 'yaml'
 
-export interface ManifestJudge {
+export interface ManifestValidator {
   /** Returns `Kind namespace/name` of each object that `kubectl apply -f FOLDER --validate=strict` would apply. @throws StatusError */
   accept(folder: string): Promise<string[]>
   close(): Promise<void>
 }
 
 /** Creates a management cluster with Cluster API and the kinds of cert-manager that manifests use. */
-export async function manifestJudge(): Promise<ManifestJudge> {
+export async function manifestValidator(): Promise<ManifestValidator> {
   const endpoint = { host: '127.0.0.1', port: 1 }
   const management = await createManagementCluster({
     stores: memoryStores(),

@@ -15,7 +15,7 @@ import {
 } from '@capstan/kube'
 
 /** Record of a waiting hook with its object. */
-export interface Waiting extends WaitingHook {
+export interface WaitingRecord extends WaitingHook {
   readonly namespace: string
   /** Name of the object's Cluster; empty when unknown. */
   readonly cluster: string
@@ -25,7 +25,7 @@ export interface Waiting extends WaitingHook {
 
 export interface WaitingObjects {
   /** Sorted by namespace, Cluster and object; the Cluster itself comes first. */
-  readonly waiting: readonly Waiting[]
+  readonly waiting: readonly WaitingRecord[]
   readonly clusters: number
   /** One sentence for each kind that could not be read. */
   readonly unread: readonly string[]
@@ -81,14 +81,14 @@ export async function waitingObjects(
   }
 }
 
-function recordsOf(kind: string, object: KubeObject): Waiting[] {
+function recordsOf(kind: string, object: KubeObject): WaitingRecord[] {
   const { namespace = '', name, labels, ownerReferences = [] } = object.metadata
   const owner = ownerReferences.find((reference) => reference.kind === Cluster.kind)
   const cluster = kind === Cluster.kind ? name : (labels?.[ClusterNameLabel] ?? owner?.name ?? '')
   return waitingHooks(object).map((record) => ({ namespace, cluster, kind, name, ...record }))
 }
 
-const sortKey = ({ namespace, cluster, kind, name, hook }: Waiting): string =>
+const sortKey = ({ namespace, cluster, kind, name, hook }: WaitingRecord): string =>
   [namespace, cluster, kind === Cluster.kind ? '' : kind, name, hook].join('\n')
 
 /** Returns the kind in the storage version if it is served, because that avoids conversion. */

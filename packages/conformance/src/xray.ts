@@ -102,7 +102,7 @@ const readings: Readonly<Record<ContractName, Readonly<Record<string, Reading>>>
 }
 
 /** The value at the path of one contract version. */
-export interface Reached {
+export interface FieldValue {
   readonly path: string
   /** Absent if there is no value. */
   readonly value?: unknown
@@ -114,7 +114,7 @@ export interface XrayRow {
   readonly name: string
   readonly doc: string
   readonly mandatory: boolean
-  readonly versions: Readonly<Record<ContractVersion, Reached>>
+  readonly versions: Readonly<Record<ContractVersion, FieldValue>>
   /** The effect of the value in the selected version. */
   readonly conclusion: string
   /** Whether the owner lacks the value: core waits for another field, or has not reconciled yet. */
@@ -158,7 +158,7 @@ export function xray({ provider, objects, owner }: XrayInput): Xray {
     (version === choice.contractVersion ? objects.get(choice.version!) : undefined) ??
     claimedVersions(provider, version).flatMap((name) => objects.get(name) ?? [])[0] ??
     firstObject
-  const reach = (field: ContractField<unknown>, version: ContractVersion): Reached => {
+  const reach = (field: ContractField<unknown>, version: ContractVersion): FieldValue => {
     const path = field.paths[version]
     try {
       const value = readField(inVersion(version), field, version)
@@ -173,7 +173,7 @@ export function xray({ provider, objects, owner }: XrayInput): Xray {
   const rows = Object.entries(rowsOf).map(([name, reading]): XrayRow => {
     const versions = Object.fromEntries(ContractVersions.map((version) => [version, reach(reading.field, version)])) as Record<
       ContractVersion,
-      Reached
+      FieldValue
     >
     return {
       name,
@@ -238,7 +238,7 @@ function chooseVersion(provider: ProviderKind): Choice {
 /** Returns how core handles a value, and whether its copy in the owner is still missing. */
 function conclude(
   { field, to, isMilestone, isConverted }: Reading,
-  reached: Reached | undefined,
+  reached: FieldValue | undefined,
   { owner, isReached }: { readonly owner: KubeObject | undefined; readonly isReached: boolean },
 ): Pick<XrayRow, 'conclusion' | 'isPending'> {
   if (reached === undefined) return { conclusion: 'core reads nothing: no contract version', isPending: field.mandatory }

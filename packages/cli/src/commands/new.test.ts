@@ -10,7 +10,7 @@ import { extensionProject, hooksToHandle } from '../scaffold/extension-project.t
 import { dependencyFrom } from '../scaffold/origin.ts'
 import { extensionTemplates } from '../scaffold/templates.ts'
 import { runToEnd } from '../test-io.ts'
-import { manifestJudge, type ManifestJudge, manifestsIn } from '../test-manifests.ts'
+import { manifestValidator, type ManifestValidator, manifestsIn } from '../test-manifests.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'capstan-new-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
@@ -193,17 +193,17 @@ describe('the command', () => {
 })
 
 describe('manifests', () => {
-  let judge: ManifestJudge
+  let validator: ManifestValidator
   beforeAll(async () => {
-    judge = await manifestJudge()
+    validator = await manifestValidator()
   })
-  afterAll(() => judge.close())
+  afterAll(() => validator.close())
 
   test.each(['cert-manager', 'self-made'])('with certificates %s have no unknown or invalid field', async (certificates) => {
     const name = `m-${certificates}`
     await create(name, '--certificates', certificates, '--hook', everyHook.join(','))
     const namespace = `${name}-system`
-    expect(await judge.accept(join(root, name, 'manifests'))).toEqual([
+    expect(await validator.accept(join(root, name, 'manifests'))).toEqual([
       `Namespace -/${namespace}`,
       `ServiceAccount ${namespace}/${name}`,
       ...(certificates === 'self-made'

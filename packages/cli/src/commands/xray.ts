@@ -3,7 +3,7 @@ import {
   OwnerKinds,
   type ProviderKind,
   providerManifests,
-  type Reached,
+  type FieldValue,
   xray,
   type Xray,
 } from '@capstan/conformance'
@@ -108,7 +108,7 @@ async function ownerOf(
 
 const valueLengthLimit = 48
 
-function formatReached({ value, error }: Reached): string {
+function formatFieldValue({ value, error }: FieldValue): string {
   if (error !== undefined) return 'cannot be read'
   if (value === undefined) return '-'
   const text = typeof value === 'string' ? value : JSON.stringify(value)
@@ -128,9 +128,9 @@ function print({ object, contract, contractVersion, apiVersion, reason, owner, r
         isPending ? '!' : '',
         name,
         v1beta2.path,
-        formatReached(v1beta2),
+        formatFieldValue(v1beta2),
         v1beta1.path,
-        formatReached(v1beta1),
+        formatFieldValue(v1beta1),
         conclusion,
       ]),
     ),

@@ -6,7 +6,7 @@ import type { DemoChanges } from '../demo.ts'
 import { authorityFrom, publishAuthority } from '../extension-authority.ts'
 import type { AnnouncedHandler } from './protocol.ts'
 
-export interface Served {
+export interface ServedExtension {
   readonly name: string
   readonly url: string
   readonly settings: { readonly [name: string]: string }
@@ -28,7 +28,7 @@ export const trust = (client: Client, bundle: string): Promise<void> =>
   publishAuthority(client, authoritySecret, bundle, fieldManager)
 
 /** Registers the extension. Resolves when core has discovered its handlers. */
-export async function register(client: Client, served: Served, signal: AbortSignal): Promise<void> {
+export async function register(client: Client, served: ServedExtension, signal: AbortSignal): Promise<void> {
   const { name, url, settings, handlers, load } = served
   const expectedHandlers = fingerprint(handlers)
   await client.apply(

@@ -21,8 +21,8 @@ import {
 import { type ProviderName, providerKinds } from '@capstan/lab'
 import { webhookConfiguration } from '../manifests/names.ts'
 import { leaderElectionRules, managerRules } from '../manifests/roles.ts'
-import { conversionFailure, probe } from '../manager/server-checks.ts'
-import { whyUnanswered } from '../manager/webhook-answers.ts'
+import { conversionFailure, probeAdmission } from '../manager/server-checks.ts'
+import { unreachableReason } from '../manager/webhook-answers.ts'
 
 /** `error`: a manager cannot work. `warning`: it may fail later. */
 export type Severity = 'error' | 'warning'
@@ -142,12 +142,12 @@ export interface Permission {
 /** Returns the permissions in the roles of `capstan manifests`. */
 export function neededPermissions({ providers, namespace }: Pick<ExamineOptions, 'providers' | 'namespace'>): Permission[] {
   return providers.flatMap((provider) => [
-    ...managerRules(provider).flatMap((rule) => rightsIn(rule, provider)),
-    ...leaderElectionRules(provider, undefined).flatMap((rule) => rightsIn(rule, provider, namespace)),
+    ...managerRules(provider).flatMap((rule) => permissionsIn(rule, provider)),
+    ...leaderElectionRules(provider, undefined).flatMap((rule) => permissionsIn(rule, provider, namespace)),
   ])
 }
 
-function rightsIn(
+function permissionsIn(
   { apiGroups = [], resources = [], verbs, resourceNames }: PolicyRule,
   provider: ProviderName,
   namespace?: string,
@@ -258,7 +258,7 @@ async function serviceProblems(
   provider: ProviderName,
   { client, signal }: ExamineOptions,
 ): Promise<Omit<Finding, 'area'>[]> {
-  const { answer: errorText } = await probe(client, provider, signal)
+  const { error: errorText } = await probeAdmission(client, provider, signal)
   if (!/failed calling webhook/.test(errorText)) return []
   return [
     {
@@ -328,7 +328,7 @@ async function connectionProblems(
   clientConfig: WebhookClientConfig,
   effect: string,
 ): Promise<Omit<Finding, 'area'>[]> {
-  const reason = await whyUnanswered(clientConfig)
+  const reason = await unreachableReason(clientConfig)
   if (reason === undefined) return []
   return [
     {

@@ -9,7 +9,7 @@ import { makeFolder } from '@capstan/kube/node'
 import type { Io } from '../io.ts'
 import { ExitCodes, untilInterrupted } from '../io.ts'
 import { etcdCommand, etcdHelp, type EtcdOptions } from './etcd-flags.ts'
-import { StatePath, type StatePlace } from './state-place.ts'
+import { StatePath, type StateLocation } from './state-place.ts'
 
 /** etcd version whose command line and endpoints this program imitates. */
 const version = '3.6.8'
@@ -39,7 +39,7 @@ async function serve({ dataDir, clientURLs, isUnsafe }: EtcdOptions, io: Io): Pr
   try {
     if (existsSync(`${folder}/member`)) throw new Error(`${folder} has the state of a real etcd, which Capstan cannot read`)
     await makeFolder(folder, 0o700)
-    const place: StatePlace = { folder: `${folder}/capstan`, isUnsafe }
+    const place: StateLocation = { folder: `${folder}/capstan`, isUnsafe }
     const interrupted = untilInterrupted(io)
     for (const url of clientURLs) servers.push(await listen(url, requestHandler(place)))
     log(io, 'info', 'ready to serve client requests', { 'listen-client-urls': clientURLs.map(String), 'data-dir': folder })
@@ -67,7 +67,7 @@ async function listen(url: URL, handler: (req: IncomingMessage, res: ServerRespo
 }
 
 const requestHandler =
-  (place: StatePlace) =>
+  (place: StateLocation) =>
   ({ url }: IncomingMessage, res: ServerResponse): void => {
     const bodies: { readonly [path: string]: object } = {
       '/health': { health: 'true', reason: '' },

@@ -4,7 +4,7 @@ import { get, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 
 /** Response body at `StatePath` of the `etcd` launcher that `capstan envtest` writes. */
-export interface StatePlace {
+export interface StateLocation {
   readonly folder: string
   /** `--unsafe-no-fsync`: writes are not synced. */
   readonly isUnsafe: boolean
@@ -17,7 +17,7 @@ const timeLimit = 20_000
 const pause = 100
 
 /** Returns the response of the first reachable server. @throws Error that names the servers and the last problem */
-export async function findState(servers: readonly string[], sleep: (ms: number) => Promise<void>): Promise<StatePlace> {
+export async function findState(servers: readonly string[], sleep: (ms: number) => Promise<void>): Promise<StateLocation> {
   let problem = ''
   for (let waited = 0; waited <= timeLimit; waited += pause) {
     for (const server of servers) {
@@ -31,7 +31,7 @@ export async function findState(servers: readonly string[], sleep: (ms: number) 
 }
 
 /** Returns the response, or the reason why the server is unreachable. @throws Error for a real etcd */
-async function requestState(server: string): Promise<StatePlace | string> {
+async function requestState(server: string): Promise<StateLocation | string> {
   let response: IncomingMessage
   try {
     // `fetch` is not used, because it rejects some ports and loads slowly.
@@ -40,7 +40,7 @@ async function requestState(server: string): Promise<StatePlace | string> {
     return err instanceof Error ? err.message : String(err)
   }
   const body = await text(response)
-  if (response.statusCode === 200) return JSON.parse(body) as StatePlace
+  if (response.statusCode === 200) return JSON.parse(body) as StateLocation
   throw new Error(
     `--etcd-servers ${server} is not an etcd of capstan envtest, and this API server keeps its state in no other; ` +
       'capstan apiserver --data keeps it in a folder',

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
 import { comparable, guideSteps, type RunningCommand, startCommand } from './test-guide.ts'
-import { manifestJudge } from '../test-manifests.ts'
+import { manifestValidator } from '../test-manifests.ts'
 
 const root = fileURLToPath(new URL('../../../..', import.meta.url))
 const temporary = mkdtempSync(join(tmpdir(), 'capstan-provider-'))
@@ -21,7 +21,7 @@ test('runs the guide for authors of providers', { timeout: 300_000 }, async () =
   let folder = root
   let background: RunningCommand | undefined
   let last: readonly string[] = []
-  const manifestValidator = await manifestJudge()
+  const validator = await manifestValidator()
 
   const run = async (command: string, fails: boolean): Promise<void> => {
     const [, to] = /^cd (.+)$/.exec(command) ?? []
@@ -29,7 +29,7 @@ test('runs the guide for authors of providers', { timeout: 300_000 }, async () =
       expect(to).toBe('../acme')
       folder = project
     } else if (command === 'kubectl apply -f manifests/') {
-      expect(await manifestValidator.accept(join(folder, 'manifests'))).toContain('Deployment acme-system/acme')
+      expect(await validator.accept(join(folder, 'manifests'))).toContain('Deployment acme-system/acme')
     } else if (command !== 'npm run image') {
       const adapted = command
         .replace(/^npx @capstan\/cli new/, `${process.execPath} packages/cli/bin/capstan.js new`)
@@ -55,5 +55,5 @@ test('runs the guide for authors of providers', { timeout: 300_000 }, async () =
     }
   }
   for (const report of ['report.html', 'report.xml']) expect(existsSync(join(project, report))).toBe(true)
-  await manifestValidator.close()
+  await validator.close()
 })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
 import { guideSteps, type RunningCommand, startCommand, comparable } from './test-guide.ts'
-import { manifestJudge } from '../test-manifests.ts'
+import { manifestValidator } from '../test-manifests.ts'
 
 const root = fileURLToPath(new URL('../../../..', import.meta.url))
 const temporary = mkdtempSync(join(tmpdir(), 'capstan-guide-'))
@@ -23,7 +23,7 @@ test('runs the guide for authors of extensions', { timeout: 180_000 }, async () 
   let last: readonly string[] = []
   /** Port of the extension. The page's port may be in use on this machine. */
   let port = '9443'
-  const manifestValidator = await manifestJudge()
+  const validator = await manifestValidator()
 
   /** Runs a command of the page, adapted to this test. */
   const run = async (command: string): Promise<void> => {
@@ -32,7 +32,7 @@ test('runs the guide for authors of extensions', { timeout: 180_000 }, async () 
       expect(to).toBe('../billing')
       folder = project
     } else if (command === 'kubectl apply -f manifests/')
-      expect(await manifestValidator.accept(join(folder, 'manifests'))).toContain('ExtensionConfig -/billing')
+      expect(await validator.accept(join(folder, 'manifests'))).toContain('ExtensionConfig -/billing')
     else if (!skippedCommands.includes(command)) {
       const adapted = command
         .replace(/^npx @capstan\/cli new/, `${process.execPath} packages/cli/bin/capstan.js new`)
@@ -67,7 +67,7 @@ test('runs the guide for authors of extensions', { timeout: 180_000 }, async () 
   process.kill(-background!.child.pid!, 'SIGINT')
   await background!.ended
   running.length = 0
-  await manifestValidator.close()
+  await validator.close()
   // Scripts that this test does not run must exist, too.
   const { scripts } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as { scripts: { [name: string]: string } }
   expect(scripts.image).toMatch(/docker build/)

@@ -52,28 +52,28 @@ export async function uncheckedProviders(
 ): Promise<ProviderName[]> {
   const unchecked: ProviderName[] = []
   // A webhook without a server also fails the dry run; the provider then counts as unchecked.
-  for (const provider of providers) if (!(await probe(client, provider, signal)).isChecked) unchecked.push(provider)
+  for (const provider of providers) if (!(await probeAdmission(client, provider, signal)).isChecked) unchecked.push(provider)
   return unchecked
 }
 
 /**
- * Creates an object in a dry run that the provider's admission must reject. `answer` is the error text, and empty if the server
+ * Creates an object in a dry run that the provider's admission must reject. `error` is the error text; empty if the server
  * accepted the object.
  */
-export async function probe(
+export async function probeAdmission(
   client: Client,
   provider: ProviderName,
   signal: AbortSignal,
-): Promise<{ readonly isChecked: boolean; readonly answer: string }> {
+): Promise<{ readonly isChecked: boolean; readonly error: string }> {
   const { kind, object, rejection } = probes[provider]
-  const answer = await client.create(kind, object, { dryRun: true, signal }).then(
+  const error = await client.create(kind, object, { dryRun: true, signal }).then(
     () => '',
     (err: unknown) => {
       if (isReason(err, 'Invalid', 'Forbidden', 'NotFound', 'BadRequest', 'InternalError')) return messageOf(err)
       throw err
     },
   )
-  return { isChecked: rejection.test(answer), answer }
+  return { isChecked: rejection.test(error), error }
 }
 
 /**

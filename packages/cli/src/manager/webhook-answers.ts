@@ -9,7 +9,7 @@ const TimeLimit = 5000
  * Connects as the API server does. Resolves with the error if the webhook is unreachable, otherwise with undefined. A webhook
  * behind a Service is not checked, because it is reachable only inside the cluster's network.
  */
-export async function whyUnanswered({ url, caBundle }: WebhookClientConfig): Promise<string | undefined> {
+export async function unreachableReason({ url, caBundle }: WebhookClientConfig): Promise<string | undefined> {
   if (url === undefined) return undefined
   const { hostname, port } = new URL(url)
   const host = hostname.replace(/^\[|\]$/g, '')

@@ -20,7 +20,7 @@ import { InvalidArgumentError, Option, type Command } from 'commander'
 import { UsageError } from '../io.ts'
 import { conversionByService, webhookConfiguration } from '../manifests/names.ts'
 import { portOption } from '../port-option.ts'
-import { whyUnanswered } from './webhook-answers.ts'
+import { unreachableReason } from './webhook-answers.ts'
 import { keepSharedCertificate } from './webhook-secret.ts'
 
 export interface WebhookFlags {
@@ -155,7 +155,7 @@ export async function removeStaleWebhooks(client: Client, providers: readonly Pr
   for (const provider of providers) {
     const name = webhookConfiguration(provider)
     const configuration = await orAbsent(client.get(ValidatingWebhookConfiguration, { name }))
-    const problem = configuration?.webhooks?.[0] && (await whyUnanswered(configuration.webhooks[0].clientConfig))
+    const problem = configuration?.webhooks?.[0] && (await unreachableReason(configuration.webhooks[0].clientConfig))
     if (problem === undefined) continue
     await removeManagerWebhooks(client, [provider])
     log.warn('Removed webhook configurations of a manager that no longer runs', { name, reason: problem })

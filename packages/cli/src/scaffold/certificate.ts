@@ -4,7 +4,7 @@ import { timestamp } from '@capstan/kube'
 import { certificateExpiry, issueCertificate, makeAuthority } from '@capstan/kube/node'
 
 /** Content of the Secret in base64, and `until`, the time at which the certificate expires. */
-export interface SelfMade {
+export interface ServiceCertificate {
   readonly 'ca.crt': string
   readonly 'tls.crt': string
   readonly 'tls.key': string
@@ -21,7 +21,7 @@ export async function makeServiceCertificate(
   namespace: string,
   clock: Clock,
   previousAuthorities = '',
-): Promise<SelfMade> {
+): Promise<ServiceCertificate> {
   const authority = await makeAuthority(clock, { commonName: name })
   const service = `${name}.${namespace}.svc`
   const { certificate, key } = await issueCertificate(authority, clock, {

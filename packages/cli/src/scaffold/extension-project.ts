@@ -2,14 +2,14 @@
 import type { Hook } from '@capstan/api'
 import { hookCatalog } from '@capstan/api'
 import { dns1035LabelProblems, dnsLabelProblems, invalid, invalidObject } from '@capstan/kube'
-import type { SelfMade } from './certificate.ts'
+import type { ServiceCertificate } from './certificate.ts'
 import { mergeModules } from './merge-modules.ts'
 import { fillPlaceholders, type Templates } from './templates.ts'
 
 export interface NewExtension {
   readonly name: string
   readonly hooks: readonly Hook[]
-  readonly certificates: 'cert-manager' | SelfMade
+  readonly certificates: 'cert-manager' | ServiceCertificate
   /** Returns the version or location of a package for package.json; `undefined` removes the dependency. */
   dependency(name: string, version: string): string | undefined
   /** Version of Capstan. */

@@ -19,14 +19,14 @@ export function mergeModules(modules: readonly string[]): string {
       const line = `import { ${list.join(', ')} } from '${from}'`
       return line.length <= lineWidth ? line : `import {\n${list.map((name) => `  ${name},\n`).join('')}} from '${from}'`
     }),
-  ].sort((a, b) => compare(fromOf(a), fromOf(b)))
+  ].sort((a, b) => compare(moduleOf(a), moduleOf(b)))
   return `${[imports.join('\n'), ...bodies].filter((part) => part !== '').join('\n\n')}\n`
 }
 
 const importStatement = /^import (?:\{([^}]*)\}|\S+) from '([^']+)'\n/gm
 const lineWidth = 130
 
-const fromOf = (statement: string): string => /'([^']+)'$/.exec(statement)![1]!
+const moduleOf = (statement: string): string => /'([^']+)'$/.exec(statement)![1]!
 
 /** Compares imports: Node's modules come first, then packages, then local files. */
 const compare = (a: string, b: string): number => rank(a) - rank(b) || (a < b ? -1 : 1)

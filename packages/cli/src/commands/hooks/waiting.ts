@@ -5,7 +5,7 @@ import type { Io } from '../../io.ts'
 import { type ManagementOptions, withKubeconfig, withManagement } from '../../management.ts'
 import { jsonLine } from '../../output/one-line.ts'
 import { table } from '../../output/table.ts'
-import { type Waiting, waitingObjects } from '../../waiting-objects.ts'
+import { type WaitingRecord, waitingObjects } from '../../waiting-objects.ts'
 
 interface Options extends ManagementOptions {
   namespace?: string
@@ -45,19 +45,19 @@ export const waitingCommand = (io: Io): Command =>
     })
 
 /** Formats the blocking handlers. Without handlers, an undiscovered ExtensionConfig or an annotation blocks. */
-function handlerOf({ handlers, extensionConfig }: Waiting): string {
+function handlerOf({ handlers, extensionConfig }: WaitingRecord): string {
   if (extensionConfig !== undefined) return `<any of ${extensionConfig}>`
   return handlers.join(',') || '<annotation>'
 }
 
 /** Names the waiting object, unless it is the Cluster. */
-function objectText({ kind, name }: Waiting): string {
+function objectText({ kind, name }: WaitingRecord): string {
   if (kind === Cluster.kind) return ''
   return kind === Machine.kind ? ` (${name})` : ` (${kind} ${name})`
 }
 
 /** Formats the time until the next call. A failed call is retried with backoff; an annotation blocks without any calls. */
-function nextCallText({ until, handlers, extensionConfig }: Waiting, now: number): string {
+function nextCallText({ until, handlers, extensionConfig }: WaitingRecord, now: number): string {
   if (until === undefined) return handlers.length > 0 || extensionConfig !== undefined ? 'backing off' : '<none>'
   return durationText(Math.max(0, Date.parse(until) - now))
 }
