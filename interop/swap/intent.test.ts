@@ -32,8 +32,8 @@ const compared = (before: KubeObject, after: KubeObject) =>
 
 describe('changes', () => {
   test.each<[string, KubeObject]>([
-    ['a status', machine({}, { status: { phase: 'Deleting' } })],
-    ['a version of an object', machine({ resourceVersion: '2' })],
+    ['the status', machine({}, { status: { phase: 'Deleting' } })],
+    ['the resourceVersion', machine({ resourceVersion: '2' })],
     [
       'the time and the status of field managers',
       machine({
@@ -57,7 +57,7 @@ describe('changes', () => {
     ['a label that is left over', machine({ labels: { keep: 'ours', go: 'before' } }), 'metadata.labels.go: absent -> "before"'],
     ['a label that is lost', machine({ labels: {} }), 'metadata.labels.keep: "ours" -> absent, metadata.labels: absent -> {}'],
     [
-      'a taint that is left over, like one that was there',
+      'a duplicate of an existing taint',
       machine({}, { spec: { version: 'v1.34.0', taints: [{ key: 'a' }, { key: 'a' }] } }),
       'spec.taints.1.key: absent -> "a"',
     ],

@@ -96,7 +96,7 @@ const refused = /http call failed: Post "https:\/\/dead\.test\/.*": dial tcp 10\
 describe('a restarted manager with one extension that', () => {
   test.each<[string, Mode]>([
     ['refuses connections', 'refuses'],
-    ['does not answer', 'hangs'],
+    ['does not respond', 'hangs'],
   ])('%s reconciles other Clusters; hooks of Clusters that it selects fail with its name', async (_, dead) => {
     mode = 'answers'
     await start()

@@ -6,7 +6,7 @@ import { Cluster } from '@capstan/api'
 import { fail, holdFor } from '@capstan/extension'
 import { minutes } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
-import { key, LifecycleHooks, type Plot, play, type Story } from './hook-traces/story.ts'
+import { key, LifecycleHooks, type HookScenario, runScenario, type Story } from './hook-traces/story.ts'
 
 const names = LifecycleHooks.map(({ name }) => name)
 /** Hooks that are called once for each step of the upgrade. Other hooks are called once for each Cluster. */
@@ -19,7 +19,7 @@ const callsOf = ({ calls }: Story, hook: string): number[] =>
 const once = (hook: string, calls: number) => (perStep.includes(hook) ? [calls, calls] : [calls])
 
 test('calls each hook once per version, in order, when no handler blocks', async () => {
-  const story = await play()
+  const story = await runScenario()
   expect(story.order.violations).toEqual([])
   expect(story.trace.join('\n')).toMatchInlineSnapshot(`
     "   0.0  BeforeClusterCreate: go
@@ -54,14 +54,14 @@ test('calls each hook once per version, in order, when no handler blocks', async
 describe('a blocking handler', async () => {
   const recordedStates = new Map<string, { condition: string | undefined; waiting: unknown }>()
   let rejected = ''
-  const story = await play({
-    answer({ hook, nth }) {
+  const story = await runScenario({
+    respond({ hook, nth }) {
       if (nth > 1) return undefined
       // A blocking response of this hook is ignored.
       if (hook === 'AfterControlPlaneInitialized') return Response.json({ status: 'Success', retryAfterSeconds: 7 })
       return holdFor(7, `${hook} is not done`)
     },
-    async tick({ blocking, reconciled, waiting, env }) {
+    async everySecond({ blocking, reconciled, waiting, env }) {
       if (blocking === undefined || recordedStates.has(blocking)) return
       recordedStates.set(blocking, { condition: await reconciled(), waiting: await waiting() })
       if (!blocking.startsWith('AfterClusterUpgrade')) return
@@ -187,7 +187,7 @@ describe('a blocking handler', async () => {
  * Kills the first process that calls the hook: at once for 0, otherwise this number of writes after the hook allowed core to
  * proceed.
  */
-const killed = (writes: number): NonNullable<Plot['answer']> => {
+const killed = (writes: number): NonNullable<HookScenario['respond']> => {
   return ({ nth, by }) => {
     if (nth === 1) by.kill(writes)
     return undefined
@@ -195,9 +195,9 @@ const killed = (writes: number): NonNullable<Plot['answer']> => {
 }
 
 /** All hooks block for an hour until they are removed. AfterControlPlaneInitialized cannot block, and fails. */
-const untilRemoved = (how: 'unregister' | 'delete'): Plot => ({
-  answer: ({ hook }) => (hook === 'AfterControlPlaneInitialized' ? fail('broken') : holdFor(3600, 'for long')),
-  async tick({ blocking, remove }) {
+const untilRemoved = (how: 'unregister' | 'delete'): HookScenario => ({
+  respond: ({ hook }) => (hook === 'AfterControlPlaneInitialized' ? fail('broken') : holdFor(3600, 'for long')),
+  async everySecond({ blocking, remove }) {
     if (blocking !== undefined) await remove(blocking.split(' ')[0]!, how)
   },
 })
@@ -208,26 +208,26 @@ async function aSecondManager({ env }: Story): Promise<void> {
 
 const twice = (hook: string) => once(hook, 2)
 
-describe.each<[what: string, plot: Plot, calls: (hook: string) => unknown]>([
-  ['fails with HTTP 500', { answer: ({ nth }) => (nth === 1 ? new Response('no', { status: 500 }) : undefined) }, twice],
-  ['returns a Failure', { answer: ({ nth }) => (nth === 1 ? fail('not now') : undefined) }, twice],
+describe.each<[what: string, scenario: HookScenario, calls: (hook: string) => unknown]>([
+  ['fails with HTTP 500', { respond: ({ nth }) => (nth === 1 ? new Response('no', { status: 500 }) : undefined) }, twice],
+  ['returns a Failure', { respond: ({ nth }) => (nth === 1 ? fail('not now') : undefined) }, twice],
   ['is removed from discovery while it blocks', untilRemoved('unregister'), untilGone],
   ['loses its ExtensionConfig while it blocks', untilRemoved('delete'), untilGone],
-  ['is called by a process that is killed during the call', { answer: killed(0) }, twice],
+  ['is called by a process that is killed during the call', { respond: killed(0) }, twice],
   [
     'is called by a leader that is killed during the call',
-    { leaderElection: true, answer: killed(0), tick: aSecondManager },
+    { leaderElection: true, respond: killed(0), everySecond: aSecondManager },
     twice,
   ],
   [
     'is called by a leader that is killed right after its next write',
-    { leaderElection: true, answer: killed(1), tick: aSecondManager },
+    { leaderElection: true, respond: killed(1), everySecond: aSecondManager },
     () => expect.toSatisfy((calls: number[]) => calls.length > 0 && calls.every((count) => count <= 2)),
   ],
-])('a handler that %s', async (_, plot, calls) => {
-  const story = await play(plot)
+])('a handler that %s', async (_, scenario, calls) => {
+  const story = await runScenario(scenario)
   test('causes no violation of the order', () => expect(story.order.violations).toEqual([]))
-  test('does not delay the Cluster afterwards', () => expect(story.took).toBeLessThan(minutes(plot.leaderElection ? 10 : 1)))
+  test('does not delay the Cluster afterwards', () => expect(story.took).toBeLessThan(minutes(scenario.leaderElection ? 10 : 1)))
   test.each(names)('%s', (hook) => expect(callsOf(story, hook)).toEqual(calls(hook)))
 })
 
@@ -245,7 +245,7 @@ describe('a process that is stopped some writes after a hook has allowed to proc
   test.each(stops)(
     'write %i',
     async (writes) => {
-      const story = await play({ answer: killed(writes) })
+      const story = await runScenario({ respond: killed(writes) })
       expect(story.order.violations).toEqual([])
       expect(names.filter((hook) => callsOf(story, hook).some((calls) => calls > 2))).toEqual([])
     },

@@ -58,21 +58,21 @@ const rulesOf = (rule: string) => {
 
 test.each<[string, (size: number) => unknown]>([
   [
-    'the answer of a webhook with many operations',
+    'the response of a webhook with many operations',
     (size) => {
       const operations = many(size, (index) => ({ op: 'add', path: `/spec/n${index}`, value: 1 }))
       const { patch } = verdict({ patchType: 'JSONPatch', patch: Buffer.from(JSON.stringify(operations)).toString('base64') })
       return applyPatch({ metadata: {}, spec: {} }, patch!)
     },
   ],
-  ['the answer of a webhook with many warnings', (size) => verdict({ warnings: many(size, (index) => `warning ${index}`) })],
-  ['the answer of a hook with many items', (size) => readDocument(JSON.stringify({ items: named(size) }))],
+  ['the response of a webhook with many warnings', (size) => verdict({ warnings: many(size, (index) => `warning ${index}`) })],
+  ['the response of a hook with many items', (size) => readDocument(JSON.stringify({ items: named(size) }))],
   [
-    'the answer of a hook with a long text',
+    'the response of a hook with a long text',
     (size) => readDocument(JSON.stringify({ message: 'é\\u0000'.repeat(size), items: [] })),
   ],
   [
-    'the answer of a hook with many unknown fields',
+    'the response of a hook with many unknown fields',
     (size) => readDocument(JSON.stringify({ ...Object.fromEntries(named(size).map(({ name }) => [name, 1])), items: [] })),
   ],
   ['a CEL rule of many terms', (size) => rulesOf(many(size, (index) => `size(self.list) != ${index}`).join(' && '))],

@@ -95,19 +95,19 @@ const preconditions: { readonly [hook: string]: readonly Rule[] } = {
 }
 
 /** Records responses, and violations of the order by writes or calls. */
-export class Order {
+export class OrderChecker {
   readonly violations: string[] = []
   readonly #store: Store
   readonly #allowed = new Set<string>()
   /** Hooks with versions whose last response blocked. */
   readonly #blocking = new Set<string>()
-  readonly #gone = new Set<string>()
-  readonly #end: (() => void)[] = []
+  readonly #removedHooks = new Set<string>()
+  readonly #subscriptions: (() => void)[] = []
 
   constructor(store: Store) {
     this.#store = store
     for (const kind of watchedKinds)
-      this.#end.push(store.subscribe(resourceName(kind), (change) => this.#checkWrite(kind, change)))
+      this.#subscriptions.push(store.subscribe(resourceName(kind), (change) => this.#checkWrite(kind, change)))
   }
 
   /** Checks the preconditions of a call. */
@@ -118,7 +118,7 @@ export class Order {
     }
     const { hook, version, from } = call
     const preceding = precedingHooks[hook]?.(version, from) ?? []
-    this.#needs(`${textOf(call)} called`, preceding)
+    this.#requireAllowed(`${textOf(call)} called`, preceding)
   }
 
   recordResponse(call: CheckedCall, proceeds: boolean): void {
@@ -130,19 +130,19 @@ export class Order {
 
   /** Called when the last handler of the hook was removed. */
   recordRemoval(hook: string): void {
-    this.#gone.add(hook)
-    for (const question of this.#blocking) if (question.split(' ')[0] === hook) this.#blocking.delete(question)
+    this.#removedHooks.add(hook)
+    for (const blockingHook of this.#blocking) if (blockingHook.split(' ')[0] === hook) this.#blocking.delete(blockingHook)
   }
 
   end(): void {
-    for (const end of this.#end) end()
+    for (const unsubscribe of this.#subscriptions) unsubscribe()
   }
 
   #hasAllowed({ hook, version }: Pick<CheckedCall, 'hook' | 'version'>): boolean {
-    return this.#gone.has(hook) || this.#allowed.has(textOf({ hook, version }))
+    return this.#removedHooks.has(hook) || this.#allowed.has(textOf({ hook, version }))
   }
 
-  #needs(event: string, requiredHooks: readonly (readonly [hook: string, version: string])[]): void {
+  #requireAllowed(event: string, requiredHooks: readonly (readonly [hook: string, version: string])[]): void {
     for (const [hook, version] of requiredHooks) {
       if (!this.#hasAllowed({ hook, version })) this.violations.push(`${event} before ${textOf({ hook, version })} allowed it`)
     }
@@ -152,50 +152,50 @@ export class Order {
     if (!object) return
     const objectText = `${kind.kind} ${object.metadata.name}`
     if (isDeleting(object) && !(previous && isDeleting(previous)) && this.#clusterIsDeleting) {
-      if (kind !== (Cluster as Kind)) this.#needs(`${objectText} deleted`, [['BeforeClusterDelete', '']])
+      if (kind !== (Cluster as Kind)) this.#requireAllowed(`${objectText} deleted`, [['BeforeClusterDelete', '']])
     }
     if (!previous && isOfTopology(object)) {
-      this.#needs(`${objectText} created`, [['BeforeClusterCreate', '']])
-      for (const question of this.#blocking) {
-        const [hook = '', version] = question.split(' ')
+      this.#requireAllowed(`${objectText} created`, [['BeforeClusterCreate', '']])
+      for (const blockingHook of this.#blocking) {
+        const [hook = '', version] = blockingHook.split(' ')
         // Hooks after the last step block only the next upgrade.
         if (hook === 'AfterClusterUpgrade' || (hook === 'AfterWorkersUpgrade' && version === Last)) continue
-        if (BlockChanges.has(hook)) this.violations.push(`${objectText} created while ${question} blocks`)
+        if (BlockChanges.has(hook)) this.violations.push(`${objectText} created while ${blockingHook} blocks`)
       }
     }
     if (kind === (LocalControlPlane as Kind))
-      this.#controlPlane(previous as LocalControlPlane | undefined, object as LocalControlPlane)
+      this.#checkControlPlane(previous as LocalControlPlane | undefined, object as LocalControlPlane)
     if (kind === (MachineDeployment as Kind))
-      this.#deployment(previous as MachineDeployment | undefined, object as MachineDeployment)
-    if (kind === (Machine as Kind) && !previous) this.#machine(object as Machine)
+      this.#checkDeployment(previous as MachineDeployment | undefined, object as MachineDeployment)
+    if (kind === (Machine as Kind) && !previous) this.#checkMachine(object as Machine)
   }
 
-  #controlPlane(previous: LocalControlPlane | undefined, { spec: { version } }: LocalControlPlane): void {
+  #checkControlPlane(previous: LocalControlPlane | undefined, { spec: { version } }: LocalControlPlane): void {
     const from = previous?.spec.version
     if (from === undefined || from === version) return
     const event = `control plane took ${version}`
-    this.#needs(event, [
+    this.#requireAllowed(event, [
       ['BeforeClusterUpgrade', Last],
       ['BeforeControlPlaneUpgrade', version],
     ])
     if (from === First) return
-    this.#needs(event, [
+    this.#requireAllowed(event, [
       ['AfterControlPlaneUpgrade', from],
       ['BeforeWorkersUpgrade', from],
       ['AfterWorkersUpgrade', from],
     ])
   }
 
-  #deployment(previous: MachineDeployment | undefined, object: MachineDeployment): void {
+  #checkDeployment(previous: MachineDeployment | undefined, object: MachineDeployment): void {
     const version = object.spec.template.spec.version!
     if (version === First || previous?.spec.template.spec.version === version) return
-    this.#needs(`${deploymentOf(object)} took ${version}`, [
+    this.#requireAllowed(`${deploymentOf(object)} took ${version}`, [
       ['AfterControlPlaneUpgrade', version],
       ['BeforeWorkersUpgrade', version],
     ])
   }
 
-  #machine(machine: Machine): void {
+  #checkMachine(machine: Machine): void {
     const deployment = deploymentOf(machine)
     const { controlPlane, deployments } = clusterStateIn(this.#store)
     const expectedVersion =

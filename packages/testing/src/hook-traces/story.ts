@@ -1,6 +1,6 @@
 /**
  * Creates a Cluster, upgrades it by two minor versions and deletes it, with a handler for each of the nine lifecycle hooks in a
- * separate ExtensionConfig. A plot defines the responses of the handlers and additional actions.
+ * separate ExtensionConfig. A scenario defines the responses of the handlers and additional actions.
  */
 import {
   AfterClusterUpgrade,
@@ -34,7 +34,7 @@ import { demoFolder } from '@capstan/lab'
 import { conditionText } from '../core-env.ts'
 import { CallerHeader, type FleetEnv, fleetEnv, type ManagerProcess } from '../fleet-env.ts'
 import { createFrom } from '../manifests.ts'
-import { type CheckedCall, Order, textOf, Versions } from './order.ts'
+import { type CheckedCall, OrderChecker, textOf, Versions } from './order.ts'
 import { clusterStateIn, clusterStateText } from './world.ts'
 
 export const LifecycleHooks: readonly Hook[] = [
@@ -56,17 +56,17 @@ export interface Call extends CheckedCall {
   readonly by: ManagerProcess
 }
 
-export interface Plot {
+export interface HookScenario {
   readonly leaderElection?: boolean
   /** Returns a handler's response; a Response is sent unchanged. Default: proceed. */
-  answer?(call: Call): Answer | Response | undefined
+  respond?(call: Call): Answer | Response | undefined
   /** Called after each second. */
-  tick?(story: Story): Promise<void>
+  everySecond?(story: Story): Promise<void>
 }
 
 export interface Story {
   readonly env: FleetEnv
-  readonly order: Order
+  readonly order: OrderChecker
   /** A line for each call: time, hook, response, and the state of the Cluster's objects. */
   readonly trace: readonly string[]
   /** Duration in milliseconds. */
@@ -86,8 +86,8 @@ export interface Story {
 export const key = { namespace: 'default', name: 'demo' }
 const configOf = (hook: string) => hook.toLowerCase()
 
-/** Runs a plot to its end. @throws if one of its parts takes more than ten minutes of virtual time */
-export async function play(plot: Plot = {}): Promise<Story> {
+/** Runs a scenario to its end. @throws if one of its parts takes more than ten minutes of virtual time */
+export async function runScenario(scenario: HookScenario = {}): Promise<Story> {
   const trace: string[] = []
   const calls = new Map<string, number>()
   const unregistered = new Set<string>()
@@ -101,7 +101,7 @@ export async function play(plot: Plot = {}): Promise<Story> {
       const nth = (calls.get(text) ?? 0) + 1
       calls.set(text, nth)
       order.checkCall(checked)
-      const answer = plot.answer?.({ ...checked, nth, by }) ?? proceedNow()
+      const answer = scenario.respond?.({ ...checked, nth, by }) ?? proceedNow()
       const proceeds = !(answer instanceof Response) && (answer.kind === 'proceed' || (answer.kind === 'hold' && !hook.blocking))
       order.recordResponse(checked, proceeds && !by.isDead)
       blocking = proceeds ? undefined : text
@@ -129,10 +129,10 @@ export async function play(plot: Plot = {}): Promise<Story> {
     return raw ?? response
   }
 
-  const env = await fleetEnv({ extensions, leaderElection: plot.leaderElection ?? false })
+  const env = await fleetEnv({ extensions, leaderElection: scenario.leaderElection ?? false })
   const { client } = env
   const start = env.clock.now()
-  const order = new Order(env.store)
+  const order = new OrderChecker(env.store)
   const cluster = () => orAbsent(client.get(Cluster, key))
   const story: Story = {
     env,
@@ -166,7 +166,7 @@ export async function play(plot: Plot = {}): Promise<Story> {
     for (let second = 0; !isDone(await cluster()); second++) {
       if (second === 600) throw new Error(`${event} did not happen: ${await story.reconciled()}\n${trace.join('\n')}`)
       await env.advance(seconds(1))
-      await plot.tick?.(story)
+      await scenario.everySecond?.(story)
       if (env.managers.length === 0) await env.start()
     }
   }
@@ -177,7 +177,7 @@ export async function play(plot: Plot = {}): Promise<Story> {
   for (const name of ['plan', ...LifecycleHooks.map((hook) => configOf(hook.name))])
     await client.create(ExtensionConfig, { metadata: { name }, spec: { clientConfig: { url: `https://${name}` } } })
   await env.start()
-  if (plot.leaderElection) await env.start()
+  if (scenario.leaderElection) await env.start()
 
   const worker = (name: string) => ({ class: 'worker', name, replicas: 1 })
   const topology = {
