@@ -58,8 +58,8 @@ async function startOtherRequests(kubeconfig: string): Promise<{ stop(): Promise
   return {
     async stop() {
       child.send('stop')
-      const [answered] = (await once(child, 'message')) as [LongestWait]
-      return answered
+      const [longestWait] = (await once(child, 'message')) as [LongestWait]
+      return longestWait
     },
   }
 }

@@ -107,9 +107,9 @@ function startClient(port: number) {
       }))
       const replied = once(child, 'message')
       child.send({ port, servers } satisfies ReadRequest)
-      const [answer] = (await replied) as [Reply]
-      if ('error' in answer) throw new Error(answer.error)
-      return clusters.length / answer.seconds
+      const [response] = (await replied) as [Reply]
+      if ('error' in response) throw new Error(response.error)
+      return clusters.length / response.seconds
     },
     stop: () => child.kill(),
   }

@@ -192,9 +192,9 @@ async function checkDiagnostics({ ready }: CapstanProcess, checks: Checks): Prom
     ['/readyz', /^ok$/],
     ['/metrics', /^# TYPE controller_runtime_reconcile_total counter$/m],
   ] as const) {
-    const answer = await fetch(base + path)
-    const text = await answer.text()
-    checks.check(`${path} returns 200`, answer.status === 200 && pattern.test(text), text.slice(0, 200))
+    const response = await fetch(base + path)
+    const text = await response.text()
+    checks.check(`${path} returns 200`, response.status === 200 && pattern.test(text), text.slice(0, 200))
   }
   checks.check('other paths return 404', (await fetch(`${base}/other`)).status === 404)
 }

@@ -80,10 +80,10 @@ async function ensureModule(module: ToolModule, folder: string, place: BuildPlac
     const { of: upstreamModule } = module.staging
     const version = module.requires.find(({ path }) => path === upstreamModule)?.version
     place.progress(`${upstreamModule} ${version}: downloading`)
-    const answer = JSON.parse(await run('go', ['mod', 'download', '-json', `${upstreamModule}@${version}`], folder, place)) as {
+    const response = JSON.parse(await run('go', ['mod', 'download', '-json', `${upstreamModule}@${version}`], folder, place)) as {
       GoMod: string
     }
-    upstream = await readFile(answer.GoMod, 'utf8')
+    upstream = await readFile(response.GoMod, 'utf8')
   }
   for (const [name, text] of Object.entries(module.sources ?? {})) await writeFile(join(source, name), text)
   await writeFile(`${file}.${process.pid}`, goMod(module, upstream))

@@ -153,7 +153,7 @@ const setDenied =
   }
 
 /** The infrastructure of a Machine blocks its deletion. */
-const deletionHeld: Case = async (twin) => {
+const deletionBlocked: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
   await twin.create(MachineDeployment, machineDeployment('md', { replicas: 2 }))
@@ -325,7 +325,7 @@ export const machineDeploymentCases: Cases = {
   'machinedeployment-stuck': stuck,
   'machinedeployment-machineset-denied': setDenied('CREATE'),
   'machinedeployment-scaling-denied': setDenied('UPDATE'),
-  'machinedeployment-deletion-held': deletionHeld,
+  'machinedeployment-deletion-held': deletionBlocked,
   'machinedeployment-rollout': rollout,
   'machinedeployment-metadata': metadata,
   'machinedeployment-machineset-changed': setChanged,

@@ -249,7 +249,7 @@ const certificateExpiry: Case = async (twin) => {
 }
 
 /** Other controllers set finalizers on the objects of a Machine, and remove them one after another. */
-const held: Case = async (twin) => {
+const deletionBlocked: Case = async (twin) => {
   const finalizers = (list: readonly string[] | null) => ({ metadata: { finalizers: list } })
   const hold = ['twin.capstan.dev/hold']
   await createReadyMachine(twin)
@@ -502,7 +502,7 @@ export const machineCases: Cases = {
   'machine-life': lifecycle,
   'machine-late-providers': lateProviders,
   'machine-certificate-expiry': certificateExpiry,
-  'machine-deletion-held': held,
+  'machine-deletion-held': deletionBlocked,
   'machine-min-ready-seconds': minReadySeconds,
   'machine-same-provider-id': sameProviderID,
   'machine-other-provider-id': otherProviderID,

@@ -182,7 +182,7 @@ const stuckChain: Case = async (twin) => {
   await twin.settle('the new Machine waits for the upgrade')
 }
 
-const heldByAnnotation: Case = async (twin) => {
+const blockedByAnnotation: Case = async (twin) => {
   const annotation = 'before-upgrade.hook.cluster.cluster.x-k8s.io/wait'
   await createTopology(twin, {}, { metadata: { annotations: { [annotation]: 'yes' } } })
   await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
@@ -394,7 +394,7 @@ const autoscaled: Case = async (twin) => {
 }
 
 /** A finalizer blocks the deletion of a MachineDeployment while its topology is removed, and added again under the same name. */
-const heldDeployment: Case = async (twin) => {
+const deploymentDeletionBlocked: Case = async (twin) => {
   await createTopology(twin, {}, { workers: [worker('a'), worker('b')] })
   await twin.runOnBoth('add a finalizer to the MachineDeployments', async (client) => {
     const { items } = await client.list(MachineDeployment, { namespace: twin.namespace })
@@ -501,7 +501,7 @@ export const topologyCases: Cases = {
     'the upgrade is no longer on hold',
     workers(...threeWorkers),
   ]),
-  'topology-upgrade-held-by-annotation': heldByAnnotation,
+  'topology-upgrade-held-by-annotation': blockedByAnnotation,
   'topology-upgrade-stuck': stuckUpgrade,
   'topology-rotates-worker-machines': rotated('machineTemplate', 'quick-worker'),
   'topology-rotates-control-plane-machines': rotated('machineTemplate', 'quick-control-plane'),
@@ -685,7 +685,7 @@ export const topologyCases: Cases = {
   'topology-control-plane-disowned': disowned('controlPlane'),
   'topology-deployment-disowned': disowned('machineDeployment'),
   'topology-autoscaled': autoscaled,
-  'topology-deployment-held': heldDeployment,
+  'topology-deployment-held': deploymentDeletionBlocked,
   'topology-variables-change': variablesChange,
   'topology-class-paused': pausedClass,
   'topology-template-deleted': templateDeleted,

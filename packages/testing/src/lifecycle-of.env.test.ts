@@ -39,11 +39,11 @@ import { type Lifecycle, lifecycleOf, type LifecycleOptions } from './lifecycle-
 
 /** Returns a handler that blocks once for each request, then proceeds. */
 function once(seconds: number, message: string) {
-  const asked = new Set<string>()
+  const earlierRequests = new Set<string>()
   return ({ request }: { request: object }) => {
     const requestKey = JSON.stringify({ ...request, cluster: undefined })
-    if (asked.has(requestKey)) return proceedNow()
-    asked.add(requestKey)
+    if (earlierRequests.has(requestKey)) return proceedNow()
+    earlierRequests.add(requestKey)
     return holdFor(seconds, message)
   }
 }

@@ -39,10 +39,10 @@ import { lifecycleOf, type LifecycleOptions } from './lifecycle-of.ts'
 
 /** The sample extension with additional patches, and with hooks that block several times. */
 function busyExtension(): Extension {
-  const asked = new Map<string, number>()
+  const callCounts = new Map<string, number>()
   const times = (count: number, seconds: number, message: string) => {
-    const nth = asked.get(message) ?? 0
-    asked.set(message, nth + 1)
+    const nth = callCounts.get(message) ?? 0
+    callCounts.set(message, nth + 1)
     return nth < count ? holdFor(seconds, `${message} ${nth}`) : proceedNow()
   }
   return defineExtension({

@@ -48,31 +48,31 @@ function isTooDeep(value: unknown): boolean {
 }
 
 /** Marks a value for the slow path. */
-const odd = Symbol('odd')
+const notPlain = Symbol('not plain')
 
 function valueOf(parsed: unknown, schemaOrRef: JSONSchema, root: JSONSchema): unknown {
-  if (parsed === null) return odd
+  if (parsed === null) return notPlain
   const schema = resolveRef(schemaOrRef, root)
   const { type, format } = schema
   if (type === undefined || schema['x-kubernetes-preserve-unknown-fields'] === true) {
-    return type === 'object' && !isRecord(parsed) ? odd : parsed
+    return type === 'object' && !isRecord(parsed) ? notPlain : parsed
   }
   switch (type) {
     case 'object':
-      if (!isRecord(parsed)) return odd
+      if (!isRecord(parsed)) return notPlain
       return typeof schema.additionalProperties === 'object'
         ? mapOf(parsed, schema.additionalProperties, root)
         : objectOf(parsed, schema, root)
     case 'array':
-      return Array.isArray(parsed) ? listOf(parsed, schema.items ?? {}, root) : odd
+      return Array.isArray(parsed) ? listOf(parsed, schema.items ?? {}, root) : notPlain
     case 'string':
-      return typeof parsed === 'string' && (format !== 'byte' || isBase64(parsed)) ? parsed : odd
+      return typeof parsed === 'string' && (format !== 'byte' || isBase64(parsed)) ? parsed : notPlain
     case 'integer':
-      return Number.isSafeInteger(parsed) && (format !== 'int32' || parsed === ((parsed as number) | 0)) ? parsed : odd
+      return Number.isSafeInteger(parsed) && (format !== 'int32' || parsed === ((parsed as number) | 0)) ? parsed : notPlain
     case 'number':
-      return typeof parsed === 'number' ? parsed : odd
+      return typeof parsed === 'number' ? parsed : notPlain
     case 'boolean':
-      return typeof parsed === 'boolean' ? parsed : odd
+      return typeof parsed === 'boolean' ? parsed : notPlain
   }
 }
 
@@ -83,9 +83,9 @@ function objectOf(parsed: Record<string, unknown>, schema: JSONSchema, root: JSO
   for (const key of Object.keys(parsed)) {
     if (Object.hasOwn(properties, key)) {
       const value = valueOf(parsed[key], properties[key]!, root)
-      if (value === odd) return odd
+      if (value === notPlain) return notPlain
       decoded[key] = value
-    } else if ((names ??= byFoldedName(properties)).has(foldKey(key))) return odd
+    } else if ((names ??= byFoldedName(properties)).has(foldKey(key))) return notPlain
   }
   return addRequired(decoded, schema, root)
 }
@@ -94,7 +94,7 @@ function mapOf(parsed: Record<string, unknown>, schema: JSONSchema, root: JSONSc
   const decoded: Record<string, unknown> = {}
   for (const key of Object.keys(parsed)) {
     const value = valueOf(parsed[key], schema, root)
-    if (value === odd) return odd
+    if (value === notPlain) return notPlain
     setMember(decoded, key, value)
   }
   return decoded
@@ -104,7 +104,7 @@ function listOf(parsed: readonly unknown[], items: JSONSchema, root: JSONSchema)
   const decoded: unknown[] = []
   for (const element of parsed) {
     const value = valueOf(element, items, root)
-    if (value === odd) return odd
+    if (value === notPlain) return notPlain
     decoded.push(value)
   }
   return decoded
