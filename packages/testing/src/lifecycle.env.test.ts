@@ -146,7 +146,7 @@ test('the lifecycle is the same over HTTPS', async () => {
     await env.close()
     return withoutTimes(env.story())
   }
-  // With its own stores it stays in this process, even if the other one uses a real API server.
+  // With its own stores, this environment stays in this process even if the environment below uses a real API server.
   const inProcess = await report(await managementEnv({ runtime: runtime(), stores: memoryStores() }))
   const overSocket = await report(await managementEnv({ runtime: runtime(), reach: (server) => https.reach(server) }))
   await https.close()

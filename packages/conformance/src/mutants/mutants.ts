@@ -31,9 +31,9 @@ export interface Mutant {
   /** The mistake of the mutant. */
   readonly what: string
   read?(plural: string, object: Draft): void
-  /** `starts` counts starts of the provider. */
+  /** Changes a write. `starts`: number of starts of the provider so far. */
   write?(write: Write, starts: number): void
-  /** Functions that change CustomResourceDefinitions, by plural. */
+  /** Changes a CustomResourceDefinition. */
   crd?(plural: string, crd: Draft): void
   /** Whether only the infrastructure is under test, because other kinds of the provider would hide the mutation. */
   readonly infrastructureOnly?: true

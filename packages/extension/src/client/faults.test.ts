@@ -370,12 +370,12 @@ describe('a response over the size limit', () => {
 
 describe('connections', () => {
   it('are closed after a change of their caBundle, once the calls on them have completed', async () => {
-    const held = Promise.withResolvers<void>()
+    const release = Promise.withResolvers<void>()
     const begun = Promise.withResolvers<void>()
     let connections = 0
     const server = await listen(async () => {
       begun.resolve()
-      await held.promise
+      await release.promise
       return Response.json({ status: 'Success' })
     }, certified)
     const raw = await tcp((socket) => {
@@ -384,13 +384,13 @@ describe('connections', () => {
       relay(socket, server.port)
     })
     const client = clientFor(raw)
-    const underWay = call(client, 'bad')
+    const pendingCall = call(client, 'bad')
     await begun.promise
     const other = await makeAuthority(systemClock, { commonName: 'other' })
     client.register(configOf('bad', raw, `${authority.certificate}${other.certificate}`))
     expect(connections).toBe(1)
-    held.resolve()
-    expect(await underWay).toMatchObject({ status: 'Success' })
+    release.resolve()
+    expect(await pendingCall).toMatchObject({ status: 'Success' })
     while (connections > 0) await turn()
     expect(await call(client, 'bad')).toMatchObject({ status: 'Success' })
     expect(connections).toBe(1)
@@ -428,10 +428,10 @@ describe('an extension that is stopped', () => {
   it('by SIGTERM during a call completes the call and exits with 0', async () => {
     const { url, caBundle } = await start()
     const client = clientFor(url, Buffer.from(caBundle, 'base64').toString())
-    const held = client.call(BeforeClusterCreate, cluster, 'gate.bad', { cluster }, { settings: { wait: 'yes' } })
+    const pendingCall = client.call(BeforeClusterCreate, cluster, 'gate.bad', { cluster }, { settings: { wait: 'yes' } })
     await once(child.stderr!, 'data')
     child.kill('SIGTERM')
-    expect(await held).toMatchObject({ status: 'Success', message: 'done' })
+    expect(await pendingCall).toMatchObject({ status: 'Success', message: 'done' })
     expect(await once(child, 'exit')).toEqual([0, null])
     expect(await outcomeOf(client)).toMatchObject(['unreachable', 'ConnectionRefused', /refused/])
   })
@@ -440,14 +440,14 @@ describe('an extension that is stopped', () => {
     const { url, caBundle } = await start()
     const client = clientFor(url, Buffer.from(caBundle, 'base64').toString())
     expect(await outcomeOf(client)).toEqual(['answered'])
-    const held = client
+    const pendingCall = client
       .call(BeforeClusterCreate, cluster, 'gate.bad', { cluster }, { settings: { wait: 'yes' } })
       .catch((err) => err)
     await once(child.stderr!, 'data')
     const exited = once(child, 'exit')
     child.kill('SIGKILL')
     expect(await call(client, 'good')).toMatchObject({ status: 'Success' })
-    const failure = (await held) as HookFailed
+    const failure = (await pendingCall) as HookFailed
     expect([failure.code, failure.problem]).toEqual(['unreachable', 'ConnectionReset'])
     // Until then the kernel may accept connections for it.
     await exited

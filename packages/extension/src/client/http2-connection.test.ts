@@ -98,22 +98,22 @@ describe('calls share a connection', () => {
   })
 
   it('and open another connection in the background when eight calls are in progress', async () => {
-    const held: (() => void)[] = []
-    const counts = await server((stream) => held.push(() => ok(stream)))
-    const answers: Promise<string>[] = []
+    const pendingResponses: (() => void)[] = []
+    const counts = await server((stream) => pendingResponses.push(() => ok(stream)))
+    const responses: Promise<string>[] = []
     const calls = async (count: number) => {
-      for (let i = 0; i < count; i++) answers.push(post(counts.url))
-      await until(() => held.length === answers.length)
+      for (let i = 0; i < count; i++) responses.push(post(counts.url))
+      await until(() => pendingResponses.length === responses.length)
     }
     await calls(20)
     await until(() => counts.opened === 2)
     await calls(7)
     for (let i = 0; i < 10; i++) await turn()
     expect(counts.opened).toBe(2)
-    while (counts.opened === 2 && held.length < 50) await calls(1)
+    while (counts.opened === 2 && pendingResponses.length < 50) await calls(1)
     expect(counts.opened).toBe(3)
-    for (const answer of held) answer()
-    expect(new Set(await Promise.all(answers))).toEqual(new Set(['200 fine']))
+    for (const respond of pendingResponses) respond()
+    expect(new Set(await Promise.all(responses))).toEqual(new Set(['200 fine']))
   })
 
   it('if no other connection can be opened, without continuous attempts to open a connection', async () => {
@@ -136,19 +136,19 @@ describe('calls share a connection', () => {
 
   it("up to the server's limit of streams, and open another connection for more calls", async () => {
     let atOnce = 0
-    const held: (() => void)[] = []
+    const pendingResponses: (() => void)[] = []
     const counts = await server(
       (stream) => {
         atOnce++
-        held.push(() => ok(stream))
+        pendingResponses.push(() => ok(stream))
       },
       { maxConcurrentStreams: 2 },
     )
-    const answers = Promise.all(Array.from({ length: 5 }, () => post(counts.url)))
+    const responses = Promise.all(Array.from({ length: 5 }, () => post(counts.url)))
     await until(() => atOnce === 5)
     expect(counts.opened).toBe(3)
-    for (const answer of held) answer()
-    expect(await answers).toEqual(Array.from({ length: 5 }, () => '200 fine'))
+    for (const respond of pendingResponses) respond()
+    expect(await responses).toEqual(Array.from({ length: 5 }, () => '200 fine'))
   })
 
   it('for requests of any length', async () => {
@@ -158,8 +158,8 @@ describe('calls share a connection', () => {
     })
     const long = ' '.repeat(2 ** 20)
     const signal = new AbortController().signal
-    const answers = await Promise.all(Array.from({ length: 40 }, () => post(counts.url, signal, long)))
-    expect(new Set(answers)).toEqual(new Set([`200 ${2 ** 20}`]))
+    const responses = await Promise.all(Array.from({ length: 40 }, () => post(counts.url, signal, long)))
+    expect(new Set(responses)).toEqual(new Set([`200 ${2 ** 20}`]))
   })
 
   it('and an aborted call does not affect the others', async () => {
@@ -209,7 +209,7 @@ describe('calls share a connection', () => {
     const passed = () => (clock.nextDue! - start) / seconds(30)
     while (counts.open === 1) {
       clock.step(clock.nextDue!)
-      // In the meantime the server answers pings.
+      // In the meantime the server responds to pings.
       await until(() => counts.open === 0 || passed() % 1 === 0)
       if (clock.now() - start < seconds(90)) expect(counts.open).toBe(1)
       for (let i = 0; i < 5; i++) await turn()
@@ -365,11 +365,11 @@ test('an unresponsive connection is detected, and its calls fail', async () => {
   const cut = { isCut: false }
   const relayed = await serving(createServer((socket) => relay(socket, Number(new URL(counts.url).port), cut)))
   expect(await outcome(relayed)).toBe('200 fine')
-  const held = outcome(relayed)
+  const pendingCall = outcome(relayed)
   await until(() => counts.calls === 2)
   cut.isCut = true
   let isOver = false
-  void held.then(() => (isOver = true))
+  void pendingCall.then(() => (isOver = true))
   // Data may have arrived since the first check.
   for (const passed of [30, 30, 14]) {
     clock.step(clock.now() + seconds(passed))
@@ -377,14 +377,14 @@ test('an unresponsive connection is detected, and its calls fail', async () => {
   }
   expect(isOver).toBe(false)
   clock.step(clock.now() + seconds(1))
-  expect(await held).toBe('ConnectionReset: http2: client connection lost')
+  expect(await pendingCall).toBe('ConnectionReset: http2: client connection lost')
   cut.isCut = false
   expect(await outcome(relayed)).toBe('200 fine')
 })
 
-test('a connection to a slow server is kept while it answers pings', async () => {
-  const held = Promise.withResolvers<void>()
-  const counts = await server((stream) => void held.promise.then(() => ok(stream)))
+test('a connection to a slow server is kept while it responds to pings', async () => {
+  const release = Promise.withResolvers<void>()
+  const counts = await server((stream) => void release.promise.then(() => ok(stream)))
   const answer = outcome(counts.url)
   await until(() => counts.calls === 1)
   let pings = 0
@@ -395,7 +395,7 @@ test('a connection to a slow server is kept while it answers pings', async () =>
     await until(() => clock.nextDue === next)
   }
   expect(pings).toBeGreaterThan(5)
-  held.resolve()
+  release.resolve()
   expect(await answer).toBe('200 fine')
 })
 
