@@ -4,7 +4,7 @@ import type { HandlerOptions } from '@capstan/extension'
 import { type Client, getCondition, type Input, isRecord, type KubeObject, Namespace } from '@capstan/kube'
 import { until } from '../until.ts'
 import type { CaseExtension, ExtensionHost } from './extension-host.ts'
-import { stubVersion, templates } from './stub-providers.ts'
+import { StubControlPlane, stubVersion, templates } from './stub-providers.ts'
 
 /** The observations of one core by name. Every core must have the same. */
 export type Observations = Map<string, string>
@@ -136,6 +136,15 @@ export class CaseContext {
     isReached: (objects: T[]) => boolean,
   ): Promise<T[]> {
     return until(this.client, kind, `${this.name}: ${description}`, isReached, { namespace: this.name, seconds: Limit })
+  }
+
+  /** Waits until the control plane reports its version. Before that, upstream's webhook rejects another version of the topology. */
+  async waitUntilControlPlaneRuns(): Promise<void> {
+    await this.waitFor(
+      StubControlPlane,
+      'reports its version',
+      ([controlPlane]) => controlPlane?.status?.['version'] !== undefined,
+    )
   }
 
   /** Waits until the extension was called at least `times` times for a hook. @returns the times of all calls in milliseconds */

@@ -534,6 +534,7 @@ const planned: Case = async (options) => {
   await context.createClass({ upgrade: { external: { generateUpgradePlanExtension: 'generate-upgrade-plan.planned' } } })
   await context.createCluster('v1.34.0')
   await context.waitUntilReconciled('True')
+  await context.waitUntilControlPlaneRuns()
   context.extension.setResponse('GenerateUpgradePlan', () => proceedWith({ controlPlaneUpgrades: [{ version: 'v1.36.0' }] }))
   await context.client.patch(Cluster, context.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
   context.record('a plan that skips a version', await context.waitUntilReconciled(/plan: item 0/))
@@ -545,6 +546,7 @@ const plannedFail: Case = async (options) => {
   await context.createClass({ upgrade: { external: { generateUpgradePlanExtension: 'generate-upgrade-plan.planned-fail' } } })
   await context.createCluster('v1.34.0')
   await context.waitUntilReconciled('True')
+  await context.waitUntilControlPlaneRuns()
   context.extension.setResponse('GenerateUpgradePlan', () => fail('no plan today'))
   await context.client.patch(Cluster, context.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
   context.record('condition', await context.waitUntilReconciled(/no plan today/))
@@ -556,6 +558,7 @@ const stepped: Case = async (options) => {
   await context.createClass({ upgrade: { external: { generateUpgradePlanExtension: 'generate-upgrade-plan.stepped' } } })
   await context.createCluster('v1.34.0')
   await context.waitUntilReconciled('True')
+  await context.waitUntilControlPlaneRuns()
   context.extension.setResponse('GenerateUpgradePlan', ({ request }) => {
     const steps = ['v1.35.7', 'v1.36.0'].filter((version) => version > String(request['fromControlPlaneKubernetesVersion']))
     return proceedWith({ controlPlaneUpgrades: steps.map((version) => ({ version })) })
