@@ -56,14 +56,14 @@ const endpoint = (authority: Authority, handler: HttpHandler): Endpoint => ({
   clientCA: authority.ca.certificate,
 })
 
-async function start(handler: HttpHandler = echo('management')) {
+async function start(handler: HttpHandler = echo('management'), host = '127.0.0.1') {
   const main = endpoint(management, handler)
   const endpoints = new Map<string | undefined, Endpoint>([
     [undefined, main],
     ['localhost', main],
     ['demo.test', { ...endpoint(workload, echo('demo')), serving: () => Promise.resolve(workload.server) }],
   ])
-  const listener = await listen({ port: 0, endpointFor: (name) => endpoints.get(name), clock: systemClock })
+  const listener = await listen({ host, port: 0, endpointFor: (name) => endpoints.get(name), clock: systemClock })
   listeners.push(listener)
   return { listener, endpoints }
 }
@@ -294,6 +294,9 @@ test.each([['HTTP/1.1'], ['HTTP/2']])(
   },
 )
 
+/** An address whose free ports are not given to other tests at the same time. Only Linux has more than one without further setup. */
+const ownAddress = process.platform === 'linux' ? '127.0.0.2' : '127.0.0.1'
+
 test('closing ends streams, lets a request finish, and frees the port', async () => {
   let finish: (() => void) | undefined
   const { listener } = await start(async ({ url, streamSignal }) => {
@@ -309,9 +312,10 @@ test('closing ends streams, lets a request finish, and frees the port', async ()
       finish = resolve
     })
     return { status: 200, headers: {}, body: 'finished' }
-  })
-  const stream = send(listener, { path: '/stream' })
-  const slow = send(listener, { path: '/slow' })
+  }, ownAddress)
+  const target = { host: ownAddress, servername: 'localhost' }
+  const stream = send(listener, { ...target, path: '/stream' })
+  const slow = send(listener, { ...target, path: '/slow' })
   while (!finish) await new Promise(setImmediate)
   const closed = listener.close(10_000)
   expect((await stream).text).toBe('start end')
@@ -319,6 +323,7 @@ test('closing ends streams, lets a request finish, and frees the port', async ()
   expect((await slow).text).toBe('finished')
   await closed
   const secondListener = await listen({
+    host: ownAddress,
     port: listener.port,
     endpointFor: () => endpoint(management, echo('again')),
     clock: systemClock,

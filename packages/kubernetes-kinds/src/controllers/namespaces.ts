@@ -54,7 +54,7 @@ export function runNamespaces({ store, registry, clock, log, client }: Controlle
     if (failures.length > 0) throw failures[0]
   }
 
-  /** Returns every namespaced resource once, whatever the number of its versions. */
+  /** Returns every namespaced resource once, even if it has several versions. */
   function namespacedResources() {
     const seenStorages = new Set<string>()
     return registry
