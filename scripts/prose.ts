@@ -12,7 +12,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const subjectsSince = '9ffc110'
 
 const replacedWords =
-  /\b(told|tells?|hears?|heard|whoever|nobody|somebody|nowhere|anew|gather(?:s|ed)?|mend(?:s|ed)?|holds? (?:back|up)|goes on|breathe|made up|is nothing)\b/gi
+  /\b(told|tells?|hears?|heard|whoever|whatever|nobody|somebody|nowhere|anew|gather(?:s|ed)?|mend(?:s|ed)?|holds? (?:back|up)|goes on|breathe|made up|is nothing)\b/gi
 
 /** Maximum length of a table cell. A longer cell counts as a paragraph. */
 const longestCell = 400
