@@ -1,5 +1,4 @@
 /** Decides without a dry run whether applying an object would change anything, from the object and its managedFields. */
-import { createHash } from 'node:crypto'
 import {
   equal,
   type Input,
@@ -10,6 +9,7 @@ import {
   type UnknownObject,
   writeJSON,
 } from '@capstan/kube'
+import { digest } from './digest.ts'
 
 /** Field manager of topologies. Upstream: structuredmerge.TopologyManagerName. */
 export const TopologyManager = 'capi-topology'
@@ -108,4 +108,4 @@ export class AppliedObjects {
   }
 }
 
-const hashOf = (value: unknown): string => createHash('sha256').update(writeJSON(value)).digest('base64url')
+const hashOf = (value: unknown): string => digest(writeJSON(value))

@@ -1,5 +1,4 @@
 /** Calls lifecycle hooks for one Cluster, and caches blocking responses. */
-import { createHash } from 'node:crypto'
 import type { Hook } from '@capstan/api'
 import {
   BeforeClusterUpgradeHookAnnotationPrefix,
@@ -15,6 +14,7 @@ import { type CallAllOptions, type CallInput, HookFailed, type RuntimeClient } f
 import { type Clock, keyOf, keyText, messageOf, minutes, type ObjectKey, seconds, stableText } from '@capstan/kube'
 import { retryRequestOf } from '../retry-requests.ts'
 import type { WaitingFor } from '../waiting-records.ts'
+import { digest } from './digest.ts'
 import { lowestVersion, type UpgradeDue, type UpgradePlan } from './upgrade-plan.ts'
 
 /** A blocking hook, as shown in the condition. */
@@ -201,7 +201,7 @@ export class LifecycleHooks {
       return { kind: 'proceed', hook: name, called: false }
     }
 
-    const requestKey = digest([input, handlers, relevantParts(cluster)])
+    const requestKey = keyOfRequest([input, handlers, relevantParts(cluster)])
     const calledAt = this.#clock.elapsed()
     const now = this.#clock.now()
     const earlierResponse = state.responses.get(name) ?? this.#restored(state, name, cluster, requestKey)
@@ -267,7 +267,7 @@ export class LifecycleHooks {
     const { name } = GenerateUpgradePlan
     const state = this.#stateOf(cluster)
     const lowest = lowestVersion(workers, controlPlane)
-    const requestKey = digest([handler, controlPlane, lowest, desired, cluster.metadata.labels ?? {}, cluster.spec])
+    const requestKey = keyOfRequest([handler, controlPlane, lowest, desired, cluster.metadata.labels ?? {}, cluster.spec])
     const calledAt = this.#clock.elapsed()
     const earlierPlan = state.plan
     if (earlierPlan && earlierPlan.requestKey === requestKey && earlierPlan.expires > calledAt)
@@ -363,7 +363,7 @@ function relevantParts(cluster: Cluster): object {
 /** Whether the extension was called. An open circuit breaker prevents the call. */
 const wasCalled = (error: unknown): boolean => !(error instanceof HookFailed && error.code === 'unavailable')
 
-const digest = (value: unknown): string => createHash('sha256').update(stableText(value)).digest('base64url')
+const keyOfRequest = (parts: readonly unknown[]): string => digest(stableText(parts))
 
 /** Returns the annotations that block an upgrade, in the form of a blocking hook; `undefined` when there are none. */
 export function blockedByAnnotation({ metadata }: Cluster): BlockingHook | undefined {

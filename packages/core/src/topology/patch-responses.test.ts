@@ -5,7 +5,7 @@ import { PatchResponses } from './patch-responses.ts'
 /** Responses with a clock that shows the time of the last record. */
 function someResponses() {
   let now = 0
-  const responses = new PatchResponses({ now: () => now })
+  const responses = new PatchResponses({ elapsed: () => now })
   const record = (at: number, response: unknown, request: object = {}, patch = 'net') => {
     now = at
     responses.record(patch, request, response)

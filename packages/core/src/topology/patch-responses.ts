@@ -3,8 +3,8 @@
  * Machines, and the replaced templates cause the next reconcile: without a limit Machines would be replaced without end, as with upstream's
  * core.
  */
-import { createHash } from 'node:crypto'
 import { type Clock, minutes } from '@capstan/kube'
+import { digest } from './digest.ts'
 
 /**
  * Maximum number of changed responses that are used in ten minutes. Some are expected: extensions are updated, and run in two versions
@@ -16,17 +16,17 @@ const Window = minutes(10)
 interface Responses {
   request: string
   response: string
-  /** Times of changed responses to the same request. */
+  /** Times of changed responses to the same request, by `Clock.elapsed`. */
   changes: readonly number[]
   isUnstable: boolean
 }
 
 /** The responses for the external patches of one Cluster. */
 export class PatchResponses {
-  readonly #clock: Pick<Clock, 'now'>
+  readonly #clock: Pick<Clock, 'elapsed'>
   readonly #byPatch = new Map<string, Responses>()
 
-  constructor(clock: Pick<Clock, 'now'>) {
+  constructor(clock: Pick<Clock, 'elapsed'>) {
     this.#clock = clock
   }
 
@@ -35,7 +35,7 @@ export class PatchResponses {
    * @throws Error when responses to the same request change too often, until two responses in sequence are equal
    */
   record(patch: string, request: unknown, response: unknown): void {
-    const now = this.#clock.now()
+    const now = this.#clock.elapsed()
     const [requestHash, responseHash] = [hashOf(request), hashOf(response)]
     const last = this.#byPatch.get(patch)
     if (last?.request !== requestHash) {
@@ -58,9 +58,7 @@ export class PatchResponses {
 
 /** Hash of a value, without the names of generated templates: these differ after each replacement. */
 const hashOf = (value: unknown): string =>
-  createHash('sha256')
-    .update(JSON.stringify(value, (key, member: unknown) => (generatedReferences.has(key) ? undefined : member)) ?? '')
-    .digest('base64url')
+  digest(JSON.stringify(value, (key, member: unknown) => (generatedReferences.has(key) ? undefined : member)) ?? '')
 
 /** Fields of the built-in variables. */
 const generatedReferences: ReadonlySet<string> = new Set(['infrastructureRef', 'configRef'])
