@@ -96,7 +96,9 @@ export async function conform(options: ConformOptions): Promise<ConformReport> {
   }
 
   // The process may be killed before all objects are deleted, so this line names their namespaces.
-  const announceInterrupt = () => progress(`interrupted: deleting the objects of namespaces ${[...openNamespaces].join(', ')}`)
+  const announceInterrupt = () => {
+    if (openNamespaces.size > 0) progress(`interrupted: deleting the objects of namespaces ${[...openNamespaces].join(', ')}`)
+  }
   signal.addEventListener('abort', announceInterrupt, { once: true })
   const removeStubs = needed.length > 0 ? await installStubs(options) : undefined
   try {

@@ -3,8 +3,8 @@ import { IPAddress, IPAddressClaim } from '@capstan/api'
 import { isDeleting, type KubeObject, type OwnerReference } from '@capstan/kube'
 import { list, record } from '../../manifests.ts'
 import type { ScenarioRecord } from '../bench.ts'
-import { type LiveCheck, noFinalizers, orStopped, orWhenStopped } from './check.ts'
-import { type History, type State, stateAt } from '../recording.ts'
+import { type LiveCheck, noFinalizers, orStopped, orWhenStopped, objectsAt } from './check.ts'
+import type { History, State } from '../recording.ts'
 import {
   addressOf,
   blockedClaims,
@@ -32,13 +32,8 @@ function stateOf(
   mark: string,
   names: readonly string[],
 ): { claims: ClaimState[]; addresses: IPAddress[] } {
-  const time = recorded.marks.get(mark)
-  if (!time) return { claims: [], addresses: [] }
-  const claims = recorded.recording
-    .histories(IPAddressClaim)
-    .flatMap((history) => stateAt<IPAddressClaim>(history, time) ?? [])
-    .filter(({ object }) => names.includes(object.metadata.name))
-  const addresses = recorded.recording.histories(IPAddress).flatMap((history) => stateAt<IPAddress>(history, time)?.object ?? [])
+  const claims = objectsAt(recorded, IPAddressClaim, mark).filter(({ object }) => names.includes(object.metadata.name))
+  const addresses = objectsAt(recorded, IPAddress, mark).map(({ object }) => object)
   return { claims, addresses }
 }
 

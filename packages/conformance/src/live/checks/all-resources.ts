@@ -4,7 +4,7 @@ import { isDeleting, type KubeObject, type UnknownObject } from '@capstan/kube'
 import { type ContractName, list, record } from '../../manifests.ts'
 import type { ScenarioRecord } from '../bench.ts'
 import { hasReplicas } from '../read.ts'
-import { type History, stateAt } from '../recording.ts'
+import { stateAt } from '../recording.ts'
 import { deletionPhases } from '../scenarios/deletion.ts'
 import { pausedStatus } from '../scenarios/paused.ts'
 import { type Observation, observation } from '../verdict.ts'
@@ -18,6 +18,7 @@ import {
   stoppedBefore,
   versionOf,
   whenReady,
+  objectsAt,
 } from './check.ts'
 
 /**
@@ -188,14 +189,11 @@ export const pausing = (contract: ContractName): LiveCheck => ({
 
 /** Checks that a control plane keeps one Machine when its replicas are set to three while its Cluster is paused. */
 function pausedScale(recorded: ScenarioRecord): Observation[] {
-  const time = recorded.marks.get('all paused')
-  if (time === undefined || !hasReplicas(recorded)) return []
-  const machines = recorded.recording
-    .histories(Machine)
-    .flatMap((history) => stateAt(history as unknown as History, time) ?? [])
-    .filter(({ object: { metadata, spec } }) => {
-      return metadata.labels?.[MachineControlPlaneLabel] !== undefined && record(spec)['clusterName'] === 'paused'
-    })
+  if (!hasReplicas(recorded)) return []
+  const machines = objectsAt(recorded, Machine, 'all paused').filter(
+    ({ object: { metadata, spec } }) =>
+      metadata.labels?.[MachineControlPlaneLabel] !== undefined && spec.clusterName === 'paused',
+  )
   return machines.slice(0, 1).map(({ object, at }) =>
     observation({
       object,

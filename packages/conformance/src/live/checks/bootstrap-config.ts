@@ -5,15 +5,12 @@ import { Secret, type UnknownObject } from '@capstan/kube'
 import { record } from '../../manifests.ts'
 import type { ScenarioRecord } from '../bench.ts'
 import { read } from '../read.ts'
-import { type History, stateAt } from '../recording.ts'
 import { type Observation, observation } from '../verdict.ts'
-import { type LiveCheck, orStopped, statesAt } from './check.ts'
+import { type LiveCheck, orStopped, statesAt, objectsAt } from './check.ts'
 
 /** Returns each BootstrapConfig at a mark, with its Secret. */
 function dataSecrets(recorded: ScenarioRecord, mark: string) {
-  const time = recorded.marks.get(mark)
-  if (time === undefined) return []
-  const secrets = recorded.recording.histories(Secret).flatMap((history) => stateAt(history as unknown as History, time) ?? [])
+  const secrets = objectsAt(recorded, Secret, mark)
   return statesAt(recorded, 'BootstrapConfig', mark).map(({ state: { object, at } }) => {
     const name: unknown = read(recorded, 'BootstrapConfig', object, BootstrapConfigContract.dataSecretName)
     return { config: object, at, name, secret: secrets.find(({ object: secret }) => secret.metadata.name === name)?.object }

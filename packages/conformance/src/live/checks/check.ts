@@ -10,7 +10,7 @@ import {
   isPoolProvisioned,
   readField,
 } from '@capstan/api/contract'
-import { isDeleting, type KubeObject, type UnknownObject } from '@capstan/kube'
+import { isDeleting, type KubeObject, type UnknownObject, type Kind } from '@capstan/kube'
 import type { ContractName } from '../../manifests.ts'
 import type { ScenarioRecord } from '../bench.ts'
 import { type History, type State, stateAt } from '../recording.ts'
@@ -70,6 +70,12 @@ export function statesAt(
     const state = stateAt(history, time)
     return state && !isDeleting(state.object) ? [{ history, state }] : []
   })
+}
+
+/** Returns the objects of a kind that existed at a mark; none if the scenario did not reach it. */
+export function objectsAt<T extends KubeObject>({ marks, recording }: ScenarioRecord, kind: Kind<T>, mark: string): State<T>[] {
+  const time = marks.get(mark)
+  return time === undefined ? [] : recording.histories(kind).flatMap((history) => stateAt<T>(history, time) ?? [])
 }
 
 /** Returns `mark`, or `stopped` if the scenario stopped after `precedingMark` but before `mark`. */

@@ -5,10 +5,10 @@ import { Secret, type UnknownObject } from '@capstan/kube'
 import { record } from '../../manifests.ts'
 import type { ScenarioRecord } from '../bench.ts'
 import { hasReplicas, hasVersion, read } from '../read.ts'
-import { type History, type State, stateAt } from '../recording.ts'
+import type { State } from '../recording.ts'
 import { PropagatedLabel } from '../scenarios/life.ts'
 import { type LiveResult, type Observation, observation } from '../verdict.ts'
-import { historiesOf, type LiveCheck, orStopped, orWhenStopped, statesAt, stoppedBefore, versionOf } from './check.ts'
+import { historiesOf, type LiveCheck, orStopped, orWhenStopped, statesAt, stoppedBefore, versionOf, objectsAt } from './check.ts'
 
 const controlPlaneCheck = (
   looksAt: string,
@@ -103,12 +103,9 @@ export const controlPlaneVersion: LiveCheck = {
 
 /** Returns the Machines of the control plane at a mark. */
 function machinesAt(recorded: ScenarioRecord, mark: string): readonly State<Machine>[] {
-  const time = recorded.marks.get(mark)
-  if (time === undefined) return []
-  return recorded.recording.histories(Machine).flatMap((history) => {
-    const state = stateAt(history, time)
-    const owner = state?.object.metadata.ownerReferences?.find(({ controller }) => controller)
-    return state && owner?.kind === recorded.target.ControlPlane?.kind.kind ? [state] : []
+  return objectsAt(recorded, Machine, mark).filter(({ object: { metadata } }) => {
+    const owner = metadata.ownerReferences?.find(({ controller }) => controller)
+    return owner !== undefined && owner.kind === recorded.target.ControlPlane?.kind.kind
   })
 }
 
@@ -196,18 +193,19 @@ export const controlPlaneMetadata: LiveCheck = {
 /** Checks the Secrets of a Cluster whose names end with `names`. */
 const clusterSecrets = (recorded: ScenarioRecord, names: readonly string[]): LiveResult => {
   const mark = orWhenStopped(recorded, 'ready', 'infrastructure provisioned')
-  const time = recorded.marks.get(mark)
   const [controlPlane] = statesAt(recorded, 'ControlPlane', mark)
-  if (time === undefined || !controlPlane) return stoppedBefore(recorded, 'ready')
+  if (!controlPlane) return stoppedBefore(recorded, 'ready')
+  const secrets = objectsAt(recorded, Secret, mark)
   return names.flatMap((name) => {
-    const secret = recorded.recording
-      .histories(Secret)
-      .flatMap((history) => stateAt(history as unknown as History, time) ?? [])
-      .find(({ object }) => object.metadata.name === `life-${name}`)
-    const { object, at } = secret ?? controlPlane.state
+    const secret = secrets.find(({ object: { metadata } }) => metadata.name === `life-${name}`)
+    if (!secret) {
+      const { object, at } = controlPlane.state
+      const expected = `a Secret life-${name}`
+      return [observation({ object, field: 'Secrets', at, expected, found: undefined, holds: false })]
+    }
+    const { object, at } = secret
     const compare = (field: string, expected: string, found: unknown, holds: boolean) =>
       observation({ object, field, at, expected, found, holds })
-    if (!secret) return [compare('Secrets', `a Secret life-${name}`, undefined, false)]
     const label = object.metadata.labels?.[ClusterNameLabel]
     return [
       compare('type', 'cluster.x-k8s.io/secret', object.type, object.type === 'cluster.x-k8s.io/secret'),

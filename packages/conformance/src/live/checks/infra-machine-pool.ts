@@ -1,61 +1,56 @@
 /** Live checks of the contract InfraMachinePool. */
 import { ClusterNameLabel, MachinePool, MachinePoolNameLabel } from '@capstan/api'
 import { InfraMachinePoolContract } from '@capstan/api/contract'
+import type { UnknownObject } from '@capstan/kube'
 import { list } from '../../manifests.ts'
 import type { ScenarioRecord } from '../bench.ts'
 import { read } from '../read.ts'
-import { type LiveResult, type Observation, observation } from '../verdict.ts'
+import { type LiveResult, type Observation, observation, type ObservationOf } from '../verdict.ts'
 import { type LiveCheck, orStopped, statesAt, stoppedBefore, versionOf, whenReady } from './check.ts'
 
-export const poolProviderIDList: LiveCheck = {
-  looksAt: 'spec.providerIDList of each pool, when ready, after scaling up and after scaling down.',
-  scenario: 'life',
-  contract: 'InfraMachinePool',
-  run(recorded) {
-    const expected: readonly [string, number][] = [
-      ['ready', 1],
-      ['pool scaled up', 2],
-      ['scaled', 1],
-    ]
-    const observations = expected.flatMap(([mark, count]) =>
-      statesAt(recorded, 'InfraMachinePool', mark).map(({ state: { object, at } }) => {
-        const ids: unknown = read(recorded, 'InfraMachinePool', object, InfraMachinePoolContract.providerIDList)
-        const idList = list(ids)
-        const holds =
-          idList.length === count && new Set(idList).size === count && idList.every((id) => typeof id === 'string' && id !== '')
-        const field = 'spec.providerIDList'
-        return observation({ object, field, at, expected: `${count} different strings`, found: ids, holds })
-      }),
-    )
-    return observations.length > 0 && !recorded.marks.has('scaled')
-      ? [...observations, ...poolStuck(recorded)]
-      : orStuckPool(recorded, observations)
-  },
-}
+/** Expected number of replicas of each pool at marks of the scenario `life`. */
+const expectedReplicas = [
+  ['ready', 1],
+  ['pool scaled up', 2],
+  ['scaled', 1],
+] as const
 
-export const poolReplicas: LiveCheck = {
-  looksAt: 'status.replicas of each pool, when ready, after scaling up and after scaling down.',
+/** Declares a check of each pool with its expected number of replicas, when ready, after scaling up and after scaling down. */
+const whenScaled = (
+  field: string,
+  observe: (
+    pool: UnknownObject,
+    replicas: number,
+    recorded: ScenarioRecord,
+  ) => Pick<ObservationOf, 'expected' | 'found' | 'holds'>,
+): LiveCheck => ({
+  looksAt: `${field} of each pool, when ready, after scaling up and after scaling down.`,
   scenario: 'life',
   contract: 'InfraMachinePool',
   run(recorded) {
-    const observations = (
-      [
-        ['ready', 1],
-        ['pool scaled up', 2],
-        ['scaled', 1],
-      ] as const
-    ).flatMap(([mark, count]) =>
-      statesAt(recorded, 'InfraMachinePool', mark).map(({ state: { object, at } }) => {
-        const replicas: unknown = read(recorded, 'InfraMachinePool', object, InfraMachinePoolContract.replicas)
-        const holds = replicas === count
-        return observation({ object, field: 'status.replicas', at, expected: String(count), found: replicas, holds })
-      }),
+    const observations = expectedReplicas.flatMap(([mark, replicas]) =>
+      statesAt(recorded, 'InfraMachinePool', mark).map(({ state: { object, at } }) =>
+        observation({ object, at, field, ...observe(object, replicas, recorded) }),
+      ),
     )
     return observations.length > 0 && !recorded.marks.has('scaled')
       ? [...observations, ...poolStuck(recorded)]
       : orStuckPool(recorded, observations)
   },
-}
+})
+
+export const poolProviderIDList = whenScaled('spec.providerIDList', (pool, replicas, recorded) => {
+  const ids: unknown = read(recorded, 'InfraMachinePool', pool, InfraMachinePoolContract.providerIDList)
+  const idList = list(ids)
+  const holds =
+    idList.length === replicas && new Set(idList).size === replicas && idList.every((id) => typeof id === 'string' && id !== '')
+  return { expected: `${replicas} different strings`, found: ids, holds }
+})
+
+export const poolReplicas = whenScaled('status.replicas', (pool, replicas, recorded) => {
+  const reported: unknown = read(recorded, 'InfraMachinePool', pool, InfraMachinePoolContract.replicas)
+  return { expected: String(replicas), found: reported, holds: reported === replicas }
+})
 
 /** Returns observations for a scenario that stopped while it waited for the pool: the last state shows the missing fields. */
 function poolStuck(recorded: ScenarioRecord): Observation[] {
