@@ -528,13 +528,19 @@ const mutual: Case = async (options) => {
   options.observed.set('mutual: discovered', 'True')
 }
 
-/** A plan for an upgrade over several versions. */
-const planned: Case = async (options) => {
-  const context = await CaseContext.open('planned', options)
-  await context.createClass({ upgrade: { external: { generateUpgradePlanExtension: 'generate-upgrade-plan.planned' } } })
+/** Creates a Cluster of v1.34.0 whose class takes its upgrade plan from the extension. */
+async function createPlannedCluster(options: ContextOptions, name: string): Promise<CaseContext> {
+  const context = await CaseContext.open(name, options)
+  await context.createClass({ upgrade: { external: { generateUpgradePlanExtension: `generate-upgrade-plan.${name}` } } })
   await context.createCluster('v1.34.0')
   await context.waitUntilReconciled('True')
   await context.waitUntilControlPlaneRuns()
+  return context
+}
+
+/** A plan for an upgrade over several versions. */
+const planned: Case = async (options) => {
+  const context = await createPlannedCluster(options, 'planned')
   context.extension.setResponse('GenerateUpgradePlan', () => proceedWith({ controlPlaneUpgrades: [{ version: 'v1.36.0' }] }))
   await context.client.patch(Cluster, context.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
   context.record('a plan that skips a version', await context.waitUntilReconciled(/plan: item 0/))
@@ -542,11 +548,7 @@ const planned: Case = async (options) => {
 }
 
 const plannedFail: Case = async (options) => {
-  const context = await CaseContext.open('planned-fail', options)
-  await context.createClass({ upgrade: { external: { generateUpgradePlanExtension: 'generate-upgrade-plan.planned-fail' } } })
-  await context.createCluster('v1.34.0')
-  await context.waitUntilReconciled('True')
-  await context.waitUntilControlPlaneRuns()
+  const context = await createPlannedCluster(options, 'planned-fail')
   context.extension.setResponse('GenerateUpgradePlan', () => fail('no plan today'))
   await context.client.patch(Cluster, context.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
   context.record('condition', await context.waitUntilReconciled(/no plan today/))
@@ -554,11 +556,7 @@ const plannedFail: Case = async (options) => {
 
 /** A plan of two steps is followed. */
 const stepped: Case = async (options) => {
-  const context = await CaseContext.open('stepped', options)
-  await context.createClass({ upgrade: { external: { generateUpgradePlanExtension: 'generate-upgrade-plan.stepped' } } })
-  await context.createCluster('v1.34.0')
-  await context.waitUntilReconciled('True')
-  await context.waitUntilControlPlaneRuns()
+  const context = await createPlannedCluster(options, 'stepped')
   context.extension.setResponse('GenerateUpgradePlan', ({ request }) => {
     const steps = ['v1.35.7', 'v1.36.0'].filter((version) => version > String(request['fromControlPlaneKubernetesVersion']))
     return proceedWith({ controlPlaneUpgrades: steps.map((version) => ({ version })) })
