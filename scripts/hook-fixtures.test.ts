@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { hookCatalog } from '@capstan/api'
 import { expect, it, test } from 'vitest'
-import { acceptedResponses, rejectedResponses } from './hook-answers.ts'
+import { acceptedResponses, rejectedResponses } from './hook-responses.ts'
 import { hookFixtures } from './hook-fixtures.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))

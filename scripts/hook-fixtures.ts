@@ -3,7 +3,7 @@ import { type Hook, hookApiVersion, hookCatalog, hookPath } from '@capstan/api'
 import { hookResponseEffects } from '@capstan/core'
 import { callServer, fixture, HookFailed, inProcess } from '@capstan/extension'
 import { systemClock } from '@capstan/kube'
-import { type ResponseCase, acceptedResponses, rejectedResponses } from './hook-answers.ts'
+import { type ResponseCase, acceptedResponses, rejectedResponses } from './hook-responses.ts'
 
 const folder = 'packages/extension/fixtures'
 const json = (value: unknown): string => `${JSON.stringify(value, undefined, 2)}\n`

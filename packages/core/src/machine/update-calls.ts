@@ -1,7 +1,7 @@
 import { type Machine, onlyHandler, UpdateMachine } from '@capstan/api'
 import type { CallInput, RuntimeClient } from '@capstan/extension'
 import { type Clock, keyOf, type ObjectKey, seconds, stableText } from '@capstan/kube'
-import { dropExpiredResponses } from '../answer-memory.ts'
+import { dropExpiredResponses } from '../response-lifetime.ts'
 import { RetryRequests } from '../retry-requests.ts'
 import type { WaitingFor } from '../waiting-records.ts'
 

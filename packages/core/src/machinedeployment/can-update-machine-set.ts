@@ -12,7 +12,7 @@ import {
 } from '@capstan/api'
 import type { RuntimeClient } from '@capstan/extension'
 import { keyOf, keyText, messageOf, type ObjectKey, stableText, type UnknownObject } from '@capstan/kube'
-import { ResponseLifetime } from '../answer-memory.ts'
+import { ResponseLifetime } from '../response-lifetime.ts'
 import { RetryRequests } from '../retry-requests.ts'
 import type { ContractRef } from '../external/get.ts'
 import { observeExternal } from '../external/observe.ts'

@@ -1,7 +1,7 @@
 import { BeforeClusterCreate, CanUpdateMachine, type Hook, GeneratePatches, GenerateUpgradePlan } from '@capstan/api'
 import { fixture } from '@capstan/extension'
 import { expect, test } from 'vitest'
-import { hookResponseEffects } from './hook-answer-effects.ts'
+import { hookResponseEffects } from './hook-response-effects.ts'
 
 const effectsOf = (hook: Hook, response: object) => hookResponseEffects(hook, 'gate.sample', fixture(hook) as object, response)
 const success = { status: 'Success' }
