@@ -17,6 +17,15 @@ const printedManifests = async (...argv: string[]): Promise<Manifest[]> => {
   return parseAllDocuments(out).map((document) => document.toJS() as Manifest)
 }
 
+test('the components of the local provider have no finding of capstan lint', async () => {
+  const { out: components } = await runToEnd(['manifests', 'local'])
+  const file = join(folder, 'infrastructure-components.yaml')
+  writeFileSync(file, components)
+  const { code, out } = await runToEnd(['lint', file])
+  expect(out).toMatch(/^No findings: 10 kinds, /)
+  expect(code).toBe(0)
+})
+
 describe.each(['core', 'local'])('the components of %s', (provider) => {
   test.each(['self-managed', 'cert-manager'])('satisfy the rules of clusterctl, with certificates %s', async (certificates) => {
     const objects = await printedManifests(provider, '--certificates', certificates)
@@ -25,7 +34,7 @@ describe.each(['core', 'local'])('the components of %s', (provider) => {
     for (const { metadata } of objects)
       if (metadata.namespace !== undefined) expect(metadata.namespace, metadata.name).toBe(namespaces[0]!.metadata.name)
     const labels = objects.map(({ metadata }) => (metadata.labels as { [name: string]: string })['cluster.x-k8s.io/provider'])
-    expect(labels).not.toContain(undefined)
+    expect(new Set(labels)).toEqual(new Set([provider === 'core' ? 'cluster-api' : 'infrastructure-local']))
     const [deployment] = objects.filter(({ kind }) => kind === 'Deployment') as unknown as [
       { spec: { template: { spec: { containers: { name: string }[] } } } },
     ]

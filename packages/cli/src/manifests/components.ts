@@ -68,11 +68,12 @@ export function components(options: ManifestOptions): Manifest[] {
     networkPolicy(options),
     ...(certificates === 'cert-manager' ? certManagerObjects(provider) : []),
   ]
+  // All components of a file have one label. In `config/crd`, the local kinds of the three groups have labels of their own.
   return objects.map((object) => ({
     ...object,
     metadata: {
       ...object.metadata,
-      labels: { 'cluster.x-k8s.io/provider': label, ...(object.metadata.labels as object | undefined) },
+      labels: { ...(object.metadata.labels as object | undefined), 'cluster.x-k8s.io/provider': label },
     },
   }))
 }

@@ -89,8 +89,11 @@ function coreRules(): PolicyRule[] {
 
 const localGroups = [...new Set(localKinds.map(({ group }) => group))].sort()
 
-/** Core's permissions for the local provider's kinds, as for those of any provider. */
-export const localRulesForCore = (): PolicyRule[] => [rule(localGroups, ['*'], allVerbs)]
+/**
+ * Core's permissions for the local provider's kinds, as for those of any provider. The contract also gives core the verb `update`, which
+ * Capstan's core does not need.
+ */
+export const localRulesForCore = (): PolicyRule[] => [rule(localGroups, ['*'], [...allVerbs, 'update'])]
 
 function localRules(): PolicyRule[] {
   const core = 'cluster.x-k8s.io'
