@@ -9,6 +9,7 @@ import { type Client, ClusterRole, createClient, systemClock, systemRandom, type
 import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
 import { localKinds } from '@capstan/local'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { parseAllDocuments } from 'yaml'
 import { runToEnd, start, type Started } from '../test-io.ts'
 
 const repository = fileURLToPath(new URL('../../../..', import.meta.url))
@@ -140,6 +141,15 @@ test('skips files of a folder that are not YAML, and names the first', async () 
   const { code, err } = await runToEnd(['lint', folder])
   expect(code).toBe(0)
   expect(err).toBe(`capstan: 1 files are not YAML and were not read; the first is ${chart}`)
+})
+
+test('reads JSON files of a folder, but none without objects of Kubernetes', async () => {
+  const documents = parseAllDocuments(sources(label).replace('dataSecretName', 'secretName'))
+  write('crds.json', JSON.stringify({ apiVersion: 'v1', kind: 'List', items: documents.map((document) => document.toJS()) }))
+  write('tsconfig.json', '{ "extends": "./a", // not JSON\n')
+  const { code, out, err } = await runToEnd(['lint', folder])
+  expect([code, err]).toEqual([1, ''])
+  expect(out).toContain(`at    ${join(folder, 'crds.json')}:1 `)
 })
 
 test('reports a variable without a default that no Markdown file of the folder mentions', async () => {

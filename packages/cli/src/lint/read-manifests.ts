@@ -19,10 +19,10 @@ export interface ReadManifests {
   readonly unread: readonly string[]
 }
 
-/** Reads a file, or every YAML file below a folder. @throws UsageError */
+/** Reads a file, or every YAML file and every JSON file with objects of Kubernetes below a folder. @throws UsageError */
 export function readManifests(path: string): ReadManifests {
   const isFolder = stat(path).isDirectory()
-  const files = isFolder ? filesBelow(path, 'YAML', isYAML) : [path]
+  const files = isFolder ? filesBelow(path, 'manifest', isManifest) : [path]
   const unread: string[] = []
   const byFile = new Map<string, Manifest[]>()
   let bytes = 0
@@ -31,6 +31,8 @@ export function readManifests(path: string): ReadManifests {
     if (bytes > MaxBytes) throw new UsageError(`${path}: manifests have more than ${MaxBytes / 1024 / 1024} MiB`)
     const displayPath = isFolder ? join(path, relative(path, file)) : path
     const text = readFileSync(file, 'utf8')
+    // Such as package.json.
+    if (isFolder && file.endsWith('.json') && !/"kind"\s*:/.test(text)) continue
     const manifests = parseManifests(text, displayPath)
     if (manifests !== undefined) byFile.set(resolve(file), manifests)
     else if (isFolder && !/^kind:\s*CustomResourceDefinition/m.test(text)) unread.push(displayPath)
@@ -58,7 +60,7 @@ export function readDocumentation(folder: string): string | undefined {
   return files.length === 0 ? undefined : files.map((file) => readFileSync(file, 'utf8')).join('\n')
 }
 
-const isYAML = (name: string): boolean => /\.ya?ml$/.test(name) || kustomizationNames.has(name)
+const isManifest = (name: string): boolean => /\.(?:ya?ml|json)$/.test(name) || kustomizationNames.has(name)
 
 function filesBelow(folder: string, format: string, isWanted: (name: string) => boolean): string[] {
   const paths: string[] = []
