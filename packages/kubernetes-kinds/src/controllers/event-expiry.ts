@@ -1,5 +1,5 @@
 /** Deletes Events a fixed time after their last write. Upstream: --event-ttl, implemented by a lease in etcd. */
-import { type Clock, type Logger, timeLeft, type Timer } from '@capstan/kube'
+import { type Clock, type KubeObject, type Logger, timeLeft, type Timer } from '@capstan/kube'
 import { type Change, StoreConflict, type Store, type StoreKey } from '@capstan/apiserver/kinds'
 
 interface Due {
@@ -37,7 +37,7 @@ export function runEventExpiry({ store, clock, log }: { store: Store; clock: Clo
   const unlessConflict = (err: unknown) => {
     if (!(err instanceof StoreConflict)) log.warn('Cannot delete an expired event', { err })
   }
-  const storedEvents = store.list('events').map((object) => ({ object, written: Date.parse(object.metadata.creationTimestamp) }))
+  const storedEvents = store.list('events').map((object) => ({ object, written: lastWriteOf(object) }))
   for (const { object, written } of storedEvents.sort((a, b) => a.written - b.written)) {
     const { namespace = '', name } = object.metadata
     const remainingTime = timeLeft({ since: written, length: lifetime, now: clock.now() })
@@ -49,3 +49,10 @@ export function runEventExpiry({ store, clock, log }: { store: Store; clock: Clo
     timer?.cancel()
   }
 }
+
+/** Returns the time of the last write that changed an object. */
+const lastWriteOf = ({ metadata }: KubeObject): number =>
+  Math.max(
+    Date.parse(metadata.creationTimestamp),
+    ...(metadata.managedFields ?? []).map(({ time }) => Date.parse(time ?? '') || 0),
+  )
