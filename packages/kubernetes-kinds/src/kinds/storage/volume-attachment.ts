@@ -45,6 +45,7 @@ function sourceErrors({ inlineVolumeSpec: inline, persistentVolumeName: volume }
   return volume === '' ? [required('spec.source.persistentVolumeName', 'must specify non empty persistentVolumeName')] : []
 }
 
+/** As upstream, the error of a message that is too long names the limit of the metadata. */
 const messageErrors = (path: string, error: VolumeError | undefined): FieldError[] =>
   (error?.message ?? '').length > MaxMessage ? [tooLong(`${path}.message`, MaxMetadataSize)] : []
 
