@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { Cluster, ClusterClass, Machine } from '@capstan/api'
 import { type Client, isTrue, Lease, Namespace, seconds, sleep, systemClock } from '@capstan/kube'
 import { type CapstanProcess, startCapstan } from '../interop/capstan-process.ts'
-import { createFile } from '../interop/life/life.ts'
+import { createObjectsFromFile } from '../interop/life/life.ts'
 import { type AuditEvent, auditPolicy, readAudit } from '../interop/manifests/audit.ts'
 import type { RunningApiServer } from '../interop/api-server.ts'
 import { startRealApiServer } from '../interop/real-api-server.ts'
@@ -144,7 +144,7 @@ async function* measure(side: Side, { count, short, upgrades }: Scale): AsyncIte
     const client = apiServer.client()
     for (const namespace of side.namespaces) {
       if (namespace !== 'default') await client.create(Namespace, { metadata: { name: namespace } })
-      await createFile({ client, namespace }, side.classFile)
+      await createObjectsFromFile({ client, namespace }, side.classFile)
     }
     const areAccepted = (all: readonly ClusterClass[]) =>
       all.length === side.namespaces.length && all.every((clusterClass) => isTrue(clusterClass, 'VariablesReady'))

@@ -4,7 +4,7 @@
  */
 import { explained } from './abuse/explained.ts'
 import { type HostileInput, hostileInputs, largestInputs } from './abuse/inputs.ts'
-import { type Observed, prepareSide, type Side } from './abuse/observe.ts'
+import { type Observed, prepareObserver, type Observer } from './abuse/observe.ts'
 import { startCapstanApiServer } from './capstan-api-server.ts'
 import { startRealApiServer } from './real-api-server.ts'
 import { chosenByCommit, namesWith, type Outcome, type Suite, type SuiteOptions } from './suite.ts'
@@ -42,10 +42,10 @@ async function run({ only, all = false }: SuiteOptions = {}): Promise<Outcome> {
   console.log(`${inputs.length} of ${allInputs.length} inputs`)
   const users = { users: [{ name: 'other' }] }
   await using ours = await startCapstanApiServer(users)
-  const ourSide = await prepareSide(ours)
+  const ourObserver = await prepareObserver(ours)
   let [passed, failed] = [0, 0]
   const count = (isPassed: boolean) => (isPassed ? passed++ : failed++)
-  const checkStillRunning = ({ apiServer }: Side) => {
+  const checkStillRunning = ({ apiServer }: Observer) => {
     const isAlive = apiServer.programs.every(({ ending }) => ending === undefined)
     count(isAlive)
     if (!isAlive) console.log(`${apiServer.name}: has ended`)
@@ -53,19 +53,19 @@ async function run({ only, all = false }: SuiteOptions = {}): Promise<Outcome> {
   let worst = { name: 'none', delay: 0, real: 0 }
   for (let from = 0; from < inputs.length; from += InputsPerServer) {
     await using real = await startRealApiServer(users)
-    const realSide = await prepareSide(real)
+    const realObserver = await prepareObserver(real)
     for (const input of inputs.slice(from, from + InputsPerServer)) {
-      const { problems, delay, realDelay } = await compare(input, ourSide, realSide)
+      const { problems, delay, realDelay } = await compare(input, ourObserver, realObserver)
       if (delay > worst.delay) worst = { name: input.name, delay, real: realDelay }
       count(problems.length === 0)
       if (problems.length > 0) console.log(`${input.name}: ${problems.join('; ')}`)
     }
-    checkStillRunning(realSide)
-    realSide.close()
+    checkStillRunning(realObserver)
+    realObserver.close()
     console.log(`${Math.min(from + InputsPerServer, inputs.length)} of ${inputs.length} inputs sent`)
   }
-  checkStillRunning(ourSide)
-  ourSide.close()
+  checkStillRunning(ourObserver)
+  ourObserver.close()
   console.log(
     `${inputs.length} inputs; worst delay of another user: ${worst.delay.toFixed(0)} ms, real ${worst.real.toFixed(0)} ms (${worst.name})`,
   )
@@ -75,8 +75,8 @@ async function run({ only, all = false }: SuiteOptions = {}): Promise<Outcome> {
 /** Sends an input to one server after the other, because both servers use the same CPU cores. */
 async function compare(
   input: HostileInput,
-  ours: Side,
-  real: Side,
+  ours: Observer,
+  real: Observer,
 ): Promise<{ readonly problems: readonly string[]; readonly delay: number; readonly realDelay: number }> {
   const observe = async () => [await ours.observe(input), await real.observe(input)] as const
   let [ourResult, realResult] = await observe()

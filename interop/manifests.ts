@@ -36,7 +36,7 @@ import {
   type ClusterName,
   createClass,
   createCluster,
-  createFile,
+  createObjectsFromFile,
   inventory,
   undeletedObjects,
   localProvider,
@@ -248,7 +248,7 @@ const strangerUser = { name: 'stranger' }
 /** Scales a pool down, then lets an autoscaler set the number of its machines. Changes labels of the control plane in place. */
 async function changePool(context: LifeContext): Promise<void> {
   const { client, namespace } = context
-  await createFile(context, 'local-pool.yaml')
+  await createObjectsFromFile(context, 'local-pool.yaml')
   await waitForPoolNodes(context, 'plain', 2)
   const key = { namespace, name: 'pool' }
   await client.patch(MachinePool, key, { type: 'merge', body: { spec: { replicas: 1 } } })

@@ -15,7 +15,7 @@ import { runTests } from './tests.ts'
 import { toolPaths } from './tools.ts'
 
 export const programsSuite: Suite = {
-  shows: 'projects of capstan new, capstan dev, and the guides line by line; --only install.process runs one file',
+  shows: 'projects created by capstan new, capstan dev, and the commands of the guides; --only install.process runs one file',
   ci: true,
   tools: ['kubectl', 'clusterctl'],
   prepare: async () => void (await installTools()),
@@ -35,9 +35,9 @@ export const programsSuite: Suite = {
       await publish(packPackages(built, join(folder, 'tarballs')), { cwd: folder, env })
       const upstream = join(folder, 'upstream')
       mkdirSync(upstream)
-      const guideFiles = { CAPSTAN_NPMRC: npmrc, CAPSTAN_UPSTREAM: await upstreamRepository(upstream) }
-      const files = only.split(',').filter((part) => part !== '')
-      for (const [name, status] of await runTests(files, { CAPSTAN_PROGRAMS: '1', ...guideFiles, PATH }))
+      const guideEnv = { CAPSTAN_NPMRC: npmrc, CAPSTAN_UPSTREAM: await upstreamRepository(upstream) }
+      const testFiles = only.split(',').filter((part) => part !== '')
+      for (const [name, status] of await runTests(testFiles, { CAPSTAN_PROGRAMS: '1', ...guideEnv, PATH }))
         checks.check(name, status === 'passed', status)
     } finally {
       await registry?.stop()

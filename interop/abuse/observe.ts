@@ -17,7 +17,7 @@ export interface Observed {
   readonly cpu: number
 }
 
-export interface Side {
+export interface Observer {
   readonly apiServer: RunningApiServer
   observe(input: HostileInput): Promise<Observed>
   close(): void
@@ -41,7 +41,7 @@ const smallRequests: readonly HostileInput[] = [
 ]
 
 /** Prepares measurements on a server that has the user `other`. */
-export async function prepareSide(apiServer: RunningApiServer): Promise<Side> {
+export async function prepareObserver(apiServer: RunningApiServer): Promise<Observer> {
   await apiServer.client().create(ConfigMap, { metadata: { name: 'target', namespace: 'default' }, data: { a: '1' } })
   const agents = [new Agent({ ca: apiServer.ca, keepAlive: true }), new Agent({ ca: apiServer.ca, keepAlive: true })] as const
   const server = apiServer.programs.find(({ name }) => name === 'apiserver')!.pid

@@ -1,4 +1,4 @@
-/** Steps in the lifecycle of a Cluster, with and without a class, for every provider and every core. */
+/** Steps in the lifecycle of a Cluster, with and without a ClusterClass, for every test provider, and for Capstan's core and upstream's. */
 import { readFileSync } from 'node:fs'
 import {
   Cluster,
@@ -62,14 +62,14 @@ export interface LifeContext {
   readonly provider: TestProvider
   readonly checks: Checks
   readonly progress: (line: string) => void
-  /** Time limit of a single step in seconds, long enough for a busy machine. */
+  /** Time limit of each wait in seconds, long enough for a busy machine. */
   readonly limit: number
 }
 
 /** Name of the pool of the Cluster without a class. */
 const poolName = 'pool'
 
-/** Names of the Clusters in the files. */
+/** Names of the Clusters in the files: `classy` has a ClusterClass, `plain` has none. */
 export type ClusterName = 'classy' | 'plain'
 
 /** Desired state of a Cluster when all controllers are idle. */
@@ -81,7 +81,10 @@ export interface DesiredState {
   readonly pool?: number
 }
 
-export async function createFile({ client, namespace }: Pick<LifeContext, 'client' | 'namespace'>, file: string): Promise<void> {
+export async function createObjectsFromFile(
+  { client, namespace }: Pick<LifeContext, 'client' | 'namespace'>,
+  file: string,
+): Promise<void> {
   const kinds = await customKinds(client)
   for (const document of parseAllDocuments(readFileSync(new URL(file, import.meta.url), 'utf8'))) {
     const object = document.toJS() as Input<KubeObject> & { kind: string }
@@ -90,7 +93,7 @@ export async function createFile({ client, namespace }: Pick<LifeContext, 'clien
 }
 
 export async function createClass(context: LifeContext): Promise<void> {
-  await createFile(context, `${context.provider.name}.yaml`)
+  await createObjectsFromFile(context, `${context.provider.name}.yaml`)
   await waitFor(
     context,
     ClusterClass,
@@ -100,8 +103,8 @@ export async function createClass(context: LifeContext): Promise<void> {
 }
 
 export async function createCluster(context: LifeContext, name: ClusterName, desired: DesiredState): Promise<void> {
-  await createFile(context, `${context.provider.name}-${name === 'classy' ? 'cluster' : 'plain'}.yaml`)
-  if (name === 'plain' && desired.pool !== undefined) await createFile(context, `${context.provider.name}-pool.yaml`)
+  await createObjectsFromFile(context, `${context.provider.name}-${name === 'classy' ? 'cluster' : 'plain'}.yaml`)
+  if (name === 'plain' && desired.pool !== undefined) await createObjectsFromFile(context, `${context.provider.name}-pool.yaml`)
   await waitUntilSettled(context, name, desired)
 }
 
@@ -125,8 +128,8 @@ export async function scale(context: LifeContext, name: ClusterName, desired: De
 }
 
 /**
- * Upgrades a Cluster: one with a class by its topology version, one without a class by one minor version at a time, the control plane before the
- * workers. `during` runs once, when the first Machine has a new version.
+ * Upgrades a Cluster. If it has a ClusterClass, sets the version of its topology to the last of `versions`; otherwise upgrades it to each of them
+ * in turn, the control plane before the workers. `during` runs once, when the first Machine has a new version.
  */
 export async function upgrade(
   context: LifeContext,
@@ -201,12 +204,11 @@ export async function waitUntilSettled(context: LifeContext, name: ClusterName, 
     (name === 'plain' || isTrue(cluster, 'TopologyReconciled')) &&
     ['RollingOut', 'ScalingUp', 'ScalingDown', 'Remediating'].every((type) => getCondition(cluster, type)?.status === 'False')
   const description = `${name}: ${controlPlane} + ${workers} Machines of ${version}`
-  // While this function waits for one kind, an object of another kind may change. So it waits for all kinds again until none has
-  // changed.
+  // A Machine may change during the wait for the Cluster. Then all waits are repeated.
   for (;;) {
     if (pool !== undefined) await waitForPool(context, name, { version, pool })
     await waitFor(context, Machine, description, (all) => haveDesiredState(ofCluster(all, name)))
-    await waitFor(context, Cluster, `${description}: Cluster at rest`, (all) => isSettled(byName(all, name)))
+    await waitFor(context, Cluster, `${description}: Cluster settled`, (all) => isSettled(byName(all, name)))
     const { items } = await context.client.list(Machine, { namespace: context.namespace })
     if (haveDesiredState(ofCluster(items, name))) return
   }
@@ -245,7 +247,7 @@ export async function allObjects({
 
 /** Waits until only the objects of `before` exist. Returns the other objects that the garbage collector has not deleted in time. */
 export async function undeletedObjects(context: LifeContext, before: readonly string[]): Promise<string[]> {
-  // The garbage collector of kube-controller-manager looks for new kinds every 30 s, and does not collect in the meantime.
+  // The garbage collector of kube-controller-manager discovers new kinds only every 30 s, and deletes no objects while it does so.
   const end = performance.now() + 150_000
   for (;;) {
     const undeleted = [...(await allObjects(context))].filter(([name]) => !before.includes(name))
@@ -259,7 +261,7 @@ export async function undeletedObjects(context: LifeContext, before: readonly st
   }
 }
 
-/** Returns the kinds of CustomResourceDefinitions in their storage version, by name. */
+/** Returns the kinds of Cluster API and Capstan that CustomResourceDefinitions define, in their storage version, by the name of the kind. */
 export async function customKinds(client: Client): Promise<Map<string, Kind>> {
   const { items } = await client.list(CustomResourceDefinition)
   return new Map(

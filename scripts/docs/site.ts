@@ -42,17 +42,17 @@ export function sectionsOf(files: readonly string[], read: (file: string) => str
     const sectionFiles = [...remainingFiles].filter((file) => pattern.test(file))
     for (const file of sectionFiles) remainingFiles.delete(file)
     const pages = sectionFiles.map((file) => ({ file, url: urlOf(file), title: titleOf(file, read(file)) }))
-    // README.md comes first.
+    // The start page, the README.md of the project, comes first.
     return { title, pages: pages.toSorted((a, b) => Number(b.url === '/index.html') - Number(a.url === '/index.html')) }
   })
 }
 
-/** Returns the link from one page to another. It is relative, so that the site works in any folder of a server, and from files. */
+/** Returns the link from one page to another. It is relative, so that the site works at any path of a web server, and opened as files. */
 export const relativeTo = (from: string, to: string): string => posix.relative(posix.dirname(from), to) || posix.basename(to)
 
 /**
- * Returns the target in the site of a link of a Markdown file. For a folder that is its README, or the first page below it. For a file that is
- * no page it is a copy, which is added to `copies`.
+ * Converts a link of a Markdown file into a link of the site. A link to a folder leads to the page of its README, otherwise to the first page
+ * below it. A target without a page is added to `copies`, the files to copy into the site. Links to other sites remain as they are.
  */
 export function siteLink(file: string, href: string, pages: ReadonlyMap<string, Page>, copies: Set<string>): string {
   if (/^[a-z][a-z+.-]*:|^\/\/|^#/i.test(href)) return href
@@ -67,7 +67,7 @@ export function siteLink(file: string, href: string, pages: ReadonlyMap<string, 
   return anchor === undefined ? link : `${link}#${anchor}`
 }
 
-/** Returns the links of built pages that have no target, and the pages that cannot be reached from the start page. */
+/** Returns a message for each broken link of the built pages, and for each page that cannot be reached from the start page. */
 export function siteProblems(built: ReadonlyMap<string, string>, exists: (url: string) => boolean): string[] {
   const idsOf = (html: string) => new Set([...html.matchAll(/ (?:id|name)="([^"]+)"/g)].map(([, id]) => id!))
   const ids = new Map([...built].map(([url, html]) => [url, idsOf(html)]))

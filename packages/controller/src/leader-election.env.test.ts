@@ -38,7 +38,7 @@ test('a stopped leader releases the Lease, and another candidate acquires it at 
   const [a, b] = [await join('a'), await join('b')]
   await advance(seconds(10))
   await a.manager.stop()
-  expect(a.lost).toEqual([])
+  expect(a.endErrors).toEqual([])
   expect(await lease()).toMatchObject({ leaseDurationSeconds: 1, leaseTransitions: 0 })
   expect((await lease()).holderIdentity).toBeUndefined()
   expect(await until(() => b.manager.leads)).toBeLessThanOrEqual(2 * 2.2)
@@ -67,7 +67,7 @@ describe.each(['loses requests', 'loses responses'] as const)('a member whose co
     a.connection = how
     expect(await until(() => !a.manager.leads)).toBeLessThanOrEqual(10)
     await settle()
-    expect(a.lost).toEqual(['Leader election lost: the lease could not be renewed for 10s'])
+    expect(a.endErrors).toEqual(['Leader election lost: the lease could not be renewed for 10s'])
     expect(a.manager.started).toBe(false)
     expect(b.manager.leads).toBe(false)
     await until(() => b.manager.leads)
@@ -83,7 +83,7 @@ describe.each(['loses requests', 'loses responses'] as const)('a member whose co
     await advance(seconds(6))
     a.connection = 'works'
     await advance(minutes(1))
-    expect([a.manager.leads, b.manager.leads, a.lost]).toEqual([true, false, []])
+    expect([a.manager.leads, b.manager.leads, a.endErrors]).toEqual([true, false, []])
     expect(await lease()).toMatchObject({ holderIdentity: 'a', leaseTransitions: 0 })
   })
 })
@@ -125,12 +125,12 @@ test.each([
   a.ahead += by
   b.ahead += by
   await advance(minutes(1))
-  expect([a.manager.leads, b.manager.leads, a.lost]).toEqual([true, false, []])
+  expect([a.manager.leads, b.manager.leads, a.endErrors]).toEqual([true, false, []])
   a.connection = 'loses requests'
   await advance(seconds(1))
   a.ahead += by
   b.ahead += by
-  expect(await until(() => a.lost.length > 0)).toBeLessThanOrEqual(10)
+  expect(await until(() => a.endErrors.length > 0)).toBeLessThanOrEqual(10)
   await until(() => b.manager.leads)
 })
 
@@ -145,7 +145,7 @@ test('a leader that was suspended for too long does not write when it resumes', 
   a.resume()
   await settle()
   expect(a.writeResults.slice(writesBefore).filter((result) => result === 'written')).toEqual([])
-  expect(a.lost).toHaveLength(1)
+  expect(a.endErrors).toHaveLength(1)
 })
 
 test('a leader that reads another identity in its Lease stops at once', async () => {
@@ -156,8 +156,8 @@ test('a leader that reads another identity in its Lease stops at once', async ()
     { namespace: 'default', name: 'the-lease' },
     { type: 'merge', body: { spec: { holderIdentity: 'c' } } },
   )
-  expect(await until(() => a.lost.length > 0)).toBeLessThanOrEqual(2)
-  expect(a.lost).toEqual(['Leader election lost: c holds the lease'])
+  expect(await until(() => a.endErrors.length > 0)).toBeLessThanOrEqual(2)
+  expect(a.endErrors).toEqual(['Leader election lost: c holds the lease'])
 })
 
 test('the leader runs its preparation before its first reconcile', async () => {
@@ -185,7 +185,7 @@ test('the leader runs its preparation before its first reconcile', async () => {
 test('a leader whose preparation fails releases the Lease', async () => {
   const a = await join('a', { prepare: () => Promise.reject(new Error('no room')) })
   await settle()
-  expect(a.lost).toEqual(['no room'])
+  expect(a.endErrors).toEqual(['no room'])
   await a.manager.stop()
   const b = await join('b')
   expect(await until(() => b.manager.leads)).toBeLessThanOrEqual(4.4)
@@ -204,7 +204,7 @@ test.each([1, 2, 3, 4])(
         member.connection = (['works', 'loses requests', 'loses responses', 'slow'] as const)[Math.floor(random.next() * 4)]!
       else if (chance < 0.5) member.suspend()
       else if (chance < 0.7) member.resume()
-      else if (member.lost.length > 0 || member.isDead) {
+      else if (member.endErrors.length > 0 || member.isDead) {
         members.splice(members.indexOf(member), 1)
         await stopMember(member)
         await join(`${member.name}'`, { ahead: Math.round((random.next() - 0.5) * 100_000) })
@@ -217,6 +217,6 @@ test.each([1, 2, 3, 4])(
     }
     const last = await join('last')
     await until(() => members.some(({ manager, isDead }) => !isDead && manager.leads))
-    expect(last.lost).toEqual([])
+    expect(last.endErrors).toEqual([])
   },
 )

@@ -58,8 +58,8 @@ export interface Member {
   reconciles: number
   /** `written` for each successful write, the error text for each failed write. */
   readonly writeResults: string[]
-  /** Error messages with which its manager has ended. */
-  readonly lost: string[]
+  /** Messages of the errors that have ended its manager. */
+  readonly endErrors: string[]
   isDead: boolean
   /** Milliseconds by which its clock is ahead of the other clocks. */
   ahead: number
@@ -153,7 +153,7 @@ export async function join(name: string, { ahead = 0, prepare, shards, observe }
     connection: 'works',
     reconciles: 0,
     writeResults: [],
-    lost: [],
+    endErrors: [],
     isDead: false,
     ahead,
     suspend: () => void (isSuspended = true),
@@ -163,7 +163,7 @@ export async function join(name: string, { ahead = 0, prepare, shards, observe }
     },
   }
   members.push(member)
-  manager.ended.catch((err: Error) => member.lost.push(err.message))
+  manager.ended.catch((err: Error) => member.endErrors.push(err.message))
   await manager.start()
   await settle()
   return member

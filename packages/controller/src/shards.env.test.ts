@@ -95,7 +95,7 @@ test('the other processes reconcile the shards of a stopped process at once', as
   await a.manager.stop()
   const writers = await writersDuring(seconds(10))
   expect([...writers.values()].every((by) => by.has('b'))).toBe(true)
-  expect(a.lost).toEqual([])
+  expect(a.endErrors).toEqual([])
   expectTurns()
 })
 
@@ -179,7 +179,7 @@ describe('managers without shards', () => {
     await until(() => c.manager.leads)
     second.connection = 'works'
     await advance(seconds(40))
-    expect(second.lost.join()).toMatch(/^$|c holds Lease the-lease and does not share the work of 6 shards/)
+    expect(second.endErrors.join()).toMatch(/^$|c holds Lease the-lease and does not share the work of 6 shards/)
     expect(alone(c).length).toBeGreaterThan(0)
     expectTurns()
   })

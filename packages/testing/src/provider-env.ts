@@ -62,8 +62,8 @@ export interface ProviderEnvOptions {
 
 export interface ProviderEnv {
   readonly client: Client
-  /** A client that writes and reads contract v1beta2, with kinds of either contract. */
-  readonly newClient: Client
+  /** Client whose objects have the fields of contract v1beta2. With option `contract: 'v1beta1'`, its requests and responses are converted. */
+  readonly v1beta2Client: Client
   readonly clock: VirtualClock
   /** Stops the provider and starts it again. Core continues to run. */
   restart(): Promise<void>
@@ -109,7 +109,7 @@ export async function providerEnv({
     random,
     log,
     admission: [
-      // Twins of contract v1beta1 have their own admission, which replaces that of the local provider.
+      // With contract v1beta1, the local kinds are replaced by their v1beta1 twins, which have admission of their own.
       ...providerAdmission().filter(({ kind }) => !isOld || !isLocal(kind)),
       ...admissionOf(kinds.filter((kind) => !isLocal(kind))),
     ],
@@ -165,7 +165,7 @@ export async function providerEnv({
 
   return {
     client,
-    newClient: createClient(asProvider(testTransport)),
+    v1beta2Client: createClient(asProvider(testTransport)),
     clock,
     async restart() {
       await stopProvider()
@@ -176,7 +176,7 @@ export async function providerEnv({
       const result = work.finally(() => {
         isSettled = true
       })
-      // A rejection reaches the caller below.
+      // Prevents an unhandled rejection while the clock advances; `return result` passes it to the caller.
       result.catch(() => {})
       const end = clock.now() + limit
       while (!isSettled && clock.now() < end) await advance(clock, 1000, pendingWork)

@@ -35,13 +35,13 @@ export interface RealHostOptions {
 
 export async function realHost({ kubeconfig, clock, kinds, admission, asTest = (same) => same }: RealHostOptions): Promise<Host> {
   const access = await loadKubeconfig(kubeconfig)
-  const stamps = virtualTimestamps(clock)
+  const timestamps = virtualTimestamps(clock)
   const open: Transport[] = []
   const connect = () => {
     // Timeouts of real sockets use the system clock, independent of the controllers' clock.
     const transport = httpsTransport(access, { clock: systemClock, random: systemRandom, userAgent: 'test' })
     open.push(transport)
-    return stamps.over(plainRejections(lastingWatches(transport)))
+    return timestamps.wrap(plainRejections(lastingWatches(transport)))
   }
   const client = createClient(asTest(connect()))
   const webhooks = await testWebhooks(client, admission, kinds)

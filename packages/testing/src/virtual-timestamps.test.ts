@@ -9,7 +9,7 @@ async function start() {
   const server = createApiServer({ clock: new VirtualClock(clock.now() + hours(9)), random: seededRandom(1) })
   await server.ready
   const stamps = virtualTimestamps(clock)
-  const [first, second] = [0, 1].map(() => createClient(stamps.over(server.transport())))
+  const [first, second] = [0, 1].map(() => createClient(stamps.wrap(server.transport())))
   return { clock, first: first!, second: second!, server: createClient(server.transport()) }
 }
 

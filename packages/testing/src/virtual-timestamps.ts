@@ -1,27 +1,28 @@
 /**
- * Converts the timestamps of a real server to virtual time for controllers under test: creation and deletion times become the
- * virtual time of the request, or the time when the object was first seen.
+ * Converts the timestamps of a real server to virtual time for controllers under test. Creation and deletion times that a client receives become
+ * the virtual time at which they were first received; in requests they are converted back.
  */
 import type { ApiRequest, Clock, KubeObject, ObjectMeta, Transport, WatchEvent } from '@capstan/kube'
 import { freeze, isRecord, timestamp } from '@capstan/kube'
 
-/** Times by object. All clients of one server share them, so that they read the same times. */
+/** Converts the timestamps of one server. All its clients share one instance, so that they read the same times. */
 export interface VirtualTimestamps {
-  over(transport: Transport): Transport
+  /** Returns a transport that converts the timestamps of all requests, responses and watch events. */
+  wrap(transport: Transport): Transport
 }
 
-const stamps = ['creationTimestamp', 'deletionTimestamp'] as const
-type Stamp = (typeof stamps)[number]
+const timestampFields = ['creationTimestamp', 'deletionTimestamp'] as const
+type TimestampField = (typeof timestampFields)[number]
 
 export function virtualTimestamps(clock: Clock): VirtualTimestamps {
-  const timesByStamp = new Map<string, { readonly real: string; readonly virtual: string }>()
+  const timesByField = new Map<string, { readonly real: string; readonly virtual: string }>()
 
-  const virtualTimeOf = (metadata: ObjectMeta, stamp: Stamp): string | undefined => {
-    const real = metadata[stamp]
+  const virtualTimeOf = (metadata: ObjectMeta, field: TimestampField): string | undefined => {
+    const real = metadata[field]
     if (real === undefined) return undefined
-    const id = `${stamp} ${metadata.uid}`
-    let times = timesByStamp.get(id)
-    if (!times) timesByStamp.set(id, (times = { real, virtual: timestamp(clock.now()) }))
+    const id = `${field} ${metadata.uid}`
+    let times = timesByField.get(id)
+    if (!times) timesByField.set(id, (times = { real, virtual: timestamp(clock.now()) }))
     return times.virtual
   }
   const inbound = <T>(object: T): T => {
@@ -30,7 +31,7 @@ export function virtualTimestamps(clock: Clock): VirtualTimestamps {
     const metadata = object.metadata as unknown as ObjectMeta
     if (metadata.uid === undefined) return object
     const virtual = Object.fromEntries(
-      stamps.map((stamp) => [stamp, virtualTimeOf(metadata, stamp)]).filter(([, time]) => time !== undefined),
+      timestampFields.map((field) => [field, virtualTimeOf(metadata, field)]).filter(([, time]) => time !== undefined),
     )
     return freeze({ ...object, metadata: { ...metadata, ...virtual } })
   }
@@ -38,14 +39,14 @@ export function virtualTimestamps(clock: Clock): VirtualTimestamps {
     const { body } = request
     if (!isRecord(body) || !isRecord(body.metadata)) return request
     const metadata = { ...body.metadata }
-    for (const stamp of stamps) {
-      const real = timesByStamp.get(`${stamp} ${String(metadata.uid)}`)?.real
-      if (real !== undefined && metadata[stamp] !== undefined) metadata[stamp] = real
+    for (const field of timestampFields) {
+      const real = timesByField.get(`${field} ${String(metadata.uid)}`)?.real
+      if (real !== undefined && metadata[field] !== undefined) metadata[field] = real
     }
     return { ...request, body: { ...body, metadata } }
   }
   return {
-    over: (transport) => ({
+    wrap: (transport) => ({
       close: () => transport.close(),
       send: async (request, signal) => inbound(await transport.send(outbound(request), signal)),
       async watch(request, signal) {

@@ -91,15 +91,15 @@ export const RevisionAnnotation = 'machinedeployment.clusters.x-k8s.io/revision'
 export const RevisionHistoryAnnotation = 'machinedeployment.clusters.x-k8s.io/revision-history'
 /** On a MachineSet: replicas of its MachineDeployment when the MachineSet was last scaled. */
 export const DesiredReplicasAnnotation = 'machinedeployment.clusters.x-k8s.io/desired-replicas'
-/** On a MachineSet: replicas and surge of its MachineDeployment when the MachineSet was last scaled. */
+/** On a MachineSet: the sum of replicas and maxSurge of its MachineDeployment when the MachineSet was last scaled. */
 export const MaxReplicasAnnotation = 'machinedeployment.clusters.x-k8s.io/max-replicas'
 /** Time at which certificates of a control plane Machine expire, in RFC 3339. */
 export const MachineCertificatesExpiryDateAnnotation = 'machine.cluster.x-k8s.io/certificates-expiry'
 /** On a Machine, its infrastructure and bootstrap config: an in-place update is in progress. */
 export const UpdateInProgressAnnotation = 'in-place-updates.internal.cluster.x-k8s.io/update-in-progress'
-/** On a Machine that moved to another MachineSet, until its MachineDeployment has counted it. */
+/** On a Machine that moved to another MachineSet, until the MachineDeployment controller has acknowledged the move. */
 export const PendingAcknowledgeMoveAnnotation = 'in-place-updates.internal.cluster.x-k8s.io/pending-acknowledge-move'
-/** On a MachineSet: Machines that moved to it and that its MachineDeployment has counted. */
+/** On a MachineSet: names of the Machines whose move to it the MachineDeployment controller has acknowledged, separated by commas. */
 export const AcknowledgedMoveAnnotation = 'in-place-updates.internal.cluster.x-k8s.io/acknowledged-move'
 /** On a MachineSet: the MachineSet to which its Machines move instead of being deleted. */
 export const MachineSetMoveMachinesToMachineSetAnnotation =
@@ -109,7 +109,7 @@ export const MachineSetReceiveMachinesFromMachineSetsAnnotation =
   'in-place-updates.internal.cluster.x-k8s.io/receive-machines-from-machinesets'
 /** On a Cluster: the target version of the current upgrade step. */
 export const ClusterTopologyUpgradeStepAnnotation = 'topology.internal.cluster.x-k8s.io/upgrade-step'
-/** Marks dry-run requests of the topology controller for webhooks. */
+/** Set by the topology controller on objects of its dry-run requests, so that webhooks recognize them. */
 export const TopologyDryRunAnnotation = 'topology.cluster.x-k8s.io/dry-run'
 /** Names of hooks that must still be called for an object, separated by commas. */
 export const PendingHooksAnnotation = 'runtime.cluster.x-k8s.io/pending-hooks'
@@ -138,7 +138,7 @@ export const MachineAnnotation = 'cluster.x-k8s.io/machine'
 export const OwnerKindAnnotation = 'cluster.x-k8s.io/owner-kind'
 /** On a Node: name of the controller of its Machine. */
 export const OwnerNameAnnotation = 'cluster.x-k8s.io/owner-name'
-/** On a Node: labels copied from its Machine, which are removed with those of the Machine. */
+/** On a Node: names of the labels copied from its Machine. A label that the Machine no longer has is removed from the Node. */
 export const LabelsFromMachineAnnotation = 'cluster.x-k8s.io/labels-from-machine'
 /** On a Node: annotations copied from its Machine. */
 export const AnnotationsFromMachineAnnotation = 'cluster.x-k8s.io/annotations-from-machine'
@@ -150,7 +150,7 @@ export const NodeRoleLabelPrefix = 'node-role.kubernetes.io'
 export const NodeRestrictionLabelDomain = 'node-restriction.kubernetes.io'
 /** Labels and annotations of this domain and its subdomains are copied from Machine to Node. */
 export const ManagedNodeLabelDomain = 'node.cluster.x-k8s.io'
-/** On a Pod of the workload cluster: `skip` or `wait-completed` when its Node is drained. */
+/** On a Pod of the workload cluster: with `skip`, drain ignores the Pod; with `wait-completed`, drain waits until the Pod has completed. */
 export const PodDrainLabel = 'cluster.x-k8s.io/drain'
 /** On a new Node until the labels of its Machine are copied. */
 export const NodeUninitializedTaint = { key: 'node.cluster.x-k8s.io/uninitialized', effect: 'NoSchedule' } as const

@@ -14,7 +14,7 @@ const packages = {
   meta: 'io.k8s.apimachinery.pkg.apis.meta.v1',
 } as const
 
-/** Names of the components that a component refers to, by field; `[]` stands for the items of a list. */
+/** Maps each field to the name of the component that is its schema. The key `field[]` means the items of a list. */
 type Fields = { readonly [field: string]: string }
 
 const steps = (name: string): Fields => ({ 'controlPlaneUpgrades[]': name, 'workersUpgrades[]': name })
@@ -47,8 +47,9 @@ const topologyOf = (name: string, variables: string): Fields => ({
   variables: `core.${variables}`,
 })
 
-/** Components of fields that have the same component in every request, or in every response. */
+/** Fields that have the same component in every request of a hook. */
 const requestFields: Fields = { cluster: 'core.Cluster', ...steps('hooks.UpgradeStepInfo'), 'variables[]': 'hooks.Variable' }
+/** Fields that have the same component in every response of a hook. */
 const responseFields: Fields = {
   ...Object.fromEntries(
     [
@@ -132,7 +133,10 @@ const componentFields: { readonly [component: string]: Fields } = {
   'meta.LabelSelector': { 'matchExpressions[]': 'meta.LabelSelectorRequirement' },
 }
 
-/** Returns the schemas, with named schemas in them as components. If two schemas of one name differ, the second stays inline. */
+/**
+ * Makes each inline schema that has a name in the tables above a component of its own, and refers to it. If two schemas of one name differ, the
+ * second stays inline.
+ */
 export function withSharedComponents(components: Components): { readonly [name: string]: JSONSchema } {
   const shared = new Map<string, { readonly schema: JSONSchema; readonly text: string }>()
 

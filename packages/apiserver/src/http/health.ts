@@ -10,7 +10,7 @@ export interface HealthCheck {
   check(): void | Promise<void>
 }
 
-/** Checks that writes can be stored. Not part of `livez`: a restart does not free disk space, and reads still work. */
+/** Checks that writes can be stored. In `livez` the check always passes: a restart does not free disk space, and reads still work. */
 export const storeCheck = (store: Store): HealthCheck => ({
   name: 'etcd',
   paths: ['healthz', 'readyz'],
@@ -20,10 +20,10 @@ export const storeCheck = (store: Store): HealthCheck => ({
 })
 
 /**
- * Start hooks of upstream's server, by the names that monitors and installers query. They always pass: this server responds only after it
+ * Post-start hooks of kube-apiserver, by the names that monitors and installers query. They always pass: this server responds only after it
  * has started.
  */
-const startHooks = [
+const postStartHooks = [
   'start-apiserver-admission-initializer',
   'generic-apiserver-start-informers',
   'priority-and-fairness-config-consumer',
@@ -53,7 +53,7 @@ const startHooks = [
   'kube-apiserver-autoregistration',
 ].map((name) => `poststarthook/${name}`)
 const hooks = [
-  ...startHooks,
+  ...postStartHooks,
   'autoregister-completion',
   'poststarthook/apiservice-openapi-controller',
   'poststarthook/apiservice-openapiv3-controller',
@@ -117,7 +117,7 @@ export async function healthResponse(
       ? `${lines.join('\n')}\n${path} check passed\n`
       : 'ok'
     : `${lines.join('\n')}\n${path} check failed\n`
-  // Upstream omits the header against content sniffing for a single check that passes.
+  // For a single check that passes, upstream omits the header X-Content-Type-Options.
   const headers = isHealthy && only !== '' ? { 'content-type': plainText['content-type'] } : plainText
   return { status: isHealthy ? 200 : 500, headers, body: text }
 }

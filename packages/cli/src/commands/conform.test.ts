@@ -27,8 +27,8 @@ test.each([
     ['--ipam', 'DevPool', '--machine', 'LocalMachine'],
     'InfraMachine is tested with its InfraCluster',
   ],
-  ['an unknown rule', [...local, '--only', 'infra-cluster,nothing'], 'there is no rule nothing'],
-  ['an unknown rule to skip', [...local, '--skip', 'infra-clu'], 'there is no rule infra-clu'],
+  ['an unknown rule', [...local, '--only', 'infra-cluster,no-such-rule'], 'there is no rule "no-such-rule"'],
+  ['an unknown rule to skip', [...local, '--skip', 'infra-clu'], 'there is no rule "infra-clu"'],
   [
     'a report of an unknown format',
     [...local, '--report', 'a.pdf'],

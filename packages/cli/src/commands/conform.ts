@@ -173,7 +173,7 @@ function chosenRules({ only, skip = [] }: Options): Rule[] {
       id === name || id.startsWith(`${name}.`)
   for (const name of [...(only ?? []), ...skip]) {
     if (!rules.some(isNamed(name)))
-      throw new UsageError(`there is no rule ${name}`, 'docs/reference/contracts.md lists the rules.')
+      throw new UsageError(`there is no rule "${name}"`, 'docs/reference/contracts.md lists the rules.')
   }
   return rules.filter(
     (rule) => (only === undefined || only.some((name) => isNamed(name)(rule))) && !skip.some((name) => isNamed(name)(rule)),

@@ -11,7 +11,7 @@ const changes = (...handlers: string[]) =>
   )
 const noChanges = { patches: [], noSurge: { workers: false, controlPlane: false }, uncalled: [] }
 
-test('lifecycle hooks need no change of the class', () => {
+test('lifecycle hooks require no change of the ClusterClass', () => {
   expect(changes('wait BeforeClusterCreate', 'keep BeforeClusterDelete')).toEqual(noChanges)
 })
 
@@ -22,7 +22,7 @@ test('a ValidateTopology handler without a GeneratePatches handler is listed as 
   expect(changes('check ValidateTopology')).toEqual({ ...noChanges, uncalled: ['check.quota'] })
 })
 
-test('patches of the class name all topology mutation handlers, and the class names the GenerateUpgradePlan handler', () => {
+test('adds patches that refer to all topology mutation handlers, and an upgrade field that refers to the GenerateUpgradePlan handler', () => {
   const handlers = [
     'a GeneratePatches',
     'b GeneratePatches',

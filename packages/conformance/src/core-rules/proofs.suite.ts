@@ -40,7 +40,7 @@ export const coreProofs = (): Proofs =>
   )
 
 /** Returns the ids of rules that an invalid manifest in the test of lint or a mutant of the local provider violates. */
-export const brokenRules = (): ReadonlySet<string> =>
+export const violatedRules = (): ReadonlySet<string> =>
   new Set([
     ...inFiles(['conformance/src/lint.test.ts'], /'([a-z-]+(?:\.[a-z-]+)?)'/g).keys(),
     ...[...mutants.declared, ...mutants.controllerMutants]

@@ -4,7 +4,7 @@ import { rules } from '../rules/index.ts'
 import { localProvider } from '../local-provider.ts'
 import { coreRules } from './core-rules.ts'
 import { twinCases, withoutTwinCase } from './twin-cases.ts'
-import { coreProofs, familyOf, brokenRules, unproved } from './proofs.suite.ts'
+import { coreProofs, familyOf, violatedRules, unproved } from './proofs.suite.ts'
 
 describe('rules that apply to core', () => {
   const proofs = coreProofs()
@@ -13,9 +13,12 @@ describe('rules that apply to core', () => {
     expect(proofs.get(id)).toHaveLength(1)
   })
 
-  test.each(coreRules.map(({ id }) => id))('%s has cases of core-twin, or a reason for having none', (id) => {
-    expect([id in twinCases, id in withoutTwinCase].filter(Boolean)).toHaveLength(1)
-  })
+  test.each(coreRules.map(({ id }) => id))(
+    '%s has cases in interop/core-twin, which compares core with upstream, or a reason for having none',
+    (id) => {
+      expect([id in twinCases, id in withoutTwinCase].filter(Boolean)).toHaveLength(1)
+    },
+  )
 
   test('rule ids are unique, and every test is named after a rule', () => {
     const ids: string[] = coreRules.map(({ id }) => id)
@@ -26,8 +29,8 @@ describe('rules that apply to core', () => {
 
 describe('rules that apply to providers', () => {
   const checked = rules.filter((rule) => isChecked(rule) || (rule.live ?? []).length > 0)
-  const broken = brokenRules()
-  const proved = new Set(checked.filter(({ id }) => broken.has(id)).map(familyOf))
+  const violated = violatedRules()
+  const proved = new Set(checked.filter(({ id }) => violated.has(id)).map(familyOf))
 
   test.each(checked.map((rule) => [rule.id, familyOf(rule)] as const))(
     '%s is violated by a mutant or an invalid manifest, or has a reason why no test violates it',
@@ -36,7 +39,7 @@ describe('rules that apply to providers', () => {
     },
   )
 
-  test('only rules that no test violates have a reason', () => {
+  test('reasons are given only for rules that no test violates', () => {
     const families = new Set(checked.map(familyOf))
     expect(Object.keys(unproved).filter((family) => proved.has(family) || !families.has(family))).toEqual([])
   })

@@ -20,11 +20,11 @@ const DeepestCall = 500
 /** Maximum number of actions and iterations of one execution. */
 const MaxSteps = 1_000_000
 
-/** Stands for a piped value that a command does not have. */
+/** The piped value of a command to which no value is piped. */
 const NoPipedValue = Symbol('nothing')
 type Piped = Value | typeof NoPipedValue
 
-/** How execution continues after a statement: with the next statement, or after the enclosing loop or its iteration. */
+/** Where execution continues after a statement: at the next statement, after the enclosing loop, or at its next iteration. */
 type Flow = 'next' | 'break' | 'continue'
 
 interface Variable {
@@ -134,7 +134,8 @@ class Executor {
       const [first, second] = pipe.variables
       if (first !== undefined) {
         const values = second === undefined ? [item] : [item, key]
-        // Declared variables are on top of the stack, with the variable of the element last. Assigned variables are found by name.
+        // Declared variables are on top of the stack: the variable of the key, if there is one, then that of the element. Assigned
+        // variables are found by name.
         if (pipe.assigns) {
           this.#assign(first, second === undefined ? item : key)
           if (second !== undefined) this.#assign(second, item)
@@ -181,7 +182,7 @@ class Executor {
   #pipeValue(dot: Value, pipe: Pipe): Value {
     this.#current = pipe
     let value: Piped = NoPipedValue
-    // A nil result of a command counts as no value.
+    // A nil result of a command is undefined here. It is piped to the next command.
     for (const command of pipe.commands) value = this.#commandValue(dot, command, value) ?? undefined
     const result = value === NoPipedValue ? undefined : value
     for (const variable of pipe.variables) {
@@ -353,7 +354,7 @@ class Executor {
     const values = args.map((argument, index) => this.#argumentValue(dot, argument, typeAt(index)))
     if (piped !== NoPipedValue) values.push(this.#checkType(piped, typeAt(values.length)))
     try {
-      // oxlint-disable-next-line capstan/no-spread-arguments -- too many arguments fail the template, as any other error of the call does
+      // oxlint-disable-next-line capstan/no-spread-arguments -- the error of too many arguments is handled below, as any other error of the call
       const result = templateFunction.call(...values)
       return typeof result === 'string' ? limited(result) : result
     } catch (err) {

@@ -42,7 +42,7 @@ export const OwnedConditions = [
 ] as const satisfies readonly (keyof typeof MachineDeploymentConditions)[]
 
 /**
- * Writes counts, phase and conditions (also in the v1beta1 form) on the scope's draft. Returns a requeue if the status
+ * Sets counts, phase and conditions, and the deprecated v1beta1 status, in `scope.machineDeployment.status`. Returns a requeue if the status
  * will change later without a watch event.
  */
 export function reportStatus(scope: MachineDeploymentScope, now: number): Outcome {
@@ -85,7 +85,7 @@ export function significantFields(deployment: MachineDeployment): unknown {
     replicas,
     observedGeneration,
     selector,
-    true: ['Available', 'RollingOut', 'Paused'].map((type) => isTrue(deployment, type)),
+    conditions: ['Available', 'RollingOut', 'Paused'].map((type) => isTrue(deployment, type)),
   }
 }
 

@@ -183,19 +183,16 @@ describe('desired state', () => {
         nodeDrainTimeout: '1m30s',
       },
     ],
-  ] as const)(
-    'a control plane of contract %s gets its fields where that contract has them',
-    async (contract, machineTemplate) => {
-      const { object } = (await computeDesiredState(aCluster(), { contract })).controlPlane
-      expect(object['spec']).toMatchObject({ replicas: 3, version: 'v1.34.0', machineTemplate })
-    },
-  )
+  ] as const)('fields of a control plane are written to the paths of contract %s', async (contract, machineTemplate) => {
+    const { object } = (await computeDesiredState(aCluster(), { contract })).controlPlane
+    expect(object['spec']).toMatchObject({ replicas: 3, version: 'v1.34.0', machineTemplate })
+  })
 
   test('an empty endpoint in the template is not applied', async () => {
     expect((await computeDesiredState(aCluster())).infrastructureCluster.object['spec']).toEqual({ region: 'x' })
   })
 
-  test('a MachineDeployment selects by exactly the labels of core, and gets no upgrade annotations', async () => {
+  test('the selector of a MachineDeployment contains only the labels of its topology, and it gets no upgrade annotations', async () => {
     const { object } = (await computeDesiredState(aCluster())).machineDeployments[0]!
     const labels = {
       'cluster.x-k8s.io/cluster-name': 'demo',
@@ -278,7 +275,7 @@ describe('patches', () => {
     ['default', true],
     ['other', false],
     ['ault*', false],
-  ])('whether a patch for classes %s is applied to the class default: %s', async (pattern, matches) => {
+  ])('a patch for MachineDeployment classes %s applies to the class named "default": %s', async (pattern, matches) => {
     const patches = [aPatch('TestMachineTemplate', workers(pattern), set({ value: 1 }))]
     const { machineDeployments, controlPlaneMachineTemplate } = await computeDesiredState(aCluster(), { patches })
     expect(templateSpecOf(machineDeployments[0]!.infrastructure)).toEqual(matches ? { size: 'm', set: 1 } : { size: 'm' })
@@ -290,7 +287,7 @@ describe('patches', () => {
     ['{{ if eq .zone "b" }}true{{ end }}', true],
     ['{{ if eq .zone "c" }}true{{ end }}', false],
     ['{{ .zone }}', false],
-  ])('whether a patch with enabledIf %s is applied: %s', async (enabledIf, isApplied) => {
+  ])('a patch with enabledIf %s is applied: %s', async (enabledIf, isApplied) => {
     const patches = [aPatch('TestControlPlaneTemplate', cp, set({ value: 1 }), { enabledIf })]
     const variables = [{ name: 'zone', value: 'b' }]
     expect(
@@ -307,7 +304,7 @@ describe('patches', () => {
     expect(specOf((await computeDesiredState(aCluster(), { patches })).controlPlane)['config']).toEqual({ files: ['b', 'a'] })
   })
 
-  test('an override of one MachineDeployment is visible only there', async () => {
+  test('a variable override of a MachineDeployment applies only to that MachineDeployment', async () => {
     const machineDeployments = [{ class: 'default', name: 'md-0', variables: { overrides: [{ name: 'zone', value: 'c' }] } }]
     const patches = [aPatch('TestMachineTemplate', { ...cp, ...workers('*') }, set({ valueFrom: { variable: 'zone' } }))]
     const desired = await computeDesiredState(
@@ -358,7 +355,7 @@ describe('patches', () => {
     )
   })
 
-  test('a patch that reads an unset variable fails with its name', async () => {
+  test('a patch that reads an unset variable fails with the name of the variable', async () => {
     const patches = [aPatch('TestControlPlaneTemplate', cp, set({ valueFrom: { variable: 'zone' } }))]
     await expect(computeDesiredState(aCluster(), { patches, variables: ['zone'] })).rejects.toThrow(
       'failed to generate patches for patch "p": failed to get variable "zone": "zone" is not set',
@@ -378,12 +375,12 @@ describe('the owner reference of the infrastructure cluster', () => {
   }
   const reference = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', name: 'demo', uid: 'demo-uid' }
 
-  test('is applied as long as the Cluster is not its controller', () => {
+  test('is applied while the infrastructure cluster has no controller reference to the Cluster', () => {
     expect(owners(reference)).toEqual([reference])
     expect(owners({ ...reference, uid: 'another-uid' })).toEqual([reference])
   })
 
-  test('is left to the Cluster controller after it has made the Cluster its controller', () => {
+  test('is not applied when the infrastructure cluster has a controller reference to the Cluster', () => {
     expect(owners({ ...reference, controller: true })).toBeUndefined()
   })
 })

@@ -6,14 +6,17 @@ import { goError, NotHandled, unexpectedEnd } from './connection-errors.ts'
 import type { Exchange } from './host-connections.ts'
 import type { HttpResponse } from './transport.ts'
 
-/** Bytes sent on each kept connection before its current call. */
+/** Bytes that were written to each keep-alive connection before its current request. */
 const sentBefore = new WeakMap<Socket, number>()
 
-/** Sends a request. @throws NotHandled if a kept connection ended before any byte of the call was written to it */
+/**
+ * Sends a request. Calls `onClose` when the request is closed, with or without a response.
+ * @throws NotHandled if a reused connection closed before any byte of the request was written to it
+ */
 export const exchangeHttp1 = (
   agent: Agent,
   { url, payload, headers, signal }: Exchange,
-  ended: () => void,
+  onClose: () => void,
 ): Promise<HttpResponse> =>
   new Promise((resolve, reject) => {
     const outgoing = request(url, {
@@ -28,7 +31,7 @@ export const exchangeHttp1 = (
     outgoing.once('close', () => {
       if (outgoing.socket) sentBefore.set(outgoing.socket, outgoing.socket.bytesWritten)
       signal.removeEventListener('abort', abort)
-      ended()
+      onClose()
     })
     outgoing.on('response', (incoming: IncomingMessage) => {
       resolve({ status: incoming.statusCode ?? 0, body: bodyOf(incoming, url) })
@@ -49,8 +52,8 @@ async function* bodyOf(incoming: IncomingMessage, url: URL): AsyncGenerator<Uint
   try {
     for await (const chunk of incoming) yield chunk as Uint8Array
   } catch (err) {
-    throw brokenOff.has((err as NodeJS.ErrnoException).code ?? '') ? unexpectedEnd(err) : goError(err as Error, url)
+    throw prematureCloseCodes.has((err as NodeJS.ErrnoException).code ?? '') ? unexpectedEnd(err) : goError(err as Error, url)
   }
 }
 
-const brokenOff: ReadonlySet<string> = new Set(['ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE'])
+const prematureCloseCodes: ReadonlySet<string> = new Set(['ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE'])

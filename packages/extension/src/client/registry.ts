@@ -42,7 +42,7 @@ export class HandlerRegistry {
     return this.#ready
   }
 
-  /** Registers all ExtensionConfigs; none of them if one is invalid. */
+  /** Registers all ExtensionConfigs. If one is invalid, throws and registers none. */
   warmUp(configs: readonly ExtensionConfig[]): void {
     const registrationsByConfig = configs.map((config) => [config.metadata.name, registrationsOf(config)] as const)
     for (const [name, registrations] of registrationsByConfig) this.#byConfig.set(name, registrations)
@@ -50,7 +50,7 @@ export class HandlerRegistry {
   }
 
   /**
-   * Replaces the handlers of an ExtensionConfig. Keeps the earlier handlers if the new handlers are invalid.
+   * Replaces the handlers of an ExtensionConfig. If the new handlers are invalid, throws and keeps the earlier ones.
    *
    * @returns whether the handlers or their address changed
    */
@@ -76,7 +76,7 @@ export class HandlerRegistry {
       .filter((registration) => registration.group === group && registration.hook === name)
   }
 
-  /** Records an ExtensionConfig with unknown handlers. */
+  /** Records an ExtensionConfig whose handlers are unknown. Until `release`, hook calls for objects that its selectors match fail. */
   quarantine(config: ExtensionConfig, problem: string): void {
     const { name } = config.metadata
     this.#quarantined.set(name, {
@@ -102,20 +102,20 @@ export class HandlerRegistry {
     return [...this.#byConfig.values()].flatMap(([first]) => (first ? [first.clientConfig] : []))
   }
 
-  /** @throws HookFailed not-registered */
+  /** Returns the handler of this name. @throws HookFailed `not-registered`, or `not-ready` before `warmUp` */
   get(name: string): Registration {
-    const head = `failed to get extension handler ${JSON.stringify(name)} from registry`
-    this.#assertReady(head)
+    const errorPrefix = `failed to get extension handler ${JSON.stringify(name)} from registry`
+    this.#assertReady(errorPrefix)
     for (const registrations of this.#byConfig.values()) {
       const match = registrations.find((registration) => registration.name === name)
       if (match) return match
     }
-    throw new HookFailed('not-registered', `${head}: handler with name ${JSON.stringify(name)} has not been registered`)
+    throw new HookFailed('not-registered', `${errorPrefix}: handler with name ${JSON.stringify(name)} has not been registered`)
   }
 
-  #assertReady(head: string): void {
+  #assertReady(errorPrefix: string): void {
     if (this.#ready) return
-    throw new HookFailed('not-ready', `${head}: invalid operation: registry has not been warmed up`)
+    throw new HookFailed('not-ready', `${errorPrefix}: invalid operation: registry has not been warmed up`)
   }
 }
 

@@ -22,8 +22,8 @@ export interface CallHookOptions {
 }
 
 /**
- * Calls a handler, or the extension's handler for the hook, as core does: request and response are encoded and decoded. Default request:
- * `fixture(hook)`.
+ * Calls the handler, or the extension's handler for the hook. As when core calls it, request and response are encoded and decoded. The default
+ * request is `fixture(hook)`.
  *
  * @throws HookFailed if core would reject the response: invalid JSON, invalid fields, an unknown status, a patch that does not
  * apply
@@ -75,13 +75,13 @@ function assertAccepted(hook: Hook, request: object, response: Record<string, un
   }
   if (status === 'Failure') return
   const { handlers } = response as { handlers?: NonNullable<ResponseOf<typeof Discovery>['handlers']> }
-  // A manager whose extensions handle hooks of other providers has these hooks in its catalog.
-  const ofProviders = new Set(allHandlers.map((one) => one.hook).filter(({ group }) => group !== HooksGroup))
-  if (hook.singleton) checkDiscovery('test', handlers ?? [], createCatalog([...hookCatalog, ...ofProviders]))
+  // Hooks of other groups belong to providers. A manager that calls them has them in its catalog, so they are added here too.
+  const providerHooks = new Set(allHandlers.map((one) => one.hook).filter(({ group }) => group !== HooksGroup))
+  if (hook.singleton) checkDiscovery('test', handlers ?? [], createCatalog([...hookCatalog, ...providerHooks]))
   patchedRequest(hook, request, response)
 }
 
-/** Wraps a log to keep its last error. */
+/** Returns a logger that also stores the `err` field of the last logged error in `thrown.err`. */
 const keepLastError = (thrown: { err?: unknown }, log: Logger): Logger => ({
   debug: (message, fields) => log.debug(message, fields),
   info: (message, fields) => log.info(message, fields),

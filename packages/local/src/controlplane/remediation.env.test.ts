@@ -26,7 +26,7 @@ interface Setup {
 /** Creates a control plane whose Machines are remediated when their Node is not Ready for 30 s, or absent after a minute. */
 async function createControlPlane({ replicas = 3, remediation }: Setup = {}): Promise<void> {
   env = await providerEnv({ ...localProvider(), contract: testContract() })
-  const { newClient: client } = env
+  const { v1beta2Client: client } = env
   await client.create(LocalMachineTemplate, { ...named('machines'), spec: { template: { spec: {} } } })
   await client.create(LocalCluster, named('demo'))
   await client.create(LocalControlPlane, {
@@ -61,15 +61,19 @@ async function createControlPlane({ replicas = 3, remediation }: Setup = {}): Pr
 
 const workload = async () =>
   env.connect(atob((await env.client.get(Secret, { ...key, name: 'demo-kubeconfig' })).data!['value']!))
-const machines = async () => (await env.newClient.list(Machine, { namespace: 'default' })).items
+const machines = async () => (await env.v1beta2Client.list(Machine, { namespace: 'default' })).items
 const names = async () => (await machines()).map(({ metadata }) => metadata.name).sort()
-const controlPlane = () => env.newClient.get(LocalControlPlane, key)
+const controlPlane = () => env.v1beta2Client.get(LocalControlPlane, key)
 const ownerRemediated = async (name: string) =>
-  conditionText(await env.newClient.get(Machine, { namespace: 'default', name }), 'OwnerRemediated')
+  conditionText(await env.v1beta2Client.get(Machine, { namespace: 'default', name }), 'OwnerRemediated')
 
 const failure = { at: 'kubelet' as const, message: 'the disk is full' }
 const breakMachine = (name: string) =>
-  env.newClient.patch(LocalMachine, { namespace: 'default', name }, { type: 'merge', body: { spec: { simulated: { failure } } } })
+  env.v1beta2Client.patch(
+    LocalMachine,
+    { namespace: 'default', name },
+    { type: 'merge', body: { spec: { simulated: { failure } } } },
+  )
 
 test('an unhealthy Machine is replaced', async () => {
   await createControlPlane()
@@ -83,7 +87,7 @@ test('an unhealthy Machine is replaced', async () => {
   const [replacement, ...others] = (await names()).filter((name) => name !== namesBefore[1] && name !== namesBefore[2])
   expect(others).toEqual([])
   expect(replacement).not.toBe(namesBefore[0])
-  const { annotations } = (await env.newClient.get(Machine, { namespace: 'default', name: replacement! })).metadata
+  const { annotations } = (await env.v1beta2Client.get(Machine, { namespace: 'default', name: replacement! })).metadata
   expect(JSON.parse(annotations![RemediationForAnnotation]!)).toMatchObject({ machine: namesBefore[0], retryCount: 0 })
   const { metadata, status } = await controlPlane()
   expect(metadata.annotations?.[RemediationInProgressAnnotation]).toBeUndefined()
@@ -98,7 +102,7 @@ test('a Machine that a user marks is replaced', async () => {
   await createControlPlane()
   const namesBefore = await names()
   const body = { metadata: { annotations: { [RemediateMachineAnnotation]: '' } } }
-  await env.newClient.patch(Machine, { namespace: 'default', name: namesBefore[1]! }, { type: 'merge', body })
+  await env.v1beta2Client.patch(Machine, { namespace: 'default', name: namesBefore[1]! }, { type: 'merge', body })
   await env.advance(minutes(1))
   expect(await names()).toHaveLength(3)
   expect(await names()).not.toContain(namesBefore[1])
@@ -122,7 +126,7 @@ test('no Machine that the quorum of etcd needs is deleted, until another Machine
   expect(status).toBe('True')
 
   const recovering = chosen === namesBefore[0] ? namesBefore[1]! : namesBefore[0]!
-  await env.newClient.patch(
+  await env.v1beta2Client.patch(
     LocalMachine,
     { namespace: 'default', name: recovering },
     { type: 'merge', body: { spec: { simulated: null } } },
@@ -155,8 +159,8 @@ test('replacements that fail as well are replaced maxRetry times', async () => {
   const [first] = knownNames
   await breakMachine(first!)
   // Machines are compared with their template by its name, so that running Machines are not replaced.
-  await env.newClient.delete(LocalMachineTemplate, { namespace: 'default', name: 'machines' })
-  await env.newClient.create(LocalMachineTemplate, {
+  await env.v1beta2Client.delete(LocalMachineTemplate, { namespace: 'default', name: 'machines' })
+  await env.v1beta2Client.create(LocalMachineTemplate, {
     ...named('machines'),
     spec: { template: { spec: { simulated: { failure: { at: 'provisioning', message: 'no capacity' } } } } },
   })

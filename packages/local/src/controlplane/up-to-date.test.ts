@@ -28,7 +28,7 @@ const bootstrap = (spec: LocalBootstrapConfig['spec']) => ({ metadata, spec }) a
 test.each([
   ['no differences', {}, { infrastructure: clonedFrom('cp'), bootstrap: bootstrap({}) }, []],
   ['objects that do not exist', {}, {}, []],
-  ['infrastructure without annotation of its template', {}, { infrastructure: { kind: 'X', metadata } as never }, []],
+  ['infrastructure without annotations that name its template', {}, { infrastructure: { kind: 'X', metadata } as never }, []],
   ['another version', { version: 'v1.37.0' }, {}, ['Version v1.36.0, v1.37.0 required']],
   ['another template', {}, { infrastructure: clonedFrom('old') }, ['LocalMachine is not up-to-date']],
   [

@@ -9,14 +9,14 @@ import { testServer } from '@capstan/kubernetes-kinds/test-server'
 import { expect, test } from 'vitest'
 import { type GrowthCase, growthCases } from './cases.ts'
 import { measureGrowth, growthProblems } from './growth.ts'
-import { growOverVerbs } from './verbs.ts'
-import { otherWork } from './work.ts'
+import { measureVerbs } from './verbs.ts'
+import { workOutsideRequests } from './work.ts'
 
-const isWhole = process.env.CAPSTAN_GROWTH === 'all'
-/** The sample contains one of this number of cases. */
-const Sampled = 450
+const measuresAllCases = process.env.CAPSTAN_GROWTH === 'all'
+/** The sample contains every 450th case. */
+const SampleInterval = 450
 
-test.each(otherWork)('%s', async (name, work) => {
+test.each(workOutsideRequests)('work grows linearly: %s', async (name, work) => {
   expect(growthProblems([await measureGrowth(name, work)])).toEqual([])
 })
 
@@ -33,7 +33,7 @@ const { server } = await testServer({
 })
 const cases = server.engine.resources.list().flatMap(growthCases)
 
-if (isWhole) {
+if (measuresAllCases) {
   for (const [kind, casesOfKind] of Map.groupBy(
     cases,
     ({ resource }) => `${resource.kind} ${resource.group} ${resource.version}`,
@@ -45,7 +45,7 @@ if (isWhole) {
   test('work grows linearly with a sample of the lists, maps and strings of all kinds', { timeout: 60_000 }, () =>
     check(
       server,
-      cases.filter((_, index) => index % Sampled === 0),
+      cases.filter((_, index) => index % SampleInterval === 0),
       'create',
     ),
   )
@@ -53,6 +53,6 @@ if (isWhole) {
 
 async function check(server: ApiServer, some: readonly GrowthCase[], verbs: 'create' | 'all'): Promise<void> {
   const problems: string[] = []
-  for (const one of some) problems.push(...growthProblems(await growOverVerbs(server, one, verbs)))
+  for (const one of some) problems.push(...growthProblems(await measureVerbs(server, one, verbs)))
   expect(problems).toEqual([])
 }

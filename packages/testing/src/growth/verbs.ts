@@ -7,7 +7,7 @@ import { type GrowthMeasurement, measureGrowth } from './growth.ts'
 const caller = { name: 'admin', groups: ['system:masters'], agent: 'growth' }
 
 /** Measures a case with every verb that accepts its objects. */
-export async function growOverVerbs(server: ApiServer, one: GrowthCase, verbs: 'create' | 'all'): Promise<GrowthMeasurement[]> {
+export async function measureVerbs(server: ApiServer, one: GrowthCase, verbs: 'create' | 'all'): Promise<GrowthMeasurement[]> {
   const { group, version, plural, namespaced } = one.resource
   const target = { group, version, plural, ...(namespaced ? { namespace: 'default' } : {}) }
   /** Sends a request. Returns whether the server accepts it. */

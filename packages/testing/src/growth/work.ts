@@ -32,7 +32,7 @@ function validate(size: number, items: JSONSchema): unknown {
 
 const rejectingSchema: JSONSchema = { type: 'object', properties: { value: { type: 'string', maxLength: 0 } } }
 
-export const otherWork: readonly (readonly [name: string, work: (size: number) => unknown])[] = [
+export const workOutsideRequests: readonly (readonly [name: string, work: (size: number) => unknown])[] = [
   ['a label selector of many requirements', (size) => parseLabelSelector(many(size, (index) => `n${index}=a`).join(','))],
   ['a label selector of many values', (size) => parseLabelSelector(`a in (${many(size, (index) => `n${index}`).join(',')})`)],
   [

@@ -129,7 +129,7 @@ test.each([
     'failed to apply patch: error decoding json patch (RFC6902): json: cannot unmarshal object into Go value of type jsonpatch.Patch',
   ],
   [
-    'a JSON patch without a document',
+    'a JSON patch without the field patch',
     { patchType: 'JSONPatch' },
     'failed to apply patch: error decoding json patch (RFC6902): invalid state detected',
   ],
@@ -144,12 +144,12 @@ test.each([
     'failed to apply patch: error applying json patch (RFC6902): replace operation does not apply: doc is missing key: /spec/nodes: missing value',
   ],
   [
-    'a test that fails',
+    'a test operation that fails',
     json({ op: 'test', path: '/spec/version', value: 'v9' }),
     'failed to apply patch: error applying json patch (RFC6902): testing value /spec/version failed: test failed',
   ],
   [
-    'a document without a kind',
+    'a patched object without a kind',
     json({ op: 'remove', path: '/kind' }),
     "failed to apply patch to object: failed to convert patched object to Unstructured: Object 'Kind' is missing",
   ],
@@ -205,6 +205,6 @@ test.each([
   ],
 ])('differences of MachineSets: %s', (_, desired: Parameters<typeof sets>[0], response, reasons) => {
   const current = sets(desired?.config ? { config: { a: 1, b: 2 } } : {})
-  const desiredFields = sets(desired?.config ? { ...desired, config: { a: 1, ...desired.config } } : desired)
-  expect(uncoveredOfMachineSet({ current, desired: desiredFields }, response, 'h.x')).toEqual(reasons)
+  const desiredObjects = sets(desired?.config ? { ...desired, config: { a: 1, ...desired.config } } : desired)
+  expect(uncoveredOfMachineSet({ current, desired: desiredObjects }, response, 'h.x')).toEqual(reasons)
 })

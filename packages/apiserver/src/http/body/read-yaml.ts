@@ -17,7 +17,7 @@ const MaxHeapMegabytes = 512
 /** Acquires a seat for a thread; calling the result releases the seat. @throws TooManyRequests when no seat is free in time */
 export type ThreadSeats = (requester: Requester, signal: AbortSignal) => (() => void) | Promise<() => void>
 
-/** Parses YAML for the decoders of bodies. @throws Error with the parse error, with Go's text where Go has one */
+/** Parses YAML for the decoders of bodies. @throws Error when the text cannot be parsed; its message is Go's, where Go has one */
 export type YAMLParser = (text: string) => Promise<YAMLDocument>
 
 type YAMLRequest = Pick<HttpRequest, 'requester' | 'ended'>
@@ -36,10 +36,10 @@ export class YAMLReader {
     return (text) => this.read(text, request)
   }
 
-  /** @throws Error with the parse error, with Go's text where Go has one */
+  /** @throws Error when the text cannot be parsed; its message is Go's, where Go has one */
   async read(text: string, { requester = anonymous, ended }: YAMLRequest = {}): Promise<YAMLDocument> {
     if (text.length <= MaxInline) return readYAML(text)
-    const signal = ended?.() ?? never
+    const signal = ended?.() ?? neverAborted
     const release = await this.#acquireSeat(requester, signal)
     try {
       const outcome = await inThread(text, this.#clock, signal)
@@ -52,7 +52,7 @@ export class YAMLReader {
 }
 
 const anonymous: Requester = { level: '', flow: '', isExempt: false }
-const never = new AbortController().signal
+const neverAborted = new AbortController().signal
 
 function inThread(text: string, clock: Clock, signal: AbortSignal): Promise<YAMLOutcome> {
   return new Promise((resolve) => {

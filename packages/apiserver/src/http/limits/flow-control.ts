@@ -18,7 +18,7 @@ export interface FlowControlOptions {
 }
 
 export interface FlowControl {
-  /** Returns the priority level and user of the request. */
+  /** Returns the priority level and user of the request, and whether it is exempt from the limits. */
   requester(request: Attributes): Requester
   /**
    * Takes a seat, or returns a promise of a seat. Calling the result releases the seat.
@@ -90,8 +90,8 @@ const levels = {
 } as const
 
 /**
- * Upstream's suggested flow schemas, except that requests for Leases have the level of leader election for every user: a controller must
- * not lose its Lease because it sends many other requests.
+ * Returns the level of a request as in upstream's suggested flow schemas, with one exception: get, create, update and patch of Leases have the
+ * level `leader-election` for every user except nodes, because a controller must not lose its Lease when it sends many other requests.
  */
 function levelOf(request: Attributes): Level {
   const { name, groups } = request.user

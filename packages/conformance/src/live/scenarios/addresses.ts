@@ -16,8 +16,8 @@ export const normalClaims = ['by-name', 'by-label', 'other']
 export const blockedClaims: Readonly<Record<string, string>> = {
   'cluster-paused': 'while spec.paused of its Cluster is true',
   'labelled-cluster-paused': 'while spec.paused of the Cluster in its label is true',
-  'cluster-annotated': 'while its Cluster has the annotation',
-  annotated: 'while it has the annotation',
+  'cluster-annotated': `while its Cluster has the annotation ${PausedAnnotation}`,
+  annotated: `while it has the annotation ${PausedAnnotation}`,
   'cluster-missing': 'while its Cluster does not exist',
 }
 /** Claims that the provider must fulfil after the pause. */
@@ -100,7 +100,10 @@ const createClaim = (bench: Bench, name: string, spec: object, metadata: Partial
   return bench.create(IPAddressClaim, { metadata: { ...metadata, name }, spec: { poolRef, ...spec } } as Input<IPAddressClaim>)
 }
 
-/** Changes a claim and removes its annotation for pauses: providers need not watch whether Clusters are paused. */
+/**
+ * Removes the pause annotation of a claim and sets another one. This change makes the provider reconcile the claim: providers need not watch
+ * Clusters for the end of a pause.
+ */
 const touch = (bench: Bench, name: string) =>
   orAbsent(
     bench.patch(IPAddressClaim, name, {
@@ -108,7 +111,7 @@ const touch = (bench: Bench, name: string) =>
     }),
   )
 
-/** Returns the IPAddress that a claim names, or the IPAddress that names the claim. */
+/** Returns the IPAddress to which the status of a claim refers, otherwise the IPAddress that refers to the claim. */
 export const addressOf = (claim: IPAddressClaim, addresses: readonly IPAddress[]): IPAddress | undefined =>
   addresses.find(({ metadata }) => metadata.name === claim.status?.addressRef?.name) ??
   addresses.find(({ spec }) => spec.claimRef.name === claim.metadata.name)
@@ -118,11 +121,11 @@ const untilFulfilled = (bench: Bench, names: readonly string[]) =>
     names.every((name) => bench.recording.object(IPAddressClaim, name)?.status?.addressRef?.name),
   )
 
-const untilReleased = (bench: Bench, isReleasedClaim: (name: string) => boolean) =>
-  bench.until('deleted claims and their IPAddresses are deleted', () => {
+const untilReleased = (bench: Bench, isDeleted: (name: string) => boolean) =>
+  bench.until('deleted claims and their IPAddresses no longer exist', () => {
     const names = [
       ...bench.recording.objects(IPAddressClaim).map((claim) => keyOf(claim).name),
       ...bench.recording.objects(IPAddress).map(({ spec }) => spec.claimRef.name),
     ]
-    return !names.some(isReleasedClaim)
+    return !names.some(isDeleted)
   })

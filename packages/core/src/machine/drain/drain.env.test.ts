@@ -6,7 +6,7 @@ import { afterEach, expect, test } from 'vitest'
 let env: CoreEnv
 afterEach(() => env.close())
 
-/** An environment with one Machine to delete, and a control plane that stays. */
+/** Starts an environment with a control plane Machine and the Machine `m1`, which the tests delete. */
 async function startEnv(): Promise<void> {
   env = await coreEnv()
   await env.provisionCluster()
@@ -112,7 +112,7 @@ test('MachineDrainRules determine which Pods are evicted, in which order, and wh
   expect(await exists('agent')).toBe(true)
 })
 
-test('a rule that changes during a drain applies from the next step on', async () => {
+test('a rule that changes during a drain applies at the next reconcile', async () => {
   await startEnv()
   await env.create(MachineDrainRule, 'wait', { spec: { drain: { behavior: 'WaitCompleted' } } })
   await aPod('web')

@@ -3,7 +3,7 @@ import type { PodLike } from './check.ts'
 import type { Level } from './policy.ts'
 import { checks, detailsOf, findings, reasonsOf } from './standards.ts'
 
-interface Described {
+interface PodFixture {
   readonly annotations?: { readonly [name: string]: string }
   /** Fields of the containers, which are named `a`, `b`, `c`; default: one container without further fields. */
   readonly containers?: readonly object[]
@@ -12,7 +12,7 @@ interface Described {
   readonly [member: string]: unknown
 }
 
-const podOf = ({ annotations = {}, containers = [{}], init, ephemeral, ...spec }: Described): PodLike =>
+const podOf = ({ annotations = {}, containers = [{}], init, ephemeral, ...spec }: PodFixture): PodLike =>
   ({
     metadata: { annotations },
     spec: {
@@ -23,7 +23,7 @@ const podOf = ({ annotations = {}, containers = [{}], init, ephemeral, ...spec }
     },
   }) as unknown as PodLike
 
-const evaluation = (pod: Described, standard: string): string => {
+const evaluation = (pod: PodFixture, standard: string): string => {
   const [level, version] = standard.split(':') as [Level, string]
   return detailsOf(findings(podOf(pod), { level, version }))
 }
@@ -31,7 +31,7 @@ const evaluation = (pod: Described, standard: string): string => {
 /** A security context. */
 const sc = (securityContext: object) => ({ securityContext })
 /** A pod that satisfies `restricted:latest`. */
-const good: Described = {
+const good: PodFixture = {
   ...sc({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } }),
   containers: [sc({ allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } })],
 }
@@ -40,13 +40,13 @@ const noSeccomp = { ...good, ...sc({ runAsNonRoot: true }) }
 const unmasked = { containers: [{ ...sc({ procMount: 'Unmasked' }) }] }
 const root = { ...good, ...sc({ runAsUser: 0, runAsNonRoot: false, seccompProfile: { type: 'Localhost' } }) }
 const windows = { os: { name: 'windows' }, ...sc({ runAsNonRoot: true }) }
-const sysctl = (name: string): Described => sc({ sysctls: [{ name, value: '1' }] })
+const sysctl = (name: string): PodFixture => sc({ sysctls: [{ name, value: '1' }] })
 const probeWithHost = { livenessProbe: { httpGet: { host: 'x', port: 1 } } }
-const seLinuxType = (type: string): Described => sc({ seLinuxOptions: { type } })
+const seLinuxType = (type: string): PodFixture => sc({ seLinuxOptions: { type } })
 const seccompKey = 'seccomp.security.alpha.kubernetes.io/pod'
 const appArmorKey = 'container.apparmor.security.beta.kubernetes.io/a'
 
-test.each<[string, Described, string, string]>([
+test.each<[string, PodFixture, string, string]>([
   ['a privileged pod', { hostPID: true, containers: [sc({ privileged: true })] }, 'privileged:latest', ''],
   ['a pod without violations', good, 'restricted:latest', ''],
   ['an ordinary pod', {}, 'baseline:latest', ''],
@@ -103,7 +103,7 @@ test.each<[string, Described, string, string]>([
     'hostPath volumes (volumes "v", "w")',
   ],
   [
-    'hostPath volumes, which are also restricted volumes',
+    'hostPath volumes, which restricted reports only as volumes of a restricted type',
     {
       ...good,
       volumes: [
@@ -122,7 +122,7 @@ test.each<[string, Described, string, string]>([
     'restricted volume types (volume "v" uses restricted volume type "unknown")',
   ],
   [
-    'host ports, sorted as texts',
+    'host ports, sorted as strings',
     { containers: [{ ports: [{ hostPort: 9080 }, { hostPort: 0 }, {}] }, { ports: [{ hostPort: 10080 }, { hostPort: 9080 }] }] },
     'baseline:latest',
     'hostPort (containers "a", "b" use hostPorts 10080, 9080)',
@@ -147,7 +147,7 @@ test.each<[string, Described, string, string]>([
     'probe or lifecycle host (containers "b", "c", "init" use probe or lifecycle hosts "x", "y", "z")',
   ],
   [
-    'probes of the pod itself',
+    'probes with an empty or absent host',
     { containers: [{ livenessProbe: { httpGet: { host: '', port: 1 } }, startupProbe: { tcpSocket: {} } }] },
     'baseline:latest',
     '',
@@ -174,7 +174,7 @@ test.each<[string, Described, string, string]>([
   ],
   ['an SELinux level', sc({ seLinuxOptions: { level: 's0' } }), 'baseline:latest', ''],
   [
-    'no seccomp profile',
+    'a forbidden seccomp profile of the pod',
     { ...sc({ seccompProfile: { type: 'Unconfined' } }), containers: [sc({ seccompProfile: { type: 'Localhost' } }), {}] },
     'baseline:latest',
     'seccompProfile (pod must not set securityContext.seccompProfile.type to "Unconfined")',
@@ -223,10 +223,10 @@ test.each<[string, Described, string, string]>([
     'restricted:latest',
     'runAsNonRoot != true (pod must not set securityContext.runAsNonRoot=false), runAsUser=0 (pod and container "a" must not set runAsUser=0)',
   ],
-])('%s (%j) is evaluated by %s', (_, pod, standard, expected) => expect(evaluation(pod, standard)).toBe(expected))
+])('%s (%j): reports the violations of %s', (_, pod, standard, expected) => expect(evaluation(pod, standard)).toBe(expected))
 
 describe('a check applies the rules of the requested version', () => {
-  test.each<[string, Level, Described, string, string]>([
+  test.each<[string, Level, PodFixture, string, string]>([
     ['allowPrivilegeEscalation != false', 'restricted', { containers: [{}] }, 'v1.7', 'v1.8'],
     ['unrestricted capabilities', 'restricted', {}, 'v1.21', 'v1.22'],
     ['seccompProfile', 'baseline', sc({ seccompProfile: { type: 'Unconfined' } }), 'v1.18', 'v1.19'],
@@ -239,7 +239,7 @@ describe('a check applies the rules of the requested version', () => {
     expect(reasons(level, pod, 'latest')).toContain(reason)
   })
 
-  test.each<[string, Level, Described, string, string]>([
+  test.each<[string, Level, PodFixture, string, string]>([
     ['seccompProfile', 'baseline', { annotations: { [seccompKey]: 'x' } }, 'v1.18', 'v1.19'],
     ['non-default capabilities', 'restricted', { containers: [sc({ capabilities: { add: ['KILL', 'X'] } })] }, 'v1.21', 'v1.22'],
     ['allowPrivilegeEscalation != false', 'restricted', windows, 'v1.24', 'v1.25'],
@@ -272,7 +272,7 @@ describe('a check applies the rules of the requested version', () => {
     }
   })
 
-  const reasons = (level: Level, pod: Described, version: string): string[] =>
+  const reasons = (level: Level, pod: PodFixture, version: string): string[] =>
     findings(podOf(pod), { level, version }).map(({ reason }) => reason)
 })
 
@@ -287,7 +287,7 @@ test('the short form of findings contains only their reasons', () => {
   )
 })
 
-test('the baseline is reported first, and each level in the order of its checks', () => {
+test('checks are ordered by level, baseline first, then by id', () => {
   const ids = (level: string) => checks.filter((check) => check.level === level).map(({ id }) => id)
   expect(checks.map(({ id }) => id)).toEqual([...ids('baseline').sort(), ...ids('restricted').sort()])
 })

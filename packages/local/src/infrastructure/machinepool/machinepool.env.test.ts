@@ -23,7 +23,7 @@ const key = (name: string) => ({ name, namespace: 'default' })
 const ref = (group: string, kind: string, name: string) => ({ apiGroup: `${group}.capstan.dev`, kind, name })
 
 async function createCluster(): Promise<void> {
-  const { newClient: client } = env
+  const { v1beta2Client: client } = env
   await client.create(LocalMachineTemplate, { ...named('control-plane'), spec: { template: { spec: {} } } })
   await client.create(LocalCluster, { ...named('demo'), spec: {} })
   await client.create(LocalControlPlane, {
@@ -51,7 +51,7 @@ async function createPool(
   annotations: { [key: string]: string } = {},
 ): Promise<void> {
   await createCluster()
-  const { newClient: client } = env
+  const { v1beta2Client: client } = env
   await client.create(LocalMachinePool, { ...named('pool'), spec: infrastructure })
   await client.create(LocalBootstrapConfig, { ...named('pool'), spec: { nodeLabels: { tier: 'blue' }, ttlSeconds: 0 } })
   await client.create(MachinePool, {
@@ -73,15 +73,17 @@ async function createPool(
   await env.advance(seconds(20))
 }
 
-const pool = () => env.newClient.get(MachinePool, key('pool'))
-const localPool = () => env.newClient.get(LocalMachinePool, key('pool'))
-const patchPool = (spec: object) => env.newClient.patch(MachinePool, key('pool'), { type: 'merge', body: { spec } })
-const patchLocalPool = (spec: object) => env.newClient.patch(LocalMachinePool, key('pool'), { type: 'merge', body: { spec } })
+const pool = () => env.v1beta2Client.get(MachinePool, key('pool'))
+const localPool = () => env.v1beta2Client.get(LocalMachinePool, key('pool'))
+const patchPool = (spec: object) => env.v1beta2Client.patch(MachinePool, key('pool'), { type: 'merge', body: { spec } })
+const patchLocalPool = (spec: object) => env.v1beta2Client.patch(LocalMachinePool, key('pool'), { type: 'merge', body: { spec } })
 const workload = async () => env.connect(atob((await env.client.get(Secret, key('demo-kubeconfig'))).data!['value']!))
 const nodes = async () => (await (await workload()).list(Node)).items.filter(({ metadata }) => metadata.name.startsWith('pool-'))
 const versions = async () => (await nodes()).map(({ status }) => status?.nodeInfo?.kubeletVersion)
 const machines = async () =>
-  (await env.newClient.list(Machine, { namespace: 'default' })).items.filter(({ metadata }) => metadata.name.startsWith('pool-'))
+  (await env.v1beta2Client.list(Machine, { namespace: 'default' })).items.filter(({ metadata }) =>
+    metadata.name.startsWith('pool-'),
+  )
 const instances = async () => (await localPool()).status?.instances ?? []
 
 describe.each([
@@ -172,11 +174,11 @@ describe.each([
 
   test('deletes its machines when its Cluster is deleted', async () => {
     await createPool(spec)
-    await env.newClient.delete(Cluster, key('demo'))
+    await env.v1beta2Client.delete(Cluster, key('demo'))
     await env.advance(minutes(2))
-    expect(await orAbsent(env.newClient.get(Cluster, key('demo')))).toBeUndefined()
+    expect(await orAbsent(env.v1beta2Client.get(Cluster, key('demo')))).toBeUndefined()
     for (const kind of [LocalMachine, LocalMachinePool, MachinePool, Machine]) {
-      expect((await env.newClient.list(kind as typeof Machine, { namespace: 'default' })).items).toEqual([])
+      expect((await env.v1beta2Client.list(kind as typeof Machine, { namespace: 'default' })).items).toEqual([])
     }
   })
 
@@ -194,7 +196,7 @@ describe.each([
 describe('a LocalMachinePool', () => {
   test('is deleted with its Nodes, without its Cluster', async () => {
     await createPool()
-    await env.newClient.delete(MachinePool, key('pool'))
+    await env.v1beta2Client.delete(MachinePool, key('pool'))
     await env.advance(seconds(30))
     expect(await orAbsent(pool())).toBeUndefined()
     expect(await nodes()).toEqual([])
@@ -237,7 +239,7 @@ describe('a LocalMachinePool', () => {
   test('replaces a Machine that a user deletes, after its Node was drained', async () => {
     await createPool({ machines: true })
     const [machine] = await machines()
-    await env.newClient.delete(Machine, key(machine!.metadata.name))
+    await env.v1beta2Client.delete(Machine, key(machine!.metadata.name))
     await env.advance(seconds(60))
     const names = (await machines()).map(({ metadata }) => metadata.name)
     expect(names).toHaveLength(2)
@@ -249,7 +251,7 @@ describe('a LocalMachinePool', () => {
     await createPool({ machines: true }, { replicas: 3 })
     const marked = draft((await machines())[1]!)
     const annotations = { 'cluster.x-k8s.io/delete-machine': '' }
-    await env.newClient.patch(Machine, key(marked.metadata.name), { type: 'merge', body: { metadata: { annotations } } })
+    await env.v1beta2Client.patch(Machine, key(marked.metadata.name), { type: 'merge', body: { metadata: { annotations } } })
     await patchPool({ replicas: 2 })
     await env.advance(seconds(60))
     const names = (await machines()).map(({ metadata }) => metadata.name)
