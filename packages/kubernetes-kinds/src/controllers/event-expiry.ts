@@ -52,7 +52,6 @@ export function runEventExpiry({ store, clock, log }: { store: Store; clock: Clo
 
 /** Returns the time of the last write that changed an object. */
 const lastWriteOf = ({ metadata }: KubeObject): number =>
-  Math.max(
-    Date.parse(metadata.creationTimestamp),
-    ...(metadata.managedFields ?? []).map(({ time }) => Date.parse(time ?? '') || 0),
-  )
+  (metadata.managedFields ?? [])
+    .map(({ time }) => Date.parse(time ?? '') || 0)
+    .reduce((latest, time) => Math.max(latest, time), Date.parse(metadata.creationTimestamp))
