@@ -214,7 +214,7 @@ export class Bench implements ScenarioRecord {
     }
   }
 
-  /** Waits until a condition is true. @throws ScenarioStopped after the time limit */
+  /** Waits until a condition is true, and until the recording is current. @throws ScenarioStopped after the time limit */
   async until(condition: string, isTrue: () => boolean): Promise<void> {
     const deadline = this.now() + this.limits.wait
     this.#options.progress(`${this.namespace}: waiting until ${condition}`)
@@ -223,12 +223,25 @@ export class Bench implements ScenarioRecord {
       if (remaining <= 0) throw new ScenarioStopped(`waited ${this.limits.wait / 1000} s until ${condition}`)
       await this.#nextChangeWithin(remaining)
     }
+    await this.#catchUp()
   }
 
   /** Waits until a condition is true or `deadline` has passed; a check evaluates the result. */
   async untilOrDeadline(condition: string, deadline: number, isTrue: () => boolean): Promise<void> {
     this.#options.progress(`${this.namespace}: waiting until ${condition}`)
     while (!isTrue() && this.now() < deadline) await this.#nextChangeWithin(deadline - this.now())
+    await this.#catchUp()
+  }
+
+  /**
+   * Waits, at most `limits.quiet`, until the recording contains what the API server has stored. Each kind has its own watch: after a change of one
+   * kind has arrived, an earlier change of another kind may still be on its way.
+   */
+  async #catchUp(): Promise<void> {
+    const deadline = this.now() + this.limits.quiet
+    // A list that fails is sent again after the next change.
+    const isCurrent = () => this.recording.isCurrent().catch(() => false)
+    while (!(await isCurrent()) && this.now() < deadline) await this.#nextChangeWithin(deadline - this.now())
   }
 
   /** Waits for `limits.quiet`, during which an event must not occur. */

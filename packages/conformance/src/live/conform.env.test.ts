@@ -1,4 +1,5 @@
-import { Namespace, seconds, seededRandom, type UnknownObject } from '@capstan/kube'
+import { IPAddress } from '@capstan/api'
+import { type Client, Namespace, seconds, seededRandom, sleep, type UnknownObject } from '@capstan/kube'
 import { localProvider, poolProvider, type ProviderEnv, providerEnv } from '@capstan/testing'
 import { afterEach, expect, test } from 'vitest'
 import { rules } from '../rules/index.ts'
@@ -222,6 +223,25 @@ test('an IPAM provider can be tested without other kinds, and follows every rule
   expect(tested.filter((id) => verdicts.get(id) !== 'pass')).toEqual([])
   expect(report.leftovers).toEqual([])
   expect(await namespaces()).toEqual([])
+})
+
+test('watches that deliver the changes of one kind later than those of another cause no failure', async () => {
+  env = await providerEnv(poolProvider())
+  const pool = await findPool(env.client, 'DevPool', [poolExample], new AbortController().signal)
+  const client: Client = {
+    ...env.client,
+    async watch(kind, options) {
+      const events = await env.client.watch(kind, options)
+      if (kind.kind !== IPAddress.kind) return events
+      return (async function* () {
+        for await (const event of events) {
+          await sleep(env.clock, seconds(2))
+          yield event
+        }
+      })()
+    },
+  }
+  expect(withVerdict(await run({}, { pool, client }), 'fail', 'warn')).toEqual([])
 })
 
 test('an IPAM provider can be tested together with an infrastructure provider', async () => {

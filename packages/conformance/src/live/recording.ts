@@ -46,6 +46,8 @@ export class Recording {
   #order = 0
   readonly #records = new Map<string, Map<string, ObjectRecord>>()
   #changed = Promise.withResolvers<void>()
+  /** Lists the objects of each followed kind. */
+  readonly #lists: (() => Promise<{ readonly kind: Kind; readonly objects: readonly KubeObject[] }>)[] = []
 
   constructor({ clock }: Pick<RecordingOptions, 'clock'>) {
     this.#clock = clock
@@ -64,6 +66,21 @@ export class Recording {
         return listed.promise
       }),
     )
+  }
+
+  /** Whether the recording contains the state of every object that the API server returns now. */
+  async isCurrent(): Promise<boolean> {
+    const lists = await Promise.all(this.#lists.map((list) => list()))
+    return lists.every(({ kind, objects }) => {
+      const records = this.#records.get(resourceName(kind))!
+      const uids = new Set(objects.map(({ metadata }) => metadata.uid))
+      return (
+        objects.every(({ metadata }) => {
+          const states = records.get(metadata.uid)?.states ?? []
+          return states.some(({ object }) => object.metadata.resourceVersion === metadata.resourceVersion)
+        }) && [...records].every(([uid, { deleted }]) => deleted !== undefined || uids.has(uid))
+      )
+    })
   }
 
   now(): Moment {
@@ -105,6 +122,7 @@ export class Recording {
     const records = new Map<string, ObjectRecord>()
     this.#records.set(resourceName(kind), records)
     const scope = kind.scope === 'Cluster' ? {} : { namespace }
+    this.#lists.push(async () => ({ kind, objects: (await client.list(kind, { ...scope, signal })).items }))
     for await (const event of watchObjects(client, kind, { clock, random, signal, ...scope })) {
       if (event.kind === 'progress') continue
       if (event.kind === 'replaced') {
