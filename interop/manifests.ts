@@ -146,17 +146,28 @@ async function runWithManifests(
 
   const namespace = 'team'
   await client.create(Namespace, { metadata: { name: namespace } })
-  const context: LifeContext = { client, namespace, provider: localProvider, checks, progress, limit: 90 }
+  let restarted: Promise<void> = Promise.resolve()
+  const restart = () => {
+    restarted = (async () => {
+      await pods.get('core')!.program.stop()
+      await start(providers.slice(0, 1))
+      progress('core stopped and started again')
+    })()
+    return restarted
+  }
+  const context: LifeContext = {
+    client: whenServed(client, () => restarted),
+    namespace,
+    provider: localProvider,
+    checks,
+    progress,
+    limit: 90,
+  }
   await createClass(context)
   await createResourceSet(context)
   await checkWebhooks(context, apiServer.ca)
   const before = await inventory(context)
 
-  const restart = async () => {
-    await pods.get('core')!.program.stop()
-    await start(providers.slice(0, 1))
-    progress('core stopped and started again')
-  }
   const runPhases = async (name: ClusterName) => {
     const step = (line: string) => progress(`${name}: ${line}`)
     const first: DesiredState = { version: 'v1.33.0', controlPlane: 1, workers: 2 }
@@ -187,6 +198,14 @@ async function runWithManifests(
   const undeleted = await undeletedObjects(context, before)
   checks.check('all objects of deleted Clusters are deleted', undeleted.length === 0, undeleted)
 }
+
+/** A client whose writes wait for the end of a restart: while core does not run, its webhooks cannot be called. */
+const whenServed = (client: Client, restarted: () => Promise<void>): Client => ({
+  ...client,
+  create: (...args) => restarted().then(() => client.create(...args)),
+  patch: (...args) => restarted().then(() => client.patch(...args)),
+  delete: (...args) => restarted().then(() => client.delete(...args)),
+})
 
 /** Checks that metrics need the permission to read them. */
 async function checkMetrics(apiServer: RunningApiServer, checks: Checks): Promise<void> {

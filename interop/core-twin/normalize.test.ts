@@ -1,7 +1,7 @@
 import { Event, type KubeObject } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
 import { isExplained, isExplainedResponse } from './explained.ts'
-import { differencesOf, normalized, textOf } from './normalize.ts'
+import { differencesOf, normalized, normalizedResponse, textOf } from './normalize.ts'
 
 const observed = (kind: string, objects: readonly KubeObject[], updated: readonly string[] = []) => ({
   objects: new Map(objects.map((object) => [object.metadata.name, { kind, object }])),
@@ -113,5 +113,28 @@ describe('a value that the schema rejects', () => {
     ],
   ])('is explained only if upstream rejects the same field: %s', (_, their, our, expected) => {
     expect(isExplainedResponse(their, our, 'a-case') !== undefined).toBe(expected)
+  })
+})
+
+describe('causes of a rejection', () => {
+  const cause = (field: string, text: string) => ({ field, message: text })
+  const host = cause('spec.host', 'Invalid value: "": spec.host in body should be at least 1 chars long')
+  const port = cause('spec.port', 'Invalid value: 0: spec.port in body should be greater than or equal to 1')
+  const required = [cause('spec.a', 'Required value'), cause('spec.b', 'Required value')]
+  const rejected = (...causes: { field: string; message: string }[]) => {
+    const list = causes.map(({ field, message }) => `${field}: ${message}`).join(', ')
+    return normalizedResponse('create', {
+      code: 422,
+      warnings: [],
+      body: { message: `"c" is invalid: [${list}]`, details: { causes } },
+    })
+  }
+
+  test('may be in any order if they are errors of a schema', () => {
+    expect(differencesOf(rejected(host, required[0]!, port), rejected(port, required[0]!, host))).toEqual([])
+  })
+
+  test('must be in the same order if they are other errors', () => {
+    expect(differencesOf(rejected(...required), rejected(...required.toReversed()))).not.toEqual([])
   })
 })

@@ -150,11 +150,26 @@ function* ownedPaths(fields: unknown, path = ''): Iterable<string> {
   }
 }
 
-/** Removes duplicate causes, because upstream lists some causes twice. */
-function distinctCauses({ details }: { readonly details?: unknown }): object {
+interface Cause {
+  readonly field?: string
+  readonly message?: string
+}
+
+/** Removes duplicate causes, because upstream lists some causes twice, and sorts the errors of a schema. */
+function normalCauses({ message, details }: { readonly message?: unknown; readonly details?: unknown }): object {
   if (!isRecord(details) || !Array.isArray(details.causes)) return {}
-  const texts = details.causes.map((cause) => JSON.stringify(cause))
-  return { details: { ...details, causes: details.causes.filter((_, index) => texts.indexOf(texts[index]!) === index) } }
+  const causes = details.causes as readonly Cause[]
+  const texts = causes.map((cause) => JSON.stringify(cause))
+  const sorted = sortSchemaErrors(causes.filter((_, index) => texts.indexOf(texts[index]!) === index))
+  const listOf = (some: readonly Cause[]) => `[${some.map((cause) => `${cause.field}: ${cause.message}`).join(', ')}]`
+  return { details: { ...details, causes: sorted }, message: String(message).replace(listOf(causes), () => listOf(sorted)) }
+}
+
+/** Sorts the errors of a schema among themselves. A real API server lists the errors of different fields in the order of a map of Go. */
+function sortSchemaErrors(causes: readonly Cause[]): Cause[] {
+  const isOfSchema = ({ field, message }: Cause) => message?.includes(`${field} in body `) ?? false
+  const sorted = causes.filter(isOfSchema).sort((a, b) => (a.message! < b.message! ? -1 : 1))
+  return causes.map((cause) => (isOfSchema(cause) ? sorted.shift()! : cause))
 }
 
 /** Normalizes a response in the form of an object. */
@@ -163,7 +178,7 @@ export const normalizedResponse = (
   response: { code: number; warnings: readonly string[]; body: unknown },
 ): NormalizedObjects => {
   const body = isRecord(response.body) ? response.body : {}
-  const object = { metadata: {}, ...body, ...distinctCauses(body), 'HTTP code': response.code, warnings: response.warnings }
+  const object = { metadata: {}, ...body, ...normalCauses(body), 'HTTP code': response.code, warnings: response.warnings }
   return new Map([[name, fieldsOf('', object as unknown as KubeObject)]])
 }
 
