@@ -35,9 +35,9 @@ export function contractsPage(): string {
     warning,
     '# Contracts',
     '',
-    `What Cluster API asks of providers, rule by rule: ${rules.length} rules (${counts}), of which \`capstan lint\` checks ${checked.length} and \`capstan conform\` ${live.length} at run time.`,
-    `What they may expect of core: ${coreRules.length} rules, each proved by a test for each of its contract versions.`,
-    'Links lead to the pages of upstream’s book, which are authoritative. [The local provider](../../packages/local/README.md) has no address pools; for every other rule the page says what it does.',
+    `${rules.length} rules for providers (${counts}), of which \`capstan lint\` checks ${checked.length} and \`capstan conform\` ${live.length} at run time.`,
+    `${coreRules.length} rules for core, each proved by a test for each of its contract versions.`,
+    'Links lead to the pages of upstream’s book, which are authoritative. For each rule except those of IPAM, the page describes how [the local provider](../../packages/local/README.md), which has no address pools, follows it.',
     '',
     ...sectionOf('All contracts', rules.filter(isShared)),
     ...(Object.keys(titles) as PageName[]).flatMap((page) =>
@@ -92,7 +92,7 @@ function entryOf(rule: Rule): string[] {
     isChecked(rule) ? `- Lint checks: ${rule.check.looksAt}` : `- Lint does not check it: ${'none' in check ? check.none : ''}.`,
     ...(rule.live ?? []).map(({ looksAt, scenario }) => `- Conform checks, in scenario ${scenario}: ${looksAt}`),
     ...(rule.id in localProvider ? [`- The local provider: ${localProvider[rule.id]}`] : []),
-    ...(familyOf(rule) in unproved ? [`- No test breaks it: ${unproved[familyOf(rule)]}`] : []),
+    ...(familyOf(rule) in unproved ? [`- No mutant violates this rule: ${unproved[familyOf(rule)]}`] : []),
     '',
   ]
 }

@@ -2,7 +2,7 @@
 
 const moments: readonly (readonly [hook: string, done: string, open: string])[] = [
   ['BeforeClusterCreate', 'the Cluster exists', 'no object is created for it, and it refers to none'],
-  ['AfterControlPlaneInitialized', 'the control plane is initialized for the first time', 'no step waits for this hook'],
+  ['AfterControlPlaneInitialized', 'the control plane is initialized for the first time', '(it blocks no step)'],
   [
     'BeforeClusterUpgrade',
     '`spec.topology.version` differs from the version of the control plane, which is neither provisioned nor upgraded at that moment. Versions are compared, as upstream does: Machines may still be scaled or replaced',
@@ -23,15 +23,15 @@ const moments: readonly (readonly [hook: string, done: string, open: string])[] 
   [
     'AfterClusterUpgrade',
     'all Machines have the requested version, and all changes that were made with it are applied',
-    'another version is rejected',
+    'the next upgrade: another version is rejected until this hook allows it',
   ],
-  ['BeforeClusterDelete', 'the Cluster is being deleted', 'no object that belongs to it is'],
+  ['BeforeClusterDelete', 'the Cluster is being deleted', 'the deletion of the objects that belong to it'],
 ]
 
 export const hooksInOrder = (): string[] => [
   '## Lifecycle hooks in order',
   '',
-  '| hook | what has happened when it is called | what has not |',
+  '| hook | state when it is called | not yet started |',
   '| --- | --- | --- |',
   ...moments.map(([hook, done, open]) => `| ${hook} | ${done} | ${open} |`),
   '',

@@ -229,7 +229,7 @@ export const explained: readonly Explained[] = [
       (/^Machine(Set)? /.test(object) && /^status\.deprecated\.v1beta1\.conditions\[(Machines)?Ready\]/.test(path)),
   },
   {
-    what: 'Reports of providers that upstream retries without end',
+    what: 'Invalid values in the status of provider objects',
     reason:
       'upstream copies more than 256 or invalid addresses, or a longer provider ID, failure domain, Secret name or endpoint than the API server accepts, which rejects the write. The reconcile of a MachinePool panics when its infrastructure reports a failure',
     effect:

@@ -86,7 +86,7 @@ test.each([
   [
     'a certificate file without a key file',
     flags.slice(0, 2),
-    '--runtime-extension-client-cert-file and --runtime-extension-client-key-file go together',
+    '--runtime-extension-client-cert-file and --runtime-extension-client-key-file must be given together',
   ],
   [
     'a missing file',

@@ -34,7 +34,7 @@ export function hookClient(options: HookClientOptions, env: Io['env'], log: Logg
   const hookTransport = httpsHookTransport({ env })
   if (certificate === undefined && key === undefined) return { hookTransport, close: () => hookTransport.close() }
   if (certificate === undefined || key === undefined)
-    throw new UsageError('--runtime-extension-client-cert-file and --runtime-extension-client-key-file go together')
+    throw new UsageError('--runtime-extension-client-cert-file and --runtime-extension-client-key-file must be given together')
   try {
     const files = presentFrom({ certificate, key }, hookTransport, log)
     return {

@@ -49,6 +49,6 @@ export async function managementAccess(
   if (existsSync(userFile)) return fromFile(userFile)
   throw new UsageError(
     'no management cluster is named',
-    'Use --kubeconfig or $KUBECONFIG; in a pod, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are set by the kubelet.',
+    'Use --kubeconfig, set $KUBECONFIG, or create ~/.kube/config. In a Pod, its service account is used.',
   )
 }

@@ -59,7 +59,10 @@ describe('invalid use exits with 2 and names the problem', () => {
     { argv: ['up', '--demo', '--exit-when-ready', '--timeout', 'soon'], says: /'soon' is invalid\. expected a duration/ },
     { argv: ['up', '--exit-when-ready'], says: /--exit-when-ready waits for the cluster of --demo/ },
     { argv: ['up', '--memory', '--data', 'x'], says: /--memory' cannot be used with option '--data/ },
-    { argv: ['apiserver', '--tls-cert-file', 'a.pem'], says: /--tls-cert-file and --tls-private-key-file go together/ },
+    {
+      argv: ['apiserver', '--tls-cert-file', 'a.pem'],
+      says: /--tls-cert-file and --tls-private-key-file must be given together/,
+    },
     {
       argv: ['apiserver', '--authorization-mode', 'Node,Webhook'],
       says: /Webhook is not supported; use AlwaysAllow, AlwaysDeny, Node, RBAC/,

@@ -245,7 +245,11 @@ export function apiserverCommand(io: Io, finish: (code: number) => void): Comman
       'API versions as version=true|false; accepted only where it does not change what is served',
       apiSwitches,
     )
-    .option('--tls-min-version <version>', 'VersionTLS12 or VersionTLS13', tlsVersion, 'TLSv1.2')
+    .addOption(
+      new Option('--tls-min-version <version>', 'minimum TLS version: VersionTLS12 or VersionTLS13')
+        .argParser(tlsVersion)
+        .default('TLSv1.2', 'VersionTLS12'),
+    )
     .option('--cert-dir <dir>', 'folder with apiserver.crt and apiserver.key, used without --tls-cert-file')
     .option(
       '--etcd-servers <urls>',
@@ -275,7 +279,7 @@ async function serve(flags: Options, io: Io): Promise<void> {
   const clock = systemClock
   const log = createLogger(io, flags.v)
   if ((flags.tlsCertFile === undefined) !== (flags.tlsPrivateKeyFile === undefined)) {
-    throw new UsageError('--tls-cert-file and --tls-private-key-file go together')
+    throw new UsageError('--tls-cert-file and --tls-private-key-file must be given together')
   }
   const options = withCertDir(flags)
   for (const line of warningsOf(options)) io.err(`capstan: warning: ${line}`)

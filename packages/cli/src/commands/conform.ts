@@ -53,7 +53,10 @@ export function conformCommand(io: Io, finish: (code: number) => void): Command 
   return withAccess(new Command('conform'))
     .description('Test a running provider against the provider contracts, on any API server')
     .option('--infrastructure <kind>', 'kind of the InfraCluster, such as LocalCluster or LocalCluster.<group>')
-    .option('--machine <kind>', 'kind of the InfraMachine (default: as the InfraCluster, with Machine for Cluster)')
+    .option(
+      '--machine <kind>',
+      'kind of the InfraMachine (default: the kind of the InfraCluster, with Machine in place of Cluster)',
+    )
     .option('--machine-pool <kind>', 'kind of the InfraMachinePool')
     .option('--bootstrap <kind>', 'kind of the BootstrapConfig (default: a stub)')
     .option('--control-plane <kind>', 'kind of the ControlPlane (default: a stub)')

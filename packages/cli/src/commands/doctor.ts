@@ -101,6 +101,6 @@ function print({ findings, checked }: Examination, output: Options['output']): s
     '',
     ...remedies,
     '',
-    `${errors} errors, ${findings.length - errors} warnings: ${scope} checked.`,
+    `Errors: ${errors}, warnings: ${findings.length - errors}. Checked: ${scope}.`,
   ]
 }

@@ -18,5 +18,6 @@ export const envtestCommand = (io: Io): Command =>
       const help = { etcd: etcdHelp, 'kube-apiserver': kubeApiserverHelp(io) }
       const { kubectl } = await writeLaunchers({ folder, node: process.execPath, entry, help, path: io.env.PATH })
       io.out(folder)
-      if (kubectl === undefined) io.err('There is no kubectl on the PATH to put beside them; suites that call it need one.')
+      if (kubectl === undefined)
+        io.err('There is no kubectl on the PATH, so the folder has none; suites that call kubectl will fail.')
     })

@@ -105,7 +105,10 @@ describe('capstan hooks call', () => {
     expect(code).toBe(1)
     expect(err).toMatch(/^capstan: ClientCertificate: .*remote error: tls: certificate required$/)
     const withoutKey = await runToEnd([...argv, '--client-cert', client[0]])
-    expect([withoutKey.code, withoutKey.err]).toEqual([2, expect.stringContaining('--client-cert and --client-key go together')])
+    expect([withoutKey.code, withoutKey.err]).toEqual([
+      2,
+      expect.stringContaining('--client-cert and --client-key must be given together'),
+    ])
   })
 
   test('sends a valid request to the handler from discovery, and prints the response', async () => {

@@ -27,5 +27,5 @@ const recordCommand = (): Command =>
     .argument('[args...]')
     .allowUnknownOption()
     .action(() => {
-      throw new UsageError('no command records hooks', howToRecord)
+      throw new UsageError('hooks record does not exist', howToRecord)
     })

@@ -93,7 +93,7 @@ export function managerCommand(io: Io, finish: (code: number) => void): Command 
     .addOption(
       portOption(
         '--workload-port <n>',
-        'port that serves the simulated workload clusters; 0 selects a free port (default: the port used before)',
+        'port that serves the simulated workload clusters; 0 selects a free port (default: the port in the --data folder, otherwise a free port)',
       ),
     )
     .addOption(

@@ -164,7 +164,7 @@ test('a complete cluster has no findings; webhook configurations without a serve
     'error webhooks ValidatingWebhookConfiguration capstan-local',
   ])
   expect(findings[0]!.problem).toMatch(
-    /^nothing serves https:\/\/127\.0\.0\.1:\d+, and writes are rejected meanwhile: .*ECONNREFUSED/,
+    /^the webhook server https:\/\/127\.0\.0\.1:\d+ cannot be reached, so writes are rejected: .*ECONNREFUSED/,
   )
   expect(findings[0]!.remedy).toContain('--remove-webhooks')
   await admin.delete(ValidatingWebhookConfiguration, { name: 'capstan-local' })
@@ -187,15 +187,13 @@ test("a webhook behind a Service without a server is an error, with the API serv
     {
       area: 'webhooks',
       subject: 'ValidatingWebhookConfiguration capstan-local',
-      problem: expect.stringMatching(
-        /^the API server gets no answer, and writes are rejected meanwhile: .*failed calling webhook/,
-      ),
+      problem: expect.stringMatching(/^the API server cannot call the webhook, so writes are rejected: .*failed calling webhook/),
     },
   ])
 })
 
 const unservedConversion =
-  /^the API server gets no answer, and requests for other versions than the stored one fail meanwhile: conversion webhook for runtime.cluster.x-k8s.io\/v1alpha1, Kind=ExtensionConfig failed: Post "https:\/\/capi-webhook-service.capi-system.svc:443\/convert/
+  /^the API server cannot call the webhook, so requests for other versions than the stored one fail: conversion webhook for runtime.cluster.x-k8s.io\/v1alpha1, Kind=ExtensionConfig failed: Post "https:\/\/capi-webhook-service.capi-system.svc:443\/convert/
 
 test.each([
   ['an error after a manager has added its authority', 'error', true],
@@ -220,7 +218,7 @@ test('conversion at a URL without a server is an error that names the failing re
   expect(findings.find(({ severity }) => severity === 'error')).toMatchObject({
     subject: 'conversion of clusters.cluster.x-k8s.io',
     problem: expect.stringMatching(
-      /^nothing serves https:\/\/127\.0\.0\.1:1, and requests for other versions than the stored one fail meanwhile: .*ECONNREFUSED/,
+      /^the webhook server https:\/\/127\.0\.0\.1:1 cannot be reached, so requests for other versions than the stored one fail: .*ECONNREFUSED/,
     ),
   })
 })

@@ -264,7 +264,7 @@ async function serviceProblems(
     {
       severity: 'error',
       subject,
-      problem: `the API server gets no answer, and ${writesFail} meanwhile: ${errorText}`,
+      problem: `the API server cannot call the webhook, so ${writesFail}: ${errorText}`,
       remedy: podsRemedy(provider),
     },
   ]
@@ -285,7 +285,7 @@ async function conversionProblems(
     {
       severity: hasAuthority ? 'error' : 'warning',
       subject: `conversion of the ${provider} provider`,
-      problem: `the API server gets no answer, and ${otherVersionsFail} meanwhile: ${errorText}`,
+      problem: `the API server cannot call the webhook, so ${otherVersionsFail}: ${errorText}`,
       remedy: podsRemedy(provider),
     },
   ]
@@ -334,7 +334,7 @@ async function connectionProblems(
     {
       severity: 'error',
       subject,
-      problem: `nothing serves ${new URL(clientConfig.url!).origin}, and ${effect} meanwhile: ${reason}`,
+      problem: `the webhook server ${new URL(clientConfig.url!).origin} cannot be reached, so ${effect}: ${reason}`,
       remedy:
         'Start capstan manager with --webhook-port, which takes the configuration over, or run: capstan manager --remove-webhooks',
     },

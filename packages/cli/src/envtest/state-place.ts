@@ -42,7 +42,7 @@ async function requestState(server: string): Promise<StateLocation | string> {
   const body = await text(response)
   if (response.statusCode === 200) return JSON.parse(body) as StateLocation
   throw new Error(
-    `--etcd-servers ${server} is not an etcd of capstan envtest, and this API server keeps its state in no other; ` +
-      'capstan apiserver --data keeps it in a folder',
+    `--etcd-servers ${server} is not the etcd launcher of capstan envtest, and no other etcd is supported; ` +
+      'to store the state in a folder, use capstan apiserver --data',
   )
 }

@@ -101,9 +101,10 @@ export function withTuning(command: Command): Command {
       ),
     )
     .addOption(
-      new Option('--kube-api-burst <n>', 'number of requests that can exceed --kube-api-qps in a burst (default: 200)').argParser(
-        positive,
-      ),
+      new Option(
+        '--kube-api-burst <n>',
+        'maximum number of requests sent at once, if --kube-api-qps limits them (default: 200)',
+      ).argParser(positive),
     )
     .addOption(
       new Option('--feature-gates <name=bool,…>', `upstream's feature gates; ${switchableGates.join(', ')} can be disabled`)

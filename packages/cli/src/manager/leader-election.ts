@@ -108,7 +108,11 @@ export function leaderElection(
   try {
     checkLeaseTerms(terms)
   } catch (err) {
-    throw new UsageError(messageOf(err), 'see --leader-elect-lease-duration, -renew-deadline and -retry-period', { cause: err })
+    throw new UsageError(
+      messageOf(err),
+      'see --leader-elect-lease-duration, --leader-elect-renew-deadline and --leader-elect-retry-period',
+      { cause: err },
+    )
   }
   const identity = `capstan_${hostname().replaceAll('_', '-')}_${randomUUID(random)}`
   return {

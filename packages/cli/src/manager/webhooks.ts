@@ -89,7 +89,7 @@ export function wantsWebhooks(flags: WebhookFlags, leaderElect: boolean): boolea
     throw new UsageError(`--webhook-url ${flags.webhookUrl}: must be a URL with https`)
   if (leaderElect && flags.webhookCertDir === undefined && flags.webhookCertSecret === undefined)
     throw new UsageError(
-      '--leader-elect with webhooks needs --webhook-cert-dir or --webhook-cert-secret: several managers must have one authority',
+      '--leader-elect with webhooks needs --webhook-cert-dir or --webhook-cert-secret: all replicas must serve certificates of the same certificate authority',
     )
   return true
 }

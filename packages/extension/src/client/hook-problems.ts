@@ -26,7 +26,8 @@ export const hookProblems = {
   ConnectionRefused: {
     codes: ['unreachable'],
     meaning: 'No server listens at that address and port.',
-    remedy: 'Is the extension running and ready, and is it that port? A Service without endpoints refuses connections, too.',
+    remedy:
+      'Check that the extension is running and ready, and that it listens on that port. A Service without endpoints refuses connections, too.',
   },
   ConnectionReset: {
     codes: ['unreachable'],
@@ -136,7 +137,7 @@ export const hookProblems = {
   },
   InvalidDiscovery: {
     codes: ['bad-discovery'],
-    meaning: 'A handler in the list has an invalid name, timeout or failure policy.',
+    meaning: 'A handler in the list has an invalid or duplicate name, or an invalid timeout or failure policy.',
     remedy: 'The message names each invalid handler, with the reason.',
   },
   UnknownHook: {

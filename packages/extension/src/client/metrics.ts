@@ -84,7 +84,7 @@ export function breakerMetrics(registry: Registry, breakers: ReadonlyMap<string,
 export function messageMetrics(registry: Registry, unstable: ReadonlyMap<string, number>): void {
   new Gauge({
     name: 'capstan_runtime_sdk_unstable_messages',
-    help: 'Calls since registration whose message differed from that of the call before, for at least the fifth time in a row.',
+    help: 'Calls since registration at which the message of the handler had differed in at least five consecutive calls for one object.',
     labelNames: ['handler'],
     registers: [registry],
     collect() {

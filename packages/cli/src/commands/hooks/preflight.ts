@@ -28,10 +28,10 @@ type Target = Pick<ReleasedCatalog, 'release' | 'hooks'>
 /** `capstan hooks preflight --catalog VERSION` lists handlers that would stop working with another release. */
 export const preflightCommand = (io: Io, finish: (code: number) => void): Command =>
   withProviderHooks(withKubeconfig(new Command('preflight')))
-    .description('List registered handlers that would stop working with another release')
+    .description('List registered handlers whose hook version another release does not call, or has deprecated')
     .option(
       '--catalog <version>',
-      `the release: ${Object.keys(upstreamCatalogs).join(', ')} of upstream, current, or a file: the OpenAPI document that it publishes (runtime-sdk-openapi.yaml)`,
+      `release to check against: ${Object.keys(upstreamCatalogs).join(', ')} of upstream, current, or a file with the OpenAPI document of a release (runtime-sdk-openapi.yaml) or the output of hooks catalog`,
       'current',
     )
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))

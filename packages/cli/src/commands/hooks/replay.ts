@@ -21,7 +21,7 @@ interface Options extends ServerOptions, ProviderHooksOptions {
 export const replayCommand = (io: Io, finish: (code: number) => void): Command =>
   withProviderHooks(withServer(new Command('replay')))
     .description('Send the requests of a tape to an extension server, and compare the responses with those of the tape')
-    .argument('<tape>', 'file that `capstan up --record-hooks` or `capstan manager --record-hooks` wrote')
+    .argument('<tape>', 'file that --record-hooks of capstan up, dev or manager wrote')
     .requiredOption('--url <url>', 'URL of the server: https, host, optional port and path prefix')
     .option('--hook <name>', 'only calls of this hook')
     .option('--handler <name>', 'only calls of this handler')

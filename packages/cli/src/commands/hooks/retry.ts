@@ -8,7 +8,7 @@ import { jsonLine, oneLine } from '../../output/one-line.ts'
 /** `capstan hooks retry CLUSTER`: requests that waiting hooks are called again at once. */
 export const retryCommand = (io: Io): Command =>
   withKubeconfig(new Command('retry'))
-    .description('Call the hooks that a Cluster and its Machines wait for again, immediately')
+    .description('Make the manager call the hooks that block a Cluster, its MachineDeployments and its Machines again, at once')
     .argument('<cluster>', 'name of the Cluster')
     .option('-n, --namespace <namespace>', 'namespace of the Cluster', 'default')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))

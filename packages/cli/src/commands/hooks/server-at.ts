@@ -55,7 +55,8 @@ export function transportTo(options: ServerOptions, { env }: Io): HttpsHookTrans
 
 function clientOf({ clientCert, clientKey }: ServerOptions): ClientCertificate | undefined {
   if (clientCert === undefined && clientKey === undefined) return undefined
-  if (clientCert === undefined || clientKey === undefined) throw new UsageError('--client-cert and --client-key go together')
+  if (clientCert === undefined || clientKey === undefined)
+    throw new UsageError('--client-cert and --client-key must be given together')
   const certificate = readTextFile(`--client-cert ${clientCert}`, clientCert)
   const key = readTextFile(`--client-key ${clientKey}`, clientKey)
   try {
