@@ -3,11 +3,12 @@
  * read-only root file system, no capabilities, memory limit. Two replicas of core and of the local provider work on a real kube-apiserver
  * with the tokens of their ServiceAccounts.
  */
-import { existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
 import { Lease, Namespace, systemClock } from '@capstan/kube'
 import { issueCertificate } from '@capstan/kube/node'
+import { type Architecture, architectures } from '../scripts/packages/image-context.ts'
 import { rootManifest } from '../scripts/packages/manifests.ts'
 import { Checks } from './capstan-process.ts'
 import {
@@ -15,6 +16,7 @@ import {
   buildImage,
   type Container,
   installImageTools,
+  ownArchitecture,
   type SecurityContext,
   startContainer,
 } from './image/oci.ts'
@@ -57,7 +59,7 @@ export const imageSuite: Suite = {
     for (const address of [...coreAddresses, local.address]) addAddress(address)
     await using programs = new Programs('image')
     const { version } = rootManifest()
-    const image = await buildImage(join(programs.folder, 'image'), version)
+    const image = await buildImage(join(programs.folder, 'image'), version, ownArchitecture)
     console.log(
       `image: ${Math.round(image.packed / megabyte)} MB compressed, ${Math.round(image.unpacked / megabyte)} MB unpacked, ` +
         `${Math.round(image.base / megabyte)} MB of it the base`,
@@ -70,6 +72,9 @@ export const imageSuite: Suite = {
     }
     checks.check('the image contains its SBOM', sbom.bomFormat === 'CycloneDX')
     await checkContainer(programs, image, checks)
+    for (const architecture of architectures) {
+      if (architecture !== ownArchitecture) await checkOtherArchitecture(programs, version, architecture, checks)
+    }
 
     await using apiServer = await startRealApiServer({
       progress: console.log,
@@ -87,6 +92,29 @@ export const imageSuite: Suite = {
     return checks
   },
 }
+
+/** Builds the image of an architecture whose programs this machine cannot run, and checks that its programs and libraries are of this architecture. */
+async function checkOtherArchitecture(
+  programs: Programs,
+  version: string,
+  architecture: Architecture,
+  checks: Checks,
+): Promise<void> {
+  const image = await buildImage(join(programs.folder, architecture), version, architecture)
+  checks.check(`the image of ${architecture} names it`, image.architecture === architecture, image.architecture)
+  checks.check(`the image of ${architecture} has at most ${MaxPacked / megabyte} MB`, image.packed <= MaxPacked, image.packed)
+  const libraries = globSync('{lib,usr/lib}/*/{libc.so.6,libstdc++.so.6}', { cwd: image.rootfs })
+  const machines = ['usr/local/bin/node', ...libraries].map((file) => elfMachineOf(join(image.rootfs, file)))
+  checks.check(
+    `Node and its libraries in the image of ${architecture} are of this architecture`,
+    libraries.length >= 2 && machines.every((machine) => machine === elfMachines[architecture]),
+    machines,
+  )
+}
+
+/** `e_machine` in the header of an ELF file. */
+const elfMachines = { amd64: 0x3e, arm64: 0xb7 } as const satisfies Record<Architecture, number>
+const elfMachineOf = (file: string): number => readFileSync(file).readUInt16LE(18)
 
 /** Checks that the runtime has removed capabilities and write access. */
 async function checkContainer(programs: Programs, image: BuiltImage, checks: Checks): Promise<void> {

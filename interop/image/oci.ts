@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { messageOf } from '@capstan/kube'
-import { imageContext } from '../../scripts/packages/image-context.ts'
+import { type Architecture, architectures, imageContext } from '../../scripts/packages/image-context.ts'
 import type { Program, Programs } from '../programs.ts'
 import { CannotRun } from '../suite.ts'
 
@@ -20,22 +20,30 @@ const requiredPackages = ['buildah', 'runc', 'mmdebstrap']
 const basePackages = ['libc6', 'libstdc++6', 'libgcc-s1']
 const Debian = 'bookworm'
 
-/** Path of the base image, which is created once per machine. */
-const baseRoot = join(
-  process.env.CAPSTAN_TOOLS ?? join(homedir(), '.cache', 'capstan', 'tools'),
-  `image-base-${Debian}-${process.arch}`,
-  'root.tar',
-)
+/** Returns the path of the base image, which is created once per machine. */
+const baseRootOf = (architecture: Architecture): string =>
+  join(
+    process.env.CAPSTAN_TOOLS ?? join(homedir(), '.cache', 'capstan', 'tools'),
+    `image-base-${Debian}-${architecture}`,
+    'root.tar',
+  )
 
-/** Installs missing packages and creates the base image, which needs a network. @throws CannotRun that names the missing tool */
+/** Installs missing packages and creates the base images, which needs a network. @throws CannotRun that names the missing tool */
 export async function installImageTools(): Promise<void> {
   const missing = requiredPackages.filter((name) => spawnSync(name, ['--version']).error !== undefined)
   if (missing.length > 0) await installPackages(missing)
+  for (const architecture of architectures) await createBase(architecture)
+}
+
+async function createBase(architecture: Architecture): Promise<void> {
+  const baseRoot = baseRootOf(architecture)
   if (existsSync(baseRoot)) return
   mkdirSync(dirname(baseRoot), { recursive: true })
   const partialFile = `${baseRoot}.${process.pid}.tar`
   await execute('mmdebstrap', [
     '--quiet',
+    `--architectures=${architecture}`,
+    // Runs no program of the packages, so that this machine can create the base of another architecture.
     '--variant=extract',
     `--include=${basePackages.join(',')}`,
     '--dpkgopt=path-exclude=/usr/share/doc/*',
@@ -62,6 +70,7 @@ export interface BuiltImage {
   /** Folder of its root file system. */
   readonly rootfs: string
   readonly config: ImageConfig
+  readonly architecture: string
   /** Size of the compressed layers in bytes. `unpacked` is the size of the files. */
   readonly packed: number
   readonly unpacked: number
@@ -69,6 +78,7 @@ export interface BuiltImage {
   readonly base: number
 }
 
+/** Fields of the image specification of OCI. */
 interface ImageConfig {
   readonly User: string
   readonly Entrypoint: readonly string[]
@@ -77,10 +87,10 @@ interface ImageConfig {
 }
 
 /** The architecture of this machine, by its name in image platforms. */
-const architecture = process.arch === 'arm64' ? 'arm64' : 'amd64'
+export const ownArchitecture: Architecture = process.arch === 'arm64' ? 'arm64' : 'amd64'
 
 /** Builds the image in `folder`, on a base made of the distribution's packages. */
-export async function buildImage(folder: string, version: string): Promise<BuiltImage> {
+export async function buildImage(folder: string, version: string, architecture: Architecture): Promise<BuiltImage> {
   const store = [
     '--root',
     join(folder, 'storage'),
@@ -98,7 +108,8 @@ export async function buildImage(folder: string, version: string): Promise<Built
   const base = 'localhost/capstan-base'
   const image = 'localhost/capstan'
   const container = await buildah('from', 'scratch')
-  await buildah('add', '--quiet', container, baseRoot, '/')
+  await buildah('config', `--arch=${architecture}`, container)
+  await buildah('add', '--quiet', container, baseRootOf(architecture), '/')
   await buildah('commit', '--quiet', '--rm', container, base)
 
   const context = join(folder, 'context')
@@ -117,16 +128,19 @@ export async function buildImage(folder: string, version: string): Promise<Built
   )
   const layout = join(folder, 'layout')
   await buildah('push', '--quiet', image, `oci:${layout}:latest`)
-  const inspected = JSON.parse(await buildah('inspect', '--type=image', image)) as { OCIv1: { config: ImageConfig } }
+  const inspected = JSON.parse(await buildah('inspect', '--type=image', image)) as {
+    OCIv1: { architecture: string; config: ImageConfig }
+  }
   const mounted = await buildah('mount', await buildah('from', '--pull-never', image))
   const rootfs = join(folder, 'rootfs')
   await execute('cp', ['-a', mounted, rootfs])
   const builtImage = {
     rootfs,
     config: inspected.OCIv1.config,
+    architecture: inspected.OCIv1.architecture,
     packed: sizeOf(join(layout, 'blobs')),
     unpacked: sizeOf(rootfs),
-    base: statSync(baseRoot).size,
+    base: statSync(baseRootOf(architecture)).size,
   }
   // Each image has copies of the layers below it; only the last image is needed.
   for (const part of [store[1]!, store[3]!, context, layout]) rmSync(part, { recursive: true, force: true })

@@ -128,7 +128,7 @@ export async function scale(context: LifeContext, name: ClusterName, desired: De
 }
 
 /**
- * Upgrades a Cluster. If it has a ClusterClass, sets the version of its topology to the last of `versions`; otherwise upgrades it to each of them
+ * Upgrades a Cluster. If it has a ClusterClass, sets the version of its topology to that of `desired`; otherwise upgrades it to each of `versions`
  * in turn, the control plane before the workers. `during` runs once, when the first Machine has a new version.
  */
 export async function upgrade(
