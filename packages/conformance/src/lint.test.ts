@@ -331,6 +331,17 @@ test.each(mistakes)('only its rule reports %s', (_, make, expected) => {
   expect(findingsOf(Object.values(kinds)).map(({ rule }) => rule)).toEqual(expected)
 })
 
+test('a missing field of the status is for the controller to set, one of the spec is not', () => {
+  const { FooMachine, FooMachineTemplate } = provider()
+  delete statusOf(FooMachine).initialization
+  delete specOf(FooMachineTemplate).template.properties.metadata
+  const { findings } = lint(providerManifests(manifestsOf([FooMachine, FooMachineTemplate]), { isRendered: false }), rules)
+  expect(findings.map(({ edit }) => edit)).toEqual([
+    'Add status.initialization.provisioned (boolean) to version v1, and let the controller set it.',
+    'Add spec.template.metadata (object) to version v1.',
+  ])
+})
+
 test('pools of an IPAM provider must have the computed name, and conditions', () => {
   const group = 'ipam.cluster.x-k8s.io'
   const pool = () => crd(group, 'FooIPPool', {}, { conditions: listOf(condition()) })
@@ -363,11 +374,13 @@ test('release metadata must have the contract of the labels, and a series for th
   const kinds = [FooMachine, FooMachineTemplate]
   expect(findingsOf([...kinds, metadataWith('v1beta2')])).toEqual([])
   expect(findingsOf([...kinds, metadataWith('v1beta2')], { release: 'v1.2.9' })).toEqual([])
-  expect(findingsOf([...kinds, metadataWith('v1beta1')])[0]).toMatchObject({
-    rule: 'clusterctl.metadata',
-    path: 'releaseSeries[1].contract',
-    message: `Series 1.2 has contract v1beta1, the newest label of foomachines.${infrastructure} is v1beta2`,
-  })
+  expect(findingsOf([...kinds, metadataWith('v1beta1')])).toEqual([
+    {
+      rule: 'clusterctl.metadata',
+      path: 'releaseSeries[1].contract',
+      message: `Series 1.2 has contract v1beta1, the newest label of foomachines.${infrastructure}, foomachinetemplates.${infrastructure} is v1beta2`,
+    },
+  ])
   expect(findingsOf([...kinds, metadataWith('v1beta2')], { release: 'v1.3.0' })).toMatchObject([
     { rule: 'clusterctl.metadata', message: 'No series covers release v1.3.0' },
   ])

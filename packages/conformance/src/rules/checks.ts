@@ -60,7 +60,7 @@ export function requiredField(claim: Claim, path: string, type: FieldType): Prob
         claim,
         deepestPath(claim.schema, path),
         `${path} is missing`,
-        `Add ${path} (${type}) to version ${claim.version.name}, and let the controller set it.`,
+        `Add ${path} (${type}) to version ${claim.version.name}${path.startsWith('status.') ? ', and let the controller set it' : ''}.`,
       ),
     ]
   }

@@ -1,6 +1,15 @@
 /** Rules of clusterctl's contract: the metadata and components files of a release. */
 import { ContractVersions } from '@capstan/api/contract'
-import { ContractNames, claimedVersions, list, type Manifest, metadataOf, type ProviderManifests, record } from '../manifests.ts'
+import {
+  ContractNames,
+  claimedVersions,
+  list,
+  type Manifest,
+  metadataOf,
+  type ProviderKind,
+  type ProviderManifests,
+  record,
+} from '../manifests.ts'
 import { ownerChain } from '../live/checks/all-resources.ts'
 import type { Problem, Rule } from '../rule.ts'
 
@@ -46,15 +55,16 @@ function metadataProblems(manifest: Manifest, { kinds, release }: ProviderManife
       },
     ]
   }
-  return kinds.flatMap((kind): Problem[] => {
-    const claimed = ContractVersions.find((contract) => claimedVersions(kind, contract).length > 0)
+  const newestClaim = (kind: ProviderKind) => ContractVersions.find((contract) => claimedVersions(kind, contract).length > 0)
+  return [...Map.groupBy(kinds, newestClaim)].flatMap(([claimed, claiming]): Problem[] => {
     if (claimed === undefined || claimed === current.contract) return []
+    const names = claiming.map(({ crd }) => crd.metadata.name).join(', ')
     return [
       {
         manifest,
         path: `releaseSeries[${current.index}].contract`,
-        message: `Series ${current.major}.${current.minor} has contract ${current.contract}, the newest label of ${kind.crd.metadata.name} is ${claimed}`,
-        edit: `Set contract to ${claimed}, or change the labels of the CustomResourceDefinition.`,
+        message: `Series ${current.major}.${current.minor} has contract ${current.contract}, the newest label of ${names} is ${claimed}`,
+        edit: `Set contract to ${claimed}, or change the labels of the CustomResourceDefinitions.`,
       },
     ]
   })
