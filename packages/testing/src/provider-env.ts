@@ -56,7 +56,10 @@ export interface ProviderEnvOptions {
   start(context: ProviderContext): RunningProvider
   /** Wraps the transport between the provider and the API server. */
   readonly between?: (transport: Transport) => Transport
-  /** The contract version of the kinds; see `contract-twin.ts`. Requests of the provider are converted to it. Default: v1beta2. */
+  /**
+   * Contract version of the installed kinds, default: v1beta2. With v1beta1, the provider still uses the fields of v1beta2: its requests and
+   * their responses are converted.
+   */
   readonly contract?: ContractVersion
 }
 
@@ -109,7 +112,7 @@ export async function providerEnv({
     random,
     log,
     admission: [
-      // With contract v1beta1, the local kinds are replaced by their v1beta1 twins, which have admission of their own.
+      // With contract v1beta1, copies with that contract's label and fields replace the local kinds. Their admission is added below.
       ...providerAdmission().filter(({ kind }) => !isOld || !isLocal(kind)),
       ...admissionOf(kinds.filter((kind) => !isLocal(kind))),
     ],

@@ -6,9 +6,9 @@ import { planRollingUpdate } from './plan-rolling-update.ts'
 import type { InPlaceRollout, Rollout, SetCounts } from './rollout-plan.ts'
 
 /**
- * Simulates a rollout: MachineSets and Machines act as their controllers would, without a cluster. The cases and counts are those of
- * upstream's Test_RollingUpdateSequences in v1.14: a line per reconcile of the MachineDeployment with its sets as read, `6/5 -> 6/6` where
- * `spec.replicas` changes, Machines in update marked by `*`, and by `?` until acknowledged.
+ * State of a simulated rollout, whose MachineSets and Machines act as their controllers would. The cases and counts are those of upstream's
+ * Test_RollingUpdateSequences in v1.14. The simulation prints a line for each reconcile of the MachineDeployment: `ms1 6/5 -> 6/6` means
+ * that `status.replicas` is 6 and that the reconcile changes `spec.replicas` from 5 to 6. `*` marks a Machine that is being updated.
  */
 interface World {
   replicas: number
@@ -107,13 +107,8 @@ const rolloutOf = (world: World, current: SetCounts, old: readonly SetCounts[], 
   inPlace,
 })
 
-const machinesText = ({ machines, acknowledged }: FakeSet): string =>
-  machines
-    .map(
-      ({ name, isUpdating, isPending }) =>
-        `${name}${isPending && !acknowledged.includes(name) ? '?' : ''}${isUpdating ? '*' : ''}`,
-    )
-    .join(',')
+const machinesText = ({ machines }: FakeSet): string =>
+  machines.map(({ name, isUpdating }) => `${name}${isUpdating ? '*' : ''}`).join(',')
 
 /** Reconciles a MachineSet once. */
 function reconcileSet(world: World, set: FakeSet): void {
@@ -183,7 +178,7 @@ describe('a rolling update in place', () => {
     `)
   })
 
-  test('moves Machines at once when one may be unavailable', () => {
+  test('moves Machines without a surge Machine when one may be unavailable', () => {
     // 3 replicas, maxSurge 0, maxUnavailable 1
     expect(simulate(aWorld(3, 0, 1))).toMatchInlineSnapshot(`
       "1. ms1 3/3 -> 3/2, 3 available, 0 upToDate (m1,m2,m3); ms2 0/0, 0 available, 0 upToDate ()
@@ -199,7 +194,7 @@ describe('a rolling update in place', () => {
     `)
   })
 
-  test('creates no surge Machine while Machines can be moved', () => {
+  test('creates no surge Machine when maxUnavailable allows moves', () => {
     // 6 replicas, maxSurge 3, maxUnavailable 1
     expect(simulate(aWorld(6, 3, 1))).toMatchInlineSnapshot(`
       "1. ms1 6/6 -> 6/5, 6 available, 0 upToDate (m1,m2,m3,m4,m5,m6); ms2 0/0, 0 available, 0 upToDate ()
@@ -353,13 +348,13 @@ describe('arrivals', () => {
       },
     }) as unknown as Machine
 
-  test('are the Machines of the set with the annotation; those that the set does not list are not counted yet', () => {
+  test('are the Machines of the set that are marked as moved; those that the set has not acknowledged are uncounted', () => {
     const machines = [aMachine('m3', 'ms2'), aMachine('m1', 'ms2'), aMachine('m2', 'ms2', {}), aMachine('m4', 'ms1')]
     expect(arrivals(current, machines)).toEqual({ all: ['m1', 'm3'], uncounted: ['m3'] })
     expect(arrivals(undefined, machines)).toEqual({ all: [], uncounted: [] })
   })
 
-  test('are written to the set in sorted order, with the sets that they may come from', () => {
+  test('are written to the annotations of the set, with the sorted names of the sets that send Machines', () => {
     expect(receiveAnnotations(new Set(['ms1', 'ms0']), { all: ['m1', 'm3'], uncounted: [] })).toEqual({
       [`${prefix}/receive-machines-from-machinesets`]: 'ms0,ms1',
       [`${prefix}/acknowledged-move`]: 'm1,m3',
@@ -368,7 +363,7 @@ describe('arrivals', () => {
   })
 })
 
-test('in-place updates keep the limits, create at most one Machine, and end, in any order of reconciles', () => {
+test('in-place updates respect maxSurge and maxUnavailable, create at most one Machine, and end, in any order of reconciles', () => {
   const limits = fc
     .record({ replicas: fc.integer({ min: 1, max: 8 }), surge: fc.nat({ max: 3 }), unavailable: fc.nat({ max: 3 }) })
     .filter(({ surge, unavailable }) => surge + unavailable > 0)

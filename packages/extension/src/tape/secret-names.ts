@@ -1,6 +1,6 @@
 /** Names of fields and keys with secrets. */
 
-/** Regular expressions for the words that mark a name as that of a secret. Upper and lower case are not distinguished. */
+/** Regular expression, as text: a name that contains one of these words, in upper or lower case, is the name of a secret. */
 export const secretWords = [
   'passw(?:or)?d',
   'passphrase',
@@ -23,8 +23,8 @@ export const secretWords = [
 const secretWord = new RegExp(secretWords, 'i')
 
 /**
- * Suffixes of names of fields that refer to a secret without containing it: `dataSecretName`, `secretKeyRef`, `token-auth-file`,
- * `tokenTTL`.
+ * Regular expression, as text, for the suffixes of names that contain such a word although their values are not secret: `dataSecretName`,
+ * `secretKeyRef`, `token-auth-file`, `tokenTTL`.
  */
 export const referenceEndings = 'names?|namespace|refs?|kind|mode|file|path|dir|ttl|seconds'
 

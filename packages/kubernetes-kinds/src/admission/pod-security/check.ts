@@ -39,7 +39,7 @@ export const sorted = (texts: Iterable<string>): string[] => [...new Set(texts)]
 /** Values in the security contexts of a pod and its containers that violate a rule, and containers without a value. */
 export interface Settings<T> {
   /** Where the invalid values are set: `pod`, `container "a"` or `containers "a", "b"`, or both. */
-  readonly setters: readonly string[]
+  readonly violators: readonly string[]
   readonly values: readonly T[]
   /** Names of the containers without a value, unless the pod has a valid value. */
   readonly unset: readonly string[]
@@ -55,18 +55,18 @@ export function settings<T>(
   const podViolates = podValue !== undefined && !isValid(podValue)
   const podComplies = podValue !== undefined && !podViolates
   const values: T[] = podViolates ? [podValue] : []
-  const [violators, unset]: [string[], string[]] = [[], []]
+  const [containers, unset]: [string[], string[]] = [[], []]
   for (const { name, securityContext } of containersOf(spec)) {
     const value = securityContext && read(securityContext)
     if (value === undefined) {
       if (!podComplies) unset.push(name)
     } else if (!isValid(value)) {
-      violators.push(name)
+      containers.push(name)
       values.push(value)
     }
   }
   return {
-    setters: [...(podViolates ? ['pod'] : []), ...(violators.length > 0 ? [containerList(violators)] : [])],
+    violators: [...(podViolates ? ['pod'] : []), ...(containers.length > 0 ? [containerList(containers)] : [])],
     values,
     unset,
   }

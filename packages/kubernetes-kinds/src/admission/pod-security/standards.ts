@@ -17,7 +17,7 @@ import { hostPathVolumes, restrictedVolumes } from './checks/volumes.ts'
 import { windowsHostProcess } from './checks/windows-host-process.ts'
 import type { Level, Standard } from './policy.ts'
 
-/** All checks, in the order of their findings: baseline first, each level sorted by the names of its checks. */
+/** All checks, in the order of their findings: baseline first, each level sorted by `id`. */
 export const checks: readonly Check[] = [
   appArmor,
   capabilitiesBaseline,
@@ -44,10 +44,10 @@ export const checks: readonly Check[] = [
 export const findings = (pod: PodLike, { level, version }: Standard): Finding[] =>
   rulesOf(level, version).flatMap((rule) => rule(pod) ?? [])
 
-/** `host namespaces, privileged` */
+/** Joins the reasons of violations: `host namespaces, privileged`. */
 export const reasonsOf = (violations: readonly Finding[]): string => violations.map(({ reason }) => reason).join(', ')
 
-/** `host namespaces (hostPID=true), privileged (container "a" must not …)` */
+/** Joins the reasons and details of violations: `host namespaces (hostPID=true), privileged (container "a" must not …)`. */
 export const detailsOf = (violations: readonly Finding[]): string =>
   violations.map(({ reason, detail }) => (detail === '' ? reason : `${reason} (${detail})`)).join(', ')
 

@@ -12,7 +12,7 @@ const names = [
   ['reportingComponent', 'reportingController'],
 ] as const
 
-/** Converts a draft to the core group. */
+/** Converts an Event of `events.k8s.io` to the core group, in place. */
 export function fromNewEvent(event: UnknownObject): void {
   for (const [coreName, newName] of names) rename(event, newName, coreName)
   // The core group always shows these two fields.
@@ -20,7 +20,7 @@ export function fromNewEvent(event: UnknownObject): void {
   event.reportingInstance ??= ''
 }
 
-/** Converts a draft to `events.k8s.io`. */
+/** Converts an Event of the core group to `events.k8s.io`, in place. */
 export function toNewEvent(event: UnknownObject): void {
   for (const [coreName, newName] of names) rename(event, coreName, newName)
   for (const field of ['reportingController', 'reportingInstance']) if (event[field] === '') delete event[field]

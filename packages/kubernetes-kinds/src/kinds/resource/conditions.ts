@@ -1,4 +1,4 @@
-/** Validates conditions. Upstream: pkg/apis/meta/v1/validation, v0.36. */
+/** Validates conditions. Upstream: k8s.io/apimachinery/pkg/apis/meta/v1/validation, v0.36. */
 import { duplicate, type FieldError, invalid, labelKeyProblems, repeats, required, tooLong, tooMany } from '@capstan/kube'
 import { oneOf, problems } from '../checks.ts'
 import type { Condition } from '../schemas/types.ts'
@@ -6,7 +6,7 @@ import type { Condition } from '../schemas/types.ts'
 const MaxReason = 1024
 const MaxMessage = 32 * 1024
 
-/** Validates a list of conditions, which is required in JSON and therefore may be null. */
+/** Validates a list of conditions. `null` is an empty list: upstream's field has no `omitempty`, so that Go clients send it. */
 export function conditionErrors(field: string, list: readonly Condition[] | null | undefined, max: number): FieldError[] {
   const conditions = list ?? []
   const repeated = repeats(conditions.map(({ type }) => type))

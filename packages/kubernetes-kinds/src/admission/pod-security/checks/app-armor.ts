@@ -15,7 +15,7 @@ export const appArmor: Check = {
       since: 0,
       rule({ metadata, spec }) {
         const types = ['RuntimeDefault', 'Localhost']
-        const { setters, values } = settings(
+        const { violators, values } = settings(
           spec,
           ({ appArmorProfile }) => appArmorProfile?.type,
           (type) => types.includes(type),
@@ -24,7 +24,7 @@ export const appArmor: Check = {
           .filter(([name, profile]) => name.startsWith(prefix) && !isAllowed(profile))
           .map(([name, profile]) => `${name}=${quotedGo(profile)}`)
           .sort()
-        const allSetters = annotations.length === 0 ? setters : [...setters, plural('annotation', annotations)]
+        const allSetters = annotations.length === 0 ? violators : [...violators, plural('annotation', annotations)]
         if (allSetters.length === 0) return undefined
         const profiles = [...sorted(values), ...annotations]
         return {

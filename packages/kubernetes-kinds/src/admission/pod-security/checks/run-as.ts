@@ -1,18 +1,19 @@
 import { type Check, containerList, type Rule, settings, unlessUserNamespace } from '../check.ts'
 
 const requireNonRoot: Rule = ({ spec }) => {
-  const { setters, unset } = settings(
+  const { violators, unset } = settings(
     spec,
     ({ runAsNonRoot }) => runAsNonRoot,
     (value) => value,
   )
   const reason = 'runAsNonRoot != true'
-  if (setters.length > 0) return { reason, detail: `${setters.join(' and ')} must not set securityContext.runAsNonRoot=false` }
+  if (violators.length > 0)
+    return { reason, detail: `${violators.join(' and ')} must not set securityContext.runAsNonRoot=false` }
   if (unset.length === 0) return undefined
   return { reason, detail: `pod or ${containerList(unset)} must set securityContext.runAsNonRoot=true` }
 }
 
-/** Containers must set runAsNonRoot, unless they are in a user namespace. */
+/** The pod or all its containers must set runAsNonRoot=true. Since 1.35, pods in a user namespace are exempt. */
 export const runAsNonRoot: Check = {
   id: 'runAsNonRoot',
   level: 'restricted',
@@ -23,15 +24,17 @@ export const runAsNonRoot: Check = {
 }
 
 const isNotZero: Rule = ({ spec }) => {
-  const { setters } = settings(
+  const { violators } = settings(
     spec,
     (context) => context.runAsUser,
     (user) => user !== 0,
   )
-  return setters.length === 0 ? undefined : { reason: 'runAsUser=0', detail: `${setters.join(' and ')} must not set runAsUser=0` }
+  return violators.length === 0
+    ? undefined
+    : { reason: 'runAsUser=0', detail: `${violators.join(' and ')} must not set runAsUser=0` }
 }
 
-/** runAsUser must not be 0, except in a user namespace. */
+/** runAsUser must not be 0. Since 1.35, pods in a user namespace are exempt. */
 export const runAsUser: Check = {
   id: 'runAsUser',
   level: 'restricted',

@@ -4,19 +4,19 @@ const rule =
   (...types: readonly string[]): Rule =>
   ({ spec }) => {
     const isAllowed = (type = ''): boolean => type === '' || types.includes(type)
-    const { setters, values } = settings(
+    const { violators, values } = settings(
       spec,
       ({ seLinuxOptions }) => seLinuxOptions,
       ({ type, user = '', role = '' }) => isAllowed(type) && user === '' && role === '',
     )
-    if (setters.length === 0) return undefined
+    if (violators.length === 0) return undefined
     const invalidTypes = sorted(values.flatMap(({ type }) => (type === undefined || isAllowed(type) ? [] : [type])))
     const faults = [
       ...(invalidTypes.length > 0 ? [`${plural('type', invalidTypes)} ${quoted(invalidTypes)}`] : []),
       ...(values.some(({ user = '' }) => user !== '') ? ['user may not be set'] : []),
       ...(values.some(({ role = '' }) => role !== '') ? ['role may not be set'] : []),
     ]
-    const detail = `${setters.join(' and ')} set forbidden securityContext.seLinuxOptions: ${faults.join('; ')}`
+    const detail = `${violators.join(' and ')} set forbidden securityContext.seLinuxOptions: ${faults.join('; ')}`
     return { reason: 'seLinuxOptions', detail }
   }
 

@@ -28,9 +28,9 @@ const profiles = (spec: PodSpec) =>
     (type) => type === 'RuntimeDefault' || type === 'Localhost',
   )
 
-const invalidProfile = (setters: readonly string[], types: readonly string[]): Finding => ({
+const invalidProfile = (violators: readonly string[], types: readonly string[]): Finding => ({
   reason,
-  detail: `${setters.join(' and ')} must not set securityContext.seccompProfile.type to ${quoted(sorted(types))}`,
+  detail: `${violators.join(' and ')} must not set securityContext.seccompProfile.type to ${quoted(sorted(types))}`,
 })
 
 /** Allowed seccomp profiles are the runtime's default and profiles of the host. */
@@ -42,16 +42,16 @@ export const seccompBaseline: Check = {
     {
       since: 19,
       rule({ spec }) {
-        const { setters, values } = profiles(spec)
-        return setters.length === 0 ? undefined : invalidProfile(setters, values)
+        const { violators, values } = profiles(spec)
+        return violators.length === 0 ? undefined : invalidProfile(violators, values)
       },
     },
   ],
 }
 
 const requireProfile: Rule = ({ spec }) => {
-  const { setters, values, unset } = profiles(spec)
-  if (setters.length > 0) return invalidProfile(setters, values)
+  const { violators, values, unset } = profiles(spec)
+  if (violators.length > 0) return invalidProfile(violators, values)
   if (unset.length === 0) return undefined
   const detail = `pod or ${containerList(unset)} must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"`
   return { reason, detail }

@@ -8,15 +8,15 @@ export const windowsHostProcess: Check = {
     {
       since: 0,
       rule({ spec }) {
-        const { setters } = settings(
+        const { violators } = settings(
           spec,
           ({ windowsOptions }) => windowsOptions?.hostProcess,
           (value) => !value,
         )
-        if (setters.length === 0) return undefined
+        if (violators.length === 0) return undefined
         return {
           reason: 'hostProcess',
-          detail: `${setters.join(' and ')} must not set securityContext.windowsOptions.hostProcess=true`,
+          detail: `${violators.join(' and ')} must not set securityContext.windowsOptions.hostProcess=true`,
         }
       },
     },
