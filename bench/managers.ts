@@ -135,7 +135,8 @@ async function* measure(side: Side, { count, short, upgrades }: Scale): AsyncIte
   const audit = join(folder, 'audit.log')
   const policy = join(folder, 'policy.json')
   writeFileSync(policy, JSON.stringify(auditPolicy([managersUser.name])))
-  const flags = [`--audit-policy-file=${policy}`, `--audit-log-path=${audit}`]
+  // A second log file, from 100 MB by default, would begin in the middle of a measurement.
+  const flags = [`--audit-policy-file=${policy}`, `--audit-log-path=${audit}`, '--audit-log-maxsize=400']
   await using apiServer = await startRealApiServer({ users: [managersUser], flags })
   const running = await side.start(apiServer)
   const what = `${side.name}, ${count} cluster${count === 1 ? '' : 's'}`
@@ -260,6 +261,7 @@ class Meter {
 
   since(before: Reading) {
     const after = this.read()
+    if (after.events < before.events) throw new Error(`kube-apiserver has started another file than ${this.#audit}`)
     return {
       wall: (after.at - before.at) / 1000,
       managers: after.managers - before.managers,
