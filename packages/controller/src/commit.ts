@@ -107,7 +107,10 @@ export function newestOf<T extends KubeObject>(kind: Kind<T>, object: T, cache: 
   return Number(cached.metadata.resourceVersion) > Number(object.metadata.resourceVersion) ? cached : object
 }
 
-/** Returns the object that another writer has changed since `sent`. Reads it from the cache if the cache has the change already. */
+/**
+ * Returns the newer version of an object whose patch failed with a conflict; the patch was based on the version `sent`. Reads it from the
+ * cache if the cache has it already, otherwise from the API server.
+ */
 async function afterConflict<T extends KubeObject>(
   client: Client,
   kind: Kind<T>,

@@ -14,8 +14,8 @@ import { liveMachines, machinesOfCluster } from './machines.ts'
 import type { MachineSetIO, MachineSetScope } from './scope.ts'
 
 /**
- * Deletes bootstrap configs and infrastructure that this set created for Machines which do not exist, because the process stopped before it
- * created the Machine or before it cleaned up.
+ * Deletes bootstrap configs and infrastructure machines that this set created for Machines that do not exist. They remain if the process
+ * stopped, or a response was lost, before the Machine was created, or before they were deleted because its creation had failed.
  */
 export async function removeOrphans(scope: MachineSetScope, io: MachineSetIO): Promise<void> {
   const { machineSet, machines = [] } = scope

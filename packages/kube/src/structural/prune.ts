@@ -13,7 +13,7 @@ export interface Removed {
   readonly metadata: string[]
 }
 
-/** Fields that every resource has, independent of its schema; the server validates the metadata of the object itself. */
+/** Fields that every resource has, even if its schema does not declare them. The server prunes the metadata when it decodes the object. */
 const TypeMembers = new Set(['apiVersion', 'kind', 'metadata'])
 
 /** Compiles the pruning of a schema. Returns `undefined` when values of the schema contain no fields that could be pruned. */
@@ -59,7 +59,7 @@ export function compilePrune(schema: JSONSchema, isRoot = false): Prune | undefi
   }
 }
 
-/** Prunes all fields, for a schema without declared properties. */
+/** Prunes all fields of the items of an array whose schema does not specify `items`. */
 function pruneAll(value: unknown, path: string, removed: Removed): RemainingWork {
   if (Array.isArray(value)) return pruneItems(pruneAll, value, path, removed)
   if (!isRecord(value)) return undefined

@@ -1,4 +1,4 @@
-/** Checks that the validation of many kinds shares. Error texts are from k8s.io/apimachinery/pkg/util/validation, v0.36. */
+/** Checks that the validation of many kinds shares. Error texts are upstream's (v0.36), most of them from k8s.io/apimachinery/pkg/util/validation. */
 import { isIP } from 'node:net'
 import {
   appendAll,
@@ -123,7 +123,7 @@ export const noBacksteps = (field: string, path: string): FieldError[] =>
 /** Upstream: ValidateLocalNonReservedPath. */
 export function localPath(field: string, path: string): FieldError[] {
   const errors = descendingPath(field, path)
-  // Names beginning with two dots are reserved for volumes; `..` as a path element has its own error.
+  // The kubelet reserves names that begin with two dots, such as `..data`. For `../`, descendingPath has already returned an error.
   if (path.startsWith('..') && !path.startsWith('../')) errors.push(invalid(field, path, "must not start with '..'"))
   return errors
 }

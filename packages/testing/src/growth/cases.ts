@@ -42,7 +42,7 @@ const apiVersionOf = ({ group, version }: Resource): string => (group === '' ? v
 const textOf = (path: readonly Step[]): string =>
   path.map((step) => (step === 'item' ? '[]' : step === 'member' ? '{}' : `.${step.field}`)).join('')
 
-/** Fields that the server sets itself. */
+/** Fields that get no case: `growthCases` sets the type, name and namespace, and the server sets `uid` and `status`. */
 const skipped = new Set(['.apiVersion', '.kind', '.metadata.name', '.metadata.namespace', '.metadata.uid', '.status'])
 
 function* placesIn(schema: JSONSchema, path: readonly Step[]): Generator<Place> {
@@ -119,5 +119,5 @@ function smallestValue(schema: JSONSchema, index: number, depth = 0): unknown {
   }
 }
 
-/** Fields that usually identify items of lists. */
+/** Fields that are set although the schema does not require them: most identify list items, others are required by validation, such as `image`. */
 const usualKeys = ['name', 'key', 'uid', 'type', 'image', 'mountPath', 'devicePath', 'containerPort', 'port', 'topologyKey', 'ip']

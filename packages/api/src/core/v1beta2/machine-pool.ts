@@ -20,7 +20,7 @@ const machinePoolSpec = s.object({
     .int32()
     .optional()
     .doc(
-      'Desired number of machines. When absent: the number that the annotations of the cluster autoscaler set, otherwise one.',
+      'Desired number of machines. When absent: 1, or, with the annotations of the cluster autoscaler for the minimum and maximum size, the previous number within this range (the minimum for a new object).',
     ),
   template: machineTemplate,
   providerIDList: s

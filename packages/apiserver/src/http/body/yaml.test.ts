@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { readYAML, formatYAML, parseYAML } from './yaml.ts'
 
-test('scalars are parsed as Go parses them', () => {
+test('scalars are parsed as in sigs.k8s.io/yaml: YAML 1.1 without dates and sexagesimal numbers', () => {
   const text = `
 a: yes
 b: "yes"

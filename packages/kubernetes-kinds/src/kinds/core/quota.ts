@@ -158,7 +158,7 @@ export const limitranges: BuiltinKind<LimitRange> = {
   },
 }
 
-/** The default limit is the maximum, and the default request is the default limit. */
+/** Sets missing default limits to the maximum, and missing default requests to the default limit, or else to the minimum. */
 function defaultContainerLimits(limit: LimitRangeItem): void {
   const limits = { ...limit.max, ...limit.default }
   const requests = { ...limit.min, ...limits, ...limit.defaultRequest }
