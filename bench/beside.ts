@@ -8,6 +8,7 @@ import { type ApiRequest, messageOf, typeMeta } from '@capstan/kube'
 import { startCapstanApiServer } from '../interop/capstan-api-server.ts'
 import type { RunningApiServer } from '../interop/api-server.ts'
 import { startRealApiServer } from '../interop/real-api-server.ts'
+import { residentBytes } from '../interop/programs.ts'
 import { CannotRun } from '../interop/suite.ts'
 import { toolPaths } from '../interop/tools.ts'
 import type { BenchOptions, Figure } from './figure.ts'
@@ -164,9 +165,6 @@ function clientOf(apiServer: RunningApiServer): ReturnType<RunningApiServer['cli
   if (!client) clients.set(apiServer, (client = apiServer.client()))
   return client
 }
-
-const residentBytes = (pid: number): number =>
-  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024
 
 /** Returns the user and system time of all processes of the server. Linux counts it in hundredths of a second. */
 const cpuSeconds = ({ programs }: RunningApiServer): number =>

@@ -12,6 +12,7 @@ import { type Client, isTrue, Lease, Namespace, seconds, sleep, systemClock } fr
 import { type CapstanProcess, startCapstan } from '../interop/capstan-process.ts'
 import { createObjectsFromFile } from '../interop/life/life.ts'
 import { type AuditEvent, auditPolicy, readAudit } from '../interop/manifests/audit.ts'
+import { residentBytes } from '../interop/programs.ts'
 import type { RunningApiServer } from '../interop/api-server.ts'
 import { startRealApiServer } from '../interop/real-api-server.ts'
 import { namespacesOfShards, sharesOf } from '../interop/shards.ts'
@@ -271,7 +272,7 @@ class Meter {
   }
 
   residentBytes(): number {
-    return sum(this.#running.pids.map((pid) => Number(/VmRSS:\s+(\d+)/.exec(readProc(pid, 'status'))?.[1] ?? 0) * 1024))
+    return sum(this.#running.pids.map(residentBytes))
   }
 
   *figures(what: string, before: Reading, count: number): Iterable<Figure> {

@@ -1,6 +1,6 @@
 /** Measures `capstan apiserver` as a separate process, over HTTPS. */
 import { spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -10,6 +10,7 @@ import { createClient, defineKind, s, systemClock, systemRandom, typeMeta } from
 import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
 import { installKinds } from '@capstan/controller'
 import { now } from './figure.ts'
+import { residentBytes } from '../interop/programs.ts'
 
 const program = fileURLToPath(new URL('../packages/cli/bin/capstan.js', import.meta.url))
 
@@ -51,7 +52,7 @@ export async function startServer(): Promise<Server> {
     client: createClient(transport),
     kubeconfig,
     readyAfter,
-    residentBytes: () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1] ?? 0) * 1024,
+    residentBytes: () => residentBytes(child.pid!),
     async stop() {
       transport.close()
       child.kill('SIGTERM')

@@ -6,6 +6,7 @@ import { explained } from './abuse/explained.ts'
 import { type HostileInput, hostileInputs, largestInputs } from './abuse/inputs.ts'
 import { type Observed, prepareObserver, type Observer } from './abuse/observe.ts'
 import { startCapstanApiServer } from './capstan-api-server.ts'
+import { residentBytes } from './programs.ts'
 import { startRealApiServer } from './real-api-server.ts'
 import { chosenByCommit, namesWith, type Outcome, type Suite, type SuiteOptions } from './suite.ts'
 
@@ -20,11 +21,11 @@ export const abuseSuite: Suite = {
 /** CI sends one sixth of the inputs, chosen by the commit. */
 const CommitParts = 6
 
-/**
- * Number of inputs after which the real server is started again, because its memory grows with each input, to 18 GB after all
- * inputs.
- */
-const InputsPerServer = 50
+/** Memory of the real server, in bytes, beyond which it is started again: it grows with each input, to more than 20 GB with the largest ones. */
+const MemoryOfRealServer = 4 * 2 ** 30
+
+/** Number of inputs between two progress messages. */
+const ProgressInterval = 50
 
 /** Delay of another user in milliseconds that the suite accepts even if the real server is faster. */
 const ToleratedDelay = 250
@@ -46,23 +47,22 @@ async function run({ only, all = false }: SuiteOptions = {}): Promise<Outcome> {
   let [passed, failed] = [0, 0]
   const count = (isPassed: boolean) => (isPassed ? passed++ : failed++)
   const checkStillRunning = ({ apiServer }: Observer) => {
-    const isAlive = apiServer.programs.every(({ ending }) => ending === undefined)
-    count(isAlive)
-    if (!isAlive) console.log(`${apiServer.name}: has ended`)
+    if (apiServer.programs.some(({ ending }) => ending !== undefined)) throw new Error(`${apiServer.name} has ended`)
   }
   let worst = { name: 'none', delay: 0, real: 0 }
-  for (let from = 0; from < inputs.length; from += InputsPerServer) {
+  for (let sent = 0; sent < inputs.length; ) {
     await using real = await startRealApiServer(users)
     const realObserver = await prepareObserver(real)
-    for (const input of inputs.slice(from, from + InputsPerServer)) {
+    do {
+      const input = inputs[sent++]!
       const { problems, delay, realDelay } = await compare(input, ourObserver, realObserver)
       if (delay > worst.delay) worst = { name: input.name, delay, real: realDelay }
       count(problems.length === 0)
       if (problems.length > 0) console.log(`${input.name}: ${problems.join('; ')}`)
-    }
-    checkStillRunning(realObserver)
+      checkStillRunning(realObserver)
+      if (sent % ProgressInterval === 0) console.log(`${sent} of ${inputs.length} inputs sent`)
+    } while (sent < inputs.length && residentBytes(realObserver.server.pid) < MemoryOfRealServer)
     realObserver.close()
-    console.log(`${Math.min(from + InputsPerServer, inputs.length)} of ${inputs.length} inputs sent`)
   }
   checkStillRunning(ourObserver)
   ourObserver.close()

@@ -4,7 +4,7 @@
  * acknowledged write may be lost, no object may exist twice, and memory and data folder must be smaller than a limit. A printed seed chooses
  * changes and faults; CAPSTAN_SOAK_SEED repeats them.
  */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -34,6 +34,7 @@ import { createClass, localProvider } from './life/life.ts'
 import { progressSince } from './progress.ts'
 import { type SmallDisk, smallDisk } from './small-disk.ts'
 import type { Outcome, Suite, SuiteOptions } from './suite.ts'
+import { residentBytes } from './programs.ts'
 
 export const soakSuite: Suite = {
   shows:
@@ -138,12 +139,11 @@ class Server {
 
   /** Size of the process's memory and of its data folder, in megabytes. */
   sizes(): { memory: number; stored: number } {
-    const [, kilobytes = '0'] = /VmRSS:\s*(\d+)/.exec(readFileSync(`/proc/${this.pid}/status`, 'utf8')) ?? []
     // The file system is visible to the server, but perhaps not to this process.
     const folder = join(`/proc/${this.pid}/root`, this.#data)
     const files = readdirSync(folder, { recursive: true }) as string[]
     const bytes = files.reduce((sum, file) => sum + (statSync(join(folder, file), { throwIfNoEntry: false })?.size ?? 0), 0)
-    return { memory: Number(kilobytes) / 1024, stored: bytes / 2 ** 20 }
+    return { memory: residentBytes(this.pid) / 2 ** 20, stored: bytes / 2 ** 20 }
   }
 }
 

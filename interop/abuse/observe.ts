@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
 import { ConfigMap } from '@capstan/kube'
 import type { RunningApiServer } from '../api-server.ts'
+import type { Program } from '../programs.ts'
 import type { HostileInput } from './inputs.ts'
 
 export interface Observed {
@@ -19,6 +20,8 @@ export interface Observed {
 
 export interface Observer {
   readonly apiServer: RunningApiServer
+  /** Process of the API server itself, without etcd. */
+  readonly server: Program
   observe(input: HostileInput): Promise<Observed>
   close(): void
 }
@@ -44,20 +47,21 @@ const smallRequests: readonly HostileInput[] = [
 export async function prepareObserver(apiServer: RunningApiServer): Promise<Observer> {
   await apiServer.client().create(ConfigMap, { metadata: { name: 'target', namespace: 'default' }, data: { a: '1' } })
   const agents = [new Agent({ ca: apiServer.ca, keepAlive: true }), new Agent({ ca: apiServer.ca, keepAlive: true })] as const
-  const server = apiServer.programs.find(({ name }) => name === 'apiserver')!.pid
-  const waitedForCpu = () => schedulingOf(process.pid).waited + schedulingOf(server).waited
+  const server = apiServer.programs.find(({ name }) => name === 'apiserver')!
+  const waitedForCpu = () => schedulingOf(process.pid).waited + schedulingOf(server.pid).waited
   const otherToken = /token: (\S+)/.exec(readFileSync(apiServer.kubeconfigOf('other'), 'utf8'))![1]!
   return {
     apiServer,
+    server,
     async observe(input) {
       let isOver = false
       let [delay, cpu] = [0, 0]
       const otherUserRequests = (async () => {
         for (let index = 0; index === 0 || !isOver; index++) {
-          const [started, waited, computed] = [performance.now(), waitedForCpu(), schedulingOf(server).computed]
+          const [started, waited, computed] = [performance.now(), waitedForCpu(), schedulingOf(server.pid).computed]
           await send(apiServer, agents[1], otherToken, smallRequests[index % smallRequests.length]!)
           delay = Math.max(delay, performance.now() - started - (waitedForCpu() - waited))
-          cpu = Math.max(cpu, schedulingOf(server).computed - computed)
+          cpu = Math.max(cpu, schedulingOf(server.pid).computed - computed)
         }
       })()
       const status = await send(apiServer, agents[0], apiServer.token, input)
