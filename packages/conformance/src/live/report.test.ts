@@ -21,7 +21,7 @@ const report: ConformReport = {
   startedAt: at,
   endedAt: at + 1500,
   results: [
-    result('infra-machine.provider-id', 'fail', '<b>&"\u0000'),
+    result('infra-machine.provider-id', 'fail', '<b>&"\u0000\ud800 😀'),
     result('infra-machine.pausing', 'warn'),
     result('crd-name', 'pass'),
     result('infra-machine.in-place', 'not testable here'),
@@ -66,10 +66,10 @@ test('JUnit counts failures and skipped rules; a warning is a passed test with i
   expect(xml).toMatch(/name="infra-machine.pausing">\s+<system-out>warn/)
 })
 
-test('XML and HTML escape text of providers and replace its control characters', () => {
+test('XML and HTML escape text of providers and replace characters that XML does not allow', () => {
   for (const format of ['junit', 'html'] as const) {
     const text = formatReport(report, format, '1.0')
-    expect(text).toContain('&lt;b&gt;&amp;&quot;?')
+    expect(text).toContain('&lt;b&gt;&amp;&quot;?? 😀')
     expect(text).not.toContain('<b>')
   }
 })

@@ -136,10 +136,10 @@ function testcase(result: RuleResult): string[] {
   }
 }
 
-// Control characters are not allowed in XML, not even escaped.
+// XML does not allow control characters and unpaired surrogates, not even escaped.
 const escape = (value: string): string =>
   value
-    .replace(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD]/g, '?')
+    .replace(/[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/gu, '?')
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;')

@@ -52,6 +52,20 @@ describe('an unresponsive server', () => {
     expect(await call(up)).toBe('fine')
   })
 
+  it('is called once after the delay, also when a call that ignores the breaker is aborted meanwhile', async () => {
+    const { breaker, call, wait } = aBreaker()
+    for (let i = 0; i < 3; i++) await call(down)
+    wait(seconds(1))
+    const gate = Promise.withResolvers<string>()
+    const trying = call(() => gate.promise)
+    const signal = AbortSignal.abort(new Error('stopped'))
+    const other = breaker.run(() => Promise.reject(signal.reason), outage, { maxWait, signal, callWhenOpen: true })
+    await expect(other).rejects.toThrow('stopped')
+    expect(await call(up)).toBe(refused)
+    gate.resolve('fine')
+    expect(await trying).toBe('fine')
+  })
+
   it('is not called for a time that doubles after each failed trial, up to a limit', async () => {
     const { breaker, call, wait } = aBreaker()
     for (let i = 0; i < 3; i++) await call(down)

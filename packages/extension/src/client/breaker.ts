@@ -71,7 +71,7 @@ export class Breaker {
     try {
       // Other calls may have opened the breaker while this call waited.
       if (!callWhenOpen) this.#assertCallable()
-      const isTrial = this.state === 'half-open'
+      const isTrial = this.state === 'half-open' && !this.#isTrying
       if (isTrial) this.#isTrying = true
       try {
         const result = await call()

@@ -6,10 +6,11 @@ import {
   createCatalog,
   hookCatalog,
 } from '@capstan/api'
-import { silent, VirtualClock } from '@capstan/kube'
+import { hours, silent, VirtualClock } from '@capstan/kube'
 import { beforeEach, describe, expect, it, test } from 'vitest'
 import { fail, holdFor, proceedNow } from '../author/answer.ts'
 import { createExtensionClient } from './client.ts'
+import type { ObservedCall } from './observed-call.ts'
 import { defineExtension, on } from '../author/define-extension.ts'
 import { type FetchHandler, extensionServer } from '../server/server.ts'
 import { inProcess } from './transport.ts'
@@ -463,4 +464,22 @@ describe('annotations of an ExtensionConfig', () => {
     servers = {}
     expect(await create(client)).toEqual({ status: 'Success', retryAfterSeconds: 0 })
   })
+})
+
+test('observers get the time at which a call started, and its duration even if the clock is set back meanwhile', async () => {
+  const answerAfter =
+    (ms: number, server: FetchHandler): FetchHandler =>
+    (request) => {
+      clock.step(clock.now() + ms)
+      clock.shift(-hours(1))
+      return server(request)
+    }
+  servers = { gate: gate(() => proceedNow()) }
+  const client = await clientOf([config('gate')])
+  servers = { gate: answerAfter(20, servers.gate!) }
+  const observed: ObservedCall[] = []
+  client.observe((call) => void observed.push(call))
+  const startedAt = clock.now()
+  await create(client)
+  expect(observed).toMatchObject([{ started: startedAt, took: 20 }])
 })

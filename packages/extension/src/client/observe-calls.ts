@@ -35,7 +35,7 @@ export function createObservedCalls({
       const { hook, target, request } = call
       const { extensionConfig, handler } = traced
       return clientSpan(tracer, { hook, url: target.url, extensionConfig, handler }, async (headers, endSpan) => {
-        const started = clock.elapsed()
+        const [started, startedAt] = [clock.now(), clock.elapsed()]
         let code: number | undefined
         let attempts = 0
         const notify = (outcome: ObservedCall['outcome']) => {
@@ -45,7 +45,7 @@ export function createObservedCalls({
             isDeprecated: hook.deprecated !== undefined,
             url: target.url,
             started,
-            took: clock.elapsed() - started,
+            took: clock.elapsed() - startedAt,
             attempts: Math.max(attempts, 1),
             ...(code === undefined ? {} : { code }),
             request,

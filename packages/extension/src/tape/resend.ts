@@ -41,7 +41,7 @@ export async function* resendTape(tape: Tape, options: ResendOptions): AsyncGene
     if (options.handler !== undefined && shortHandler(call) !== options.handler) continue
     if (options.hook !== undefined && call.hook !== options.hook) continue
     const hook = catalog.find(call.group, call.version, call.hook)
-    const started = clock.now()
+    const startedAt = clock.elapsed()
     let now: object
     if (!hook) now = { failure: `${call.group}/${call.version}, Hook=${call.hook} is not known here` }
     else {
@@ -54,7 +54,7 @@ export async function* resendTape(tape: Tape, options: ResendOptions): AsyncGene
       }
     }
     const then = call.failure ? { failure: call.failure.problem } : call.response
-    yield { call, took: clock.now() - started, differences: differences(contentOf(then!), contentOf(now)) }
+    yield { call, took: clock.elapsed() - startedAt, differences: differences(contentOf(then!), contentOf(now)) }
   }
 }
 
