@@ -1,11 +1,11 @@
-/** Records on an object which hooks block it. Pure. */
+/** Records the hooks that block an object, in an annotation of this object. Pure. */
 import { type WaitingHook, waitingHooks, WaitingHooksAnnotation } from '@capstan/api'
 import { type KubeObject, shortened, timestamp } from '@capstan/kube'
 
 /** State of a blocking hook. */
 export interface WaitingFor {
   readonly hook: string
-  /** Registered names of the blocking handlers; empty when an annotation blocks. */
+  /** Registered names of the blocking handlers; empty when an annotation blocks, or when `extensionConfig` is set. */
   readonly handlers: readonly string[]
   /** Time of the next call in milliseconds since the epoch; absent when there is none. */
   readonly until?: number
@@ -13,19 +13,19 @@ export interface WaitingFor {
   readonly question?: string
   /** Set when the hook fails because this ExtensionConfig was never discovered. */
   readonly extensionConfig?: string
-  /** Whether this reconcile has called the hook; false while an earlier response is valid. */
+  /** Whether this reconcile has called the hook; false, for example, while an earlier response is valid. */
   readonly called: boolean
-  /** Message of the response; may be empty. */
+  /** Message of the response or of the error; may be empty. */
   readonly message: string
 }
 
-/** Longer messages are truncated; logs contain the whole message. */
+/** Longer messages are truncated. The log has error messages in full. */
 const LongestMessage = 1024
 
 /**
  * Returns the object's annotations with updated records. When a hook blocks again after it did not block, its record has a new time and
  * count.
- * @param isKept whether a hook without response in this reconcile may still block; by default it does not
+ * @param isKept whether the record of a hook that is not in `waiting` is kept; by default it is removed
  */
 export function withWaiting(
   object: Pick<KubeObject, 'metadata'>,

@@ -47,7 +47,7 @@ export const kubeconfig: ClusterPhase = async ({ cluster }, { cache, client, clo
       { signal },
     )
   } catch (err) {
-    // The cache was stale: the Secret exists already and is not ours to replace.
+    // The cache was stale. The existing Secret stays: this controller may not have created it.
     if (!isReason(err, 'AlreadyExists')) throw err
   }
   return proceed()

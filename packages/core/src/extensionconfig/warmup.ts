@@ -1,20 +1,22 @@
 import type { ExtensionConfig } from '@capstan/api'
 
 /**
- * Warm-up: the first discovery of every ExtensionConfig that exists at the start. Until all of them were tried, the registry may lack
- * handlers, so no hook can be called. An unreachable extension is registered with the handlers of its status, so that Clusters that it
- * selects fail closed and all others continue. ExtensionConfigs that are created later are also awaited: a Cluster created right after an
- * ExtensionConfig must not bypass its hooks. Upstream: the warm-up of core/reconcilers/extensionconfig, which ends the process when an
- * extension is unreachable, and does not wait for ExtensionConfigs that are created later.
+ * Warm-up: the first discovery of every ExtensionConfig that exists at the start. Until discovery was tried for all of them, the registry
+ * may lack handlers, so no hook can be called. An unreachable extension is registered with the handlers of its status, so that Clusters that
+ * it selects fail closed and all others continue. After the warm-up, the controller also waits for each new ExtensionConfig, by `hasTried`:
+ * a Cluster created right after an ExtensionConfig must not bypass its hooks. Upstream: the warm-up of core/reconcilers/extensionconfig,
+ * which ends the process when an extension is unreachable, and does not wait for new ExtensionConfigs.
  */
 export class Warmup {
   readonly #onEnd: (configs: readonly ExtensionConfig[]) => void
   /** Uids by name: an ExtensionConfig that was deleted and recreated has not been tried. */
   readonly #tried = new Map<string, string>()
+  /** ExtensionConfigs that were tried during the warm-up, even if discovery failed. */
   readonly #discovered = new Map<string, ExtensionConfig>()
   #configs: readonly ExtensionConfig[] | undefined
   #isOver = false
 
+  /** @param onEnd registers the handlers in the status of these ExtensionConfigs; called once, at the end of the warm-up */
   constructor(onEnd: (configs: readonly ExtensionConfig[]) => void) {
     this.#onEnd = onEnd
   }
@@ -33,7 +35,7 @@ export class Warmup {
     return this.#tried.get(metadata.name) === metadata.uid
   }
 
-  /** Records that discovery of an ExtensionConfig was tried. The end of the warm-up registers the handlers of its status. */
+  /** Records that discovery of an ExtensionConfig was tried. Its handlers are registered at the end of the warm-up. */
   recordTried(config: ExtensionConfig): void {
     this.#tried.set(config.metadata.name, config.metadata.uid)
     if (this.#isOver) return

@@ -8,7 +8,7 @@ import { readContract } from '../external/read-contract.ts'
 import { observeAndAdopt } from './reference.ts'
 import type { MachinePhase, MachineScope } from './scope.ts'
 
-/** Adopts the infrastructure machine and, once it is provisioned, copies its provider ID and addresses. */
+/** Adopts the infrastructure machine and, once it is provisioned, copies its provider ID, addresses and failure domain. */
 export const infrastructure: MachinePhase = async (scope, io) => {
   const { machine } = scope
   const ref = machine.spec.infrastructureRef
@@ -33,7 +33,7 @@ export const infrastructure: MachinePhase = async (scope, io) => {
   const addresses = readContract(scope.infrastructure, addressesOf)
   const { inSpec, inStatus } = readContract(scope.infrastructure, failureDomainsOfMachine)
   if (addresses) status.addresses = addresses
-  // Upstream: the deprecated spec field still wins when a provider sets it.
+  // Upstream: the provider's spec.failureDomain is deprecated, but still overrides the Machine's.
   if (inSpec) machine.spec.failureDomain = inSpec
   else if (inSpec === '') delete machine.spec.failureDomain
   if (inStatus) status.failureDomain = inStatus

@@ -41,7 +41,7 @@ export const reconcileMachine = (key: ObjectKey, io: MachineIO): Promise<Outcome
       return reportStatus(scope, { now: clock.now(), health, gracePeriod: settings.remoteConditionsGracePeriod })
     },
     significantFields,
-    // As upstream, a reconcile counts as failed without a connection, and when it no longer finds the Node.
+    // As upstream, observedGeneration stays unchanged without a connection, and while a Node that was found earlier is missing.
     observesGeneration: ({ node, machine }) =>
       node.state !== 'disconnected' && !(node.state === 'missing' && machine.status?.nodeRef && !isDeleting(machine)),
     conditions: ownedConditions,

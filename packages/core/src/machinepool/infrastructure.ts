@@ -31,7 +31,10 @@ export const infrastructure: MachinePoolPhase = async (scope, io) => {
   return scope.workload ? proceed() : wait('connection to the workload cluster is down')
 }
 
-/** Copies provider IDs and replicas of a provisioned pool, both or neither. */
+/**
+ * Copies replicas and provider IDs of a provisioned infrastructure machine pool; neither when one of the fields is invalid. While the pool
+ * has replicas, an empty list of provider IDs is not copied.
+ */
 export const providerIDs: MachinePoolPhase = async (scope) => {
   const { machinePool } = scope
   const pool = activeInfrastructure(scope)
@@ -48,7 +51,7 @@ export const providerIDs: MachinePoolPhase = async (scope) => {
     return wait(`${kind} ${metadata.name} to report spec.providerIDList of its ${total} replicas`)
   if (equal(ids, machinePool.spec.providerIDList ?? [])) return proceed()
   machinePool.spec.providerIDList = [...ids]
-  // The phase `nodes` counts the Nodes of the new list; until then the counts are 0.
+  // No replica counts as ready until the phase `nodes` finds the Nodes of the new list.
   reportNodeCounts(machinePool, { readyReplicas: 0, availableReplicas: 0, unavailableReplicas: total })
   return proceed()
 }

@@ -46,7 +46,7 @@ export const reconcileMachinePool = (key: ObjectKey, io: MachinePoolIO): Promise
       reportStatus(scope, clock.now())
       return proceed()
     },
-    // As upstream, a reconcile counts as failed without a referenced object or a connection.
+    // As upstream, observedGeneration stays unchanged without a referenced object, and without a connection.
     observesGeneration: ({ bootstrap, infrastructure, workload, machinePool }) =>
       bootstrap.state !== 'missing' &&
       infrastructure.state !== 'missing' &&

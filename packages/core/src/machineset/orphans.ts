@@ -14,8 +14,8 @@ import { liveMachines, machinesOfCluster } from './machines.ts'
 import type { MachineSetIO, MachineSetScope } from './scope.ts'
 
 /**
- * Deletes bootstrap configs and infrastructure machines that this set created for Machines that do not exist. They remain if the process
- * stopped, or a response was lost, before the Machine was created, or before they were deleted because its creation had failed.
+ * Deletes bootstrap configs and infrastructure machines that this set created for Machines that do not exist. Such objects remain when the
+ * process stops, or a response is lost, before the Machine is created or before the objects of a failed creation are deleted.
  */
 export async function removeOrphans(scope: MachineSetScope, io: MachineSetIO): Promise<void> {
   const { machineSet, machines = [] } = scope
@@ -46,7 +46,7 @@ export async function removeOrphans(scope: MachineSetScope, io: MachineSetIO): P
   }
 }
 
-/** Whether the object was created by this set, belongs to no Machine, and is not being deleted. Pure. */
+/** Whether the object was created by this set, is not referenced by a Machine, and is not being deleted. Pure. */
 const isOrphan = (object: KubeObject, machineSet: MachineSet, machines: readonly Machine[]): boolean =>
   !isDeleting(object) && isOwnedBy(object, machineSet, MachineSet) && !machines.some((machine) => refersTo(machine, object))
 

@@ -6,7 +6,10 @@ import { observeExternal } from '../external/observe.ts'
 import { inPlaceChange, machineIntent, wantedMetadata } from './desired-machine.ts'
 import { MachineSetManager, type MachineSetIO, type MachineSetPhase, type MachineSetScope, MetadataManager } from './scope.ts'
 
-/** Propagates in-place fields to Machines, and labels and annotations also to their infrastructure and bootstrap configs. */
+/**
+ * Propagates labels, annotations, and fields that can change on an existing Machine, to all Machines of the set; labels and annotations also
+ * to their infrastructure machines and bootstrap configs.
+ */
 export const syncMachines: MachineSetPhase = async (scope, io) => {
   if (!scope.machines) return proceed()
   scope.machines = await Promise.all(scope.machines.map((machine) => syncMachine(machine, scope, io)))
@@ -47,7 +50,7 @@ async function syncReferenced(
   if (!external || isDeleting(external.object)) return
   const { kind } = external
   const metadata = wantedMetadata(machineSet)
-  // Has no effect unless the process stopped between the creation of the object and the transfer of its metadata.
+  // Has an effect only if the process stopped between the creation of the object and the transfer of its metadata to `MetadataManager`.
   const object = await handOverMetadata(io, kind, external.object, { from: MachineSetManager, to: MetadataManager }, metadata)
   const { name, namespace } = object.metadata
   const intent = { metadata: { name, namespace: namespace!, ...metadata } }

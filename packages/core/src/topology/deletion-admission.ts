@@ -15,8 +15,8 @@ import {
 } from '@capstan/kube'
 
 /**
- * Users that delete dependents because their owner or namespace is being deleted: the garbage collector and the namespace controller,
- * with their own service accounts, and as the one user of a kube-controller-manager without `--use-service-account-credentials`.
+ * Users that delete dependents because their owner or namespace is being deleted: the service accounts of the garbage collector and of the
+ * namespace controller, and the user for both when kube-controller-manager runs without `--use-service-account-credentials`.
  */
 const Collectors: readonly string[] = [
   'system:serviceaccount:kube-system:generic-garbage-collector',

@@ -1,14 +1,13 @@
 /**
- * Detects an extension whose GeneratePatches responds differently to the same request. Each changed response replaces templates and
- * Machines, and the replaced templates cause the next reconcile: without a limit Machines would be replaced without end, as with upstream's
- * core.
+ * Detects extensions whose GeneratePatches responds differently to the same request. Each changed response replaces templates and Machines,
+ * and the new templates trigger the next reconcile: without a limit, the replacement of Machines would never end. Upstream has no limit.
  */
 import { type Clock, minutes } from '@capstan/kube'
 import { digest } from './digest.ts'
 
 /**
- * Maximum number of changed responses that are used in ten minutes. Some are expected: extensions are updated, and run in two versions
- * during an update.
+ * Maximum number of changed responses that are used in ten minutes. A few changes are normal: while an extension is updated, its old and
+ * new versions respond in turn.
  */
 const MaxChanges = 5
 const Window = minutes(10)
@@ -32,7 +31,7 @@ export class PatchResponses {
 
   /**
    * Records a response of the patch with this name.
-   * @throws Error when responses to the same request change too often, until two responses in sequence are equal
+   * @throws Error when responses to the same request have changed too often, until two consecutive responses are equal
    */
   record(patch: string, request: unknown, response: unknown): void {
     const now = this.#clock.elapsed()
@@ -56,9 +55,9 @@ export class PatchResponses {
   }
 }
 
-/** Hash of a value, without the names of generated templates: these differ after each replacement. */
+/** Hash of a value without the references to generated templates, whose names change with each replacement. */
 const hashOf = (value: unknown): string =>
   digest(JSON.stringify(value, (key, member: unknown) => (generatedReferences.has(key) ? undefined : member)) ?? '')
 
-/** Fields of the built-in variables. */
+/** Fields of templates and built-in variables that contain these references. */
 const generatedReferences: ReadonlySet<string> = new Set(['infrastructureRef', 'configRef'])
