@@ -1,7 +1,8 @@
 /**
- * Computes the labels and annotations that one controller sets on objects which other writers label too. Entries that it set earlier and no
- * longer wants must be removed, and no others: managedFields record the manager of each entry. With them, a merge patch has the same result
- * as upstream's server-side apply, and is sent only when there is a difference. See docs/adr/0005-merge-patches-for-propagation.md.
+ * Computes the labels and annotations that one controller sets on an object on which other writers also set some. The managedFields of the
+ * object record the manager of each entry: so a patch removes exactly the entries that only this controller has set and no longer wants.
+ * The result is that of upstream's server-side apply, but a request is sent only when there is a difference. See
+ * docs/adr/0005-merge-patches-for-propagation.md.
  */
 import type { KubeObject, ManagedFieldsEntry } from '@capstan/kube'
 import { isRecord } from '@capstan/kube'
@@ -34,7 +35,7 @@ export function metadataPatch(object: KubeObject, manager: string, desired: Want
   return Object.keys(patch).length > 0 ? patch : undefined
 }
 
-/** Keys of a metadata map that some managers own. */
+/** Returns the keys of the labels or annotations that are owned by the `managedFields` entries for which `isIncluded` is true. */
 function keysOf(
   object: KubeObject,
   field: 'labels' | 'annotations',

@@ -12,9 +12,9 @@ export interface External extends ExternalKind {
 }
 
 /**
- * Reads the object of `ref`, in the API version and by the contract version that its CustomResourceDefinition declares; `undefined` when
- * the object does not exist.
- * @throws Error when the CustomResourceDefinition is missing or declares no supported contract
+ * Reads the object of `ref` in the API version that its CustomResourceDefinition declares for the latest supported contract version.
+ * Returns `undefined` when the object does not exist.
+ * @throws Error when the CustomResourceDefinition is missing or declares no supported contract version
  */
 export async function getExternal(
   reader: Reader,
@@ -27,7 +27,7 @@ export async function getExternal(
   return object && { ...kindOfRef, object }
 }
 
-/** A reference in the v1beta1 form. Its version does not determine which version is read. */
+/** A reference in the v1beta1 form. The object is not necessarily read in the version of `apiVersion`. */
 export interface TemplateRef {
   readonly apiVersion: string
   readonly kind: string
@@ -40,6 +40,5 @@ export const contractRefOf = ({ apiVersion, kind, name }: TemplateRef): Contract
   name,
 })
 
-/** Returns a reference to this object. */
 export const refTo = (object: KubeObject): ContractRef =>
   contractRefOf({ apiVersion: object.apiVersion, kind: object.kind, name: object.metadata.name })

@@ -15,7 +15,7 @@ export const OwnedLegacyConditions = ['Ready', 'Available', 'MachineSetReady']
 
 /**
  * Writes the v1beta1 status on the draft. As upstream, changes nothing while the deployment is being deleted, before its sets were listed,
- * or when its rollout has failed.
+ * or when its rollout has failed. Changes nothing without spec.replicas either.
  */
 export function reportLegacyStatus({ machineDeployment, machineSets, rolloutFailed }: MachineDeploymentScope, now: number): void {
   if (!machineSets || rolloutFailed || isDeleting(machineDeployment) || machineDeployment.spec.replicas === undefined) return
@@ -23,7 +23,7 @@ export function reportLegacyStatus({ machineDeployment, machineSets, rolloutFail
   if (least === undefined) return
   const { current } = setsByRole(machineDeployment, machineSets, now)
   const { availableReplicas } = machineDeploymentCounts(machineSets)
-  // Upstream subtracts available replicas from the desired replicas, not from existing ones.
+  // Upstream subtracts available replicas from the sum of the sets' spec.replicas, not from the number of existing Machines.
   const replicas = machineSets.reduce((sum, { spec }) => sum + (spec.replicas ?? 0), 0)
   const available = total(machineSets, 'availableReplicas')
   reportLegacy(machineDeployment, {

@@ -1,6 +1,6 @@
 /**
- * Deletes the bootstrap config and infrastructure of a MachinePool, then its retired Nodes. Upstream: reconcileDelete in
- * machinepool_controller.go, v1.14.
+ * Deletes the bootstrap config and infrastructure of a MachinePool, then its retired Nodes: Nodes in status.nodeRefs whose provider ID is
+ * no longer in spec.providerIDList. Upstream: reconcileDelete in machinepool_controller.go, v1.14.
  */
 import { MachinePoolFinalizer } from '@capstan/api'
 import { proceed, requeue, wait } from '@capstan/controller'
@@ -19,7 +19,7 @@ export const remove: MachinePoolPhase = async ({ machinePool, cluster }, io) => 
     const observed: Observed = toObserved(
       await observeExternal(io, ref, machinePool.metadata.namespace!, machinePoolsOfReference),
     )
-    // As upstream, waits until the object no longer exists.
+    // As upstream, waits until the object no longer exists, not only for the start of its deletion.
     if (!isGone(await deleteExternal(observed, io))) undeleted.push(`${ref.kind} ${ref.name}`)
   }
   if (undeleted.length > 0) return wait(`${undeleted.join(', ')} to be deleted`)
@@ -37,7 +37,7 @@ export const remove: MachinePoolPhase = async ({ machinePool, cluster }, io) => 
   return proceed()
 }
 
-/** Returns the milliseconds until the Node deletion timeout; Infinity without a timeout, or with 0. */
+/** Returns the milliseconds until the Node deletion timeout; Infinity when the timeout is absent or 0. */
 function remainingNodeTime({ metadata, spec }: Parameters<MachinePoolPhase>[0]['machinePool'], now: number): number {
   const limit = spec.template.spec.deletion?.nodeDeletionTimeoutSeconds
   if (!limit) return Infinity

@@ -3,7 +3,7 @@ import type { NodeReference } from '@capstan/api'
 import { type Node, seconds, timeLeft } from '@capstan/kube'
 
 export interface NodeReport {
-  /** Nodes with a provider ID of the list, each once, in the order of the list. */
+  /** Nodes whose provider ID is in the list, each once, in the order of the list. */
   readonly nodes: readonly Node[]
   readonly ready: number
   readonly available: number

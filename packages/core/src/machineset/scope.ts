@@ -15,13 +15,13 @@ export interface MachineSetScope {
   machines: readonly Machine[] | undefined
   /** How many of `machines` this reconcile has created. */
   created?: number
-  /** Failed preflight checks; no Machine is created while there are any. */
+  /** Failed preflight checks and other obstacles; no Machine is created while there are any. */
   preflightProblems: readonly string[]
-  /** The error of a failed creation, if any. */
+  /** The failure to create a Machine, if any. */
   creationFailure?: CreationFailure
 }
 
-/** The failed step, as named in v1beta1 conditions. */
+/** A failure to create a Machine. The v1beta1 condition MachinesCreated has this reason and message. */
 export interface CreationFailure {
   readonly reason: 'BootstrapTemplateCloningFailed' | 'InfrastructureTemplateCloningFailed' | 'MachineCreationFailed'
   readonly message: string

@@ -7,8 +7,8 @@ import { inPlaceChange, machineIntent, wantedMetadata } from './desired-machine.
 import { MachineSetManager, type MachineSetIO, type MachineSetPhase, type MachineSetScope, MetadataManager } from './scope.ts'
 
 /**
- * Propagates labels, annotations, and fields that can change on an existing Machine, to all Machines of the set; labels and annotations also
- * to their infrastructure machines and bootstrap configs.
+ * Propagates labels, annotations and all other fields that can change on an existing Machine to the Machines of the set. Labels and
+ * annotations also propagate to their infrastructure machines and bootstrap configs.
  */
 export const syncMachines: MachineSetPhase = async (scope, io) => {
   if (!scope.machines) return proceed()
@@ -18,7 +18,7 @@ export const syncMachines: MachineSetPhase = async (scope, io) => {
 
 async function syncMachine(machine: Machine, scope: MachineSetScope, io: MachineSetIO): Promise<Machine> {
   const { machineSet } = scope
-  // Only deletion timeouts still propagate to a Machine that is being deleted.
+  // A Machine that is being deleted gets only the spec fields that can change on an existing Machine, such as deletion timeouts.
   if (isDeleting(machine)) return syncDeleting(machine, scope, io)
   const synced = await applyIntent(io, Machine, machine, machineIntent(machineSet, machine), MachineSetManager)
   const { configRef } = machine.spec.bootstrap

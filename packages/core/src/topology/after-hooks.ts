@@ -11,8 +11,8 @@ import { upgradeIsOver } from './upgrade.ts'
 import { callUpgradeHook, type VersionDecision } from './versions.ts'
 
 /**
- * Calls the hooks `After…` that are due. AfterControlPlaneInitialized never blocks, even when it fails: its error is returned, to be thrown
- * at the end of the reconcile.
+ * Calls AfterControlPlaneInitialized and AfterClusterUpgrade when they are due. AfterControlPlaneInitialized never blocks, even when it
+ * fails: its error is returned, and the caller throws it at the end of the reconcile.
  */
 export async function callAfterHooks(
   scope: TopologyScope,
