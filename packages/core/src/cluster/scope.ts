@@ -9,7 +9,7 @@ export interface ClusterScope {
   readonly cluster: Cluster
   infrastructure: Observed
   controlPlane: Observed
-  /** Absent when listing failed. */
+  /** `undefined` until they were listed. */
   descendants: Descendants | undefined
   /** Progress of the deletion. */
   deletion: DeletionStage
@@ -30,7 +30,7 @@ export interface DeletionStage {
 }
 
 export interface ClusterSettings {
-  /** Milliseconds without a sign of life from the workload cluster before RemoteConnectionProbe becomes False. */
+  /** Milliseconds without a successful probe of the workload cluster before RemoteConnectionProbe becomes False. */
   readonly remoteConnectionGracePeriod: number
 }
 

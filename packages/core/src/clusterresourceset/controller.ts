@@ -13,8 +13,8 @@ export interface ClusterResourceSetControllerOptions {
 }
 
 /**
- * Creates the controller that applies the content of Secrets and ConfigMaps to Clusters. Secrets and ConfigMaps are watched once the first
- * ClusterResourceSet exists.
+ * Creates the controller that applies the objects in Secrets and ConfigMaps to Clusters. Secrets and ConfigMaps are watched from the first
+ * reconcile of a ClusterResourceSet that is neither paused nor being deleted.
  */
 export const createClusterResourceSetController = ({
   clusters,

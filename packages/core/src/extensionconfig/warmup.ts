@@ -3,8 +3,8 @@ import type { ExtensionConfig } from '@capstan/api'
 /**
  * Warm-up: the first discovery of every ExtensionConfig that exists at the start. Until discovery was tried for all of them, the registry
  * may lack handlers, so no hook can be called. An unreachable extension is registered with the handlers of its status, so that Clusters
- * that it selects fail closed and all others continue. After the warm-up, the controller also waits for each new ExtensionConfig, by
- * `hasTried`: a Cluster created right after an ExtensionConfig must not bypass its hooks. Upstream: the warm-up of
+ * that it selects fail closed and all others continue. After the warm-up, no hook is called while a newer ExtensionConfig was not tried yet
+ * (`hasTried`): a Cluster created right after an ExtensionConfig must not bypass its hooks. Upstream: the warm-up of
  * core/reconcilers/extensionconfig, which ends the process when an extension is unreachable, and does not wait for new ExtensionConfigs.
  */
 export class Warmup {

@@ -12,11 +12,11 @@ export interface Mirrored<Source extends 'Ready' | 'Available'> {
   readonly milestone: ContractField<boolean>
   /** Whether the milestone was ever reached, as recorded in our own status; the provider's field may have changed since. */
   readonly reached: boolean
-  /** Message when the object was deleted after it had existed; `undefined` when it never existed. */
+  /** Message of the reason ObjectDeleted for a missing object; if `undefined`, the reason is ObjectDoesNotExist. */
   readonly deleted: string | undefined
 }
 
-/** Reasons that every mirroring condition has. It may have others. */
+/** Reasons that every condition of this form needs. It may have others. */
 type Reason<Source extends string> = Source | `Not${Source}` | 'ObjectDoesNotExist' | 'ObjectDeleted' | 'InternalError'
 
 /** Returns the condition that mirrors a provider's object. If a field breaks the contract, the message names this field. Pure. */

@@ -3,13 +3,13 @@ import type { MachineDeployment, MachineSet } from '@capstan/api'
 import { templateDifferences } from '../machine/template-differences.ts'
 
 export interface SetsByRole {
-  /** Absent when no set has the deployment's template, or all sets that have it are older than `rollout.after`. */
+  /** Absent when no set has the deployment's template, or all sets that have it are older than an expired `rollout.after`. */
   readonly current: MachineSet | undefined
   /** All other sets, the oldest first. */
   readonly old: readonly MachineSet[]
-  /** Old sets whose Machines the deployment allows to be updated in place. */
+  /** Old sets with another template whose Machines may be updated in place. */
   readonly eligible: readonly MachineSet[]
-  /** Reason for creating a new set. */
+  /** Reason for creating a new set; empty when `current` exists. */
   readonly createReason: string
 }
 

@@ -13,11 +13,12 @@ const LongestBase = LongestName - SuffixLength
 export const simpleName = (base: string, random: Random): string =>
   base.slice(0, LongestBase) + randomSuffix(random, SuffixLength)
 
-/** Data for a name template, to which `.random` is added: `{ cluster: { name }, machineSet: { name } }`. */
+/** Data for a name template, such as `{ cluster: { name }, machineSet: { name } }`. Templates can also use `.random`. */
 export type NameData = { readonly [object: string]: { readonly [field: string]: string } }
 
 /**
- * Renders a name template such as `{{ .cluster.name }}-{{ .random }}`, truncated when it is too long.
+ * Renders a name template such as `{{ .cluster.name }}-{{ .random }}`. A name of more than 63 characters is truncated and gets five new
+ * random characters at its end.
  * @throws Error when the template is invalid, or refers to missing data
  */
 export function nameFromTemplate(template: string, data: NameData, random: Random): string {

@@ -22,8 +22,8 @@ export const clustersOfClass = (cache: Cache, clusterClass: KubeObject): ObjectK
   cache.byIndex(ClustersByClass, keyText(keyOf(clusterClass))).map(keyOf)
 
 /**
- * Maps a provider's object to Clusters: its owner, and Clusters whose class refers to it. One function for all kinds, because a kind is
- * watched once and may have both uses.
+ * Maps a provider's object to Clusters: its owner, and Clusters whose class refers to it. One function for all kinds, because only the
+ * first watch of a kind takes effect, and a kind may have objects of both sorts.
  */
 export const concernedClusters: MapFunction = (object, cache) => {
   const owner = ownerOfKind(object, Cluster)
@@ -32,13 +32,13 @@ export const concernedClusters: MapFunction = (object, cache) => {
   return [...owning, ...classesOfTemplate(cache, object).flatMap((clusterClass) => clustersOfClass(cache, clusterClass))]
 }
 
-/** Maps an object to the Cluster of its label. */
+/** Maps an object to the Cluster that its label names. */
 export const clusterOf: MapFunction = ({ metadata }) => {
   const name = metadata.labels?.[ClusterNameLabel]
   return name === undefined || metadata.namespace === undefined ? [] : [{ namespace: metadata.namespace, name }]
 }
 
-/** Whether a Machine runs another version than it should. */
+/** Whether `spec.version` or the kubelet version of a Machine, where it is known, differs from `version`. */
 export const isOfOtherVersion = ({ spec, status }: Machine, version: string): boolean =>
   (spec.version !== undefined && spec.version !== version) ||
   (status?.nodeInfo?.kubeletVersion !== undefined && status.nodeInfo.kubeletVersion !== version)
