@@ -1,8 +1,8 @@
 import { type Clock, StatusError } from '@capstan/kube'
 
 /**
- * Returns the result of `act`, or rejects with a Timeout after `ms`, with `operation` as the subject of the error text. A later result is
- * passed to `discard`. The signal of `act` aborts at the timeout, and when `outer` aborts.
+ * Returns the result of `act`. Rejects with a Timeout after `ms`, with `operation` as the subject of the error text, or with the reason of
+ * `outer` when `outer` aborts. Both also abort the signal of `act`; a later result is passed to `discard`.
  */
 export function deadline<T>(
   clock: Clock,

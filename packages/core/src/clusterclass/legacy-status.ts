@@ -4,8 +4,8 @@ import { legacyFalse, legacyTrue, legacyUnknown, type NewCondition, type NewLega
 export const OwnedLegacyConditions = ['RefVersionsUpToDate', 'VariablesReconciled']
 
 /**
- * Converts the conditions of a ClusterClass to the v1beta1 form, where one exists. Pure. Upstream: clusterclass_controller_status.go,
- * v1.14.
+ * Converts the conditions of a ClusterClass to the v1beta1 form; omits those without such a form. Pure. Upstream:
+ * clusterclass_controller_status.go, v1.14.
  */
 export function legacyConditions(conditions: readonly NewCondition[]): NewLegacyCondition[] {
   return conditions.flatMap(({ type, status, reason, message }) => {

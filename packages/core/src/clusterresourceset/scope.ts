@@ -12,7 +12,7 @@ export interface ResourceSetIO extends ReconcileContext {
 export interface ResourceSetScope {
   /** A private draft. */
   readonly resourceSet: ClusterResourceSet
-  /** Absent when nothing was applied and nothing failed. */
+  /** Absent when ResourcesApplied keeps its value: no Cluster is selected, the set is being deleted, or a failure has no reason in it. */
   report?: AppliedReport
   /** Whether all selected Clusters are reachable. */
   isConnected: boolean

@@ -3,7 +3,10 @@ import { Cluster, ClusterResourceSetBinding, hasPausedAnnotation, OkToDeleteAnno
 import { type Outcome, proceed, type ReconcileContext, wait } from '@capstan/controller'
 import { draft, isDeleting, keyOf, type ObjectKey, orAbsent, removeOwnerReference, typeMeta } from '@capstan/kube'
 
-/** Deletes a binding whose Cluster is gone, or is being deleted and no longer needs it. */
+/**
+ * Deletes a binding whose Cluster does not exist or is being deleted. If the Cluster has a topology, waits until BeforeClusterDelete allows
+ * the deletion.
+ */
 export async function reconcileClusterResourceSetBinding(key: ObjectKey, io: ReconcileContext): Promise<Outcome> {
   const binding = io.cache.peek(ClusterResourceSetBinding, key)
   if (!binding || isDeleting(binding) || hasPausedAnnotation(binding)) return proceed()
@@ -21,7 +24,7 @@ export async function reconcileClusterResourceSetBinding(key: ObjectKey, io: Rec
   return proceed()
 }
 
-/** Removes the Cluster from the owners of its binding, to which upstream added it before v1.4. */
+/** Removes the Cluster from the owners of its binding: upstream versions before v1.4 added it. */
 async function dropClusterOwner(binding: ClusterResourceSetBinding, { client, signal }: ReconcileContext): Promise<void> {
   const remaining = draft(binding)
   if (!removeOwnerReference(remaining, { ...typeMeta(Cluster), name: binding.spec.clusterName, uid: '' })) return

@@ -10,8 +10,8 @@ export const caSecretOf = ({ metadata }: ExtensionConfig): string | undefined =>
   metadata.annotations?.[InjectCAFromSecretAnnotation]
 
 /**
- * Returns the ExtensionConfig with the caBundle of its Secret. The caBundle is written at once, so that the status written next reports the
- * new generation.
+ * Returns the ExtensionConfig with the caBundle of its Secret; unchanged when no Secret is named. The caBundle is written at once, so that
+ * the status written next reports the new generation.
  * @throws Error with upstream's text when the Secret cannot be used
  */
 export async function injectCABundle(client: Client, config: ExtensionConfig, signal: AbortSignal): Promise<ExtensionConfig> {

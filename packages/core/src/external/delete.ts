@@ -1,7 +1,7 @@
 import { type Client, isDeleting, keyOf, orAbsent } from '@capstan/kube'
 import { externalOf, type Observed } from './observed.ts'
 
-/** Deletes a referenced object, once, and returns its state: `missing` when no finalizer keeps it. */
+/** Deletes a referenced object, unless it is being deleted already. Returns its new state: `missing` when no finalizer keeps it. */
 export async function deleteExternal(
   observed: Observed,
   { client, signal }: { client: Client; signal: AbortSignal },
@@ -16,5 +16,5 @@ export async function deleteExternal(
   return remaining ? { state: 'found', external: { ...external, object: remaining } } : { state: 'missing' }
 }
 
-/** Whether the deletion is complete. */
+/** Whether the object no longer exists, or there is no reference. */
 export const isGone = ({ state }: Observed): boolean => state === 'missing' || state === 'none'

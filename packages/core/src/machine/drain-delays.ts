@@ -1,7 +1,7 @@
 import type { Machine } from '@capstan/api'
 import { getCondition, minutes } from '@capstan/kube'
 
-/** Returns `, delay likely due to …` for Machines with long drains; empty without a known cause. */
+/** Returns `, delay likely due to …` with the causes, for Machines that have been draining for more than five minutes; otherwise `''`. */
 export function drainDelayText(machines: readonly Machine[], now: number): string {
   const messages = machines.flatMap((machine) => drainMessage(machine, now) ?? [])
   const causes = DelayPatterns.filter(([pattern]) => messages.some((message) => message.includes(pattern))).map(

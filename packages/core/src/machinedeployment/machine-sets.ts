@@ -5,7 +5,7 @@ import { adoptChild } from '../children.ts'
 import { MachineSetsByClusterName } from '../indexes.ts'
 import type { MachineDeploymentPhase } from './scope.ts'
 
-/** Lists the sets of the deployment and their Machines, and adopts sets without controller. */
+/** Lists the sets that the deployment controls, and their Machines. First adopts sets without controller that its selector matches. */
 export const machineSets: MachineDeploymentPhase = async (scope, io) => {
   const { machineDeployment } = scope
   const namespace = machineDeployment.metadata.namespace!
@@ -26,7 +26,7 @@ export const machineSets: MachineDeploymentPhase = async (scope, io) => {
   return proceed()
 }
 
-/** Labels sets that do not name their deployment, such as adopted ones: Machines are found by this label. */
+/** Labels sets that do not name their deployment, such as adopted ones. They pass the label to their Machines, which are listed by it. */
 export const labelMachineSets: MachineDeploymentPhase = async (scope, { client, signal }) => {
   const { name } = scope.machineDeployment.metadata
   const labels = { [MachineDeploymentNameLabel]: name }

@@ -10,11 +10,11 @@ export interface MachineDeploymentScope {
   readonly cluster: Cluster
   bootstrapTemplate: Observed
   infrastructureTemplate: Observed
-  /** Sets of the deployment after this reconcile; `undefined` until they were listed. */
+  /** Sets of the deployment, with the changes of this reconcile; `undefined` until they were listed. */
   machineSets: readonly MachineSet[] | undefined
-  /** Machines of those sets, as read. */
+  /** Machines of those sets, as cached when the reconcile listed them. */
   machines: readonly Machine[] | undefined
-  /** Whether the rollout has thrown: as upstream, the v1beta1 status then stays unchanged. */
+  /** Whether the rollout has thrown an error: as upstream, the v1beta1 status then stays unchanged. */
   rolloutFailed?: boolean
 }
 

@@ -9,11 +9,11 @@ export interface MachineHealthCheckScope {
   /** A private draft, changed by phases and committed once at the end. */
   readonly healthCheck: MachineHealthCheck
   readonly cluster: Cluster
-  /** `undefined` until all Machines were checked. */
+  /** Absent until all Machines were checked. */
   limit: RemediationLimit | undefined
   /** Whether any Machine failed a check. */
   isAnyUnhealthy: boolean
-  /** Problems with remediation objects, in the v1beta1 form. */
+  /** Problems with remediation objects, as v1beta1 conditions. */
   readonly legacyProblems: NewLegacyCondition[]
 }
 

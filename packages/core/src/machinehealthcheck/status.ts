@@ -10,7 +10,7 @@ const { RemediationAllowed } = MachineHealthCheckConditions
 export const OwnedConditions = Object.values(MachineHealthCheckConditions).map(({ type }) => type)
 export const OwnedLegacyConditions = [RemediationAllowed.type]
 
-/** Writes the status on the draft. Earlier counts and conditions stay while Machines cannot be checked. */
+/** Writes the status on the draft. While Machines cannot be checked, the earlier counts and RemediationAllowed condition stay. */
 export function reportStatus({ healthCheck, cluster, limit, legacyProblems }: MachineHealthCheckScope, now: number): void {
   const computed = [...(limit ? [remediationAllowedCondition(limit)] : []), pausedCondition(cluster, healthCheck)]
   const { generation } = healthCheck.metadata

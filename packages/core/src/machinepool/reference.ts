@@ -9,7 +9,7 @@ import { observeExternal } from '../external/observe.ts'
 import { referenceText, referredText } from '../external/reference.ts'
 import type { MachinePoolIO, MachinePoolScope } from './scope.ts'
 
-/** Reads a referenced object and makes the pool its controller. */
+/** Reads a referenced object and makes the pool its controller, unless the object has the paused annotation. */
 export async function observeAndAdopt({ machinePool }: MachinePoolScope, io: MachinePoolIO, ref: ContractRef): Promise<Observed> {
   const external = await observeExternal(io, ref, machinePool.metadata.namespace!, machinePoolsOfReference)
   if (!external || hasPausedAnnotation(external.object)) return toObserved(external)

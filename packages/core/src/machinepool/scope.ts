@@ -16,7 +16,7 @@ export interface MachinePoolScope {
   workload: WorkloadCluster | undefined
   /** Machines of the pool, including those being deleted; absent until they were listed. */
   machines: readonly Machine[] | undefined
-  /** Set when the infrastructure has reported neither replicas nor provider IDs, although `spec.replicas` is not 0. */
+  /** Whether the pool has no provider IDs, replicas and Nodes yet, although `spec.replicas` is not 0. */
   hasNoMachines?: boolean
   /** Counts of the pool's Nodes; absent when they were not read. */
   nodes: NodeReport | undefined

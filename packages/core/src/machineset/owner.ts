@@ -10,7 +10,10 @@ import { proceed } from '@capstan/controller'
 import { ensureOwnerReference, ownerOfKind, ownerReference } from '@capstan/kube'
 import type { MachineSetPhase } from './scope.ts'
 
-/** Labels the set and its templates for its Cluster, and makes the Cluster its owner when no MachineDeployment created it. */
+/**
+ * Adds the label with the Cluster's name to the set, its selector and its template, and makes the Cluster the owner of a set that no
+ * MachineDeployment created.
+ */
 export const owner: MachineSetPhase = async ({ machineSet, cluster }) => {
   const { metadata, spec } = machineSet
   metadata.labels = { ...metadata.labels, [ClusterNameLabel]: spec.clusterName }
@@ -28,6 +31,6 @@ const withClusterLabel = (
   labels: { ...metadata?.labels, [ClusterNameLabel]: clusterName },
 })
 
-/** As upstream, also checks the label, because references are temporarily missing after a move between clusters. */
+/** As upstream, also checks the label, because owner references are temporarily missing after a move between clusters. */
 const isStandAlone = (machineSet: MachineSet): boolean =>
   machineSet.metadata.labels?.[MachineDeploymentNameLabel] === undefined && !ownerOfKind(machineSet, MachineDeployment)

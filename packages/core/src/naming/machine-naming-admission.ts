@@ -1,4 +1,7 @@
-/** Renders naming templates of Machines on admission. Upstream: core/webhooks/admission/machineset.go, validateMachineNaming, v1.14. */
+/**
+ * Validates naming templates of Machines on admission, by rendering them. Upstream: core/webhooks/admission/machineset.go,
+ * validateMachineNaming, v1.14.
+ */
 import { MachineDeployment, MachineSet } from '@capstan/api'
 import { type Admission, admission, type FieldError, invalid, messageOf, seededRandom, subdomainProblems } from '@capstan/kube'
 import { nameFromTemplate } from './generated-name.ts'
@@ -13,7 +16,7 @@ export const machineNamingAdmission: readonly Admission[] = [
 
 /** Validates `spec.machineNaming.template`. Pure: uses sample names and fixed randomness. */
 export function machineNamingErrors(template: string | undefined): FieldError[] {
-  // The kind's own validation requires `.random` in the template.
+  // The admission of each kind requires `{{ .random }}` in the template.
   if (template === undefined) return []
   const rejected = (problem: string) => [invalid('spec.machineNaming.template', template, `invalid template${problem}`)]
   try {
