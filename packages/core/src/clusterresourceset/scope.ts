@@ -12,7 +12,7 @@ export interface ResourceSetIO extends ReconcileContext {
 export interface ResourceSetScope {
   /** A private draft. */
   readonly resourceSet: ClusterResourceSet
-  /** Absent when ResourcesApplied keeps its value: no Cluster is selected, the set is being deleted, or a failure has no reason in it. */
+  /** Absent when ResourcesApplied stays unchanged: during deletion, without selected Clusters, and after errors that it does not cover. */
   report?: AppliedReport
   /** Whether all selected Clusters are reachable. */
   isConnected: boolean

@@ -16,7 +16,7 @@ export interface Mirrored<Source extends 'Ready' | 'Available'> {
   readonly deleted: string | undefined
 }
 
-/** Reasons that every condition of this form needs. It may have others. */
+/** Reasons of every condition that mirrors another one. Such a condition may have further reasons. */
 type Reason<Source extends string> = Source | `Not${Source}` | 'ObjectDoesNotExist' | 'ObjectDeleted' | 'InternalError'
 
 /** Returns the condition that mirrors a provider's object. If a field breaks the contract, the message names this field. Pure. */
