@@ -1,6 +1,6 @@
 /**
- * Spans of hook calls for client and server, by the semantic conventions for HTTP. The program decides about exporting: without an SDK that
- * it sets up, spans have no effect.
+ * Spans of hook calls for client and server, by OpenTelemetry's semantic conventions for HTTP. Without an OpenTelemetry SDK, which the
+ * program sets up to export spans, they have no effect.
  */
 import {
   type Attributes,
@@ -36,7 +36,7 @@ export interface SpanEnd {
   readonly message?: string | undefined
 }
 
-/** Runs a call in a client span, with the headers that propagate the trace. The span ends with the result of `act`. */
+/** Runs a call in a client span. `act` gets the headers that propagate the trace, and must call `end` with the result of the call. */
 export function clientSpan<T>(
   tracer: Tracer,
   { hook, url, extensionConfig, handler }: TracedCall,

@@ -32,7 +32,7 @@ interface HostConnectionOptions {
 
 /**
  * Connections to a host: calls share a few HTTP/2 connections; HTTP/1.1 needs one connection for each call in progress. After
- * `retire` the object accepts no new calls, and closes its connections after the last call.
+ * `retire` the caller must start no new calls; the connections are closed after the last call.
  */
 export class HostConnections {
   readonly #agent: HostAgent
@@ -116,8 +116,8 @@ export class HostConnections {
       else if (connection.acceptsCalls && (!leastUsed || connection.calls < leastUsed.calls)) leastUsed = connection
     }
     if (leastUsed && leastUsed.calls >= manyCalls) this.#connectAhead()
-    // HTTP/1.1 connections are used while they exist. Then the protocol is negotiated again, because the server may have been
-    // replaced.
+    // HTTP/1.1 connections are used as long as one exists. After the last one the protocol is negotiated again, because the server
+    // may have been replaced.
     return leastUsed ?? (this.#agent.hasSockets ? 'http/1.1' : undefined)
   }
 
@@ -200,12 +200,13 @@ const idleTimeout = seconds(90)
 const manyCalls = 8
 
 /**
- * Maximum age of a pending attempt for which more callers may wait. Without this limit they would prevent the end of a hanging
- * attempt.
+ * Maximum age of a pending attempt that further callers may join. Without this limit, new callers could keep a hanging attempt alive,
+ * which is aborted only when all its callers have given up. An attempt for later calls is aborted at this age, and after a failure
+ * the next one starts only after this time.
  */
 const maxSharedAge = seconds(10)
 
-/** An attempt to connect. It is aborted when no caller waits for it anymore. */
+/** An attempt to connect. It is aborted when the last of its waiting callers gives up. */
 class Attempt {
   readonly since: number
   readonly done: Promise<void>

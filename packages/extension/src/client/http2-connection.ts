@@ -24,12 +24,13 @@ const connectionWindow = 64 * 2 ** 20
 const settings = { enablePush: false, initialWindowSize: streamWindow, maxHeaderListSize: 64 * 1024 }
 
 /**
- * Opens the HTTP/2 connection of a socket that has negotiated it; resolves after the server's SETTINGS.
+ * Opens an HTTP/2 connection on a socket that has negotiated HTTP/2; resolves after the server's SETTINGS.
  *
- * @throws Error that describes any other response of the server
+ * @throws Error if the connection fails or is closed before that
  */
 export async function openHttp2(socket: TLSSocket, url: URL, clock: Clock): Promise<Http2Connection> {
-  // In megabytes. Node also counts unsent request data, so the limit must allow several long requests. Readers limit the responses.
+  // The memory limit is in megabytes. Node counts unsent requests too, so it must allow several long ones. The readers of
+  // responses limit the length of responses.
   const session = connect(url.origin, { createConnection: () => socket, settings, maxSessionMemory: 1024 })
   const connection = new Http2Connection(session, socket, clock)
   await new Promise<void>((resolve, reject) => {

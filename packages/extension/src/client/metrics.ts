@@ -60,7 +60,7 @@ export function callMetrics(registry: Registry): CallObserver {
   }
 }
 
-/** Returns the label of a status. An extension may return any status text, but the number of labels must be limited. */
+/** Returns the status label. An extension may return any status text, but the number of label values must be limited. */
 function statusLabel(outcome: ObservedCall['outcome']): string {
   const status = outcome.kind === 'response' ? outcome.response.status : undefined
   return status === 'Success' || status === 'Failure' ? status : 'Unknown'
@@ -80,7 +80,7 @@ export function breakerMetrics(registry: Registry, breakers: ReadonlyMap<string,
   })
 }
 
-/** Registers the counter of handlers whose message changes at every call. */
+/** Registers a gauge with the numbers in `unstable`: for each handler, how often a message that changes at every call was detected. */
 export function messageMetrics(registry: Registry, unstable: ReadonlyMap<string, number>): void {
   new Gauge({
     name: 'capstan_runtime_sdk_unstable_messages',

@@ -9,7 +9,10 @@ import type { CallObserver, ObservedCall } from './observed-call.ts'
 import type { HookTransport } from './transport.ts'
 
 export interface ObservedCalls {
-  /** Makes a call and reports it to observers. @throws HookFailed */
+  /**
+   * Makes a call and reports its response or failure to the observers. An aborted call is not reported to them.
+   * @throws HookFailed, or the signal's reason if it aborts
+   */
   call(
     call: Call,
     traced: Pick<ObservedCall, 'hook' | 'extensionConfig' | 'handler'>,

@@ -2,10 +2,10 @@
 import { BlockList, isIP } from 'node:net'
 import { NoAnswer } from './hook-failed.ts'
 
-/** Environment variables by name. Names in lower case are also read. */
+/** Environment variables by name. The names HTTPS_PROXY and NO_PROXY are also read in lower case. */
 export type ProxyEnvironment = { readonly [name: string]: string | undefined }
 
-/** Returns the URL of the proxy; `undefined` for loopback addresses and hosts in NO_PROXY. */
+/** Returns the URL of the proxy; `undefined` without HTTPS_PROXY, for loopback addresses and for hosts in NO_PROXY. */
 export function proxyFor({ hostname, port }: URL, env: ProxyEnvironment): string | undefined {
   const proxyUrl = env.HTTPS_PROXY || env.https_proxy
   if (!proxyUrl) return undefined
@@ -24,7 +24,10 @@ export function proxyAt(url: string): URL {
   throw new NoAnswer('Unreachable', `proxyconnect: scheme ${proxy.protocol.slice(0, -1)} of HTTPS_PROXY: expected http or https`)
 }
 
-/** Whether an entry of NO_PROXY matches: `*`, an address, a CIDR, `example.com` with subdomains, `.example.com` without itself; or with a port. */
+/**
+ * Whether an entry of NO_PROXY matches the host and port. Entries are `*`; an address; a CIDR; `example.com`, which includes its
+ * subdomains; `.example.com` or `*.example.com`, which match only subdomains. Addresses and names may have a port.
+ */
 function isExcepted(exception: string, host: string, port: string): boolean {
   if (exception === '') return false
   if (exception === '*') return true

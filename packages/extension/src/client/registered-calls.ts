@@ -60,7 +60,7 @@ export class RegisteredCalls {
     const response = await this.#breakerOf(name).run(
       () => observedCalls.call(call, { hook, extensionConfig, handler: name }, signal),
       (err) => err instanceof HookFailed && isOutage(err),
-      // Earlier failures for other objects must not lead to a skipped hook for this object.
+      // Otherwise, with the policy Ignore, failures for other objects would open the breaker and the hook would be skipped for this object.
       { maxWait: seconds(call.timeoutSeconds), signal, callWhenOpen: failurePolicy === 'Ignore' },
     )
     return convertOrFail('response', registered, hook, () => catalog.responseUp(registered, hook, response))

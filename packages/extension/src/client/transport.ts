@@ -1,4 +1,4 @@
-/** Carries requests to extension servers. */
+/** Sends requests to extension servers. */
 import type { Target } from './client-config.ts'
 import type { FetchHandler } from '../server/server.ts'
 

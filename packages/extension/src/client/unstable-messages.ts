@@ -3,22 +3,25 @@
  * message changes endlessly. Upstream only asks authors to avoid this.
  */
 
-/** Number of consecutive changes after which a message counts as unstable. A position in a queue may change a few times. */
+/**
+ * A message counts as unstable after this number of consecutive calls if each message differed from the one before (five messages are
+ * four changes). A position in a queue may change a few times.
+ */
 export const UnstableAfter = 5
-/** Maximum number of histories; the oldest is removed first. */
+/** Maximum number of histories; the history that was not updated for the longest time is removed first. */
 const MaxHistories = 10_000
 
 export class UnstableMessages {
-  /** The last message and the number of consecutive changes, by handler and object. */
+  /** By handler and object: the last message, and the length of the series of calls in which each message differed from the one before. */
   readonly #lastMessages = new Map<string, { readonly message: string; readonly changes: number }>()
   readonly #counts = new Map<string, number>()
 
-  /** Number of detections by registered handler name. */
+  /** Number of calls at which an unstable message was detected, by registered handler name. */
   get counts(): ReadonlyMap<string, number> {
     return this.#counts
   }
 
-  /** Records a handler's message for an object. Returns true when a changing message is detected for the first time. */
+  /** Records a handler's message for an object. Returns true when an unstable message of the handler is detected for the first time. */
   record(handler: string, uid: string, message: string): boolean {
     const historyKey = `${handler} ${uid}`
     const history = this.#lastMessages.get(historyKey)
@@ -32,7 +35,7 @@ export class UnstableMessages {
     return count === 1
   }
 
-  /** Removes the history of a handler that is registered again. */
+  /** Removes counts and histories of the handlers for which `isGone` returns true. */
   forget(isGone: (handler: string) => boolean): void {
     for (const handler of this.#counts.keys()) if (isGone(handler)) this.#counts.delete(handler)
     for (const historyKey of this.#lastMessages.keys()) {

@@ -28,7 +28,7 @@ export class CallLimiter {
     }
   }
 
-  /** Counts the bytes of one request until `done`. */
+  /** Counts the bytes of one request until `done`. `take` returns false if the bodies of all requests now exceed the limit. */
   read(): { take(bytes: number): boolean; done(): void } {
     let requestBytes = 0
     return {

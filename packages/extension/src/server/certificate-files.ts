@@ -8,11 +8,15 @@ import { type WatchedFiles, watchFiles } from './watch-files.ts'
 export interface ServingFiles {
   readonly certificate: string
   readonly key: string
-  /** Certificate authorities of clients. Only clients with a certificate of one of these authorities may call. */
+  /** File with the certificate authorities of clients. Only clients with a certificate of one of these authorities may call. */
   readonly clientCA?: string | undefined
 }
 
-/** Reads the current files, and passes later versions to `use`. Never uses a certificate whose key does not match. */
+/**
+ * Passes the contents of the files to `use`, now and after each change. Never uses a certificate whose key does not match.
+ *
+ * @throws Error if the files are invalid now
+ */
 export function servingCertificateFrom(
   files: ServingFiles,
   use: (serving: ServingCertificate) => void,

@@ -10,13 +10,13 @@ export interface Deadline {
   cancel(): void
 }
 
-/** The maximum timeout of core. */
+/** The maximum timeout of core, used if the request has no valid timeout. */
 const longest = seconds(30)
 
 /**
  * Creates a deadline.
  *
- * @param timeout the caller's timeout as Go duration, such as `10s`; half a minute if it is missing or invalid
+ * @param timeout the caller's timeout as Go duration, such as `10s`; 30 seconds if it is missing, invalid or not positive
  */
 export function deadlineOf(callerSignal: AbortSignal, timeout: string | null, clock: Clock): Deadline {
   const limit = durationOf(timeout) ?? longest

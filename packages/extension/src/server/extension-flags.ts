@@ -20,8 +20,9 @@ export interface ExtensionFlags {
   /** Milliseconds after `delay` in which calls in progress may complete. */
   readonly grace: number
   readonly level: LogLevel
-  /** Generates a certificate, and serves on loopback only. */
+  /** Generates a certificate. The default address is then a free port of 127.0.0.1, without health checks and metrics. */
   readonly dev: boolean
+  /** Stops the server when standard input ends. */
   readonly withParent: boolean
   readonly help: boolean
 }

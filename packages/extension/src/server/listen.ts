@@ -48,7 +48,7 @@ interface ClientTimeouts {
   readonly idle: number
 }
 
-/** The timeouts of upstream's Go server, which has no timeout for reading a response. */
+/** The timeouts for headers and idle connections are those of upstream's Go server, which has no timeout for reading a response. */
 const defaultTimeouts: ClientTimeouts = { handshake: seconds(10), headers: seconds(32), reading: seconds(30), idle: seconds(90) }
 
 const MaxHeaderBytes = 64 * 1024
@@ -123,7 +123,7 @@ export async function listen(handle: FetchHandler, options: ListenOptions): Prom
   })
 
   server.listen(port, host === '' ? undefined : host)
-  // Rejects with the error of the socket.
+  // Rejects if the server emits `error` first, for example because the port is in use.
   await once(server, 'listening')
   server.on('error', (err) => log.error('Server failed', { err }))
   const { port: bound } = server.address() as AddressInfo
@@ -155,7 +155,8 @@ const http1Options = ({ headers, reading, idle }: ClientTimeouts) => ({
   maxHeaderSize: MaxHeaderBytes,
   headersTimeout: headers,
   keepAliveTimeout: idle,
-  // The time limit of a call covers a missing body; this limit covers requests after their call has ended.
+  // Node's limit for receiving a whole request. During a call its deadline applies; this limit closes connections on which the rest of
+  // the request is missing after the response.
   requestTimeout: headers + reading,
   connectionsCheckingInterval: headers / 4,
 })
@@ -185,7 +186,7 @@ function waitAtMost(limit: number, promise: Promise<unknown>, clock: Clock): Pro
   })
 }
 
-/** Sends GOAWAY. Resolves when the client has received its responses. */
+/** Sends GOAWAY. Resolves when the session is closed, after its open streams have ended. */
 function sendGoAway(session: ServerHttp2Session): Promise<void> {
   return new Promise((resolve) => {
     if (session.destroyed) return resolve()
@@ -287,7 +288,7 @@ function sendHttp2(
   stream.respond({ ':status': status, ...rest }, { endStream: isEmpty })
   if (isEmpty) stream.end()
   else stream.end(body)
-  // An event, because Node calls the callback of `end` with an error when the stream was already closed successfully.
+  // Listens for the event `finish`, because Node calls the callback of `end` with an error when the stream was already closed successfully.
   if (!incoming.complete) {
     stream.once('finish', () => {
       if (!incoming.complete) stream.close(http2.NGHTTP2_NO_ERROR)

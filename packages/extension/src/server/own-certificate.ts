@@ -1,6 +1,6 @@
 /**
- * Development certificates without setup: an authority and a serving certificate, both renewed before they expire. A new authority is
- * published to clients before it signs certificates.
+ * Generates certificates for servers that are not configured with any: an authority and a serving certificate, both renewed before they
+ * expire. A new authority is published to clients before it signs certificates.
  */
 import { X509Certificate } from 'node:crypto'
 import type { Clock, Logger } from '@capstan/kube'

@@ -121,7 +121,7 @@ export async function startExtension(
     const metrics = flags.diagnostics && (await listenDiagnostics(diagnosticsOf(ready, registry), flags.diagnostics, secure))
     if (metrics) {
       closing.push(() => metrics.close())
-      // Clients that may call the extension need not be allowed to read metrics.
+      // Without the clientCA, because `listenDiagnostics` requires no client certificates.
       certificate.renewed(({ certificate, key }) => metrics.renew({ certificate, key }))
     }
     log.info('Serving', { extension: extension.name, url: server.url, handlers: extension.handlers.length })
@@ -195,7 +195,7 @@ function cannotListen(err: unknown, port: number): Error {
   return new Error(`Cannot listen on port ${port}: ${code === 'EADDRINUSE' ? 'it is in use' : messageOf(err)}`, { cause: err })
 }
 
-/** Serves health endpoints and, if enabled, metrics. */
+/** Returns the handler of the health endpoints and, with a registry, of the metrics. */
 function diagnosticsOf(ready: () => boolean, registry?: Registry): FetchHandler {
   return async (request) => {
     switch (new URL(request.url).pathname) {

@@ -39,8 +39,8 @@ export interface ServedCall {
   /** Empty for discovery. */
   readonly handler: string
   /**
-   * The response status; `Error`: the handler threw; `Timeout`: it exceeded its time limit; `Refused`: it was not started because of too
-   * many calls in flight; `Gone`: the client disconnected.
+   * The response status; `Error`: the handler threw, or its response cannot be encoded; `Timeout`: the call exceeded its time limit, while
+   * it waited or in the handler; `Refused`: the request bodies in progress exceed the memory budget; `Gone`: the client disconnected.
    */
   readonly status: 'Success' | 'Failure' | 'Error' | 'Timeout' | 'Refused' | 'Gone'
   /** Milliseconds. */
@@ -110,7 +110,7 @@ const statusOf = (end: Outcome): ServedCall['status'] => {
   }
 }
 
-/** Logs one line for a call: of request and response, only the message for users. */
+/** Logs one line for a call. Of request and response, it logs only the name of the Cluster, the retry time and the message for users. */
 function report(end: Outcome, ms: number, log: Logger, level: 'debug' | 'info'): void {
   const status = statusOf(end)
   if (end.kind !== 'answer') {

@@ -1,4 +1,7 @@
-/** Redacts tapes. The full list is in docs/reference/tapes.md: an addition here must be added there, and to the canaries of the test. */
+/**
+ * Redacts tapes. The list of all rules is in docs/reference/tapes.md: add a new rule there too, and test it with a new canary (planted
+ * secret) in deny-list.test.ts.
+ */
 import { isUtf8 } from 'node:buffer'
 import { isRecord, setMember } from '@capstan/kube'
 import { isSecretName } from './secret-names.ts'
@@ -12,7 +15,7 @@ export const redact = <T>(value: T): T => redactValue(value, 0) as T
 /** Returns a text without secrets. Also searches JSON and base64 in the text. */
 export const redactText = (text: string): string => redactTextAt(text, 0)
 
-/** Maximum number of levels of JSON in strings or base64 in base64. Deeper values are redacted as a whole. */
+/** Maximum nesting of JSON in strings and of base64 in base64. Deeper values are redacted as a whole. */
 const MaxDepth = 4
 
 function redactValue(value: unknown, depth: number): unknown {
@@ -139,7 +142,7 @@ function redactBase64(run: string, depth: number): string {
   return clean === text ? run : base64Of(clean)
 }
 
-/** Whether base64 with a secret starts within the characters, after a path or an escaped line break. */
+/** Whether the run contains base64 of a secret after its first characters, which belong to a path or an escaped line break before it. */
 const hidesSecret = (run: string, depth: number): boolean =>
   keyFragments.some((fragment) => run.includes(fragment)) ||
   [1, 2, 3].some((start) => {

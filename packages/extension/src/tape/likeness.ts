@@ -1,5 +1,6 @@
 /**
- * Compares requests of different runs. Ignores random values, times, and fields that only the API server or other controllers use.
+ * Normalizes requests, to compare those of different runs. Removes or replaces random values, times, and fields that only the API server
+ * or other controllers use.
  */
 import { isRecord, setMember } from '@capstan/kube'
 

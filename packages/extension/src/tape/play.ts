@@ -16,9 +16,9 @@ interface ComparableCall {
 
 /**
  * Returns a transport with the responses of a tape. A call of the tape is selected by ExtensionConfig, hook, version, handler and request;
- * values that differ from run to run are ignored (uids, times, generated names; docs/reference/tapes.md has the list). Similar calls get
- * the responses in the order of the tape, and then the last one repeatedly, since core may call more often. Recorded failures are repeated.
- * A request that is not on the tape fails with `not-registered`, which no failure policy ignores.
+ * values that differ from run to run are ignored (uids, times, generated names; docs/reference/tapes.md has the list). Equal calls get the
+ * responses in the order of the tape, and then the last one repeatedly, since core may call more often. A recorded failure fails the call
+ * again. A request that is not on the tape fails with `not-registered`, which no failure policy ignores.
  */
 export function tapeTransport(tape: Tape): HookTransport {
   const byHandler = Map.groupBy(

@@ -29,7 +29,7 @@ export interface Recorder {
 
 export const defaultTapeBytes = 64 * 1024 * 1024
 
-/** Maximum number of bytes that may wait for the disk. */
+/** Maximum length of the text that may wait to be written to the file. */
 const MaxPending = 16 * 1024 * 1024
 
 export function createRecorder(file: TapeFile, { clock, report, maxBytes = defaultTapeBytes }: RecorderOptions): Recorder {

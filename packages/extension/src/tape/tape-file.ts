@@ -5,7 +5,7 @@ import type { TapeFile } from './recorder.ts'
 import { parseHeader, parseTape, type Tape, TapeError, TapeFormat } from './tape.ts'
 
 /**
- * Opens a tape for writing. An existing tape is continued after its last complete line; other existing files are not changed.
+ * Opens a tape for writing. An existing tape is continued after its last complete line; another existing file is rejected, not changed.
  *
  * @throws Error that names the file
  */
@@ -43,14 +43,14 @@ async function completeBytes(file: FileHandle): Promise<number> {
   const { buffer: head, bytesRead } = await file.read(Buffer.alloc(4096), 0, 4096, 0)
   const first = head.subarray(0, bytesRead).indexOf('\n')
   const beginning = `{"tape":"${TapeFormat}"`
-  // The process was killed while it wrote the first line.
+  // A part of the header: the process was killed while it wrote the first line.
   if (first < 0 && head.toString('utf8', 0, bytesRead).startsWith(beginning.slice(0, bytesRead))) return 0
   if (first < 0) throw new TapeError('not a tape: the first line is missing')
   parseHeader(head.subarray(0, first).toString())
   return lastLineEnd(file, size)
 }
 
-/** Reads from the end of the file, because only the end of a long file is needed. */
+/** Returns the position after the last line break. Reads backwards from the end, because a tape may be long. */
 async function lastLineEnd(file: FileHandle, size: number): Promise<number> {
   const step = 64 * 1024
   for (let end = size; end > 0; end -= step) {

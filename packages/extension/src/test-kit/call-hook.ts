@@ -22,11 +22,12 @@ export interface CallHookOptions {
 }
 
 /**
- * Calls the handler, or the extension's handler for the hook. As when core calls it, request and response are encoded and decoded. The default
- * request is `fixture(hook)`.
+ * Calls the handler, or the extension's handler for the hook. As when core calls it, request and response are encoded and decoded. The
+ * default request is `fixture(hook)`.
  *
- * @throws HookFailed if core would reject the response: invalid JSON, invalid fields, an unknown status, a patch that does not
- * apply
+ * @throws HookFailed if the handler throws (`cause` is its error), or if core would reject the response: invalid JSON, invalid fields, an
+ * unknown status, a patch that does not apply
+ * @throws TypeError if the extension has no such handler
  * @example
  * const { status, retryAfterSeconds } = await callHook(extension, BeforeClusterCreate, fixture(BeforeClusterCreate))
  */

@@ -27,7 +27,10 @@ export interface ServerCallResult {
   readonly response: { readonly status?: unknown }
 }
 
-/** Calls a server and returns any response. @throws HookFailed for problems that core would detect */
+/**
+ * Calls a server and returns any response.
+ * @throws HookFailed for problems that core would detect, or if `handler` is absent and the server does not announce exactly one handler
+ */
 export async function callServer(hook: Hook, call: ServerCall): Promise<ServerCallResult> {
   const { server, request, timeoutSeconds, transport, clock, signal } = call
   const context = { transport, clock, ...(signal ? { signal } : {}) }

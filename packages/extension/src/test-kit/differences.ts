@@ -1,4 +1,4 @@
-/** Compares responses by path, also inside patches, which are base64 of JSON. */
+/** Compares JSON values by path, also inside patches, which are base64 of JSON. */
 import { equal, isRecord } from '@capstan/kube'
 
 export interface Difference {

@@ -4,7 +4,7 @@ import { patchedDocument } from '@capstan/api'
 import { isRecord } from '@capstan/kube'
 import { HookFailed } from '../client/hook-failed.ts'
 
-/** Objects of `current` by the name of their patch in the response, by hook. */
+/** By hook: maps the field of each patch in the response to the object in `current` of the request that it changes. */
 const patchesOf: { readonly [hook: string]: { readonly [patch: string]: string } } = {
   CanUpdateMachine: {
     machinePatch: 'machine',
@@ -48,7 +48,7 @@ function patchedItems(items: readonly Fields[], answers: readonly Fields[]): Fie
   return result
 }
 
-/** Applies a patch; only changes of spec, labels and annotations count. */
+/** Returns the object with the patch's changes of spec, labels and annotations. Other changes of the patch are ignored. */
 function applyPatch(object: Fields, answer: Fields, place: string): Fields {
   const { patchType = '', patch = '' } = answer as { patchType?: string; patch?: string }
   if (patchType === '' && patch === '') return object

@@ -1,4 +1,4 @@
-/** Generates invalid responses for tests: JSON that matches the schema of a response in most places. */
+/** Generates response bodies for tests. They match the schema in most places, and have some invalid values, syntax errors or bytes. */
 import type { JSONSchema } from '@capstan/kube'
 import fc from 'fast-check'
 
@@ -48,7 +48,7 @@ const often = (usual: string, ...others: string[]) =>
 const seldom = <T>(arbitrary: fc.Arbitrary<T>) =>
   fc.oneof({ weight: 15, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary })
 
-/** Depth of a nested schema in the schema of a variable. */
+/** Maximum nesting of generated values. It suffices for a schema nested in the schema of a variable. */
 const maxDepth = 9
 
 /** Arbitraries of JSON texts by schema and depth, cached because schemas are recursive. */

@@ -1,7 +1,7 @@
 /**
- * Decodes texts that Go and JavaScript decode in the same way with JSON.parse, which takes a twentieth of the time. Nearly all
- * texts are such plain texts. The decoder in `wire.ts` decodes all other texts by Go's rules; both decoders have the same result
- * for plain texts.
+ * Decodes a text with JSON.parse if Go and JavaScript decode it in the same way, which is true of nearly all texts ("plain" texts).
+ * JSON.parse takes a twentieth of the time of the decoder in `wire.ts`, which decodes all other texts by Go's rules; for plain texts both
+ * have the same result.
  */
 import type { JSONSchema } from '@capstan/kube'
 import { isRecord, setMember } from '@capstan/kube'
@@ -14,12 +14,12 @@ import { addRequired, resolveRef } from './zero-values.ts'
 /** Returns the value of a text that matches the schema and has the usual form of encoders; `undefined` for any other text. */
 export function decodePlain(bytes: Uint8Array, root: JSONSchema): Record<string, unknown> | undefined {
   const text = strictText(bytes)
-  // Lone surrogates are decoded differently.
+  // An escaped surrogate may be a lone one, which Go decodes differently.
   if (text === undefined || text.includes('\\ud')) return undefined
   try {
     const parsed = JSON.parse(text) as unknown
     if (!isRecord(parsed) || !survivesRoundTrip(parsed, text.trimEnd())) return undefined
-    // Shorter texts cannot be nested deeper.
+    // Each level of nesting needs two characters, so a shorter text cannot be too deep.
     if (text.length > 2 * maxDepth && isTooDeep(parsed)) return undefined
     const decoded = valueOf(parsed, root, root)
     return isRecord(decoded) ? decoded : undefined
@@ -47,7 +47,7 @@ function isTooDeep(value: unknown): boolean {
   return false
 }
 
-/** Marks a value for the slow path. */
+/** Marks a value that only the decoder in `wire.ts` can decode. */
 const notPlain = Symbol('not plain')
 
 function valueOf(parsed: unknown, schemaOrRef: JSONSchema, root: JSONSchema): unknown {

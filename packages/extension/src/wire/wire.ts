@@ -1,6 +1,6 @@
 /**
- * Decodes and encodes requests and responses exactly as Go does: unknown fields are ignored, keys may differ in case, null is the zero
- * value, duplicate keys are merged. Upstream: encoding/json of Go 1.26 as internal/runtime/client and exp/runtime/server use it, v1.14. The
+ * Decodes requests and responses exactly as Go does: unknown fields are ignored, keys may differ in case, null is the zero value,
+ * duplicate keys are merged. Upstream: encoding/json of Go 1.26 as internal/runtime/client and exp/runtime/server use it, v1.14. The
  * interop suite hooks-peer compares both.
  */
 import type { JSONSchema, Schema } from '@capstan/kube'
@@ -19,7 +19,8 @@ export { WireError } from './wire-error.ts'
 export const maxBodyBytes = 20 * 1024 * 1024
 
 /**
- * Decodes one JSON document. Missing required fields get their zero value; `structName` appears in messages.
+ * Decodes one JSON document. Missing required strings and structs get Go's zero value. `structName` is the name of the document's struct
+ * in error messages.
  *
  * @throws WireError
  */
@@ -48,7 +49,7 @@ const endings: { readonly [what in WireText]: EndErrors } = {
   response: { empty: 'EOF', truncated: 'unexpected EOF' },
 }
 
-/** Fields that the schema requires and the value lacks. */
+/** Returns the required fields that are missing or the empty string. */
 export const missingFields = (value: Record<string, unknown>, schema: Schema): string[] =>
   (schema.json.required ?? []).filter((name) => value[name] === undefined || value[name] === '')
 
@@ -239,7 +240,7 @@ class Decoder {
     this.#at++
   }
 
-  /** Advances past a comma, or to the end of the enclosing value. */
+  /** Advances past a comma and white space, or to the closing bracket of the enclosing value. */
   #next(): void {
     this.#space()
     if (this.#bytes[this.#at] !== Byte.comma) return
@@ -285,7 +286,7 @@ class Decoder {
   }
 }
 
-/** Whether the field is a pointer in Go, so that null removes the value of an earlier duplicate. */
+/** Whether the field is a pointer, slice or map in Go, so that null removes the value of an earlier duplicate key. */
 const isPointer = ({ type, format, default: defaultValue, enum: values, additionalProperties }: JSONSchema): boolean =>
   type === 'boolean' ||
   type === 'array' ||
