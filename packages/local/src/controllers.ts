@@ -38,7 +38,7 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
       for: LocalCluster,
       watches: [
         watches(Cluster, ofCluster(localClustersByCluster), relevantClusterChange),
-        // The workload API server runs until the last machine is deleted.
+        // The deletion of a LocalCluster waits for its last LocalMachine.
         watches(LocalMachine, sameCluster(localClustersByCluster), isGone),
       ],
       reconcile: (key, io) => reconcileLocalCluster(key, io, { workloads, endpoint }),
@@ -118,7 +118,7 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
   ]
 }
 
-/** Enqueues control planes that roll out when a registered extension changes, so that they retry at once. */
+/** When a registered extension changes, enqueues all control planes with a rollout in progress, so that they retry at once. */
 const extensionsChanged = (updates: InPlaceUpdates | undefined): Source => ({
   start(enqueue, { cache }) {
     updates?.onChanged?.(() => {

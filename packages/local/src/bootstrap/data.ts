@@ -13,8 +13,8 @@ export interface BootstrapData {
   /** Address of the API server, as `host:port`. */
   readonly controlPlaneEndpoint: string
   /**
-   * Time in RFC 3339, after which no machine can join with the data. The first machine of a control plane joins no existing cluster, so its
-   * data do not expire.
+   * Time in RFC 3339, after which no machine can join with the data. Absent for data that do not expire: those without a TTL, and those
+   * created before the control plane is initialized, because its first machine joins no existing cluster.
    */
   readonly expires?: string
   readonly nodeLabels: { readonly [key: string]: string }
@@ -94,7 +94,7 @@ export function parseBootstrapData(value: string | undefined, format: string | u
   }
 }
 
-/** Returns the content of the file of this provider. */
+/** Returns the content of the file that this provider writes; `undefined` for data of another provider. */
 function fileIn(value: string, format: string | undefined): string | undefined {
   try {
     if (format === 'cloud-config' && value.startsWith(CloudConfigHeader)) {

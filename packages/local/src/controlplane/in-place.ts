@@ -91,7 +91,7 @@ export async function decideInPlaceUpdate(
 
 const cannotUpdate = (...reasons: string[]): Decision => ({ kind: 'cannot', reasons })
 
-/** Returns the Machine's current objects, and the objects that this control plane would create now. */
+/** Returns the Machine's current objects and the objects that this control plane would create now, or why these cannot be determined. */
 async function changeOf(scope: ControlPlaneScope, machine: Machine, io: ReconcileContext): Promise<Change | { missing: string }> {
   const { controlPlane, cluster, template } = scope
   const { infrastructure, infrastructureKind, bootstrap } = await readMachineParts(machine, io)
@@ -133,7 +133,7 @@ async function changeOf(scope: ControlPlaneScope, machine: Machine, io: Reconcil
 
 /**
  * Makes the request to the extension: current and desired objects that differ only in fields to update. Labels and annotations change
- * without an update; server-side defaults and other writers' fields of infrastructure machines are equal on both sides.
+ * without an update. Both infrastructure machines are results of dry runs: server-side defaults and fields of other writers are equal.
  */
 async function buildRequest(
   change: Change,

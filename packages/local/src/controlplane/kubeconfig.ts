@@ -10,7 +10,7 @@ import type { Endpoint } from './endpoint.ts'
 
 const Validity = hours(24 * 365)
 
-/** Writes the Secret when it is missing, after half the validity of its client certificate, and for another certificate authority. */
+/** Writes the Secret when it is missing, after half the validity of its client certificate, and when the certificate authority changed. */
 export async function ensureKubeconfig(
   controlPlane: LocalControlPlane,
   cluster: Cluster,

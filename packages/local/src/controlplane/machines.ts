@@ -90,7 +90,7 @@ export async function createMachine(
   const owner = ownerReference(controlPlane, LocalControlPlane)
   if (leftover === undefined) {
     const clone = fromTemplate(template, { ...key, clusterName: cluster.metadata.name, ...metadata, owner })
-    // Applied rather than created, so that an in-place update removes fields that were removed from the template.
+    // Applied rather than created, so that a later in-place update can remove fields that were removed from the template.
     await io.client.apply(infrastructureKind, clone, { fieldManager: InfrastructureManager, force: true })
   }
   if (!io.cache.peek(LocalBootstrapConfig, key)) {
@@ -231,7 +231,10 @@ export function machineMetadata({ controlPlane, cluster }: ControlPlaneScope) {
 
 const MaxNameLength = 63
 
-/** Returns the name of a new Machine, truncated before its random part. Upstream: naming strategy of KubeadmControlPlane. */
+/**
+ * Returns the name of a new Machine. A name that is too long is truncated and ends with the random part. Upstream: naming strategy of
+ * KubeadmControlPlane.
+ */
 export function machineName({ metadata, spec }: LocalControlPlane, clusterName: string, random: string): string {
   const values: Record<string, string> = { 'cluster.name': clusterName, 'localControlPlane.name': metadata.name, random }
   const render = (template: string) =>
@@ -241,8 +244,8 @@ export function machineName({ metadata, spec }: LocalControlPlane, clusterName: 
 }
 
 /**
- * Returns the name of the objects that an interrupted creation left: owned by this control plane, not used by any Machine, and equal to
- * the objects that would be created now. Deletes outdated leftovers.
+ * Returns the name of the infrastructure and bootstrap config that an interrupted creation left: owned by this control plane, not used by
+ * any Machine, and up to date. Deletes all other such leftovers, outdated or not.
  */
 async function findLeftover(
   { controlPlane, cluster }: ControlPlaneScope,

@@ -36,7 +36,7 @@ export interface ControlPlane {
   readonly certificatesAvailable: boolean
   /** Whether an unhealthy Machine was deleted and its replacement is not created yet. */
   readonly isRemediating?: boolean
-  /** The version of the Cluster's topology while the control plane does not have it yet. */
+  /** The version to which the Cluster's topology upgrades the control plane next, while the control plane does not have it yet. */
   readonly pendingVersion?: string | undefined
 }
 
@@ -77,8 +77,8 @@ export function planStep(controlPlane: ControlPlane): Step {
 const needsRollout = ({ outdated, deleting }: PlannedMachine): boolean => outdated.length > 0 && !deleting
 
 /**
- * Replaces one Machine. An in-place update is tried only when the Machine would be deleted otherwise: if the update fails, the control
- * plane does not need the Machine. An unhealthy Machine is deleted.
+ * Replaces one Machine. An in-place update is tried only where the Machine would otherwise be deleted, so that the control plane can do
+ * without the Machine if the update fails. An unhealthy Machine is deleted.
  */
 function replaceOne(controlPlane: ControlPlane, reason: string): Step {
   const machine = nextToReplace(controlPlane)
@@ -112,7 +112,7 @@ function preflight(controlPlane: ControlPlane, change: 'joining' | { readonly le
     return [...messages, '* waiting for a control plane Machine to complete deletion']
   }
   const leaving = change === 'joining' ? undefined : change.leaving
-  // Several Machines may have failed. A replacement is created if it cannot cost the quorum of etcd.
+  // During a remediation, other Machines may be unhealthy too: a replacement is created if one is healthy and etcd keeps its quorum.
   if (controlPlane.isRemediating && change === 'joining') {
     if (!machines.some(({ healthy }) => healthy)) messages.push('* waiting for control plane components to become healthy')
     if (!keepsQuorum(machines, true)) messages.push('* waiting for etcd cluster to become healthy')
@@ -137,8 +137,8 @@ function domainForNext({ failureDomains, machines }: ControlPlane): string | und
 }
 
 /**
- * Returns the next Machine to replace. Of the first non-empty set of candidates, it is the oldest Machine outside of all failure domains
- * or, without such a Machine, the oldest in the domain with the most candidates.
+ * Returns the next Machine to replace or delete, from the first non-empty set of candidates: the oldest Machine outside of all failure
+ * domains or, without such a Machine, the oldest in the domain with the most candidates.
  */
 function nextToReplace({ machines, failureDomains }: ControlPlane): PlannedMachine {
   const outdated = machines.filter(needsRollout)

@@ -1,4 +1,7 @@
-/** Reconciles LocalControlPlanes: certificates, kubeconfig and Machines. The phases are in `provision` and `remove.ts`. */
+/**
+ * Reconciles LocalControlPlanes: certificates, kubeconfig and Machines. `provision` and `remove.ts` reconcile control planes with Machines,
+ * `hosted.ts` reconciles those without.
+ */
 import { ConditionOrder, isPaused, pausedCondition } from '@capstan/api'
 import { mergeOutcomes, type Outcome, proceed, type ReconcileContext, reconcileObject, requeue, wait } from '@capstan/controller'
 import { isDeleting, keyOf, type ObjectKey } from '@capstan/kube'

@@ -14,7 +14,7 @@ import type { ControlPlaneScope } from './scope.ts'
 
 const { HealthCheckSucceeded, OwnerRemediated } = MachineConditions
 
-/** Returns `deleted` when a Machine was deleted: no other step is taken then. */
+/** Plans and performs the next remediation. Returns `deleted` when a Machine was deleted: the reconcile then takes no other step. */
 export async function remediate(
   scope: ControlPlaneScope,
   facts: Pick<RemediationFacts, 'machines' | 'pendingVersion'>,

@@ -8,7 +8,7 @@ import { compareText, durationText, hours, seconds, timeLeft } from '@capstan/ku
 import type { LocalControlPlane } from '../kinds/local-control-plane.ts'
 import type { PlannedMachine } from './plan.ts'
 
-/** Record of a remediation that was started. The control plane has it until the replacement exists, then the replacement has it. */
+/** Record of a started remediation: an annotation of the control plane until the replacement exists, then one of the replacement. */
 export interface RemediationRecord {
   /** Name of the deleted Machine. */
   readonly machine: string
@@ -113,7 +113,7 @@ export function planRemediation(facts: RemediationFacts): Remediation {
 }
 
 /**
- * Whether the etcd members of these Machines have a quorum; with `joining`, also while one more member is unhealthy.
+ * Whether the healthy etcd members of these Machines are a quorum; with `joining`, also after an unhealthy member has joined.
  * Upstream: targetEtcdClusterHealthy.
  */
 export function keepsQuorum(machines: readonly PlannedMachine[], joining = false): boolean {
@@ -148,7 +148,7 @@ function nextRecord(
   const last = Date.parse(replaces.timestamp)
   const { maxRetry, retryPeriodSeconds = 0, minHealthyPeriodSeconds } = limits
   const minHealthyPeriod = minHealthyPeriodSeconds === undefined ? DefaultMinHealthyPeriod : seconds(minHealthyPeriodSeconds)
-  // A Machine that fails later has another problem than the Machine that it replaces.
+  // A replacement that fails after this period has another problem than the Machine that it replaced.
   if (timeLeft({ since: last, length: minHealthyPeriod, now }) <= 0) return first
   const period = seconds(retryPeriodSeconds)
   const remaining = timeLeft({ since: last, length: period, now })

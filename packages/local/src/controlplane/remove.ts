@@ -6,7 +6,7 @@ import { ensureCertificates } from './certificates.ts'
 import { observeMachines } from './observe.ts'
 import type { ControlPlaneScope } from './scope.ts'
 
-/** Deletes all Machines after the last worker was deleted. */
+/** Deletes the control plane Machines after the last worker was deleted. Removes the finalizer when no control plane Machine exists. */
 export async function remove(scope: ControlPlaneScope, io: ReconcileContext): Promise<Outcome> {
   const { controlPlane, cluster } = scope
   observeMachines(scope, io)

@@ -20,7 +20,7 @@ import type { ControlPlaneScope } from './scope.ts'
 
 type Status = NonNullable<LocalControlPlane['status']>
 
-/** Returns counters and versions. The phases of the reconcile write the other status fields. */
+/** Returns replica counters, versions, selector and last remediation. The phases of the reconcile write the other status fields. */
 export function controlPlaneCounters({ controlPlane, cluster, machines }: ControlPlaneScope): Partial<Status> {
   if (controlPlane.spec.hosted) {
     const { version } = controlPlane.spec
@@ -183,7 +183,7 @@ function machinesReadyCondition({ machines }: ControlPlaneScope): NewCondition {
   )
 }
 
-/** Computes the condition from the reasons found in this reconcile, as the conditions of the Machines. */
+/** Aggregates the UpToDate conditions that this reconcile computes for the Machines, because their stored conditions may be outdated. */
 function machinesUpToDateCondition({ machines }: ControlPlaneScope): NewCondition {
   if (machines.length === 0) return Conditions.MachinesUpToDate.true('NoReplicas')
   return aggregate(

@@ -107,6 +107,7 @@ async function performStep(
 
 /**
  * Returns whether the extension can update the Machine in place. Records an Event when the extension fails or cannot update the Machine.
+ * @throws Error when the extension fails
  */
 async function checkUpdatable(
   scope: ControlPlaneScope,
@@ -179,7 +180,10 @@ function remediationRecordOf({ metadata }: Machine): RemediationRecord | undefin
 
 const hasAnnotation = ({ metadata }: KubeObject, name: string): boolean => metadata.annotations?.[name] !== undefined
 
-/** Returns the version of the topology as long as this control plane has another version; until then, no step is performed. */
+/**
+ * Returns the version to which the topology upgrades the control plane next: that of the current upgrade step or, without one, that of the
+ * topology. Returns `undefined` when the control plane has this version. Until then, its Machines are neither added, replaced nor deleted.
+ */
 function pendingVersion({ controlPlane, cluster }: ControlPlaneScope): string | undefined {
   const topologyVersion = cluster.spec.topology?.version
   const { version } = controlPlane.spec

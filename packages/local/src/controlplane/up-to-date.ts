@@ -33,7 +33,7 @@ export function outdatedReasons(
   return reasons
 }
 
-/** Whether the Machine is older than `rollout.after`, which an in-place update cannot change. */
+/** Whether `rollout.after` has passed and the Machine was created before it. An in-place update cannot change this. */
 export function isRolloutDue({ spec }: Pick<LocalControlPlane, 'spec'>, { metadata }: Machine, now: number): boolean {
   const rolloutAfter = Date.parse(spec.rollout?.after ?? '')
   return Date.parse(metadata.creationTimestamp) < rolloutAfter && rolloutAfter < now

@@ -24,7 +24,7 @@ const spec = s.object({
     .doc('How the simulated infrastructure behaves.'),
 })
 
-/** A LocalCluster is the infrastructure of one Cluster: a control plane endpoint, failure domains, and the workload API server behind it. */
+/** A LocalCluster is the infrastructure of one Cluster: a control plane endpoint with the workload API server, and failure domains. */
 export const LocalCluster = defineKind({
   group: 'infrastructure.capstan.dev',
   version: 'v1alpha1',

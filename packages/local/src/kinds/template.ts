@@ -6,7 +6,10 @@ interface TemplateObject extends KubeObject {
   spec: { template: { spec: unknown } }
 }
 
-/** Rejects changes of a template's spec. Objects created from a template refer to it by name, so that a change needs a new template. */
+/**
+ * Rejects changes of a template's spec, except in dry runs of the topology controller. Objects created from a template refer to it by name,
+ * so that a change needs a new template.
+ */
 export const immutableTemplate =
   (kind: string) =>
   (object: TemplateObject, { oldObject, dryRun }: AdmissionContext<TemplateObject>): FieldError[] => {

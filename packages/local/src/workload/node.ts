@@ -21,7 +21,7 @@ const ControlPlaneRole = 'node-role.kubernetes.io/control-plane'
 export const roleTaint = (role: Kubelet['role']) =>
   role === 'control-plane' ? { key: ControlPlaneRole, effect: 'NoSchedule' as const } : NodeUninitializedTaint
 
-/** Returns the Node that the kubelet creates, as the kubelet of Kubernetes does. */
+/** Returns the Node that the kubelet creates to register itself, with the labels, taints and status of a real kubelet. */
 export function newNode(kubelet: Kubelet, registration: Registration | undefined, now: number): Input<Node> {
   const { nodeName, role } = kubelet
   return {

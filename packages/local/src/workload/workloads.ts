@@ -1,6 +1,7 @@
 /**
  * Runs the simulated workload clusters: one embedded API server per cluster, with shared kinds and schemas. An API server runs while at
- * least one control plane machine of its cluster runs. It has its own store, which keeps its objects across restarts of the process.
+ * least one control plane machine of its cluster runs, or a hosted control plane. It has its own store, which keeps its objects across
+ * restarts of the process.
  */
 import { createHandler, type Endpoint, type HttpHandler, type Store } from '@capstan/apiserver'
 import { type ApiServer, createApiServer } from '@capstan/kubernetes-kinds'
@@ -215,7 +216,7 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
 const lowestVersion = (versions: readonly (string | undefined)[]): string | undefined =>
   versions.filter((version) => version !== undefined).sort(compareVersions)[0]
 
-/** Wraps a transport so that requests to a stopped server are rejected: its objects may still be in memory. */
+/** Wraps a transport so that requests to a stopped server are rejected. Otherwise such a server might respond from its memory. */
 const whileRunning = (transport: Transport, isRunning: () => boolean): Transport => {
   const check = () => {
     if (!isRunning()) throw new StatusError('ServiceUnavailable', 'the API server of the workload cluster is not running')

@@ -64,7 +64,7 @@ export const reconcileLocalCluster = (
     observesGeneration: false,
   })
 
-/** Writes the simulated state of the time `now` to the draft. */
+/** Writes to the draft the state that the simulated infrastructure has at the time `now`. */
 export function provision(
   object: LocalCluster,
   cluster: Cluster,
@@ -101,7 +101,7 @@ export function provision(
   return { outcome: proceed(), conditions: [Conditions.Ready.true('Ready'), notDeleting] }
 }
 
-/** Removes the workload API server after the last machine of the cluster was deleted. */
+/** Removes the workload API server and its data after the last LocalMachine of the cluster was deleted. */
 async function remove(
   object: LocalCluster,
   cluster: Cluster | undefined,

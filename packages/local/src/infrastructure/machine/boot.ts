@@ -1,7 +1,7 @@
 import { isUpdateInProgress, type Machine, MachineControlPlaneLabel } from '@capstan/api'
 import type { LocalMachine } from '../../kinds/local-machine.ts'
 
-/** Inputs of a machine's boot. They come from its Machine or, without a Machine being necessary, from its pool. */
+/** Inputs of a machine's boot, from its Machine or, for a machine of a LocalMachinePool, from `spec.pool`: it needs no Machine. */
 export interface BootInputs {
   /** Absent while there is no bootstrap data. */
   readonly dataSecretName: string | undefined
@@ -9,7 +9,7 @@ export interface BootInputs {
   readonly failureDomain: string | undefined
   readonly isControlPlane: boolean
   readonly isUpdateInProgress: boolean
-  /** Whether core has seen the Node. */
+  /** Whether core has found the Node of the Machine (`status.nodeRef`). */
   readonly hasNode: boolean
 }
 

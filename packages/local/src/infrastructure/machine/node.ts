@@ -13,8 +13,8 @@ import type { Stage } from './provision.ts'
 const { NodeProvisioned } = LocalMachineConditions
 
 /**
- * Boots the provisioned machine: a control plane machine starts its API server, then the kubelet registers its Node. Existing objects
- * are not changed, so that a restart of the provider has no effect on them.
+ * Boots the provisioned machine: a control plane machine starts its API server, then the kubelet registers its Node. Of an existing Node,
+ * only the status is written, when it differs; a restart of the provider thus changes nothing.
  */
 export async function joinCluster(
   object: LocalMachine,
@@ -73,7 +73,8 @@ export async function joinCluster(
 }
 
 /**
- * Restarts a machine that ran before the provider was restarted, even when the machine is paused or being deleted.
+ * After a restart of the provider, starts the API server of a control plane machine that is paused or being deleted. Does nothing for
+ * other machines, and for a machine that had not booted, or not before its deletion.
  */
 export async function restoreMachine(
   object: LocalMachine,

@@ -5,7 +5,7 @@ import { type LocalMachine, LocalMachineConditions, LocalMachineFinalizer } from
 import { retryOutcome, failureAt, timeText, progress, reportTerminal } from '../../simulation.ts'
 import type { BootInputs } from './boot.ts'
 
-/** Progress of one stage of a machine: its provisioning, or that of its Node. */
+/** Result of one stage of a machine: of its provisioning, or of the registration of its Node. */
 export interface Stage {
   readonly outcome: Outcome
   readonly condition: NewCondition
@@ -13,7 +13,7 @@ export interface Stage {
 
 const Provisioned = LocalMachineConditions.Provisioned
 
-/** Writes the simulated state of the time `now` to the draft. Pure, except for the draft. */
+/** Writes to the draft the state that the simulated machine has at the time `now`. Has no other effects. */
 export function provision(object: LocalMachine, boot: BootInputs, cluster: Cluster, now: number): Stage {
   const status = (object.status ??= {})
   if (status.initialization?.provisioned) {

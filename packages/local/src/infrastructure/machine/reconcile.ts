@@ -85,7 +85,7 @@ function withReady(conditions: readonly NewCondition[]): readonly NewCondition[]
   return [ready, ...conditions]
 }
 
-/** Deletes the machine with its Node and, on a control plane, its API server. */
+/** Deletes the machine with its Node. Its workload API server stops with the last control plane machine. */
 async function remove(object: LocalMachine, io: ReconcileContext, workloads: Workloads): Promise<Result> {
   const now = io.clock.now()
   const simulated = object.spec?.simulated
@@ -106,7 +106,7 @@ async function remove(object: LocalMachine, io: ReconcileContext, workloads: Wor
   if (clusterName !== undefined) {
     const key = { namespace: namespace!, name: clusterName }
     const workload = workloads.clientFor(key)
-    // Core deletes Nodes of machines removed from a pool; Nodes of a pool that is being deleted are deleted here.
+    // Core deletes the Node of a machine that is removed from a pool. All other Nodes are deleted here, also those of a deleted pool.
     const pool = owningPool(io.cache, object)
     if (workload && (!pool || isDeleting(pool))) await orAbsent(workload.delete(Node, { name }))
     await workloads.leave(key, name)

@@ -6,7 +6,7 @@ export interface PoolMachine {
   readonly isOutdated: boolean
   readonly isReady: boolean
   readonly isDeleting: boolean
-  /** Whether the Machine of the machine has the annotation delete-machine. */
+  /** Whether core's Machine for this machine has the annotation `cluster.x-k8s.io/delete-machine`. */
   readonly isMarked: boolean
   /** Milliseconds since the Unix epoch. */
   readonly created: number
@@ -19,8 +19,8 @@ export interface PoolStep {
 }
 
 /**
- * Scales up and down in one step. Outdated machines are replaced one by one: a new machine is created, and an outdated machine is deleted
- * when the wanted number of ready machines remains.
+ * Scales up and down in one step. Outdated machines are replaced one by one: one machine more than `replicas` is created; then an outdated
+ * machine is deleted if it is not ready, or if `replicas` ready machines remain without it.
  */
 export function planPool(machines: readonly PoolMachine[], replicas: number): PoolStep {
   const remaining = machines.filter(({ isDeleting }) => !isDeleting)

@@ -1,4 +1,4 @@
-/** Reconciles LocalMachinePools: groups of equal LocalMachines, with or without Machines of core. */
+/** Reconciles LocalMachinePools: groups of identical LocalMachines, for which core creates Machines if the pool supports them. */
 import {
   areReplicasManagedExternally,
   type Cluster,
@@ -79,7 +79,7 @@ export async function reconcileLocalMachinePool(key: ObjectKey, io: ReconcileCon
   return mergeOutcomes([result.outcome, postponed])
 }
 
-/** Writes the simulated state of the time `now`, except for machines, to the draft. Pure, except for the draft. */
+/** Writes to the draft the state that the simulated pool, without its machines, has at the time `now`. Has no other effects. */
 function provision(pool: LocalMachinePool, cluster: Cluster, now: number): Result {
   const { Provisioned } = Conditions
   const status = (pool.status ??= {})
@@ -154,7 +154,7 @@ async function syncMachines(pool: LocalMachinePool, machinePool: MachinePool, io
 /** Maximum number of machines that one reconcile creates. Their watch events trigger the next reconcile. */
 const MaxCreations = 50
 
-/** Returns the wanted replicas. When this provider's autoscaler determines them, writes them to the MachinePool. */
+/** Returns the wanted replicas. When the simulated autoscaler of the pool determines them, writes them to the MachinePool. */
 async function syncReplicas(pool: LocalMachinePool, machinePool: MachinePool, io: ReconcileContext): Promise<number> {
   const { replicas = 1 } = machinePool.spec
   const simulatedReplicas = pool.spec?.simulated?.replicas
@@ -218,7 +218,7 @@ async function createMachine(
   })
 }
 
-/** Deletes a machine. If it has a Machine, deletes that instead, so that core drains the Node first. */
+/** Deletes a LocalMachine. If core has created a Machine for it, deletes the Machine instead, so that core drains the Node first. */
 async function removeMachine(machine: LocalMachine, io: ReconcileContext): Promise<void> {
   const coreMachine = machineOf(machine, io)
   if (coreMachine)
@@ -226,7 +226,7 @@ async function removeMachine(machine: LocalMachine, io: ReconcileContext): Promi
   else await orAbsent(io.client.delete(LocalMachine, keyOf(machine), { preconditions: { uid: machine.metadata.uid } }))
 }
 
-/** Deletes the machines in `simulated.lost` at once, without a drain. */
+/** Deletes the LocalMachines in `simulated.lost` directly, and thus without a drain of their Nodes. */
 async function deleteLost(pool: LocalMachinePool, machines: readonly LocalMachine[], io: ReconcileContext): Promise<void> {
   const lostNames = pool.spec?.simulated?.lost ?? []
   for (const machine of machines) {
