@@ -1,6 +1,7 @@
 /**
- * Describes how the local provider follows each rule that applies to providers, for the reference page. `conform.env.test.ts` and
- * `lint.test.ts` verify the rules that conform or lint checks; the descriptions of other rules name the source.
+ * Describes how the local provider follows each rule that applies to providers, for the reference page. `live/conform.env.test.ts` and
+ * `lint.test.ts` of `@capstan/cli` verify the rules on CustomResourceDefinitions and on a running provider. No test verifies that a
+ * description is true.
  */
 import { type ContractName, ContractNames } from './manifests.ts'
 

@@ -1,4 +1,4 @@
-/** Declaration of a rule of the provider contracts, used by lint and for the reference page. */
+/** Declaration of a rule of the provider contracts, used by lint, by conform and for the reference page. */
 import type { ContractVersion } from '@capstan/api/contract'
 import type { LiveCheck } from './live/checks/check.ts'
 import type { ContractName, Manifest, ProviderManifests } from './manifests.ts'
@@ -62,7 +62,7 @@ const pageFiles: Readonly<Record<PageName, string>> = {
   clusterctl: 'clusterctl',
 }
 
-/** Section of upstream's book with the rule, on the contract's first page unless a page is given. */
+/** Returns the URL of the section with the rule in upstream's book, on the first of the rule's pages unless a page is given. */
 export function linkOf({ pages, section }: Pick<Rule, 'pages' | 'section'>, page: PageName = pages[0]!): string {
   const anchor = section
     .toLowerCase()

@@ -117,7 +117,7 @@ export interface XrayRow {
   readonly versions: Readonly<Record<ContractVersion, FieldValue>>
   /** The effect of the value in the selected version. */
   readonly conclusion: string
-  /** Whether the owner lacks the value: core waits for another field, or has not reconciled yet. */
+  /** Whether the copy in the owner is still missing: a mandatory field has no valid value, or core has not copied the value yet. */
   readonly isPending: boolean
 }
 

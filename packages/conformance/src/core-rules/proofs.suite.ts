@@ -1,6 +1,6 @@
 /**
- * Finds the test of each rule in the sources of the tests. `testRule` with the id of a rule tests a rule that applies to core. A
- * rule that applies to providers is tested by a violation: an invalid manifest in the test of lint, or a mutant of the local
+ * Finds the tests of each rule in the sources of the tests. A rule that applies to core is tested by a call of `testRule` with its
+ * id. A rule that applies to providers is tested by a violation: an invalid manifest in the test of lint, or a mutant of the local
  * provider.
  */
 import { readdirSync, readFileSync } from 'node:fs'
@@ -32,7 +32,10 @@ const inFiles = (files: Iterable<string>, pattern: RegExp): Proofs => {
   return filesByRule
 }
 
-/** Returns the tests of the rules that apply to core: calls of `testRule`, and lists of rules that a loop passes to it. */
+/**
+ * Returns the test files of each rule that applies to core, by id of the rule: files that call `testRule` and contain the id, as an
+ * argument or in a list over which they loop.
+ */
 export const coreProofs = (): Proofs =>
   inFiles(
     [...testFiles()].filter((file) => readFileSync(`${packages}${file}`, 'utf8').includes('testRule(')),

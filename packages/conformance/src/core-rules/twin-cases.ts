@@ -1,4 +1,4 @@
-/** Cases of `interop/core-twin` that compare the behavior that a rule requires with upstream's core. */
+/** By rule, the cases of `interop/core-twin` that compare the required behavior of this core with that of upstream's core. */
 import type { CoreRuleId } from './core-rules.ts'
 
 const states = ['true', 'false', 'unknown', 'true-without-reason', 'false-without-reason', 'nonsense']

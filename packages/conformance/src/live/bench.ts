@@ -81,7 +81,7 @@ export interface ScenarioRecord {
   /** Moments of the recording, by the name of the mark. */
   readonly marks: ReadonlyMap<string, Moment>
   readonly snapshots: readonly Snapshot[]
-  /** Results of single requests, by name: the error message, or `undefined` for success. */
+  /** Results of single requests, by name. */
   readonly requestResults: ReadonlyMap<string, RequestResult>
   /** Reason why the scenario ended before its last step. */
   readonly stopped: string | undefined
@@ -90,10 +90,11 @@ export interface ScenarioRecord {
 export interface RequestResult {
   readonly at: number
   readonly object: KubeObject
+  /** Error message; `undefined` if the request succeeded. */
   readonly error: string | undefined
 }
 
-/** The reason why a scenario cannot continue. */
+/** Error for a scenario that cannot continue. */
 export class ScenarioStopped extends Error {
   override readonly name = 'ScenarioStopped'
 }
@@ -234,12 +235,12 @@ export class Bench implements ScenarioRecord {
   }
 
   /**
-   * Waits, at most `limits.quiet`, until the recording contains what the API server has stored. Each kind has its own watch: after a change of one
-   * kind has arrived, an earlier change of another kind may still be on its way.
+   * Waits, at most `limits.quiet`, until the recording contains what the API server has stored. Each kind has its own watch: after a
+   * change of one kind has arrived, an earlier change of another kind may still be on its way.
    */
   async #catchUp(): Promise<void> {
     const deadline = this.now() + this.limits.quiet
-    // A list that fails is sent again after the next change.
+    // A failed list request is repeated after the next change.
     const isCurrent = () => this.recording.isCurrent().catch(() => false)
     while (!(await isCurrent()) && this.now() < deadline) await this.#nextChangeWithin(deadline - this.now())
   }
@@ -333,7 +334,7 @@ export class Bench implements ScenarioRecord {
       kinds.map(async (kind) => {
         try {
           const { items } = await this.client.list(kind, { ...this.#scopeOf(kind), signal })
-          // The driver creates a single object without a namespace: a pool with the name of the namespace.
+          // Of a cluster-scoped kind of pools, only the pool with the name of the namespace belongs to this scenario.
           return items
             .filter(({ metadata }) => kind.scope !== 'Cluster' || metadata.name === this.namespace)
             .map((object) => ({ kind, object }))

@@ -11,6 +11,7 @@ import type { TargetKind } from './target.ts'
 export interface ClusterOptions {
   /** Default: true. */
   readonly withInfraCluster?: boolean
+  /** Default: true. */
   readonly withControlPlane?: boolean
   readonly paused?: boolean
   readonly annotations?: { readonly [key: string]: string }
@@ -111,7 +112,10 @@ export const ownerOf = (owner: KubeObject, kind: Kind): OwnerReference => ({
   controller: true,
 })
 
-/** Returns `bootstrap` of a Machine's spec, which refers to the provider under test or to a Secret that conform creates. */
+/**
+ * Returns `spec.bootstrap` of a Machine: a reference to an object or template of the provider under test, or the name of a Secret
+ * that conform creates.
+ */
 export async function bootstrapOf(bench: Bench, name: string, as: 'template' | 'object') {
   const target = bench.target.BootstrapConfig
   if (target && as === 'object') return { configRef: refOf(target.kind, name) }
@@ -119,7 +123,10 @@ export async function bootstrapOf(bench: Bench, name: string, as: 'template' | '
   return { dataSecretName: await bootstrapSecret(bench, name) }
 }
 
-/** Creates the Secret that a bootstrap provider would create; its data is a script without effect. */
+/**
+ * Creates the Secret that a bootstrap provider would create, unless it exists, and returns its name. Its data is a script without
+ * effect.
+ */
 export async function bootstrapSecret(bench: Bench, name: string): Promise<string> {
   const secretName = `${name}-bootstrap`
   if (!bench.recording.object(Secret, secretName)) {

@@ -38,7 +38,10 @@ export interface RecordingOptions {
   readonly signal: AbortSignal
 }
 
-/** Maximum number of recorded states of an object. Beyond it, states in the middle are dropped, so that endless writes do not fill the memory. */
+/**
+ * Maximum number of recorded states of an object. After that, each new state replaces one in the middle, so that endless writes do not
+ * fill the memory.
+ */
 const mostStates = 2000
 
 export class Recording {
@@ -68,7 +71,10 @@ export class Recording {
     )
   }
 
-  /** Whether the recording contains the state of every object that the API server returns now. */
+  /**
+   * Whether the recording contains the current state of every object that the API server returns now, and the deletion of all other
+   * objects.
+   */
   async isCurrent(): Promise<boolean> {
     const lists = await Promise.all(this.#lists.map((list) => list()))
     return lists.every(({ kind, objects }) => {

@@ -36,7 +36,7 @@ export interface PoolKind {
   readonly example: UnknownObject
 }
 
-/** Error for a name that does not identify a kind of the contract. */
+/** Error for a name that does not identify one kind, or for a kind that cannot be tested, such as a kind without contract label. */
 export class NoSuchTarget extends Error {
   override readonly name = 'NoSuchTarget'
   /** The remedy, for the user. */
@@ -49,8 +49,8 @@ export class NoSuchTarget extends Error {
 }
 
 /**
- * Finds the kinds. Without a name, the InfraMachine is the kind in the group of the InfraCluster whose name ends with Machine in place of
- * Cluster.
+ * Finds the kinds under test by name. If the InfraMachine has no name, it is found by convention: the kind in the group of the
+ * InfraCluster whose name ends with Machine in place of Cluster.
  *
  * @throws NoSuchTarget
  */
@@ -159,7 +159,7 @@ function targetKind(
   }
 }
 
-/** Returns the version in which core reads a template: the version that the labels of the template's kind name. */
+/** Returns the version in which core reads a template, by the contract labels of its CustomResourceDefinition; otherwise `fallback`. */
 function templateVersion(template: CustomResourceDefinition, fallback: string): string {
   try {
     return latestContract(template).version

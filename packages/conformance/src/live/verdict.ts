@@ -49,7 +49,7 @@ export function formatValue(value: unknown): string {
   return text.length > longest ? `${text.slice(0, longest)}… (${text.length} characters)` : text
 }
 
-/** Returns the verdict of a result for a rule of this level. A check without comparisons is not tested. */
+/** Returns the verdict of a result for a rule of this level. A result without observations is not testable. */
 export function verdictOf(result: LiveResult, level: Level): Verdict {
   if ('notApplicable' in result) return 'not applicable'
   if ('notTestable' in result || result.length === 0) return 'not testable here'

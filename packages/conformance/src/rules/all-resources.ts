@@ -25,7 +25,7 @@ const bothVersions = ContractVersions
 
 const namesOf = ({ metadata, spec }: ProviderKind['crd']) => ({ name: metadata.name, ...spec.names })
 
-/** Returns the paths below `spec.template.spec` with a default, in a version of a template's schema. */
+/** Returns, by path, whether a field has a default. `schema` is the schema of `spec.template.spec` in one version of a template. */
 function defaultsOf(schema: JSONSchema | undefined, path = '', hasDefaults = new Map<string, boolean>()): Map<string, boolean> {
   for (const [name, field] of Object.entries(schema?.properties ?? {})) {
     const fieldPath = path === '' ? name : `${path}.${name}`
@@ -50,7 +50,10 @@ function shapeOf(schema: unknown): unknown {
 const readVerbs = ['get', 'list', 'patch', 'update', 'watch']
 const allVerbs = ['create', 'delete', ...readVerbs]
 
-/** Core copies the templates of machines and bootstrap configs of a topology, and deletes the copies. */
+/**
+ * Returns the verbs that core needs for a kind. Of templates, core creates and deletes only those of machines and bootstrap configs:
+ * it copies them for a topology.
+ */
 const verbsFor = ({ contract, isTemplate }: ProviderKind): readonly string[] =>
   isTemplate && contract !== 'InfraMachine' && contract !== 'BootstrapConfig' ? readVerbs : allVerbs
 
@@ -67,7 +70,7 @@ const allows = (roles: readonly Manifest[], group: string, resources: readonly s
         covers(rule.verbs, verb),
     )
 
-/** Returns verbs for a kind that core's aggregated roles lack. */
+/** Returns the verbs that core needs for a kind and that the roles do not allow. */
 const missingVerbs = (kind: ProviderKind, roles: readonly Manifest[]): string[] =>
   verbsFor(kind).filter((verb) => !allows(roles, kind.crd.spec.group, [kind.crd.spec.names.plural], verb))
 
@@ -80,7 +83,7 @@ const ownsMachines = (kind: ProviderKind): boolean =>
       (claim.contract === 'InfraMachinePool' && hasField(claim.schema, 'status.infrastructureMachineKind')),
   )
 
-/** Returns versions in contract labels that are not served; `isChosen` marks the version that core chooses. */
+/** Returns a problem for each version in a contract label that is not served; `isChosen` marks the version that core chooses. */
 function labelProblems(kind: ProviderKind): (Problem & { readonly isChosen: boolean })[] {
   const served = kind.crd.spec.versions.filter((version) => version.served).map(({ name }) => name)
   const newest = ContractVersions.find((contract) => claimedVersions(kind, contract).length > 0)

@@ -73,7 +73,7 @@ export function optionalField(claim: Claim, path: string, type: FieldType): Prob
   return problem === undefined ? [] : [schemaProblem(claim, path, problem, `Change the type of ${path} to ${type}.`)]
 }
 
-/** Returns the problem of a list whose items have the wrong type; an empty list if the list is absent. */
+/** Returns the problem of a list whose items have the wrong type. `items`: their type, if the schema declares one. */
 export function itemsOf(claim: Claim, path: string, items: string | undefined, type: FieldType): Problem[] {
   if (items === undefined || items === type) return []
   return [

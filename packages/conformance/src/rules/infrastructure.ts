@@ -307,7 +307,7 @@ export const infraMachinePoolRules: readonly Rule[] = [
   dryRun('infra-machine-pool.dry-run', 'InfraMachinePool', 'InfraMachinePoolTemplate: support for SSA dry run'),
 ]
 
-/** Templates are immutable, except in core's dry-run requests. */
+/** Returns the rule that a webhook, which rejects changes of templates, accepts them in core's dry-run requests. */
 export function dryRun(id: string, page: ContractName, section: string): Rule {
   return {
     id,

@@ -24,9 +24,9 @@ interface Differences {
   readonly initialized: ContractField<boolean>
   /** Alternative field that core accepts: a provider may report either of the two. */
   readonly also?: ContractField<boolean>
-  /** The step of core that waits until the contract's object is initialized. */
+  /** Effect in core while the object is not initialized. */
   readonly until: string
-  /** Whether providers must have templates for all uses. */
+  /** Level of the rule that a kind has a template; SHOULD if only ClusterClasses need the template. */
   readonly templateLevel: 'MUST' | 'SHOULD'
   /** The section on templates, if its heading differs from the usual pattern. */
   readonly templateSection?: string

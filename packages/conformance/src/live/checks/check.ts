@@ -82,7 +82,7 @@ export function objectsAt<T extends KubeObject>({ marks, recording }: ScenarioRe
 export const orWhenStopped = ({ marks }: ScenarioRecord, mark: string, precedingMark: string): string =>
   !marks.has(mark) && marks.has(precedingMark) ? 'stopped' : mark
 
-/** Returns the result of a check without observations: the scenario stopped earlier. */
+/** Returns the result of a check without observations: the scenario stopped early, or it had no object to check. */
 export const stoppedBefore = ({ stopped }: ScenarioRecord, step: string): LiveResult => ({
   notTestable: stopped === undefined ? `there was no object to check: ${step}` : `the scenario stopped: ${stopped}`,
 })

@@ -190,7 +190,7 @@ export const controlPlaneMetadata: LiveCheck = {
   },
 }
 
-/** Checks the Secrets of a Cluster whose names end with `names`. */
+/** Checks the Secret `life-<name>` of the Cluster for each of `names`. */
 const clusterSecrets = (recorded: ScenarioRecord, names: readonly string[]): LiveResult => {
   const mark = orWhenStopped(recorded, 'ready', 'infrastructure provisioned')
   const [controlPlane] = statesAt(recorded, 'ControlPlane', mark)

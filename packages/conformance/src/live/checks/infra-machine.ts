@@ -60,7 +60,8 @@ export const infraMachineFailureDomain = whenReady('InfraMachine', 'The type of 
 )
 
 /**
- * Checks that an InfraMachine is not provisioned while `precondition` is unfulfilled: `while its Cluster has no infrastructure`.
+ * Checks that an InfraMachine is not provisioned at a mark. `precondition` describes what is missing at that time, such as `while its
+ * Machine has no bootstrap data`.
  */
 export const waitsFor = (precondition: string, name: string, mark: string): LiveCheck => ({
   looksAt: `An InfraMachine with an owner, ${precondition}.`,

@@ -101,8 +101,8 @@ const createClaim = (bench: Bench, name: string, spec: object, metadata: Partial
 }
 
 /**
- * Removes the pause annotation of a claim and sets another one. This change makes the provider reconcile the claim: providers need not watch
- * Clusters for the end of a pause.
+ * Removes the pause annotation of a claim and sets another annotation. This change makes the provider reconcile the claim: providers
+ * need not watch Clusters for the end of a pause.
  */
 const touch = (bench: Bench, name: string) =>
   orAbsent(

@@ -35,7 +35,7 @@ const phases: Readonly<Record<string, (bench: Bench, name: string) => Promise<vo
     if (bench.target.BootstrapConfig) await createExample(bench, 'BootstrapConfig', { metadata: { name } })
     await createPoolObjects(bench, name, name)
     await untilOwned(bench, name)
-    // Core deletes objects of a Cluster without infrastructure in no particular order.
+    // Created just before the deletion of the Cluster, so that this phase also deletes an InfraCluster.
     await createExample(bench, 'InfraCluster', { metadata: { name } })
   },
   async 'waits-for-bootstrap-data'(bench, name) {

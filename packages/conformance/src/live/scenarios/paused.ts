@@ -25,14 +25,14 @@ const annotation = { [PausedAnnotation]: '' }
 
 export async function paused(bench: Bench): Promise<void> {
   const { InfraCluster, ControlPlane } = bench.target
-  // A provider that has not started writes nothing either. So the driver first waits until the provider writes an object.
+  // A provider that has not started writes nothing either. So conform first waits until the provider writes an object.
   await createCluster(bench, unpaused)
   for (const { kind } of [InfraCluster!, ...(ControlPlane ? [ControlPlane] : [])]) {
     await bench.until(`the provider writes ${kind.kind} ${unpaused}`, () => isWritten(bench.recording.object(kind, unpaused)))
   }
 
-  // Before anything is provisioned, one Cluster is paused, and the InfraCluster of another has the annotation. Core does not set the owner
-  // of objects of a paused Cluster.
+  // Before anything is provisioned, one Cluster is paused, and the InfraCluster of another has the annotation. Core does not set the
+  // owner of objects of a paused Cluster, so conform sets it.
   const cluster = await createCluster(bench, name, { paused: true })
   const metadata = { labels: labels(), ownerReferences: [ownerOf(cluster, Cluster)] }
   for (const kind of [InfraCluster!.kind, controlPlaneKind(bench)]) await bench.patch(kind, name, { metadata })
@@ -91,7 +91,10 @@ export async function paused(bench: Bench): Promise<void> {
   await untilGone(bench, annotated)
 }
 
-/** Waits for `limits.quiet`, during which the provider must not continue, then until the provider has reported the pause. */
+/**
+ * Waits for `limits.quiet`, during which the provider must not continue, and then at most 30 seconds until the provider has reported
+ * the pause.
+ */
 async function untilPaused(bench: Bench, contracts: readonly ContractName[], names: readonly string[]): Promise<void> {
   await bench.quiet()
   const deadline = bench.now() + Math.min(bench.limits.wait, seconds(30))
