@@ -11,7 +11,7 @@ export interface CommitOptions {
   readonly legacyConditions?: readonly string[]
   /**
    * With a cache, a change by another writer that the cache has received since the reconcile began causes no conflict, nor does a change by
-   * another controller of this process. A conflict costs two more requests.
+   * another controller of this process. A conflict costs one or two more requests.
    */
   readonly cache?: Cache
   readonly signal?: AbortSignal
@@ -83,8 +83,9 @@ export function commitChanges<T extends KubeObject>(
 }
 
 /**
- * Patches metadata after other writes of this process to the object have ended. `change` gets the newest version that this process knows,
- * and returns the metadata to patch, or `undefined` when there is no difference. Returns the newest version.
+ * Patches metadata after other writes of this process to the object have ended. `change` gets a version of the object, and returns the
+ * metadata to patch, or `undefined` when there is no difference. If there is one for `object`, `change` is called again, with the newest
+ * version that this process knows. Returns the object from the response; without a patch, the version without a difference.
  */
 export async function patchMetadata<T extends KubeObject>(
   { client, cache, signal }: Pick<ReconcileContext, 'client' | 'cache' | 'signal'>,

@@ -7,7 +7,7 @@ export interface InstallOptions {
   readonly clock: Clock
   readonly random: Random
   readonly signal?: AbortSignal
-  /** Webhook that converts between versions of a kind. If absent, only stored versions are served. */
+  /** Webhook that converts between versions of a kind. If absent, a CRD declares only the storage version of its kind. */
   readonly conversion?: WebhookClientConfig
 }
 

@@ -51,7 +51,10 @@ export interface Manager {
   readonly idle: boolean
   /** Whether every informer has synced. */
   readonly started: boolean
-  /** Whether reconciles are running or will start soon. */
+  /**
+   * Whether this manager is the leader: it holds the Lease, or with shards the Lease of shard 0. Without leader election, whether it has
+   * started.
+   */
   readonly leads: boolean
   /** Whether this process reconciles the object. */
   holds(key: ObjectKey): boolean
@@ -164,7 +167,7 @@ export function createManager(options: ManagerOptions): Manager {
       end()
     }
   }
-  /** Runs a candidate: acquires the Lease, leads, and ends. */
+  /** Acquires the Lease and leads until the Lease is lost, the manager stops or an error occurs. */
   async function lead(election: LeaderElection): Promise<void> {
     try {
       await election.acquire(signal)

@@ -5,7 +5,7 @@ type Definition = Input<CustomResourceDefinition>
 
 /**
  * Returns the spec to write for a kind that the server already has: our versions, followed by versions that only the existing CRD has, if
- * they are served or may have stored objects. The existing conversion is kept when our CRD has no conversion.
+ * they are served or may have stored objects. If there are such versions and our CRD has no conversion, the existing conversion is kept.
  */
 export function mergedSpec(own: Definition['spec'], existing: CustomResourceDefinition): Definition['spec'] {
   const ownNames = new Set(own.versions.map(({ name }) => name))

@@ -36,7 +36,7 @@ export interface LoopState {
   readonly waiting: number
 }
 
-/** Priority of keys from initial lists. Upstream: controller-runtime's `handler.LowPriority`. */
+/** Priority of keys from lists of all objects and from periodic reconciles. Upstream: controller-runtime's `handler.LowPriority`. */
 const LowPriority = '-100'
 
 const reconcileBuckets = [
@@ -122,7 +122,7 @@ export function createMetrics(): ControllerMetrics {
   }
 }
 
-/** Registers the gauges for queue depth, active workers and waiting keys. */
+/** Registers the gauges of controllers: concurrency, workers in use, waiting keys and queue depth. */
 export function registerLoops({ registry }: ControllerMetrics, read: () => readonly LoopState[]): void {
   const gauge = (name: string, help: string, value: (state: LoopState) => number) =>
     new Gauge({

@@ -7,7 +7,10 @@ import type { Clock, Timer } from '@capstan/kube'
 import type { QueueMetrics } from './metrics.ts'
 
 export interface QueueOptions {
-  /** Number of successive reconciles of one key before it is limited to one reconcile for each `interval`. Default 100. */
+  /**
+   * Number of successive reconciles of one key, without a change or with an error, before it is limited to one of them for each
+   * `interval`. Default 100.
+   */
   readonly burst?: number
   /** Milliseconds between reconciles of a key that has used up its burst. Default 1000, as upstream's minimum interval. */
   readonly interval?: number
@@ -21,13 +24,15 @@ const backoff = (failures: number): number => Math.min(5 * 2 ** failures, 1_000_
 /** Maximum number of changes that a running entry keeps; a further change counts as an addition. */
 const MaxChanges = 100
 /**
- * Pause of a key after a run, as a multiple of the run's duration. Shorter pauses, as with an API server in the same process, are skipped.
+ * Pause of a key after a run, as a multiple of the run's duration. `longest` and `shortest` are in milliseconds. There is no pause if it
+ * would be shorter than `shortest`, as with an API server in the same process.
  */
 const Pause = { factor: 4, longest: 1000, shortest: 20 }
 
 type State = 'idle' | 'delayed' | 'ready' | 'running'
 
 interface AddOptions<Change> {
+  /** For keys from lists of all objects and from periodic reconciles. */
   readonly lowPriority?: boolean
   readonly change?: Change
   /** Whether the key waits for the end of the pause after its last run. */
@@ -48,7 +53,7 @@ interface Entry<Change> {
   tokens: number
   tokensAt: number
   timer: Timer | undefined
-  /** By `Clock.elapsed`, as all times of a key, so that a change of the system time has no effect on delays. */
+  /** End of the delay. As all times of a key, by `Clock.elapsed`, so that a change of the system time has no effect on delays. */
   due: number
   /** Time at which the key became ready or its last run started. */
   since: number
@@ -100,9 +105,9 @@ export class Queue<Change = unknown> {
   }
 
   /**
-   * Enqueues a key as soon as its rate limit allows. Keys of the initial list have low priority, and run after changed keys. With
-   * `mayWait`, a key pauses after its last run for a multiple of the time from the start of that run until the cache had its writes, so
-   * that one run handles several changes.
+   * Enqueues a key as soon as its rate limit allows. Keys with low priority run after all other keys. With `mayWait`, a key pauses after
+   * its last run for a multiple of the time from the start of that run until the cache had its writes, so that one run handles several
+   * changes.
    */
   add(key: string, { lowPriority = false, change, mayWait = false }: AddOptions<Change> = {}): void {
     const entry = this.#entry(key)
@@ -149,8 +154,8 @@ export class Queue<Change = unknown> {
   }
 
   /**
-   * Ends a run. Only reconciles that changed nothing count against the key's rate limit. Until the next run, changes for which `ignores`
-   * returns true do not add the key.
+   * Ends a run. Only reconciles that failed or changed nothing count against the key's rate limit. Until the next run, changes for which
+   * `ignores` returns true do not add the key.
    */
   done(
     key: string,
@@ -288,7 +293,10 @@ export class Queue<Change = unknown> {
     return entry.tokens >= 0 ? 0 : Math.ceil(-entry.tokens * this.#interval)
   }
 
-  /** Drops the entry of an idle key when the entry has its initial values again, so that idle keys use no memory. */
+  /**
+   * Drops the entry of an idle key whose last run succeeded and that has used at most one reconcile of its burst, so that most idle keys
+   * use no memory.
+   */
   #forgetIdle(key: string, entry: Entry<Change>): void {
     if (entry.state !== 'idle' || entry.held || entry.addedAgain !== 'no' || entry.failures > 0) return
     this.#refill(entry)

@@ -23,7 +23,10 @@ export interface ObjectReconciler<T extends Reconcilable, Related, Scope, IO ext
   /** Makes the scope that phases read and change. The object is a private draft of the cached object. */
   readonly scope: (object: T, related: Related, io: IO) => Scope
   readonly phases: (object: T) => readonly Phase<Scope, IO>[]
-  /** Writes status and conditions to the draft, even after failed phases. Returns a requeue if the status will change later without a watch event. */
+  /**
+   * Writes status and conditions to the draft, even after failed phases. Returns a requeue if the status will change later without a watch
+   * event.
+   */
   readonly status: (scope: Scope, io: IO, result: PhasesResult<T>) => Outcome
   /** Types of the conditions that the reconciler owns. */
   readonly conditions: readonly string[] | ((scope: Scope) => readonly string[])

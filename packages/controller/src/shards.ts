@@ -30,7 +30,10 @@ import { defaultLeaseTerms, holderOf, RetryJitter } from './lease.ts'
 import { within } from './own-writes.ts'
 import { withTimeout } from './unless-aborted.ts'
 
-/** Annotation on the Lease of shard 0: its holder and the number of shards, as `holder/count`. A manager without shards does not set it. */
+/**
+ * Annotation on the Lease of shard 0: its holder and the number of shards, as `holder/count`. A manager without shards removes it when it
+ * acquires the Lease.
+ */
 export const ShardsAnnotation = 'capstan.dev/shards'
 /** Annotation on the Lease of a shard: the process that requests the shard from its holder. */
 export const WantedAnnotation = 'capstan.dev/shard-wanted-by'
@@ -198,8 +201,8 @@ export class Shards implements Partition {
   }
 
   /**
-   * Waits until managers with another number of shards have ended, runs `prepare` for shard 0, and waits until the cache contains all
-   * writes of the former holder.
+   * For shard 0, waits until managers of a former group with another number of shards have ended, and runs `prepare`. For other shards,
+   * verifies that a manager of this group holds the Lease of shard 0. Then waits until the cache contains all writes of the former holder.
    */
   async #prepareShard(shard: number, former: Lease | undefined, signal: AbortSignal): Promise<void> {
     const { election, count, prepare, waitUntilCurrent } = this.#options
@@ -365,7 +368,10 @@ export class Shards implements Partition {
 
 const requesterOf = (lease: Lease | undefined): string | undefined => lease?.metadata.annotations?.[WantedAnnotation]
 
-/** Returns the number of shards of the last holder, which may have released its Lease. */
+/**
+ * Returns the number of shards that the last holder wrote into the Lease of shard 0, even if it has released the Lease; `undefined` for a
+ * manager without shards.
+ */
 export function shardsBefore(lease: Lease | undefined): number | undefined {
   const text = lease?.metadata.annotations?.[ShardsAnnotation]
   return text === undefined ? undefined : Number(text.slice(text.lastIndexOf('/') + 1))

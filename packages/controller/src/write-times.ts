@@ -2,8 +2,8 @@
 import type { Clock } from '@capstan/kube'
 
 /**
- * A write is postponed for a multiple of the average duration of writes. It is not postponed if the resulting time is short, as with an API
- * server in the same process.
+ * A write is postponed for a multiple of the average duration of writes. `longest` and `shortest` are in milliseconds. A write is not
+ * postponed if the time would be shorter than `shortest`, as with an API server in the same process.
  */
 const Pause = { factor: 10, longest: 2000, shortest: 20 }
 /** Weight of a new duration in the average. */

@@ -26,7 +26,7 @@ import {
   writeJSON,
 } from '@capstan/kube'
 
-/** How an API server uses the webhook's response: applies its patch, or rejects the request. */
+/** Kind of webhook: `default` returns a patch for the object, `validate` allows or rejects the request. */
 export type Phase = 'default' | 'validate'
 
 /** Admission functions of one kind that share a webhook for each phase. */

@@ -12,7 +12,7 @@ const configurations = [
   ['validate', ValidatingWebhookConfiguration],
 ] as const
 
-/** Replaces the webhook configurations of this name with those for `admissions`. */
+/** Creates or replaces the webhook configurations of this name, with the webhooks for `admissions`. */
 export async function configureWebhooks(
   client: Client,
   name: string,
