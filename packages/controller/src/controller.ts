@@ -51,8 +51,8 @@ export interface ReconcileContext {
   withoutWorker<T>(work: () => Promise<T>): Promise<T>
   /**
    * Returns for how many milliseconds this key may still postpone a write that no other controller waits for; 0 if it must write now. The
-   * time depends on how long the writes of this process take. It begins with the first reconcile of the key that postpones, and ends with
-   * the next reconcile that does not.
+   * period starts with the first reconcile of the key that postpones, and is reset by a reconcile that does not. Its length depends on how
+   * long the writes of this process take.
    */
   postponeTime(): number
   /**

@@ -78,7 +78,7 @@ export interface ScenarioRecord {
   readonly versions: Versions
   readonly limits: Limits
   readonly recording: Recording
-  /** Moments of the recording, by the name of the mark. */
+  /** Moments of the scenario at which checks read the recording, by name, such as `ready`. */
   readonly marks: ReadonlyMap<string, Moment>
   readonly snapshots: readonly Snapshot[]
   /** Results of single requests, by name. */
@@ -131,6 +131,7 @@ export class Bench implements ScenarioRecord {
     return this.#options.clock.now()
   }
 
+  /** Records the present moment under a name, by which checks find the state of objects at that moment. */
   mark(name: string): void {
     this.marks.set(name, this.recording.now())
   }

@@ -10,7 +10,8 @@ export type PatchFormat = 'JSONPatch' | 'JSONMergePatch'
 export type EncodedPatch = Pick<NonNullable<ResponseOf<typeof GeneratePatches>['items']>[number], 'patchType' | 'patch'>
 
 /**
- * Returns the smallest patch in the format; `undefined` if there is no difference. The same documents always have the same patch.
+ * Returns a patch in the format that changes `original` to `edited`; `undefined` if there is no difference. The same documents always
+ * have the same patch.
  *
  * @throws TypeError if `edited` has values that JSON does not have, or if the format cannot express the change
  */

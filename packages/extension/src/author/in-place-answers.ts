@@ -139,7 +139,7 @@ const isSameType = (a: object, b: object): boolean =>
 const memberAt = (object: unknown, path: readonly string[]): unknown =>
   path.reduce<unknown>((value, name) => (isRecord(value) ? getMember(value, name) : undefined), object)
 
-/** Compares lists of equal length item by item. Lists each field of an added value, but only the path of a removed value. */
+/** Compares lists of equal length item by item. Returns each field of an added object, but only the path of a removed object. */
 function differences(current: unknown, desired: unknown, tokens: readonly Token[]): Difference[] {
   if (equal(current, desired)) return []
   const isNew = current === undefined && isRecord(desired) && Object.keys(desired).length > 0

@@ -53,7 +53,7 @@ const singleChanges: readonly (readonly [why: string, EnvironmentChanges])[] = [
 ]
 
 /**
- * Checks the extension that a module exports as `checkExtension` does, and repeats the requests in a second process with a
+ * Checks the extension of a module as `checkExtension` does, but in a separate process. Repeats the requests in a second process with a
  * different time, time zone, language and hash seed. If the responses differ, repeats them in more processes to find the cause.
  *
  * @throws Error if the module does not load

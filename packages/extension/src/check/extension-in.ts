@@ -3,7 +3,7 @@ import { isRecord } from '@capstan/kube'
 import { defineExtension, type Extension } from '../author/define-extension.ts'
 
 /**
- * Returns the exported extension, or the result of the only exported function.
+ * Returns the exported extension, or the extension that the only exported function without parameters returns.
  *
  * @throws TypeError that says which export is expected
  */

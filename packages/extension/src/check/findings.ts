@@ -7,15 +7,15 @@ import { patchedRequest } from '../test-kit/patched-request.ts'
 import type { Observation, CallResult } from './probe.ts'
 
 /**
- * - `refused`: core rejects a response
- * - `threw`: the handler throws
+ * - `refused`: core rejects a response of the handler
+ * - `threw`: the handler throws an error
  * - `differs`: two calls with the same request have different responses
- * - `message`: its message changes from call to call
- * - `retry`: its retry time changes from call to call
+ * - `message`: the message of the response changes from call to call
+ * - `retry`: the retry time of the response changes from call to call
  * - `process`: another process returns a different response
  * - `order`: the response depends on the order of items or variables
- * - `not-idempotent`: its response to its own result has further changes
- * - `mutates`: it changes its request
+ * - `not-idempotent`: the response changes objects to which the handler's patches are already applied, or the handler fails for them
+ * - `mutates`: the handler changes its request
  */
 export type FindingKind =
   | 'refused'

@@ -30,7 +30,7 @@ export function probeInOtherProcess(
 ): Promise<ProbeResults> {
   const { shiftMs = 0, env = {}, flags = [] } = environment
   const program = fileURLToPath(new URL('process-main.ts', import.meta.url))
-  // The output of the module is discarded. The process inherits the environment.
+  // The process inherits the environment. Its stdout is discarded; the end of its stderr is part of the error if it ends early.
   const child = fork(program, {
     execArgv: [...flags],
     env: { ...process.env, ...env },

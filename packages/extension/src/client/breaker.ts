@@ -1,6 +1,7 @@
 /**
  * A circuit breaker for one handler. After some consecutive failed calls it rejects calls for a delay, then allows one trial call.
- * Each failed trial doubles the delay. The Runtime SDK proposal describes a circuit breaker; upstream has not implemented it.
+ * Each failed trial doubles the delay, up to a limit. The Runtime SDK proposal describes a circuit breaker; upstream has not
+ * implemented it.
  */
 import type { Clock } from '@capstan/kube'
 import { minutes, seconds } from '@capstan/kube'
@@ -27,7 +28,10 @@ export interface BreakerRunOptions {
   /** Time limit for waiting while too many calls are in progress, in milliseconds. */
   readonly maxWait: number
   readonly signal?: AbortSignal | undefined
-  /** Whether to make the call even while the breaker is open, for callers that would treat the rejection as a response. */
+  /**
+   * Whether to make the call even while the breaker is open. With failure policy Ignore, a hook may be skipped only after its handler was
+   * called for the same object.
+   */
   readonly callWhenOpen?: boolean
 }
 
@@ -60,9 +64,10 @@ export class Breaker {
   }
 
   /**
-   * Makes the call unless the breaker is open. `isOutage`: whether an error is a failure of the server rather than of the request.
+   * Makes the call unless the breaker rejects it. `isOutage`: whether an error is a failure of the server rather than of the request.
    *
-   * @throws HookFailed unavailable, immediately, while calls are rejected
+   * @throws HookFailed unavailable, at once while the breaker is open or a trial call is in progress, or after `maxWait` milliseconds
+   *   while too many calls are in progress
    */
   async run<T>(call: () => Promise<T>, isOutage: (err: unknown) => boolean, options: BreakerRunOptions): Promise<T> {
     const { maxWait, signal, callWhenOpen = false } = options

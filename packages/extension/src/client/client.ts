@@ -31,7 +31,7 @@ export interface ExtensionClient extends RuntimeClient {
   /** Registers `status.handlers` of an ExtensionConfig. Replaces its earlier handlers. */
   register(config: ExtensionConfig): void
   /**
-   * Registers the handlers of an earlier discovery with the present spec, when discovery fails. Keeps breakers open unless something
+   * Registers the handlers of an earlier discovery with the present spec, when discovery fails. Resets their breakers only if something
    * changed. Upstream calls the handlers with the spec of the last successful discovery.
    */
   relocate(config: ExtensionConfig): void
@@ -74,7 +74,7 @@ export function createExtensionClient({
   tracer = globalTracer(),
 }: ExtensionClientOptions): ExtensionClient {
   const registry = new HandlerRegistry()
-  /** Resets the breakers of handlers that are registered again, because they may have a new address. */
+  /** Resets the breakers of handlers that are registered again, because they may have a new address, and forgets their messages. */
   const resetBreakers = (extensionConfig: string): void => {
     registeredCalls.resetBreakers((name) => name.endsWith(`.${extensionConfig}`))
     messages.forget((name) => name.endsWith(`.${extensionConfig}`))

@@ -109,7 +109,7 @@ function streamErrorIn(message: string): string {
   return name === 'PROTOCOL_ERROR' || name === 'ENHANCE_YOUR_CALM' ? name : `${name}; received from peer`
 }
 
-/** Returns the error for a call that the server received, but to which it did not respond after a GOAWAY. */
+/** Returns the error for a call without a complete response on a connection that the server closed with a GOAWAY. */
 export const goneAway = (code: number, cause?: unknown): NoAnswer =>
   new NoAnswer('ConnectionReset', `http2: server sent GOAWAY and closed the connection; ErrCode=${http2Codes[code] ?? code}`, {
     cause,

@@ -4,7 +4,7 @@ import type { HookProblem } from './hook-problems.ts'
 /**
  * - `not-ready`: the registered extensions are not known yet
  * - `not-registered`, `wrong-hook`: the handler does not exist
- * - `namespace`: the namespace of the object could not be read, or the handler does not select it
+ * - `namespace`: the namespace of the object could not be read, or the handler does not select the object
  * - `bad-url`: the ExtensionConfig has no valid address
  * - `unavailable`: the handler was not called, because earlier calls failed or too many are in progress
  * - `unreachable`: no connection, or a TLS error
@@ -93,7 +93,7 @@ export const isOutage = ({ code }: Pick<HookFailed, 'code'>): boolean => outages
 const outages: ReadonlySet<HookFailureCode> = new Set(['unreachable', 'timeout', 'bad-status', 'bad-answer'])
 
 /**
- * Failures that the failure policy Ignore covers: the call failed, or the response was invalid. It does not cover `unavailable`,
+ * Whether the failure policy Ignore covers the failure: the call failed, or the response was invalid. It does not cover `unavailable`,
  * because a hook may be skipped only after its handler was called for the same object.
  */
 export const isIgnorable = ({ code }: Pick<HookFailed, 'code'>): boolean => ignorable.has(code)

@@ -14,7 +14,8 @@ interface ProblemEntry {
 }
 
 /**
- * Causes of failed calls. Their names are stable, for searches and alerts: the first word of the `Discovered` condition's message.
+ * Causes of failed calls, by name. The names are stable, for searches and alerts: after a failed discovery, the message of the condition
+ * `Discovered` begins with the name.
  */
 export const hookProblems = {
   DNS: {
