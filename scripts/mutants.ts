@@ -37,7 +37,7 @@ const testHelp = /\.(?:test|suite)\.ts$|\/(?:crash-writer|crash-rounds|simulated
 export const isMutated = (file: string): boolean =>
   file.endsWith('.ts') && !testHelp.test(file) && mutatedFolders.some((folder) => file.startsWith(folder))
 
-/** Tests run for one mutant until their time in the recorded run adds up to this; at least `fewestTests`. */
+/** Time of the test files, in the recorded run, that run for one mutant in addition to the first `fewestTests`. */
 const secondsOfTests = 40
 const fewestTests = 10
 
