@@ -18,7 +18,7 @@ export interface RequestingUser {
 export interface AdmissionRequest<T extends KubeObject> extends AdmissionContext<T> {
   /** The requesting user, as authentication identified it. */
   readonly userInfo: RequestingUser
-  /** Reads other objects. They may be older than the current write. */
+  /** Reads stored objects. The result may be stale, and does not contain the current write. */
   readonly reader: Reader
   /** Adds a warning that the client shows to its user. */
   warn(message: string): void
@@ -34,11 +34,10 @@ export interface SeparateWebhook {
   readonly matchConditions: readonly { readonly name: string; readonly expression: string }[]
 }
 
-/**
- * The admission functions of one kind. They run for creates and updates; `validate` also runs for deletions if `operations` names DELETE.
- */
+/** The admission functions of one kind. */
 export interface Admission<T extends KubeObject = KubeObject> {
   readonly kind: Kind<T>
+  /** Requests for which the functions run; default CREATE and UPDATE. For DELETE, only `validate` runs. */
   readonly operations?: readonly AdmissionContext<T>['operation'][]
   /** Gives these functions their own webhook on API servers that call webhooks. Otherwise all functions of one kind share a webhook. */
   readonly webhook?: SeparateWebhook

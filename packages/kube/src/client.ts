@@ -62,7 +62,10 @@ export interface WatchEvent<T extends KubeObject = KubeObject> {
   readonly object: T
 }
 
-/** Sends requests to one API server. All failures, also those of watches, are thrown as StatusError. */
+/**
+ * Sends requests to one API server. Failures, also those of watches, are thrown as StatusError; an aborted request rejects with the reason
+ * of its signal.
+ */
 export interface Transport {
   send(request: ApiRequest, signal?: AbortSignal): Promise<unknown>
   /** Resolves once the server has accepted the watch; the iterable ends when the server ends the stream or `signal` aborts. */

@@ -1,4 +1,4 @@
-/** Source of time and timers. Only a program's `main.ts` uses the system clock; tests advance a virtual clock without waiting. */
+/** Source of time and timers, always passed as an argument: `systemClock` in programs, a `VirtualClock` in tests, which never wait. */
 export interface Clock {
   /** Milliseconds since the Unix epoch. An administrator or NTP may set it back or ahead: measure durations with `elapsed`. */
   now(): number
@@ -191,7 +191,7 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   elapsed: () => Math.floor(performance.now()),
   schedule(after, callback) {
-    // Node clamps delays above 24 days to one millisecond. A longer timer fires early instead.
+    // Node replaces a delay above 2^31-1 ms (24 days) by 1 ms. Such a timer fires after 24 days instead.
     const timer = setTimeout(callback, Math.min(after, 2 ** 31 - 1))
     return { cancel: () => clearTimeout(timer) }
   },

@@ -36,7 +36,10 @@ export interface CustomResourceConversion {
   }
 }
 
-/** Returns the CustomResourceDefinition of a kind. Its other versions are served only with a conversion webhook, `conversion`. */
+/**
+ * Returns the CustomResourceDefinition of a kind. It contains other versions of the kind only with `conversion`, the address of a conversion
+ * webhook.
+ */
 export function customResourceDefinition(
   declared: DeclaredKind,
   conversion?: WebhookClientConfig,

@@ -65,7 +65,7 @@ export interface StatusErrorOptions extends ErrorOptions {
 
 /**
  * Error of the Kubernetes API: thrown by the client when a server returns `kind: Status`, and by the embedded server to return one.
- * `reason` is empty where a real server gives none.
+ * `reason` is empty when the server gives no reason, or one that is not in `StatusReasons`.
  *
  * @example
  * try { await client.get(Machine, key) } catch (err) { if (!isReason(err, 'NotFound')) throw err }

@@ -34,7 +34,7 @@ const LongIntegerDigits = 16
 
 /**
  * Reports whether the text may contain an integer that a double cannot represent. Checking every sixteenth character finds any run of that
- * many digits; the characters before it exclude most strings and fractions.
+ * many digits; the character before the digits excludes most strings and fractions.
  */
 export function hasLongInteger(text: string): boolean {
   for (let at = LongIntegerDigits - 1; at < text.length; at += LongIntegerDigits) {

@@ -112,7 +112,7 @@ class Compiler {
   readonly #functions: Functions
   readonly #checkedNodes: Map<Node, CheckedNode> | undefined
   readonly issues: Issue[] = []
-  /** Above zero while arguments are compiled in which literals may have items of different types. */
+  /** Above zero while the arguments of `format` are compiled: literals in them may have items of different types. */
   #mixedDepth = 0
 
   constructor(functions: Functions, checkedNodes: Map<Node, CheckedNode> | undefined) {
@@ -363,7 +363,7 @@ class Compiler {
     }
   }
 
-  /** Returns the common item type of a literal. Upstream: all items of one literal must have the same type. */
+  /** Returns the common type of the items, keys or values of a literal. Upstream: all of them must have the same type. */
   #commonType(parts: readonly { readonly type: Type; readonly at: number }[]): Type {
     let common: Type | undefined
     for (const { type, at } of parts) {

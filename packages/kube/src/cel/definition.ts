@@ -84,8 +84,8 @@ function checkAllRules(schema: JSONSchema, context: SchemaContext, findings: Fin
 }
 
 /**
- * Maximum number of items, map entries or members with the same inner schema in one value of this schema; `undefined` without a limit.
- * Upstream: extractMaxElements.
+ * Returns how many values of one inner schema a value of this schema can contain: items of a list, entries of a map, 1 for the fields of an
+ * object; `undefined` without a limit. Upstream: extractMaxElements.
  */
 function mostMembers({ type, additionalProperties, maxProperties, maxItems }: JSONSchema): number | undefined {
   const limit = (maximum: number | undefined) => (maximum === undefined ? undefined : Math.max(0, Number(maximum)))

@@ -24,7 +24,7 @@ export function estimatedCost(source: string, variables: readonly Variable[], ro
   return new Estimator(checkedNodes, root, options.root).estimate(node, new Map()).cost.max
 }
 
-/** A variable of a macro: the declaration of its values in the schema, and their estimated size. */
+/** A variable of a macro: what the schema declares about its values, and their estimated size. */
 interface MacroVariable {
   readonly declaration: Declaration
   readonly size?: Range | undefined
@@ -33,7 +33,7 @@ interface MacroVariable {
 
 type Scope = ReadonlyMap<string, MacroVariable>
 
-/** Declaration in the schema at which a value is declared; `undefined` for values that are not read from an object. */
+/** What the schema declares about a value: its size, if known. `undefined` for values that are not read from an object. */
 type Declaration = { readonly size: DeclaredSize | undefined } | undefined
 
 /** Sizes of the keys (or indexes) and values of a list or map. */
@@ -133,7 +133,7 @@ class Estimator {
     return { type, cost, size, entry: undefined, declaration: undefined }
   }
 
-  /** Upstream: a field of an undeclared value is looked up at the root. */
+  /** Upstream: a member of a value that is not read from an object has the size of the root. */
   #member(declaration: Declaration, select: (declared: DeclaredSize) => DeclaredSize | undefined): Declaration {
     return declaration ? { size: declaration.size && select(declaration.size) } : this.#rootOf(undefined)
   }

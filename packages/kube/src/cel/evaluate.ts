@@ -30,14 +30,14 @@ export function spend(run: Run, cost: number): void {
 
 export const noOverload = (): EvaluationError => new EvaluationError('no such overload')
 
-/** Returns the member of a map or an object; `undefined` for an empty optional, too. */
+/** Returns the member of a map or an object; `undefined` when it does not exist, and for an empty optional. */
 export function lookUp(value: Value, field: string): Value | undefined {
   if (value instanceof Optional) return value.value === undefined ? undefined : lookUp(value.value, field)
   if (value instanceof CelMap) return value.get(field)
   throw noOverload()
 }
 
-/** Like `lookUp`, for selections without optionals. Upstream: null and scalars have no fields, and `has` returns false for them. */
+/** Like `lookUp`, for selections without `?`. Upstream: null and scalars have no fields, and `has` returns false for them. */
 export const lookUpPlain = (value: Value, field: string): Value | undefined =>
   value instanceof Optional || value instanceof CelMap || value instanceof CelList ? lookUp(value, field) : undefined
 
@@ -60,7 +60,7 @@ export function indexed(container: Value, index: Value): Value {
   throw new EvaluationError(container instanceof CelList ? `index out of bounds: ${text}` : `no such key: ${text}`)
 }
 
-/** Returns the cost of creating or passing on a value, without its content. */
+/** Returns the cost of creating or passing on a value: a tenth of its length or number of items, without the content of the items. */
 export function sizeOf(value: Value): number {
   if (typeof value === 'string' || value instanceof Uint8Array) return value.length / 10
   return value instanceof CelList || value instanceof CelMap ? value.size / 10 : 0
@@ -154,7 +154,7 @@ export interface Loop {
   readonly hasTwoVariables: boolean
 }
 
-/** Assigns each item of the range to the slots of the loop, and yields the value of the first variable. */
+/** Assigns each item of the range to the slots of the loop. Yields the first variable of each item that passes the filter. */
 export function* each(run: Run, { range, slot, hasTwoVariables }: Loop, filter?: Evaluate): Generator<Value> {
   const container = range(run)
   const keys = container instanceof CelMap ? container.keys() : undefined

@@ -33,7 +33,7 @@ class Parser {
   readonly #dialect: Dialect
   #index = 0
   #depth = 0
-  /** Token at which the arguments of the last call begin. */
+  /** Index of the first token in the parentheses of the last call. */
   #firstArgument = -1
 
   constructor(list: readonly Token[], dialect: Dialect) {

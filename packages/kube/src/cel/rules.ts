@@ -1,5 +1,5 @@
 /**
- * Compiles the rules of one schema (`x-kubernetes-validations`). Upstream: apiextensions-apiserver pkg/apiserver/schema/cel, v1.36.
+ * Compiles the rules of one schema (`x-kubernetes-validations`). Upstream: apiextensions-apiserver pkg/apiserver/schema/cel, v0.36.
  */
 import type { JSONSchema, ValidationRule } from '../schema.ts'
 import type { Variable } from './compile.ts'

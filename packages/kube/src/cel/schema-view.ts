@@ -1,6 +1,6 @@
 /**
  * Provides API objects as values of expressions. The schema determines which numbers are `int` or `double`, which strings are timestamps,
- * and the names of properties. Views read the object itself, without a copy. Upstream: apiserver/pkg/cel/common, v1.36.
+ * and the names of properties. Views read the object itself, without a copy. Upstream: apiserver/pkg/cel/common, v0.36.
  */
 import { isNumeric, isInt64, writeJSON } from '../json-text.ts'
 import type { JSONSchema } from '../schema.ts'

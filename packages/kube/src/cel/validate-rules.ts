@@ -1,7 +1,7 @@
 /**
  * Validates objects by the CEL rules of their schema. Rules of outer values are evaluated before rules of inner values; parts that an
  * update leaves unchanged are not validated (ratcheting), except by transition rules. Upstream: apiextensions-apiserver
- * pkg/apiserver/schema/cel/validation.go, v1.36.
+ * pkg/apiserver/schema/cel/validation.go, v0.36.
  */
 import { duplicate, type FieldError, forbidden, invalid, required } from '../errors.ts'
 import { equal, isRecord } from '../json.ts'
@@ -19,7 +19,7 @@ export interface RuleOptions {
   readonly onlyUnchanged?: boolean
 }
 
-/** Error of a failed rule, with its message apart from the value. */
+/** Error of a failed rule. `detail` is the message of the rule, without the field and the value. */
 export interface RuleError extends FieldError {
   readonly detail: string
 }
@@ -73,7 +73,7 @@ interface State {
 /** The old value that a value is compared with, if it can be correlated. */
 interface Before {
   readonly old: Old
-  /** True when a surrounding value is unchanged, and so is this value. */
+  /** True when the value is unchanged. A value that cannot be correlated is unchanged when its container is. */
   readonly isUnchanged: boolean
 }
 

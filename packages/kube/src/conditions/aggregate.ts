@@ -56,7 +56,7 @@ export function aggregate<Reason extends string>(
     }
   })
   const top = topPriority(reports.map((report) => report.priority))
-  // Messages of objects without issues appear only when there are no issues, and only if they are not empty.
+  // Objects of priority `info` are named only when no object has a higher priority, and only if their message is not empty.
   const reported = reports.filter((report) => (top === 'info' ? report.message !== '' : report.priority !== 'info'))
   return {
     type: typeof as === 'string' ? as : as.type,

@@ -3,7 +3,7 @@ import { isRecord } from '../json.ts'
 import type { ConditionSource } from './read.ts'
 import { getCondition } from './read.ts'
 
-/** Reasons of conditions that were not reported. Upstream: util/conditions. */
+/** Reasons of a mirrored condition whose source reports no condition, no reason, or an invalid condition. Upstream: util/conditions. */
 export const NotYetReported = 'NotYetReported'
 export const NoReasonReported = 'NoReasonReported'
 export const InvalidConditionReported = 'InvalidConditionReported'
@@ -11,7 +11,7 @@ export const InvalidConditionReported = 'InvalidConditionReported'
 export interface MirrorOptions {
   /** The resulting condition; by default it has the type of its source. */
   readonly as?: string | Pick<ConditionType, 'type'>
-  /** Returned, with the type replaced, while the source does not report the condition. */
+  /** Returned, with the type of the resulting condition, while the source does not report the condition. */
   readonly fallback?: Omit<NewCondition, 'type'>
   /** Replaces `NoReasonReported` when the source is True and gives no reason, as objects of older contracts do. */
   readonly trueReason?: string

@@ -8,7 +8,7 @@ export type MergePriority = 'issue' | 'unknown' | 'info'
 export const MergePriorities = ['issue', 'unknown', 'info'] as const satisfies readonly MergePriority[]
 
 /**
- * The default priority: conditions that are not True are issues; conditions of the types in `negative` are issues when True.
+ * The default priority: a condition is an issue when it is False (types in `negative`: when True), and unknown when it is neither.
  *
  * @example priority: (condition) => (isBeingDeleted(condition) ? 'info' : defaultPriority(['Deleting'])(condition))
  */
@@ -36,7 +36,7 @@ export function mergedStatus(top: MergePriority, negativeTarget: boolean): Condi
   return (top === 'issue') === negativeTarget ? 'True' : 'False'
 }
 
-/** Formats a message for a bullet: on its line, or indented below it when the message has several lines or bullets of its own. */
+/** Formats the message of a bullet: on the same line, or indented below it when the message has several lines or bullets of its own. */
 export function nested(message: string): string {
   if (!message.includes('\n') && !hasBullet(message)) return ` ${message}`
   const lines = message.split('\n')

@@ -14,7 +14,7 @@ const names = () =>
     categories: s.list(s.string()).atomic().optional(),
   })
 
-/** A schema inside a schema. Schemas refer to themselves, so they are validated in code instead of by a schema. */
+/** Type of fields that contain a JSON schema. JSON schemas are recursive, so code validates them instead of a schema. */
 const jsonSchema = () => s.of<JSONSchema>({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true })
 
 const declared = defineKind({

@@ -1,5 +1,6 @@
 /**
- * Pods and DaemonSets of workload clusters, with the fields that Cluster API reads. Other fields of a pod spec are preserved as they are.
+ * Pods and DaemonSets of workload clusters, with the fields that Cluster API reads. Unknown fields of specs, containers and statuses are
+ * preserved.
  */
 import { defineKind, type ObjectOf } from '../kind.ts'
 import { type Schema, s } from '../schema.ts'

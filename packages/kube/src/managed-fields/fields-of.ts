@@ -10,8 +10,8 @@ import type { ListType, MapType, Type } from './type.ts'
 import { formsOf, memberType } from './type.ts'
 
 /**
- * Returns the fields that applying this value sets: its leaves, the items of its lists, and containers that are empty or not declared.
- * Declared containers are not included: setting a field does not own its parent.
+ * Returns the fields that applying this value sets: its leaves, the items of its lists, members that are null or an empty object, and
+ * undeclared members. Other declared objects and lists are not included: setting a field does not own its parent.
  */
 export const fieldsOf = (type: Type, value: unknown): FieldSet => atOnce(fieldsIn(type, value))
 
@@ -77,7 +77,10 @@ export function withDeclaredParents(type: Type, set: FieldSet): FieldSet {
   return { owned: set.owned, children: new Map(children) }
 }
 
-/** Removes the fields of the set, with everything below them, from a value. Returns null when a non-empty value becomes empty. */
+/**
+ * Removes the fields of the set, with everything below them, from a value. Returns null when no member or item remains, and for atomic lists
+ * and maps.
+ */
 export function removeFields(type: Type, value: unknown, fields: FieldSet): unknown {
   const { map, scalar, list } = formsOf(type, value)
   if (map) return removeFromMap(map, value, fields)

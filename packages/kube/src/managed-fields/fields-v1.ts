@@ -8,7 +8,7 @@ import { ordering, parseElement } from './path-element.ts'
 
 export type FieldsV1 = { [element: string]: unknown }
 
-// Entries of stored objects are frozen, and decoded again with every write of the object.
+// Caches, because the frozen entries of a stored object are decoded with every write of the object.
 const decoded = new WeakMap<object, FieldSet>()
 const encoded = new WeakMap<FieldSet, FieldsV1>()
 

@@ -12,7 +12,7 @@ import type { Typed } from './updater.ts'
 
 const LastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
 
-/** Returns the fields that client-side apply set and whose values have not changed since. */
+/** Returns the fields that client-side apply set and whose values have not changed since; `undefined` without a usable annotation. */
 export function unchangedSinceLastApplied(live: KubeObject, current: Typed): FieldSet | undefined {
   const text = live.metadata.annotations?.[LastApplied]
   if (!text) return undefined
@@ -28,7 +28,10 @@ export function unchangedSinceLastApplied(live: KubeObject, current: Typed): Fie
   return withoutDifferences(fieldsOf(type, last), atOnce(compareTyped(type, last, current.value)))
 }
 
-/** Upstream: when the annotation of client-side apply exists, server-side apply of kubectl updates it. */
+/**
+ * Upstream: when the annotation of client-side apply exists, server-side apply of kubectl updates it, or removes it when the annotations
+ * become too large.
+ */
 export function renewLastApplied(result: KubeObject, applied: KubeObject): void {
   if (!result.metadata.annotations?.[LastApplied]) return
   const configuration = draft(applied)

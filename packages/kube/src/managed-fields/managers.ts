@@ -6,7 +6,7 @@ import { union } from './field-set.ts'
 import { decodeFields, encodeFields } from './fields-v1.ts'
 import type { Owned } from './updater.ts'
 
-/** Identity of an entry's manager. Its id is a unique key and the sort order. */
+/** Identity of an entry's manager. `managerId` returns its key. */
 export interface Manager {
   readonly manager: string
   readonly operation: ManagedFieldsEntry['operation']

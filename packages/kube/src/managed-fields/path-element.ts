@@ -88,7 +88,7 @@ export function* ordering(elements: PathElement[]): Work<PathElement[]> {
 }
 const KindOrder = 'fkvi'
 
-/** Replaces objects by lists of their names and values, which is the order in which objects are compared. */
+/** Replaces objects by `Members`, which are compared name by name and value by value. */
 const toSortable = (value: unknown): unknown =>
   Array.isArray(value)
     ? value.map(toSortable)

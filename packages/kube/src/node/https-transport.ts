@@ -26,9 +26,9 @@ export interface HttpsTransportOptions {
   random: Random
   /** Servers use the part before the first '/' as field manager of writes that name none. */
   userAgent?: string
-  /** Timeout of requests in milliseconds. Does not apply to watches. */
+  /** Timeout of requests in milliseconds; default one minute. For a watch: the time until the server has accepted it. */
   timeout?: number
-  /** Milliseconds without data after which a watch fails. Longer than the ten minutes after which a server ends each watch. */
+  /** Milliseconds without data after which a watch fails; default 11 minutes, longer than the 10 minutes that each watch takes at most. */
   stallAfter?: number
   /** Size limit of responses. */
   maxResponseBytes?: number
@@ -36,7 +36,10 @@ export interface HttpsTransportOptions {
   onResponse?: (method: string, code: string) => void
 }
 
-/** Creates a transport. Its methods throw StatusError: the server's error, or ServiceUnavailable or Timeout without a response. */
+/**
+ * Creates a transport. Its methods throw StatusError: the server's error, or ServiceUnavailable or Timeout without a response. An aborted
+ * request rejects with the reason of its signal.
+ */
 export function httpsTransport(access: ClusterAccess, options: HttpsTransportOptions): Transport {
   return new HttpsTransport(access, options)
 }

@@ -15,7 +15,8 @@ type Env = Readonly<Record<string, string | undefined>>
 export const isInCluster = (env: Env): boolean => !!env.KUBERNETES_SERVICE_HOST && !!env.KUBERNETES_SERVICE_PORT
 
 /**
- * Returns the access of the pod's service account. The token is read again when the kubelet has rotated it.
+ * Returns the access of the pod's service account. It names the file of the token, which is read again later, because the kubelet rotates
+ * the token.
  *
  * @throws Error naming the variable or file that is missing
  */

@@ -1,6 +1,6 @@
 /**
  * Reads and writes kubeconfig files, and resolves them to the access of a cluster.
- * Upstream: k8s.io/client-go/tools/clientcmd, v0.36. Supports certificates and tokens, inline or in files; credential plug-ins (`exec`,
+ * Upstream: k8s.io/client-go/tools/clientcmd, v0.36. Supports certificates, tokens and basic authentication; credential plug-ins (`exec`,
  * `auth-provider`) and proxies are rejected with an error that names them.
  */
 import { readFile } from 'node:fs/promises'
@@ -51,10 +51,10 @@ export interface ClusterAccess {
   readonly certificate?: string
   readonly key?: string
   readonly token?: string
-  /** File with the token. It is read again from time to time, because tokens are rotated. */
+  /** File with the token. It is read again after a minute, because tokens are rotated. */
   readonly tokenFile?: string
   readonly basic?: { readonly username: string; readonly password: string }
-  /** True to skip verification of the server's certificate. Only if the caller allows it. */
+  /** True to skip verification of the server's certificate. `resolveKubeconfig` sets it only with `allowInsecure`. */
   readonly insecure?: boolean
   /** Namespace of the context. */
   readonly namespace?: string
@@ -63,7 +63,7 @@ export interface ClusterAccess {
 export interface ResolveOptions {
   /** Name of the context; the current context of the file when absent. */
   context?: string
-  /** Base folder of relative paths in the file. */
+  /** Base folder of relative paths in the file; the current folder when absent. */
   folder?: string
   /** Whether to accept `insecure-skip-tls-verify`. */
   allowInsecure?: boolean
@@ -121,8 +121,8 @@ export function parseKubeconfig(text: string): Kubeconfig {
   let value: unknown
   try {
     const { parse } = createRequire(import.meta.url)('yaml') as typeof import('yaml')
-    // Warnings of the parser would be printed by the process, and quote the text. As in upstream, the last of several equal keys counts:
-    // the parser would compare each key with all others.
+    // `logLevel`: the process would print the warnings of the parser, which quote the text. `uniqueKeys`: as upstream, the last of several
+    // equal keys counts; the check for duplicates would compare each key with all others.
     value = parse(text, { prettyErrors: false, logLevel: 'error', uniqueKeys: false })
   } catch (err) {
     const line = (err as { linePos?: { line: number }[] }).linePos?.[0]?.line

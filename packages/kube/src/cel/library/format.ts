@@ -1,4 +1,4 @@
-/** CEL library `format`: formats of Kubernetes names, label values, URIs, UUIDs, base64 and dates. Upstream: apiserver/pkg/cel/library/format.go. */
+/** CEL library `format`: formats of names, label values, URIs, UUIDs, base64 and dates. Upstream: apiserver/pkg/cel/library/format.go. */
 import {
   dns1035LabelProblems,
   dnsLabelProblems,

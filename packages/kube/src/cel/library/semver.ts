@@ -31,7 +31,7 @@ function read(text: string, normalize = false): Semver | undefined {
   return numbers.some((number) => number >= 2n ** 63n) ? undefined : new Semver(numbers, identifiers)
 }
 
-/** Removes the prefix `v` and leading zeros, and pads the version to three numbers. */
+/** Removes the prefix `v` and leading zeros; pads a version without pre-release and build metadata to three numbers. */
 function normalizeVersion(text: string): string {
   const [, numbers = '', suffix = ''] = /^v?([0-9.]*)(.*)$/s.exec(text)!
   const parts = numbers.split('.').map((part) => part.replace(/^0+(?=\d)/, ''))

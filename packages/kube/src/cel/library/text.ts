@@ -17,7 +17,7 @@ export function codePoints(text: string): number {
   return count
 }
 
-/** Reports whether every character is one UTF-16 code unit, so that indexes are the same. */
+/** Reports whether every character is one UTF-16 code unit, so that indexes of characters and of code units are equal. */
 export const isPlainText = (text: string): boolean => codePoints(text) === text.length
 
 export function concatBytes(a: Uint8Array, b: Uint8Array): Uint8Array {
