@@ -1,4 +1,4 @@
-/** Source of random numbers, always passed as an argument. The same seed gives the same sequence, and therefore the same object names. */
+/** Source of random numbers, always passed as an argument. `seededRandom` makes runs repeatable, including the names of objects. */
 export interface Random {
   /** A number in [0, 1). */
   next(): number

@@ -1,7 +1,7 @@
 /**
- * The structural schema builder. `s` expresses only schemas that a CustomResourceDefinition may contain: kube-apiserver accepts every
- * schema that TypeScript compiles. A schema combines its static type (`Infer`) and its OpenAPI form (`json`); `structural.ts` compiles the
- * OpenAPI form into pruning, defaulting and validation.
+ * The structural schema builder. `s` offers only keywords that a CustomResourceDefinition may contain. Errors that TypeScript cannot find,
+ * such as an invalid pattern or CEL rule, are rejected when the CustomResourceDefinition is created. A schema combines its static type
+ * (`Infer`) and its OpenAPI form (`json`); `structural.ts` compiles the OpenAPI form into pruning, defaulting and validation.
  *
  * Types are read by indexed access on a phantom member, never inferred conditionally, which keeps type checking fast and hovers short.
  */
@@ -102,7 +102,7 @@ export class Schema<T = unknown, Optional extends boolean = boolean> {
     return this.with({ 'x-kubernetes-validations': [...rules, { rule, message, ...options }] })
   }
 
-  /** Rejects changes of the value once it is set. */
+  /** Rejects other values once the field is set. An update may still remove an optional field. */
   immutable(message = 'Value is immutable'): Schema<T, Optional> {
     return this.rule('self == oldSelf', message)
   }

@@ -33,7 +33,7 @@ export interface Selector {
 
 /** Selects every object. */
 export const everything: Selector = { requirements: [], text: '', matches: () => true }
-/** Selects no object, as an absent LabelSelector does. */
+/** Selects no object, as an absent LabelSelector does. Its `text` is empty, which selects all objects in a query. */
 export const nothing: Selector = { requirements: [], text: '', matches: () => false }
 
 /** @throws StatusError BadRequest with upstream's text when the selector is malformed */
@@ -140,7 +140,7 @@ function requirementText({ key, operator, values }: LabelRequirement): string {
   }
 }
 
-/** Validates a requirement as upstream does; `path` appears in the error texts. */
+/** Creates a requirement and validates it as upstream does. `list` is the text of the values in errors. */
 function requirement(
   key: string,
   operator: LabelOperator,

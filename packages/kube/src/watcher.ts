@@ -3,7 +3,7 @@
  * when the server's history has expired.
  *
  * Guarantees:
- * - The first event is `replaced`. Applying the events in order gives the server's state at `resourceVersion`.
+ * - The first event is `replaced`. Applying the events in order gives the state of the server at the version of the last event.
  * - No change between two events is lost; after a gap there is another `replaced`, and objects that it does not contain were deleted.
  * - Iteration ends only when `signal` aborts or the reader stops. Failures are logged and retried with increasing delays.
  */
@@ -80,7 +80,7 @@ export async function* watchObjects<T extends KubeObject>(
   }
 }
 
-/** State of a watcher. `failures` counts attempts since the server last sent an event of a watch. */
+/** State of a watcher. `failures` counts the failed attempts and closed watches since the last event of a watch. */
 export type WatcherState =
   /** No list is known, or its version has expired: list. */
   | { readonly state: 'unlisted'; readonly failures: number }
@@ -107,7 +107,7 @@ export function nextState(state: WatcherState, input: WatcherInput): WatcherStat
     case 'opened':
       return state.state === 'listed' ? { ...state, state: 'watching' } : state
     case 'ended':
-      // A watch that ends without an event counts as a failure, so that a server that closes each watch at once is not overloaded.
+      // Each end counts as a failure until the next event, so that a server that closes each watch at once is not overloaded.
       return state.state === 'watching' ? { ...state, state: 'listed', failures: state.failures + 1 } : state
     case 'failed': {
       const failures = state.failures + 1

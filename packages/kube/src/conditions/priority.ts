@@ -8,7 +8,8 @@ export type MergePriority = 'issue' | 'unknown' | 'info'
 export const MergePriorities = ['issue', 'unknown', 'info'] as const satisfies readonly MergePriority[]
 
 /**
- * The default priority: a condition is an issue when it is False (types in `negative`: when True), and unknown when it is neither.
+ * The default priority: a condition is an issue when it is False (when True for types in `negative`), unknown when it is neither True nor
+ * False, and info otherwise.
  *
  * @example priority: (condition) => (isBeingDeleted(condition) ? 'info' : defaultPriority(['Deleting'])(condition))
  */

@@ -209,7 +209,7 @@ function diffMembers(from: Record<string, unknown>, to: Record<string, unknown>,
   })
 }
 
-/** Keeps equal items at both ends; aligns the items between them so that the patch has the fewest operations. */
+/** Keeps equal items at both ends; aligns the items between them so that, within the budget, the patch has the fewest operations. */
 function diffItems(from: readonly unknown[], to: readonly unknown[], budget: Budget): JsonPatchOperation[] {
   let start = 0
   while (start < from.length && start < to.length && equal(from[start], to[start])) start++

@@ -29,7 +29,8 @@ export function compileDropNulls(schema: JSONSchema): Fill | undefined {
 type MemberAction = (object: Record<string, unknown>, name: string, present: boolean) => void
 
 /**
- * Compiles a walk that applies `actionOf` to every declared member and then visits its value. Returns `undefined` when no member needs it.
+ * Compiles a walk over the members of a value: first runs the action that `actionOf` returns for the schema of a member, then visits the
+ * value of the member. Returns `undefined` when no member has an action.
  */
 function compileWalk(
   schema: JSONSchema,
@@ -54,7 +55,7 @@ function compileWalk(
     if (!isRecord(value)) return undefined
     for (const { name, action } of actions) action(value, name, Object.hasOwn(value, name) && value[name] !== undefined)
     if (fills.size === 0 && !actionForOthers && !fillOthers) return undefined
-    // An object has few of the members that its schema declares.
+    // Visits the members of the object, because it has few of the members that its schema declares.
     return each(Object.keys(value), (name) => {
       if (declared.has(name)) return fills.get(name)?.(value[name])
       actionForOthers?.(value, name, true)

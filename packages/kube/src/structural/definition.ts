@@ -1,6 +1,6 @@
 /**
  * Validates the schema of a CustomResourceDefinition: it must be structural, and its list types and defaults must be valid.
- * Upstream: apiextensions-apiserver, v1.36. CEL rules are validated elsewhere (`cel/definition.ts`).
+ * Upstream: apiextensions-apiserver, v0.36. CEL rules are validated elsewhere (`cel/definition.ts`).
  */
 import { asWork, atOnce } from '../clock.ts'
 import { appendAll, repeats } from '../lists.ts'
@@ -89,7 +89,7 @@ function keywordErrors(root: JSONSchema, rootPath: string): FieldError[] {
   return errors
 }
 
-/** Standard metadata must not have defaults. */
+/** `apiVersion`, `kind` and `metadata` of the root must not have defaults. */
 function metadataDefaultErrors({ properties = {} }: JSONSchema, rootPath: string): FieldError[] {
   const errors: FieldError[] = []
   for (const property of ['apiVersion', 'kind', 'metadata']) {

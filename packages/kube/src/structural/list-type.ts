@@ -1,4 +1,4 @@
-/** Validates that items of sets and maps are unique. Upstream: apiextensions structural listtype. */
+/** Validates that items of lists of type set and map are unique. Upstream: apiextensions structural listtype. */
 import type { FieldError } from '../errors.ts'
 import { duplicate, invalid } from '../errors.ts'
 import { isRecord } from '../json.ts'

@@ -56,8 +56,8 @@ const MaxKnown = 64
 const MaxKnownLength = 256
 
 /**
- * Patterns with the same meaning in JavaScript and RE2 that cannot backtrack for long: a sequence of characters and sets, of which one may
- * be repeated if the pattern begins with `^` (searching for `a*b` is quadratic).
+ * Reports whether a pattern means the same in JavaScript and RE2 and cannot backtrack for long: a sequence of characters and sets, of which
+ * one may be repeated if the pattern begins with `^` (searching for `a*b` takes quadratic time).
  */
 const isPlain = (pattern: string): boolean => PlainForm.test(pattern)
 

@@ -10,7 +10,10 @@ import { compileUniqueness } from './list-type.ts'
 import { compilePrune } from './prune.ts'
 import { compileValidate } from './validate.ts'
 
-/** The compiled schema of a whole object. The first three operations change the given draft. */
+/**
+ * The compiled schema of a whole object. `prune`, `dropNulls` and `default` change the given draft; `pruning`, `droppingNulls` and
+ * `defaulting` do the same in pieces.
+ */
 export interface Structural {
   readonly schema: JSONSchema
   /**
@@ -57,7 +60,7 @@ function compile(schema: JSONSchema): Structural {
   const checkEmbedded = compileEmbedded(schema)
   const validateRules = rulesValidator(schema)
 
-  /** Objects that satisfied all rules when they were last validated, so that an update need not validate them as the old object. */
+  /** Objects that satisfy all rules: no part that an update of such an object leaves unchanged can violate a rule. */
   const validByRules = new WeakSet<object>()
 
   const duplicatesIn = (object: object): FieldError[] => {

@@ -1,6 +1,6 @@
 /**
- * Validates values by their schema. The texts, their order and even which branch of an `anyOf` is reported are upstream's:
- * kube-openapi/pkg/validation/validate, as apiextensions-apiserver reports it, v1.36.
+ * Validates values by their schema. The error texts, their order and the branch of an `anyOf` that is reported are those of upstream:
+ * kube-openapi/pkg/validation/validate, as apiextensions-apiserver v0.36 uses it.
  */
 import { appendAll } from '../lists.ts'
 import { goFloat } from '../go-text.ts'
