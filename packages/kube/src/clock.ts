@@ -1,4 +1,4 @@
-/** Source of time and timers, always passed as an argument: `systemClock` in programs, a `VirtualClock` in tests, which never wait. */
+/** Source of time and timers, always passed as an argument: `systemClock` in programs, a `VirtualClock` in tests, which need not wait. */
 export interface Clock {
   /** Milliseconds since the Unix epoch. An administrator or NTP may set it back or ahead: measure durations with `elapsed`. */
   now(): number

@@ -37,8 +37,8 @@ export interface CustomResourceConversion {
 }
 
 /**
- * Returns the CustomResourceDefinition of a kind. It contains other versions of the kind only with `conversion`, the address of a conversion
- * webhook.
+ * Returns the CustomResourceDefinition of a kind. It contains other versions of the kind only with `conversion`, the address of a webhook
+ * that converts objects.
  */
 export function customResourceDefinition(
   declared: DeclaredKind,

@@ -1,7 +1,9 @@
 /**
- * The structural schema builder. `s` offers only keywords that a CustomResourceDefinition may contain. Errors that TypeScript cannot find,
- * such as an invalid pattern or CEL rule, are rejected when the CustomResourceDefinition is created. A schema combines its static type
- * (`Infer`) and its OpenAPI form (`json`); `structural.ts` compiles the OpenAPI form into pruning, defaulting and validation.
+ * The structural schema builder. Except for `with` and `s.of`, it offers only keywords that a CustomResourceDefinition may contain. Errors
+ * that TypeScript cannot find, such as an invalid pattern or CEL rule, are rejected when the CustomResourceDefinition is created.
+ *
+ * A schema combines its static type (`Infer`) and its OpenAPI form (`json`); `structural.ts` compiles the OpenAPI form into pruning,
+ * defaulting and validation.
  *
  * Types are read by indexed access on a phantom member, never inferred conditionally, which keeps type checking fast and hovers short.
  */

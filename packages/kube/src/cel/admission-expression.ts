@@ -197,7 +197,7 @@ function requestAttributes(request: AdmissionInput['request']): Record<string, s
   }
 }
 
-/** Error text for an evaluation without a value, as upstream. */
+/** Returns the error text, as upstream, for an evaluation that failed or exceeded its cost limit. */
 export const failureText = (source: string, result: Exclude<Result, { kind: 'value' }>): string =>
   `expression '${source}' resulted in error: ${
     result.kind === 'error'

@@ -110,7 +110,7 @@ function stringView(format: string | undefined): SchemaView {
   }
 }
 
-/** Error for a value of another type than its schema declares, as an unchanged value of an older schema may have. */
+/** Throws the error for a value that does not have the type of its schema. Ratcheting accepts such a value while it is unchanged. */
 function typeMismatch(raw: unknown, type: string): never {
   const actualType = Array.isArray(raw) ? 'array' : isNumeric(raw) ? 'number' : typeof raw
   throw new EvaluationError(`invalid data, expected ${type} to match the provided schema, got ${actualType}`)

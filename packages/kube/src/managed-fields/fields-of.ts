@@ -78,8 +78,8 @@ export function withDeclaredParents(type: Type, set: FieldSet): FieldSet {
 }
 
 /**
- * Removes the fields of the set, with everything below them, from a value. Returns null when no member or item remains, and for atomic lists
- * and maps.
+ * Removes the fields of the set, with everything below them, from a value. Returns null when no member or item remains, and for an atomic
+ * list or map.
  */
 export function removeFields(type: Type, value: unknown, fields: FieldSet): unknown {
   const { map, scalar, list } = formsOf(type, value)

@@ -28,7 +28,7 @@ export interface HttpsTransportOptions {
   userAgent?: string
   /** Timeout of requests in milliseconds; default one minute. For a watch: the time until the server has accepted it. */
   timeout?: number
-  /** Milliseconds without data after which a watch fails; default 11 minutes, longer than the 10 minutes that each watch takes at most. */
+  /** Milliseconds without data after which a watch fails; default 11 minutes, because the server ends a watch after at most 10 minutes. */
   stallAfter?: number
   /** Size limit of responses. */
   maxResponseBytes?: number
