@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
 import { ConfigMap } from '@capstan/kube'
+import { loadKubeconfig } from '@capstan/kube/node'
 import type { RunningApiServer } from '../api-server.ts'
 import type { Program } from '../programs.ts'
 import type { HostileInput } from './inputs.ts'
@@ -49,7 +50,12 @@ export async function prepareObserver(apiServer: RunningApiServer): Promise<Obse
   const agents = [new Agent({ ca: apiServer.ca, keepAlive: true }), new Agent({ ca: apiServer.ca, keepAlive: true })] as const
   const server = apiServer.programs.find(({ name }) => name === 'apiserver')!
   const waitedForCpu = () => schedulingOf(process.pid).waited + schedulingOf(server.pid).waited
-  const otherToken = /token: (\S+)/.exec(readFileSync(apiServer.kubeconfigOf('other'), 'utf8'))![1]!
+  const { token: otherToken } = await loadKubeconfig(apiServer.kubeconfigOf('other'))
+  if (otherToken === undefined) throw new Error('the user "other" has no token')
+  for (const small of smallRequests) {
+    const status = await send(apiServer, agents[1], otherToken, small)
+    if (status !== 200 && status !== 201) throw new Error(`${apiServer.name}: ${small.name} of another user gets ${status}`)
+  }
   return {
     apiServer,
     server,
