@@ -5,7 +5,7 @@
 
 /**
  * `on` and `off`: implemented, and enabled or disabled by default. `absent`: enabled by default upstream, not implemented here;
- * docs/reference/gaps.md. `rejected`: not implemented here, so enabling it is an error.
+ * docs/reference/gaps.md. `rejected`: disabled by default upstream, not implemented here; enabling it is an error.
  */
 const plugins = {
   AlwaysAdmit: 'off',

@@ -14,7 +14,10 @@ import { resourceQuota } from './resource-quota.ts'
 import { serviceAccount } from './service-account.ts'
 import { storageObjectInUse } from './volumes-in-use.ts'
 
-/** Returns the implemented plugins, in the order in which upstream calls them. */
+/**
+ * Returns the plugins of this package, in the order in which upstream calls them. `@capstan/apiserver` implements the others, such as
+ * NamespaceLifecycle and the webhook plugins.
+ */
 export const pluginsWith = (tolerationSeconds: TolerationSeconds): readonly Plugin[] => [
   limitRanger,
   serviceAccount,

@@ -1,5 +1,5 @@
 /**
- * Lets pods that have no such tolerations tolerate nodes that are not ready or unreachable, for a limited time. Upstream:
+ * Adds tolerations of limited duration for nodes that are not ready or unreachable, unless the pod has its own. Upstream:
  * plugin/pkg/admission/defaulttolerationseconds.
  */
 import type { Pod, Toleration } from '../kinds/schemas/types.ts'

@@ -78,7 +78,7 @@ const priorityOf = ({ metadata: { name }, value, preemptionPolicy }: PriorityCla
   preemptionPolicy,
 })
 
-/** Returns the default class. If several classes became the default concurrently, the lowest priority counts. */
+/** Returns the default class. If several classes became the default concurrently, the class with the lowest value is used. */
 const defaultClass = (store: Store): PriorityClass | undefined =>
   (store.list(storage, undefined) as unknown as PriorityClass[])
     .filter(({ globalDefault }) => globalDefault === true)

@@ -39,7 +39,7 @@ export const resourceQuota: Plugin = {
   },
 }
 
-/** Requires that every container specifies the amount of each resource that the quota counts. */
+/** Requires that every container specifies each CPU and memory amount that the quota limits. @throws StatusError Forbidden */
 function requireAmounts(write: PluginWrite, { metadata, spec: { hard = {} } }: ResourceQuota): void {
   const { spec } = write.object as unknown as Pod
   const missing = new Map<string, string[]>()

@@ -92,7 +92,7 @@ function requireBindingPermissions(
   const binding = { group: rbacGroup, plural }
   if (may(write, 'bind', roleRef.kind === 'Role' ? 'roles' : 'clusterroles', roleRef.name)) return
   const role = roleOf(write.server.store, roleRef, write.namespace ?? '')
-  // Upstream's error names the binding.
+  // Upstream's error has the resource of the binding and the name of the role.
   if (!role) throw notFound(binding, roleRef.name)
   const problem = escalation(write, role.rules ?? [])
   if (problem !== undefined) throw forbiddenTo(binding, metadata.name, problem)

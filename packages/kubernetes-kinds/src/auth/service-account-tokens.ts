@@ -48,7 +48,10 @@ export interface ServiceAccountTokenOptions {
   readonly audiences?: readonly string[]
   /** Maximum lifetime of tokens in seconds; default: unlimited. */
   readonly maxExpirationSeconds?: number
-  /** Whether a pod's own token is valid for a year, although the pod is asked to renew it within the hour; default: true. */
+  /**
+   * Whether the tokens that pods request by default are valid for a year. The reported expiration stays the requested one, so that pods
+   * renew their tokens within the hour. Default: true. Upstream: --service-account-extend-token-expiration.
+   */
   readonly extendExpiration?: boolean
   /** URL of the published keys, if another server publishes them. */
   readonly jwksUri?: string
@@ -168,7 +171,7 @@ export function serviceAccountTokens(
 export const makeSigningKey = (): string =>
   generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'pem', type: 'pkcs8' }).toString()
 
-/** Upstream: tokens in Secrets have this issuer, and claims of their own. */
+/** Issuer of tokens in Secrets, and prefix of the claims that only these tokens have. */
 const SecretIssuer = 'kubernetes/serviceaccount'
 const SecretClaims = 'kubernetes.io/serviceaccount'
 
@@ -230,7 +233,7 @@ function jwkOf(kid: string, { name: alg }: Algorithm, key: KeyObject): object {
 interface Parsed {
   readonly header: { readonly [name: string]: unknown }
   readonly claims: { readonly [name: string]: unknown }
-  /** Bytes that the signature covers. */
+  /** Text that the signature covers: the encoded header and claims. */
   readonly input: string
   readonly signature: Buffer
 }

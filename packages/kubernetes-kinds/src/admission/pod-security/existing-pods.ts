@@ -1,4 +1,4 @@
-/** Warnings about existing pods of a namespace that violate its new enforced level. Upstream: EvaluatePodsInNamespace, v0.36. */
+/** Warnings about existing pods of a namespace that violate its new enforced standard. Upstream: EvaluatePodsInNamespace, v0.36. */
 import { controllerOf } from '@capstan/kube'
 import type { Pod } from '../../kinds/schemas/types.ts'
 import { type Standard, standardText } from './policy.ts'

@@ -6,7 +6,7 @@ import { isStricter, policyOf, type Standard } from './policy.ts'
 export type NamespaceEvaluation =
   | { readonly kind: 'accepted' }
   | { readonly kind: 'invalid'; readonly errors: readonly FieldError[] }
-  /** The enforced level is stricter than before: existing pods must be checked against it. */
+  /** The enforced level is stricter than before, or its version has changed: existing pods must be checked against it. */
   | { readonly kind: 'tightened'; readonly enforce: Standard }
 
 const accepted: NamespaceEvaluation = { kind: 'accepted' }

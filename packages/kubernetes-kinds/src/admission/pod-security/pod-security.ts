@@ -62,7 +62,7 @@ function admitPod(write: PluginWrite): void {
   warnOf(pod, policy, warn)
 }
 
-/** Warns of a template whose pods would violate the standard. */
+/** Warns about a template whose pods would violate the standard. Never rejects it. */
 function admitTemplate(write: PluginWrite): void {
   if (write.subresource !== undefined) return
   const policy = policyOfNamespace(write)

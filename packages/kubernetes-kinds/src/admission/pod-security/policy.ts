@@ -29,8 +29,8 @@ export const standardText = ({ level, version }: Standard): string => `${level}:
 export const isStricter = (level: Level, other: Level): boolean => levels.indexOf(level) > levels.indexOf(other)
 
 /**
- * Returns the policy of labels, even if they have errors: an unknown level enforces the strictest standard, and causes no warnings. Audit
- * labels are only validated.
+ * Returns the policy of labels, even if they have errors: an unknown `enforce` level counts as `restricted`, an unknown `warn` level as
+ * `privileged`, an unknown version as `latest`. The `audit` labels are only validated.
  */
 export function policyOf(labels: Labels | undefined): { readonly policy: Policy; readonly errors: readonly FieldError[] } {
   if (!labels || !Object.keys(labels).some((name) => name.startsWith(prefix))) return { policy: unrestrictedPolicy, errors: [] }

@@ -55,7 +55,7 @@ const restricted = [
   'storageos',
 ] as const satisfies readonly Source[]
 
-/** Allowed volumes are those that the cluster provides. Other storage must be used through PersistentVolumeClaims. */
+/** Pods may use only the volume types in `allowed`. Other storage must be used through PersistentVolumeClaims. */
 export const restrictedVolumes: Check = {
   id: 'restrictedVolumes',
   level: 'restricted',
