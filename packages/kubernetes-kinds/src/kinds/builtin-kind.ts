@@ -21,8 +21,8 @@ export interface BuiltinKind<T = UnknownObject> extends Omit<Strategy<T>, 'nameP
   /** Sort order of tables; default: by name. */
   readonly order?: (a: UnknownObject, b: UnknownObject) => number
   /**
-   * Group version under which the objects are stored, when another group has a resource of the same name; default: the kind's own group
-   * version.
+   * Group version under which the objects are stored, when another group or version serves the same objects (Events,
+   * HorizontalPodAutoscalers); default: the kind's own group version.
    */
   readonly storedAs?: string
   /** Converts drafts of other versions to this version; sets their apiVersion. */

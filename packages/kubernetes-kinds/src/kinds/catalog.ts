@@ -117,7 +117,7 @@ export function schemaNamed(name: string): JSONSchema {
   return special[name] ? schema : Object.assign(schema, withoutIdleDefaults(name, resolve(component)))
 }
 
-/** Removes zero defaults of fields that JSON omits when they are zero. */
+/** Removes zero defaults of fields that JSON omits when they are zero, and keeps their value as `x-capstan-zero`. */
 function withoutIdleDefaults(name: string, schema: JSONSchema): JSONSchema {
   const go = goFields(name)
   for (const [field, { default: value, ...otherKeywords }] of Object.entries(schema.properties ?? {})) {
@@ -160,8 +160,8 @@ function resolve(component: Component): JSONSchema {
 }
 
 /**
- * Returns the zero value of a Go type: structs that are not pointers, and `null` for lists and maps that are not omitted when empty.
- * Creating an object does not make its manager the owner of these fields.
+ * Returns the zero value of a Go type: scalars and structs that are not pointers, and `null` for lists and maps that are not omitted when
+ * empty. Creating an object does not make its manager the owner of these fields.
  */
 export function zeroValueOf(name: string): object {
   let zeroValue = zeroValues.get(name)

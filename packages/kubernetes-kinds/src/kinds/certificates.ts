@@ -102,7 +102,7 @@ function stateOf(types: readonly string[], isIssued: boolean): string {
 const ofType = (conditions: readonly Condition[] | undefined, type: string): Condition[] =>
   (conditions ?? []).filter((condition) => condition.type === type)
 
-/** Restores the conditions Approved and Denied, which issuers of certificates cannot change. */
+/** Restores the conditions Approved and Denied: they cannot be changed through `status`, with which signers issue certificates. */
 function keepDecisions({ status }: CertificateSigningRequest, { status: old }: CertificateSigningRequest): void {
   for (const type of ['Approved', 'Denied']) {
     const before = ofType(old.conditions, type)

@@ -1,7 +1,7 @@
 /**
- * Normalizes objects to the form that Go's JSON encoder gives them: zero values that Go omits are removed, times that it always shows are
- * `null`, quantities and times have their canonical form. Lists that Go shows as `null` are normalized by the code of each kind. The table
- * of protobuf messages, which is generated from the same Go types, determines which fields are omitted.
+ * Normalizes objects to the form that Go's JSON encoder gives them: zero values that Go omits are removed, absent times that Go always
+ * writes become `null`, quantities and times get their canonical form. Lists that Go shows as `null` are normalized by the code of each
+ * kind. The table of protobuf messages, which is generated from the same Go types, determines which fields are omitted.
  */
 import { badRequest, isNumeric, isRecord, messageOf, parseQuantity, quantityText } from '@capstan/kube'
 import { type Component, componentOf, targetOf } from './catalog.ts'

@@ -1,8 +1,7 @@
 /**
  * Applies the rules of Go's decoder for `null` and absent strings: a null field becomes absent, a null list item or map value becomes the
- * zero value of its type, and required strings become empty. Numbers of float fields lose the precision that floats do not have. Later code
- * can then rely on the declared types.
- * Upstream: encoding/json.
+ * zero value of its type, and absent required strings become empty. A bigint in a float field becomes a number. Later code can then rely on
+ * the declared types. Upstream: encoding/json.
  */
 import { asWork, each, isRecord, type RemainingWork, type Work } from '@capstan/kube'
 import { type Component, componentOf, targetOf } from './catalog.ts'
@@ -91,7 +90,7 @@ function zeroOf(schema: Component): unknown {
   return type === 'integer' || type === 'number' ? 0 : null
 }
 
-/** Sets an absent or empty list that JSON always shows to `null`: stored objects do not distinguish absent and empty lists. */
+/** Sets an absent or empty list that Go always writes to `null`: stored objects do not distinguish absent and empty lists. */
 export function nullIfNone<T extends object>(owner: T | undefined, field: keyof T): void {
   const list = owner?.[field] as readonly unknown[] | null | undefined
   if (owner && !list?.length) owner[field] = null as never

@@ -66,8 +66,8 @@ interface Mismatch {
 }
 
 /**
- * Finds the first mismatch in a value that is not null: the value itself, or a part of it. The path of the mismatch begins at the value. Runs
- * in pieces if there are many values.
+ * Finds the first mismatch in a value that is not null: the value itself, or a part of it. The path of the mismatch begins at the value.
+ * Returns work that runs in pieces if there are many values.
  */
 type Check = (value: unknown) => CheckResult
 type CheckResult = Mismatch | undefined | Work<Mismatch | undefined>
@@ -211,7 +211,10 @@ function checkOfType(target: string, makeMismatch: MakeMismatch): Check {
   }
 }
 
-/** Type of a schema that also accepts another type. Upstream: JSONSchemaPropsOrArray, OrBool and OrStringArray. */
+/**
+ * Returns the type whose fields a value can have: `JSONSchemaProps` for an object of the union types JSONSchemaPropsOrArray, OrBool and
+ * OrStringArray; otherwise `target`.
+ */
 export const structIn = (target: string, value: unknown): string =>
   target.includes('.JSONSchemaPropsOr') && isRecord(value) ? target.replace(/Or\w+$/, '') : target
 

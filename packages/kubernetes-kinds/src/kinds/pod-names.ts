@@ -1,4 +1,4 @@
-/** Warnings about names, and selectors, of kinds that create pods. */
+/** Warnings about the names of pods and of kinds that create pods, and parsing of the selectors of these kinds. */
 import { dnsLabelProblems, type LabelSelector, labelSelector, type Selector } from '@capstan/kube'
 
 /** Warns when a name that becomes part of pod names is not a DNS label. */

@@ -47,7 +47,7 @@ export function usageOf(storage: string, object: KubeObject): Amounts {
   return usage
 }
 
-/** Returns the usage of a pod besides its object count, which is all that a finished pod uses. */
+/** Returns the usage of a pod, without its object count; empty for a finished pod. */
 function podUsage(pod: Pod): Amounts {
   const { phase } = pod.status
   if (phase === 'Failed' || phase === 'Succeeded') return {}
@@ -99,7 +99,7 @@ interface QuotaWrite {
   readonly object: UnknownObject
 }
 
-/** Returns the usage of all resources of a quota by objects other than the written object. */
+/** Returns the usage of all resources of a quota by stored objects and by other pending writes. Excludes this write itself. */
 export function usageIn(quota: ResourceQuota, { store, pending, object: write }: QuotaWrite): Amounts {
   const names = Object.keys(quota.spec.hard ?? {})
   const storages = new Set(names.flatMap(storagesOf))

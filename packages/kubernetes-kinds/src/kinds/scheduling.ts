@@ -6,7 +6,7 @@ import { immutable } from './same.ts'
 import { ageColumn, at, column, nameColumn, number, text } from './columns.ts'
 import type { PriorityClass } from './schemas/types.ts'
 
-/** Priority classes of every server. */
+/** System priority classes, which can be used even when their objects do not exist. */
 export const systemPriorityClasses = [
   {
     name: 'system-node-critical',

@@ -12,7 +12,7 @@ import { templateWarnings } from '../pod/warnings.ts'
 
 /** Upstream: pkg/apis/apps and pkg/registry/apps/deployment, v1.36. */
 export const deployments: BuiltinKind<Deployment> = {
-  // Changes of annotations count, because they are copied to the ReplicaSets of the Deployment.
+  // Changes of annotations also increase the generation, because annotations are copied to the ReplicaSets of the Deployment.
   generation: (deployment, old) => !same(deployment.metadata.annotations, old.metadata.annotations),
   scale: replicasScale,
   columns: [

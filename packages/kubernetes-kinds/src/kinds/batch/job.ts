@@ -164,7 +164,10 @@ function completionErrors(spec: JobSpec, old: JobSpec): FieldError[] {
   return [invalid(path, spec.completions, 'can only be modified in tandem with spec.parallelism')]
 }
 
-/** Returns the template without the fields that may change while a suspended job has not started: scheduling constraints and resources. */
+/**
+ * Returns the part of a template that an update must not change. `isMutable`: the job is suspended and has not started, so the metadata,
+ * scheduling constraints and resources of its pods may change.
+ */
 function comparable(template: PodTemplateSpec, isMutable: boolean): object {
   if (!isMutable) return template
   const { nodeSelector: _n, tolerations: _t, schedulingGates: _g, affinity, ...spec } = template.spec

@@ -91,7 +91,7 @@ export const pods: BuiltinKind<Pod> = {
   },
 }
 
-/** Restores all fields except the spec. */
+/** Restores the status and the metadata, except managedFields and resourceVersion. */
 function restore(pod: Pod, old: Pod): void {
   const { managedFields, resourceVersion } = pod.metadata
   pod.metadata = { ...old.metadata, resourceVersion, ...(managedFields ? { managedFields } : {}) }

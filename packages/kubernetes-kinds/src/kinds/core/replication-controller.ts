@@ -30,7 +30,7 @@ export const replicationcontrollers: BuiltinKind<ReplicationController> = {
     }
     defaultPodTemplate(spec.template)
   },
-  // Upstream checks the old template.
+  // On update, upstream returns the warnings of the old template.
   warnings: (controller, old) => [
     ...(old ? [] : podNameWarnings(controller)),
     ...templateWarnings('spec.template', (old ?? controller).spec.template, controller, old),

@@ -136,7 +136,10 @@ function keepAllocated(spec: ServiceSpec, old: ServiceSpec): void {
     spec.healthCheckNodePort ??= old.healthCheckNodePort
 }
 
-/** Keeps clusterIP and clusterIPs equal when the client changes one of them. Upstream: normalizeClusterIPs. */
+/**
+ * Sets clusterIPs for clients that know only clusterIP: restores omitted clusterIPs, and applies a change of clusterIP to clusterIPs that
+ * did not change. Upstream: normalizeClusterIPs.
+ */
 function linkAddresses(spec: ServiceSpec, old: ServiceSpec): void {
   const isSame = equal(spec.clusterIPs ?? [], old.clusterIPs ?? [])
   if (old.clusterIPs?.length && !spec.clusterIPs?.length && spec.clusterIP === old.clusterIP) spec.clusterIPs = old.clusterIPs

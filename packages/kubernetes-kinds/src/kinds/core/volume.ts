@@ -214,10 +214,10 @@ export const persistentvolumeclaims: BuiltinKind<PersistentVolumeClaim> = {
     if (!old) claim.status = { phase: 'Pending' }
     if (subresource !== undefined) return
     const { dataSourceRef } = claim.spec
-    // Upstream: kinds that dataSource has never supported are dropped.
+    // Upstream drops a dataSource that is neither a claim nor a snapshot, unless dataSourceRef is set.
     if (claim.spec.dataSource && !dataSourceRef && !isKnownSource(claim.spec.dataSource)) delete claim.spec.dataSource
     const { dataSource } = claim.spec
-    // dataSource and dataSourceRef are equal when the namespace is the same.
+    // Each of dataSource and dataSourceRef defaults to the other, unless dataSourceRef has a namespace.
     if (dataSource && !dataSourceRef) claim.spec.dataSourceRef = { ...dataSource }
     else if (dataSourceRef && !dataSource && !dataSourceRef.namespace) {
       const { namespace: _, ...reference } = dataSourceRef

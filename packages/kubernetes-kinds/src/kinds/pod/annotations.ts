@@ -48,7 +48,7 @@ function seccompErrors(field: string, value: string): FieldError[] {
   return [invalid(field, value, 'must be a valid seccomp profile')]
 }
 
-/** Validates changes of annotations of an existing pod; errors of the new annotations are reported again. */
+/** Validates changes of annotations of an existing pod. As upstream, also returns the `annotationErrors` of the new annotations. */
 export function annotationChanges(pod: Pod, { metadata: { annotations: old = {} } }: Pod): FieldError[] {
   const field = 'metadata.annotations'
   const { annotations = {} } = pod.metadata

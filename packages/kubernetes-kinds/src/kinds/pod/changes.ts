@@ -111,7 +111,7 @@ function setImage(container: Container, image: string | undefined): void {
   else container.image = image
 }
 
-/** Validates changes of the node constraints of a pod with scheduling gates, which may only be narrowed. */
+/** Validates changes of the nodeSelector of a pod with scheduling gates: keys may only be added. Sets the new nodeSelector in `allowed`. */
 function gatedChanges(spec: PodSpec, allowed: PodSpec): FieldError[] {
   if (!allowed.schedulingGates?.length && !spec.schedulingGates?.length) return []
   const [now = {}, before = {}] = [spec.nodeSelector, allowed.nodeSelector]

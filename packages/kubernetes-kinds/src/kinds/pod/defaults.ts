@@ -39,7 +39,7 @@ export function defaultPod({ spec, status }: Pod): void {
   }
 }
 
-/** Defaults the requests of a pod with limits: to the requests of its containers, otherwise to its limits. */
+/** Sets missing pod-level requests if the pod has pod-level limits: to the sum of its containers, otherwise to these limits. */
 function defaultPodResources(spec: PodSpec): void {
   const { limits = {}, requests } = spec.resources ?? {}
   if (Object.keys(limits).length === 0) return

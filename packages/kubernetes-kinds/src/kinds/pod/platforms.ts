@@ -111,7 +111,7 @@ export function windowsOptionErrors(field: string, options: WindowsSecurityConte
   return [...errors, ...userNameProblems(runAsUserName).map((text) => invalid(`${field}.runAsUserName`, runAsUserName, text))]
 }
 
-/** Validates `user` or `domain\\user`. */
+/** Validates `user` or `domain\user`. */
 function userNameProblems(name: string): string[] {
   if (name === '') return ['runAsUserName cannot be an empty string']
   if (control.test(name)) return ['runAsUserName cannot contain control characters']

@@ -164,7 +164,10 @@ export function qosClass({ spec }: Pod): 'Guaranteed' | 'Burstable' | 'BestEffor
 }
 const Zero = parseQuantity('0')
 
-/** Returns the resources that a pod needs: the sum of its containers, or the largest init container if that container needs more. */
+/**
+ * Returns the resources that a pod needs: the sum of its containers and sidecars, or the largest init container if that container needs
+ * more. The requests include the overhead.
+ */
 export function podResources({
   containers,
   initContainers = [],

@@ -231,7 +231,7 @@ export const EnvFields = [
   'status.podIP',
   'status.podIPs',
 ]
-/** Fields of pods that the downward API supports. */
+/** Fields of pods that upstream's conversion knows. The downward API supports only some of them: `VolumeFields` or `EnvFields`. */
 const Convertible = new Set([...VolumeFields, ...EnvFields, 'spec.restartPolicy', 'spec.schedulerName', 'status.phase'])
 
 /** Upstream: validateObjectFieldSelector. */
@@ -285,5 +285,5 @@ export function resourceFieldSelector(
   return [notSupported(`${valuePath}.resource`, resource, ContainerAmounts)]
 }
 
-/** Validates a topology key, which is a label name. */
+/** Validates a label key, such as a topology key or the key of a toleration. */
 export const labelName = (field: string, key: string): FieldError[] => problems(field, key, labelKeyProblems(key))

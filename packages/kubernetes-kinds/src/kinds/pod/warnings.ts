@@ -35,7 +35,7 @@ const deprecatedVolumes: { readonly [source: string]: string } = {
 
 type HasGeneration = { readonly metadata: { readonly generation?: number } }
 
-/** Returns the warnings for a pod template; none for an update that does not change the object of the template. */
+/** Returns the warnings for a pod template; none for an update that does not change the generation of its object. */
 export const templateWarnings = (
   field: string,
   template: PodTemplateSpec | undefined,

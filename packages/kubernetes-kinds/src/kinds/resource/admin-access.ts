@@ -1,11 +1,11 @@
-/** Admin access to devices that are already in use is allowed only in namespaces with the label of administrators. */
+/** Admin access to devices, which may already be in use, is allowed only in namespaces with a label that administrators set. */
 import { type FieldError, forbidden } from '@capstan/kube'
 import type { WriteServices } from '@capstan/apiserver/kinds'
 import type { DeviceClaim, ResourceClaimStatus } from '../schemas/types.ts'
 
 const Label = 'resource.kubernetes.io/admin-access'
 
-/** Returns the path of the first request for admin access in a claim. Upstream omits the parent field of templates, too. */
+/** Returns the path of the first request for admin access in a claim. As upstream, omits `exactly`, and the outer `spec` of templates. */
 export function requestsAdminAccess({ requests }: DeviceClaim): string | undefined {
   const index = (requests ?? []).findIndex(({ exactly }) => exactly?.adminAccess === true)
   return index < 0 ? undefined : `spec.devices.requests[${index}].adminAccess`

@@ -29,7 +29,7 @@ function wholeOf(amount: Amount): bigint {
 
 export function requestPolicyErrors(field: string, policy: CapacityRequestPolicy, capacity: Amount): FieldError[] {
   const { validValues = [], validRange } = policy
-  // The field is always present in JSON.
+  // An absent default is `null` in JSON.
   const defaultAmount = policy.default ?? undefined
   const text = 'exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same time'
   if (validValues.length > 0 && validRange) return [forbidden(field, text)]

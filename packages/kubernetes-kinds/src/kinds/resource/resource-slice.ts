@@ -76,7 +76,7 @@ function defaultAmounts(amounts: { readonly [name: string]: Counter } = {}): voi
   for (const amount of Object.values(amounts)) amount.value ??= '0'
 }
 
-/** Drops fields of disabled features: list attributes, and devices that represent node resources. */
+/** Drops fields of disabled features: list attributes, and mappings of devices to allocatable resources of nodes. */
 function dropFeatures(device: Device): void {
   delete device.nodeAllocatableResourceMappings
   for (const attribute of Object.values(device.attributes ?? {})) {

@@ -1,7 +1,7 @@
 /**
- * Additional permissions for writing parts of a claim's status: changes of allocation and reservation require the permission to bind, and
- * changes of a device's status require the permission for its driver. The permissions name subresources (`binding`, `driver`) that have no endpoint.
- * Upstream: pkg/registry/resource/utils.go, v1.36.
+ * Additional permissions for writing parts of a claim's status. Changes of allocation and reservation require permission for the
+ * subresource `binding`, changes of a device's status for the subresource `driver`; neither subresource has an endpoint. Upstream:
+ * pkg/registry/resource/utils.go, v1.36.
  */
 import { type FieldError, forbidden, subdomainProblems } from '@capstan/kube'
 import { denialOf, type ResourceAttributes, type User, type WriteContext } from '@capstan/apiserver/kinds'
