@@ -74,8 +74,8 @@ export interface ApiServerOptions {
     /** Deletes events this many milliseconds after they were last written; absent: events are kept. Upstream: --event-ttl. */
     readonly eventLifetime?: number
     /**
-     * Writes the objects that a dedicated server creates: system priority classes, flow schemas and priority levels, and an APIService for
-     * every group and version; disabled by default.
+     * Creates the objects that kube-apiserver creates at its start: system priority classes, flow schemas and priority levels, and an
+     * APIService for every group and version; disabled by default.
      */
     readonly systemObjects?: boolean
     /** Creates default, kube-system, kube-public and kube-node-lease. */
@@ -83,8 +83,8 @@ export interface ApiServerOptions {
   }
   /**
    * Enables and disables admission plugins, by upstream's names. Default: upstream's, except plugins that rely on controllers which do not
-   * run here (`controllerPlugins`); ServiceAccount is enabled where service accounts are created. Upstream: --enable-admission-plugins,
-   * --disable-admission-plugins.
+   * run here (`controllerPlugins`); ServiceAccount is enabled together with `controllers.serviceAccounts`. Upstream:
+   * --enable-admission-plugins, --disable-admission-plugins.
    */
   readonly admissionPlugins?: AdmissionPluginSwitches
   /**

@@ -27,7 +27,7 @@ export function runAPIServices({ store, client, clock, log }: Options): () => vo
     // Upstream has no APIService for the group of APIServices.
     if (group !== 'apiregistration.k8s.io') builtinGroupVersions.set(nameOf(group, version), { group, version })
   }
-  /** Names of the group versions that each CRD serves: a CRD may have thousands. */
+  /** APIService names of the versions that each CRD serves. Sets, because a CRD may have thousands of versions. */
   const custom = new Map<string, ReadonlySet<string>>()
   const trackDefinition = (definition: string, names: readonly string[]) => {
     const before = custom.get(definition) ?? []

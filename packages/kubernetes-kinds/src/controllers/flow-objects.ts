@@ -1,6 +1,6 @@
 /**
- * FlowSchemas and PriorityLevelConfigurations that describe the server's flow control. Upstream: k8s.io/apiserver,
- * pkg/apis/flowcontrol/bootstrap, v0.36.
+ * Default FlowSchemas and PriorityLevelConfigurations. They only describe the server's flow control, which does not read them. Upstream:
+ * k8s.io/apiserver, pkg/apis/flowcontrol/bootstrap, v0.36.
  */
 
 interface PriorityLevel {

@@ -120,7 +120,7 @@ interface Remains {
   readonly finalizers: readonly string[]
 }
 
-/** Upstream reconciles only after this time, and writes no condition before. */
+/** Time after the start of the deletion before conditions are written, unless a deletion fails. Upstream reconciles only after it. */
 const ReportAfter = seconds(5)
 
 /** Conditions of a deletion without failures. Discovery cannot fail in-process. */

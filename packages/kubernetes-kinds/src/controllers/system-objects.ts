@@ -1,6 +1,6 @@
 /**
- * Creates the objects that describe a server when it starts: system priority classes, FlowSchemas and PriorityLevelConfigurations. Objects
- * that a user changed are kept. Upstream: pkg/registry/{scheduling,flowcontrol}/rest, v1.36.
+ * Creates system priority classes, FlowSchemas and PriorityLevelConfigurations when a server starts. Existing objects are not changed.
+ * Upstream: pkg/registry/{scheduling,flowcontrol}/rest, v1.36.
  */
 import { apiVersionOf, type Client, isReason, type Kind, timestamp, unknownKind, type UnknownObject } from '@capstan/kube'
 import { systemPriorityClasses } from '../kinds/scheduling.ts'

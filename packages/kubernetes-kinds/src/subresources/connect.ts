@@ -14,7 +14,7 @@ export const isConnection = (subresource: string | undefined): boolean =>
   subresource !== undefined && connections.has(subresource.split('/')[0]!)
 
 /**
- * Succeeds for the log of a pod that has not started, which is empty.
+ * Succeeds, without content, for the log of a pod that is not assigned to a node.
  * @throws StatusError with the reason why the target cannot be reached
  */
 export function connect(server: ServerContext, context: RequestContext): Status {

@@ -1,7 +1,7 @@
 import { draft, type KubeObject, type UnknownObject } from '@capstan/kube'
 import { decode, draftOf, modify, type RequestContext, exists, type ServerContext } from '@capstan/apiserver/kinds'
 
-/** PUT namespaces/x/finalize: changes only `spec.finalizers`. Removes a namespace that is being deleted when its last finalizer is removed. */
+/** PUT namespaces/x/finalize: changes only `spec.finalizers`. Without finalizers, a namespace that is being deleted is removed. */
 export function finalize(server: ServerContext, context: RequestContext): Promise<KubeObject> {
   const body = draftOf(context.info, context.request.body)
   if (!exists(server, context)) decode(context, draft(body), 'body')
