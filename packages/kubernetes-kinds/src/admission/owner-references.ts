@@ -1,6 +1,6 @@
 /**
- * Plugin OwnerReferencesPermissionEnforcement: changing an object's owner references requires permission to delete the object, and setting
- * blockOwnerDeletion requires permission to update the owner's finalizers. Upstream: plugin/pkg/admission/gc.
+ * Plugin OwnerReferencesPermissionEnforcement: changing the owner references of an existing object requires permission to delete it, and
+ * setting blockOwnerDeletion requires permission to update the owner's finalizers. Upstream: plugin/pkg/admission/gc.
  */
 import { equal, type KubeObject, type OwnerReference, parseApiVersion } from '@capstan/kube'
 import { type ResourceAttributes, type Resource, forbidden, type Plugin, type PluginWrite } from '@capstan/apiserver/kinds'

@@ -420,8 +420,8 @@ const lookUp = (store: Store, resource: string, namespace: string, name: string)
   store.get({ resource, namespace, name })
 
 /**
- * Reports whether the tokens that are bound to an object are invalid. They stay valid for a minute after the deletion of the object began,
- * so that its clean-up can use them.
+ * Reports whether the tokens that are bound to an object are invalid. They stay valid until a minute after its deletionTimestamp, so that
+ * its clean-up can use them.
  */
 const isInvalidated = ({ metadata: { deletionTimestamp } }: KubeObject, clock: Clock): boolean =>
   deletionTimestamp !== undefined && Date.parse(deletionTimestamp) < clock.now() - seconds(60)

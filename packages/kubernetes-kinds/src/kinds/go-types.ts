@@ -205,7 +205,7 @@ function checkOfType(target: string, makeMismatch: MakeMismatch): Check {
   return (value) => {
     // Types may be recursive, so their fields are compiled on first use.
     const checks = fieldChecks(structIn(target, value))
-    // Absent for types that accept any value, or that are checked where they are used.
+    // Absent for types without declared fields, whose values are not checked here.
     if (!checks) return undefined
     return isRecord(value) ? mismatchInFields(checks, value) : makeMismatch(value, 'struct')
   }
