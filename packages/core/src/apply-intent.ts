@@ -1,7 +1,7 @@
 /**
- * Server-side apply of one controller's intent for an object. The request is sent only when the object differs from the intent, or when, by
- * its managedFields, the manager does not own exactly the fields of the intent. Upstream: internal/util/ssa, v1.14, which caches requests
- * instead. See docs/adr/0033-server-side-apply-of-sets.md.
+ * Server-side apply of one controller's intent for an object. The request is sent only when the object differs from the intent, or when its
+ * managedFields show that the manager does not own exactly the fields of the intent. Upstream: internal/util/ssa, v1.14, which caches
+ * requests instead. See docs/adr/0033-server-side-apply-of-sets.md.
  */
 import type { ReconcileContext } from '@capstan/controller'
 import {
@@ -27,7 +27,7 @@ export interface IntentOptions {
 }
 
 /**
- * Creates the object or updates it to the intent. Fields that the manager owned and that the intent no longer contains are removed.
+ * Creates the object or updates it to the intent. Removes fields that the manager owned and that the intent no longer contains.
  * @throws Error with upstream's text, caused by the API server's error
  */
 export async function applyIntent<T extends KubeObject>(
@@ -175,7 +175,8 @@ const isEmpty = (value: unknown): boolean =>
 
 /**
  * Converts the manager's `Update` entry, which earlier versions of Capstan wrote, to an `Apply` entry: otherwise apply would not remove the
- * fields that the intent drops. Also removes `before-first-apply` entries, which would keep every field.
+ * fields that the intent drops. Also removes `before-first-apply` entries, which would keep every field. An object without managedFields
+ * gets an `Apply` entry, so that the API server does not add `before-first-apply`.
  */
 async function repairManagedFields<T extends KubeObject>(io: ApplyIO, kind: Kind<T>, object: T, manager: string): Promise<void> {
   const entries = object.metadata.managedFields ?? []

@@ -27,7 +27,7 @@ export const Timing = {
   probeInterval: seconds(10),
   probeTimeout: seconds(5),
   connectTimeout: seconds(10),
-  /** Time limit of any request, so that a reconcile does not wait forever for an unresponsive server. */
+  /** Time limit of a request other than a watch, so that a reconcile does not wait forever for an unresponsive server. */
   requestTimeout: seconds(10),
   syncTimeout: seconds(60),
   firstRetry: 200,
@@ -190,7 +190,7 @@ export class ClusterAccessor {
     }
   }
 
-  /** Doubles with each attempt, with jitter, so that clusters which failed together do not reconnect at once. */
+  /** Returns the delay before the next attempt. It doubles up to a limit; jitter prevents that clusters reconnect at the same time. */
   #backoff(): number {
     const ms = Math.min(Timing.slowestRetry, Timing.firstRetry * 2 ** this.#attempts++)
     return ms * (0.75 + this.#options.random.next() / 2)

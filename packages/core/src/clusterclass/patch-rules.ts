@@ -103,7 +103,7 @@ function patternProblem(pattern: string): string | undefined {
   return /.\*./.test(pattern) ? '"*" rune can only appear at the beginning, or ending of the selector' : undefined
 }
 
-/** Upstream prints these values as indented JSON, in the order of its fields. */
+/** Formats a value for an error text. Upstream prints indented JSON, with members in the order of its Go fields. */
 const indentedJson = (value: object): string => JSON.stringify(value, undefined, 2)
 /** Drops empty lists, as Go's JSON encoding does. */
 function withoutEmptyLists(selector: PatchSelector): object {
@@ -147,7 +147,7 @@ function jsonPatchErrors(patch: JSONPatch, fieldPath: string, spec: ClusterClass
   return errors
 }
 
-/** Only spec can be patched. Lists can only be prepended or appended to, because other indexes depend on other patches. */
+/** Rejects paths outside spec. In lists, a patch can only add an item at the start or end: other indexes depend on other patches. */
 function pathErrors(patch: JSONPatch, fieldPath: string): FieldError[] {
   const { op, path } = patch
   const errors: FieldError[] = []

@@ -38,7 +38,7 @@ import { type DrainTarget, drainNode, isUnreachable } from './drain/drain.ts'
 import type { DeletionStage, DeletionStep, MachineIO, MachinePhase, MachineScope, StepResult } from './scope.ts'
 import { volumesToDetach } from './volumes.ts'
 
-/** Retry interval of steps that wait for Pods and volumes, which are not watched in workload clusters. Upstream: 20 s. */
+/** Retry interval of steps that wait for changes in the workload cluster which trigger no reconcile. Upstream: 20 s. */
 const RetryInterval = seconds(5)
 
 type Step = (scope: MachineScope, io: MachineIO, node: string | undefined) => Promise<StepResult>
@@ -80,8 +80,8 @@ const skipped: StepResult = { state: 'skipped' }
 const waiting = (outcome: Outcome): StepResult => ({ state: 'waiting', outcome })
 
 /**
- * Returns the name of the Node to drain and delete; `undefined` when there is none, when the whole cluster is being deleted, or when it is
- * the last control plane Node.
+ * Returns the name of the Node to drain and delete; `undefined` when there is none, when the Cluster or its control plane object is being
+ * deleted, or when no control plane Machine would remain.
  */
 async function nodeToDelete(scope: MachineScope, io: MachineIO): Promise<string | undefined> {
   const { machine, cluster } = scope
@@ -105,7 +105,7 @@ async function nodeToDelete(scope: MachineScope, io: MachineIO): Promise<string 
   return name
 }
 
-/** Finds a Node that registered too late to be recorded on the Machine. Best effort. */
+/** Finds a Node that registered too late for `status.nodeRef`, and sets `status.nodeRef`. Best effort. */
 function findLateNode({ machine, cluster, infrastructure }: MachineScope, io: MachineIO): string | undefined {
   const infra = externalOf(infrastructure)
   const providerID = machine.spec.providerID ?? (infra && read(infra, InfraMachineContract.providerID))
@@ -249,14 +249,17 @@ const deleteNode: Step = async (scope, io, name) => {
   }
 }
 
-/** Whether the host may still run Pods: its deletion has not started. */
+/** Whether the host may still run Pods: the pre-terminate hooks have not been waited for, and the infrastructure is not being deleted. */
 function isStillRunning({ machine, infrastructure }: MachineScope): boolean {
   if (machine.status?.deletion?.waitForPreTerminateHookStartTime) return false
   const infra = externalOf(infrastructure)
   return infra !== undefined && !isDeleting(infra.object)
 }
 
-/** Returns the Node in the workload cluster with the inputs of its drain; `undefined` when the Node does not exist. */
+/**
+ * Returns the Node in the workload cluster with the inputs of its drain; `undefined` when the Node does not exist, and `disconnected` when
+ * there is no connection.
+ */
 async function drainTarget(
   { machine, cluster }: MachineScope,
   io: MachineIO,

@@ -77,7 +77,7 @@ const noNodeInfo: MachineNodeInfo = {
 function observeNode({ machine, cluster }: MachineScope, io: MachineIO): ObservedNode {
   const { providerID } = machine.spec
   const connection = io.clusters.connection(keyOf(cluster))
-  // Upstream: Nodes of an initialized cluster are watched before the Machine has a providerID.
+  // As upstream, which needs the connection before the Machine has a providerID: it then watches the Nodes of an initialized cluster.
   if (!connection && (providerID || isTrue(cluster, 'ControlPlaneInitialized'))) return { state: 'disconnected' }
   if (!connection || !providerID) return { state: 'noProviderID' }
   try {
@@ -95,14 +95,14 @@ function nodeByProviderID(workload: WorkloadCluster, providerID: string): Node |
   return nodes[0]
 }
 
-/** Inputs of the Node conditions, beside the scope. */
+/** Inputs of the Node conditions. */
 export interface NodeReport extends Pick<MachineScope, 'machine' | 'cluster' | 'node'> {
   readonly health: Health
   readonly gracePeriod: number
   readonly now: number
 }
 
-/** Returns the NodeReady and NodeHealthy conditions; none while the Machine's existing conditions may still be correct. Pure. */
+/** Returns the NodeReady and NodeHealthy conditions. Leaves out those that the Machine has and that may still be correct. Pure. */
 export function nodeConditions(report: NodeReport): NewCondition[] {
   const { machine, cluster, node, health, gracePeriod, now } = report
   const { NodeReady, NodeHealthy } = MachineConditions
@@ -191,7 +191,7 @@ function nodeHealthyCondition(node: Node): NewCondition {
     lines.push({ type, message, isReported: condition !== undefined })
   }
   if (lines.length === 0) return NodeHealthy.true('NodeHealthy')
-  // Upstream counts only conditions that the Node reports, and ignores missing ones.
+  // As upstream, the comparison ignores conditions that the Node does not report.
   const reported = lines.filter(({ isReported }) => isReported)
   const isSame = reported.length > 1 && reported.every(({ message }) => message === reported[0]!.message)
   const text = isSame

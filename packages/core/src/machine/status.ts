@@ -54,7 +54,10 @@ export const OwnedConditions = [
 export const ownedConditions = ({ machineSet, machineDeployment }: MachineScope): string[] =>
   machineSet && machineDeployment ? [...OwnedConditions, MachineConditions.UpToDate.type] : [...OwnedConditions]
 
-/** Writes conditions (also in the v1beta1 form) and phase on the scope's draft. Returns a requeue if the status will change later without a watch event. */
+/**
+ * Writes conditions (also in the v1beta1 form) and phase on the scope's draft. Returns a requeue if the status will change later without a
+ * watch event.
+ */
 export function reportStatus(scope: MachineScope, facts: StatusFacts): Outcome {
   const { machine } = scope
   const status = (machine.status ??= {})

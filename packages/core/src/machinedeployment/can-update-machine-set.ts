@@ -29,11 +29,11 @@ interface Decision {
 
 /**
  * Caches responses of extensions, so that each request is sent once in a rollout. A response is valid for one exact request. The name of
- * the set to be created does not count, since each reconcile generates another one until the set exists.
+ * the set to be created is not part of the request key, since each reconcile generates another name until the set exists.
  */
 export class InPlaceDecisions {
   readonly runtime: RuntimeClient
-  /** The retry requests of Clusters, which this controller's watch counts. */
+  /** Counts the retry requests of Clusters. The controller's watch on Clusters feeds it. */
   readonly retries = new RetryRequests()
   /** Number of changes of extensions. The response to a call that began before the last change is not cached. */
   changes = 0
@@ -132,7 +132,7 @@ async function checkMovable(set: MachineSet, target: MachineSet, scope: MachineD
   const templates = await templatesOfBoth(set, scope, io)
   const retries = inPlace.retries.countFor(scope.cluster)
   const specs = [set, target].map(({ spec }) => spec.template.spec)
-  // Independent of member order, which the server may change.
+  // Independent of member order, which the server may change. Without replicas, which change with every step.
   const requestKey = stableText([name, handler, retries, specs, relevantParts(templates)])
   const earlierDecision = inPlace.findDecision(key, requestKey, clock.elapsed())
   if (earlierDecision) return earlierDecision.uncovered.length === 0
@@ -177,7 +177,7 @@ interface BothTemplates {
   readonly desired: Templates
 }
 
-/** Returns the templates of the old set and of the deployment, or the reason why no request is needed. */
+/** Returns the templates of the old set and of the deployment, or the reason why an in-place update is impossible for any extension. */
 async function templatesOfBoth(
   set: MachineSet,
   { infrastructureTemplate, bootstrapTemplate }: MachineDeploymentScope,
@@ -214,7 +214,7 @@ async function readTemplate(set: MachineSet, ref: ContractRef | undefined, io: M
   return toObserved(await observeExternal(io, ref, set.metadata.namespace!, () => []))
 }
 
-/** Parts of a request that may change the response. Labels and annotations cannot, nor can replicas, which change with every step. */
+/** Returns the parts of the templates on which the response may depend. Their labels and annotations are left out. */
 const relevantParts = (templates: Awaited<ReturnType<typeof templatesOfBoth>>): unknown =>
   templates.kind === 'obstacle'
     ? templates.text

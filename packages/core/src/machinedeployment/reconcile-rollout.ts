@@ -93,6 +93,7 @@ const performStep: MachineDeploymentPhase = async (scope, io) => {
 /**
  * Returns the outcome of the reconcile if no set can be created now. The final check is a live read: a stale cache must not lead to a
  * second set.
+ * @throws Error when a template does not exist or could not be read
  */
 async function obstacleToCreate(
   scope: MachineDeploymentScope,
@@ -111,8 +112,8 @@ async function obstacleToCreate(
 }
 
 /**
- * Returns the outcome of the reconcile if a set that receives Machines must not create Machines now, because a Machine has arrived that the
- * cache does not show yet. The cached status of an old set may be newer than the cached Machines.
+ * Returns the outcome of the reconcile if the current set receives Machines from other sets and must not create Machines now, because a
+ * Machine has arrived that the cache does not show yet. The cached status of an old set may be newer than the cached Machines.
  */
 async function obstacleToGrow(
   current: MachineSet,
@@ -178,8 +179,9 @@ async function update(
 }
 
 /**
- * While paused no set is created or replaced, but in-place fields still reach the sets, and a change of replicas is spread over them.
- * Upstream writes the new annotations first and computes the shares from them, so that the largest set gets most of the change.
+ * Reconciles the sets while `spec.paused` is true: creates and replaces no set, updates the sets' in-place fields, and distributes a change
+ * of replicas over the sets. As upstream, the new annotations are written first and the shares are computed from them, so that the largest
+ * set gets most of the change.
  */
 async function scalePaused(scope: MachineDeploymentScope, sets: SetsByRole, io: ReconcileContext): Promise<Outcome> {
   const { machineDeployment } = scope
@@ -190,7 +192,7 @@ async function scalePaused(scope: MachineDeploymentScope, sets: SetsByRole, io: 
   const old: MachineSet[] = []
   for (const set of sets.old) old.push(await updateInPlaceFields(set, { isCurrent: false, revision: revisionOf(set) }))
   const { annotations } = machineDeployment.metadata
-  // Upstream: without a current set there is no revision annotation.
+  // As upstream, the revision is empty when there is no current set.
   const revisionText = current ? String(revision.number) : ''
   if ((annotations?.[RevisionAnnotation] ?? '') !== revisionText)
     machineDeployment.metadata.annotations = { ...annotations, [RevisionAnnotation]: revisionText }

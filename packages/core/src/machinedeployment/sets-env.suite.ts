@@ -1,6 +1,6 @@
 /**
- * An API server with the controllers of sets, and fakes: provider kinds without a controller, and a Machine controller that reports
- * scripted states. Only for tests.
+ * Test environment: an API server with the MachineSet and MachineDeployment controllers, provider kinds without a controller, and a stand-in
+ * for the Machine controller.
  */
 import {
   Cluster,

@@ -2,7 +2,7 @@
  * Applies the desired state in an order that makes a crash between any two writes harmless: referenced objects are written before their
  * references, provider objects and templates are owned by the Cluster from their creation, and names are computed from the purpose of the
  * object, so that the next reconcile finds the objects of an interrupted one.
- * Upstream: core/reconcilers/topology/cluster/reconcile_state.go, v1.14; docs/adr describes the differences.
+ * Upstream: core/reconcilers/topology/cluster/reconcile_state.go, v1.14; docs/adr/0006-topology-without-shim.md describes the differences.
  */
 import type { Cluster } from '@capstan/api'
 import {
@@ -92,7 +92,7 @@ async function removeFormerTemplates(applier: Applier, { kind, object }: Desired
   }
 }
 
-/** Creates, updates and deletes MachineDeployments; skips those whose version has to wait. */
+/** Creates, updates and deletes MachineDeployments and their MachineHealthChecks. Does not write MachineDeployments that must wait. */
 export async function applyMachineDeployments(
   applier: Applier,
   desired: DesiredState,
@@ -116,7 +116,7 @@ export async function applyMachineDeployments(
   }
 }
 
-/** Creates, updates and deletes MachinePools; skips those whose version has to wait. */
+/** Creates, updates and deletes MachinePools. Does not write MachinePools that must wait. */
 export async function applyMachinePools(
   applier: Applier,
   desired: DesiredState,
@@ -223,8 +223,8 @@ interface AppliedTemplate {
 }
 
 /**
- * Templates are immutable once used: a changed spec is written to a new object. Its name depends on its predecessor and content, so that
- * the next reconcile finds it after a crash.
+ * Applies a template and returns it with its current name. Templates are immutable once used: a changed spec is written to a new object.
+ * The new name is computed from the predecessor's name and the spec, so that the next reconcile finds the object after a crash.
  */
 async function applyTemplate(
   applier: Applier,
@@ -307,7 +307,7 @@ async function create(applier: Applier, desired: DesiredObject, suffix = ''): Pr
   if (!existing) recordEvent(applier, 'TopologyCreate', `Created ${objectText(object, kind)}${suffix}`)
 }
 
-/** Reads an object from the cache, which has all objects of earlier reconciles, because a reconcile waits for its own writes. */
+/** Reads an object from the cache, which has all objects of earlier reconciles: a key waits until the cache contains its own writes. */
 async function find(context: ReconcileContext, kind: Kind<UnknownObject>, key: ObjectKey): Promise<UnknownObject | undefined> {
   const { cache, client, signal } = context
   await context.watch(CustomResourceDefinition, () => [])
@@ -346,7 +346,7 @@ async function remove(applier: Applier, kind: Kind, object: KubeObject): Promise
   recordEvent(applier, 'TopologyDelete', `Deleted ${objectText(object, object)}`)
 }
 
-/** Deletes a template that nothing refers to. If that fails, it is deleted with the Cluster. */
+/** Deletes a created object that is not referenced. If that fails, the object is deleted with the Cluster, which owns it. */
 async function deleteUnused({ context }: Applier, { kind, object }: DesiredObject): Promise<void> {
   try {
     await context.client.delete(kind, object.metadata, { signal: context.signal })
@@ -371,7 +371,7 @@ function recordEvent({ cluster, context }: Applier, reason: string, message: str
 const objectText = ({ metadata }: { metadata: Partial<KubeObject['metadata']> }, { kind }: { kind: string }): string =>
   `${kind} "${metadata.namespace}/${metadata.name}"`
 
-/** Returns the causes from the server's error without the object's name; as upstream, errors without causes are left out. */
+/** Returns an error text with the causes from the server's error, without the object's name; without causes, with the server's message. */
 function creationFailure({ kind, group }: Kind, err: Error): string {
   const { details } = err as Partial<StatusError>
   const causes = (details?.causes ?? []).map(({ reason, field, message }) => `${reason}: ${field}: ${message}`)

@@ -49,7 +49,7 @@ export interface CurrentMachineDeployment {
   readonly bootstrap: External | undefined
   readonly infrastructure: External | undefined
   readonly healthCheck: MachineHealthCheck | undefined
-  /** Whether some of its Machines have another version. */
+  /** Whether some of its Machines have another version than the MachineDeployment. */
   readonly upgrading: boolean
 }
 
@@ -58,7 +58,7 @@ export interface CurrentMachinePool {
   /** Absent while the MachinePool is being deleted: its bootstrap config and infrastructure may be gone already. */
   readonly bootstrap: External | undefined
   readonly infrastructure: External | undefined
-  /** Whether some of its Nodes have another version. */
+  /** Whether some of its Nodes have another version than the MachinePool. */
   readonly upgrading: boolean
 }
 

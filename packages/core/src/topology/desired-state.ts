@@ -116,8 +116,8 @@ export function desiredState(
 }
 
 /**
- * A naming template without the topology name can render one name for several topologies. Upstream then writes the object for each of them
- * in turn, without end.
+ * Throws when two topologies of a kind get the same object name: a naming template without the topology name can render one name for
+ * several topologies. Upstream then writes this object for each of the topologies in turn, without end.
  */
 function assertDistinctNames(kind: string, workers: readonly (DesiredMachineDeployment | DesiredMachinePool)[]): void {
   const topologyOf = new Map<string, string>()
@@ -134,8 +134,8 @@ function assertDistinctNames(kind: string, workers: readonly (DesiredMachineDepl
 }
 
 /**
- * Removes empty fields of endpoints, which other controllers set: templates contain an empty endpoint, and applying it would remove the
- * provider's value. Must be called after patches.
+ * Removes the empty host and port of control plane endpoints. Templates contain an empty endpoint, and applying it would overwrite the
+ * endpoint that the provider's controller has set. Must be called after patches, whose documents contain the templates' empty endpoints.
  */
 export function removeEmptyEndpoints({ infrastructureCluster, controlPlane }: DesiredState): void {
   for (const { object, contract } of [infrastructureCluster, controlPlane]) {
@@ -235,7 +235,7 @@ export function writeMachineInfrastructureRef(
     writeField(object, ControlPlaneContract.machineInfrastructureRef, contract, { apiGroup: group, kind, name })
     return
   }
-  // The version in an old reference has no meaning, and changing it would be a needless write.
+  // A v1beta1 reference keeps its apiVersion: the template is read without it, so changing it would be a needless write.
   const currentRef = current && readField(current, ControlPlaneContract.machineInfrastructureRef, contract)
   const keepsKind =
     currentRef && 'apiVersion' in currentRef && currentRef.kind === kind && contractRefOf(currentRef).apiGroup === group
@@ -344,7 +344,7 @@ function machinePool(
   const cloned = (part: 'bootstrap' | 'infrastructure') => {
     const existing = current?.[part]?.object
     const name = existing?.metadata.name ?? templateName(cluster, base, 'machinePools', topology.name, part)
-    // The MachinePool later becomes the controller of both objects.
+    // The Cluster is an owner but not the controller, because the MachinePool later becomes the controller of both objects.
     return clone(blueprint[part], cluster, name, existing, { labels: label, owner: ownerReference(cluster, Cluster) })
   }
   const bootstrap = cloned('bootstrap')

@@ -50,7 +50,7 @@ interface CachedResponse {
   readonly expires: number
   /** Expiry in milliseconds since the epoch, as recorded on the Cluster. */
   readonly until: number
-  /** Consecutive early calls because the request had changed. */
+  /** Number of consecutive calls before expiry, each because the request had changed. */
   readonly changes: number
   readonly message: string
   readonly handlers: readonly string[]
@@ -113,7 +113,8 @@ export class LifecycleHooks {
   }
 
   /**
-   * Calls `enqueue` when an extension was changed or removed, for each Cluster that this extension blocks or whose call to it has failed.
+   * When an extension is changed or removed, drops its cached responses and plans. Calls `enqueue` for each Cluster whose response, failed
+   * call or call in progress involves this extension, and for each Cluster whose handlers could not be determined.
    */
   whenExtensionsChange(enqueue: (cluster: ObjectKey) => void): void {
     this.#runtime.onChanged?.((extensionConfig) => {
@@ -148,7 +149,7 @@ export class LifecycleHooks {
       .map(({ key }) => key)
   }
 
-  /** Drops all cached responses for a Cluster when its retry annotation has a new value. The annotation stays until it is removed. */
+  /** Drops the cached responses and the plan of a Cluster when its retry annotation has a new value. Does not remove the annotation. */
   handleRetryRequest(cluster: Cluster): void {
     const request = retryRequestOf(cluster)
     if (request === undefined && !this.#clusters.has(keyText(keyOf(cluster)))) return
@@ -173,8 +174,8 @@ export class LifecycleHooks {
 
   /**
    * Calls the handlers of a hook, unless a cached response is still valid.
-   * @throws the reason of an abort, and errors of the runtime client's `handlersFor`; but returns `failed` for an extension that was never
-   * discovered
+   * Returns `failed` for an extension that was never discovered.
+   * @throws the reason of an abort, and other errors of the runtime client's `handlersFor`
    */
   async call<H extends Hook>(
     hook: H,
@@ -349,7 +350,7 @@ function expiryFor({ calledAt, expires, changes, ...response }: CachedResponse, 
   return Math.min(expires, changes === 0 ? calledAt : calledAt + seconds(2 ** (changes - 1)))
 }
 
-/** Parts of a Cluster on which a response may depend: the fields in the request, without those that core writes itself. */
+/** Parts of a Cluster on which a response may depend: the fields in the request, without annotations that core writes itself. */
 function relevantParts(cluster: Cluster): object {
   const { metadata, spec } = clusterOnTheWire(cluster)
   const {
@@ -360,7 +361,7 @@ function relevantParts(cluster: Cluster): object {
   return [metadata.labels ?? {}, annotations, spec]
 }
 
-/** Whether the extension was called. An open circuit breaker prevents the call. */
+/** Whether a failed call was sent. It is not sent while the circuit breaker is open or too many calls are in progress. */
 const wasCalled = (error: unknown): boolean => !(error instanceof HookFailed && error.code === 'unavailable')
 
 const keyOfRequest = (parts: readonly unknown[]): string => digest(stableText(parts))

@@ -241,7 +241,7 @@ async function report(scope: TopologyScope, paused: boolean, error: unknown, req
     upgradePending: pendingHooks(before).has('AfterClusterUpgrade'),
     upgrade,
   })
-  // A conflict is not reported. Upstream reports it as any other failure, until the next reconcile.
+  // A conflict is not reported. Upstream reports it like any other failure, until the next reconcile.
   if (!onlyConflicts(error)) {
     const now = context.clock.now()
     const { generation } = before.metadata

@@ -18,8 +18,8 @@ export type UpgradeHook =
 export const stepHooks = ['AfterControlPlaneUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade'] as const
 
 /**
- * Returns the hooks that become pending when the control plane is upgraded to `version`. Hooks of workers are included only when `version` is also a
- * step of the workers.
+ * Returns the hooks that become pending when the control plane is upgraded to `version`. Hooks of workers are included only when `version`
+ * is also a step of the workers.
  */
 export const hooksOfStep = (version: string, { workers }: UpgradePlan): UpgradeHook[] => [
   'AfterClusterUpgrade',
@@ -40,7 +40,7 @@ export interface UpgradeFacts {
   readonly pending: ReadonlySet<string>
   /** The last version written to the control plane, from the Cluster's upgrade-step annotation. */
   readonly step: string | undefined
-  /** Responses of hooks in this reconcile. A hook is removed from `pending` once its response allows the upgrade to proceed. */
+  /** Responses of hooks in this reconcile. A step hook is removed from `pending` once its response allows the upgrade to proceed. */
   readonly responses: ReadonlyMap<UpgradeHook, 'proceed' | 'blocked'>
 }
 
@@ -77,8 +77,8 @@ export function controlPlaneVersion(facts: UpgradeFacts): ControlPlaneDecision {
   if (controlPlane.provisioning) return keep('provisioning')
   if (controlPlane.upgrading) return keep('upgrading')
   /**
-   * Returns the decision for a pending hook: to call it, or to keep the version because it blocks. `undefined` if the hook is not pending, or
-   * the start of the step was interrupted.
+   * Returns the decision for a pending hook: to call it, or to keep the version because it blocks. `undefined` if the hook is not pending,
+   * or the start of the step was interrupted.
    */
   const due = (hook: UpgradeHook): ControlPlaneDecision | undefined => {
     if (!hooks.has(hook) || startWasInterrupted(facts)) return undefined
@@ -106,8 +106,9 @@ export function controlPlaneVersion(facts: UpgradeFacts): ControlPlaneDecision {
 }
 
 /**
- * The pending hooks of a step are written before the control plane is upgraded, so that a crash in between loses no hook. If the recorded step
- * is newer than the control plane's version, there was such a crash, and the hooks of the step are not due.
+ * Whether a crash interrupted the start of a step. The pending hooks of a step are written before the control plane is upgraded, so that a
+ * crash in between loses no hook. After such a crash, the recorded step is newer than the control plane's version, and the hooks of the
+ * step are not due.
  */
 export const startWasInterrupted = ({ controlPlane, step }: UpgradeFacts): boolean =>
   step !== undefined && controlPlane !== undefined && compareWithBuild(step, controlPlane.version) === 1

@@ -108,7 +108,7 @@ export async function callUpgradeHook(
   { controlPlane, lowestWorker, desired, plan }: UpgradeFacts,
 ): Promise<HookResult> {
   const { hooks } = scope.memory
-  // Includes the pending hooks that this reconcile has written.
+  // This version of the Cluster includes the pending hooks that this reconcile has written.
   const { context, cluster } = scope
   const version = controlPlane?.version ?? desired
   const steps = {
