@@ -20,7 +20,10 @@ export type ClusterCacheEvent =
 export interface SourceOptions {
   /** Maps an event to keys. */
   readonly map: (event: ClusterCacheEvent, cache: Cache) => readonly ObjectKey[]
-  /** Also notify once when a cluster has not responded for this many milliseconds, and when it responds again. */
+  /**
+   * Also notify once when probes have failed for this many milliseconds since the last success, and when the cluster responds again. A
+   * cluster that has never responded is reported after `Timing.failuresToDisconnect` failures.
+   */
   readonly unreachableAfter?: number
 }
 

@@ -132,7 +132,7 @@ export function remoteConnectionProbe(
   return [condition.true('ProbeSucceeded')]
 }
 
-/** Aggregates the Cluster's conditions. `classGates` apply when the Cluster has no availability gates of its own. */
+/** Returns the Available condition, which summarizes other conditions. `classGates` apply if the Cluster has no availability gates. */
 export function availableCondition(cluster: Cluster, classGates: readonly ConditionGate[] | undefined): NewCondition {
   const gates = cluster.spec.availabilityGates ?? classGates ?? []
   const negative = [

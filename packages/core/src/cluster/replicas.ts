@@ -29,7 +29,7 @@ export function reportReplicas(scope: ClusterScope): void {
 function putCounts(status: NonNullable<Cluster['status']>, field: 'controlPlane' | 'workers', counts: Counts): void {
   const { upgradePlan } = status[field] ?? {}
   const replicas = { ...counts, ...(upgradePlan ? { upgradePlan } : {}) }
-  // Upstream: the field is present even when it has no counts.
+  // As upstream, the field is present even when it has no counts.
   status[field] = replicas
 }
 
@@ -61,7 +61,7 @@ function controlPlaneCounts({ cluster, controlPlane, descendants }: ClusterScope
   const currentCounts: Counts = {}
   for (const name of counters) Object.assign(currentCounts, withoutUndefined({ [name]: cluster.status?.controlPlane?.[name] }))
   const counts: Counts = { ...currentCounts, ...reported }
-  // Upstream: earlier versions stay only while the reported ones are invalid.
+  // As upstream, earlier versions stay only while the reported ones are invalid.
   if (counts.versions?.length === 0) delete counts.versions
   return counts
 }
@@ -116,7 +116,7 @@ function workerCounts({ cluster, descendants }: ClusterScope): Counts | undefine
 }
 
 function machineCounts(machines: readonly Machine[]): Counts {
-  // Upstream: the count is absent when there are no Machines.
+  // As upstream, the count is absent when there are no Machines.
   const count = (condition: string) => machines.filter((machine) => isTrue(machine, condition)).length || undefined
   const versions = mergeVersions(machines.flatMap(versionOf))
   return withoutUndefined({

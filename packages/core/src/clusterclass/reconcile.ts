@@ -28,7 +28,7 @@ import { classVariables, conflictingVariables, discoveringPatches, type Discover
 
 interface Scope {
   readonly clusterClass: ClusterClass
-  /** `undefined` until every reference was resolved. */
+  /** `undefined` until all references were processed. */
   refs?: TemplateRefs
   /** Reason why variables could not be computed. */
   variablesProblem?: Error
@@ -62,7 +62,7 @@ export const reconcileClusterClass = (
       const { generation } = clusterClass.metadata
       const conditions = setConditions(clusterClass.status?.conditions, computed, { now, generation, order: ConditionOrder })
       clusterClass.status = { ...clusterClass.status, conditions }
-      // Also a missing template keeps the earlier observedGeneration, so that no Cluster uses the class until the template exists.
+      // After an error or with a missing template, the earlier observedGeneration stays, so that Clusters do not use this generation yet.
       if (refs?.errors.length === 0 && !variablesProblem && generation) clusterClass.status.observedGeneration = generation
       reportLegacyConditions(clusterClass, legacyConditions(computed), { now })
       return proceed()

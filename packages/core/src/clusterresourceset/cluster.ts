@@ -1,4 +1,4 @@
-/** Applies the resources of a ClusterResourceSet to one Cluster. Upstream: clusterresourceset_controller.go, ApplyClusterResourceSet, v1.14. */
+/** Applies the resources of a ClusterResourceSet to one Cluster. Upstream: clusterresourceset_controller.go, v1.14. */
 import {
   type Cluster,
   ClusterResourceSet,

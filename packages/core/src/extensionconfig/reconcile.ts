@@ -48,7 +48,7 @@ export async function reconcileExtensionConfig(key: ObjectKey, io: ExtensionConf
     return proceed()
   }
   if (isPaused(undefined, config)) {
-    // Keeps the registration; after a restart it is restored from the status.
+    // The registration stays while paused; after a restart it is restored from the status.
     io.extensions.release(config.metadata.name)
     io.warmup.recordTried(config)
     return reportPaused(io, ExtensionConfig, config, pausedCondition(undefined, config), ConditionOrder)
@@ -72,9 +72,9 @@ export async function reconcileExtensionConfig(key: ObjectKey, io: ExtensionConf
 }
 
 /**
- * Registers the handlers that core has discovered, also while the extension is unreachable: its hooks must fail rather than be skipped.
- * Waits for core to observe the current generation. Upstream: the extension must have been reached, and the ExtensionConfig must contain a
- * CA bundle.
+ * In a process that does not discover handlers itself, registers the handlers that core has discovered, also while the extension is
+ * unreachable: its hooks must fail rather than be skipped. Waits for core to observe the current generation. Upstream registers handlers
+ * only if the extension was reached and the ExtensionConfig contains a CA bundle.
  */
 export async function registerDiscoveredHandlers(key: ObjectKey, io: ExtensionConfigIO): Promise<Outcome> {
   const config = io.cache.peek(ExtensionConfig, key)

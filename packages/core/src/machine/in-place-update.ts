@@ -92,7 +92,7 @@ async function callUpdateMachine(scope: MachineScope, desired: UpdateRequest['de
   try {
     return await io.withoutWorker(() => io.updates.call(scope.machine, { desired, retries, clock: io.clock }, io.signal))
   } catch (err) {
-    // Upstream: the extension's message is only logged, since it may differ each time.
+    // As upstream, the extension's message is only logged, since it may differ each time.
     const message = 'UpdateMachine hook failed: please check controller logs for errors'
     scope.update = { reason: 'InPlaceUpdateFailed', message }
     throw new Error(`in-place update failed: ${(err as Error).message}`, { cause: err })

@@ -95,7 +95,7 @@ const Healthy: { readonly [type: string]: string } = {
   PIDPressure: 'False',
 }
 
-/** As upstream, ignores unknown conditions as long as one of the four conditions is healthy. */
+/** As upstream, ignores conditions with status Unknown unless all four have it. */
 function healthOfNode(type: string, { status }: Node): NewLegacyCondition {
   const reported = status?.conditions ?? []
   const unhealthy = reported.filter(

@@ -94,12 +94,12 @@ function identityAnnotations({ machine }: NodePatchInput): Texts {
   }
 }
 
-/** Returns the wanted taints in the Node's order, and the names of those that come from the Machine. */
+/** Returns the wanted taints in the Node's order, and as `tracked` those that are removed later when the Machine no longer has them. */
 function wantedTaints(node: Node, input: NodePatchInput): { taints: Taint[]; tracked: string[] } {
   const annotation = node.metadata.annotations?.[TaintsFromMachineAnnotation]
   const specified = input.machine.spec.taints ?? []
   const always = specified.filter(({ propagation }) => propagation === 'Always')
-  // Upstream: the annotation marks the Node as initialized, even when it names no taint.
+  // As upstream, the annotation marks the Node as initialized, even when it names no taint.
   const once = annotation === undefined ? specified.filter(({ propagation }) => propagation === 'OnInitialization') : []
   const stillSpecified = new Set(specified.map(taintText))
   const removed = new Set(namesIn(annotation).filter((text) => !stillSpecified.has(text)))

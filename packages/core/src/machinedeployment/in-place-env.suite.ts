@@ -1,4 +1,4 @@
-/** Environment for in-place rollouts over the controllers of sets, with a scripted extension. Only for tests. */
+/** Test environment for in-place rollouts: the MachineSet and MachineDeployment controllers with a scripted extension. */
 import { type CanUpdateMachineSet, Machine, MachineDeployment, MachineSet, type RequestOf } from '@capstan/api'
 import type { RuntimeClient } from '@capstan/extension'
 import { Event, seconds } from '@capstan/kube'
@@ -68,7 +68,7 @@ export interface InPlaceEnv extends SetsEnv {
   expectUpdated(): Promise<void>
 }
 
-/** A deployment whose Machines are available. */
+/** Creates an environment with a MachineDeployment whose Machines are available. */
 export async function inPlaceEnv(
   runtime: RuntimeClient,
   spec: Parameters<typeof aMachineDeployment>[0] = {},

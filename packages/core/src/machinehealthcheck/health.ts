@@ -53,7 +53,7 @@ export function healthOf(target: Target, healthCheck: MachineHealthCheck, cluste
       legacy: legacyFalse(legacyType, 'HasRemediateMachineAnnotation', 'Warning', legacyMessage),
     }
   }
-  // Upstream: a Machine whose health is not evaluated counts as healthy when it has a Node.
+  // As upstream, a Machine whose health is not evaluated counts as healthy when it has a Node.
   if (!isEvaluated(machine, cluster)) return healthyWithNode(target)
 
   const problemsOfMachine = conditionProblems('Machine', healthCheck.spec.checks?.unhealthyMachineConditions, now, (type) =>
@@ -87,7 +87,7 @@ function isEvaluated({ metadata }: Machine, cluster: Cluster): boolean {
 type Reason = 'UnhealthyMachine' | 'UnhealthyNode' | 'NodeDeleted' | 'NodeStartupTimeout'
 
 function unhealthy(reason: Reason, messages: readonly string[]): Health {
-  // Upstream: in v1beta1 conditions, a deleted Node has another reason and no message.
+  // As upstream, in v1beta1 conditions a deleted Node has another reason and no message.
   const legacy =
     reason === 'NodeDeleted'
       ? legacyFalse(legacyType, 'NodeNotFound', 'Warning')
@@ -159,7 +159,7 @@ interface FoundCondition {
   readonly lastTransitionTime?: string | null
 }
 
-/** Finds conditions whose status is unhealthy for longer than their timeout, now or in the future. */
+/** Finds conditions that have an unhealthy status for longer than the timeout of their rule, now or in the future. */
 function conditionProblems(
   on: 'Machine' | 'Node',
   rules: readonly UnhealthyCondition[] | undefined,

@@ -82,8 +82,8 @@ export function machinesUpToDateCondition(machines: readonly Machine[] | undefin
 }
 
 /**
- * Returns the Remediating condition of an owner of Machines. `by` is the owner's kind when it does not remediate unhealthy Machines itself;
- * absent for Clusters.
+ * Returns the Remediating condition of an owner of Machines. `by` is the owner's kind, which the message names for Machines that are not
+ * remediated; absent for Clusters.
  */
 export function remediatingCondition(
   machines: readonly Machine[] | undefined,

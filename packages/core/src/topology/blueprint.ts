@@ -48,7 +48,10 @@ export class NotReadyYet extends Error {
   override readonly name = 'NotReadyYet'
 }
 
-/** Returns the class of a managed Cluster, once the class controller has observed its current generation. */
+/**
+ * Returns the class of a managed Cluster.
+ * @throws NotReadyYet while the class does not exist, or the class controller has not observed its current generation successfully
+ */
 export async function observeClass(cluster: Cluster, { cache }: Pick<ReconcileContext, 'cache'>): Promise<ClusterClass> {
   const key = classKeyOf(cluster)
   const clusterClass = cache.peek(ClusterClass, key)

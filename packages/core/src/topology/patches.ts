@@ -88,7 +88,7 @@ const attempt = <T>(errorContext: string, act: () => T): T =>
     }
   })
 
-/** Copies the patched template into the desired object, except for fields that core sets: these are returned as sentences. */
+/** Copies the patched template into the desired object. Fields that core sets stay; a sentence names those that a patch has changed. */
 function copyBack({ role, desired, unpatched, document, contract, isTemplate }: PatchItem): string[] {
   const { object } = desired
   const metadata = readField(document, Template.metadata, contract)

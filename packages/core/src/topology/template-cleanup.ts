@@ -68,7 +68,7 @@ const cleanupController = <T extends Owner>(name: string, kind: Kind<T>, finaliz
 const isOfTopology = (object: KubeObject | undefined): boolean =>
   object?.metadata.labels?.[ClusterTopologyOwnedLabel] !== undefined
 
-/** Returns the objects of a kind that have the label of the Cluster. */
+/** Returns the objects of a kind that belong to the Cluster's topology. */
 function ownersOf(
   { name, namespace }: { name: string; namespace?: string },
   kind: Kind<Owner>,

@@ -19,7 +19,7 @@ export interface TopologyReport {
   readonly paused: boolean
   readonly error: unknown
   readonly blocking: readonly BlockingHook[]
-  /** Whether a hook of the upgrade has not been called yet. */
+  /** Whether an upgrade has begun and its last hook, AfterClusterUpgrade, has not succeeded yet. */
   readonly upgradePending: boolean
   readonly upgrade: UpgradeReport | undefined
 }

@@ -51,7 +51,7 @@ export function isUpgradeDue(versions: UpgradePlanInput): versions is UpgradeDue
   return !sameVersion(controlPlane, desired) || (lowest !== undefined && !sameVersion(lowest, desired))
 }
 
-/** Returns the lowest version. Of two versions without an order, returns the one that differs from the version of the control plane. */
+/** Returns the lowest version. Of two builds without an order, returns the one that differs from the version of the control plane. */
 export function lowestVersion(workers: readonly string[], controlPlane: string): string | undefined {
   let lowest: string | undefined
   for (const version of workers) {
@@ -68,7 +68,7 @@ function singleStep(from: string, to: string): string[] {
   return [to]
 }
 
-/** Returns the last known version of every minor above the current one, up to the desired version. */
+/** Returns the last known version of each minor version above the current one, up to `to`; within one minor version, only the last. */
 function knownSteps(from: string, to: string, known: readonly string[]): string[] {
   if (sameVersion(from, to)) return []
   const fromMinor = parseVersion(from).minor

@@ -27,8 +27,8 @@ export function withDefaultedVariables(cluster: Cluster, clusterClass: ClusterCl
 }
 
 /**
- * Defaults variables on a draft and returns errors, first those from defaulting. A list with such errors keeps its values. Transition rules
- * compare with the variables of `old` at the same place.
+ * Defaults variables on a draft and returns errors, first those from defaulting. A list with defaulting errors keeps its values. Transition
+ * rules compare a variable with the variable of the same name in the same list of `old`.
  */
 export function defaultAndValidateVariables(cluster: Cluster, clusterClass: ClusterClass, old?: Cluster): FieldError[] {
   const { topology } = cluster.spec
@@ -163,7 +163,7 @@ function withPathOfVariable({ type, field, text }: FieldError, valuePath: string
   return { type, field: fieldPath, text: `Unsupported value: ${JSON.stringify(stableText(value))}: ${unsupported[1]}` }
 }
 
-/** Returns the error of a rule with the whole value, unless errors with the rule's reason have no value. */
+/** Returns the error of a rule with the path of the variable. Errors of type Invalid and Duplicate contain the whole value. */
 function ruleErrorOfVariable({ type, field, text, detail }: RuleError, valuePath: string, value: unknown): FieldError {
   const fieldPath = `${valuePath}.${field}`
   const valueText = stableText(value)

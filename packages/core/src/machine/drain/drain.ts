@@ -37,8 +37,8 @@ export interface DrainTarget {
 const EvictionTimeout = seconds(10)
 
 /**
- * Cordons the Node and evicts the Pods of the current order. Returns a condition message with the Pods that the drain still waits for;
- * `undefined` when it is complete.
+ * Cordons the Node and evicts the Pods with the lowest drain order. Returns a condition message with the Pods that the drain still waits
+ * for; `undefined` when it is complete.
  */
 export async function drainNode(target: DrainTarget, startedAt: string): Promise<string | undefined> {
   const { client, node, signal } = target
