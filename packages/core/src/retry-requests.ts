@@ -1,7 +1,7 @@
 /**
- * With the annotation `retry-hooks`, users request that the hooks of a Cluster are called again at once. The annotation is removed after
- * the calls. Several controllers handle a request, and any of them may remove the annotation, so each controller counts requests when its
- * watch delivers them.
+ * With the annotation `retry-hooks`, users request that the hooks of a Cluster are called again at once. The topology controller removes
+ * the annotation after its calls. The controllers of Machines and MachineDeployments may reconcile later, so they count requests when their
+ * watches deliver them.
  */
 import { Cluster, RetryHooksAnnotation, WaitingHooksAnnotation } from '@capstan/api'
 import type { Predicate } from '@capstan/controller'

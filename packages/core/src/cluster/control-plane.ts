@@ -8,7 +8,7 @@ import { SeeLogs } from '../see-logs.ts'
 import { WaitingForTopology, awaitsTopology, deletedText, observeAndAdopt } from './reference.ts'
 import type { ClusterIO, ClusterPhase, ClusterScope } from './scope.ts'
 
-/** Adopts the control plane and records, once and for all, that it is initialized. */
+/** Adopts the control plane and records that it is initialized. This record is never removed. */
 export const controlPlane: ClusterPhase = async (scope, io) => {
   const { cluster } = scope
   const ref = cluster.spec.controlPlaneRef

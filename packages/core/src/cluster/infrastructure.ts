@@ -19,7 +19,7 @@ export const infrastructure: ClusterPhase = async (scope, io) => {
   const status = (cluster.status ??= {})
   if (!ref) {
     scope.infrastructure = { state: 'none' }
-    // Upstream: the infrastructure of a Cluster without a reference is managed externally.
+    // As upstream, the infrastructure of a Cluster without a reference is managed externally.
     if (!isDeleting(cluster)) status.initialization = { ...status.initialization, infrastructureProvisioned: true }
     return proceed()
   }

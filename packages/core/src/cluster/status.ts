@@ -114,7 +114,7 @@ function deletingCondition({ cluster, deletion }: ClusterScope): NewCondition {
   return isDeleting(cluster) ? Deleting.true(deletion.reason, deletion.message) : Deleting.false('NotDeleting')
 }
 
-/** Machines without an UpToDate condition count as unknown after a delay. No event triggers a reconcile at that time. */
+/** Returns a requeue for the time when a new Machine without UpToDate condition starts to count as Unknown: no event is sent then. */
 function nextRequeue({ descendants }: ClusterScope, now: number): Outcome {
   const delays = [...(descendants?.controlPlaneMachines ?? []), ...(descendants?.workerMachines ?? [])]
     .filter((machine) => awaitsUpToDate(machine, now))

@@ -47,7 +47,7 @@ async function applyManifest(manifest: Manifest, { client, findKind, strategy, s
     if (kind.scope === 'Namespaced' && !namespace) throw new Error('an empty namespace may not be set during creation')
     await client.create(kind, manifestInScope(kind, manifest) as unknown as UnknownObject, { signal })
   }
-  // Upstream: for a manifest of kind `XList`, the client looks up kind `X`.
+  // As upstream, whose client looks up kind `X` for a manifest of kind `XList`.
   const kindName = (manifest.kind ?? '').replace(/List$/, '')
   const findObjectKind = () => findKind({ apiVersion: manifest.apiVersion ?? '', kind: kindName }, signal)
 

@@ -37,7 +37,7 @@ export function readManifests(source: Secret | ConfigMap, kind: ResourceRef['kin
 }
 
 function objectsIn(value: Buffer): Manifest[] {
-  // Upstream peeks at the first 32 bytes, and fails when there are fewer.
+  // As upstream, which reads the first 32 bytes to detect the format, and fails when there are fewer.
   if (value.length < 32) throw new Error('EOF')
   const text = value.toString('utf8')
   const objects = text.slice(0, 32).trimStart().startsWith('[') ? objectsInList(text) : objectsInDocuments(text)
@@ -82,7 +82,7 @@ function readDocument(text: string): Manifest | undefined {
   }
   if (value === null || value === undefined) return undefined
   if (!isRecord(value)) throw new Error('not an object')
-  // The JSON round trip removes dates and binary values.
+  // The JSON round trip converts dates and binary values to JSON values.
   return JSON.parse(JSON.stringify(value)) as Manifest
 }
 

@@ -16,7 +16,7 @@ export interface MachineScope {
   bootstrap: Observed
   infrastructure: Observed
   node: ObservedNode
-  /** Progress of an in-place update; absent when the extension reports no message. */
+  /** Progress of an in-place update; absent unless this reconcile got a blocking response or an error. */
   update?: UpdateStage
   /** Progress of the deletion. */
   deletion: DeletionStage
@@ -49,7 +49,7 @@ export type DeletionStep = 'preDrainHooks' | 'drain' | 'volumes' | 'preTerminate
 
 export type StepResult =
   | { readonly state: 'done' }
-  /** The step was unnecessary or not allowed. */
+  /** The step was unnecessary, was excluded by an annotation, or has timed out. */
   | { readonly state: 'skipped' }
   | { readonly state: 'waiting'; readonly outcome: Outcome }
   | { readonly state: 'failed'; readonly message: string; readonly outcome: Outcome }

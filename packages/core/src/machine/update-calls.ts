@@ -16,10 +16,10 @@ export interface UpdateRequest {
   readonly clock: Clock
 }
 
-/** A blocking response, or a failed call. */
+/** A call in progress, a blocking response, or a failed call. */
 interface PendingCall {
   readonly machine: ObjectKey
-  /** Absent when the call failed, so that a change of any extension triggers a retry. */
+  /** Absent during the call and when it failed, so that a change of any extension triggers a retry. */
   readonly handler?: string
   readonly cacheKey: string
   /** Expiry by `Clock.elapsed`; a failed call expires at once. */
@@ -36,7 +36,7 @@ interface PendingCall {
  */
 export class UpdateCalls {
   readonly #runtime: RuntimeClient | undefined
-  /** The retry requests of Clusters, which this controller's watch counts. */
+  /** Counts the retry requests of Clusters. The controller's watch on Clusters feeds it. */
   readonly retries = new RetryRequests()
   /** By uid of the Machine. */
   readonly #pendingCalls = new Map<string, PendingCall>()
@@ -68,7 +68,7 @@ export class UpdateCalls {
    */
   async call(machine: Machine, { desired, retries, clock }: UpdateRequest, signal: AbortSignal): Promise<UpdateResult> {
     const { uid } = machine.metadata
-    // Labels and annotations change on existing objects without an update, some of them continuously.
+    // Without labels and annotations: they change on existing objects without an update, some of them continuously.
     const specs = Object.values(desired).map((object) => (object as { readonly spec?: unknown }).spec)
     const cacheKey = stableText([retries, ...specs])
     const identity = { machine: keyOf(machine), cacheKey }
@@ -89,7 +89,7 @@ export class UpdateCalls {
       return { kind: 'done' }
     }
     const { expires, until, message } = pendingCall
-    // If the extension has changed during the call, its response expires at once, and the Machine is queued again.
+    // If any extension has changed during the call, the response expires at once: `whenExtensionsChange` has queued the Machine again.
     const isOutdated = this.#pendingCalls.get(uid) !== openRequest
     this.#pendingCalls.set(uid, isOutdated ? { ...pendingCall, expires: calledAt } : pendingCall)
     const waiting = { hook: UpdateMachine.name, handlers: [handler], until, message, called: !isCached }

@@ -1,7 +1,8 @@
 /**
  * Adapts a rolling update to in-place updates: Machines move from old sets to the current one instead of being deleted and recreated. An
- * in-place update may fail, so it counts as unavailability; of the surge, at most one Machine is used at first. Pure. Upstream:
- * reconcileReplicasPendingAcknowledgeMove and reconcileInPlaceUpdateIntent in machinedeployment_rollout_rollingupdate.go, v1.14.
+ * in-place update may fail, so it counts as unavailability. While Machines can be moved, a surge Machine is created only when the rollout
+ * is stuck otherwise, and only one at a time. Pure. Upstream: reconcileReplicasPendingAcknowledgeMove and reconcileInPlaceUpdateIntent in
+ * machinedeployment_rollout_rollingupdate.go, v1.14.
  */
 import {
   AcknowledgedMoveAnnotation,
@@ -16,7 +17,7 @@ import type { Rollout, Scale, ScalePlan, SetCounts } from './rollout-plan.ts'
 
 /** Names of Machines that moved to the current set from other sets. */
 export interface Arrivals {
-  /** Machines that still have the annotation, sorted. The list is written to the set. */
+  /** Machines that still have the annotation `pending-acknowledge-move`, sorted. The list is written to the set. */
   readonly all: readonly string[]
   /** Machines that `spec.replicas` of the set does not include yet. */
   readonly uncounted: readonly string[]

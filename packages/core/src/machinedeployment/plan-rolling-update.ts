@@ -1,7 +1,7 @@
 /**
- * Plans the next step of a rolling update. It does not rely on MachineSets to delete unavailable Machines first: every reduction counts as
- * a reduction of available Machines, so that `maxUnavailable` is never exceeded. Upstream: machinedeployment_rollout_rollingupdate.go,
- * v1.14.
+ * Plans the next step of a rolling update. It does not rely on MachineSets to delete unavailable Machines first: a reduction of a set with
+ * available Machines counts as a reduction of available Machines. So only `breakDeadlock` can exceed `maxUnavailable`. Upstream:
+ * machinedeployment_rollout_rollingupdate.go, v1.14.
  */
 import { acknowledgeArrivals, preferMoves, withArrivals } from './in-place-moves.ts'
 import type { Rollout, Scale, SetCounts } from './rollout-plan.ts'
@@ -88,7 +88,7 @@ function reduce(set: SetCounts, maxReduction: number, budget: Budget, plan: Scal
 
 /**
  * When the rollout is stuck because of unavailable Machines in old sets, removes one replica, in the expectation that an unavailable
- * Machine is deleted. The counts may then fall below the minimum.
+ * Machine is deleted. If an available Machine is deleted instead, too few may remain available.
  */
 function breakDeadlock({ current, old }: Rollout, plan: ScalePlan): void {
   const isScaling = [current, ...old].some((set) => set.desired !== set.existing)

@@ -1,6 +1,6 @@
 /**
  * Scales while the rollout is paused: no set is created or deleted, and a change of replicas is spread over the existing sets in proportion
- * to their size. Upstream: machinedeployment_sync.go, after the Deployment controller of Kubernetes.
+ * to their size. Upstream: machinedeployment_sync.go, which follows the Deployment controller of Kubernetes.
  */
 import type { Rollout, Scale, SetCounts } from './rollout-plan.ts'
 import { ScalePlan, sum } from './rollout-plan.ts'

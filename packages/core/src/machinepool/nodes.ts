@@ -20,7 +20,7 @@ export const nodes: MachinePoolPhase = async (scope, io) => {
   const ids = spec.providerIDList ?? []
   if (!workload) return proceed()
   if (ids.length === 0 && spec.replicas !== 0) {
-    // Upstream: ReplicasReady is True, because the numbers of replicas and Nodes are equal: 0.
+    // As upstream, ReplicasReady is then True, because the numbers of replicas and Nodes are equal: 0.
     scope.hasNoMachines = (machinePool.status?.replicas ?? 0) === 0 && (machinePool.status?.nodeRefs ?? []).length === 0
     return wait('provider IDs of the machines')
   }
@@ -29,7 +29,7 @@ export const nodes: MachinePoolPhase = async (scope, io) => {
   const now = io.clock.now()
   const { minReadySeconds } = spec.template.spec
   const report = nodeReport(ids, (id) => workload.nodesByProviderID(id)[0], { now, minReadySeconds })
-  // Upstream: earlier nodeRefs stay in the status until at least one Node is found.
+  // As upstream, earlier nodeRefs stay in the status until at least one Node is found.
   if (report.nodes.length === 0 && ids.length > 0) return wait('Nodes with the provider IDs of the list')
   scope.nodes = report
   const status = (machinePool.status ??= {})

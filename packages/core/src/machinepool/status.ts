@@ -1,4 +1,7 @@
-/** Computes the status of a MachinePool. Pure. Upstream: machinepool_controller_status.go and reconcilePhase, v1.14. */
+/**
+ * Computes the status of a MachinePool. Pure, except for the draft that it changes. Upstream: machinepool_controller_status.go and
+ * reconcilePhase, v1.14.
+ */
 import {
   areReplicasManagedExternally,
   ConditionOrder,
@@ -45,7 +48,7 @@ function reportCounts(scope: MachinePoolScope, status: MachinePoolStatus): void 
     reportVersions(status, machines.flatMap(versionOf))
     return
   }
-  // Upstream: all existing replicas count as ready and available.
+  // As upstream, all existing replicas count as ready and available.
   if (status.replicas !== undefined) {
     status.readyReplicas = status.replicas
     status.availableReplicas = status.replicas
@@ -71,7 +74,7 @@ function versionOf({ spec, status }: Machine): ReplicasOfVersion[] {
   return version ? [{ version, replicas: 1 }] : []
 }
 
-/** Returns the phase; the first rule that applies wins. */
+/** Returns the phase by the first rule that applies. If no rule applies, the earlier phase stays. */
 export function phaseOf(machinePool: MachinePool): NonNullable<MachinePoolStatus['phase']> {
   const { spec, status = {} } = machinePool
   const { bootstrapDataSecretCreated, infrastructureProvisioned } = status.initialization ?? {}

@@ -83,7 +83,7 @@ function sizeOf(current: number, desired: number, ready: number): NewLegacyCondi
     )
   if (current < desired) return [resizing('up')]
   if (current > desired) return [created, resizing('down')]
-  // Upstream: Resized becomes True once all Machines have ready Nodes, not when they exist.
+  // As upstream, Resized becomes True once all Machines have ready Nodes, not when the Machines exist.
   return ready === current ? [created, legacyTrue('Resized')] : [created]
 }
 

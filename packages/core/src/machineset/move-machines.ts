@@ -12,8 +12,8 @@ import type { MachineSetIO, MachineSetScope } from './scope.ts'
 
 /**
  * Moves Machines to another set of the same MachineDeployment: owner, label and annotations change in one write, so that each Machine
- * belongs to one set at any moment. Machines that must be remediated are deleted instead. Attempts all moves and deletions, then throws one error
- * with all failures.
+ * belongs to one set at any moment. Machines that must be remediated are deleted instead. Attempts all moves and deletions, then throws
+ * one error with all failures.
  * @throws Error when the other set does not exist, does not accept Machines from this set, or has no label for its Machines
  */
 export async function moveMachines(scope: MachineSetScope, targetName: string, count: number, io: MachineSetIO): Promise<void> {
@@ -53,7 +53,7 @@ export async function moveMachines(scope: MachineSetScope, targetName: string, c
   if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join('; '))
 }
 
-/** As upstream, the patch has no field manager. The next server-side apply of `capi-machineset` removes the fields that it no longer sets. */
+/** As upstream, sets no field manager. The next server-side apply of `capi-machineset` removes the fields that it no longer contains. */
 function moveMachine(
   machine: Machine,
   from: MachineSet,

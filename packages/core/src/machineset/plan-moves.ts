@@ -15,7 +15,7 @@ import {
 import { isDeleting, isFalse } from '@capstan/kube'
 import { machinesToDelete } from './deletion-priority.ts'
 
-/** Whether a moved Machine may be missing in its set's `spec.replicas`. */
+/** Whether a moved Machine may not be included in its set's `spec.replicas` yet. */
 export const isPendingAcknowledge = ({ metadata }: Machine): boolean =>
   metadata.annotations?.[PendingAcknowledgeMoveAnnotation] !== undefined
 
@@ -44,13 +44,13 @@ export const isAcknowledged = (machineSet: MachineSet, machine: Machine): boolea
 
 export interface SelectedMoves {
   readonly move: readonly Machine[]
-  /** Machines to remediate: they are replaced in the other set. */
+  /** Machines to remediate: they are deleted, and the other set creates new ones. */
   readonly remove: readonly Machine[]
 }
 
 /**
- * Selects Machines to move, in deletion order. Machines being deleted are part of `count`. Machines in an update or without a Node stay for
- * now, so fewer may be returned.
+ * Selects Machines to move, in deletion order. Machines being deleted count towards `count`. Machines in an update or without a Node are
+ * not moved now, so fewer may be returned.
  */
 export function selectMoves(
   machines: readonly Machine[],

@@ -30,7 +30,7 @@ export async function preflight(scope: MachineSetScope, io: MachineSetIO): Promi
   return preflightProblems({ checks, cluster, machineSet, controlPlane })
 }
 
-/** A failed check affects all sets of the cluster, so each is reconciled when the control plane changes. */
+/** Maps a control plane to all MachineSets of its cluster, because a failed check affects each of them. */
 const machineSetsOfControlPlane: MapFunction = ({ metadata }, cache) => {
   const clusterName = metadata.labels?.[ClusterNameLabel]
   return clusterName === undefined
@@ -107,7 +107,7 @@ export function preflightProblems({ checks, cluster, machineSet, controlPlane }:
   return problems
 }
 
-/** Upstream prints parsed versions here, and unparsed ones elsewhere. */
+/** Removes the prefix `v`: upstream prints parsed versions in the texts about version skew. */
 const withoutV = (version: string): string => version.replace(/^v/, '')
 
 const problemText = (text: string, check: PreflightCheck): string => `${text} ("${check}" preflight check failed)`

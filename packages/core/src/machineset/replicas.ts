@@ -83,8 +83,8 @@ async function scaleUp(scope: MachineSetScope, replicas: number, io: MachineSetI
 }
 
 /**
- * Returns an error when the bootstrap template is missing and the set has no annotation that skips preflight checks: the template may have
- * this annotation.
+ * Returns an error when preflight checks to skip cannot be determined: the set has no annotation that skips checks, and the bootstrap
+ * template, which may have this annotation, is missing.
  */
 function missingTemplateError({ machineSet, bootstrapTemplate }: MachineSetScope): Error | undefined {
   const annotation = MachineSetSkipPreflightChecksAnnotation

@@ -32,7 +32,10 @@ export const OwnedConditions = [
   'Paused',
 ] as const satisfies readonly (keyof typeof MachineSetConditions)[]
 
-/** Writes counts and conditions (also in the v1beta1 form) on the scope's draft. Returns a requeue if the status will change later without a watch event. */
+/**
+ * Writes counts and conditions (also in the v1beta1 form) on the scope's draft. Returns a requeue if the status will change later without a
+ * watch event.
+ */
 export function reportStatus(scope: MachineSetScope, now: number): Outcome {
   const { machineSet, machines } = scope
   const status = (machineSet.status ??= {})
@@ -65,7 +68,7 @@ export function reportStatus(scope: MachineSetScope, now: number): Outcome {
     : requeue(next - now, 'to report Machines that take long, or have been ready for long enough')
 }
 
-/** Fields of the status on which controllers act. Counts of up-to-date Machines matter when they are complete. */
+/** Fields of the status on which controllers act. For up-to-date Machines, controllers act only on whether all of them are up to date. */
 export function significantFields(machineSet: MachineSet): unknown {
   const { replicas, availableReplicas, upToDateReplicas, observedGeneration, selector } = machineSet.status ?? {}
   return {

@@ -22,7 +22,7 @@ export const infrastructureTemplate: MachineSetPhase = async (scope, io) => {
 
 async function readTemplate({ machineSet, cluster }: MachineSetScope, io: ReconcileContext, ref: ContractRef | undefined) {
   const namespace = machineSet.metadata.namespace!
-  // Objects of other kinds are copied too, but have no owner.
+  // Objects whose kind is not a template are copied too, but the Cluster does not become their owner.
   if (ref && !isTemplate(ref)) return toObserved(await observeExternal(io, ref, namespace, machineSetsOfTemplate))
   return observeTemplate(io, { ref, cluster, namespace, map: machineSetsOfTemplate })
 }

@@ -24,7 +24,7 @@ export interface TopologyOptions {
   readonly concurrency?: number
 }
 
-/** Accepts an edit of a class only after the class controller has observed it: that controller's status write is another event. */
+/** Ignores the edit of a usable class: the class controller then observes the new generation, and its status write is another event. */
 const isObserved: Predicate<ClusterClass> = ({ previous, object }) =>
   !previous || !object || classProblem(previous) !== undefined || previous.metadata.generation === object.metadata.generation
 

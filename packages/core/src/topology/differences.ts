@@ -81,8 +81,8 @@ function listChanges(desired: readonly unknown[], current: unknown, owned: Field
 }
 
 /**
- * Caches each applied object together with the server's response. While neither changes, no apply is needed, even if a webhook or default
- * makes them look different.
+ * Remembers each applied object, and which fields this manager owned after the apply. While neither changes, no apply is needed, even if a
+ * webhook or a default makes the desired and the current object look different.
  */
 export class AppliedObjects {
   readonly #applied = new Map<string, { readonly desired: string; readonly fields: string }>()
@@ -92,7 +92,7 @@ export class AppliedObjects {
     this.#applied.set(response.metadata.uid, { desired: hashOf(desired), fields: this.#fields(desired, response) })
   }
 
-  /** Whether `desired` was applied last, and `current` still has all its fields. */
+  /** Whether `desired` was applied last, and this manager still owns the same fields of `current`. */
   isCurrent(desired: Input<UnknownObject>, current: KubeObject): boolean {
     const applied = this.#applied.get(current.metadata.uid)
     return applied !== undefined && applied.desired === hashOf(desired) && applied.fields === this.#fields(desired, current)
@@ -102,7 +102,7 @@ export class AppliedObjects {
     this.#applied.delete(uid)
   }
 
-  /** The fields that managedFields attribute to this manager: those that no other manager has changed since. */
+  /** Returns a hash of the fields that this manager owns: those that no other manager has changed since the last apply. */
   #fields(desired: Input<UnknownObject>, object: KubeObject): string {
     return hashOf(appliedFields(object, desired.apiVersion ?? object.apiVersion)?.fieldsV1 ?? {})
   }

@@ -43,9 +43,10 @@ function changedEntries<V>(current: object = {}, desired: Readonly<Record<string
 const Attempts = 5
 
 /**
- * Changes a Cluster only while its pending hooks are those of the copy for which the change was computed: a pending hook restored from a
- * stale copy would be called a second time. A change of annotations tests the pending hooks and not the resourceVersion, because the status
- * is often written at the same time.
+ * Writes a change of a Cluster. A patch is applied only while the pending hooks are those of the copy from which the patch was computed: a
+ * pending hook restored from a stale copy would be called a second time. After a conflict, the patch is computed again. A change of only
+ * annotations tests the pending hooks, if there are any, instead of the resourceVersion, because the status is often written at the same
+ * time.
  */
 export async function changeCluster(io: ChangeIO, cluster: Cluster, change: ClusterChange): Promise<Cluster> {
   if (!clusterPatch(cluster, change)) return cluster
