@@ -190,7 +190,7 @@ export class ClusterAccessor {
     }
   }
 
-  /** Returns the delay before the next attempt. It doubles up to a limit; jitter prevents that clusters reconnect at the same time. */
+  /** Returns the delay before the next attempt. It doubles up to a limit; jitter prevents clusters from reconnecting at the same time. */
   #backoff(): number {
     const ms = Math.min(Timing.slowestRetry, Timing.firstRetry * 2 ** this.#attempts++)
     return ms * (0.75 + this.#options.random.next() / 2)

@@ -1,4 +1,4 @@
-/** Counts the Machines of a Cluster and their versions. Pure. */
+/** Counts the Machines of a Cluster and their versions. Pure, except for the draft that it changes. */
 import {
   availableReplicasOf,
   type Cluster,

@@ -57,8 +57,8 @@ export const OwnedConditions = [
 ] as const satisfies readonly (keyof typeof ClusterConditions)[]
 
 /**
- * Writes conditions (also in the v1beta1 form), counters and phase on the scope's draft. Returns a requeue when status changes with time
- * alone.
+ * Writes conditions (also in the v1beta1 form), counters and phase on the scope's draft. Returns a requeue if the status will change later
+ * without a watch event.
  */
 export function reportStatus(scope: ClusterScope, facts: StatusFacts): Outcome {
   const { cluster } = scope

@@ -1,7 +1,7 @@
 /**
- * Deletes a Machine: hooks, drain, volumes, infrastructure, bootstrap, Node, in that order. Each step either completes, so that the next
- * one follows in the same reconcile, or reports what it waits for. Upstream: core/reconcilers/machine/machine_controller.go,
- * reconcileDelete, v1.14.
+ * Deletes a Machine: pre-drain hooks, drain, volumes, pre-terminate hooks, infrastructure, bootstrap config, Node, in that order. Each step
+ * either completes, so that the next one follows in the same reconcile, or reports what it waits for. Upstream:
+ * core/reconcilers/machine/machine_controller.go, reconcileDelete, v1.14.
  */
 import {
   ControlPlaneContract,

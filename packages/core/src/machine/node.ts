@@ -77,7 +77,7 @@ const noNodeInfo: MachineNodeInfo = {
 function observeNode({ machine, cluster }: MachineScope, io: MachineIO): ObservedNode {
   const { providerID } = machine.spec
   const connection = io.clusters.connection(keyOf(cluster))
-  // As upstream, which needs the connection before the Machine has a providerID: it then watches the Nodes of an initialized cluster.
+  // As upstream, a missing connection to an initialized cluster is reported even before the Machine has a providerID.
   if (!connection && (providerID || isTrue(cluster, 'ControlPlaneInitialized'))) return { state: 'disconnected' }
   if (!connection || !providerID) return { state: 'noProviderID' }
   try {

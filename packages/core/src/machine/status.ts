@@ -1,6 +1,6 @@
 /**
- * Computes the status of a Machine: conditions, phase, and when they change without a watch event. Pure. Upstream:
- * core/reconcilers/machine/machine_controller_status.go, v1.14.
+ * Computes the status of a Machine: conditions, phase, and when they change without a watch event. Pure, except for the draft that it
+ * changes. Upstream: core/reconcilers/machine/machine_controller_status.go, v1.14.
  */
 import { ConditionOrder, isSameRelease, isUpdateInProgress, type Machine, MachineConditions, pausedCondition } from '@capstan/api'
 import { type Outcome, proceed, requeue } from '@capstan/controller'

@@ -1,4 +1,4 @@
-/** Computes the status of a MachineDeployment. Pure. Upstream: machinedeployment_status.go, v1.14. */
+/** Computes the status of a MachineDeployment. Pure, except for the draft that it changes. Upstream: machinedeployment_status.go, v1.14. */
 import {
   ConditionOrder,
   type MachineDeployment,

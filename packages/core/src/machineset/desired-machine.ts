@@ -73,7 +73,7 @@ export function machineIntent(machineSet: MachineSet, machine: Machine): Input<M
 export const inPlaceChange = (machineSet: MachineSet, machine: Machine): JsonObject | undefined =>
   diffMerge(machine.spec, { ...machine.spec, ...inPlaceFields(machineSet.spec.template.spec) })
 
-/** Fields that propagate to existing Machines. A change of any other field requires a new Machine. */
+/** Fields of the spec that propagate to existing Machines. Other fields change only by an in-place update or on a new Machine. */
 function inPlaceFields({ readinessGates, minReadySeconds, taints, deletion }: MachineSpec) {
   // Admission sets this default on Machines: without it here, every reconcile would see a difference.
   const { nodeDeletionTimeoutSeconds = 10 } = deletion ?? {}

@@ -1,4 +1,4 @@
-/** Computes the status of a MachineSet. Pure. Upstream: machineset_controller_status.go, v1.14. */
+/** Computes the status of a MachineSet. Pure, except for the draft that it changes. Upstream: machineset_controller_status.go, v1.14. */
 import { ConditionOrder, type MachineSet, MachineSetConditions, pausedCondition } from '@capstan/api'
 import { type Outcome, proceed, requeue } from '@capstan/controller'
 import { isDeleting, isTrue, labelSelector, type NewCondition, setConditions, smallest } from '@capstan/kube'

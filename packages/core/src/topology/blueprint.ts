@@ -76,7 +76,7 @@ export function classProblem({ metadata, status = {} }: ClusterClass): string | 
   return `ClusterClass.status.observedGeneration must be ${generation}, but is ${observed}`
 }
 
-/** Reads every template that the topology uses, and watches them for changes. */
+/** Reads every template of the class, and watches them for changes. */
 export async function observeBlueprint(
   topology: ClusterTopology,
   clusterClass: ClusterClass,

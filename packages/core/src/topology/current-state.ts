@@ -261,7 +261,7 @@ async function observeOwned(
   throw new Error(`${describe(external.object)} referenced from ${from} is not topology owned`)
 }
 
-/** Reads an object in the version that the class uses for its kind, else in the preferred version of its CustomResourceDefinition. */
+/** Reads an object in the version that the class uses for its kind, else in the version that its CRD declares for the newest contract. */
 async function observe(
   ref: ContractRef,
   kindOfClass: ExternalKind | undefined,

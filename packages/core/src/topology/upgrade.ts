@@ -38,7 +38,7 @@ export interface UpgradeFacts {
   readonly anyWorkerUpgrading: boolean
   /** Hooks that are marked pending on the Cluster. */
   readonly pending: ReadonlySet<string>
-  /** The last version written to the control plane, from the Cluster's upgrade-step annotation. */
+  /** Version of the step that began last, from the upgrade-step annotation. Recorded before the control plane gets this version. */
   readonly step: string | undefined
   /** Responses of hooks in this reconcile. A step hook is removed from `pending` once its response allows the upgrade to proceed. */
   readonly responses: ReadonlyMap<UpgradeHook, 'proceed' | 'blocked'>
@@ -49,7 +49,8 @@ export interface ControlPlaneVersion {
   readonly version: string
   readonly state: 'stable' | 'provisioning' | 'upgrading' | 'starting' | 'pending'
   /**
-   * Whether the control plane has another version than the topology. Also true while it is `upgrading` to an intermediate step.
+   * Whether the control plane keeps another version than the topology's in this reconcile, also while it is `upgrading` to an intermediate
+   * step. False for `starting`. While true, the control plane object is not written.
    */
   readonly pending: boolean
   /** Whether the control plane must wait until the workers have reached its version. */
@@ -117,7 +118,7 @@ export interface WorkerTopology {
   readonly name: string
   /** Version of the existing object; absent before it is created. */
   readonly current: string | undefined
-  /** Whether some of its Machines have another version than the object itself. */
+  /** Whether some of its Machines, or of the Nodes of a MachinePool, have another version than the object itself. */
   readonly upgrading: boolean
   /** Whether it has the defer-upgrade annotation. */
   readonly defer: boolean

@@ -1,4 +1,7 @@
-/** Defaults and validates variables by the definitions of a class. Pure. Upstream: internal/topology/variables, v1.14. */
+/**
+ * Defaults and validates variables by the definitions of a class. Pure, except for the draft that it changes. Upstream:
+ * internal/topology/variables, v1.14.
+ */
 import { Cluster, type ClusterClass, type ClusterClassStatusVariable, type ClusterVariable } from '@capstan/api'
 import {
   appendAll,
