@@ -1,6 +1,6 @@
 /**
- * Test environment: an API server with the MachineSet and MachineDeployment controllers, provider kinds without a controller, and a stand-in
- * for the Machine controller.
+ * Test environment: an API server with the MachineSet and MachineDeployment controllers, provider kinds without a controller, and a
+ * stand-in for the Machine controller.
  */
 import {
   Cluster,
