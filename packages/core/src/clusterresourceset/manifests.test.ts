@@ -49,6 +49,13 @@ test('reads values that are YAML documents, a JSON object or a JSON list of obje
   ])
 })
 
+test('reads scalars as sigs.k8s.io/yaml does: dates and sexagesimal numbers are strings', () => {
+  const text = `${manifest('ConfigMap')}data:\n  date: 2024-01-01\n  time: 12:30\n  mode: 0644\n  on: yes\n  a: 1\n  a: 2\n`
+  expect(readManifests(configMap({ a: text }), 'ConfigMap').objects).toMatchObject([
+    { data: { date: '2024-01-01', time: '12:30', mode: 420, true: true, a: 2 } },
+  ])
+})
+
 test('hashes all values, sorted by key, to the same hash for a Secret and a ConfigMap', () => {
   const data = { b: manifest('Pod'), a: manifest('Namespace') }
   const { hash } = readManifests(configMap(data), 'ConfigMap')

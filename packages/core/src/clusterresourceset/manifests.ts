@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { ResourceRef } from '@capstan/api'
-import { type ConfigMap, isRecord, keyOf, keyText, type Secret, withErrorContext } from '@capstan/kube'
+import { type ConfigMap, isRecord, keyOf, keyText, type Secret, withErrorContext, yamlOptions } from '@capstan/kube'
 import { parse as parseYaml, YAMLParseError } from 'yaml'
 
 /** An object of any kind as written by a user: no field is validated. */
@@ -73,8 +73,7 @@ function objectsInDocuments(text: string): Manifest[] {
 function readDocument(text: string): Manifest | undefined {
   let value: unknown
   try {
-    // As in sigs.k8s.io/yaml, `yes` is a boolean, and the last of equal keys wins.
-    value = parseYaml(text, { version: '1.1', uniqueKeys: false, logLevel: 'error' })
+    value = parseYaml(text, yamlOptions)
   } catch (err) {
     // The parser's message would quote the text.
     const [position] = err instanceof YAMLParseError ? (err.linePos ?? []) : []
@@ -82,8 +81,7 @@ function readDocument(text: string): Manifest | undefined {
   }
   if (value === null || value === undefined) return undefined
   if (!isRecord(value)) throw new Error('not an object')
-  // The JSON round trip converts dates and binary values to JSON values.
-  return JSON.parse(JSON.stringify(value)) as Manifest
+  return value as Manifest
 }
 
 /** Kinds that other objects depend on are created first. */

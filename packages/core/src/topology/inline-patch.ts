@@ -1,7 +1,7 @@
 /** Inline patches of a ClusterClass: matching templates, conditions, and operations. Pure. */
 import type { ClusterClassPatch, JSONPatch, PatchSelector } from '@capstan/api'
 import { variableValue } from '@capstan/api'
-import type { Json, JsonObject, JsonPatchOperation, UnknownObject } from '@capstan/kube'
+import { type Json, type JsonObject, type JsonPatchOperation, type UnknownObject, yamlOptions } from '@capstan/kube'
 import { parse as parseYaml } from 'yaml'
 import { goTemplate } from '../go-template/template.ts'
 
@@ -67,7 +67,7 @@ function operation({ op, path, value, valueFrom }: JSONPatch, variables: JsonObj
 function renderedValue(name: string, template: string, variables: JsonObject): Json {
   const text = goTemplate(name, template).render(variables)
   try {
-    return (parseYaml(text, { version: '1.1', logLevel: 'error' }) ?? null) as Json
+    return (parseYaml(text, yamlOptions) ?? null) as Json
   } catch (cause) {
     throw new Error(`failed to parse rendered template ${name} as YAML: ${(cause as Error).message}`, { cause })
   }

@@ -4,6 +4,7 @@
  * Upstream: sigs.k8s.io/yaml.
  */
 import { createRequire } from 'node:module'
+import { yamlOptions } from '@capstan/kube'
 import type { Document, LineCounter, ScalarTag, Tags } from 'yaml'
 
 /** Loads the library on first use, because it has seventy modules and most clients send JSON. */
@@ -69,26 +70,14 @@ const isTooDeep = (err: unknown): boolean => err instanceof Error && err.message
 export const formatYAML = (value: unknown): string =>
   yaml().stringify(value, { version: '1.1', sortMapEntries: true, lineWidth: 0, indentSeq: false, aliasDuplicateObjects: false })
 
-const tagsUnsupportedInGo = new Set([
-  'tag:yaml.org,2002:timestamp',
-  'tag:yaml.org,2002:binary',
-  'tag:yaml.org,2002:omap',
-  'tag:yaml.org,2002:pairs',
-  'tag:yaml.org,2002:set',
-])
-
 const parseOptions = {
-  version: '1.1',
-  customTags: (tags: Tags): Tags => goTags(tags),
-  uniqueKeys: false,
+  ...yamlOptions,
+  customTags: (tags: Tags): Tags =>
+    yamlOptions
+      .customTags(tags)
+      .map((tag) => (typeof tag === 'object' && numberTags.has(tag.tag) ? withExactIntegers(tag as ScalarTag) : tag)),
   prettyErrors: false,
-  merge: true,
 } as const
-
-const goTags = (tags: Tags): Tags =>
-  tags
-    .filter((tag) => typeof tag === 'string' || !(tagsUnsupportedInGo.has(tag.tag) || ('format' in tag && tag.format === 'TIME')))
-    .map((tag) => (typeof tag === 'object' && numberTags.has(tag.tag) ? withExactIntegers(tag as ScalarTag) : tag))
 
 const numberTags = new Set(['tag:yaml.org,2002:int', 'tag:yaml.org,2002:float'])
 
