@@ -108,7 +108,7 @@ const measurements: readonly Measurement[] = [
   },
 ]
 
-/** Starts both servers and measures them, each until its last figure. */
+/** Starts both servers and measures each figure, first with Capstan, then with kube-apiserver. Both servers run until the end. */
 export async function* besideBench({ short }: BenchOptions): AsyncIterable<Figure> {
   const scale = short ? small : full
   await toolPaths('etcd', 'kube-apiserver').catch((err: unknown) => {

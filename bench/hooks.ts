@@ -1,4 +1,4 @@
-/** Runtime hooks: cost of a call compared with upstream's client, delay after a blocking response expires, and number of calls. */
+/** Runtime hooks: cost of a call compared with upstream's client, delay after an extension allows a step, and number of calls. */
 import { messageOf } from '@capstan/kube'
 import { CannotRun } from '../interop/suite.ts'
 import { toolPaths } from '../interop/tools.ts'
@@ -14,7 +14,7 @@ export async function* hooksBench({ short }: BenchOptions): AsyncIterable<Figure
   yield* calls(short)
 }
 
-/** The bench of hooks in a management cluster. It is separate, because it measures only the management cluster. */
+/** Measures how a hanging extension delays other Clusters. Unlike `hooksBench`, it does not need upstream's client. */
 export async function* hangingHooksBench({ short }: BenchOptions): AsyncIterable<Figure> {
   yield* hangingExtension(short)
 }

@@ -52,10 +52,10 @@ const capstan: Side = {
   start: (apiServer) => startCapstanManagers(apiServer, [['core'], ['local']]),
 }
 
-/** Shards of the namespaces: divisible by the numbers of managers that are usually compared. */
+/** Number of shards: divisible by the numbers of managers that are usually compared (1, 2 and 3). */
 const Shards = 6
 
-/** Starts this number of core managers, which share the namespaces, one of each shard. The local provider cannot be divided. */
+/** Starts this number of core managers, which share one namespace of each shard, and one local provider, which cannot be divided. */
 const sharedSide = (managers: number): Side => ({
   ...capstan,
   name: `${managers} core manager${managers === 1 ? '' : 's'}`,

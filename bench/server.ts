@@ -1,4 +1,4 @@
-/** Measures `capstan apiserver` as a separate process, over HTTPS. */
+/** Starts `capstan apiserver` as a separate process, and declares the custom resource that benches create in it. */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** The sample extension, with six lifecycle hooks. A new Cluster waits two seconds, as if the extension had to prepare something for it. */
+/** The sample extension, with six lifecycle hooks. By default a new Cluster waits two seconds, to simulate work of the extension. */
 import {
   AfterClusterUpgrade,
   AfterControlPlaneInitialized,
@@ -10,7 +10,7 @@ import {
 import { defineExtension, type Extension, holdFor, on, proceedNow } from '@capstan/extension'
 
 export function sampleExtension(): Extension {
-  /** Uids of Clusters that have waited: core repeats the call, and the second response allows to proceed. */
+  /** Uids of Clusters for which core has called BeforeClusterCreate: the first response blocks, the next one allows the creation. */
   const prepared = new Set<string>()
 
   return defineExtension({
