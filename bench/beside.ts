@@ -1,7 +1,7 @@
 /**
- * Puts the same load on `capstan apiserver` and on kube-apiserver with etcd, both durable, on the same machine in the same run. Prints the figure
- * of Capstan, the figure of kube-apiserver, and the ratio. The load generator (`load.ts`) uses little CPU, because it shares the cores with
- * the servers.
+ * Puts the same load on `capstan apiserver` and on kube-apiserver with etcd, both durable, on the same machine in the same run. Yields
+ * the figure of Capstan, the figure of kube-apiserver, and the ratio. The load generator (`load.ts`) uses little CPU, because it shares
+ * the cores with the servers.
  */
 import { readFileSync } from 'node:fs'
 import { type ApiRequest, messageOf, typeMeta } from '@capstan/kube'

@@ -1,4 +1,4 @@
-/** Repeatedly gets one object from a server and records the longest time without a response. A child process, so that its load is separate. */
+/** Repeatedly gets one object from a server and records the longest time without a response. Runs in a child process of the bench. */
 import { createClient, Namespace, seconds, sleep, systemClock, systemRandom } from '@capstan/kube'
 import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
 import { now } from './figure.ts'

@@ -275,7 +275,10 @@ class ResponseState {
   #end: number | undefined
   #headEnded = false
 
-  /** @returns whether the response is complete, by its length or its last chunk. JSON never contains the bytes of the last chunk, because it has no such line breaks. */
+  /**
+   * @returns whether the response is complete, by its length or its last chunk. JSON never contains the bytes of the last chunk, because
+   * it has no such line breaks.
+   */
   take(bytes: Buffer): boolean {
     this.#pieces.push(Buffer.from(bytes))
     this.#length += bytes.length

@@ -1,6 +1,6 @@
 /**
- * Sends hostile inputs to our server and to a real server: both must respond with the same status, neither may exit, and other
- * users must not wait longer than twice as long as on the real server. Run by `npm run interop -- abuse`.
+ * Sends hostile inputs to our server and to a real server: both must respond with the same status, neither may exit, and another user
+ * must not wait longer than 250 ms, or twice as long as on the real server. Run by `npm run interop -- abuse`.
  */
 import { explained } from './abuse/explained.ts'
 import { type HostileInput, hostileInputs, largestInputs } from './abuse/inputs.ts'
@@ -21,7 +21,7 @@ export const abuseSuite: Suite = {
 /** CI sends one sixth of the inputs, chosen by the commit. */
 const CommitParts = 6
 
-/** Memory of the real server, in bytes, beyond which it is started again: it grows with each input, to more than 20 GB with the largest ones. */
+/** Memory of the real server in bytes beyond which it is restarted. It grows with each input, with the largest to more than 20 GB. */
 const MemoryOfRealServer = 4 * 2 ** 30
 
 /** Time limit for a request at the real server, a third of its default: it takes minutes for some of the largest inputs. */
@@ -30,7 +30,7 @@ const RealServerFlags = ['--request-timeout=20s']
 /** Number of inputs between two progress messages. */
 const ProgressInterval = 50
 
-/** Delay of another user in milliseconds that the suite accepts even if the real server is faster. */
+/** Delay of another user in milliseconds that the suite always accepts, even if it is more than twice that of the real server. */
 const ToleratedDelay = 250
 
 async function run({ only, all = false }: SuiteOptions = {}): Promise<Outcome> {

@@ -1,6 +1,7 @@
 /**
- * Runs `capstan apiserver` on a disk that becomes full. No acknowledged write may be lost. Reads and watches must continue. The server must
- * report that it is not ready, and why it rejects writes. Once there is space, it accepts writes again; it also stops or is killed then.
+ * Runs `capstan apiserver` on a disk that becomes full, three times. No acknowledged write may be lost. Reads and watches must continue.
+ * The server must report that it is not ready, and why it rejects writes. The first time, it must accept writes again once there is
+ * space. The second time it is killed on the full disk, and the third time it is stopped; then it is started again with space.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

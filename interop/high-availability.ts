@@ -1,6 +1,6 @@
 /**
- * Runs three replicas of the core manager on a real kube-apiserver. While a Cluster is scaled, the leader is killed, then suspended for longer
- * than its Lease, then disconnected from the API server. According to the audit log, no replica may write after the next leader's
+ * Runs three replicas of the core manager on a real kube-apiserver. While a Cluster is scaled, the leader is killed, then suspended for
+ * longer than its Lease, then disconnected from the API server. According to the audit log, no replica may write after the next leader's
  * first write. Then replicas divide the work of several namespaces, while replicas join, are killed and are stopped. No replica may
  * write in a namespace again after another replica has written there.
  */
@@ -153,8 +153,8 @@ const shards = 4
 const sharedNamespaces = namespacesOfShards(shards)
 
 /**
- * Replicas join, are killed and are stopped while there is work in every namespace. No replica acquires a shard again that it has
- * released.
+ * Replicas join, are killed and are stopped while there is work in every namespace. In these steps no replica gets a shard back that it
+ * has lost, so `checkShares` can require that the writes of a replica in a namespace are consecutive.
  */
 async function checkSharing(apiServer: RunningApiServer, replicas: Replicas, checks: Checks): Promise<void> {
   const progress = progressSince()

@@ -134,7 +134,7 @@ async function compareRecordedPatches(peer: string, checks: Checks): Promise<voi
   })
 }
 
-/** Checks that upstream's library applies a patch that we computed for two documents to the first with the second as the result. */
+/** Computes patches between pairs of documents, and checks that upstream's library turns the first document into the second with them. */
 async function compareComputedPatches(peer: string, type: PatchFormat, checks: Checks): Promise<void> {
   const leaf = fc.oneof(fc.integer({ min: 0, max: 3 }), fc.boolean(), fc.constantFrom('', 'x', 'ü'), fc.constant(null))
   const names = fc.constantFrom('a', 'b', 'c/d', 'e~f', '~1', '', '-', '0', 'constructor')

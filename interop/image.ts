@@ -93,7 +93,7 @@ export const imageSuite: Suite = {
   },
 }
 
-/** Builds the image of an architecture whose programs this machine cannot run, and checks that its programs and libraries are of this architecture. */
+/** Builds the image for an architecture that this machine cannot run, and checks the architecture of its programs and libraries. */
 async function checkOtherArchitecture(
   programs: Programs,
   version: string,

@@ -1,7 +1,7 @@
 /**
- * Kills processes with SIGKILL while 16 clients write, repeatedly on the same data folder: 500 processes that only open the store,
- * and `capstan apiserver` with clients over HTTPS twelve times. After each restart, every acknowledged write must be present,
- * resourceVersion must not have decreased, and a watch must continue after its last event.
+ * Kills processes with SIGKILL while they write, repeatedly on the same data folders: up to 500 processes that write to the store without
+ * a server, and twelve times `capstan apiserver` while 16 clients write over HTTPS. After each restart, every acknowledged write must be
+ * present, resourceVersion must not have decreased, and a watch must continue after its last event, or fail with 410.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -14,8 +14,8 @@ import { components, modules } from './upstream/managers.ts'
 const group = 'infrastructure.cluster.x-k8s.io'
 
 /**
- * Known findings on providers of release v1.14, which are correct: the contract label of all kinds names v1beta1, which the Dev pools do not
- * implement, and pools report only status.ready, the field that upstream's core reads.
+ * Known findings on providers of release v1.14. They are correct: the contract labels of all kinds name the API version v1beta1, which
+ * the Dev pools do not have; and pools report only `status.ready`, the field that upstream's core reads.
  */
 const knownFindings: Readonly<Record<string, readonly string[]>> = {
   capd: [

@@ -1,6 +1,7 @@
 /**
- * Runs environment tests of core and the local provider with providers of contract v1beta1: the provider kinds of the same tests declare the older contract, and
- * the client of each test is translated (`packages/testing/src/contract-twin.ts`). `npm test` runs them with contract v1beta2.
+ * Runs environment tests of core and the local provider with providers of contract v1beta1: the provider kinds declare that contract, and
+ * a wrapper of each test's client translates fields of contract v1beta2 (`packages/testing/src/contract-twin.ts`). `npm test` runs the
+ * same tests with contract v1beta2.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -15,7 +16,7 @@ const localFiles = ['local', 'controlplane/in-place', 'controlplane/remediation'
   (name) => `packages/local/src/${name}.env.test.ts`,
 )
 
-/** Environment tests of core; in those of hooks alone no provider takes part. */
+/** Returns the tests to run. Those of ExtensionConfigs are left out, because they use no provider. */
 const files = () =>
   globSync('packages/core/src/**/*.env.test.ts', { cwd: root })
     .map((file) => file.replaceAll('\\', '/'))
@@ -30,7 +31,7 @@ export const oldContractSuite: Suite = {
   async run() {
     const checks = new Checks()
     const chosen = files()
-    // A test that installs its kinds without the harness would pass by contract v1beta2.
+    // A test that creates an API server without the harness would run, and pass, with contract v1beta2.
     const filesWithOwnServer = chosen.filter((file) => readFileSync(`${root}${file}`, 'utf8').includes('createApiServer('))
     checks.check('every file uses the harness of @capstan/testing', filesWithOwnServer.length === 0, filesWithOwnServer)
     const statuses = await runTests(chosen, { CAPSTAN_TEST_CONTRACT: 'v1beta1' })

@@ -39,7 +39,7 @@ const StopTimeLimit = 10_000
 
 /**
  * Kills the remaining programs when the parent has ended, even by SIGKILL. `+PID` and `-PID` on standard input add and remove a program;
- * the end of the input means that the parent has ended. A shell, since every system has one.
+ * the end of the input means that the parent has ended. A script for `sh`, which every supported system has.
  */
 const reaperScript = `trap '' INT TERM HUP
 pids=' '

@@ -24,7 +24,10 @@ const serverControllers = [
 /** The user of kube-controller-manager. Its controllers use separate service accounts, as in clusters of kubeadm. */
 const controllerUser = { name: 'system:kube-controller-manager' }
 
-/** Builds the programs if necessary. Resolves when the API server is ready and the controllers have created the objects of namespace `default`. */
+/**
+ * Builds the programs if necessary. Resolves when the API server is ready and the controllers have created the objects of namespace
+ * `default`.
+ */
 export async function startRealApiServer(options: RealApiServerOptions = {}): Promise<RunningApiServer> {
   const { flags = [], users = [], durable = false, progress = () => {}, controllers = serverControllers } = options
   const [etcd, apiserver, controllerManager] = await toolPaths('etcd', 'kube-apiserver', 'kube-controller-manager')

@@ -1,7 +1,7 @@
 /**
- * Records the responses of a real kube-apiserver to the requests of `golden/<name>.ts`. `golden.test.ts` of the package `apiserver` compares
- * Capstan's responses with them. Usage: `node interop/record-golden.ts policy --server https://127.0.0.1:6443 --token admin`. The server must
- * be new; for recordings that create pods it must have the service account `default` in namespace `default`.
+ * Records the responses of a real kube-apiserver to the requests of `golden/<name>.ts`. `golden.test.ts` of the package `apiserver`
+ * compares Capstan's responses with them. Usage: `node interop/record-golden.ts policy --server https://127.0.0.1:6443 --token admin`.
+ * The server must be new; for recordings that create pods it must have the service account `default` in namespace `default`.
  */
 import { writeFileSync } from 'node:fs'
 import { request } from 'node:https'

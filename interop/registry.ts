@@ -30,8 +30,8 @@ export const oldestNode = (): string => {
 }
 
 /**
- * Installs the npm packages that only the suites with a registry need. The cache of the machine contains them, because they bring four times
- * as many packages as the checkout has.
+ * Installs the npm packages that only the suites with a registry need. They are installed in the cache of tools and not in the checkout,
+ * because they depend on four times as many packages as the checkout.
  */
 export async function installTools(): Promise<Tools> {
   const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {

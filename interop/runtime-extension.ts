@@ -1,7 +1,7 @@
 /**
- * Runs an extension in TypeScript with a handler for every hook. Upstream's unchanged core manager calls it on the embedded API server and on the
- * real one, then Capstan's core calls it. Requests, Clusters, ClusterClasses and ExtensionConfigs must be the same, except for the differences
- * in `explained`.
+ * Runs an extension in TypeScript with a handler for every hook. Upstream's unchanged core manager calls it on the embedded API server and
+ * on the real one, then Capstan's core calls it. Requests, Clusters, ClusterClasses and ExtensionConfigs must be the same, except for the
+ * differences that `runtime-extension/compare-observations.ts` explains.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -120,7 +120,10 @@ async function observeAll(
   return observed
 }
 
-/** Upstream calls no extension until it has discovered every ExtensionConfig. Some cases create ExtensionConfigs that cannot be discovered. */
+/**
+ * Upstream calls no extension until it has discovered every ExtensionConfig that exists when it starts. Some cases create ExtensionConfigs
+ * that cannot be discovered, so they must not run before that.
+ */
 async function waitUntilExtensionsAreCalled(options: ContextOptions): Promise<void> {
   const context = await CaseContext.open('first', options)
   await context.createClass()

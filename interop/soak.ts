@@ -1,8 +1,8 @@
 /**
  * Creates, scales, upgrades and deletes sixty clusters in `capstan up`, while random faults disturb it. The suite takes about three minutes
  * in CI (it causes faults in the first two), and thirty with `--all`. After each fault every cluster must reach its desired state, no
- * acknowledged write may be lost, no object may exist twice, and memory and data folder must be smaller than a limit. A printed seed chooses
- * changes and faults; CAPSTAN_SOAK_SEED repeats them.
+ * acknowledged write may be lost, no object may exist twice, and memory and data folder must be smaller than a limit. A printed seed
+ * determines changes and faults; CAPSTAN_SOAK_SEED repeats them.
  */
 import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -53,9 +53,12 @@ const DiskSize = 512
 /** Limits of the idle process's memory and of its data folder in megabytes: twice the sizes measured when the suite was written. */
 const MaxMemory = 700
 const MaxStored = 128
-/** Seconds in which memory must become smaller after a flood: V8 returns it 100 s after its last collection, earlier only in an idle process. */
+/**
+ * Seconds after a flood in which memory must become smaller than the limit: V8 returns it 100 s after its last collection, earlier only in
+ * an idle process.
+ */
 const MemoryPatience = 150
-/** Seconds after which the clients of a flood send no more requests, so that a flood does not last longer on a busy machine. */
+/** Seconds after which the clients of a flood abort their requests, so that a flood does not last longer on a busy machine. */
 const FloodLength = 20
 /** Seconds in which all clusters must reach their desired state after a fault has ended; long enough for a busy machine. */
 const Patience = 300
@@ -150,7 +153,7 @@ class Server {
 class Soak {
   readonly #client: Client
   readonly #server: Server
-  /** Faults, changes and writes run concurrently. With one shared generator, the numbers of each would depend on the speed of the others. */
+  /** Faults, changes and writes run concurrently. With one shared generator, their random numbers would depend on each other's speed. */
   readonly #random: { readonly faults: Random; readonly changes: Random; readonly writes: Random }
   readonly #checks: Checks
   readonly #progress = progressSince()
@@ -359,7 +362,10 @@ class Soak {
     }
   }
 
-  /** Waits until all clusters have their desired state, then checks stored writes, memory and data folder. @returns whether the state was reached */
+  /**
+   * Waits until all clusters have their desired state, then checks stored writes, memory and data folder.
+   * @returns whether the state was reached
+   */
   async #checkState(after: string): Promise<boolean> {
     const started = performance.now()
     let problems = await this.#persist(() => this.#problems())

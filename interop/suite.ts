@@ -11,7 +11,7 @@ export interface Suite {
   readonly tools: readonly string[]
   /** Time limit in minutes; default 15. */
   readonly minutes?: number
-  /** Set for suites whose programs listen on every address. Where the machine allows it, they run in a network namespace with only loopback. */
+  /** Whether its programs listen on every address. They then run in a network namespace with only loopback, where the machine allows it. */
   readonly ownNetwork?: true
   /** Downloads further tools that the suite needs, before it starts. */
   prepare?(): Promise<void>

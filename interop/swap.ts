@@ -1,7 +1,7 @@
 /**
- * Replaces parts of upstream's installation with Capstan's and vice versa: our core with upstream's kubeadm providers and in-memory
- * machines, upstream's core with our local provider, and only our managers; on both API servers. Each combination runs the whole
- * lifecycle of Clusters.
+ * Combines managers of upstream and of Capstan: our core with upstream's kubeadm providers and in-memory machines, upstream's core with
+ * our local provider (both combinations on both API servers), and only our managers (on the real API server). Each combination runs the
+ * whole lifecycle of Clusters.
  */
 import { join } from 'node:path'
 import { Cluster } from '@capstan/api'

@@ -47,7 +47,7 @@ const definitions = [
   [modules.test, `infrastructure/docker/config/crd/bases/${infrastructure}`, ['devmachines', 'devmachinetemplates']],
 ] as const
 
-/** Updates the Machine of a MachineSet in place. Needs the class `demo` in the namespace `default`; `clientConfig` is that of the extension. */
+/** Updates the Machine of a MachineSet in place. Needs the class `demo` in namespace `default`; `clientConfig` is that of the extension. */
 export async function updateMachineSet(
   client: Client,
   clientConfig: { url: string; caBundle: string },
@@ -165,7 +165,10 @@ async function createTemplates(
   await client.create(KubeadmConfigTemplate, { metadata: { namespace, name }, spec } as unknown as Input<UnknownObject>)
 }
 
-/** Acts as upstream's bootstrap and infrastructure provider for the one Machine, and as its kubelet, which registers and reports its version. */
+/**
+ * Acts as upstream's bootstrap and infrastructure provider for the one Machine, and as its kubelet, which registers the Node.
+ * @returns a function that reports a version of the kubelet in the Node's status
+ */
 async function provideMachine(client: Client): Promise<(version: string) => Promise<unknown>> {
   const [devMachine] = await until(client, DevMachine, 'a DevMachine', (machines) => machines.length === 1, { namespace })
   const machineKey = { namespace, name: devMachine!.metadata.name }

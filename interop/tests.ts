@@ -10,7 +10,8 @@ export type TestStatus = 'passed' | 'failed' | 'skipped'
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 /**
- * Runs vitest with these arguments (test files and flags), and returns the status of each test by its full name, such as `a group > a test`.
+ * Runs vitest with these arguments (test files and flags), and returns the status of each test by its full name, such as
+ * `a group > a test`.
  */
 export async function runTests(args: readonly string[], env: NodeJS.ProcessEnv): Promise<ReadonlyMap<string, TestStatus>> {
   const folder = mkdtempSync(join(tmpdir(), 'capstan-tests-'))

@@ -1,4 +1,4 @@
-/** An extension with two handlers: `inventory` was written for v1beta1 of the hook, and upgraded to v1 later; `budget` was written for v1. */
+/** An extension with two handlers: `inventory` was written for v1beta1 of the hook and upgraded to v1 later; `budget` is for v1 only. */
 import { defineExtension, type Extension, holdFor, on, proceedNow } from '@capstan/extension'
 import { BeforeHostProvision, BeforeHostProvisionV1beta1 } from './hooks.ts'
 

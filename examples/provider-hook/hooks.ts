@@ -1,6 +1,6 @@
 /**
- * The hooks of this provider in release v0.3.0, declared as core declares its own. Types, validation, OpenAPI and conversion are derived from
- * these declarations.
+ * The hooks of this provider in release v0.3.0, declared as core declares its own. Types, validation, OpenAPI and conversion are derived
+ * from these declarations.
  */
 import { commonResponse, defineHook, type Hook, newerVersion, retryResponse } from '@capstan/api'
 import { s } from '@capstan/kube'
@@ -25,9 +25,9 @@ export const BeforeHostProvision = defineHook({
 })
 
 /**
- * The first version: the Host is one string, the time to wait is in whole minutes. Handlers that registered for it keep working, because requests
- * and responses are converted. Deprecated since release v0.2.0, which added v1. A beta version stays for six months and two releases after
- * that: v0.4.0 of 2026-11-21 may remove it.
+ * The first version: the Host is one string, and the time to wait is in whole minutes. Handlers that registered for it keep working,
+ * because requests and responses are converted. Deprecated since release v0.2.0, which added v1. A deprecated beta version must be served
+ * for six months and two releases, so v0.4.0 of 2026-11-21 may remove it.
  */
 export const BeforeHostProvisionV1beta1 = defineHook({
   ...declare,
@@ -44,5 +44,8 @@ export const BeforeHostProvisionV1beta1 = defineHook({
   }),
 })
 
-/** All hooks, for `createCatalog([...hookCatalog, ...hostHooks])` and for the manager that discovers extensions: `createProviders({ …, providerHooks: hostHooks })`. */
+/**
+ * All hooks, for `createCatalog([...hookCatalog, ...hostHooks])`, and for the manager that discovers extensions:
+ * `createProviders({ …, providerHooks: hostHooks })`.
+ */
 export const hostHooks: readonly Hook[] = [BeforeHostProvisionV1beta1, BeforeHostProvision]

@@ -63,7 +63,7 @@ export interface StepResult {
   readonly differences: readonly Difference[]
 }
 
-/** The name of an object, or a function that selects it from the objects of its kind, in the order of their creation. */
+/** The name of an object, or a function that selects it from the objects of its kind, which are in the order of their last write. */
 export type Target<T extends KubeObject> = string | ((objects: readonly T[]) => T | undefined)
 
 /** A dry-run request whose responses are compared. */
@@ -113,7 +113,7 @@ export class Twin {
     await interruption.join(act)
   }
 
-  /** Registers an extension with a handler for every hook, each of which proceeds until `answer` changes it. */
+  /** Registers an extension with a handler for every hook, each of which allows the next step until `setResponse` changes its response. */
   async registerExtension(): Promise<void> {
     await this.#both((side) => side.createExtensionConfig(this.namespace))
     const isDiscovered = (object: KubeObject) =>
@@ -219,7 +219,7 @@ export class Twin {
 
   /**
    * Waits until both sides are idle, and compares them. If `until` is given, first waits until both sides have reached that state.
-   * Use it for states that take longer than the time after which a side counts as idle.
+   * `until` is necessary for states that are reached only after a longer pause than that after which a side counts as idle.
    */
   async settle(step: string, until?: (objects: readonly KubeObject[]) => boolean): Promise<void> {
     const startedAt = performance.now()

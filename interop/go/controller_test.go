@@ -75,7 +75,7 @@ func TestAWidgetLivesAndDies(t *testing.T) {
 		}
 		return nil
 	})
-	must(t, direct.Get(background, key, box)) // Nobody collects garbage here.
+	must(t, direct.Get(background, key, box)) // No garbage collector runs here.
 }
 
 func TestEventsOfBothKindsAreRecorded(t *testing.T) {

@@ -127,7 +127,7 @@ func TestKubectlIsThere(t *testing.T) {
 	check(t, "printed", strings.Join(strings.Fields(text.String()), " "), "shown 3 blue")
 }
 
-// The API server is killed and started again. No informer may list again without need, and none may miss an event.
+// The API server is killed and started again. The informers may list at most once each, and none may miss an event.
 func TestARestartLosesNothing(t *testing.T) {
 	const kinds, objects = 8, 20
 	var said bytes.Buffer

@@ -128,8 +128,8 @@ export async function scale(context: LifeContext, name: ClusterName, desired: De
 }
 
 /**
- * Upgrades a Cluster. If it has a ClusterClass, sets the version of its topology to that of `desired`; otherwise upgrades it to each of `versions`
- * in turn, the control plane before the workers. `during` runs once, when the first Machine has a new version.
+ * Upgrades a Cluster. If it has a ClusterClass, sets the version of its topology to that of `desired`; otherwise upgrades it to each of
+ * `versions` in turn, the control plane before the workers. `during` runs once, when the first Machine has a new version.
  */
 export async function upgrade(
   context: LifeContext,
@@ -261,7 +261,7 @@ export async function undeletedObjects(context: LifeContext, before: readonly st
   }
 }
 
-/** Returns the kinds of Cluster API and Capstan that CustomResourceDefinitions define, in their storage version, by the name of the kind. */
+/** Returns the kinds of Cluster API and Capstan that CustomResourceDefinitions define, in their storage version, by name of the kind. */
 export async function customKinds(client: Client): Promise<Map<string, Kind>> {
   const { items } = await client.list(CustomResourceDefinition)
   return new Map(

@@ -1,6 +1,6 @@
 /**
- * An extension in TypeScript that serves many test cases, each with a handler for every hook: the first segment of the path selects the case,
- * which defines the responses and records every call.
+ * An extension in TypeScript that serves many test cases, each with a handler for every hook: the first segment of the path selects the
+ * case, which defines the responses and records every call.
  */
 import { type Hook, hookCatalog } from '@capstan/api'
 import {

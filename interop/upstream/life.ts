@@ -156,7 +156,8 @@ export async function runUpstreamLifecycle({ apiServer, elsewhere, checks, progr
   checks.check('clusterctl moves every object to another API server', moved.join() === names.join(), { names, moved })
   const stayed = (await objects(client, kinds)).map(nameOf)
   checks.check('clusterctl move deletes every object on the first API server', stayed.length === 0, stayed)
-  // clusterctl moves objects without their status, and rejects objects that are not ready. No manager runs at the target, so the status is copied.
+  // clusterctl moves objects without their status, and rejects objects that are not ready. No manager runs at the target, so the suite
+  // copies the status.
   for (const { kind, object } of before)
     if (object.status !== undefined)
       await target.patch(kind, keyOf(object), { type: 'merge', body: { status: object.status } }, { subresource: 'status' })

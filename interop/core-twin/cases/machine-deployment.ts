@@ -203,7 +203,7 @@ const setChanged: Case = async (twin) => {
   await createWorkerTemplates(twin)
   await twin.create(MachineDeployment, machineDeployment('md'))
   await twin.settle('the MachineDeployment is created')
-  // The additional Machines live only a moment. Whether they would have a Node with labels at their deletion depends on the time.
+  // The additional Machines are deleted at once. Whether they would have a Node with labels by then depends on timing.
   await twin.setReports({ machine: noReport })
   await twin.patch(MachineSet, ([first]) => first, {
     metadata: { labels: { extra: 'a' }, annotations: { extra: 'b', 'machinedeployment.clusters.x-k8s.io/revision': '7' } },

@@ -390,7 +390,7 @@ const clusterPaused: Case = async (twin) => {
   await twin.settle('only the Machine is paused')
 }
 
-/** The bootstrap config is deleted by another client after it has created the Secret. */
+/** A user deletes the bootstrap config of a Machine that has its bootstrap data. */
 const configDeletedBehind: Case = async (twin) => {
   await createReadyMachine(twin)
   await twin.delete(stub.config, 'm')

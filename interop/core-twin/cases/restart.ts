@@ -54,7 +54,7 @@ const rollout: Case = async (twin) => {
   await twin.settle('the rollout is complete')
 }
 
-/** Upstream reconciles a Machine again some time after it has connected to the workload cluster. */
+/** Whether each Machine's status reflects its spec. Upstream reconciles a Machine again only some time after connecting to its cluster. */
 const machinesObserved = (objects: readonly KubeObject[]) =>
   objects
     .filter((machine): machine is Machine => machine.kind === Machine.kind)

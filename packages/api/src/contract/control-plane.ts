@@ -95,7 +95,7 @@ export const ControlPlaneTemplateContract = {
 export const isProvisioning = (controlPlane: object, contract: ContractVersion): boolean =>
   !currentStatusVersion(controlPlane, contract)
 
-/** Returns the lowest version that the control plane runs. @throws TypeError when `status.versions` is not in ascending order */
+/** Returns the lowest version that the control plane runs, or `undefined`. @throws TypeError when `status.versions` is invalid */
 export function currentStatusVersion(controlPlane: object, contract: ContractVersion): string | undefined {
   return (
     statusVersionsOf(controlPlane, contract)?.[0]?.version ??
@@ -103,7 +103,11 @@ export function currentStatusVersion(controlPlane: object, contract: ContractVer
   )
 }
 
-/** Whether at least one replica of the control plane runs an older version, or another build, than that of the spec. */
+/**
+ * Whether at least one replica of the control plane runs an older version than that of the spec, or another build of it.
+ *
+ * @throws TypeError when the spec has no version, or `status.versions` is invalid
+ */
 export function isUpgrading(controlPlane: object, contract: ContractVersion): boolean {
   const desired = readField(controlPlane, ControlPlaneContract.version, contract)
   if (!desired) throw new TypeError('failed to get control plane spec version')

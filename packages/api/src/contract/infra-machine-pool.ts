@@ -75,8 +75,9 @@ export function poolReplicasOf(pool: object, contract: ContractVersion): number 
 }
 
 /**
- * Returns the kind of the infrastructure machines if the pool supports MachinePool Machines. @throws TypeError when the kind is not a
- * string
+ * Returns the kind of the infrastructure machines if the pool supports MachinePool Machines.
+ *
+ * @throws TypeError when the kind is not a string
  */
 export function infrastructureMachineKindOf(pool: object, contract: ContractVersion): string | undefined {
   const kind: unknown = readField(pool, InfraMachinePoolContract.infrastructureMachineKind, contract)

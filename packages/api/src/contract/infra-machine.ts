@@ -37,11 +37,11 @@ export const InfraMachineTemplateContract = {
 const maxProviderIDLength = 512
 const maxFailureDomainLength = 256
 
-/** Returns the provider ID of the host; `undefined` or empty before it is set. @throws TypeError when it is too long for a Machine */
+/** Returns the provider ID; `undefined` or empty before it is set. @throws TypeError when it is too long for a Machine */
 export const providerIDOf = (infraMachine: object, contract: ContractVersion): string | undefined =>
   readText(infraMachine, InfraMachineContract.providerID, contract, maxProviderIDLength)
 
-/** Returns the failure domains in spec and status of the host. @throws TypeError when a failure domain is too long for a Machine */
+/** Returns the failure domains in spec and status. @throws TypeError when a failure domain is too long for a Machine */
 export function failureDomainsOfMachine(infraMachine: object, contract: ContractVersion) {
   const { specFailureDomain, failureDomain } = InfraMachineContract
   return {
@@ -56,7 +56,7 @@ const maxAddressLength = 256
 const addressTypes: readonly unknown[] = ['Hostname', 'ExternalIP', 'InternalIP', 'ExternalDNS', 'InternalDNS']
 
 /**
- * Returns the addresses of the host; `undefined` when it reports no addresses.
+ * Returns the addresses of the infrastructure machine; `undefined` when it reports none.
  *
  * @throws TypeError when they violate the limits of `Machine.status.addresses`: the API server would reject the whole status
  */

@@ -9,7 +9,7 @@ import { type ConversionScope, type Move, ruleOf } from './rules.ts'
 export interface KindRule {
   /** Whether the older version contains the object of v1beta2 in an annotation. */
   readonly keepsData?: true
-  /** Paths of v1beta2 whose explicit zero is restored from the annotation. */
+  /** Paths of v1beta2 that get a zero only if the object in the annotation has it. */
   readonly zeros?: readonly string[]
   /** Paths of v1beta2 that are always restored from the annotation. */
   readonly restores?: readonly string[]

@@ -1,4 +1,4 @@
-/** Makes label values of names that may not be valid label values. Upstream: util/labels/format, v1.14. */
+/** Computes label values from names that may be invalid as label values. Upstream: util/labels/format, v1.14. */
 import { labelValueProblems } from '@capstan/kube'
 
 /** Returns the name if it is a valid label value, otherwise a short hash of it: `hash_<base64url>_z`. */

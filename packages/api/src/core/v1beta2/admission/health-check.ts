@@ -4,7 +4,7 @@ import { invalid } from '@capstan/kube'
 import type { HealthCheckRemediation, HealthChecks } from '../shared/health-check.ts'
 import { intOrPercentErrors } from './field-checks.ts'
 
-/** Minimum of `nodeStartupTimeoutSeconds`. With a shorter timeout, Machines that only start slowly would be replaced. */
+/** Minimum of `nodeStartupTimeoutSeconds`, other than 0, which disables it. A shorter timeout would replace Machines that start slowly. */
 const MinStartupTimeout = 30
 
 export function healthCheckFieldErrors(

@@ -9,8 +9,8 @@ interface Scalable {
 }
 
 /**
- * Returns the default of replicas. Without both annotations of the cluster autoscaler it is 1; with them, the old value limited to their
- * range.
+ * Returns the default of replicas. Without both annotations of the cluster autoscaler it is 1. With them it is the old value, limited to
+ * their range; for a new object, the minimum.
  *
  * @throws StatusError Forbidden when an annotation is not a number
  */
