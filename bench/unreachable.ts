@@ -43,7 +43,7 @@ interface Scale {
   readonly count: number
   /** Number of Clusters that already exist. */
   readonly others: number
-  /** Kubeconfigs of these Clusters, in turn, whose API servers are unreachable. Empty: the kubeconfigs of the local provider. */
+  /** Kubeconfigs with unreachable API servers, used for these Clusters in turn. Empty: they get kubeconfigs of the local provider. */
   readonly kubeconfigs: readonly string[]
   /**
    * Milliseconds between the creation of these Clusters and the measurement, in which connections to unreachable API servers fail
@@ -81,7 +81,7 @@ async function timeToAvailable({ count, others, kubeconfigs, pause }: Scale): Pr
   }
 }
 
-/** Returns the kubeconfig Secret of a user, which the control plane provider does not overwrite. */
+/** Returns a kubeconfig Secret as a user creates it. The control plane provider does not overwrite it. */
 const kubeconfigSecret = ({ name, namespace }: { readonly name: string; readonly namespace: string }, value: string) => ({
   metadata: { name: `${name}-kubeconfig`, namespace, labels: { 'cluster.x-k8s.io/cluster-name': name } },
   type: 'cluster.x-k8s.io/secret',

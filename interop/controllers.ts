@@ -1,6 +1,6 @@
 /**
- * Runs Capstan's controllers on a real kube-apiserver. The tests for the embedded server and a virtual clock run unchanged, and the
- * story of a cluster's whole lifecycle must have the same lines as on the embedded server.
+ * Runs Capstan's controllers on a real kube-apiserver. The tests for the embedded server and a virtual clock run unchanged. The lines
+ * about the changes in a cluster's whole lifecycle must be the same as on the embedded server.
  */
 import { Checks } from './capstan-process.ts'
 import { startRealApiServer } from './real-api-server.ts'

@@ -255,7 +255,7 @@ function withCertificateFiles(deployment: Deployment): Deployment {
   } as Deployment
 }
 
-/** A mounted Secret. As with the kubelet, its files are behind a symbolic link, so that all files change at the same time. */
+/** A mounted Secret. As the kubelet does, it replaces a symbolic link to a folder, so that all files change at the same time. */
 class MountedCertificates {
   readonly folder: string
   readonly #apiServer: RunningApiServer

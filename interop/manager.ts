@@ -1,6 +1,6 @@
 /**
- * Runs `capstan manager` against an API server, ours and the real one, over HTTPS: the lifecycle of a cluster, during which the API
- * server is killed and the manager is stopped and started again.
+ * Runs `capstan manager` against an API server, ours and the real one, over HTTPS: the lifecycle of clusters, during which the API server
+ * is killed and the manager is stopped and started again; leader election; and hooks that block deletions, with and without webhooks.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Steps in the lifecycle of a Cluster, with and without a ClusterClass, for every test provider, and for Capstan's core and upstream's. */
+/** Steps in the lifecycle of a Cluster, with or without a ClusterClass, for each test provider, with Capstan's core or upstream's. */
 import { readFileSync } from 'node:fs'
 import {
   Cluster,
