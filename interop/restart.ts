@@ -1,6 +1,6 @@
 /**
  * Kills `capstan apiserver --data` and starts it again on the same port while Capstan's watchers use it. Each watcher must continue after
- * its last event, without a list, and receive every write. `interop/go` has a similar test with clients in Go, which may list once.
+ * its last event, without a list, and receive every write. `interop/go` has the same test with clients in Go.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
