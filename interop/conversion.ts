@@ -22,7 +22,7 @@ import { Checks } from './capstan-process.ts'
 import type { Suite } from './suite.ts'
 import { toolPaths } from './tools.ts'
 
-/** Number of objects. CI uses the default; `CAPSTAN_OBJECTS=20000 npm run interop -- conversion` sets another number. */
+/** Number of conversions. CI uses the default; `CAPSTAN_OBJECTS=20000 npm run interop -- conversion` sets another number. */
 const ObjectsInCI = 2_500
 
 export const conversionSuite: Suite = {

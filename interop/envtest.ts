@@ -140,7 +140,7 @@ function childrenOf(parent: number): number[] {
   }
 }
 
-/** Returns the fields of /proc/PID/stat from the state on; the command name before it may contain spaces. */
+/** Returns the fields of /proc/PID/stat, with an empty command name, because the name may contain spaces. */
 function readStat(pid: string): string[] {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')

@@ -207,7 +207,7 @@ const whenServed = (client: Client, restarted: () => Promise<void>): Client => (
   delete: (...args) => restarted().then(() => client.delete(...args)),
 })
 
-/** Checks that metrics need the permission to read them. */
+/** Checks that an administrator can read metrics, and that a request without credentials is rejected. */
 async function checkMetrics(apiServer: RunningApiServer, checks: Checks): Promise<void> {
   for (const { provider, address } of providers) {
     const status = (token: string | undefined) =>

@@ -52,7 +52,7 @@ export function normalized({ objects, updated }: ObservedObjects): NormalizedObj
   return normalizedObjects
 }
 
-/** Removes a taint that a Node may or may not have after its Machine, depending on the time at which the Machine was deleted. */
+/** Removes a taint from a Node without a Machine. Whether the Node has it depends on when the Machine was deleted. */
 function withoutOutdatedTaint(node: Node): Node {
   const { taints: allTaints = [], ...spec } = node.spec ?? {}
   const taints = allTaints.filter(({ key }) => key !== NodeOutdatedRevisionTaint.key)

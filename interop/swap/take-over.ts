@@ -1,7 +1,7 @@
 /**
  * Our core takes over Clusters that upstream's core created, and upstream's core takes them back: first while no core has work, then
- * during a rollout and a deletion, after the other core was killed. No Machine may be replaced, and no field may change its value or its
- * manager.
+ * during a rollout and a deletion, after the other core was killed. In the first case no Machine may be replaced, and no field may change
+ * its value or its manager; in the second, no Machine of the new version may be replaced.
  * Each core must be able to change and remove labels, taints and replicas that the other core has applied.
  */
 import { join } from 'node:path'

@@ -84,7 +84,7 @@ export interface Managers extends AsyncDisposable {
   readonly manifests: Manifests
   /** Kills the managers of these components and starts them again at the same ports. Resolves when they are ready. */
   restart(tools: readonly string[]): Promise<void>
-  /** Removes the webhook configurations before the managers stop permanently: otherwise the server would reject all writes. */
+  /** Removes the webhook configurations. Without managers, the server would otherwise reject all writes of Cluster API's kinds. */
   removeWebhooks(): Promise<void>
 }
 
@@ -157,7 +157,7 @@ export async function startManagers(
     }
     await run(withPorts.map(({ tool }) => tool))
     progress(`${withPorts.length} managers ready`)
-    // Webhook configurations come last: while no webhook server responds, they block every write.
+    // Webhook configurations come last: while no webhook server responds, they block every write of their kinds.
     for (const hook of manifests.mutating) await client.apply(MutatingWebhookConfiguration, hook, { fieldManager })
     for (const hook of manifests.validating) await client.apply(ValidatingWebhookConfiguration, hook, { fieldManager })
     return {
