@@ -1,6 +1,6 @@
 /**
- * clusterctl installs upstream's Cluster API from a folder with upstream's manifests, plans an upgrade, and deletes everything, on
- * the embedded API server and on the real API server. Output and objects must be the same. Pods do not run.
+ * clusterctl installs upstream's Cluster API from a folder with upstream's manifests, plans an upgrade, and deletes all providers without
+ * their CRDs, on the embedded API server and on the real API server. Output and objects must be the same. Pods do not run.
  */
 import { chmodSync, copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -83,7 +83,7 @@ const asRecordedAdmin = (as: string, headers: { readonly [name: string]: string 
 /** Milliseconds between the start of a watch and the requests during it, as in the recording. */
 const HeadTime = 700
 
-/** Whether `record-golden.ts` made a recording. Its administrator has a token, and therefore a uid. */
+/** Whether `record-golden.ts` made a recording. In such a recording the administrator has a token, and therefore a uid. */
 const isRecordedHere = (file: string): boolean => existsSync(new URL(`golden/${file}.ts`, import.meta.url))
 
 async function overHTTPS(apiServer: RunningApiServer, adminHasToken: boolean): Promise<GoldenServer> {

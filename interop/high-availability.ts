@@ -293,7 +293,7 @@ class Replicas {
     return leader
   }
 
-  /** Routes webhook requests to all running replicas except `without`. */
+  /** Routes webhook requests to the other replicas. From then on `without` no longer counts as running: `start` uses its address again. */
   async route(without: Pod): Promise<void> {
     this.#running.splice(this.#running.indexOf(without), 1)
     await this.#route()

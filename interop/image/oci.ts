@@ -20,7 +20,7 @@ const requiredPackages = ['buildah', 'runc', 'mmdebstrap']
 const basePackages = ['libc6', 'libstdc++6', 'libgcc-s1']
 const Debian = 'bookworm'
 
-/** Returns the path of the base image, which is created once per machine. */
+/** Returns the path of the base image, a tar archive, which is created once per machine. */
 const baseRootOf = (architecture: Architecture): string =>
   join(
     process.env.CAPSTAN_TOOLS ?? join(homedir(), '.cache', 'capstan', 'tools'),
@@ -74,7 +74,7 @@ export interface BuiltImage {
   /** Size of the compressed layers in bytes. `unpacked` is the size of the files. */
   readonly packed: number
   readonly unpacked: number
-  /** Size of the base image's files in bytes. */
+  /** Size of the base image, a tar archive, in bytes. */
   readonly base: number
 }
 
