@@ -1,6 +1,6 @@
 /**
- * Parses and compares Kubernetes versions: semantic versions with a leading `v`, with or without their build tags. Upstream: util/version,
- * v1.14.
+ * Parses Kubernetes versions, which are semantic versions with a leading `v`, and compares them with or without their build tags.
+ * Upstream: util/version, v1.14.
  */
 import { SemVer } from 'semver'
 
@@ -48,7 +48,7 @@ export function compareWithBuild(a: string, b: string): VersionOrder {
 
 export const sameVersion = (a: string, b: string): boolean => compareWithBuild(a, b) === 0
 
-/** Whether `desired` is an upgrade of `current`, which means a higher version or another build. */
+/** Whether `desired` is an upgrade of `current`: a higher version, higher build tags, or build tags that have no order. */
 export function isUpgrade(current: string, desired: string): boolean {
   const order = compareWithBuild(desired, current)
   return order === 1 || order === 'differ'

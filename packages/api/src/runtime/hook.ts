@@ -1,6 +1,6 @@
 /**
  * Declares hooks. Group, version and name identify a hook. Static types, validation of messages, OpenAPI, docs and fixtures are derived
- * from its request and response. Upstream: api/runtime/hooks/v1alpha1 and exp/runtime/catalog, v1.14.
+ * from the schemas of its request and response. Upstream: api/runtime/hooks/v1alpha1 and exp/runtime/catalog, v1.14.
  */
 import type { JSONSchema, ObjectOfShape, Schema, Shape } from '@capstan/kube'
 import { s } from '@capstan/kube'
@@ -49,7 +49,10 @@ export interface NewerVersion {
 
 const typeMeta = { apiVersion: s.string(), kind: s.string() }
 
-/** Fields of all requests. The settings are those of the ExtensionConfig, merged with those of the call. */
+/**
+ * Fields of all requests except those of Discovery, which have no settings. The settings are those of the ExtensionConfig, overridden by
+ * those of the call, such as the settings of an external patch in a ClusterClass.
+ */
 export const commonRequest = {
   ...typeMeta,
   settings: s.map(s.string()).optional().doc('Settings of the ExtensionConfig, overridden by those of the call.'),
@@ -120,7 +123,7 @@ export function defineHook<Req extends Shape, Res extends Shape>(options: {
 export type RequestOf<H extends Hook> = NonNullable<H['_request']>
 export type ResponseOf<H extends Hook> = NonNullable<H['_response']>
 
-/** Returns the `apiVersion` in requests and in the discovery of a hook, which consists of group and version. */
+/** Returns the `apiVersion` of a hook as it appears in its requests and in Discovery responses: `<group>/<version>`. */
 export const hookApiVersion = ({ group, version }: Hook): string => `${group}/${version}`
 
 /** Returns the path of a hook's handler below the URL of the extension server. Hook and handler are in lower case. */

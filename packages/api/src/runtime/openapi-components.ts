@@ -134,8 +134,8 @@ const componentFields: { readonly [component: string]: Fields } = {
 }
 
 /**
- * Makes each inline schema that has a name in the tables above a component of its own, and refers to it. If two schemas of one name differ, the
- * second stays inline.
+ * Moves each inline schema that has a name in the tables above to a component of this name, and replaces it with a reference. If two
+ * schemas of one name differ, the second stays inline.
  */
 export function withSharedComponents(components: Components): { readonly [name: string]: JSONSchema } {
   const shared = new Map<string, { readonly schema: JSONSchema; readonly text: string }>()

@@ -1,7 +1,7 @@
 /**
  * Applies JSON patches of classes and of extensions, with the semantics and error texts of evanphx/json-patch v5.9, which upstream uses:
- * the target of an operation and its parents must exist, and a negative index counts from the end. Pure. testdata/patches.json was recorded
- * with that library.
+ * the parent of a target must exist, for `remove` and `replace` also the target itself, and a negative index counts from the end. Pure.
+ * testdata/patches.json was recorded with that library.
  */
 import { draft, equal, getMember, type JsonPatchOperation, setMember, writeJSON } from '@capstan/kube'
 
@@ -112,7 +112,7 @@ function test(root: Root, path: string, expected: unknown): string | undefined {
   return equal(actual, expected) ? undefined : `testing value ${path} failed: test failed`
 }
 
-/** The position of a value in its parent, whether or not it exists. */
+/** The position of a value in its parent. The value itself may be absent. */
 interface Place {
   readonly parent: Record<string, unknown> | unknown[]
   readonly key: string
@@ -135,7 +135,7 @@ const isParent = (value: unknown): value is Place['parent'] => typeof value === 
 
 const unescaped = (token: string): string => token.replaceAll('~1', '/').replaceAll('~0', '~')
 
-/** A value, or the error why it cannot be read. */
+/** A value, or the error text when it cannot be read. */
 interface Reading {
   readonly value?: unknown
   readonly problem?: string

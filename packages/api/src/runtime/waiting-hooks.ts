@@ -14,7 +14,7 @@ export interface WaitingHook {
   readonly since: string
   /** Latest time of the next call, in RFC 3339. Absent when no handler is called, and after a failure, which is retried with backoff. */
   readonly until?: string
-  /** Digest of the request, with which a restarted manager reuses the response for an equal request. */
+  /** Digest of the request. After a restart, the manager does not call the hook again before `until` if the digest is the same. */
   readonly question?: string
   /** The ExtensionConfig that was never discovered, so that its handlers are unknown. `handlers` is then empty. */
   readonly extensionConfig?: string

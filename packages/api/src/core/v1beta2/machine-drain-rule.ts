@@ -1,4 +1,7 @@
-/** The kind MachineDrainRule, drain behavior of Pods. Upstream: api/core/v1beta2/machinedrainrules_types.go, v1.14. */
+/**
+ * The kind MachineDrainRule, which defines how Pods are drained when their Machine is deleted.
+ * Upstream: api/core/v1beta2/machinedrainrules_types.go, v1.14.
+ */
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, defineKind, s } from '@capstan/kube'
 import { olderVersions } from '../../conversion/older-versions.ts'

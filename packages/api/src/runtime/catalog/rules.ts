@@ -41,7 +41,7 @@ export const elementProblems = (last: ReleasedCatalog, newCatalog: ReleasedCatal
     ]
   })
 
-/** Returns the changes of a schema that need a new version, each as a sentence without an end. */
+/** Returns the changes of a schema that need a new version, each as the beginning of a sentence that the caller completes. */
 function incompatibleChanges(previous: JSONSchema, current: JSONSchema, path: string): string[] {
   if (previous.type !== current.type || previous.format !== current.format) {
     return [`${path} was ${typeText(previous)} and is ${typeText(current)}`]

@@ -17,7 +17,7 @@ import { GenerateUpgradePlan } from './generate-upgrade-plan.ts'
 import { UpdateMachine } from './update-machine.ts'
 import { ValidateTopology } from './validate-topology.ts'
 
-/** All hooks that core calls: lifecycle hooks in their order, then hooks of topologies and of in-place updates. */
+/** All hooks: Discovery, the lifecycle hooks in the order of their calls, then the hooks of topologies and of in-place updates. */
 export const hookCatalog: readonly Hook[] = [
   Discovery,
   BeforeClusterCreate,

@@ -7,7 +7,7 @@ import { commonResponse, defineHook } from '../hook.ts'
 const schemaReference: JSONSchema = { $ref: '#/definitions/JSONSchemaProps' }
 const schemaList: JSONSchema = { type: 'array', items: schemaReference }
 
-/** The schema of a variable, including nested schemas, which a CustomResourceDefinition cannot declare. */
+/** The schema of a variable. Nested schemas refer to it, which the schema of a CustomResourceDefinition cannot do. */
 const nestedSchema: JSONSchema = {
   ...jsonSchemaProps.json,
   properties: {

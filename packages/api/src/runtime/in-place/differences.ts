@@ -23,8 +23,8 @@ const memberPath = (path: string, name: string): string =>
   /^[A-Za-z_$][\w$]*$/.test(name) ? `${path}.${name}` : `${path}[${JSON.stringify(name)}]`
 
 /**
- * The fields of a Machine's spec. An extension must cover changes of compared fields. Ignored fields are immutable, belong to references,
- * whose objects are compared themselves, or change on existing Machines without an update.
+ * The fields of a Machine's spec. An extension must cover changes of compared fields. A field is ignored if it is immutable, if it is a
+ * reference, whose object is compared separately, or if its changes are propagated to existing Machines without an update.
  * Upstream: internal/util/inplace, CleanupMachineSpecForDiff, v1.14.
  */
 const specFields: Readonly<Record<keyof Required<MachineSpec>, 'compared' | 'ignored'>> = {

@@ -7,7 +7,8 @@ import { isHookPending } from '../pending-hooks.ts'
 type WithMetadata = Pick<KubeObject, 'metadata'>
 
 /**
- * Whether the object has the annotation of an update. As long as the hook is not pending, the Machine's owner has not prepared all objects.
+ * Whether the object has the annotation of an in-place update. While a Machine has it and UpdateMachine is not pending, the Machine's owner
+ * has not yet written the desired spec to all objects.
  */
 export const isMarkedForUpdate = ({ metadata }: WithMetadata): boolean =>
   metadata.annotations?.[UpdateInProgressAnnotation] !== undefined
@@ -17,5 +18,5 @@ export const isMarkedForUpdate = ({ metadata }: WithMetadata): boolean =>
  */
 export const isUpdatePending = (machine: WithMetadata): boolean => isHookPending(UpdateMachine, machine)
 
-/** Whether the Machine has either annotation. It is then neither ready nor up to date, and no other operation on it is started. */
+/** Whether the Machine is marked for an update, or UpdateMachine is pending. It is then neither ready nor up to date, and no other operation on it is started. */
 export const isUpdateInProgress = (machine: WithMetadata): boolean => isMarkedForUpdate(machine) || isUpdatePending(machine)

@@ -1,4 +1,7 @@
-/** Gates: conditions of other writers on which Available or Ready depends. */
+/**
+ * Readiness gates of Machines and availability gates of Clusters: additional conditions, set by other controllers, on which Ready or
+ * Available depends.
+ */
 import type { Infer } from '@capstan/kube'
 import { s } from '@capstan/kube'
 import { conditionTypeName } from './limits.ts'

@@ -1,4 +1,4 @@
-/** Kubernetes versions in use, and those that are steps of an upgrade. */
+/** Fields that list Kubernetes versions: the versions in use, and the steps of an upgrade. */
 import type { Infer } from '@capstan/kube'
 import { s } from '@capstan/kube'
 import { word } from './limits.ts'
