@@ -1,6 +1,6 @@
 /**
- * Twins of the provider kinds of a test, for contract v1beta1. A test acts as a provider of contract v1beta2. With twins, the kinds have the
- * label of contract v1beta1, and the requests of the test's client and their responses are converted. Core's requests are not
+ * Twins of the provider kinds of a test, for contract v1beta1. A test acts as a provider of contract v1beta2. With twins, the kinds have
+ * the label of contract v1beta1, and the requests of the test's client and their responses are converted. Core's requests are not
  * converted, so core reads only contract v1beta1.
  *
  * This file does not use `@capstan/api/contract`, because that module is under test.
@@ -12,7 +12,9 @@ import type { DeclaredKind, JSONSchema, KubeObject, Transport, WatchEvent } from
 const newLabel = 'cluster.x-k8s.io/v1beta2'
 const oldLabel = 'cluster.x-k8s.io/v1beta1'
 
-/** Contract version of the providers in tests: `v1beta1` in the second run of core's environment tests (`npm run interop -- old-contract`). */
+/**
+ * Contract version of the providers in tests: `v1beta1` in the second run of core's environment tests (`npm run interop -- old-contract`).
+ */
 export const testContract = (): ContractVersion => (process.env.CAPSTAN_TEST_CONTRACT === 'v1beta1' ? 'v1beta1' : 'v1beta2')
 
 /** Whether a kind belongs to a provider of contract v1beta2. Cluster API's own kinds also have the label; they are excluded. */

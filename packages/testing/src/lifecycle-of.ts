@@ -207,7 +207,10 @@ function whyIncomplete(step: LifecycleStep, cluster: Cluster | undefined, to: st
   return undefined
 }
 
-/** Prints each call of lifecycle hooks. For hooks that are called in every reconcile, prints only new responses. */
+/**
+ * Reports each successful call of a lifecycle hook. Reports a failure, or a call of another hook, only if it differs from the last reported
+ * call of the same handler.
+ */
 function callReporter(report: (text: string) => void): CallObserver {
   const reported = new Map<string, string>()
   return (call) => {
@@ -220,7 +223,7 @@ function callReporter(report: (text: string) => void): CallObserver {
   }
 }
 
-/** Wraps a log to also print errors that handlers throw: core receives only status 500. */
+/** Wraps a log to also report errors that handlers throw, because core receives only status 500. */
 function reportErrors(report: (text: string) => void, log: Logger): Logger {
   const reported = new Set<string>()
   const wrapLogger = (bound: { readonly [field: string]: unknown }, to: Logger): Logger => ({

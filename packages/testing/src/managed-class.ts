@@ -71,7 +71,7 @@ function upgrades(managedClass: ManagedClass): Pick<ClusterClassSpec, 'upgrade' 
     : { upgrade: { external: { generateUpgradePlanExtension: planner } } }
 }
 
-/** Returns one patch for each handler that generates patches, with the handlers that validate and declare variables. */
+/** Returns the patches of the class. Patch number n names handler number n of GeneratePatches, ValidateTopology and DiscoverVariables. */
 function patches(managedClass: ManagedClass): Pick<ClusterClassSpec, 'patches'> {
   const generate = handlersOf(managedClass, 'GeneratePatches')
   const validate = handlersOf(managedClass, 'ValidateTopology')

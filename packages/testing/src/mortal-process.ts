@@ -32,7 +32,7 @@ export function mortalConnections({ clock, stores, transport, hooks }: ProcessCo
     isDead = true
     processStores.kill()
   }
-  /** Resolves as `promise`. Never settles after the process was killed. */
+  /** Settles as `promise` does. After the process was killed, only `rejectPending` settles it. */
   const unlessDead = async <T>(promise: Promise<T>): Promise<T> => {
     const outcome = await promise.then(
       (value) => () => value,

@@ -25,7 +25,7 @@ export function mortalStores(base: Stores, lifetime = Number.POSITIVE_INFINITY):
   const { promise: death, resolve: die } = Promise.withResolvers<void>()
   const pendingRequests = Promise.withResolvers<never>()
   pendingRequests.promise.catch(() => {})
-  /** Result of writes of a dead process: a promise that never settles. */
+  /** Result of writes of a dead process: a promise that is pending until `rejectPending` rejects it. */
   const neverSettles = (): Promise<never> => pendingRequests.promise
   let commits = 0
   let isDead = false

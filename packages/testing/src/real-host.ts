@@ -59,7 +59,8 @@ export async function realHost({ kubeconfig, clock, kinds, admission, asTest = (
       },
     } as Store,
     async installed() {
-      // Upstream: a CRD is Established a moment before its kind is served. An informer would retry on the virtual clock, which does not run.
+      // Upstream: a CRD is Established a moment before its kind is served. An informer would wait for a retry on the virtual clock, which
+      // does not run here.
       await Promise.all(kinds.map((kind) => served(client, kind)))
       if (admission.length > 0) await webhooks.configure()
     },

@@ -4,8 +4,9 @@ import type { RuntimeClient } from '@capstan/extension'
 import type { KubeObject } from '@capstan/kube'
 
 /**
- * Functions that compute the response of a hook's only handler, by the name of the hook. `nth` counts the calls for one object and hook, from 1.
- * `wait` is `retryAfterSeconds`, by default 0. The fields of `response` are added to the response. `undefined`: success without waiting.
+ * Functions that compute the response of a hook's only handler, by the name of the hook. `nth` counts the calls for one object and hook,
+ * from 1. `wait` is `retryAfterSeconds`, by default 0. The fields of `response` are added to the response. `undefined`: success without
+ * waiting.
  */
 export type HookScript = {
   readonly [hook: string]: (call: {

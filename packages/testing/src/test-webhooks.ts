@@ -17,7 +17,7 @@ export interface TestWebhooks {
 
 const name = 'capstan-tests'
 
-/** Serves `admissions` on loopback, and conversions of `kinds`, for the server of `client`. */
+/** Serves `admissions`, and conversions of `kinds`, as webhooks on a loopback address. The API server of `client` calls them. */
 export async function testWebhooks(
   client: Client,
   admissions: readonly Admission[],
@@ -62,7 +62,7 @@ export async function testWebhooks(
   }
 }
 
-/** Returns admission without an effect, which records the phases that the server has called. */
+/** Returns admission of ConfigMaps that changes and rejects nothing, and records the phases that the server has called. */
 const recordCalls = (called: Set<string>): Admission =>
   admission<ConfigMap>({
     kind: ConfigMap,

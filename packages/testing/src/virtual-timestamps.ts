@@ -1,6 +1,6 @@
 /**
- * Converts the timestamps of a real server to virtual time for controllers under test. Creation and deletion times that a client receives become
- * the virtual time at which they were first received; in requests they are converted back.
+ * Converts the timestamps of a real server to virtual time for controllers under test. Creation and deletion times that a client receives
+ * become the virtual time at which they were first received; in requests they are converted back.
  */
 import type { ApiRequest, Clock, KubeObject, ObjectMeta, Transport, WatchEvent } from '@capstan/kube'
 import { freeze, isRecord, timestamp } from '@capstan/kube'

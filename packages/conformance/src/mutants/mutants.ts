@@ -302,7 +302,9 @@ const declared: readonly Mutant[] = [
   },
 ]
 
-/** Kinds with their own rules for fields common to all kinds. */
+/**
+ * Mutants that never report `status.initialization`. For machine pools see the rule `infra-machine-pool.both-ready` below.
+ */
 const initializationMutants = (
   [
     ['infra-cluster', clusters],
@@ -654,7 +656,9 @@ const poolMutants: readonly Mutant[] = [
 ]
 
 let writes = 0
-/** Returns true and false alternately, then true: a provider that never settles would stop the virtual clock. */
+/**
+ * Returns true and false alternately, after 20 calls only true: while a provider writes without end, the virtual clock cannot advance.
+ */
 const alternates = (): boolean => writes++ % 2 === 0 || writes > 20
 
 export const mutants: { readonly declared: readonly Mutant[]; readonly controllerMutants: readonly Mutant[] } = {

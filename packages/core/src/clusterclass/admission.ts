@@ -55,7 +55,7 @@ function inUseError({ metadata }: ClusterClass, clusters: readonly Cluster[]): S
   })
 }
 
-/** Renders naming templates: the result must be a valid object name. */
+/** Renders the naming templates with sample values. Returns an error for each result that is not a valid object name. */
 function namingErrors({ spec }: ClusterClass): FieldError[] {
   const cluster = { name: 'cluster' }
   const errorsOf = (kind: string, path: string, template: string | undefined, data: Record<string, Record<string, string>>) => {
@@ -87,7 +87,7 @@ function namingErrors({ spec }: ClusterClass): FieldError[] {
   ]
 }
 
-/** Errors for MachineDeployment classes and Kubernetes versions that an update removes although Clusters use them. */
+/** Returns errors for MachineDeployment classes that an update removes, and Kubernetes versions that it does not list, but Clusters use. */
 function inUseErrors({ spec }: ClusterClass, { spec: old }: ClusterClass, clusters: readonly Cluster[]): FieldError[] {
   const remainingClasses = new Set((spec.workers?.machineDeployments ?? []).map((workerClass) => workerClass.class))
   const removedClasses = (old.workers?.machineDeployments ?? [])

@@ -20,7 +20,7 @@ const DeepestCall = 500
 /** Maximum number of actions and iterations of one execution. */
 const MaxSteps = 1_000_000
 
-/** The piped value of a command to which no value is piped. */
+/** Marks that no value is piped to a command. */
 const NoPipedValue = Symbol('nothing')
 type Piped = Value | typeof NoPipedValue
 

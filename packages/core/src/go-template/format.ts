@@ -1,4 +1,4 @@
-/** Go's fmt for template values: Sprint, Sprintln, Sprintf. Upstream: Go's fmt package, restricted to JSON values. */
+/** Formats template values as Go's `%v`, Sprint and Sprintf do. Upstream: Go's fmt package, restricted to template values. */
 import { quotedGoChar } from '@capstan/kube'
 import { byteLength, GoStruct, isMap, sortedKeys, typeName } from './value.ts'
 import type { Value } from './value.ts'
@@ -28,7 +28,10 @@ export function sprint(values: readonly Value[]): string {
   return out
 }
 
-/** Formats a float64 in the shortest form that parses to the same value; with an exponent from 1e21 on, as `%v` does. */
+/**
+ * Formats a float64 in the shortest form that parses to the same value. Has an exponent below 1e-4 and from 10^`exponentFrom` on; the
+ * default is that of `%v`.
+ */
 export function floatText(value: number, exponentFrom = 21): string {
   if (Number.isNaN(value)) return 'NaN'
   if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf'

@@ -98,7 +98,7 @@ function actionTokens(source: string, from: number, tokenList: Token[]): { trims
   const fail = (message: string, at = pos): undefined => {
     tokenList.push({ kind: 'error', text: message, pos: at })
   }
-  /** A word must be followed by a character that can end it. */
+  /** Whether a word can end at this position: before the end of the source, a space, punctuation or the closing delimiter. */
   const endsWord = (end: number): boolean => {
     const char = source[end]
     return char === undefined || isSpace(char) || '.,|:()'.includes(char) || closeAt(source, end) !== undefined

@@ -157,7 +157,7 @@ class Parser {
     this.#add(templateName, content)
   }
 
-  /** A definition replaces an earlier one unless it contains only space. */
+  /** Adds a definition. It replaces an earlier one of only white space; a second one with other content is an error. */
   #add(templateName: string, content: readonly Statement[]): void {
     const earlier = this.#definitions.get(templateName)
     if (earlier && !isBlank(earlier) && !isBlank(content))

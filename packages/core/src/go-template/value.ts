@@ -1,6 +1,6 @@
 /**
  * Values of a template. JSON data has Go's types: a JavaScript number is a float64, as encoding/json decodes it; an int is a bigint and
- * comes only from constants and functions. `null` is a nil in a map or list, `undefined` means no value.
+ * comes only from constants, functions and `range`. `null` is a nil in a map or list, `undefined` means no value.
  */
 export type Value = string | number | bigint | boolean | null | undefined | Value[] | { [key: string]: Value } | GoStruct
 
@@ -76,7 +76,7 @@ export function kindName(value: Value): string {
   return isMap(value) ? 'map' : typeName(value)
 }
 
-/** Whether `if` takes the branch: not for empty strings and collections, zero, false and nil. */
+/** Whether `if` takes the branch. False for empty strings and collections, zero, false and nil. */
 export function truth(value: Value): boolean {
   if (value === null || value === undefined) return false
   if (Array.isArray(value)) return value.length > 0

@@ -1,6 +1,6 @@
 /**
- * Admission of Clusters against their class and existing objects; rules of the Cluster alone are declared on the kind. Upstream:
- * core/webhooks/admission/cluster.go, v1.14.
+ * Admission rules of Clusters that depend on the ClusterClass or on other objects. Rules that need only the Cluster are declared with the
+ * kind. Upstream: core/webhooks/admission/cluster.go, v1.14.
  */
 import {
   AutoscalerMaxSizeAnnotation,
@@ -51,7 +51,7 @@ import { defaultAndValidateVariables } from './variables.ts'
 
 type Request = AdmissionRequest<Cluster>
 
-/** Validates a managed Cluster against its class. */
+/** Sets defaults of the variables of a managed Cluster, and validates it against its class. */
 export const clusterTopologyAdmission: Admission = admission<Cluster>({
   kind: Cluster,
   operations: ['CREATE', 'UPDATE'],
@@ -59,7 +59,7 @@ export const clusterTopologyAdmission: Admission = admission<Cluster>({
   async default(cluster, { reader }) {
     if (!cluster.spec.topology || isDeleting(cluster)) return
     const clusterClass = await readClass(cluster, reader)
-    // Errors of variables are reported by their validation.
+    // `validate` reports errors of variables.
     if (clusterClass && classProblem(clusterClass) === undefined) defaultAndValidateVariables(cluster, clusterClass)
   },
 
@@ -73,7 +73,10 @@ export const clusterTopologyAdmission: Admission = admission<Cluster>({
 const readClass = (cluster: Cluster, reader: Reader): Promise<ClusterClass | undefined> =>
   orAbsent(reader.get(ClusterClass, classKeyOf(cluster)))
 
-/** A missing or unready class only leads to a warning: the class may be created after its Clusters. */
+/**
+ * Returns the errors of a Cluster that violates its class. A missing or unready class only leads to a warning, because the class may be
+ * created after its Clusters; but an update of the topology needs an existing class.
+ */
 function classErrors(cluster: Cluster, clusterClass: ClusterClass | undefined, request: Request): FieldError[] {
   const key = keyText(classKeyOf(cluster))
   const unchecked = `Cluster refers to ClusterClass ${key}, but this ClusterClass`

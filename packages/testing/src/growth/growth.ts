@@ -1,14 +1,14 @@
 /** Measures how the steps of a computation grow with its input. */
 import { countSteps } from './count-steps.ts'
 
-/** If the input doubles, linear work grows by a factor of two, n log n by a little more, quadratic work by a factor of four. */
+/** Largest accepted growth when the input doubles. Linear work doubles, n log n grows a little more, quadratic work fourfold. */
 export const MaxPerDoubling = 2.3
 
 const Sizes = [120, 240, 480, 960]
 
 /**
- * Work that seems to grow too much is measured again at these sizes. Objects of 500 to 2,000 elements exceed the limits of caches, so that the
- * steps of each element rise up to twofold there; larger objects are in no cache.
+ * Work that seems to grow too much is measured again at these sizes. Objects of 500 to 2,000 elements exceed the limits of caches, so
+ * that the steps of each element rise up to twofold there; larger objects are in no cache.
  */
 const LargerSizes = [1920, 3840, 7680, 15_360]
 
@@ -43,7 +43,8 @@ export async function measureGrowth(
 }
 
 async function measureSizes(name: string, work: (size: number) => unknown, sizes: readonly number[]): Promise<GrowthMeasurement> {
-  // The first use, with compilation and caching, is discarded. It is counted, too: V8 does not count code that ran before it counts.
+  // The result of the first run is discarded, because it includes compilation and the filling of caches. This run needs `countSteps`, too:
+  // V8 does not count code that first ran before coverage was enabled.
   await countSteps(() => work(sizes[0]! / 2))
   let grown = grownBy(name, sizes, await stepsOf(work, sizes))
   // Other work in the process can only add steps. If a ratio is too large, it is measured again, and the smaller counts are used.

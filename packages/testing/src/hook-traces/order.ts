@@ -1,6 +1,6 @@
 /**
  * Checks the order of writes and lifecycle hooks: preconditions of each call, and the hooks that must have allowed core to proceed
- * before an object is written. Each line is one rule.
+ * before an object is written.
  */
 import { Cluster, Machine, MachineDeployment } from '@capstan/api'
 import type { Change, Store } from '@capstan/apiserver'
@@ -8,7 +8,7 @@ import { isDeleting, isTrue, type Kind, resourceName } from '@capstan/kube'
 import { LocalBootstrapConfigTemplate, LocalCluster, LocalControlPlane, LocalMachine, LocalMachineTemplate } from '@capstan/local'
 import { deploymentOf, isOfTopology, machinesOf, type ClusterState, clusterStateIn, clusterStateText } from './world.ts'
 
-/** The versions of the cluster in these stories. Control plane and workers are upgraded to each of them. */
+/** The versions of the Cluster in the scenarios of `story.ts`. Control plane and workers are upgraded to each of them. */
 export const Versions = ['v1.34.0', 'v1.35.0', 'v1.36.0'] as const
 const [First, , Last] = Versions
 

@@ -189,8 +189,8 @@ export async function runScenario(scenario: HookScenario = {}): Promise<Story> {
   await client.create(Cluster, { metadata: key, spec: { topology } })
   await advanceUntil('creation', isSettled)
 
-  // These changes are made together with the version: a different template for all workers, and more workers. They must wait until
-  // the version change.
+  // These changes are made together with the version: a different template for all workers, and more workers. `order.ts` checks how long
+  // they must wait: templates until BeforeClusterUpgrade allows the upgrade, new workers until the last upgrade step of the workers.
   const variables = [{ name: 'workerNodeDelay', value: '200ms' }]
   const workers = { machineDeployments: [...topology.workers.machineDeployments, worker('late')] }
   await client.patch(Cluster, key, {

@@ -49,7 +49,7 @@ export const deploymentOf = ({ metadata }: KubeObject): string | undefined =>
 export const machinesOf = ({ machines }: ClusterState, deployment: string | undefined): readonly Machine[] =>
   machines.filter((machine) => deploymentOf(machine) === deployment)
 
-/** Formats `control plane v1.34.0, Machines v1.34.0 | steady v1.34.0, Machines v1.34.0`. */
+/** Formats `control plane v1.34.0, Machine v1.34.0 | steady v1.35.0, Machine v1.34.0 (deleting) + v1.35.0`. */
 export function clusterStateText(state: ClusterState): string {
   const { cluster, controlPlane, deployments } = state
   const machines = (deployment: string | undefined) => {

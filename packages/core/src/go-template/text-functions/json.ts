@@ -28,7 +28,7 @@ const { rawJSON } = JSON as unknown as { rawJSON: (text: string) => unknown }
 const escapeHtml = (json: string): string =>
   json.replace(/[<>&\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
-/** Returns the value with sorted keys and numbers in Go's format. */
+/** Converts a template value to a value that JSON.stringify formats as Go does: with sorted keys and exact integers. */
 function toJsonValue(value: Value): unknown {
   if (value === undefined) return null
   if (typeof value === 'bigint') return rawJSON(String(value))

@@ -1,4 +1,7 @@
-/** Sprig's arithmetic: on int64 by default, on float64 for names that end in `f`. Upstream: sprig v3, numeric.go. */
+/**
+ * Sprig's functions on numbers: on float64 for names that end in `f` and for `ceil`, `floor` and `round`, otherwise on int64.
+ * Upstream: sprig v3, numeric.go.
+ */
 import type { TemplateFunction, Value } from '../value.ts'
 import { goFunction, toInt, variadic } from '../value.ts'
 import { floatOf, intOf } from './convert.ts'

@@ -1,4 +1,4 @@
-/** Sprig's functions on strings. Upstream: Masterminds/sprig v3, strings.go and regex.go. */
+/** Sprig's functions on strings. Upstream: Masterminds/sprig v3, strings.go and crypto.go. */
 import { createHash } from 'node:crypto'
 import { limited, LargestText, quote, text } from '../format.ts'
 import type { TemplateFunction, Value } from '../value.ts'
