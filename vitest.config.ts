@@ -3,15 +3,15 @@ import { fileURLToPath } from 'node:url'
 import { configDefaults, defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** Tests that start programs, many and for long: `npm run interop -- programs` runs them, and `npm test` all others. */
+/** Tests that start many programs or take long. `npm run interop -- programs` runs them, and `npm test` runs all others. */
 const programs = '**/*.process.test.ts'
 const all = ['packages/**/*.test.ts', 'scripts/**/*.test.ts', 'examples/**/*.test.ts', 'interop/**/*.test.ts']
 const isProgramsTurn = process.env.CAPSTAN_PROGRAMS === '1'
 
-/** Whether the tests of a file take long, regardless of its size: those of whole environments and of programs. */
+/** Whether the tests of a file take long: those of whole environments and of the command. */
 const isLong = ({ moduleId }: TestSpecification): boolean => /\.env\.test\.ts$|\/packages\/cli\//.test(moduleId)
 
-/** Long test files first, so that no core is idle at the end, on a clean clone too, where durations are unknown. */
+/** Runs long test files first, so that no core is idle at the end, even in a new clone, where vitest has no durations of earlier runs. */
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)
@@ -31,7 +31,8 @@ export default defineConfig({
     ],
     pool: 'threads',
     isolate: false,
-    // By default vitest leaves one core idle, which is half of two cores. One worker more than cores, because some wait for programs and sockets.
+    // One worker more than cores, because some workers wait for programs and sockets. By default vitest leaves one core idle, which is half
+    // of a machine with two cores.
     ...(isProgramsTurn ? {} : { maxWorkers: availableParallelism() + 1 }),
     // Node caches the compiled sources of programs that tests start.
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url)) },

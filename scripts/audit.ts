@@ -11,7 +11,7 @@ interface Report {
   readonly error?: { readonly summary?: string; readonly code?: string }
 }
 
-/** Result of a report of `npm audit --json`. */
+/** Evaluates the output of `npm audit --json`: `weak` for a vulnerability of severity high or critical, `unknown` if it is no report. */
 export function judgeAudit(text: string): { readonly kind: 'clean' | 'weak' | 'unknown'; readonly lines: readonly string[] } {
   const report = parse(text)
   if (report?.vulnerabilities === undefined) {

@@ -16,8 +16,8 @@ const entries = { capstan: 'src/main.ts', envtest: 'src/envtest/main.ts' }
 const moreWhenPublished = { 'dev-child': 'src/dev/child-main.ts' }
 
 /**
- * Bundled packages: our packages, and packages that every start needs. Other packages are loaded from node_modules; most starts
- * need none.
+ * Whether a module is bundled: modules of our packages, and of packages that every start needs. Other packages are loaded from
+ * node_modules; most starts need none.
  */
 const isInside = (id: string): boolean => id.startsWith('.') || isAbsolute(id) || id.startsWith('@capstan/') || id === 'commander'
 
@@ -145,8 +145,8 @@ const builtinsInPart: Plugin = {
 }
 
 /**
- * Returns the state of a bundled source, which `bin/run.js` compares; `undefined` for a source that was written during the
- * bundling.
+ * Returns the path, modification time and size of a bundled source, which `bin/run.js` compares. The time is 0 for a source that was
+ * written during the bundling, so that the bundle is not used.
  */
 function stateOf(path: string, folder: string, began: number): readonly [string, number, number] {
   const { mtimeMs, size } = statSync(path)

@@ -1,6 +1,6 @@
 /**
- * Runs all checks of the checkout except its tests: format, prose, types, lint, generated files, links, unused code, licences, advisories. With
- * `--mutants [COMMIT]` also runs mutation tests of the lines changed since the commit (default: main).
+ * Runs all checks of the checkout except its tests: format, lock file, prose, types, lint, generated files, links, unused code, licences,
+ * advisories. With `--mutants [COMMIT]` also runs mutation tests of the lines changed since the commit (default: main).
  */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'

@@ -24,7 +24,7 @@ const titles: Readonly<Record<PageName, string>> = {
   clusterctl: 'clusterctl',
 }
 
-/** Rules of several pages have a separate section. */
+/** Whether a rule is on several pages of upstream's book. These rules have a separate section. */
 const isShared = ({ pages }: Rule): boolean => pages.length > 1
 
 export function contractsPage(): string {

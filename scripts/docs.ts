@@ -18,7 +18,7 @@ const tracked = listed.filter((file) => file !== '' && existsSync(join(root, fil
 const sections = sectionsOf(tracked, (file) => readFileSync(join(root, file), 'utf8'))
 const pages = new Map(sections.flatMap(({ pages }) => pages.map((page) => [page.file, page] as const)))
 
-/** Input folder of Eleventy, with copies of the pages only: the repository has other Markdown, such as test data. */
+// The input folder of Eleventy contains copies of the pages only, because the repository has other Markdown, such as test data.
 mkdirSync(join(root, 'build'), { recursive: true })
 const input = mkdtempSync(join(root, 'build/docs-input-'))
 try {

@@ -1,7 +1,7 @@
 /**
- * Writes every generated file: the graph of packages in ARCHITECTURE.md, CustomResourceDefinitions, reference pages,
- * requests and responses of hooks.
- * With `--check` it writes nothing, and fails if a file would change.
+ * Writes every generated file: CustomResourceDefinitions, reference pages, requests and responses of hooks. Also updates the generated
+ * parts of other files: versions in package.json files, the status table in README.md, programs in guides, and the graph of packages in
+ * ARCHITECTURE.md. With `--check` it writes nothing, and fails if a file would change.
  */
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -61,7 +61,7 @@ function* generated(): Iterable<[path: string, text: string]> {
   yield ['docs/reference/contracts.md', contractsPage()]
 }
 
-/** Returns the manifest of a package with the version of the root's package.json, for the package and for its dependencies on other packages of the checkout. */
+/** Sets the version of the root's package.json in a manifest: for the package, and for its dependencies on packages of the checkout. */
 function withVersion(manifest: string, version: string): string {
   return manifest
     .replace(/"version": "[^"]*"/, `"version": "${version}"`)

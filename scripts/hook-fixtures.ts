@@ -1,4 +1,4 @@
-/** Generates `packages/extension/fixtures`: requests and responses of all hooks, with core's results. */
+/** Generates `packages/extension/fixtures`: a request of each hook, and responses of most hooks, with core's results. */
 import { type Hook, hookApiVersion, hookCatalog, hookPath } from '@capstan/api'
 import { hookResponseEffects } from '@capstan/core'
 import { callServer, fixture, HookFailed, inProcess } from '@capstan/extension'
@@ -57,7 +57,7 @@ const requestOf = (hook: Hook): object => ({
 
 const textOf = ({ body }: ResponseCase): string => (typeof body === 'string' ? body : JSON.stringify(body))
 
-/** Returns the result of core's client for a response to the fixture of its hook, and of the controller that called the hook. */
+/** Sends the response through core's client. Returns the error, or the effects on the controller that called the hook. */
 async function coreResultOf(answer: ResponseCase): Promise<ReturnType<typeof hookResponseEffects>> {
   const { hook, status = 200 } = answer
   const handler = 'gate.sample'

@@ -326,7 +326,7 @@ export const rejectedResponses: readonly ResponseCase[] = [
     about: 'A failure policy in lower case: it must be Ignore or Fail.',
     body: discovered({ ...gate, failurePolicy: 'ignore' }),
   },
-  // Plans
+  // Upgrade plans
   {
     hook: GenerateUpgradePlan,
     name: 'plan-strings',
@@ -495,7 +495,7 @@ export const rejectedResponses: readonly ResponseCase[] = [
     about: 'A schema of a list without items.',
     body: variable('regions', { type: 'array' }),
   },
-  // The rest
+  // Other hooks
   {
     hook: ValidateTopology,
     name: 'validate-failure',

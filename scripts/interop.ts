@@ -2,7 +2,7 @@
  * Runs suites of whole processes, many of them against upstream's programs. `npm run interop` runs the suites of CI, `npm run interop --
  * SUITE…` the named suites; `--jobs N` runs N at once, `--list` lists all suites, `--prepare` builds their tools and runs no suite.
  * A suite that could not run counts as failed, and the summary has the reason. Suites that run at once slow down each other's
- * programs: a suite that failed is run again alone, and the summary lists both results.
+ * programs: with `--jobs`, up to five failed suites are run again, one at a time, and the summary lists both results.
  */
 import { spawn } from 'node:child_process'
 import { parseArgs } from 'node:util'
@@ -96,7 +96,7 @@ const NameWidth = 22
 /** Default time limit of a suite in minutes. On two idle cores every suite takes less than half of it. */
 const Limit = 15
 
-/** If more suites than this fail, none runs a second time, because load does not cause that many failures. */
+/** If more suites than this fail, none is run again, because load alone does not cause that many failures. */
 const MaxRepeated = 5
 
 const { values: options, positionals: requested } = parseArgs({

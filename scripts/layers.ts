@@ -21,7 +21,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   cli: ['kube', 'api', 'controller', 'apiserver', 'kubernetes-kinds', 'extension', 'core', 'local', 'lab', 'conformance'],
 }
 
-/** Folders that must also run in a browser: no Node built-ins, no `@capstan/kube/node`. */
+/** Whether the file must also run in browsers. It may then import neither modules of Node nor `@capstan/kube/node`. */
 const browserSafe = (file: string): boolean =>
   /^packages\/(kube|api)\/src\//.test(file) && !file.startsWith('packages/kube/src/node/')
 
@@ -55,10 +55,10 @@ export function violations(root: string): string[] {
   return problems
 }
 
-/** Packages without import cycles between folders. */
+/** Packages that must have no import cycles between folders. */
 const withoutCycles = ['apiserver']
 
-/** Returns the import cycles between folders of a package, each as `a → b → a` with one import for each step. */
+/** Returns import cycles between the folders of these packages, each as `a → b → a` with one import for each step. */
 export function folderCycles(root: string): string[] {
   return withoutCycles.flatMap((name) => cyclesOf(folderImports(root, name)).map((cycle) => `${name}: ${cycle}`))
 }
@@ -85,7 +85,7 @@ function folderImports(root: string, name: string): Map<string, Map<string, stri
   return imports
 }
 
-/** Returns one cycle, as text, for each folder that is part of a cycle. */
+/** Returns the cycles that a depth-first search finds, as text: at least one if there is any. */
 function cyclesOf(imports: ReadonlyMap<string, ReadonlyMap<string, string>>): string[] {
   const visited = new Set<string>()
   const cycles: string[] = []

@@ -5,8 +5,8 @@
  *   node scripts/mutants.ts [--number 60] [--skip 0] [--seed 1] [FILE...]
  *   node scripts/mutants.ts --since main     mutants of the lines changed since a commit
  *
- * First, one run of all tests records which test file reaches which statement. `--reuse` uses the record of the last run, and runs only tests
- * that are new or changed since. See docs/reference/testing.md.
+ * First, one run of all tests records which test file reaches which statement. With `--reuse`, if the code is unchanged, the record of the
+ * last run is used, and only new and changed tests run for it. See docs/reference/testing.md.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -31,13 +31,16 @@ export const mutatedFolders = [
   'packages/core/src/',
 ]
 
-/** Matches tests, and helpers of tests in the same folders. */
+/** Matches tests and helpers of tests, which are not mutated. */
 const testHelp = /\.(?:test|suite)\.ts$|\/(?:crash-writer|crash-rounds|simulated-disk)\.ts$/
 
 export const isMutated = (file: string): boolean =>
   file.endsWith('.ts') && !testHelp.test(file) && mutatedFolders.some((folder) => file.startsWith(folder))
 
-/** Time of the test files, in the recorded run, that run for one mutant in addition to the first `fewestTests`. */
+/**
+ * The first `fewestTests` test files always run for a mutant. Further ones run while their durations in the recorded run add up to at most
+ * `secondsOfTests`.
+ */
 const secondsOfTests = 40
 const fewestTests = 10
 
@@ -87,8 +90,8 @@ export function sample<T>(all: readonly T[], number: number, seed: number): T[] 
 }
 
 /**
- * Returns the test files that reach the statement of a mutant: of the same folder, of the same package, then others; each in order
- * of duration.
+ * Returns the test files to run for a mutant, from those that reach its statement: first those of the same folder, then those of the same
+ * package, then others, each in order of duration.
  */
 export function testsFor(mutant: Pick<FileMutant, 'file' | 'statement'>, { firstOf, tests }: Coverage): string[] {
   const id = firstOf[mutant.file]! + mutant.statement
@@ -186,7 +189,9 @@ const resultsIn = (file: string): Result[] =>
         .map((line) => JSON.parse(line) as Result)
     : []
 
-/** Runs the mutants. A mutant that ends the process or exceeds the time limit counts as killed; a new process continues with the next one. */
+/**
+ * Runs the mutants. A mutant that ends the process or exceeds the time limit counts as killed; a new process continues with the next one.
+ */
 async function run(mutants: readonly FileMutant[], coverage: Coverage): Promise<Map<FileMutant, Outcome>> {
   const outcomes = new Map<FileMutant, Outcome>()
   const tasks = new Map<string, MutantTask>()

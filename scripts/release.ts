@@ -1,6 +1,6 @@
 /**
- * `npm run release -- --dry-run` does all steps of a release except publishing. It checks that version and changelog agree, builds and packs
- * every package, and writes build/release: tarballs, SHA256SUMS, sbom.cdx.json, NOTES.md. Without `--dry-run` it also publishes the
+ * `npm run release -- --dry-run` does all steps of a release except publishing. It checks that version and changelog agree, builds and
+ * packs every package, and writes build/release: tarballs, SHA256SUMS, sbom.cdx.json, NOTES.md. Without `--dry-run` it also publishes the
  * tarballs to npm, with provenance, from a clean checkout whose commit has the tag of the version.
  */
 import { execFileSync } from 'node:child_process'

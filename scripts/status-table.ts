@@ -21,7 +21,7 @@ const upstreamKinds = [
   'ExtensionConfig',
 ]
 
-/** Hooks of upstream's catalog in release v1.14, and of its proposals. */
+/** Hooks of upstream's catalog, release v1.14. */
 const upstreamHooks = [
   'Discovery',
   'BeforeClusterCreate',
@@ -51,7 +51,7 @@ const contracts: readonly [contract: string, kind: string][] = [
   ['ControlPlane', 'LocalControlPlane'],
 ]
 
-/** Commands of the project's plan; the table lists those that do not exist as "not yet". */
+/** Existing and planned commands. The table lists those that do not exist as "not yet". */
 const plannedCommands = [...commandNames, 'manifests', 'doctor', 'lint', 'conform', 'xray', 'plan', 'explain']
 
 export function statusTable(): string {

@@ -46,8 +46,8 @@ function record(struct: string, schema: JSONSchema): void {
 }
 
 /**
- * Returns the schema keywords that do not follow from the type as JSON, those of items and values under `[]`. For a field whose schema does not
- * follow from its type at all, returns `=` and the whole schema.
+ * Returns the schema keywords that do not follow from the type, as JSON. Those of the items of a list and the values of a map are under
+ * `[]`. For a field whose schema does not follow from its type at all, returns `=` and the whole schema.
  */
 function keywordsText(type: string, schema: JSONSchema): string {
   const keywords = extraKeywords(type, schema)

@@ -59,7 +59,7 @@ const swappedMethods: ReadonlyMap<string, string> = new Map([
   ['max', 'min'],
 ])
 
-/** Calls that only log or count: their removal changes no behaviour that a test should name. */
+/** Matches calls that only log, count or record events: no test should fail when they are removed. */
 const observes = /^(?:await )?[\w.#?!]*\b(?:log|logger|metrics|span|events?)\b[\w.#?!]*\(/
 
 /**

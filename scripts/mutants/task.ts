@@ -9,7 +9,7 @@ export interface MutantTask extends Pick<Mutant, 'start' | 'end' | 'replacement'
 }
 
 export type Task =
-  /** Records which statements of `files` each test file reaches. */
+  /** Records which statements of `files` each of the `tests` reaches; all tests if the list is empty. */
   | { readonly kind: 'coverage'; readonly files: readonly string[]; readonly tests: readonly string[]; readonly folder: string }
   | { readonly kind: 'mutants'; readonly mutants: readonly MutantTask[]; readonly results: string }
 
@@ -19,7 +19,10 @@ export type Result =
   | { readonly id: string; readonly state: 'survived'; readonly seconds: number }
   | { readonly id: string; readonly state: 'killed'; readonly seconds: number; readonly by: string }
 
-/** Statements that one test file reaches, by file. Written by `record-coverage.ts`. */
+/**
+ * The statements that one test file reaches, as numbers: `Coverage.firstOf` of the file plus the index in `Mutants.statements`. Written by
+ * `record-coverage.ts`.
+ */
 export interface TestCoverage {
   readonly test: string
   readonly seconds: number

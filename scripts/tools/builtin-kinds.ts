@@ -1,7 +1,8 @@
 /**
- * `node scripts/tools/builtin-kinds.ts URL TOKEN` reads the built-in kinds of a real kube-apiserver (v1.36.2, default flags) and writes them
- * to `packages/kubernetes-kinds/src/kinds/schemas`: `resources.json` lists the resources, one file per API group has the schemas without
- * descriptions, `types.ts` has them as TypeScript types, and `columns.json` has the columns of tables. The same server gives the same files.
+ * `node scripts/tools/builtin-kinds.ts URL TOKEN` reads the built-in kinds of a real kube-apiserver (v1.36.2, default flags) and writes
+ * them to `packages/kubernetes-kinds/src/kinds/schemas`: `resources.json` lists the resources, one file per API group has the schemas
+ * without descriptions, `types.ts` has them as TypeScript types, and `columns.json` has the columns of tables. The same server always leads
+ * to the same files.
  */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { get } from 'node:https'
@@ -117,7 +118,10 @@ function withoutProse(schema: Component): Component {
   }
 }
 
-/** Generates types for all parts of built-in kinds, with Go's names. If several types have the same name, the core group's keeps it. */
+/**
+ * Generates types for all parts of built-in kinds, with Go's names. If several types have one name, those of version v1 in the groups core,
+ * meta, networking and apps keep it; the names of the others begin with group and version.
+ */
 function typesText(): string {
   const names = new Map<string, string>()
   for (const name of components.keys()) {

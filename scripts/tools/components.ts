@@ -17,9 +17,12 @@ export interface ToolModule {
   readonly version: string
   /** Oldest Go release that can build it. */
   readonly go: string
-  /** The upstream module that holds the main packages, with its version. */
+  /** Upstream modules with the main packages, and other modules that the programs need, with their versions. */
   readonly requires: readonly { readonly path: string; readonly version: string }[]
-  /** Modules that `requires` names at v0.0.0, because upstream develops them beside it; published at this version. */
+  /**
+   * Replacement of requirements at v0.0.0 in the go.mod of the module `of`, for modules that upstream develops in the same repository: the
+   * version with which upstream publishes them.
+   */
   readonly staging?: { readonly of: string; readonly version: string }
   /** Versions of upstream's replace directives, which Go ignores in dependencies. */
   readonly replaces?: { readonly [path: string]: string }
@@ -97,12 +100,12 @@ const hooksPeer: ToolModule = {
   requires: [
     { path: 'sigs.k8s.io/cluster-api/api', version: clusterApiVersion.gitVersion },
     { path: 'k8s.io/kube-openapi', version: 'v0.0.0-20260317180543-43fb72c5454a' },
-    // The version of upstream's core.
+    // The version that upstream's core uses.
     { path: 'github.com/evanphx/json-patch/v5', version: 'v5.9.11' },
   ],
   variables: {},
   sources: hooksPeerSources,
-  // As upstream generates the definitions of its OpenAPI document.
+  // The generator with which upstream generates the definitions of its OpenAPI document.
   generate: [
     'run',
     'k8s.io/kube-openapi/cmd/openapi-gen',
@@ -173,7 +176,7 @@ function digestOf(sources: { readonly [file: string]: string }): string {
   return createHash('sha256').update(JSON.stringify(sources)).digest('hex').slice(0, 12)
 }
 
-/** Version for `version` commands. No commit is set, because the programs are not built from one. */
+/** Returns the variables that `version` commands print. The commit is all zeros, because the programs are not built from a commit. */
 function versionVariables(goPackage: string, version: { [name: string]: string }): { [name: string]: string } {
   const values = { ...version, gitTreeState: 'clean', gitCommit: '0'.repeat(40), buildDate: '2026-01-01T00:00:00Z' }
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [`${goPackage}.${name}`, value]))

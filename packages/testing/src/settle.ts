@@ -11,8 +11,8 @@ import { resourceName } from '@capstan/kube'
 export interface PendingWork {
   /**
    * Time without progress after which pending work is assumed to wait for virtual time; tests with blocked requests use a small value. With
-   * the embedded server it counts turns of the event loop, about a millisecond each (default 1,000). With an external server, which may wait
-   * for a CPU, it counts real milliseconds (default one minute, at least two seconds), because one turn may read every list from it.
+   * the embedded server it counts turns of the event loop, about a millisecond each (default 1,000). With an external server, which may
+   * wait for a CPU, it counts real milliseconds (default one minute, at least two seconds), because one turn may read every list from it.
    */
   readonly patience?: number
   readonly managers: () => readonly Manager[]

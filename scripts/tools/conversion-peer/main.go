@@ -1,5 +1,5 @@
-// Upstream's conversions between API versions as a program: every line of stdin is a Request, every line of stdout a Response.
-// `conversion-peer types` prints the Go types of every kind instead: what encoding/json writes depends on them.
+// Converts objects between API versions with upstream's conversions: every line of stdin is a Request, every line of stdout a Response.
+// `conversion-peer types` prints the Go types of every kind instead, because the output of encoding/json depends on them.
 package main
 
 import (
@@ -29,7 +29,7 @@ type object interface {
 	runtime.Object
 }
 
-// version is a served version of a kind beside the stored one.
+// version is a version of a kind that is served, but not stored, with its conversions to and from the stored version (the hub).
 type version struct {
 	apiVersion string
 	empty      func() object
@@ -85,7 +85,7 @@ var hubs = map[string]string{
 }
 
 type Request struct {
-	// The wanted version; the other one is that of the object.
+	// The apiVersion to which the object is converted.
 	APIVersion string          `json:"apiVersion"`
 	Object     json.RawMessage `json:"object"`
 }
@@ -148,7 +148,8 @@ func main() {
 		printTypes(out)
 		return
 	}
-	// Upstream looks the version up in the contract labels of CustomResourceDefinitions.
+	// Upstream reads the version of a referenced kind from the contract labels of its CustomResourceDefinition. There is none here, so the
+	// version is fixed.
 	conversion.SetAPIVersionGetter(func(_ context.Context, gk schema.GroupKind) (string, error) {
 		return schema.GroupVersion{Group: gk.Group, Version: "v1beta9"}.String(), nil
 	})

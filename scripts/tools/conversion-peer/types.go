@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// A type of a field: `bool`, `int`, `string`, `time`, `duration`, `intOrString`, `json`, the name of a struct, or one of these after
-// `*` (a pointer), `[]` (a list) or `{}` (a map).
+// A field of a struct: its name in JSON, its type, and `e` for the tag omitempty, `z` for omitzero. The type is `bool`, `int`, `string`,
+// `bytes`, `time`, `duration`, `intOrString`, `json`, `metadata`, the name of a struct, or one of these after `*` (a pointer), `[]` (a
+// list) or `{}` (a map).
 type field struct {
 	name string
 	typ  string
@@ -60,7 +61,7 @@ func (p *printer) typeOf(t reflect.Type) string {
 }
 
 func (p *printer) structOf(t reflect.Type) string {
-	// The package is part of the name: v1beta1.Machine, v1beta2.Machine, v1.Condition.
+	// The name contains the last two folders of the package: core/v1beta1.Machine, core/v1beta2.Machine, meta/v1.Condition.
 	path := strings.Split(t.PkgPath(), "/")
 	name := strings.Join(path[max(0, len(path)-2):], "/") + "." + t.Name()
 	if _, known := p.structs[name]; known {

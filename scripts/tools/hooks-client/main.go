@@ -1,9 +1,10 @@
-// Calls an extension server with upstream's own runtime client, as its core does, and says how long each call took.
+// Calls the hook BeforeClusterCreate of an extension server with upstream's own runtime client, as its core does, and measures each call.
 //
-// One JSON object on each line of the input, one on each line of the output:
+// One JSON object on each line of the input, one on each line of the output, which is {"error"} after a failure:
 //
-//	{"url", "caBundle", "hook", "handler", "request"}    whom to call, with what; answered with {} once a call was made
-//	{"calls", "inFlight"}                                calls now: {"seconds", "latencies"}, the latter in microseconds
+//	{"url", "caBundle", "handler", "request"}    the server, the handler and the request of all calls; the output is {} after one call
+//	{"calls", "inFlight"}                        number of calls, and of concurrent calls; the output is {"seconds", "latencies"}, the
+//	                                             total time and the time of each call in microseconds
 package main
 
 import (
@@ -77,7 +78,7 @@ func main() {
 	}
 }
 
-// A handler of BeforeClusterCreate, with the Cluster that it is called for.
+// A registered handler of BeforeClusterCreate, and the request and the Cluster of its calls.
 type caller struct {
 	client  runtimeclient.Client
 	handler string

@@ -1,9 +1,9 @@
-// Answers what only upstream's own types can: how Go decodes the answer of a hook, which paths and shapes hooks have, and
-// what comes of a patch.
+// Runs upstream's own types and libraries, for comparison with Capstan: decodes responses of hooks, writes the OpenAPI document of all
+// hooks, and applies patches.
 //
-//	hooks-peer decode     {"hook", "body"} on each line of the input, body in base64: {"value"} or {"error"} on each line of the output
-//	hooks-peer openapi    an OpenAPI document of the whole catalog
-//	hooks-peer patch      {"document", "type", "patch"} on each line of the input, the patch as text: {"value"} or {"error"} of the output
+//	hooks-peer decode     each line of the input is {"hook", "body"}, the body in base64; each line of the output {"value"} or {"error"}
+//	hooks-peer openapi    writes an OpenAPI document of the whole catalog
+//	hooks-peer patch      each line of the input is {"document", "type", "patch"}, the patch as text; output as for decode
 package main
 
 import (
@@ -65,7 +65,7 @@ func decodeAll(known *catalog.Catalog, in io.Reader, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		// As upstream's client reads what a handler answers.
+		// Upstream's client decodes the response of a handler in the same way.
 		result := answer{Value: response}
 		if err := json.NewDecoder(bytes.NewReader(one.Body)).Decode(response); err != nil {
 			result = answer{Error: err.Error()}

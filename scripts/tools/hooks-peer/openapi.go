@@ -11,13 +11,13 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/cluster-api/api/runtime/catalog"
 
-	// Made by openapi-gen of upstream's types before this is compiled.
+	// Generated from upstream's types by openapi-gen, before this program is compiled (`generate` in components.ts).
 	"capstan.dev/tools/hooks-peer/definitions"
 )
 
 type object map[string]any
 
-// One path for each hook, and the schemas of all that they refer to.
+// writeOpenAPI writes a document with a path for each hook and all schemas that the paths refer to.
 func writeOpenAPI(known *catalog.Catalog, out io.Writer) error {
 	refer := func(name string) spec.Ref { return spec.MustCreateRef("#/components/schemas/" + componentName(name)) }
 	defined := definitions.GetOpenAPIDefinitions(refer)

@@ -19,7 +19,7 @@ type patchAnswer struct {
 	Error string          `json:"error,omitempty"`
 }
 
-// patchAll applies patches with the library, and the options, that upstream's core has.
+// patchAll applies patches with the library and the options that upstream's core uses.
 func patchAll(in io.Reader, out io.Writer) error {
 	questions := json.NewDecoder(bufio.NewReaderSize(in, 1<<20))
 	lines := bufio.NewWriterSize(out, 1<<20)
