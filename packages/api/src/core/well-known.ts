@@ -48,7 +48,7 @@ export const DeleteMachineAnnotation = 'cluster.x-k8s.io/delete-machine'
 export const RemediateMachineAnnotation = 'cluster.x-k8s.io/remediate-machine'
 /** Health checks skip the Machine. */
 export const MachineSkipRemediationAnnotation = 'cluster.x-k8s.io/skip-remediation'
-/** Comma-separated preflight checks that a MachineSet skips, or `All`. */
+/** On a MachineSet or its bootstrap config template: comma-separated preflight checks that the MachineSet skips, or `All`. */
 export const MachineSetSkipPreflightChecksAnnotation = 'machineset.cluster.x-k8s.io/skip-preflight-checks'
 /** The Node is not drained before its Machine is deleted. */
 export const ExcludeNodeDrainingAnnotation = 'machine.cluster.x-k8s.io/exclude-node-draining'
