@@ -26,7 +26,8 @@ if (!isInstalled()) {
 }
 
 function isInstalled() {
-  // A developer's own `npm install` writes npm's copy of the lock file, but not our marker. It is accepted if its versions are the same.
+  // A developer's own `npm install` writes npm's copy of the lock file, but not our marker. Without the marker, the installation is
+  // accepted if the copy has the versions of the lock file.
   if (existsSync(marker)) return readFileSync(marker, 'utf8') === fingerprint
   const npmMarker = `${root}node_modules/.package-lock.json`
   return existsSync(npmMarker) && sameVersions(JSON.parse(lock), JSON.parse(readFileSync(npmMarker, 'utf8')))

@@ -1,6 +1,6 @@
 /**
  * The test environment: controllers on the embedded API server and a virtual clock that the test advances. It needs one process and
- * no port (unless requested), and does not wait: an hour of virtual time takes a millisecond, and the same seed results in the same
+ * no port (unless requested), and does not wait: an hour of virtual time takes milliseconds, and the same seed results in the same
  * names.
  */
 import type { Store } from '@capstan/apiserver'
@@ -36,8 +36,8 @@ export interface TestEnvOptions {
   readonly clock?: VirtualClock
   readonly seed?: number
   /**
-   * Number of turns of the event loop for which `settle` waits without progress. Small numbers are for tests with blocked requests
-   * or watches.
+   * Number of turns of the event loop for which `settle` waits without progress; on a real server, milliseconds, at least 2,000. Small
+   * numbers are for tests with blocked requests or watches.
    */
   readonly patience?: number
   readonly log?: Logger

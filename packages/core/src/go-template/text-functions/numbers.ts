@@ -1,5 +1,5 @@
 /**
- * Sprig's functions on numbers: on float64 for names that end in `f` and for `ceil`, `floor` and `round`, otherwise on int64.
+ * Sprig's functions on numbers: on float64 for names that end in `f` and for `float64`, `ceil`, `floor` and `round`, else on int64.
  * Upstream: sprig v3, numeric.go.
  */
 import type { TemplateFunction, Value } from '../value.ts'
