@@ -63,6 +63,12 @@ function crd(
   }
 }
 
+/** Returns a kind of infrastructure with one version. */
+const kindOf = (kind: string, spec: Schema, status?: Schema): Kind => ({
+  kind,
+  versions: [{ name: 'v1beta1', spec, ...(status === undefined ? {} : { status }) }],
+})
+
 const releaseMetadata = (major: number, minor: number, contract: string) => ({
   apiVersion: 'clusterctl.cluster.x-k8s.io/v1alpha3',
   kind: 'Metadata',
@@ -77,6 +83,7 @@ const addresses: Schema = [{ type: 'string', address: 'string' }]
 const oldConditions: Schema = [
   { type: 'string', status: 'string', severity: 'string', reason: 'string', message: 'string', lastTransitionTime: 'string' },
 ]
+const failureDomains = mapOf({ controlPlane: 'boolean', attributes: mapOf('string') })
 const failures: Schema = { failureReason: 'string', failureMessage: 'string' }
 const templateWithoutMetadata: Schema = { template: { spec: 'object' } }
 
@@ -94,34 +101,18 @@ test('lint finds that beskar7 before #160 claims v1beta2 with failure domains of
   // projectbeskar/beskar7, commit dfccdee of 2026-06-07
   const labels = { 'cluster.x-k8s.io/v1beta1': 'v1beta1', 'cluster.x-k8s.io/v1beta2': 'v1beta1' }
   const initialization: Schema = { provisioned: 'boolean' }
-  const kinds: Kind[] = [
-    {
-      kind: 'Beskar7Cluster',
-      versions: [
-        {
-          name: 'v1beta1',
-          spec: { controlPlaneEndpoint: endpoint },
-          status: {
-            conditions: oldConditions,
-            controlPlaneEndpoint: endpoint,
-            failureDomains: mapOf({ controlPlane: 'boolean', attributes: mapOf('string') }),
-            initialization,
-            ready: 'boolean',
-          },
-        },
-      ],
-    },
-    {
-      kind: 'Beskar7Machine',
-      versions: [
-        {
-          name: 'v1beta1',
-          spec: { providerID: 'string', inspectionImageURL: 'string', targetImageURL: 'string' },
-          status: { addresses, conditions: oldConditions, ...failures, initialization, phase: 'string', ready: 'boolean' },
-        },
-      ],
-    },
-    { kind: 'Beskar7MachineTemplate', versions: [{ name: 'v1beta1', spec: templateWithoutMetadata }] },
+  const kinds = [
+    kindOf(
+      'Beskar7Cluster',
+      { controlPlaneEndpoint: endpoint },
+      { conditions: oldConditions, controlPlaneEndpoint: endpoint, failureDomains, initialization, ready: 'boolean' },
+    ),
+    kindOf(
+      'Beskar7Machine',
+      { providerID: 'string', inspectionImageURL: 'string', targetImageURL: 'string' },
+      { addresses, conditions: oldConditions, ...failures, initialization, phase: 'string', ready: 'boolean' },
+    ),
+    kindOf('Beskar7MachineTemplate', templateWithoutMetadata),
   ]
   expect(findings(kinds.map((kind) => crd(kind, labels)))).toEqual([
     'MUST infra-cluster.failure-domains Beskar7Cluster',
@@ -135,33 +126,19 @@ test('lint finds that beskar7 before #160 claims v1beta2 with failure domains of
 test('lint finds that CAPO v0.13 announces v1beta2 in metadata.yaml, and v1beta1 in labels', () => {
   // kubernetes-sigs/cluster-api-provider-openstack, tag v0.13.0; issues 2875 and 2895
   const labels = { 'cluster.x-k8s.io/v1beta1': 'v1beta1' }
-  const kinds: Kind[] = [
-    {
-      kind: 'OpenStackCluster',
-      versions: [
-        {
-          name: 'v1beta1',
-          spec: { controlPlaneEndpoint: endpoint, identityRef: { name: 'string', cloudName: 'string', region: 'string' } },
-          status: {
-            failureDomains: mapOf({ controlPlane: 'boolean', attributes: mapOf('string') }),
-            ...failures,
-            ready: 'boolean',
-          },
-        },
-      ],
-    },
-    { kind: 'OpenStackClusterTemplate', versions: [{ name: 'v1beta1', spec: templateWithoutMetadata }] },
-    {
-      kind: 'OpenStackMachine',
-      versions: [
-        {
-          name: 'v1beta1',
-          spec: { providerID: 'string', flavor: 'string' },
-          status: { addresses, conditions: oldConditions, ...failures, instanceID: 'string', ready: 'boolean' },
-        },
-      ],
-    },
-    { kind: 'OpenStackMachineTemplate', versions: [{ name: 'v1beta1', spec: templateWithoutMetadata }] },
+  const kinds = [
+    kindOf(
+      'OpenStackCluster',
+      { controlPlaneEndpoint: endpoint, identityRef: { name: 'string', cloudName: 'string', region: 'string' } },
+      { failureDomains, ...failures, ready: 'boolean' },
+    ),
+    kindOf('OpenStackClusterTemplate', templateWithoutMetadata),
+    kindOf(
+      'OpenStackMachine',
+      { providerID: 'string', flavor: 'string' },
+      { addresses, conditions: oldConditions, ...failures, instanceID: 'string', ready: 'boolean' },
+    ),
+    kindOf('OpenStackMachineTemplate', templateWithoutMetadata),
   ]
   expect(findings([...kinds.map((kind) => crd(kind, labels)), releaseMetadata(0, 13, 'v1beta2')])).toEqual([
     'MUST clusterctl.metadata Metadata',
@@ -177,32 +154,19 @@ test('lint finds that CAPO v0.13 announces v1beta2 in metadata.yaml, and v1beta1
 test('lint finds that CAPM3 1.11 before #2793 announces v1beta2 in metadata.yaml, and v1beta1 in labels', () => {
   // metal3-io/cluster-api-provider-metal3, commit 82ef4692 of 2025-09-12
   const labels = { 'cluster.x-k8s.io/v1beta1': 'v1beta1' }
-  const kinds: Kind[] = [
-    {
-      kind: 'Metal3Cluster',
-      versions: [
-        {
-          name: 'v1beta1',
-          spec: { cloudProviderEnabled: 'boolean', controlPlaneEndpoint: endpoint, noCloudProvider: 'boolean' },
-          status: { conditions: oldConditions, ...failures, lastUpdated: 'string', ready: 'boolean' },
-        },
-      ],
-    },
-    { kind: 'Metal3ClusterTemplate', versions: [{ name: 'v1beta1', spec: templateWithoutMetadata }] },
-    {
-      kind: 'Metal3Machine',
-      versions: [
-        {
-          name: 'v1beta1',
-          spec: { providerID: 'string', automatedCleaningMode: 'string' },
-          status: { addresses, conditions: oldConditions, ...failures, phase: 'string', ready: 'boolean' },
-        },
-      ],
-    },
-    {
-      kind: 'Metal3MachineTemplate',
-      versions: [{ name: 'v1beta1', spec: { nodeReuse: 'boolean', template: { spec: 'object' } } }],
-    },
+  const kinds = [
+    kindOf(
+      'Metal3Cluster',
+      { cloudProviderEnabled: 'boolean', controlPlaneEndpoint: endpoint, noCloudProvider: 'boolean' },
+      { conditions: oldConditions, ...failures, lastUpdated: 'string', ready: 'boolean' },
+    ),
+    kindOf('Metal3ClusterTemplate', templateWithoutMetadata),
+    kindOf(
+      'Metal3Machine',
+      { providerID: 'string', automatedCleaningMode: 'string' },
+      { addresses, conditions: oldConditions, ...failures, phase: 'string', ready: 'boolean' },
+    ),
+    kindOf('Metal3MachineTemplate', { nodeReuse: 'boolean', template: { spec: 'object' } }),
   ]
   expect(findings([...kinds.map((kind) => crd(kind, labels)), releaseMetadata(1, 11, 'v1beta2')])).toEqual([
     'MUST clusterctl.metadata Metadata',
@@ -219,7 +183,6 @@ test('lint finds that CAPC before #329 claims contract v1beta2 because its own A
   // kubernetes-sigs/cluster-api-provider-cloudstack, first parent of merge 32f342c of 2024-05-23
   const labels = { 'cluster.x-k8s.io/v1beta1': 'v1beta3', 'cluster.x-k8s.io/v1beta2': 'v1beta3' }
   const versions = ['v1beta1', 'v1beta2', 'v1beta3']
-  const failureDomains = mapOf({ controlPlane: 'boolean', attributes: mapOf('string') })
   const kinds: Kind[] = [
     {
       kind: 'CloudStackCluster',
