@@ -3,12 +3,11 @@
  * the figure of Capstan, the figure of kube-apiserver, and the ratio. The load generator (`load.ts`) uses little CPU, because it shares
  * the cores with the servers.
  */
-import { readFileSync } from 'node:fs'
 import { type ApiRequest, messageOf, typeMeta } from '@capstan/kube'
 import { startCapstanApiServer } from '../interop/capstan-api-server.ts'
 import type { RunningApiServer } from '../interop/api-server.ts'
 import { startRealApiServer } from '../interop/real-api-server.ts'
-import { residentBytes } from '../interop/programs.ts'
+import { cpuSeconds, residentBytes } from '../interop/proc.ts'
 import { CannotRun } from '../interop/suite.ts'
 import { toolPaths } from '../interop/tools.ts'
 import type { BenchOptions, Figure } from './figure.ts'
@@ -133,9 +132,9 @@ export async function* besideBench({ short }: BenchOptions): AsyncIterable<Figur
     const values: number[] = []
     const cpuTimes: number[] = []
     for (const side of sides) {
-      const before = cpuSeconds(side.apiServer)
+      const before = cpuOf(side.apiServer)
       values.push(await measure(side, scale))
-      cpuTimes.push(cpuSeconds(side.apiServer) - before)
+      cpuTimes.push(cpuOf(side.apiServer) - before)
     }
     yield* pair(name, unit, values, lessIsMore)
     if (unit === '/s' && name.includes('in flight')) {
@@ -166,11 +165,5 @@ function clientOf(apiServer: RunningApiServer): ReturnType<RunningApiServer['cli
   return client
 }
 
-/** Returns the user and system time of all processes of the server. Linux counts it in hundredths of a second. */
-const cpuSeconds = ({ programs }: RunningApiServer): number =>
-  programs.reduce((sum, { pid }) => {
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-      .replace(/^.*\) /s, '')
-      .split(' ')
-    return sum + (Number(fields[11]) + Number(fields[12])) / 100
-  }, 0)
+/** Returns the CPU time of all processes of the server so far. */
+const cpuOf = ({ programs }: RunningApiServer): number => programs.reduce((sum, { pid }) => sum + cpuSeconds(pid), 0)

@@ -4,15 +4,15 @@
  * managers, and the deletion. Requests are counted in the API server's audit log. With `--managers N,…` it measures N core managers
  * of Capstan that share the Clusters instead, without an upgrade.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Cluster, ClusterClass, Machine } from '@capstan/api'
 import { type Client, isTrue, Lease, Namespace, seconds, sleep, systemClock } from '@capstan/kube'
 import { type CapstanProcess, startCapstan } from '../interop/capstan-process.ts'
 import { createObjectsFromFile } from '../interop/life/life.ts'
 import { type AuditEvent, auditPolicy, readAudit } from '../interop/manifests/audit.ts'
-import { residentBytes } from '../interop/programs.ts'
+import { cpuSeconds, residentBytes } from '../interop/proc.ts'
 import type { RunningApiServer } from '../interop/api-server.ts'
 import { startRealApiServer } from '../interop/real-api-server.ts'
 import { namespacesOfShards, sharesOf } from '../interop/shards.ts'
@@ -251,23 +251,24 @@ class Meter {
   }
 
   read(): Reading {
-    const servers = this.#apiServer.programs.map(({ pid }) => pid)
-    return {
-      at: now(),
-      managers: sum(this.#running.pids.map(cpuSeconds)),
-      server: sum(servers.map(cpuSeconds)),
-      events: this.#events().length,
-    }
+    return { ...this.#readTimes(), events: this.#events().length }
   }
 
   since(before: Reading) {
-    const after = this.read()
-    if (after.events < before.events) throw new Error(`kube-apiserver has started another file than ${this.#audit}`)
+    const after = this.#readTimes()
     return {
       wall: (after.at - before.at) / 1000,
       managers: after.managers - before.managers,
       server: after.server - before.server,
-      events: this.#events().slice(before.events, after.events),
+      events: this.#events().slice(before.events),
+    }
+  }
+
+  #readTimes(): Omit<Reading, 'events'> {
+    return {
+      at: now(),
+      managers: sum(this.#running.pids.map(cpuSeconds)),
+      server: sum(this.#apiServer.programs.map(({ pid }) => cpuSeconds(pid))),
     }
   }
 
@@ -289,7 +290,10 @@ class Meter {
       console.log(`    ${(number / count).toFixed(1).padStart(6)} ${target}`)
   }
 
+  /** @throws Error if kube-apiserver has begun a second file, which it does after renaming the first one to `audit-<time>.log` */
   #events(): AuditEvent[] {
+    if (readdirSync(dirname(this.#audit)).some((name) => name.startsWith('audit-')))
+      throw new Error(`The audit log has more than one file: ${this.#audit}`)
     const text = readFileSync(this.#audit, 'utf8')
     // The last line may be incomplete.
     return readAudit(text.slice(0, text.lastIndexOf('\n') + 1))
@@ -306,11 +310,3 @@ function counted(events: readonly AuditEvent[], nameOf: (event: AuditEvent) => s
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, value) => total + value, 0)
-const readProc = (pid: number, file: string): string => readFileSync(`/proc/${pid}/${file}`, 'utf8')
-/** User and system time; clock ticks are hundredths of a second on Linux. */
-const cpuSeconds = (pid: number): number => {
-  const [, , ...fields] = readProc(pid, 'stat')
-    .replace(/^.*\) /, 'pid name ')
-    .split(' ')
-  return (Number(fields[11]) + Number(fields[12])) / 100
-}

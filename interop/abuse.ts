@@ -6,7 +6,7 @@ import { explained } from './abuse/explained.ts'
 import { type HostileInput, hostileInputs, largestInputs } from './abuse/inputs.ts'
 import { type Observed, prepareObserver, type Observer } from './abuse/observe.ts'
 import { startCapstanApiServer } from './capstan-api-server.ts'
-import { residentBytes } from './programs.ts'
+import { residentBytes } from './proc.ts'
 import { startRealApiServer } from './real-api-server.ts'
 import { chosenByCommit, namesWith, type Outcome, type Suite, type SuiteOptions } from './suite.ts'
 

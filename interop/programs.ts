@@ -191,7 +191,3 @@ const isFree = (port: number): Promise<boolean> =>
     server.once('error', () => resolve(false))
     server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
   })
-
-/** Returns the memory of a process in RAM, in bytes. Linux only. */
-export const residentBytes = (pid: number): number =>
-  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024

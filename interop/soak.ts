@@ -34,7 +34,7 @@ import { createClass, localProvider } from './life/life.ts'
 import { progressSince } from './progress.ts'
 import { type SmallDisk, smallDisk } from './small-disk.ts'
 import type { Outcome, Suite, SuiteOptions } from './suite.ts'
-import { residentBytes } from './programs.ts'
+import { residentBytes } from './proc.ts'
 
 export const soakSuite: Suite = {
   shows:
