@@ -202,6 +202,7 @@ const inProcess = (engine: Engine, caller: Caller, clock: Clock): Transport => (
     const pause = pauseIfDue(clock)
     if (pause) await pause
     signal?.throwIfAborted()
+    request.beforeSend?.()
     if (request.plural === '') return discoveryDocument(engine, request)
     return (await engine.execute(request, caller, signal)).body
   },

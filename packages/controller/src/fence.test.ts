@@ -25,6 +25,26 @@ test('a closed fence rejects writes, and forwards reads', async () => {
   expect(await read).toEqual({})
 })
 
+test('a write that waits before it is sent is rejected if the fence has closed meanwhile', async () => {
+  const sent: ApiRequest[] = []
+  const delayed: Transport = {
+    async send(request) {
+      await Promise.resolve()
+      request.beforeSend?.()
+      sent.push(request)
+    },
+    watch: () => Promise.reject(new Error('no watch')),
+    close: () => {},
+  }
+  let isOpen = true
+  const fenced = fence(delayed, () => isOpen)
+  await fenced.transport.send(request('update'))
+  const write = fenced.transport.send(request('update'))
+  isOpen = false
+  await expect(write).rejects.toThrow('Cannot update configmaps: this manager does not lead')
+  expect(sent).toHaveLength(1)
+})
+
 test('waitUntilIdle() resolves when the writes in progress have ended', async () => {
   const { transport, ends } = aTransport()
   const open = fence(transport, () => true)

@@ -16,8 +16,12 @@ export function fence(transport: Transport, isOpen: () => boolean): Fence {
       close: () => transport.close(),
       async send(request, signal) {
         if (request.verb === 'get' || request.verb === 'list') return transport.send(request, signal)
-        if (!isOpen()) throw new Error(`Cannot ${request.verb} ${request.plural}: this manager does not lead`)
-        const write = transport.send(request, signal)
+        const beforeSend = () => {
+          if (!isOpen()) throw new Error(`Cannot ${request.verb} ${request.plural}: this manager does not lead`)
+        }
+        beforeSend()
+        // Checked again when the request has waited, for example for a connection while the process was frozen.
+        const write = transport.send({ ...request, beforeSend }, signal)
         writesInProgress.add(write)
         try {
           return await write

@@ -55,6 +55,11 @@ export interface ApiRequest {
   readonly patchType?: PatchType
   /** The caller of a list needs only the metadata of items, so a remote server sends only metadata. */
   readonly metadataOnly?: true
+  /**
+   * Called immediately before the request is sent, and before it is sent again. If it throws, the request is not sent and rejects with that
+   * error. A transport may let requests wait, for example for a connection.
+   */
+  readonly beforeSend?: () => void
 }
 
 export interface WatchEvent<T extends KubeObject = KubeObject> {

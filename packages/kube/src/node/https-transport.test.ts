@@ -119,6 +119,55 @@ test('sends at most 16 requests at once, and those for Leases and Events without
   expect(await Promise.all(requests)).toHaveLength(20)
 })
 
+test('a request that waits for a connection is not sent if `beforeSend` throws when the connection is free', async () => {
+  const received: string[] = []
+  const held: ServerResponse[] = []
+  const sixteen = Promise.withResolvers<void>()
+  const { url } = await serve((req, res) => {
+    received.push(req.method!)
+    held.push(res)
+    if (held.length === 16) sixteen.resolve()
+  })
+  const codes: string[] = []
+  const transport = connect(url, { onResponse: (_, code) => void codes.push(code) })
+  const reads = Array.from({ length: 16 }, () => transport.send(configMap))
+  await sixteen.promise
+  let isLeader = true
+  const beforeSend = () => {
+    if (!isLeader) throw new Error('no longer the leader')
+  }
+  const write = transport.send({ ...configMap, verb: 'delete', beforeSend })
+  isLeader = false
+  for (const res of held) json(res, 200, { metadata: { name: 'a' } })
+  await expect(write).rejects.toThrow(/^no longer the leader$/)
+  await Promise.all(reads)
+  expect(new Set(received)).toEqual(new Set(['GET']))
+  expect(codes).toEqual(Array.from({ length: 16 }, () => '200'))
+})
+
+test('`beforeSend` is called for a new connection, for a used one, and before a retry', async () => {
+  let requests = 0
+  const { url } = await serve((_, res) => {
+    requests++
+    if (requests === 2) json(res, 429, {}, { 'retry-after': '1' })
+    else json(res, 200, { metadata: { name: 'a' } })
+  })
+  const clock = new VirtualClock()
+  const transport = connect(url, { clock })
+  let calls = 0
+  const write: ApiRequest = { ...configMap, verb: 'create', body: { a: 1 }, beforeSend: () => void calls++ }
+  await transport.send(write)
+  expect(calls).toBe(1)
+  const second = transport.send(write)
+  while (requests < 2) await new Promise((resolve) => setImmediate(resolve))
+  while (requests < 3) {
+    clock.step(clock.now() + seconds(1))
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  await second
+  expect(calls).toBe(3)
+})
+
 test('integers beyond the precision of doubles are sent and received with all their digits', async () => {
   const { url } = await serve((_req, res, body) => {
     res.writeHead(200, { 'content-type': 'application/json' }).end(`{"kind":"Any","sent":${body},"exact":9223372036854775807}`)

@@ -206,6 +206,16 @@ class HttpsTransport implements Transport {
               : { 'content-type': request.patchType ?? 'application/json', 'content-length': body.length }),
           },
         })
+        let refusal: unknown
+        const end = () => {
+          try {
+            request.beforeSend?.()
+            outgoing.end(body)
+          } catch (err) {
+            refusal = err
+            outgoing.destroy(err as Error)
+          }
+        }
         const abort = () => outgoing.destroy(signal.reason instanceof Error ? signal.reason : new Error('aborted'))
         signal.addEventListener('abort', abort, { once: true })
         outgoing.on('response', (response) => {
@@ -215,6 +225,7 @@ class HttpsTransport implements Transport {
         })
         outgoing.on('error', (err: NodeJS.ErrnoException) => {
           signal.removeEventListener('abort', abort)
+          if (refusal !== undefined) return reject(refusal)
           // The server may close an idle connection while the request is being sent. Only reads are retried, on a new connection.
           const mayRepeat = outgoing.reusedSocket && err.code === 'ECONNRESET' && method === 'GET'
           this.#options.onResponse(method, '<error>')
@@ -222,7 +233,9 @@ class HttpsTransport implements Transport {
           else if (mayRepeat) resolve(attempt())
           else reject(this.#unreachable('ServiceUnavailable', request, causeText(err), err))
         })
-        outgoing.end(body)
+        if (request.beforeSend === undefined) outgoing.end(body)
+        // Requests wait for a connection in the agent, and for the handshake of a new one.
+        else outgoing.on('socket', (socket) => (socket.connecting ? socket.once('secureConnect', end) : end()))
       })
     return attempt()
   }
