@@ -147,16 +147,35 @@ async function runWithManifests(
   const namespace = 'team'
   await client.create(Namespace, { metadata: { name: namespace } })
   let restarted: Promise<void> = Promise.resolve()
+  const writes = new Set<Promise<unknown>>()
   const restart = () => {
     restarted = (async () => {
+      await Promise.allSettled(writes)
       await pods.get('core')!.program.stop()
       await start(providers.slice(0, 1))
       progress('core stopped and started again')
     })()
     return restarted
   }
+  /** Writes after the end of a restart, and delays the next restart: while core does not run, its webhooks cannot be called. */
+  const whileServed = async <T>(write: () => Promise<T>): Promise<T> => {
+    let waitedFor: Promise<void> | undefined
+    while (waitedFor !== restarted) await (waitedFor = restarted)
+    const written = write()
+    writes.add(written)
+    try {
+      return await written
+    } finally {
+      writes.delete(written)
+    }
+  }
   const context: LifeContext = {
-    client: whenServed(client, () => restarted),
+    client: {
+      ...client,
+      create: (...args) => whileServed(() => client.create(...args)),
+      patch: (...args) => whileServed(() => client.patch(...args)),
+      delete: (...args) => whileServed(() => client.delete(...args)),
+    },
     namespace,
     provider: localProvider,
     checks,
@@ -198,14 +217,6 @@ async function runWithManifests(
   const undeleted = await undeletedObjects(context, before)
   checks.check('all objects of deleted Clusters are deleted', undeleted.length === 0, undeleted)
 }
-
-/** A client whose writes wait for the end of a restart: while core does not run, its webhooks cannot be called. */
-const whenServed = (client: Client, restarted: () => Promise<void>): Client => ({
-  ...client,
-  create: (...args) => restarted().then(() => client.create(...args)),
-  patch: (...args) => restarted().then(() => client.patch(...args)),
-  delete: (...args) => restarted().then(() => client.delete(...args)),
-})
 
 /** Checks that an administrator can read metrics, and that a request without credentials is rejected. */
 async function checkMetrics(apiServer: RunningApiServer, checks: Checks): Promise<void> {
