@@ -92,6 +92,8 @@ const notRemediated =
       await twin.patch(Machine, (objects) => objects.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))[index], {
         metadata: { annotations: { [`cluster.x-k8s.io/${annotation}`]: '' } },
       })
+    // Otherwise it depends on the time whether a core evaluates the Node before it reads that its Machine is paused.
+    await twin.settle('the Machines are annotated')
     await reportNodesReady(twin, 'False', 2)
     await twin.settle('the Machines are not remediated')
   }
