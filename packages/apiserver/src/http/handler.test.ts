@@ -134,6 +134,31 @@ test('metrics count requests by verb and resource', async () => {
   expect(await (await send('/metrics/slis')).text()).toContain('kubernetes_healthcheck{name="etcd",type="readyz"} 1\n')
 })
 
+test('requests that the server does not serve, or does not allow, add no series to the metrics', async () => {
+  const { send } = await start()
+  const post = (query: string) =>
+    send(`/api/v1/namespaces/default/configmaps?${query}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ metadata: { name: 'a' } }),
+    })
+  await post('dryRun=All')
+  await post('dryRun=x1')
+  await post('dryRun=All&dryRun=x2')
+  await send('/apis/x3.example.com/v1/x3')
+  await send('/api/v1/namespaces/default/configmaps/a/x4')
+  await send('/api/v1/namespaces/default/secrets', { identity: { kind: 'anonymous' } })
+  const text = await (await send('/metrics')).text()
+  const series = [...text.matchAll(/^apiserver_request_total\{code="(\d+)".*dry_run="(.*?)".*,resource="(.*?)".* (\d+)$/gm)]
+  expect(series.map((match) => match.slice(1).join(' '))).toEqual(['201 All configmaps 1', '422 invalid configmaps 2'])
+})
+
+test('a preflight request has no body', async () => {
+  const { send } = await start({ allowedOrigins: ['//example.com$'] })
+  const response = await send('/api', { method: 'OPTIONS', headers: { origin: 'https://example.com' } })
+  expect([response.status, await response.text()]).toEqual([204, ''])
+})
+
 test('diagnostic pages show the flags and the start time of the server', async () => {
   const { send } = await start({ flags: { 'secure-port': 6443 } })
   expect(await (await send('/flagz')).text()).toMatch(/^\napiserver flagz\nWarning: .*\nsecure-port:6443\n$/)

@@ -119,15 +119,15 @@ async function responseTo(server: Server, request: HttpRequest, identity: Identi
     route.kind === 'resource'
       ? attributesOfPath(caller, request.method, route.path, query)
       : { kind: 'path', user: caller, verb: request.method.toLowerCase(), path }
-  const count = (code: number): void => {
-    if (route.kind === 'resource' && attributes.kind === 'resource')
-      server.requests.add(attributes, route.path.version, query.get('dryRun') ?? '', code)
-  }
   try {
     if (!isHealth(request.method, path)) authorize(authorizer, attributes)
   } catch (err) {
-    count(err instanceof StatusError ? err.code : 500)
     return forbidden(err)
+  }
+  const resource =
+    route.kind === 'resource' ? server.engine.resources.find(route.path.group, route.path.version, route.path.plural) : undefined
+  const count = (code: number): void => {
+    if (resource && attributes.kind === 'resource') server.requests.add(resource, attributes, query.getAll('dryRun'), code)
   }
   try {
     const response = await server.runLimited(attributes, request, query, (requestWithBody) =>

@@ -1,15 +1,22 @@
 /** Metrics of requests and health in the Prometheus text format. Upstream: staging apiserver/pkg/endpoints/metrics. */
 import type { ResourceAttributes } from '../auth/authorizer.ts'
+import type { Resource } from '../registry/resource.ts'
+import { subresourcesOf } from './discovery/discovery.ts'
 import type { HttpResponse } from './exchange.ts'
 import { checksOf, type HealthCheck } from './health.ts'
 import type { HealthPath } from './route.ts'
 
 export class RequestCounts {
-  /** The keys are label values, as a JSON list. */
+  /** The keys are label values, as a JSON list. Clients cannot add series without bound: all values are names of the server. */
   readonly #counts = new Map<string, number>()
 
-  add(attributes: ResourceAttributes, version: string, dryRun: string, code: number): void {
-    const { verb, group, resource, subresource = '', namespace, name } = attributes
+  /** Counts an authorized request. Upstream counts no requests for subresources that do not exist. */
+  add(served: Resource, attributes: ResourceAttributes, dryRunValues: readonly string[], code: number): void {
+    const { verb, namespace, name } = attributes
+    const { group, version, plural: resource } = served
+    const [subresource = ''] = attributes.subresource?.split('/') ?? []
+    if (subresource !== '' && !subresourcesOf(served).some((known) => known.name === subresource)) return
+    const dryRun = dryRunValues.length === 0 ? '' : dryRunValues.every((value) => value === 'All') ? 'All' : 'invalid'
     const scope = name === undefined && verb !== 'create' ? (namespace === undefined ? 'cluster' : 'namespace') : 'resource'
     const verbName = verbNames[verb] ?? verb.toUpperCase()
     const series = JSON.stringify([String(code), dryRun, group, resource, scope, subresource, verbName, version])

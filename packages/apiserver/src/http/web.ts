@@ -34,7 +34,8 @@ function fromRequest(request: Request): HttpRequest {
 }
 
 function bodyOf({ body, status }: HttpResponse): BodyInit | null {
-  if (status === 304) return null
+  // The platform's Response accepts no body with these statuses, not even an empty one.
+  if (status === 204 || status === 304) return null
   if (typeof body === 'string') return body
   if (Buffer.isBuffer(body)) return new Uint8Array(body)
   // Reading the global loads the module on demand; an import would load it at start.

@@ -141,7 +141,7 @@ const allVerbs = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create'
 
 const verbsOf = ({ verbs }: Resource): readonly string[] => verbs ?? allVerbs
 
-function subresourcesOf(resource: Resource): readonly Subresource[] {
+export function subresourcesOf(resource: Resource): readonly Subresource[] {
   if (resource.subresources) return resource.subresources
   const subresources: Subresource[] = []
   const verbs = ['get', 'patch', 'update']
