@@ -3,7 +3,7 @@ import type { Requester } from './http/exchange.ts'
 
 /** The part of a budget that one request uses. */
 export interface BodyShare {
-  /** Takes part of the budget for the user of the request; returns false when the user's share is used up. */
+  /** Takes bytes for the user of the request; returns false when the share of its user or priority level is used up. */
   take(bytes: number, requester?: Requester): boolean
   /** Returns the taken part to the budget. */
   free(): void
@@ -11,7 +11,8 @@ export interface BodyShare {
 
 /**
  * Budget for the bodies of all requests together. After each take, a priority level may use at most as many bytes as are still free, and a
- * user at most half as many. So a part of the budget always remains for other levels and users. Exempt requests are never rejected.
+ * user at most half as many. So a part of the budget always remains for other levels and users. Exempt requests are neither counted nor
+ * rejected.
  */
 export class BodyBudget {
   #free: number

@@ -44,7 +44,7 @@ export interface Target extends GroupVersionResource {
   readonly namespace: string | undefined
 }
 
-/** Compiles the webhooks of configurations, which must be sorted by name, in the order in which they are called. */
+/** Compiles the webhooks of configurations, in the order in which they are called. The configurations must be sorted by name. */
 export function hooksOf(
   type: HookType,
   configurations: readonly { metadata: { name: string }; webhooks?: readonly Webhook[] }[],
@@ -75,8 +75,8 @@ export const mayMatch = ({ webhook }: Hook, { group, plural }: { group: string; 
   )
 
 /**
- * Returns the version of the resource that the webhook receives; `undefined` when no rule matches. Versions of the resource
- * from `otherVersions` match as well, unless the matchPolicy is Exact.
+ * Returns the version of the resource that the webhook receives: the requested version if a rule matches it; otherwise, unless the
+ * matchPolicy is Exact, the first of `otherVersions` that a rule matches. Returns `undefined` when no rule matches.
  */
 export function matchedVersion<T extends GroupVersionResource>(
   { webhook }: Hook,
@@ -129,7 +129,10 @@ export const selectsObject = (
   objectSelector.requirements.length === 0 ||
   [object, oldObject].some((candidate) => candidate !== undefined && objectSelector.matches(candidate.metadata.labels))
 
-/** Cluster-scoped objects always match a namespaceSelector. */
+/**
+ * Reports whether the namespace of the object matches the namespaceSelector. A Namespace is matched by its own labels; other
+ * cluster-scoped objects always match.
+ */
 export const selectsNamespace = (
   { namespaceSelector }: Hook,
   { namespace, plural }: Target,

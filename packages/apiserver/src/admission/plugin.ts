@@ -1,4 +1,4 @@
-/** Admission plugins implemented in the server. Each plugin has its own file. Plugins run in the order of their list. */
+/** Admission plugins that are code in the server, unlike webhooks and policies. They run in the order of their list. */
 import type { Clock, Random, StatusError, UnknownObject } from '@capstan/kube'
 import { type Authorizer, forbiddenTo } from '../auth/authorizer.ts'
 import type { User } from '../auth/user.ts'
@@ -39,7 +39,7 @@ export interface PluginWrite {
   readonly warn: (text: string) => void
 }
 
-/** Error for a denied write. Before a name is generated, the error has the generateName. Upstream: admission.NewForbidden. */
+/** Error for a denied write. Before a name is generated, the error contains the generateName. Upstream: admission.NewForbidden. */
 export const forbidden = ({ info, name, object }: PluginWrite, reason: string): StatusError =>
   forbiddenTo(info, name || object.metadata.name || object.metadata.generateName || 'Unknown', reason)
 

@@ -89,7 +89,7 @@ interface Match {
   readonly objectSelector: ReturnType<typeof labelSelector>
 }
 
-/** A failed validation, with its policy and binding. */
+/** A failed validation or an evaluation error that denies a write. `binding` is absent for an error that concerns no single binding. */
 interface Denial {
   readonly policy: Policy
   readonly binding: Binding | undefined
@@ -170,8 +170,8 @@ export class Policies {
   }
 
   /**
-   * Returns the version of the resource that a rule matches; `undefined` when no rule matches. With `evaluatesRules` false, only exclusions
-   * and selectors are evaluated.
+   * Returns the version of the resource that a rule matches; `undefined` when a selector or all rules do not match, or an exclusion matches.
+   * With `evaluatesRules` false, only selectors and exclusions are evaluated, and the result is the requested version.
    */
   #matches(match: Match, write: Write, evaluatesRules: boolean): ResourceInfo | undefined {
     const { info, target, object, oldObject } = write

@@ -1,6 +1,6 @@
 /**
- * AdmissionReview: builds requests and evaluates responses. Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/request and errors,
- * v0.36, with their texts.
+ * AdmissionReview: builds requests, decodes responses and applies their patches. Upstream:
+ * k8s.io/apiserver/pkg/admission/plugin/webhook/request and errors, v0.36, with their texts.
  */
 import {
   applyJsonPatch,
@@ -203,7 +203,7 @@ function operationsOf(text: string): readonly JsonPatchOperation[] {
   throw reject(`json: cannot unmarshal ${jsonTypeName(operations)} into Go value of type jsonpatch.Patch`)
 }
 
-/** @throws StatusError InternalError when the patch does not apply */
+/** @throws StatusError InternalError when the patch does not apply, or its result is not an object with metadata */
 export function applyPatch(object: object, operations: readonly JsonPatchOperation[]): Record<string, unknown> {
   try {
     const result = applyJsonPatch<unknown>(object, operations)

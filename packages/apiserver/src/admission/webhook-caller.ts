@@ -35,7 +35,7 @@ export interface WebhookCallerOptions {
   readonly resolveService?: ResolveService
 }
 
-/** Error of a webhook that cannot be reached or sends no response. */
+/** Error for a webhook that cannot be reached, or that responds with an error status or without a JSON object. */
 export class WebhookUnreachable extends Error {
   override readonly name = 'WebhookUnreachable'
 }
@@ -128,7 +128,7 @@ function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> 
   })
 }
 
-/** @throws WebhookUnreachable when the response is not a document */
+/** @throws WebhookUnreachable when the status is an error, or the body is not a JSON object */
 function documentOf({ status, contentType, body }: WebhookHttpResponse): unknown {
   if (status < 200 || status > 206) throw new WebhookUnreachable(statusText(status, contentType, body))
   if (body.length === 0)
@@ -172,11 +172,11 @@ const byStatus: { readonly [status: number]: string } = {
   504: 'the server was unable to return a response in the time allotted, but may still be processing the request',
 }
 
-/** Concurrent connections to one webhook; further requests to it wait. */
+/** Maximum number of concurrent connections to one webhook; further requests to it wait. */
 const MaxSockets = 64
-/** Targets whose connections are kept open. */
+/** Maximum number of targets whose connections are kept open. */
 const MaxAgents = 64
-/** Most bytes of a response. Large, because a conversion webhook returns a whole list in one response. */
+/** Maximum size of a response in bytes. Large, because a conversion webhook returns a whole list in one response. */
 const MaxAnswer = 256 << 20
 
 /** Sends requests over HTTPS, with separate persistent connections for each target. */

@@ -59,7 +59,7 @@ export interface WebhooksOptions {
   readonly random: Random
   readonly caller: WebhookCaller
   readonly log: Logger
-  /** Authorizes the permission checks of match conditions. */
+  /** Decides the permission checks in match conditions. */
   readonly authorizer: Authorizer
   /** Names of the enabled admission plugins, among them the two that call webhooks. */
   readonly enabled: ReadonlySet<string>
@@ -72,7 +72,7 @@ export interface WebhooksOptions {
 /** One write, at the current stage. */
 export interface Write extends AdmissionAttributes {
   readonly info: ResourceInfo
-  /** Whether webhooks receive a Scale instead of the object itself. A Scale has no other versions. */
+  /** Whether webhooks receive a Scale or an Eviction instead of the object itself. These are not converted to other versions. */
   readonly isView: boolean
   readonly object: UnknownObject | undefined
   readonly oldObject: UnknownObject | undefined
@@ -133,7 +133,7 @@ export class Webhooks {
     return object
   }
 
-  /** @throws StatusError of the first webhook, in their order, that denies the write or cannot be called */
+  /** @throws StatusError of the first webhook, in the order of the configurations, that denies the write or cannot be called */
   async validate(write: Write): Promise<void> {
     const hooks = this.#hooksFor(write.info).validating
     const outcomes = await Promise.allSettled(hooks.map((hook) => this.#callIfMatched(hook, write)))
@@ -291,8 +291,8 @@ export class Webhooks {
 }
 
 /**
- * Exempts webhook configurations and admission policies, so that an administrator can repair a broken configuration. Upstream:
- * rules.IsExemptAdmissionConfigurationResource.
+ * Reports whether writes of a resource skip webhooks and policies. Webhook configurations, policies and policy bindings do, so that an
+ * administrator can repair a broken configuration. Upstream: rules.IsExemptAdmissionConfigurationResource.
  */
 export const isExempt = ({ group, plural }: ResourceInfo): boolean =>
   group === 'admissionregistration.k8s.io' && /^(mutating|validating)/.test(plural)

@@ -27,7 +27,7 @@ export interface Credentials {
 
 export type Authenticate = (credentials: Credentials) => Identity
 
-/** `tokens` maps each bearer token to its user, or is a function that authenticates tokens. */
+/** Returns the authenticator of a server. `tokens` maps each bearer token to its user, or is a function that authenticates tokens. */
 export function authenticator(
   tokens: ReadonlyMap<string, TokenUser> | AuthenticateToken = new Map(),
   apiAudiences: readonly string[] = [],

@@ -56,7 +56,7 @@ const allRules: Rules = {
   errors: [],
 }
 
-/** Combines the modes in order: the first mode that allows a request decides. */
+/** Combines the modes in order: the first mode that allows a request decides. Superusers are always allowed. */
 export function authorizerOf(modes: readonly AuthorizationMode[], rbac: Pick<Authorizer, 'decide' | 'rulesFor'>): Authorizer {
   return {
     modes,

@@ -24,8 +24,8 @@ interface RequestedIdentity {
 }
 
 /**
- * Returns the caller after impersonation.
- * @throws StatusError Forbidden, or InternalError when the headers name no user
+ * Returns the caller after impersonation: `caller` itself when the headers request none.
+ * @throws StatusError Forbidden, or BadRequest when the headers request impersonation without a user name
  */
 export function impersonate(authorizer: Authorizer, caller: Caller, headers: SentHeaders): Caller {
   const requested = requestedIdentity(headers)
@@ -64,7 +64,7 @@ function requestedIdentity({ headers, valuesOf }: SentHeaders): RequestedIdentit
   throw new StatusError('BadRequest', `requested ${goStructText({ name, groups, uid, extra })} without impersonating a user name`)
 }
 
-/** Prints a request for impersonation as Go prints a struct. */
+/** Formats the requested identity as Go prints a struct. */
 function goStructText({ groups, uid, extra }: RequestedIdentity): string {
   const list = (texts: readonly string[]) => `{${texts.map((text) => JSON.stringify(text)).join(', ')}}`
   const slice = groups.length === 0 ? '[]string(nil)' : `[]string${list(groups)}`
@@ -73,7 +73,7 @@ function goStructText({ groups, uid, extra }: RequestedIdentity): string {
   return `&user.DefaultInfo{Name:"", UID:${JSON.stringify(uid ?? '')}, Groups:${slice}, Extra:${map}}`
 }
 
-/** Keys of extras are percent-encoded, because they may contain characters that header names may not. */
+/** Decodes the key of an extra. Keys are percent-encoded, because they may contain characters that header names may not. */
 function decodeKey(key: string): string {
   try {
     return decodeURIComponent(key)
@@ -87,7 +87,10 @@ function serviceAccountOf(user: string): { namespace: string; name: string } | u
   return namespace === undefined || name === undefined ? undefined : { namespace, name }
 }
 
-/** Adds `system:authenticated`; a service account without groups gets the groups that its tokens have. */
+/**
+ * Adds `system:authenticated`, or `system:unauthenticated` for the anonymous user. A service account without groups first gets the groups
+ * that its tokens have.
+ */
 function groupsOf({ name, groups }: RequestedIdentity, namespace: string | undefined): readonly string[] {
   const impersonatedGroups =
     groups.length === 0 && namespace !== undefined ? ['system:serviceaccounts', `system:serviceaccounts:${namespace}`] : groups

@@ -36,7 +36,7 @@ function attributes(
     resource: plural,
     // In `proxy/PATH`, the path belongs to the proxied request.
     subresource: subresource?.split('/', 1)[0],
-    // Upstream: a Namespace object is authorized within itself.
+    // Upstream: a request for a Namespace object is authorized in the namespace of that name.
     namespace: group === '' && plural === 'namespaces' && name !== undefined ? name : namespace || undefined,
     name: objectName,
   }

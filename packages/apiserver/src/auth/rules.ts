@@ -38,7 +38,10 @@ function resourceMatches(allowed: readonly string[], resource: string, subresour
 const pathMatches = (pattern: string, path: string): boolean =>
   pattern === '*' || pattern === path || (pattern.endsWith('*') && path.startsWith(pattern.replace(/\*+$/, '')))
 
-/** @param namespace namespace of the binding: default for service accounts without a namespace */
+/**
+ * Reports whether a subject of a binding applies to a user. `namespace` is the namespace of the binding, empty for a ClusterRoleBinding: the
+ * default for service accounts without a namespace.
+ */
 export function appliesTo(
   { kind, name, namespace: subjectNamespace }: Subject,
   { name: user, groups }: User,

@@ -4,9 +4,9 @@ import type { User } from './user.ts'
 
 /** Result of authenticating a token. */
 export type TokenResult =
-  /** `audiences`: the requested audiences that the token has. */
+  /** `audiences`: the requested audiences for which the token is valid. */
   | { readonly kind: 'known'; readonly user: User; readonly audiences: readonly string[] }
-  /** The token is of another kind. */
+  /** The token is of a kind that this authenticator does not handle. */
   | { readonly kind: 'unknown' }
   /** The token is of this kind, and invalid or expired. The reason never contains the token. */
   | { readonly kind: 'rejected'; readonly reason: string }
@@ -54,6 +54,6 @@ const digest = (token: string): Buffer => createHash('sha256').update(token).dig
 /** Publishes the configuration and keys with which other servers verify tokens of an issuer. Upstream: OpenID Connect Discovery 1.0. */
 export interface TokenIssuer {
   jwks(): object
-  /** The discovery document for clients of `server`; `undefined` when the issuer is not a URL that can serve it. */
+  /** The discovery document for clients of `server`; `undefined` when the issuer is not an HTTPS URL. */
   configuration(server: string): object | undefined
 }

@@ -7,7 +7,7 @@ export interface User {
   readonly extra?: { readonly [key: string]: readonly string[] }
 }
 
-/** Sender of a request. Set by authentication in the HTTP layer; in-process callers name themselves. */
+/** Sender of a request. Set by authentication in the HTTP layer; in-process callers specify it themselves. */
 export interface Caller extends User {
   /** User-Agent up to the first '/': the default field manager of writes. */
   readonly agent: string

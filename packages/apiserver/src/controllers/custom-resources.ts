@@ -1,7 +1,7 @@
 /**
  * Serves the resources of CustomResourceDefinitions: accepts or rejects their names, serves them, writes their conditions, and deletes
- * their instances. A CRD is served as soon as its creation is visible; its status follows. Upstream: apiextensions-apiserver
- * pkg/controller/{status,establish,finalizer}, v0.36.
+ * the instances of a CRD before the CRD itself. A CRD is served as soon as its creation is visible; its status follows. Upstream:
+ * apiextensions-apiserver pkg/controller/{status,establish,finalizer}, v0.36.
  */
 import {
   type Clock,
@@ -80,8 +80,9 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
   }
 
   /**
-   * Serves a CRD if no other CRD has its names; stops serving a deleted CRD, for which `crd` is undefined. `revision` is the revision of
-   * the change, and is absent for CRDs that existed at start.
+   * Serves a CRD unless its names conflict with those of another CRD; stops serving a deleted CRD, for which `crd` is undefined. A served
+   * CRD stays as it is when an update causes a conflict. `revision` is the revision of the change, and is absent for CRDs that existed at
+   * start.
    */
   function serve(name: string, crd: CustomResourceDefinition | undefined, revision?: number): void {
     const before = served.get(name)

@@ -1,7 +1,7 @@
 /**
- * Deletes dependents whose owners are all gone, and keeps owners for as long as foreground deletion requires. Upstream:
- * pkg/controller/garbagecollector, v1.36. Unlike upstream, this collector keeps no graph of absent owners: it looks each owner up in
- * the store.
+ * Deletes dependents whose owners are all gone. Keeps an owner in foreground deletion until no dependent blocks it, and an owner whose
+ * dependents are orphaned until they no longer refer to it. Upstream: pkg/controller/garbagecollector, v1.36. Upstream's graph has virtual
+ * nodes for owners that it has not observed; this collector looks each owner up in the store instead.
  */
 import {
   draft,
@@ -63,13 +63,14 @@ class GarbageCollector {
       for (const dependent of this.#withUnknownOwner) this.#queue.add(dependent)
       this.#withUnknownOwner.clear()
     }
-    // The deleted object no longer blocks its owners, and no longer prevents the deletion of its dependents.
+    // A deleted object no longer blocks its owners.
     const lostOwners = object ? [] : owners(previous)
     for (const owner of lostOwners) {
       const foundOwner = this.#findOwner(owner, previous!.metadata.namespace)
       if (foundOwner.state === 'present' && foundOwner.object.metadata.deletionTimestamp !== undefined)
         this.#queue.add(textOf(foundOwner.key))
     }
+    // An object that is deleted, replaced or in foreground deletion may have dependents to delete.
     if (previous && (!object || object.metadata.uid !== previous.metadata.uid)) {
       for (const dependent of this.#dependents.get(previous.metadata.uid) ?? []) this.#queue.add(dependent)
     } else if (object && isForeground(object))
@@ -117,7 +118,7 @@ class GarbageCollector {
     const references = owners(object)
     if (references.length === 0) return
     const foundOwners = references.map((reference) => ({ reference, ...this.#findOwner(reference, object.metadata.namespace) }))
-    // An owner of a kind that is not served may exist.
+    // An owner whose kind is not served may still exist. The dependent is checked again when CRDs change.
     if (foundOwners.some(({ state }) => state === 'unknown')) {
       this.#withUnknownOwner.add(textOf(key))
       return
@@ -219,7 +220,7 @@ class GarbageCollector {
     await this.#enqueueAfterConflict(key, this.#client.patch(kind, keyIn(key), { type: 'merge', body }))
   }
 
-  /** Enqueues the object again after a conflict. */
+  /** Awaits a write. Enqueues the object again after a conflict; ignores that the object no longer exists. */
   async #enqueueAfterConflict(key: StoreKey, write: Promise<unknown>): Promise<void> {
     try {
       await write

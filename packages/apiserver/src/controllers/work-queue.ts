@@ -1,6 +1,5 @@
 /**
- * Work queue of the server's controllers: keys are deduplicated, a limited number runs concurrently, and failed keys are retried with
- * backoff.
+ * Work queue of the server's controllers: keys are deduplicated, at most 16 run concurrently, and failed keys are retried with backoff.
  */
 import { type Clock, type Logger, seconds, type Timer } from '@capstan/kube'
 
@@ -38,7 +37,7 @@ export class WorkQueue {
     }
   }
 
-  /** Adds a key after a delay. */
+  /** Adds a key after a delay. Has no effect while an earlier delay of the key has not ended. */
   addAfter(key: string, delay: number): void {
     if (this.#closed || this.#timers.has(key)) return
     const timer = this.#options.clock.schedule(delay, () => {

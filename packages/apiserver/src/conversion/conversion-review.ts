@@ -50,7 +50,7 @@ export function convertedObjects(version: string, uid: string, document: unknown
 /**
  * Returns a converted object with the metadata of the original: a conversion may change only labels and annotations.
  *
- * @throws InvalidConversion when `converted` is another object, or not in the requested version
+ * @throws InvalidConversion when `converted` is another object, not in the requested version, or has invalid labels or annotations
  */
 export function checkedConversion(original: KubeObject, converted: unknown, apiVersion: string): UnknownObject {
   if (!isRecord(converted) || !isRecord(converted.metadata)) throw new InvalidConversion('object', 'it has no metadata')

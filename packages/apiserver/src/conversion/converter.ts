@@ -96,6 +96,6 @@ export const needsWebhook = ({ conversion, apiVersion }: ResourceInfo, object: K
   object.apiVersion !== apiVersion &&
   Object.keys(object).length > 2
 
-/** Returns an object that is in the storage version with the defaults of that version, any other object unchanged. */
+/** Adds the defaults of the storage version to an object in that version; returns any other object unchanged. */
 const withStorageDefaults = ({ stored }: ResourceInfo, object: KubeObject): KubeObject =>
   stored && stored.apiVersion === object.apiVersion ? inVersion(stored, object) : object
