@@ -170,8 +170,8 @@ export class Policies {
   }
 
   /**
-   * Returns the version of the resource that a rule matches; `undefined` when a selector or all rules do not match, or an exclusion matches.
-   * With `evaluatesRules` false, only selectors and exclusions are evaluated, and the result is the requested version.
+   * Returns the version of the resource that a rule matches; `undefined` when a selector or all rules do not match, or an exclusion
+   * matches. With `evaluatesRules` false, only selectors and exclusions are evaluated, and the result is the requested version.
    */
   #matches(match: Match, write: Write, evaluatesRules: boolean): ResourceInfo | undefined {
     const { info, target, object, oldObject } = write

@@ -39,8 +39,8 @@ const pathMatches = (pattern: string, path: string): boolean =>
   pattern === '*' || pattern === path || (pattern.endsWith('*') && path.startsWith(pattern.replace(/\*+$/, '')))
 
 /**
- * Reports whether a subject of a binding applies to a user. `namespace` is the namespace of the binding, empty for a ClusterRoleBinding: the
- * default for service accounts without a namespace.
+ * Reports whether a subject of a binding applies to a user. `namespace` is the namespace of the binding, empty for a ClusterRoleBinding. It
+ * is the default for service accounts without a namespace.
  */
 export function appliesTo(
   { kind, name, namespace: subjectNamespace }: Subject,

@@ -1,6 +1,6 @@
 /**
- * CORS: allows pages of configured origins to call the server. Adds the headers to every response, including errors, and responds to
- * preflight requests without authentication. Upstream: apiserver/pkg/server/filters/cors.go, v1.36.
+ * CORS: allows pages of configured origins to call the server. Adds CORS headers to every response for such an origin, including errors,
+ * and responds to its preflight requests without authentication. Upstream: apiserver/pkg/server/filters/cors.go, v1.36.
  */
 import { compilePattern } from '@capstan/kube'
 import type { HttpResponse, HttpHandler } from './exchange.ts'

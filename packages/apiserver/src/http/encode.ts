@@ -1,17 +1,18 @@
 /**
- * Encodes objects as JSON bytes. Stored objects are frozen and shared, and so are their bytes: each object is encoded at most once for
- * all lists and watchers that send it. Packed objects are sent from their JSON, without a copy of the bytes.
+ * Encodes objects as JSON bytes. Stored objects are frozen and shared, and so are their bytes: all lists and watches that send an object
+ * share its cached bytes. Bytes without apiVersion and kind, for built-in lists, are cached separately. The bytes of packed objects are not
+ * cached, because these objects are stored as JSON.
  */
 import { inPieces, isLong, writeJSON, writingJSON } from '@capstan/kube'
 import type { Clock, KubeObject, ObjectList, Status, WatchEvent } from '@capstan/kube'
 import { isPacked, jsonOf } from '../store/packed.ts'
 
-/** Encodes an object; caches the bytes of a frozen object. */
+/** Encodes an object; caches the bytes of a frozen object that is not packed. */
 export function objectBytes(object: object): Buffer {
   return cachedBytes(typed, object, () => jsonOf(object))
 }
 
-/** Encodes an object as a line: as a string when its bytes are not cached. */
+/** Encodes an object as a line: as a string if its bytes are never cached, because it is packed or not frozen. */
 export const objectLine = (object: object): Buffer | string =>
   isPacked(object) || !Object.isFrozen(object) ? `${jsonOf(object)}\n` : Buffer.concat([objectBytes(object), lineEnd])
 

@@ -6,13 +6,19 @@ export const unauthorized = (): StatusError => new StatusError('Unauthorized', '
 const jsonYAML = ['application/json', 'application/yaml']
 const protobuf = 'application/vnd.kubernetes.protobuf'
 
-/** Upstream's list includes protobuf. This server does not encode objects as protobuf, so it omits protobuf for clients that request it. */
+/**
+ * Error for an Accept header without a media type that the handler can send. Upstream's list of media types includes protobuf. This server
+ * does not encode objects as protobuf, so for built-in kinds it omits protobuf when the client requests it.
+ */
 export const notAcceptable = (accept: string, builtin: boolean): StatusError => {
   const types = builtin && accept.includes(protobuf) ? jsonYAML : [...jsonYAML, protobuf]
   return new StatusError('NotAcceptable', `only the following media types are accepted: ${types.join(', ')}`)
 }
 
-/** Error for an Accept header that no supported format matches. A collection also supports the formats of watches. */
+/**
+ * Error for an Accept header with unknown media types only, which upstream's router rejects before its handlers run. A collection also
+ * supports the formats of watches.
+ */
 export const notAcceptableAtAll = (collection: boolean): StatusError => {
   const types = [...jsonYAML, protobuf, ...(collection ? ['application/json;stream=watch', `${protobuf};stream=watch`] : [])]
   return new StatusError('NotAcceptable', `406: Not Acceptable\n\nAvailable representations: ${types.join(', ')}`, {

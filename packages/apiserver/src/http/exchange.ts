@@ -10,7 +10,7 @@ export interface Requester {
   readonly level: string
   /** User. Users of a level have equal shares. */
   readonly flow: string
-  /** True for health checks and superusers, which are not limited. */
+  /** True for health checks, watches and superusers, which are not limited. */
   readonly isExempt: boolean
 }
 
@@ -24,11 +24,11 @@ export interface HttpRequest {
   readonly valuesOf?: (name: string) => readonly string[]
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal
-  /** Aborts when the server stops, too: for responses that do not end by themselves. */
+  /** Aborts when the client disconnects or the server stops: for responses that do not end by themselves. */
   readonly streamSignal: AbortSignal
   /** Reads the whole body. @throws BodyTooLarge when it is longer than `limit`, TooManyRequests when the requester's share is used up */
   body(limit: number, requester?: Requester): Promise<Buffer>
-  /** Set once the request is authorized. */
+  /** Set once the body of an authorized request is read; absent for GET and HEAD. */
   readonly requester?: Requester
   /** Aborts when the request has ended: the client disconnected, or the response was sent because of a timeout. */
   readonly ended?: () => AbortSignal

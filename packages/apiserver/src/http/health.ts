@@ -2,7 +2,7 @@ import type { HttpResponse } from './exchange.ts'
 import type { Store } from '../store/store.ts'
 import type { HealthPath } from './route.ts'
 
-/** A health check. Throws when it fails; the reason is only logged. */
+/** A health check. `check` throws when it fails; the response does not contain the reason. */
 export interface HealthCheck {
   readonly name: string
   /** Paths that run the check; default: all. */

@@ -121,7 +121,7 @@ function readProtobuf(messages: ProtobufMessages, bytes: Buffer, type: { apiVers
   }
 }
 
-/** Upstream's decoder of built-in kinds reads `null` as an empty object. */
+/** Parses a JSON body and finds its duplicate fields. Upstream's decoder of built-in kinds reads `null` as an empty object. */
 function* parseObject(text: string, builtin: boolean, reject: (problem: string) => StatusError): Work<ParsedObject> {
   const { value, keys } = yield* parseJSON(text, (error) => reject(`${jsonProblem}${error}`))
   if (value === null && builtin) return { value: {}, duplicates: [] }
@@ -140,14 +140,14 @@ interface ParsedObject extends Omit<Decoded, 'body'> {
 
 const jsonProblem = "couldn't get version/kind; json parse error: "
 
-/** Upstream: `null` decodes to an empty object, which lacks its kind. */
+/** Error text for a body that is not an object. Upstream: `null` decodes to an empty object, which lacks its kind. */
 function notAnObject(value: unknown): string {
   if (value === null) return "Object 'Kind' is missing in 'null'"
   const target = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
   return `${jsonProblem}json: cannot unmarshal ${jsonTypeName(value)} into Go value of type ${target}`
 }
 
-/** Deeper than any real object, and shallow enough that recursion does not exhaust the stack. */
+/** Maximum nesting depth: deeper than any real object, and shallow enough that recursion does not exhaust the stack. */
 const maxDepth = 1000
 
 type Parsed = { readonly value: unknown; readonly keys: number }
@@ -167,7 +167,7 @@ export function* parseJSON(text: string, reject: (error: string) => StatusError)
   return { value: rejectUnstorable(value, text, reject), keys }
 }
 
-/** Rejects values that parse but cannot be stored. */
+/** Returns the value. @throws StatusError for a value that parses but cannot be stored */
 function rejectUnstorable(value: unknown, text: string, reject: (error: string) => StatusError): unknown {
   // Copying an object would treat this key as its prototype. No API has such a field.
   if (text.includes('__proto__') && anyPart(value, (part) => isRecord(part) && Object.hasOwn(part, '__proto__')))
@@ -203,7 +203,7 @@ export async function parseYAML(text: string, yaml: YAMLParser, reject: (error: 
   return text.includes('*') ? { value: readJSON(writeJSON(value)), duplicates } : document
 }
 
-/** Returns how many of `characters` remain after `value` is written with its aliases expanded. */
+/** Returns how many of `characters` remain after `value` is written with its aliases expanded, or the limit that it exceeds. */
 function remainingCharacters(value: unknown, depth: number, characters: number): number | 'too deep' | 'too large' {
   if (typeof value !== 'object' || value === null) {
     const remaining = characters - (typeof value === 'string' ? value.length : 4)
@@ -237,7 +237,7 @@ export const unmarshalErrors = (lines: readonly string[]): string => `yaml: unma
 const unrecognized = (kind: string, problem: string, body: string | Buffer): StatusError =>
   badRequest(`the object provided is unrecognized (must be of type ${kind}): ${problem} (${excerpt(Buffer.from(body))})`)
 
-/** Returns the first bytes of a body: as text when the body starts like a JSON object, in hexadecimal otherwise. */
+/** Returns the first bytes of a body: as text when it starts with `{`, in hexadecimal otherwise. */
 function excerpt(bytes: Buffer): string {
   if (bytes.length === 0) return '<empty>'
   const start = bytes.subarray(0, 30)

@@ -1,4 +1,4 @@
-/** Reads the bodies of patches: the supported patch types, and the decoder for each type. */
+/** Reads the bodies of patches, with a decoder for each supported patch type. */
 import type { PatchType, RequestOptions, Work } from '@capstan/kube'
 import { badRequest, countingKeys, inPieces, isRecord, jsonTypeName, scanJSON, StatusError } from '@capstan/kube'
 import type { Resource } from '../../registry/resource.ts'
@@ -83,7 +83,7 @@ const unknownMembers = (operations: readonly unknown[]): string[] =>
 
 const maxPatchOperations = 10_000
 
-/** Parses YAML text that is also JSON with the JSON parser, which is a hundred times faster; returns undefined for any other text. */
+/** Parses YAML text that is a JSON object with the JSON parser, which is a hundred times faster; returns undefined for any other text. */
 function* parseIfJSON(text: string): Work<{ readonly value: unknown; readonly keys: number } | undefined> {
   if (!/^\s*\{/.test(text)) return undefined
   try {

@@ -17,7 +17,7 @@ const MaxHeapMegabytes = 512
 /** Acquires a seat for a thread; calling the result releases the seat. @throws TooManyRequests when no seat is free in time */
 export type ThreadSeats = (requester: Requester, signal: AbortSignal) => (() => void) | Promise<() => void>
 
-/** Parses YAML for the decoders of bodies. @throws Error when the text cannot be parsed; its message is Go's, where Go has one */
+/** Parses YAML for the decoders of bodies. @throws Error when the text cannot be parsed, with the text of Go's parser if it has one */
 export type YAMLParser = (text: string) => Promise<YAMLDocument>
 
 type YAMLRequest = Pick<HttpRequest, 'requester' | 'ended'>
@@ -36,7 +36,7 @@ export class YAMLReader {
     return (text) => this.read(text, request)
   }
 
-  /** @throws Error when the text cannot be parsed; its message is Go's, where Go has one */
+  /** @throws Error when the text cannot be parsed, with the text of Go's parser if it has one */
   async read(text: string, { requester = anonymous, ended }: YAMLRequest = {}): Promise<YAMLDocument> {
     if (text.length <= MaxInline) return readYAML(text)
     const signal = ended?.() ?? neverAborted

@@ -64,7 +64,7 @@ function duplicateKeys(document: Document.Parsed, lines: LineCounter): string[] 
 
 const MaxAliases = 1000
 
-/** The parser is recursive, and reports an exhausted stack as an error in the text. */
+/** Reports whether the parser exhausted the stack: it is recursive, and reports this as an error in the text. */
 const isTooDeep = (err: unknown): boolean => err instanceof Error && err.message.includes('Maximum call stack size exceeded')
 
 export const formatYAML = (value: unknown): string =>

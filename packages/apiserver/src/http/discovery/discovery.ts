@@ -10,7 +10,10 @@ export interface GroupVersions {
   readonly versions: readonly { readonly version: string; readonly resources: readonly Resource[] }[]
 }
 
-/** Groups resources by API group and version, in the order of discovery. The name of the core group is empty. */
+/**
+ * Groups resources by API group and version, as discovery lists them: groups by priority and name, preferred versions first, resources by
+ * plural. The name of the core group is empty.
+ */
 export function groupsOf(resources: readonly Resource[]): GroupVersions[] {
   const groups = new Map<string, Map<string, Resource[]>>()
   for (const resource of resources) {

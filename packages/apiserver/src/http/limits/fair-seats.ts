@@ -11,7 +11,7 @@ export type Release = () => void
 
 export interface LevelShare {
   readonly shares: number
-  /** Seats that other levels may borrow while this level does not use them. */
+  /** Fraction (0 to 1) of the seats of this level that other levels may borrow while this level does not use them. */
   readonly lendable: number
 }
 
@@ -26,7 +26,7 @@ interface Waiter {
 interface Level {
   /** Free seats that belong to this level. */
   free: number
-  /** Maximum seats of one flow: less than all seats that the level can get, so that another flow finds a seat at once. */
+  /** Maximum seats of one flow: at least 1, at most 7/8 of the seats that the level can get, so that another flow finds a seat at once. */
   readonly maxPerFlow: number
   /** Used seats, by flow. */
   readonly seatsByFlow: Map<string, number>
@@ -56,7 +56,7 @@ export class FairSeats<Name extends string> {
     }
   }
 
-  /** Takes a seat. @throws TooManyRequests when too many requests wait already, or no seat becomes free in time */
+  /** Takes a seat. @throws TooManyRequests when too many requests of the flow wait, no seat is free in time, or `signal` aborts */
   take(name: Name, flow: string, signal: AbortSignal): Release | Promise<Release> {
     const level = this.#levels.get(name)!
     const waiting = level.waiting.get(flow)

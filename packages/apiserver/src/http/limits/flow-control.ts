@@ -78,7 +78,7 @@ const isExempt = (request: Attributes): boolean =>
 
 type Level = keyof typeof levels
 
-/** Upstream's suggested priority level configurations: `shares` of all seats, and the part of them that other levels may borrow. */
+/** Upstream's suggested priority levels: relative `shares` of all seats, and the fraction of its seats that other levels may borrow. */
 const levels = {
   'leader-election': { shares: 10, lendable: 0 },
   'node-high': { shares: 40, lendable: 0.25 },
@@ -90,8 +90,8 @@ const levels = {
 } as const
 
 /**
- * Returns the level of a request as in upstream's suggested flow schemas, with one exception: get, create, update and patch of Leases have the
- * level `leader-election` for every user except nodes, because a controller must not lose its Lease when it sends many other requests.
+ * Returns the level of a request as in upstream's suggested flow schemas, with one exception: get, create, update and patch of Leases have
+ * the level `leader-election` for every user except nodes, because a controller must not lose its Lease when it sends many other requests.
  */
 function levelOf(request: Attributes): Level {
   const { name, groups } = request.user
